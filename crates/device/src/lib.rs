@@ -1,0 +1,97 @@
+//! ① receive, ⑨ transmit: where packets come from and go to.
+//!
+//! A [`Device`] is a value: what it can do, and its queues. Each queue has a
+//! receiving and a transmitting half, and each half is owned by one thread at a
+//! time; they are called once a batch, never once a packet, so they are trait
+//! objects, and wrappers ([`fault`], [`pcap`]) are devices made of devices.
+
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use wire::{EthernetAddress, Packet};
+
+/// What frames look like on this device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// Ethernet frames; neighbours are found by ARP.
+    Ethernet,
+    /// Bare IP datagrams to the one peer there is.
+    Ip,
+}
+
+/// What a device can do, and so what the stack need not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// What frames look like.
+    pub medium: Medium,
+    /// Bytes of the largest IP datagram on the link.
+    pub mtu: usize,
+    /// On transmit it accepts `ChecksumState::Partial`.
+    pub transmit_checksum: bool,
+    /// On transmit it accepts TCP packets of up to this many bytes of IP
+    /// datagram, to be cut into segments of `gso_size` (TSO); 0: it does not.
+    pub segmentation: usize,
+}
+
+/// Packets in flight between the stack and a transmitter.
+pub type Batch = VecDeque<Packet>;
+
+/// The receiving half of a queue.
+pub trait Receive: Send {
+    /// Appends up to `max` packets that have arrived, without waiting. Returns
+    /// how many.
+    fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize;
+
+    /// A descriptor that is readable (`POLLIN`) once packets have arrived after
+    /// [`Receive::arm`] has said that there are none.
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Announces that the caller is about to wait. `false`: there is something
+    /// to receive already (or there may be), so do not wait. After waiting, call
+    /// [`Receive::disarm`].
+    fn arm(&mut self) -> bool {
+        true
+    }
+
+    /// The caller waits no longer.
+    fn disarm(&mut self) {}
+
+    /// The earliest time by which the device itself wants to be asked again
+    /// though nothing arrives (delay lines do); `None`: never.
+    fn deadline(&self) -> Option<std::time::Instant> {
+        None
+    }
+}
+
+/// The transmitting half of a queue.
+pub trait Transmit: Send {
+    /// Takes packets from the front of `batch` until it is empty or the device
+    /// is full; what is left has to be offered again. A packet that the device
+    /// can never send is dropped and counted.
+    fn transmit(&mut self, batch: &mut Batch);
+
+    /// How many packets it would take now, at least; `usize::MAX` if it never
+    /// says no.
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// One queue of a device.
+pub struct Queue {
+    /// ①
+    pub receive: Box<dyn Receive>,
+    /// ⑨
+    pub transmit: Box<dyn Transmit>,
+}
+
+/// A device: what it can do, and its queues. Dropping the queues closes it.
+pub struct Device {
+    /// Its name, for people.
+    pub name: String,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Our address on the link.
+    pub ethernet: EthernetAddress,
+    /// Its queues.
+    pub queues: Vec<Queue>,
+}

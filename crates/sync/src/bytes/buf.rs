@@ -1,0 +1,155 @@
+//! [`Buf`]: a block of bytes with a reference count in front.
+
+use super::pool;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+/// What stands in front of a block's bytes. One cache line, so that the bytes
+/// start on the next one.
+#[repr(C, align(64))]
+struct Header {
+    references: AtomicU32,
+    class: u32,
+}
+
+const HEADER: usize = size_of::<Header>();
+
+/// A block that nothing refers to: the owner of its memory.
+pub(super) struct Block(NonNull<Header>);
+
+// SAFETY: a `Block` is the only reference to its memory, like a `Box`.
+unsafe impl Send for Block {}
+
+fn layout(class: usize) -> Layout {
+    Layout::from_size_align(HEADER + pool::CLASSES[class], 64).expect("classes are small")
+}
+
+impl Block {
+    /// Fresh zeroed memory, so that reading any byte of a block is defined.
+    pub(super) fn allocate(class: usize) -> Block {
+        let layout = layout(class);
+        // SAFETY: the layout's size is not zero.
+        let memory = unsafe { alloc_zeroed(layout) }.cast::<Header>();
+        let Some(header) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        // SAFETY: the memory is ours, aligned to 64 and larger than a header.
+        unsafe {
+            header.write(Header { references: AtomicU32::new(0), class: class as u32 });
+        }
+        Block(header)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: the block is the only reference; it was allocated with this
+        // layout, since `class` never changes.
+        unsafe {
+            let class = self.0.as_ref().class as usize;
+            dealloc(self.0.as_ptr().cast(), layout(class));
+            pool::freed(class);
+        }
+    }
+}
+
+/// A shared block of bytes. Clones refer to the same bytes; only a `Buf` that
+/// is the only one can write ([`Buf::get_mut`]).
+pub struct Buf(NonNull<Header>);
+
+// SAFETY: the bytes are written only through `&mut` of the one reference there
+// is (`get_mut` checks the count, with acquire ordering against the release of
+// the last other reference), and the count is atomic.
+unsafe impl Send for Buf {}
+// SAFETY: as for `Send`; `&Buf` gives only shared access to the bytes.
+unsafe impl Sync for Buf {}
+
+impl Buf {
+    /// A block of the smallest class that holds `size` bytes, or of the largest
+    /// class if none does: look at [`Buf::capacity`]. Its bytes are whatever
+    /// the last user left there.
+    #[inline]
+    pub fn with_capacity(size: usize) -> Buf {
+        let block = ManuallyDrop::new(pool::take(pool::class_of(size)));
+        // SAFETY: a block is valid memory that nothing else refers to.
+        unsafe { block.0.as_ref() }.references.store(1, Ordering::Relaxed);
+        Buf(block.0)
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: the header lives as long as any reference.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// How many bytes the block holds.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        pool::CLASSES[self.header().class as usize]
+    }
+
+    /// Is this the only reference to the block?
+    #[inline]
+    pub fn is_unique(&self) -> bool {
+        self.header().references.load(Ordering::Acquire) == 1
+    }
+
+    /// All bytes of the block.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the block has `capacity` initialized bytes behind the header,
+        // and no one writes while there is a shared reference.
+        unsafe {
+            std::slice::from_raw_parts(self.0.as_ptr().cast::<u8>().add(HEADER), self.capacity())
+        }
+    }
+
+    /// All bytes of the block to write, if this is the only reference to it.
+    #[inline]
+    pub fn get_mut(&mut self) -> Option<&mut [u8]> {
+        if !self.is_unique() {
+            return None;
+        }
+        // SAFETY: as in `as_slice`; the count is 1 and `&mut self` is held, so
+        // no other reference exists or can appear while the result lives.
+        Some(unsafe {
+            std::slice::from_raw_parts_mut(
+                self.0.as_ptr().cast::<u8>().add(HEADER),
+                self.capacity(),
+            )
+        })
+    }
+}
+
+impl Clone for Buf {
+    #[inline]
+    fn clone(&self) -> Buf {
+        let before = self.header().references.fetch_add(1, Ordering::Relaxed);
+        // 2^31 references of 16 bytes do not fit in any memory this runs on,
+        // but leaks could get there: stop rather than wrap.
+        if before > u32::MAX / 2 {
+            std::process::abort();
+        }
+        Buf(self.0)
+    }
+}
+
+impl Drop for Buf {
+    #[inline]
+    fn drop(&mut self) {
+        let header = self.header();
+        // The only reference can be given back without an atomic write.
+        if header.references.load(Ordering::Acquire) != 1 {
+            if header.references.fetch_sub(1, Ordering::Release) != 1 {
+                return;
+            }
+            fence(Ordering::Acquire);
+        }
+        pool::give(header.class as usize, Block(self.0));
+    }
+}
+
+impl std::fmt::Debug for Buf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buf({} bytes)", self.capacity())
+    }
+}

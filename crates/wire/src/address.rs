@@ -1,0 +1,162 @@
+//! Addresses of all layers, for both families of IP from the first day.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// An Ethernet (MAC) address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct EthernetAddress(pub [u8; 6]);
+
+impl EthernetAddress {
+    /// All stations on the link.
+    pub const BROADCAST: EthernetAddress = EthernetAddress([0xff; 6]);
+
+    /// Is the group bit set (multicast or broadcast)?
+    pub const fn is_group(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+
+    /// Can it be one station's address: neither a group nor all zero?
+    pub fn is_station(self) -> bool {
+        !self.is_group() && self.0 != [0; 6]
+    }
+}
+
+impl std::fmt::Display for EthernetAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+impl std::fmt::Debug for EthernetAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// An IP address of either family in 16 bytes: IPv6 as it is, IPv4 mapped into
+/// it (RFC 4291 2.5.5.2), so that a flow key compares as plain words.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address {
+    high: u64,
+    low: u64,
+}
+
+const V4_MAPPED: u64 = 0xffff << 32;
+
+impl Address {
+    /// 0.0.0.0
+    pub const UNSPECIFIED_V4: Address = Address { high: 0, low: V4_MAPPED };
+
+    /// The IPv4 address in it, if it is one.
+    #[inline]
+    pub const fn v4(self) -> Option<Ipv4Addr> {
+        if self.is_v4() { Some(Ipv4Addr::from_bits(self.low as u32)) } else { None }
+    }
+    /// Is it an IPv4 address?
+    #[inline]
+    pub const fn is_v4(self) -> bool {
+        self.high == 0 && self.low & !0xffff_ffff == V4_MAPPED
+    }
+    /// The address as the standard library has it.
+    pub fn ip(self) -> IpAddr {
+        match self.v4() {
+            Some(v4) => IpAddr::V4(v4),
+            None => {
+                IpAddr::V6(Ipv6Addr::from_bits(u128::from(self.high) << 64 | u128::from(self.low)))
+            }
+        }
+    }
+    /// Is it 0.0.0.0 or `::`?
+    pub fn is_unspecified(self) -> bool {
+        self.high == 0 && (self.low == V4_MAPPED || self.low == 0)
+    }
+    /// Can it be one host's address: not unspecified, multicast or broadcast?
+    pub fn is_unicast(self) -> bool {
+        match self.ip() {
+            IpAddr::V4(a) => !(a.is_unspecified() || a.is_multicast() || a.is_broadcast()),
+            IpAddr::V6(a) => !(a.is_unspecified() || a.is_multicast()),
+        }
+    }
+    /// The two words that make it up, most significant first.
+    #[inline]
+    pub const fn words(self) -> [u64; 2] {
+        [self.high, self.low]
+    }
+}
+
+impl From<Ipv4Addr> for Address {
+    #[inline]
+    fn from(a: Ipv4Addr) -> Address {
+        Address { high: 0, low: V4_MAPPED | a.to_bits() as u64 }
+    }
+}
+impl From<Ipv6Addr> for Address {
+    fn from(a: Ipv6Addr) -> Address {
+        let bits = a.to_bits();
+        Address { high: (bits >> 64) as u64, low: bits as u64 }
+    }
+}
+impl From<IpAddr> for Address {
+    fn from(a: IpAddr) -> Address {
+        match a {
+            IpAddr::V4(a) => a.into(),
+            IpAddr::V6(a) => a.into(),
+        }
+    }
+}
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.ip().fmt(f)
+    }
+}
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.ip().fmt(f)
+    }
+}
+
+/// An address with a port.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    /// The host.
+    pub address: Address,
+    /// The port.
+    pub port: u16,
+}
+
+impl From<SocketAddr> for Endpoint {
+    fn from(a: SocketAddr) -> Endpoint {
+        Endpoint { address: a.ip().into(), port: a.port() }
+    }
+}
+impl From<Endpoint> for SocketAddr {
+    fn from(e: Endpoint) -> SocketAddr {
+        SocketAddr::new(e.address.ip(), e.port)
+    }
+}
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        SocketAddr::from(*self).fmt(f)
+    }
+}
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        SocketAddr::from(*self).fmt(f)
+    }
+}
+
+/// What names a connection on this host: our end and the peer's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FlowKey {
+    /// Our end.
+    pub local: Endpoint,
+    /// The peer's end.
+    pub remote: Endpoint,
+}
+
+impl FlowKey {
+    /// The same connection as its other end names it.
+    pub fn reversed(self) -> FlowKey {
+        FlowKey { local: self.remote, remote: self.local }
+    }
+}

@@ -1,0 +1,103 @@
+//! IPv4 headers (RFC 791). Options are accepted and passed over.
+
+use crate::Malformed;
+use crate::checksum;
+use std::net::Ipv4Addr;
+
+/// Bytes of a header without options.
+pub const LEN: usize = 20;
+
+/// An IPv4 header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of the header itself: 20 to 60. Beyond 20 there are options.
+    pub header_len: u8,
+    /// DSCP and ECN.
+    pub tos: u8,
+    /// Bytes of the whole datagram or fragment.
+    pub total_len: u16,
+    /// Names the datagram that a fragment belongs to.
+    pub identification: u16,
+    /// Must not be fragmented.
+    pub dont_fragment: bool,
+    /// Is followed by more fragments.
+    pub more_fragments: bool,
+    /// Where this fragment's payload stands in the datagram's, in bytes.
+    pub fragment_offset: u16,
+    /// Time to live.
+    pub ttl: u8,
+    /// Protocol of the payload ([`crate::protocol`]).
+    pub protocol: u8,
+    /// Source.
+    pub source: Ipv4Addr,
+    /// Destination.
+    pub destination: Ipv4Addr,
+}
+
+impl Header {
+    /// The header at the front of `bytes`; its checksum has been verified, and
+    /// `header_len <= total_len`. Whether `total_len` bytes are there is for the
+    /// caller to see, since payload may be elsewhere.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    #[inline]
+    pub fn parse(bytes: &[u8]) -> Result<Header, Malformed> {
+        let b = bytes.first_chunk::<LEN>().ok_or(Malformed::Truncated)?;
+        let header_len = (b[0] & 0x0f) * 4;
+        let total_len = u16::from_be_bytes([b[2], b[3]]);
+        if b[0] >> 4 != 4 || (header_len as usize) < LEN || u16::from(header_len) > total_len {
+            return Err(Malformed::Field);
+        }
+        let all = bytes.get(..header_len as usize).ok_or(Malformed::Truncated)?;
+        if !checksum::is_right(checksum::sum(all)) {
+            return Err(Malformed::Checksum);
+        }
+        let fragment = u16::from_be_bytes([b[6], b[7]]);
+        Ok(Header {
+            header_len,
+            tos: b[1],
+            total_len,
+            identification: u16::from_be_bytes([b[4], b[5]]),
+            dont_fragment: fragment & 0x4000 != 0,
+            more_fragments: fragment & 0x2000 != 0,
+            fragment_offset: (fragment & 0x1fff) << 3,
+            ttl: b[8],
+            protocol: b[9],
+            source: Ipv4Addr::new(b[12], b[13], b[14], b[15]),
+            destination: Ipv4Addr::new(b[16], b[17], b[18], b[19]),
+        })
+    }
+
+    /// Is it a part of a datagram?
+    #[inline]
+    pub fn is_fragment(&self) -> bool {
+        self.more_fragments || self.fragment_offset != 0
+    }
+
+    /// Writes the first 20 bytes of the header, checksum included. Options, if
+    /// `header_len` says there are any, are for the caller to write, and to add
+    /// to the checksum.
+    ///
+    /// # Panics
+    /// If `bytes` is not [`LEN`] long.
+    #[inline]
+    pub fn emit(&self, bytes: &mut [u8]) {
+        let b: &mut [u8; LEN] = bytes.try_into().expect("20 bytes");
+        b[0] = 0x40 | (self.header_len / 4);
+        b[1] = self.tos;
+        b[2..4].copy_from_slice(&self.total_len.to_be_bytes());
+        b[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        let fragment = u16::from(self.dont_fragment) << 14
+            | u16::from(self.more_fragments) << 13
+            | self.fragment_offset >> 3;
+        b[6..8].copy_from_slice(&fragment.to_be_bytes());
+        b[8] = self.ttl;
+        b[9] = self.protocol;
+        b[10..12].copy_from_slice(&[0, 0]);
+        b[12..16].copy_from_slice(&self.source.octets());
+        b[16..20].copy_from_slice(&self.destination.octets());
+        let sum = !checksum::sum(b);
+        b[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}

@@ -1,0 +1,47 @@
+//! Bytes and their meaning, without state: packet formats, checksums, sequence
+//! numbers, addresses, time, and the packet that carries them all.
+//!
+//! Each format has a `Header` (or `Message`) with `parse`, which checks what
+//! can be checked without state, and `emit`; `parse(emit(x)) == x`.
+#![forbid(unsafe_code)]
+
+pub mod address;
+pub mod arp;
+pub mod checksum;
+pub mod ethernet;
+pub mod icmpv4;
+pub mod ipv4;
+pub mod packet;
+pub mod seq;
+pub mod steering;
+pub mod tcp;
+pub mod time;
+pub mod udp;
+
+pub use address::{Address, Endpoint, EthernetAddress, FlowKey};
+pub use packet::{Packet, Parts};
+pub use seq::Seq;
+pub use sync::bytes::Slice;
+pub use time::Instant;
+
+/// Bytes that are not what they should be, by format and reason. Every one of
+/// them ends as a drop counter; none is worth a longer story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Fewer bytes than the format's header, or than a length field says.
+    Truncated,
+    /// A version, type or length field with a value that cannot be.
+    Field,
+    /// The checksum does not match.
+    Checksum,
+}
+
+/// The IP protocol numbers that the stack speaks.
+pub mod protocol {
+    /// ICMP for IPv4 (RFC 792).
+    pub const ICMP: u8 = 1;
+    /// TCP (RFC 9293).
+    pub const TCP: u8 = 6;
+    /// UDP (RFC 768).
+    pub const UDP: u8 = 17;
+}

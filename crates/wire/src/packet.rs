@@ -1,0 +1,351 @@
+//! [`Packet`]: the owned buffer round a frame, datagram or segment, on its way
+//! up or down.
+//!
+//! A packet is a few bytes of headers that it holds itself (`head`), followed
+//! by payload that it shares (`parts`). Layers on the way down push their
+//! header in front; layers on the way up pull it off. A frame read from a
+//! device may have its headers in the first part instead: [`Packet::front`]
+//! gives them either way. The headers of a frame are always contiguous.
+
+use crate::address::Address;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::io::IoSlice;
+use sync::bytes::{Slice, sum};
+
+/// Payload: slices of shared buffers, in order.
+pub type Parts = SmallVec<[Slice; 4]>;
+
+/// Bytes of headers that a packet can hold: Ethernet with a VLAN tag, and the
+/// largest IPv4 and TCP headers.
+pub const HEAD: usize = 18 + 60 + 60;
+
+/// What is known of the transport checksum of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChecksumState {
+    /// In: has to be verified. Out: is filled in.
+    #[default]
+    Complete,
+    /// In: the device vouches for it; it need not be verified.
+    Verified,
+    /// The field holds only the pseudo-header's sum; the rest is to be summed
+    /// from [`Meta::csum_start`] on. Out: the device does it. In: the packet
+    /// never left this machine, and nobody did it yet; the data is as good as
+    /// memory is.
+    Partial,
+}
+
+/// Facts that travel beside the bytes. On the way up each layer leaves here
+/// what the next one needs; on the way down, what the layer below needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Meta {
+    /// State of the transport checksum.
+    pub checksum: ChecksumState,
+    /// With [`ChecksumState::Partial`]: where the transport header starts,
+    /// from the start of the frame.
+    pub csum_start: u16,
+    /// With [`ChecksumState::Partial`]: where the checksum field is, from
+    /// `csum_start`.
+    pub csum_offset: u16,
+    /// The payload bytes of each segment that this packet stands for, if it is
+    /// one for the device to segment (TSO) or was coalesced; 0 if it is not.
+    pub gso_size: u16,
+    /// Index of the interface it came in by, or leaves by.
+    pub interface: u16,
+    /// The IP protocol of the payload.
+    pub protocol: u8,
+    /// IP's time to live; on the way down 0 means the default.
+    pub ttl: u8,
+    /// IP source.
+    pub source: Address,
+    /// IP destination.
+    pub destination: Address,
+    /// On the way down: the neighbour that the frame goes to.
+    pub next_hop: Address,
+    /// Was it sent to a link-layer group, or to an IP broadcast or multicast
+    /// address? Errors must not be answered then (RFC 1122 3.2.2).
+    pub group: bool,
+}
+
+impl Meta {
+    const EMPTY: Meta = Meta {
+        checksum: ChecksumState::Complete,
+        csum_start: 0,
+        csum_offset: 0,
+        gso_size: 0,
+        interface: 0,
+        protocol: 0,
+        ttl: 0,
+        source: Address::UNSPECIFIED_V4,
+        destination: Address::UNSPECIFIED_V4,
+        next_hop: Address::UNSPECIFIED_V4,
+        group: false,
+    };
+}
+
+struct Inner {
+    meta: Meta,
+    head_start: u16,
+    head: [u8; HEAD],
+    parts: Parts,
+}
+
+/// A packet. It is a pointer's size, and recycled by the thread that drops it.
+pub struct Packet(Option<Box<Inner>>);
+
+/// How many packets a thread keeps for its next allocations.
+const KEEP: usize = 4096;
+
+thread_local! {
+    static POOL: RefCell<Vec<Box<Inner>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Packet {
+    /// An empty packet with room for all headers.
+    #[inline]
+    pub fn new() -> Packet {
+        let recycled = POOL.try_with(|pool| pool.borrow_mut().pop()).ok().flatten();
+        Packet(Some(recycled.unwrap_or_else(|| {
+            Box::new(Inner {
+                meta: Meta::EMPTY,
+                head_start: HEAD as u16,
+                head: [0; HEAD],
+                parts: Parts::new(),
+            })
+        })))
+    }
+
+    /// A packet of these parts. The first must hold all headers.
+    pub fn from_parts(parts: Parts) -> Packet {
+        let mut packet = Packet::new();
+        packet.inner_mut().parts = parts;
+        packet
+    }
+
+    /// A packet with a copy of these bytes, in one part for as much as one
+    /// block holds.
+    pub fn copy_of(mut bytes: &[u8]) -> Packet {
+        let mut packet = Packet::new();
+        while !bytes.is_empty() {
+            let part = Slice::copy_of(bytes);
+            bytes = &bytes[part.len()..];
+            packet.inner_mut().parts.push(part);
+        }
+        packet
+    }
+
+    #[inline]
+    fn inner(&self) -> &Inner {
+        self.0.as_ref().expect("there until dropped")
+    }
+    #[inline]
+    fn inner_mut(&mut self) -> &mut Inner {
+        self.0.as_mut().expect("there until dropped")
+    }
+
+    /// Facts beside the bytes.
+    #[inline]
+    pub fn meta(&self) -> &Meta {
+        &self.inner().meta
+    }
+    /// Facts beside the bytes, to change.
+    #[inline]
+    pub fn meta_mut(&mut self) -> &mut Meta {
+        &mut self.inner_mut().meta
+    }
+
+    /// The number of bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.head().len() + self.parts().iter().map(Slice::len).sum::<usize>()
+    }
+    /// Are there no bytes?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes that the packet holds itself, in front of the parts.
+    #[inline]
+    pub fn head(&self) -> &[u8] {
+        let inner = self.inner();
+        &inner.head[inner.head_start as usize..]
+    }
+    /// The bytes that the packet holds itself, to change.
+    #[inline]
+    pub fn head_mut(&mut self) -> &mut [u8] {
+        let inner = self.inner_mut();
+        &mut inner.head[inner.head_start as usize..]
+    }
+    /// The shared bytes behind the head.
+    #[inline]
+    pub fn parts(&self) -> &Parts {
+        &self.inner().parts
+    }
+    /// The shared bytes behind the head, to change.
+    #[inline]
+    pub fn parts_mut(&mut self) -> &mut Parts {
+        &mut self.inner_mut().parts
+    }
+    /// Takes the parts out.
+    #[inline]
+    pub fn take_parts(&mut self) -> Parts {
+        std::mem::take(&mut self.inner_mut().parts)
+    }
+
+    /// The contiguous bytes at the front, where the headers are.
+    #[inline]
+    pub fn front(&self) -> &[u8] {
+        let head = self.head();
+        if head.is_empty() { self.parts().first().map_or(&[], Slice::as_slice) } else { head }
+    }
+
+    /// Makes the packet `n` bytes longer in front, and returns the new bytes to
+    /// be written; they hold anything.
+    ///
+    /// # Panics
+    /// If the headers of this packet exceed [`HEAD`].
+    #[inline]
+    pub fn push(&mut self, n: usize) -> &mut [u8] {
+        let inner = self.inner_mut();
+        let end = inner.head_start as usize;
+        let start = end - n;
+        inner.head_start = start as u16;
+        &mut inner.head[start..end]
+    }
+
+    /// Drops the first `n` bytes.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn pull(&mut self, mut n: usize) {
+        let inner = self.inner_mut();
+        let from_head = n.min(HEAD - inner.head_start as usize);
+        inner.head_start += from_head as u16;
+        n -= from_head;
+        let mut empty = 0;
+        for part in &mut inner.parts {
+            if n == 0 && !part.is_empty() {
+                break;
+            }
+            let from_part = n.min(part.len());
+            part.advance(from_part);
+            n -= from_part;
+            empty += usize::from(part.is_empty());
+        }
+        assert_eq!(n, 0, "pulled more bytes than the packet has");
+        if empty > 0 {
+            inner.parts.drain(..empty);
+        }
+    }
+
+    /// Keeps the first `len` bytes. The head itself is never cut.
+    pub fn truncate(&mut self, len: usize) {
+        let mut left = len.saturating_sub(self.head().len());
+        let parts = self.parts_mut();
+        let mut keep = 0;
+        for part in parts.iter_mut() {
+            if left == 0 {
+                break;
+            }
+            part.truncate(left);
+            left -= part.len();
+            keep += 1;
+        }
+        parts.truncate(keep);
+    }
+
+    /// Copies all bytes to the front of `to`, and returns how many there were.
+    ///
+    /// # Panics
+    /// If `to` is shorter.
+    pub fn copy_to(&self, to: &mut [u8]) -> usize {
+        let mut at = 0;
+        for bytes in self.slices() {
+            to[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        }
+        at
+    }
+
+    /// All bytes in one vector.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.len()];
+        self.copy_to(&mut bytes);
+        bytes
+    }
+
+    /// Head and parts, in order.
+    pub fn slices(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(self.head())
+            .chain(self.parts().iter().map(Slice::as_slice))
+            .filter(|s| !s.is_empty())
+    }
+
+    /// Head and parts, for a vectored write.
+    pub fn io_slices(&self) -> SmallVec<[IoSlice<'_>; 8]> {
+        self.slices().map(IoSlice::new).collect()
+    }
+
+    /// The ones' complement sum of the bytes from `start` on.
+    pub fn sum_from(&self, mut start: usize) -> u16 {
+        let (mut total, mut at) = (0, 0);
+        for bytes in self.slices() {
+            let skip = start.min(bytes.len());
+            start -= skip;
+            let bytes = &bytes[skip..];
+            total = sum::combine(total, at, sum::sum(bytes));
+            at += bytes.len();
+        }
+        total
+    }
+}
+
+impl Default for Packet {
+    fn default() -> Packet {
+        Packet::new()
+    }
+}
+
+impl Clone for Packet {
+    /// A packet with a copy of the head and shared parts.
+    fn clone(&self) -> Packet {
+        let mut packet = Packet::new();
+        let (from, to) = (self.inner(), packet.inner_mut());
+        to.meta = from.meta;
+        to.head_start = from.head_start;
+        to.head = from.head;
+        to.parts = from.parts.clone();
+        packet
+    }
+}
+
+impl Drop for Packet {
+    #[inline]
+    fn drop(&mut self) {
+        let Some(mut inner) = self.0.take() else { return };
+        inner.parts.clear();
+        inner.head_start = HEAD as u16;
+        inner.meta = Meta::EMPTY;
+        let _ = POOL.try_with(move |pool| {
+            let pool = &mut *pool.borrow_mut();
+            if pool.len() < KEEP {
+                pool.push(inner);
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for Packet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Packet({} + {} bytes, {:?})",
+            self.head().len(),
+            self.len() - self.head().len(),
+            self.meta()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

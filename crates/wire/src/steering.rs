@@ -1,0 +1,123 @@
+//! Which of several units (queues, processors, groups) a frame belongs to: one
+//! hash of the flow, the same in software, in a device's queues and in the
+//! steering program of a TAP device, so that a packet comes up where its
+//! connection lives. It is the packet filter of Yates 3.1.
+//!
+//! It is not the hash of the connection table: it has to be computable by a few
+//! dozen instructions of eBPF, and it decides only where work is done.
+
+use crate::icmpv4::{self, Message};
+use crate::{Address, FlowKey, ethernet, ipv4, protocol};
+
+/// Where a frame has to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steered {
+    /// To the unit of the flow with this hash.
+    Flow(u32),
+    /// To every unit: what it says is for all of them (ARP).
+    Everyone,
+    /// To any unit: fragments, echo requests, other protocols.
+    Anyone,
+}
+
+/// The keyed hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steering {
+    /// Odd multiplier of the ports.
+    pub ports: u64,
+    /// Odd multiplier of the whole.
+    pub whole: u64,
+}
+
+impl Steering {
+    /// A hash with a key made from `seed`.
+    pub const fn new(seed: u64) -> Steering {
+        Steering {
+            ports: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) | 1,
+            whole: (seed ^ 0xd6e8_feb8_6659_fd93).wrapping_mul(0xa076_1d64_78bd_642f) | 1,
+        }
+    }
+
+    /// The hash of `addresses` (source in the upper half) and `ports` (source in
+    /// the upper 16 of the lower 32 bits) of a frame. The steering program of
+    /// the TAP device does the same, instruction by instruction.
+    #[inline]
+    pub const fn hash(&self, addresses: u64, ports: u64) -> u32 {
+        let mut h = (addresses ^ ports.wrapping_mul(self.ports)).wrapping_mul(self.whole);
+        h ^= h >> 32;
+        h = h.wrapping_mul(self.ports);
+        (h >> 32) as u32
+    }
+
+    fn hash_of(&self, source: Address, destination: Address, sp: u16, dp: u16) -> u32 {
+        let addresses = match (source.v4(), destination.v4()) {
+            (Some(s), Some(d)) => u64::from(s.to_bits()) << 32 | u64::from(d.to_bits()),
+            _ => {
+                let ([a, b], [c, d]) = (source.words(), destination.words());
+                a ^ b.rotate_left(23) ^ c.rotate_left(31) ^ d.rotate_left(47)
+            }
+        };
+        self.hash(addresses, u64::from(sp) << 16 | u64::from(dp))
+    }
+
+    /// The hash of frames that *arrive* for `flow`.
+    #[inline]
+    pub fn flow(&self, flow: &FlowKey) -> u32 {
+        self.hash_of(flow.remote.address, flow.local.address, flow.remote.port, flow.local.port)
+    }
+
+    /// Where the Ethernet frame that starts with `front` has to go. Frames that
+    /// make no sense go to anyone, who will drop them.
+    #[inline]
+    pub fn frame(&self, front: &[u8]) -> Steered {
+        let Ok((header, len)) = ethernet::Header::parse(front) else { return Steered::Anyone };
+        match header.ethertype {
+            ethernet::ethertype::IPV4 => self.datagram(&front[len..]),
+            ethernet::ethertype::ARP => Steered::Everyone,
+            _ => Steered::Anyone,
+        }
+    }
+
+    /// Where the IPv4 datagram that starts with `front` has to go.
+    #[inline]
+    pub fn datagram(&self, front: &[u8]) -> Steered {
+        match self.ports_of(front, false) {
+            Some(hash) => Steered::Flow(hash),
+            None => Steered::Anyone,
+        }
+    }
+
+    /// `sent`: the datagram is one that we sent (inside an ICMP error), so the
+    /// flow is its reverse.
+    fn ports_of(&self, front: &[u8], sent: bool) -> Option<u32> {
+        let fixed = front.first_chunk::<{ ipv4::LEN }>()?;
+        let header_len = (fixed[0] & 0x0f) as usize * 4;
+        let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff;
+        let payload = front.get(header_len..)?;
+        if fragment != 0 || header_len < ipv4::LEN {
+            return None;
+        }
+        let long = |at: usize| {
+            u64::from(u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]))
+        };
+        let (source, destination) = (long(12), long(16));
+        match fixed[9] {
+            protocol::TCP | protocol::UDP => {
+                let p = payload.first_chunk::<4>()?;
+                let ports = u64::from(u32::from_be_bytes(*p));
+                Some(if sent {
+                    self.hash(destination << 32 | source, (ports >> 16) | (ports & 0xffff) << 16)
+                } else {
+                    self.hash(source << 32 | destination, ports)
+                })
+            }
+            protocol::ICMP if !sent => match Message::parse(payload).ok()? {
+                Message::Unreachable(_)
+                | Message::TimeExceeded(_)
+                | Message::ParameterProblem(_) => self.ports_of(payload.get(icmpv4::LEN..)?, true),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! TCP headers (RFC 9293 3.1) and their options.
+
+mod options;
+
+pub use options::{MAX_SACK_BLOCKS, Options, SackBlocks};
+
+use crate::{Malformed, Seq};
+
+/// Bytes of a header without options.
+pub const LEN: usize = 20;
+/// Bytes of the largest header.
+pub const MAX_LEN: usize = 60;
+
+/// The control bits.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronize sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgment field is significant.
+    pub const ACK: Flags = Flags(0x10);
+    /// The urgent pointer is significant.
+    pub const URG: Flags = Flags(0x20);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Both sets together.
+    #[inline]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+    /// The set without `other`.
+    #[inline]
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+    /// Are all of `other` in it?
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// Is FIN set?
+    #[inline]
+    pub const fn fin(self) -> bool {
+        self.has(Flags::FIN)
+    }
+    /// Is SYN set?
+    #[inline]
+    pub const fn syn(self) -> bool {
+        self.has(Flags::SYN)
+    }
+    /// Is RST set?
+    #[inline]
+    pub const fn rst(self) -> bool {
+        self.has(Flags::RST)
+    }
+    /// Is ACK set?
+    #[inline]
+    pub const fn ack(self) -> bool {
+        self.has(Flags::ACK)
+    }
+}
+
+impl std::fmt::Debug for Flags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const NAMES: [(Flags, char); 8] = [
+            (Flags::SYN, 'S'),
+            (Flags::FIN, 'F'),
+            (Flags::RST, 'R'),
+            (Flags::PSH, 'P'),
+            (Flags::ACK, '.'),
+            (Flags::URG, 'U'),
+            (Flags::ECE, 'E'),
+            (Flags::CWR, 'W'),
+        ];
+        for (flag, name) in NAMES {
+            if self.has(flag) {
+                write!(f, "{name}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A TCP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// SEG.SEQ.
+    pub seq: Seq,
+    /// SEG.ACK; means something only with [`Flags::ACK`].
+    pub ack: Seq,
+    /// Control bits.
+    pub flags: Flags,
+    /// The window field as it stands on the wire, not scaled.
+    pub window: u16,
+    /// SEG.UP; means something only with [`Flags::URG`].
+    pub urgent: u16,
+    /// The options.
+    pub options: Options,
+}
+
+impl Header {
+    /// The header at the front of `bytes` and how many bytes it took. The
+    /// checksum is for the caller, who has the payload. Options that are not
+    /// known, or known but malformed, are passed over (RFC 9293 MUST-6, MUST-7).
+    ///
+    /// # Errors
+    /// [`Malformed`] if it is short or its data offset cannot be.
+    #[inline]
+    pub fn parse(bytes: &[u8]) -> Result<(Header, usize), Malformed> {
+        let b = bytes.first_chunk::<LEN>().ok_or(Malformed::Truncated)?;
+        let len = (b[12] >> 4) as usize * 4;
+        if len < LEN {
+            return Err(Malformed::Field);
+        }
+        let options = bytes.get(LEN..len).ok_or(Malformed::Truncated)?;
+        let word = |at: usize| u16::from_be_bytes([b[at], b[at + 1]]);
+        let long = |at: usize| u32::from_be_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        let header = Header {
+            source_port: word(0),
+            destination_port: word(2),
+            seq: Seq(long(4)),
+            ack: Seq(long(8)),
+            flags: Flags(b[13]),
+            window: word(14),
+            urgent: word(18),
+            options: Options::parse(options),
+        };
+        Ok((header, len))
+    }
+
+    /// Bytes that [`Header::emit`] writes, a multiple of 4.
+    #[inline]
+    pub fn len(&self) -> usize {
+        LEN + self.options.len()
+    }
+
+    /// Writes the header with a zero checksum.
+    ///
+    /// # Panics
+    /// If `bytes` is not [`Header::len`] long.
+    #[inline]
+    pub fn emit(&self, bytes: &mut [u8]) {
+        let len = bytes.len();
+        assert_eq!(len, self.len());
+        let (b, options) = bytes.split_first_chunk_mut::<LEN>().expect("at least 20");
+        b[..2].copy_from_slice(&self.source_port.to_be_bytes());
+        b[2..4].copy_from_slice(&self.destination_port.to_be_bytes());
+        b[4..8].copy_from_slice(&self.seq.0.to_be_bytes());
+        b[8..12].copy_from_slice(&self.ack.0.to_be_bytes());
+        b[12] = (len as u8 / 4) << 4;
+        b[13] = self.flags.0;
+        b[14..16].copy_from_slice(&self.window.to_be_bytes());
+        b[16..18].copy_from_slice(&[0, 0]);
+        b[18..20].copy_from_slice(&self.urgent.to_be_bytes());
+        self.options.emit(options);
+    }
+}

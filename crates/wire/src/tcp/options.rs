@@ -1,0 +1,212 @@
+//! TCP options: MSS (RFC 9293 3.7.1), window scale and timestamps (RFC 7323),
+//! SACK permitted and SACK (RFC 2018).
+
+use crate::Seq;
+
+/// As many SACK blocks as fit into a header (RFC 2018 3: 4, or 3 beside
+/// timestamps).
+pub const MAX_SACK_BLOCKS: usize = 4;
+
+/// SACK blocks: `[left, right)` edges of data received out of order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    count: u8,
+    blocks: [(Seq, Seq); MAX_SACK_BLOCKS],
+}
+
+impl SackBlocks {
+    /// No block.
+    pub const NONE: SackBlocks =
+        SackBlocks { count: 0, blocks: [(Seq(0), Seq(0)); MAX_SACK_BLOCKS] };
+
+    /// Adds a block if there is room for it.
+    pub fn push(&mut self, left: Seq, right: Seq) {
+        if let Some(place) = self.blocks.get_mut(self.count as usize) {
+            *place = (left, right);
+            self.count += 1;
+        }
+    }
+    /// The blocks, in the order of the option.
+    #[inline]
+    pub fn as_slice(&self) -> &[(Seq, Seq)] {
+        &self.blocks[..self.count as usize]
+    }
+    /// Is there no block?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+    /// Keeps the first `n`.
+    pub fn truncate(&mut self, n: usize) {
+        self.count = self.count.min(n as u8);
+    }
+}
+
+/// The options of a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Maximum segment size that the sender can take, bytes; only with SYN.
+    pub mss: Option<u16>,
+    /// Window scale shift; only with SYN. As sent, may exceed 14.
+    pub window_scale: Option<u8>,
+    /// The sender understands SACK; only with SYN.
+    pub sack_permitted: bool,
+    /// TSval and TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks.
+    pub sack: SackBlocks,
+}
+
+mod kind {
+    pub(super) const END: u8 = 0;
+    pub(super) const NOP: u8 = 1;
+    pub(super) const MSS: u8 = 2;
+    pub(super) const WINDOW_SCALE: u8 = 3;
+    pub(super) const SACK_PERMITTED: u8 = 4;
+    pub(super) const SACK: u8 = 5;
+    pub(super) const TIMESTAMPS: u8 = 8;
+}
+
+fn long(b: &[u8]) -> u32 {
+    u32::from_be_bytes([b[0], b[1], b[2], b[3]])
+}
+
+impl Options {
+    /// No option.
+    pub const NONE: Options = Options {
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        timestamps: None,
+        sack: SackBlocks::NONE,
+    };
+
+    /// The options in `bytes`. Never fails: what is unknown or does not fit is
+    /// passed over, and a length that cannot be ends the list.
+    #[inline]
+    pub fn parse(bytes: &[u8]) -> Options {
+        let mut options = Options::NONE;
+        // Established connections send just this (RFC 7323 appendix A).
+        if let [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10, value @ ..] = bytes
+            && value.len() == 8
+        {
+            options.timestamps = Some((long(value), long(&value[4..])));
+            return options;
+        }
+        if !bytes.is_empty() {
+            options.parse_list(bytes);
+        }
+        options
+    }
+
+    fn parse_list(&mut self, mut bytes: &[u8]) {
+        while let [kind, rest @ ..] = bytes {
+            match *kind {
+                kind::END => return,
+                kind::NOP => {
+                    bytes = rest;
+                    continue;
+                }
+                _ => {}
+            }
+            let Some(&len) = rest.first() else { return };
+            let len = len as usize;
+            if len < 2 || len > bytes.len() {
+                return;
+            }
+            self.parse_one(*kind, &bytes[2..len]);
+            bytes = &bytes[len..];
+        }
+    }
+
+    fn parse_one(&mut self, kind: u8, value: &[u8]) {
+        match (kind, value.len()) {
+            (kind::MSS, 2) => self.mss = Some(u16::from_be_bytes([value[0], value[1]])),
+            (kind::WINDOW_SCALE, 1) => self.window_scale = Some(value[0]),
+            (kind::SACK_PERMITTED, 0) => self.sack_permitted = true,
+            (kind::TIMESTAMPS, 8) => self.timestamps = Some((long(value), long(&value[4..]))),
+            (kind::SACK, n) if n % 8 == 0 => {
+                self.sack = SackBlocks::NONE;
+                for block in value.chunks_exact(8) {
+                    self.sack.push(Seq(long(block)), Seq(long(&block[4..])));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Bytes that [`Options::emit`] writes, a multiple of 4.
+    #[inline]
+    pub fn len(&self) -> usize {
+        let mut len = 0;
+        len += if self.mss.is_some() { 4 } else { 0 };
+        len += match (self.sack_permitted, self.timestamps.is_some()) {
+            (true, true) => 12,
+            (false, true) => 12,
+            (true, false) => 4,
+            (false, false) => 0,
+        };
+        len += if self.window_scale.is_some() { 4 } else { 0 };
+        if !self.sack.is_empty() {
+            len += 4 + 8 * self.sack.as_slice().len();
+        }
+        len
+    }
+
+    /// Is there no option?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the options, in the order and with the padding of Linux: MSS,
+    /// SACK permitted, timestamps, NOP, window scale; NOP NOP before timestamps
+    /// or SACK blocks that nothing else aligns.
+    ///
+    /// # Panics
+    /// If `bytes` is not [`Options::len`] long, or that is more than 40.
+    #[inline]
+    pub fn emit(&self, bytes: &mut [u8]) {
+        let mut to = Writer { bytes, at: 0 };
+        if let Some(mss) = self.mss {
+            to.put(&[kind::MSS, 4]);
+            to.put(&mss.to_be_bytes());
+        }
+        let padding = [kind::NOP, kind::NOP];
+        match (self.sack_permitted, self.timestamps) {
+            (true, Some(_)) => to.put(&[kind::SACK_PERMITTED, 2]),
+            (true, None) => to.put(&[kind::NOP, kind::NOP, kind::SACK_PERMITTED, 2]),
+            (false, Some(_)) => to.put(&padding),
+            (false, None) => {}
+        }
+        if let Some((value, echo)) = self.timestamps {
+            to.put(&[kind::TIMESTAMPS, 10]);
+            to.put(&value.to_be_bytes());
+            to.put(&echo.to_be_bytes());
+        }
+        if let Some(shift) = self.window_scale {
+            to.put(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
+        }
+        if !self.sack.is_empty() {
+            to.put(&padding);
+            to.put(&[kind::SACK, 2 + 8 * self.sack.as_slice().len() as u8]);
+            for (left, right) in self.sack.as_slice() {
+                to.put(&left.0.to_be_bytes());
+                to.put(&right.0.to_be_bytes());
+            }
+        }
+        assert_eq!(to.at, to.bytes.len());
+    }
+}
+
+struct Writer<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+}
+
+impl Writer<'_> {
+    #[inline]
+    fn put(&mut self, from: &[u8]) {
+        self.bytes[self.at..self.at + from.len()].copy_from_slice(from);
+        self.at += from.len();
+    }
+}
