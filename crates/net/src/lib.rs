@@ -1,1 +1,63 @@
-//! TODO
+//! The layers as plain functions: link, IP, transport. No lock, no thread, no
+//! clock: an organization decides who calls them, and with which state.
+//!
+//! Each layer has `input` (up) and `output` (down). What one exclusive
+//! reference must reach is a [`Domain`]; how its connections are reached is the
+//! trait [`Connections`].
+#![forbid(unsafe_code)]
+
+pub mod application;
+pub mod config;
+pub mod connections;
+pub mod counters;
+pub mod domain;
+pub mod ip;
+pub mod link;
+pub mod ports;
+pub mod timer_wheel;
+pub mod transport;
+
+pub use application::{Application, Call, Datagram};
+pub use config::{Config, InterfaceConfig, Unit};
+pub use connections::{ConnId, Connection, Connections, OwnedTable};
+pub use counters::{Counters, Drop};
+pub use domain::Domain;
+
+use std::collections::VecDeque;
+use wire::Packet;
+
+/// Frames on their way out, by interface.
+#[derive(Debug, Default)]
+pub struct Egress {
+    batches: Vec<VecDeque<Packet>>,
+}
+
+impl Egress {
+    /// Room for frames of `interfaces` interfaces.
+    pub fn new(interfaces: usize) -> Egress {
+        Egress { batches: (0..interfaces).map(|_| VecDeque::with_capacity(64)).collect() }
+    }
+    /// Adds a frame to the batch of its interface.
+    #[inline]
+    pub fn push(&mut self, frame: Packet) {
+        let interface = frame.meta().interface as usize;
+        if let Some(batch) = self.batches.get_mut(interface) {
+            batch.push_back(frame);
+        }
+    }
+    /// The frames of one interface, for its device to take from the front.
+    #[inline]
+    pub fn batch(&mut self, interface: usize) -> &mut VecDeque<Packet> {
+        &mut self.batches[interface]
+    }
+    /// The number of frames of all interfaces.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.batches.iter().map(VecDeque::len).sum()
+    }
+    /// Is there no frame?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.batches.iter().all(VecDeque::is_empty)
+    }
+}

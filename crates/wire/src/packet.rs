@@ -62,6 +62,9 @@ pub struct Meta {
     pub destination: Address,
     /// On the way down: the neighbour that the frame goes to.
     pub next_hop: Address,
+    /// Was it put together from fragments? It may then have come up in a unit
+    /// that is not its flow's.
+    pub reassembled: bool,
     /// Was it sent to a link-layer group, or to an IP broadcast or multicast
     /// address? Errors must not be answered then (RFC 1122 3.2.2).
     pub group: bool,
@@ -79,6 +82,7 @@ impl Meta {
         source: Address::UNSPECIFIED_V4,
         destination: Address::UNSPECIFIED_V4,
         next_hop: Address::UNSPECIFIED_V4,
+        reassembled: false,
         group: false,
     };
 }

@@ -1,0 +1,124 @@
+//! ⑤ What stands above the stack: the trait by which a domain calls up, and the
+//! calls by which it is called down.
+//!
+//! An application runs where its connection's exclusive reference is: it is
+//! given the TCB, and reads and writes there. The socket layer of the library is
+//! one such application; the loads of the benches are others.
+
+use crate::connections::ConnId;
+use tcp::{Events, Tcb};
+use wire::{Endpoint, FlowKey, Instant, Parts};
+
+/// A UDP datagram.
+#[derive(Clone, Debug)]
+pub struct Datagram {
+    /// Our end.
+    pub local: Endpoint,
+    /// The peer's end.
+    pub remote: Endpoint,
+    /// The payload.
+    pub payload: Parts,
+}
+
+/// Why a connection could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// There is no route to the destination.
+    #[error("no route to the destination")]
+    NoRoute,
+    /// All local ports towards the destination are in use.
+    #[error("all local ports towards the destination are in use")]
+    NoPort,
+    /// The local address and port are in use towards the destination.
+    #[error("the local address and port are in use towards the destination")]
+    InUse,
+    /// The domain holds as many connections as it may.
+    #[error("the connection table is full")]
+    TableFull,
+}
+
+/// What runs on top of a domain.
+pub trait Application: Sized + Send {
+    /// What it keeps with each connection.
+    type Connection: Send;
+    /// What it keeps with each listening port.
+    type Listener: Clone + Send;
+    /// What it keeps with each UDP port.
+    type Udp: Clone + Send;
+
+    /// A SYN for `listener` has come in. What is kept with the connection, or
+    /// `None` if the backlog is full: the SYN is then ignored.
+    fn incoming(&mut self, listener: &Self::Listener) -> Option<Self::Connection>;
+
+    /// The connection has a name now.
+    fn opened(&mut self, connection: &mut Self::Connection, id: ConnId, flow: &FlowKey) {
+        let _ = (connection, id, flow);
+    }
+
+    /// An active open has failed before a segment was sent.
+    fn connect_failed(&mut self, connection: Self::Connection, error: ConnectError) {
+        let _ = (connection, error);
+    }
+
+    /// Something has happened to a connection, or the application has notified
+    /// itself of it ([`Call::Notify`]), or it asked for more by its last answer.
+    /// Returns whether it has more to write than it did, and wants to be called
+    /// again in the next round.
+    fn ready(
+        &mut self,
+        connection: &mut Self::Connection,
+        tcb: &mut Tcb,
+        events: Events,
+        now: Instant,
+    ) -> bool;
+
+    /// The connection has ended, for the reason in `tcb.error()` if there is one.
+    /// What it has received and the application has not read is still there.
+    fn closed(&mut self, connection: Self::Connection, tcb: &mut Tcb);
+
+    /// A datagram has come in; `false` if there is no room for it.
+    fn datagram(&mut self, socket: &Self::Udp, datagram: Datagram) -> bool;
+
+    /// An ICMP error has come in about what `socket` sent to `remote`.
+    fn datagram_error(&mut self, socket: &Self::Udp, remote: Endpoint, error: tcp::Error) {
+        let _ = (socket, remote, error);
+    }
+
+    /// The next datagram that `socket` has to send.
+    fn next_datagram(&mut self, socket: &Self::Udp) -> Option<Datagram> {
+        let _ = socket;
+        None
+    }
+
+    /// The next call that the application makes of its own.
+    fn next_call(&mut self) -> Option<Call<Self>> {
+        None
+    }
+}
+
+/// What can be asked of a domain.
+pub enum Call<A: Application> {
+    /// Open a connection to `remote`, from `local` if given (its port 0: any).
+    Connect {
+        /// The peer's end.
+        remote: Endpoint,
+        /// Our end, or any.
+        local: Option<Endpoint>,
+        /// What the application keeps with it.
+        connection: A::Connection,
+    },
+    /// Call [`Application::ready`] for this connection.
+    Notify(ConnId),
+    /// Accept connections to this address (or any, if unspecified) and port.
+    Listen(Endpoint, A::Listener),
+    /// Accept no more.
+    Unlisten(Endpoint),
+    /// Receive datagrams to this address (or any, if unspecified) and port.
+    BindUdp(Endpoint, A::Udp),
+    /// Receive no more.
+    UnbindUdp(Endpoint),
+    /// Send what [`Application::next_datagram`] has for this socket.
+    FlushUdp(A::Udp),
+    /// Abort all connections and forget all ports.
+    Reset,
+}

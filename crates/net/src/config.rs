@@ -1,0 +1,109 @@
+//! What a domain has to know about the host that it is part of.
+
+use std::sync::Arc;
+use wire::steering::Steering;
+use wire::time::Duration;
+use wire::{Address, EthernetAddress};
+
+/// One interface of the host.
+#[derive(Clone, Debug)]
+pub struct InterfaceConfig {
+    /// Does the link carry Ethernet frames, or bare IP datagrams?
+    pub is_ethernet: bool,
+    /// Our address on the link.
+    pub ethernet: EthernetAddress,
+    /// The VLAN whose tag frames carry, if any. Frames tagged with VLAN 0
+    /// (priority only) are always accepted.
+    pub vlan: Option<u16>,
+    /// Our IP addresses with the length of their network's prefix, bits.
+    pub addresses: Vec<(Address, u8)>,
+    /// Bytes of the largest IP datagram.
+    pub mtu: usize,
+    /// Does the device fill in transport checksums?
+    pub transmit_checksum: bool,
+    /// Bytes of the largest IP datagram that the device cuts into segments (TSO).
+    pub segmentation: usize,
+}
+
+/// A route that is not to a network of our own interfaces.
+#[derive(Clone, Copy, Debug)]
+pub struct RouteConfig {
+    /// The network.
+    pub network: Address,
+    /// Length of its prefix, bits: 0 for the default route.
+    pub prefix: u8,
+    /// The router, on one of our own networks.
+    pub gateway: Address,
+}
+
+/// Which of the host's units of concurrency a domain serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// From 0.
+    pub index: u16,
+    /// How many there are.
+    pub count: u16,
+}
+
+impl Unit {
+    /// The only one.
+    pub const ONLY: Unit = Unit { index: 0, count: 1 };
+
+    /// Does what has this steering hash belong to this unit?
+    #[inline]
+    pub fn has(self, hash: u32) -> bool {
+        self.count == 1 || hash % u32::from(self.count) == u32::from(self.index)
+    }
+}
+
+/// The configuration of a host, the same for all its domains.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Its interfaces.
+    pub interfaces: Vec<InterfaceConfig>,
+    /// Routes beyond the networks of the interfaces.
+    pub routes: Vec<RouteConfig>,
+    /// TCP's parameters.
+    pub tcp: Arc<tcp::Config>,
+    /// How flows map to units.
+    pub steering: Steering,
+    /// Secret from which the keys of tables and of initial sequence numbers come.
+    pub secret: [u64; 2],
+    /// Ports that active opens choose from, both ends included.
+    pub ephemeral_ports: (u16, u16),
+    /// The most connections that one domain holds.
+    pub max_connections: usize,
+    /// The most connections in TIME-WAIT that one domain remembers; beyond, the
+    /// oldest is forgotten.
+    pub max_time_wait: usize,
+    /// How long a neighbour's address is trusted without confirmation.
+    pub neighbour_lifetime: Duration,
+    /// ICMP errors and resets for closed ports that may be sent a second.
+    pub errors_per_second: u32,
+    /// Bytes of fragments that wait for the rest of their datagrams.
+    pub reassembly_bytes: usize,
+}
+
+impl Config {
+    /// A host with these interfaces, defaults for the rest.
+    pub fn new(interfaces: Vec<InterfaceConfig>, seed: u64) -> Config {
+        Config {
+            interfaces,
+            routes: Vec::new(),
+            tcp: Arc::new(tcp::Config::default()),
+            steering: Steering::new(seed),
+            secret: [seed.rotate_left(32) ^ 0x517c_c1b7_2722_0a95, seed.wrapping_mul(0x2545_f491_4f6c_dd1d)],
+            ephemeral_ports: (32768, 60999),
+            max_connections: 1 << 20,
+            max_time_wait: 1 << 18,
+            neighbour_lifetime: Duration::from_secs(60),
+            errors_per_second: 1000,
+            reassembly_bytes: 4 << 20,
+        }
+    }
+
+    /// Is `address` one of ours?
+    pub fn is_ours(&self, address: Address) -> bool {
+        self.interfaces.iter().any(|i| i.addresses.iter().any(|(a, _)| *a == address))
+    }
+}

@@ -1,0 +1,138 @@
+//! [`OwnedTable`]: no lock exists; `&mut self` is the exclusion.
+
+use super::{ConnId, Connection, Connections, OpenError};
+use crate::link::Keyed;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+use tcp::Tcb;
+use wire::FlowKey;
+
+struct Slot<U> {
+    generation: u32,
+    connection: Option<Box<Connection<U>>>,
+}
+
+/// A place in the hash table: part of the hash, so that few connections are
+/// looked at in vain, and the slot.
+#[derive(Clone, Copy)]
+struct Place {
+    hash: u32,
+    slot: u32,
+}
+
+/// A table of connections for one owner.
+pub struct OwnedTable<U> {
+    unit: u16,
+    max: usize,
+    hasher: Keyed,
+    places: HashTable<Place>,
+    slots: Vec<Slot<U>>,
+    free: Vec<u32>,
+}
+
+impl<U> OwnedTable<U> {
+    /// An empty table for `unit` that holds `max` connections.
+    pub fn new(unit: u16, max: usize, hasher: Keyed) -> OwnedTable<U> {
+        OwnedTable {
+            unit,
+            max,
+            hasher,
+            places: HashTable::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// The names of all connections: for shutting down and for statistics.
+    pub fn ids(&self) -> impl Iterator<Item = ConnId> {
+        self.slots.iter().filter_map(|s| s.connection.as_ref().map(|c| c.id))
+    }
+
+    #[inline]
+    fn find(&self, flow: &FlowKey) -> Option<u32> {
+        let hash = self.hasher.hash_one(flow);
+        let slots = &self.slots;
+        let place = self.places.find(hash, |p| {
+            p.hash == hash as u32
+                && slots[p.slot as usize].connection.as_ref().is_some_and(|c| c.flow == *flow)
+        })?;
+        Some(place.slot)
+    }
+}
+
+/// The 64-bit hash that a place was inserted with is needed again when the hash
+/// table grows; its flow is in the connection.
+fn rehash<U>(slots: &[Slot<U>], hasher: Keyed) -> impl Fn(&Place) -> u64 {
+    move |place| {
+        let flow = slots[place.slot as usize].connection.as_ref().map(|c| c.flow);
+        flow.map_or(0, |flow| hasher.hash_one(flow))
+    }
+}
+
+impl<U> Connections<U> for OwnedTable<U> {
+    #[inline]
+    fn with_flow<R>(
+        &mut self,
+        flow: &FlowKey,
+        f: impl FnOnce(&mut Connection<U>) -> R,
+    ) -> Option<R> {
+        let slot = self.find(flow)?;
+        self.slots[slot as usize].connection.as_deref_mut().map(f)
+    }
+
+    #[inline]
+    fn with_id<R>(&mut self, id: ConnId, f: impl FnOnce(&mut Connection<U>) -> R) -> Option<R> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        if slot.generation != id.generation {
+            return None;
+        }
+        slot.connection.as_deref_mut().map(f)
+    }
+
+    fn open(&mut self, flow: FlowKey, tcb: Tcb, user: U) -> Result<ConnId, (OpenError, U)> {
+        if self.len() >= self.max {
+            return Err((OpenError::TableFull, user));
+        }
+        if self.find(&flow).is_some() {
+            return Err((OpenError::Exists, user));
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, connection: None });
+            self.slots.len() as u32 - 1
+        });
+        let place = &mut self.slots[slot as usize];
+        let id = ConnId { unit: self.unit, slot, generation: place.generation };
+        place.connection = Some(Box::new(Connection {
+            id,
+            flow,
+            tcb,
+            user,
+            scheduled: false,
+            port_allocated: false,
+            timer: None,
+        }));
+        let hash = self.hasher.hash_one(flow);
+        let entry = Place { hash: hash as u32, slot };
+        self.places.insert_unique(hash, entry, rehash(&self.slots, self.hasher));
+        Ok(id)
+    }
+
+    fn close(&mut self, id: ConnId) -> Option<Box<Connection<U>>> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        if slot.generation != id.generation {
+            return None;
+        }
+        let connection = slot.connection.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        let hash = self.hasher.hash_one(connection.flow);
+        if let Ok(entry) = self.places.find_entry(hash, |p| p.slot == id.slot) {
+            entry.remove();
+        }
+        self.free.push(id.slot);
+        Some(connection)
+    }
+
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+}

@@ -1,0 +1,252 @@
+//! [`Domain`]: everything that one exclusive reference must reach for a packet
+//! to go its whole way. Organizations replicate it by unit of concurrency
+//! (Yates 3.1), lock it, or move it into a thread; it does not know which.
+
+use crate::application::{Application, Call};
+use crate::config::{Config, Unit};
+use crate::connections::{Connections, OwnedTable};
+use crate::counters::Counters;
+use crate::ip::icmp::{self, Kind};
+use crate::ip::{self, Ip, Up};
+use crate::link::{self, Keyed, Link};
+use crate::transport::{self, Transport};
+use crate::{Drop, Egress};
+use std::sync::Arc;
+use wire::icmpv4::Unreachable;
+use wire::steering::Steered;
+use wire::{Endpoint, FlowKey, Instant, Packet};
+
+/// A domain: the state of all layers, and the application on top.
+///
+/// A round of its owner is: [`Domain::call`] for each call, [`Domain::input`]
+/// for each packet, [`Domain::on_timeout`] if [`Domain::next_timeout`] has
+/// come, then [`Domain::serve`], which lets connections and application speak.
+/// Each may add to the egress, which the owner then hands to the device.
+pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>> {
+    /// Which of the host's units this is.
+    pub unit: Unit,
+    /// The application.
+    pub app: A,
+    /// What it has counted.
+    pub counters: Counters,
+    link: Link,
+    ip: Ip,
+    transport: Transport<A>,
+    conns: C,
+    replies: Vec<Packet>,
+    failed: Vec<Packet>,
+    resteered: Vec<Packet>,
+}
+
+impl<A: Application> Domain<A> {
+    /// A domain with a table of its own.
+    pub fn new(config: Arc<Config>, unit: Unit, app: A) -> Domain<A> {
+        let conns = OwnedTable::new(unit.index, config.max_connections, Keyed(config.secret));
+        Domain::with_connections(config, unit, app, conns)
+    }
+}
+
+/// ⑦ ⑧ A packet down through IP and link.
+#[inline]
+fn down(
+    packet: Packet,
+    ip: &mut Ip,
+    link: &mut Link,
+    now: Instant,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    let sent = ip::output(packet, ip, &mut |datagram| {
+        link::output(datagram, link, now, counters, egress);
+    });
+    if sent.is_err() {
+        counters.out_dropped += 1;
+    }
+}
+
+impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
+    /// A domain whose connections are reached by `conns`.
+    pub fn with_connections(config: Arc<Config>, unit: Unit, app: A, conns: C) -> Domain<A, C> {
+        Domain {
+            unit,
+            app,
+            counters: Counters::default(),
+            link: Link::new(config.clone()),
+            ip: Ip::new(config.clone(), unit),
+            transport: Transport::new(config, unit),
+            conns,
+            replies: Vec::new(),
+            failed: Vec::new(),
+            resteered: Vec::new(),
+        }
+    }
+
+    /// The connections.
+    pub fn connections(&self) -> &C {
+        &self.conns
+    }
+    /// Connections in TIME-WAIT.
+    pub fn time_wait_len(&self) -> usize {
+        self.transport.time_wait.len()
+    }
+
+    /// ② ③ ④ Takes a frame that arrived by the interface in its `meta`.
+    #[inline]
+    pub fn input(&mut self, frame: Packet, now: Instant, egress: &mut Egress) {
+        let Domain { link, ip, counters, replies, .. } = self;
+        let Some(datagram) = link::input(frame, link, now, counters, egress) else { return };
+        let Some(up) = ip::input(datagram, ip, now, counters, replies) else {
+            return self.send_replies(now, egress);
+        };
+        match up {
+            Up::Tcp(segment) => self.segment(segment, now),
+            Up::Udp(datagram) => self.datagram(datagram, now),
+            Up::Error(error) => self.error(&error, now),
+        }
+        self.send_replies(now, egress);
+    }
+
+    /// ④ Takes a packet that another unit has put together from fragments and
+    /// found to be this one's ([`Domain::take_resteered`]).
+    pub fn input_resteered(&mut self, mut packet: Packet, now: Instant, egress: &mut Egress) {
+        packet.meta_mut().reassembled = false;
+        match packet.meta().protocol {
+            wire::protocol::TCP => self.segment(packet, now),
+            _ => self.datagram(packet, now),
+        }
+        self.send_replies(now, egress);
+    }
+
+    /// Packets that turned out to be another unit's, with that unit's index.
+    pub fn take_resteered(&mut self) -> impl Iterator<Item = (u16, Packet)> {
+        let (steering, count) = (self.ip.config.steering, self.unit.count);
+        self.resteered.drain(..).map(move |packet| {
+            let hash = flow_of(&packet).map_or(0, |flow| steering.flow(&flow));
+            ((hash % u32::from(count)) as u16, packet)
+        })
+    }
+
+    /// Which unit a frame that came in by interface `0` belongs to; `None`: all.
+    #[inline]
+    pub fn is_foreign(&self, packet: &Packet) -> bool {
+        packet.meta().reassembled
+            && flow_of(packet)
+                .is_some_and(|flow| !self.unit.has(self.ip.config.steering.flow(&flow)))
+    }
+
+    #[inline]
+    fn segment(&mut self, segment: Packet, now: Instant) {
+        if self.is_foreign(&segment) {
+            return self.resteered.push(segment);
+        }
+        let Domain { transport, conns, app, counters, .. } = self;
+        transport::tcp_input(segment, transport, conns, app, now, counters);
+    }
+
+    fn datagram(&mut self, datagram: Packet, now: Instant) {
+        if self.is_foreign(&datagram) {
+            return self.resteered.push(datagram);
+        }
+        let Domain { transport, app, ip, counters, .. } = self;
+        transport::udp_input(datagram, transport, app, ip, now, counters);
+    }
+
+    fn error(&mut self, error: &icmp::Error, now: Instant) {
+        let Domain { transport, conns, app, .. } = self;
+        transport.error(error, conns, app, now);
+    }
+
+    /// Sends what the layers have answered of their own.
+    #[inline]
+    fn send_replies(&mut self, now: Instant, egress: &mut Egress) {
+        let Domain { ip, link, transport, counters, replies, .. } = self;
+        if replies.is_empty() && transport.down.is_empty() {
+            return;
+        }
+        for packet in replies.drain(..).chain(transport.down.drain(..)) {
+            down(packet, ip, link, now, counters, egress);
+        }
+    }
+
+    /// Does what a call asks for; what follows from it comes with
+    /// [`Domain::serve`].
+    pub fn call(&mut self, call: Call<A>, now: Instant, egress: &mut Egress) {
+        let Domain { transport, conns, app, ip, counters, .. } = self;
+        transport.call(call, conns, app, &mut ip.routes, now, counters);
+        self.send_replies(now, egress);
+    }
+
+    /// Lets the connections that stand on the ready list speak, each up to its
+    /// quota, until `room` packets are on their way. Returns whether there is
+    /// more to do at once.
+    #[inline]
+    pub fn serve(&mut self, now: Instant, egress: &mut Egress, room: usize) -> bool {
+        let Domain { transport, conns, app, ip, link, counters, .. } = self;
+        let more = transport.serve(conns, app, now, counters, room, &mut |packet, counters| {
+            down(packet, ip, link, now, counters, egress);
+        });
+        let mut called = false;
+        while let Some(call) = self.app.next_call() {
+            self.call(call, now, egress);
+            called = true;
+        }
+        more || called
+    }
+
+    /// The earliest time at which [`Domain::on_timeout`] has something to do.
+    #[inline]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let link = self.link.next_timeout();
+        let reassembly = self.ip.reassembly.next_timeout();
+        [self.transport.next_timeout(), link, reassembly].into_iter().flatten().min()
+    }
+
+    /// Lets time pass.
+    pub fn on_timeout(&mut self, now: Instant, egress: &mut Egress) {
+        let Domain { transport, conns, ip, link, counters, failed, .. } = self;
+        transport.on_timeout(conns, now);
+        ip.reassembly.on_timeout(now, counters);
+        link.on_timeout(now, counters, egress, failed);
+        for packet in std::mem::take(&mut self.failed) {
+            let kind = Kind::Unreachable(Unreachable::Host);
+            if let Some(error) = icmp::about(packet.front(), kind) {
+                self.error(&error, now);
+            }
+        }
+    }
+
+    /// Counts a frame that the owner could not hand on, as dropped.
+    pub fn drop_foreign(&mut self, reason: Drop) {
+        self.counters.drop(reason);
+    }
+}
+
+/// The flow of a packet whose IP header has been taken off.
+fn flow_of(packet: &Packet) -> Option<FlowKey> {
+    let meta = packet.meta();
+    let ports = packet.front().first_chunk::<4>()?;
+    let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
+    Some(FlowKey {
+        local: Endpoint { address: meta.destination, port: port(2) },
+        remote: Endpoint { address: meta.source, port: port(0) },
+    })
+}
+
+/// The unit that a frame belongs to, of `count`; `None` if it is for all.
+#[inline]
+pub fn unit_of(config: &Config, frame: &Packet, count: u16) -> Option<u16> {
+    if count == 1 {
+        return Some(0);
+    }
+    let interface = &config.interfaces[frame.meta().interface as usize];
+    let steered = if interface.is_ethernet {
+        config.steering.frame(frame.front())
+    } else {
+        config.steering.datagram(frame.front())
+    };
+    match steered {
+        Steered::Flow(hash) => Some((hash % u32::from(count)) as u16),
+        Steered::Anyone => Some(0),
+        Steered::Everyone => None,
+    }
+}

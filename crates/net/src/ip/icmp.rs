@@ -1,0 +1,177 @@
+//! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2): echo, errors in and out.
+
+use super::Ip;
+use crate::{Counters, Drop};
+use wire::icmpv4::{LEN, Message, Unreachable};
+use wire::packet::ChecksumState;
+use wire::{
+    Address, Endpoint, FlowKey, Instant, Packet, Parts, Slice, checksum, ipv4, protocol,
+};
+
+/// Bytes of the offending datagram that an error carries (RFC 1812 4.3.2.3:
+/// the error must not exceed 576).
+const QUOTE: usize = 576 - ipv4::LEN - LEN;
+
+/// What an ICMP error says about a flow of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It cannot be reached.
+    Unreachable(Unreachable),
+    /// Its datagrams live too short, or one of them could not be reassembled.
+    TimeExceeded,
+    /// Its datagrams have a field that somebody does not like.
+    ParameterProblem,
+}
+
+/// An ICMP error about a datagram of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// TCP or UDP.
+    pub protocol: u8,
+    /// The flow.
+    pub flow: FlowKey,
+    /// The sequence number of the segment, if TCP.
+    pub seq: wire::Seq,
+    /// What happened to it.
+    pub kind: Kind,
+}
+
+/// Takes an ICMP message: answers an echo request, returns an error.
+pub(super) fn input(
+    mut packet: Packet,
+    ip: &mut Ip,
+    now: Instant,
+    counters: &mut Counters,
+    replies: &mut Vec<Packet>,
+) -> Option<Error> {
+    let message = Message::parse(packet.front());
+    let vouched = packet.meta().checksum != ChecksumState::Complete;
+    let (Ok(message), true) = (message, vouched || checksum::is_right(packet.sum_from(0))) else {
+        counters.drop(Drop::IcmpMalformed);
+        return None;
+    };
+    let kind = match message {
+        Message::EchoRequest(id, seq) => {
+            counters.absorbed += 1;
+            if !packet.meta().group && ip.errors.allows(now) {
+                packet.pull(LEN);
+                replies.push(echo_reply(packet, id, seq));
+            }
+            return None;
+        }
+        Message::Unreachable(why) => Kind::Unreachable(why),
+        Message::TimeExceeded(_) => Kind::TimeExceeded,
+        Message::ParameterProblem(_) => Kind::ParameterProblem,
+        Message::EchoReply(..) | Message::Other(..) => {
+            counters.absorbed += 1;
+            return None;
+        }
+    };
+    let error = packet.front().get(LEN..).and_then(|quote| about(quote, kind));
+    match error {
+        Some(error) if ip.config.is_ours(error.flow.local.address) => {
+            counters.absorbed += 1;
+            Some(error)
+        }
+        _ => {
+            counters.drop(Drop::IcmpMalformed);
+            None
+        }
+    }
+}
+
+/// The error that says `kind` about the datagram of ours that starts with
+/// `quote`: it need not be whole, eight bytes of its payload do.
+pub fn about(quote: &[u8], kind: Kind) -> Option<Error> {
+    let fixed = quote.first_chunk::<{ ipv4::LEN }>()?;
+    let header_len = usize::from(fixed[0] & 0x0f) * 4;
+    let fragment_offset = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff;
+    let payload = quote.get(header_len.max(ipv4::LEN)..)?.first_chunk::<8>()?;
+    let protocol = fixed[9];
+    if fixed[0] >> 4 != 4
+        || fragment_offset != 0
+        || !matches!(protocol, protocol::TCP | protocol::UDP)
+    {
+        return None;
+    }
+    let address = |at: usize| {
+        Address::from(std::net::Ipv4Addr::new(
+            fixed[at],
+            fixed[at + 1],
+            fixed[at + 2],
+            fixed[at + 3],
+        ))
+    };
+    let port = |at: usize| u16::from_be_bytes([payload[at], payload[at + 1]]);
+    Some(Error {
+        protocol,
+        flow: FlowKey {
+            local: Endpoint { address: address(12), port: port(0) },
+            remote: Endpoint { address: address(16), port: port(2) },
+        },
+        seq: wire::Seq(u32::from_be_bytes([payload[4], payload[5], payload[6], payload[7]])),
+        kind,
+    })
+}
+
+fn echo_reply(mut packet: Packet, id: u16, seq: u16) -> Packet {
+    let meta = *packet.meta();
+    finish(&mut packet, Message::EchoReply(id, seq));
+    reply_to(&mut packet, meta.destination, meta.source);
+    packet
+}
+
+/// The error that tells the source of `packet` (transport header in front) that
+/// it could not be delivered; `None` if that must not be answered (RFC 1122
+/// 3.2.2), or too many errors were sent this second.
+pub fn unreachable(
+    mut packet: Packet,
+    why: Unreachable,
+    ip: &mut Ip,
+    now: Instant,
+) -> Option<Packet> {
+    let meta = *packet.meta();
+    if meta.group || meta.protocol == protocol::ICMP || !ip.errors.allows(now) {
+        return None;
+    }
+    let (source, destination) = (meta.source.v4()?, meta.destination.v4()?);
+    let total_len = u16::try_from(packet.len() + ipv4::LEN).ok()?;
+    ipv4::Header {
+        header_len: ipv4::LEN as u8,
+        tos: 0,
+        total_len,
+        identification: 0,
+        dont_fragment: false,
+        more_fragments: false,
+        fragment_offset: 0,
+        ttl: meta.ttl,
+        protocol: meta.protocol,
+        source,
+        destination,
+    }
+    .emit(packet.push(ipv4::LEN));
+    let mut quote = Slice::with_capacity(QUOTE);
+    for bytes in packet.slices() {
+        quote.append(&bytes[..bytes.len().min(QUOTE - quote.len())]);
+    }
+    let mut error = Packet::from_parts(Parts::from_iter([quote]));
+    finish(&mut error, Message::Unreachable(why));
+    reply_to(&mut error, meta.destination, meta.source);
+    Some(error)
+}
+
+fn finish(packet: &mut Packet, message: Message) {
+    message.emit(packet.push(LEN));
+    let sum = !packet.sum_from(0);
+    packet.head_mut()[2..4].copy_from_slice(&sum.to_be_bytes());
+}
+
+fn reply_to(packet: &mut Packet, source: Address, destination: Address) {
+    let meta = packet.meta_mut();
+    meta.checksum = ChecksumState::Complete;
+    meta.protocol = protocol::ICMP;
+    meta.source = source;
+    meta.destination = destination;
+    meta.ttl = 0;
+    meta.gso_size = 0;
+}

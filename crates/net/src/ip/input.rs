@@ -1,0 +1,95 @@
+//! ③ IP datagrams up to segments and messages.
+
+use super::{Ip, icmp};
+use crate::{Counters, Drop};
+use wire::{Address, Instant, Malformed, Packet, ipv4, protocol};
+
+/// What IP hands to the layer above.
+#[derive(Debug)]
+pub enum Up {
+    /// A TCP segment: the TCP header is in front, `meta` has the addresses.
+    Tcp(Packet),
+    /// A UDP datagram, likewise.
+    Udp(Packet),
+    /// An ICMP error about something that we sent.
+    Error(icmp::Error),
+}
+
+/// Takes an IP datagram. Answers and errors that it calls for go to `replies`,
+/// for [`super::output`].
+#[inline]
+pub fn input(
+    mut packet: Packet,
+    ip: &mut Ip,
+    now: Instant,
+    counters: &mut Counters,
+    replies: &mut Vec<Packet>,
+) -> Option<Up> {
+    let header = match ipv4::Header::parse(packet.front()) {
+        Ok(header) => header,
+        Err(Malformed::Checksum) => return dropped(counters, Drop::IpChecksum),
+        Err(_) => return dropped(counters, Drop::IpMalformed),
+    };
+    if header.total_len as usize > packet.len() {
+        return dropped(counters, Drop::IpMalformed);
+    }
+    packet.truncate(header.total_len as usize);
+    let (source, destination) = (Address::from(header.source), Address::from(header.destination));
+    if !source.is_unicast() || header.source.is_loopback() || ip.is_broadcast(source) {
+        return dropped(counters, Drop::IpSource);
+    }
+    if !ip.config.is_ours(destination) {
+        let group = header.destination.is_multicast() || ip.is_broadcast(destination);
+        if !group {
+            return dropped(counters, Drop::IpNotOurs);
+        }
+        packet.meta_mut().group = true;
+    }
+    let meta = packet.meta_mut();
+    meta.source = source;
+    meta.destination = destination;
+    meta.protocol = header.protocol;
+    meta.ttl = header.ttl;
+    if header.is_fragment() {
+        // Comes back with as many bytes in front as its last fragment's header.
+        packet = ip.reassembly.input(packet, &header, now, counters)?;
+    }
+    up(packet, header.header_len as usize, ip, now, counters, replies)
+}
+
+#[inline]
+fn up(
+    mut packet: Packet,
+    header_len: usize,
+    ip: &mut Ip,
+    now: Instant,
+    counters: &mut Counters,
+    replies: &mut Vec<Packet>,
+) -> Option<Up> {
+    match packet.meta().protocol {
+        protocol::TCP => {
+            packet.pull(header_len);
+            Some(Up::Tcp(packet))
+        }
+        protocol::UDP => {
+            packet.pull(header_len);
+            Some(Up::Udp(packet))
+        }
+        protocol::ICMP => {
+            packet.pull(header_len);
+            icmp::input(packet, ip, now, counters, replies).map(Up::Error)
+        }
+        _ => {
+            counters.drop(Drop::ProtocolUnknown);
+            packet.pull(header_len);
+            let why = wire::icmpv4::Unreachable::Protocol;
+            replies.extend(icmp::unreachable(packet, why, ip, now));
+            None
+        }
+    }
+}
+
+fn dropped(counters: &mut Counters, reason: Drop) -> Option<Up> {
+    counters.drop(reason);
+    None
+}

@@ -1,0 +1,89 @@
+//! ③ ⑦ The Internet layer: IPv4 in and out, routes, reassembly, ICMP.
+
+mod fragment;
+pub mod icmp;
+mod input;
+mod output;
+mod reassembly;
+mod route;
+
+pub use input::{Up, input};
+pub use output::output;
+pub use reassembly::Reassembly;
+pub use route::{Route, Routes};
+
+use crate::config::{Config, Unit};
+use crate::link::Keyed;
+use std::sync::Arc;
+use wire::{Address, Instant};
+
+/// The state of the Internet layer.
+pub struct Ip {
+    pub(crate) config: Arc<Config>,
+    pub(crate) routes: Routes,
+    pub(crate) reassembly: Reassembly,
+    pub(crate) errors: RateLimit,
+    /// Identifications of the datagrams that we fragment: every unit takes
+    /// those that are its index modulo the number of units, so that two never
+    /// use the same (RFC 6864 4.1).
+    next_identification: u16,
+    identification_step: u16,
+}
+
+impl Ip {
+    /// The Internet layer of one unit.
+    pub fn new(config: Arc<Config>, unit: Unit) -> Ip {
+        Ip {
+            routes: Routes::new(&config),
+            reassembly: Reassembly::new(Keyed(config.secret), config.reassembly_bytes),
+            errors: RateLimit::new(config.errors_per_second),
+            next_identification: unit.index,
+            identification_step: unit.count,
+            config,
+        }
+    }
+
+    pub(crate) fn identification(&mut self) -> u16 {
+        let id = self.next_identification;
+        self.next_identification = id.wrapping_add(self.identification_step);
+        id
+    }
+
+    /// Is `address` a broadcast address of one of our networks, or of all?
+    pub(crate) fn is_broadcast(&self, address: Address) -> bool {
+        let Some(v4) = address.v4() else { return false };
+        v4.is_broadcast()
+            || self.config.interfaces.iter().flat_map(|i| &i.addresses).any(|(ours, prefix)| {
+                let host = u32::MAX.checked_shr(u32::from(*prefix)).unwrap_or(0);
+                *prefix < 31 && ours.v4().is_some_and(|o| o.to_bits() | host == v4.to_bits())
+            })
+    }
+}
+
+/// So many a second, in bursts of no more.
+pub(crate) struct RateLimit {
+    per_second: u32,
+    left: u32,
+    since: Instant,
+}
+
+impl RateLimit {
+    pub(crate) fn new(per_second: u32) -> RateLimit {
+        RateLimit { per_second, left: per_second, since: Instant::ZERO }
+    }
+
+    pub(crate) fn allows(&mut self, now: Instant) -> bool {
+        if now.since(self.since).as_secs() >= 1 {
+            self.since = now;
+            self.left = self.per_second;
+        }
+        self.left = match self.left.checked_sub(1) {
+            Some(left) => left,
+            None => return false,
+        };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Routes: which interface and neighbour a destination is reached by.
+
+use crate::config::Config;
+use wire::Address;
+
+/// Where datagrams to some destination go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The interface's index.
+    pub interface: u16,
+    /// The neighbour: the destination itself, or a router.
+    pub next_hop: Address,
+    /// Our address on that interface.
+    pub source: Address,
+    /// Bytes of the largest datagram.
+    pub mtu: usize,
+}
+
+struct Entry {
+    network: u128,
+    mask: u128,
+    interface: u16,
+    gateway: Option<Address>,
+    source: Address,
+    mtu: usize,
+}
+
+/// The routing table: few routes, the longest prefix first, and the last answer.
+pub struct Routes {
+    entries: Vec<Entry>,
+    last: Option<(Address, Route)>,
+}
+
+fn bits(address: Address) -> u128 {
+    let [high, low] = address.words();
+    u128::from(high) << 64 | u128::from(low)
+}
+
+/// The mask of a prefix; IPv4 prefixes count from bit 96 of the mapped address.
+fn mask(address: Address, prefix: u8) -> u128 {
+    let prefix = u32::from(prefix) + if address.is_v4() { 96 } else { 0 };
+    u128::MAX.checked_shl(128 - prefix.min(128)).unwrap_or(0)
+}
+
+impl Routes {
+    /// The networks of all interfaces, and the configured routes.
+    pub fn new(config: &Config) -> Routes {
+        let mut entries = Vec::new();
+        for (index, interface) in config.interfaces.iter().enumerate() {
+            for &(address, prefix) in &interface.addresses {
+                let mask = mask(address, prefix);
+                entries.push(Entry {
+                    network: bits(address) & mask,
+                    mask,
+                    interface: index as u16,
+                    gateway: None,
+                    source: address,
+                    mtu: interface.mtu,
+                });
+            }
+        }
+        let mut routes = Routes { entries, last: None };
+        for route in &config.routes {
+            let Some(via) = routes.lookup(route.gateway) else { continue };
+            let mask = mask(route.network, route.prefix);
+            routes.entries.push(Entry {
+                network: bits(route.network) & mask,
+                mask,
+                interface: via.interface,
+                gateway: Some(route.gateway),
+                source: via.source,
+                mtu: via.mtu,
+            });
+        }
+        routes.entries.sort_by_key(|e| std::cmp::Reverse(e.mask.count_ones()));
+        routes.last = None;
+        routes
+    }
+
+    /// The route to `destination`, if there is one.
+    #[inline]
+    pub fn lookup(&mut self, destination: Address) -> Option<Route> {
+        if let Some((address, route)) = self.last
+            && address == destination
+        {
+            return Some(route);
+        }
+        let wanted = bits(destination);
+        let entry = self.entries.iter().find(|e| wanted & e.mask == e.network)?;
+        let route = Route {
+            interface: entry.interface,
+            next_hop: entry.gateway.unwrap_or(destination),
+            source: entry.source,
+            mtu: entry.mtu,
+        };
+        self.last = Some((destination, route));
+        Some(route)
+    }
+}

@@ -1,0 +1,59 @@
+//! ② Frames up to IP datagrams.
+
+use super::{Link, arp};
+use crate::{Counters, Drop, Egress};
+use wire::ethernet::{Header, ethertype};
+use wire::{EthernetAddress, Instant, Packet};
+
+/// Takes a frame that arrived by the interface in its `meta`. Returns the IP
+/// datagram in it, if it is one for us.
+#[inline]
+pub fn input(
+    mut packet: Packet,
+    link: &mut Link,
+    now: Instant,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) -> Option<Packet> {
+    counters.packets_in += 1;
+    counters.bytes_in += packet.len() as u64;
+    if !link.interface(packet.meta().interface).is_ethernet {
+        return Some(packet);
+    }
+    let Ok((header, len)) = Header::parse(packet.front()) else {
+        counters.drop(Drop::EthernetMalformed);
+        return None;
+    };
+    if let Err(reason) = accept(&header, link, packet.meta().interface) {
+        counters.drop(reason);
+        return None;
+    }
+    packet.meta_mut().group = header.destination.is_group();
+    packet.pull(len);
+    match header.ethertype {
+        ethertype::IPV4 => Some(packet),
+        ethertype::ARP => {
+            arp::input(&packet, link, now, counters, egress);
+            None
+        }
+        _ => {
+            counters.drop(Drop::EtherTypeUnknown);
+            None
+        }
+    }
+}
+
+#[inline]
+fn accept(header: &Header, link: &Link, interface: u16) -> Result<(), Drop> {
+    let interface = link.interface(interface);
+    let for_us = header.destination == interface.ethernet || header.destination.is_group();
+    if !for_us || header.source == interface.ethernet || header.source == EthernetAddress::BROADCAST
+    {
+        return Err(Drop::EthernetNotOurs);
+    }
+    match header.vlan.map(|tag| tag & 0x0fff) {
+        None => Ok(()),
+        Some(id) if id == 0 || interface.vlan == Some(id) => Ok(()),
+        Some(_) => Err(Drop::VlanNotOurs),
+    }
+}

@@ -1,0 +1,145 @@
+//! ⑧ IP datagrams down to frames.
+
+use super::Link;
+use super::neighbours::Resolved;
+use crate::{Counters, Egress};
+use wire::arp::{self, Message, Operation};
+use wire::ethernet::{Header, LEN, ethertype};
+use wire::{Address, EthernetAddress, Instant, Packet};
+
+/// Sends an IP datagram to its `meta.next_hop` by `meta.interface`: at once if
+/// the neighbour's address is known, else when it has answered.
+#[inline]
+pub fn output(
+    packet: Packet,
+    link: &mut Link,
+    now: Instant,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    let (next_hop, index) = (packet.meta().next_hop, packet.meta().interface);
+    if !link.interface(index).is_ethernet {
+        return send(packet, counters, egress);
+    }
+    if let Some((address, interface, ethernet, until)) = link.last
+        && address == next_hop
+        && interface == index
+        && now < until
+    {
+        return frame(packet, ethernet, link, counters, egress);
+    }
+    resolve(packet, next_hop, link, now, counters, egress);
+}
+
+#[cold]
+fn resolve(
+    packet: Packet,
+    next_hop: Address,
+    link: &mut Link,
+    now: Instant,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    let index = packet.meta().interface;
+    if packet.meta().group {
+        let to = group_address(next_hop);
+        return frame(packet, to, link, counters, egress);
+    }
+    let mut packet = Some(packet);
+    match link.neighbours.resolve(next_hop, index, &mut packet, now) {
+        Resolved::Known(ethernet, until) => {
+            link.last = Some((next_hop, index, ethernet, until));
+            frame(packet.expect("not taken"), ethernet, link, counters, egress);
+        }
+        Resolved::Stale(ethernet) => {
+            solicit(link, next_hop, index, Some(ethernet), counters, egress);
+            frame(packet.expect("not taken"), ethernet, link, counters, egress);
+        }
+        Resolved::Ask => solicit(link, next_hop, index, None, counters, egress),
+        Resolved::Waiting => {}
+        Resolved::Full => counters.out_dropped += 1,
+    }
+}
+
+/// The Ethernet group of an IP multicast (RFC 1112 6.4) or broadcast address.
+fn group_address(ip: Address) -> EthernetAddress {
+    match ip.v4() {
+        Some(v4) if v4.is_multicast() => {
+            let [_, b, c, d] = v4.octets();
+            EthernetAddress([0x01, 0x00, 0x5e, b & 0x7f, c, d])
+        }
+        _ => EthernetAddress::BROADCAST,
+    }
+}
+
+/// Asks who has `address`: everyone, or the station that had it last.
+pub(super) fn solicit(
+    link: &Link,
+    address: Address,
+    index: u16,
+    known: Option<EthernetAddress>,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    let interface = link.interface(index);
+    let ours = interface.addresses.iter().find_map(|(a, _)| a.v4());
+    let (Some(sender_ip), Some(target_ip)) = (ours, address.v4()) else { return };
+    let mut packet = Packet::new();
+    Message {
+        operation: Operation::Request,
+        sender: interface.ethernet,
+        sender_ip,
+        target: EthernetAddress::default(),
+        target_ip,
+    }
+    .emit(packet.push(arp::LEN));
+    packet.meta_mut().interface = index;
+    arp_frame(packet, known.unwrap_or(EthernetAddress::BROADCAST), link, counters, egress);
+}
+
+pub(super) fn arp_frame(
+    packet: Packet,
+    to: EthernetAddress,
+    link: &Link,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    framed(packet, to, ethertype::ARP, link, counters, egress);
+}
+
+/// Puts the header for `to` in front of an IP datagram, and sends it.
+#[inline]
+pub(super) fn frame(
+    packet: Packet,
+    to: EthernetAddress,
+    link: &Link,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    framed(packet, to, ethertype::IPV4, link, counters, egress);
+}
+
+#[inline]
+fn framed(
+    mut packet: Packet,
+    destination: EthernetAddress,
+    ethertype: u16,
+    link: &Link,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    let interface = link.interface(packet.meta().interface);
+    let header =
+        Header { destination, source: interface.ethernet, vlan: interface.vlan, ethertype };
+    let len = if header.vlan.is_none() { LEN } else { LEN + 4 };
+    header.emit(packet.push(len));
+    packet.meta_mut().csum_start += len as u16;
+    send(packet, counters, egress);
+}
+
+#[inline]
+fn send(packet: Packet, counters: &mut Counters, egress: &mut Egress) {
+    counters.packets_out += 1;
+    counters.bytes_out += packet.len() as u64;
+    egress.push(packet);
+}

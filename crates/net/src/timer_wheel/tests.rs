@@ -1,0 +1,54 @@
+use super::*;
+use proptest::prelude::*;
+use wire::time::Duration;
+
+#[test]
+fn the_next_deadline_is_a_lower_bound_and_gets_exact() {
+    let mut wheel = TimerWheel::new();
+    wheel.insert(Instant::from_millis(200), 'a');
+    wheel.insert(Instant::from_millis(90_000), 'b');
+    let mut due = Vec::new();
+    let mut now = Instant::ZERO;
+    let mut asked = 0;
+    while let Some(next) = wheel.next_deadline() {
+        assert!(next > now || asked == 0);
+        now = next;
+        wheel.expire(now, &mut due);
+        asked += 1;
+    }
+    assert_eq!(due, ['a', 'b']);
+    assert!(asked < 12, "{asked} wake-ups for two timers");
+    assert!(now.since(Instant::from_millis(90_000)) < Duration::from_millis(2));
+}
+
+proptest! {
+    #[test]
+    fn everything_expires_once_never_early_and_at_most_two_ticks_late(
+        deadlines in prop::collection::vec(0u64..400_000_000_000, 1..200),
+        steps in prop::collection::vec(1u64..2_000_000_000, 1..50),
+    ) {
+        let mut wheel = TimerWheel::new();
+        let (mut now, mut next) = (0u64, 0);
+        let mut fired = vec![false; deadlines.len()];
+        let mut steps = steps.into_iter().cycle();
+        let mut due = Vec::new();
+        while next < deadlines.len() || !wheel.is_empty() {
+            for _ in 0..3 {
+                if next < deadlines.len() {
+                    wheel.insert(Instant::from_nanos(deadlines[next].max(now)), next);
+                    next += 1;
+                }
+            }
+            now += steps.next().unwrap();
+            wheel.expire(Instant::from_nanos(now), &mut due);
+            for i in due.drain(..) {
+                prop_assert!(!fired[i] && deadlines[i] <= now);
+                fired[i] = true;
+            }
+            for (i, fired) in fired.iter().enumerate().take(next) {
+                prop_assert!(*fired || deadlines[i] + (3 << TICK_SHIFT) > now, "{i} is late");
+            }
+        }
+        prop_assert!(fired.iter().all(|f| *f));
+    }
+}

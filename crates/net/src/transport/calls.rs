@@ -1,0 +1,137 @@
+//! Calls from above.
+
+use super::Transport;
+use crate::Counters;
+use crate::application::{Application, Call, ConnectError};
+use crate::connections::{ConnId, Connections, OpenError};
+use crate::ip::Routes;
+use tcp::Tcb;
+use wire::{Endpoint, FlowKey, Instant};
+
+/// Ports tried for one that steers to the unit, times the number of units.
+const TRIES_PER_UNIT: u32 = 32;
+
+impl<A: Application> Transport<A> {
+    /// Does what a call asks for.
+    #[allow(clippy::too_many_arguments)]
+    pub fn call<C: Connections<A::Connection>>(
+        &mut self,
+        call: Call<A>,
+        conns: &mut C,
+        app: &mut A,
+        routes: &mut Routes,
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        match call {
+            Call::Connect { remote, local, connection } => {
+                self.connect(remote, local, connection, conns, app, routes, now, counters);
+            }
+            Call::Notify(id) => self.notify(id, conns),
+            Call::Listen(local, listener) => {
+                self.listeners.insert(local, listener);
+            }
+            Call::Unlisten(local) => {
+                self.listeners.remove(&local);
+            }
+            Call::BindUdp(local, socket) => {
+                self.udp.insert(local, socket);
+            }
+            Call::UnbindUdp(local) => {
+                self.udp.remove(&local);
+            }
+            Call::FlushUdp(socket) => self.flush_udp(&socket, app, routes, counters),
+            Call::Reset => {
+                self.listeners.clear();
+                self.udp.clear();
+            }
+        }
+    }
+
+    #[inline]
+    fn notify<C: Connections<A::Connection>>(&mut self, id: ConnId, conns: &mut C) {
+        let ready = &mut self.ready;
+        conns.with_id(id, |connection| Transport::<A>::schedule(ready, connection));
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn connect<C: Connections<A::Connection>>(
+        &mut self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+        mut user: A::Connection,
+        conns: &mut C,
+        app: &mut A,
+        routes: &mut Routes,
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        let route = routes.lookup(remote.address);
+        let Some(route) = route.filter(|_| remote.address.is_unicast() && remote.port != 0) else {
+            return app.connect_failed(user, ConnectError::NoRoute);
+        };
+        let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
+        let source = address.unwrap_or(route.source);
+        let fixed = local.map(|l| l.port).filter(|p| *p != 0);
+        let mut tries = if fixed.is_some() { 1 } else { TRIES_PER_UNIT };
+        loop {
+            let port = match fixed {
+                Some(port) => port,
+                None => match self.port_for(source, remote) {
+                    Some(port) => port,
+                    None => return app.connect_failed(user, ConnectError::NoPort),
+                },
+            };
+            let flow = FlowKey { local: Endpoint { address: source, port }, remote };
+            if fixed.is_some() && self.time_wait.get_mut(&flow).is_some() {
+                return app.connect_failed(user, ConnectError::InUse);
+            }
+            let isn = self.isn.isn(&flow, now);
+            let config = &self.tcp[route.interface as usize];
+            let tcb = Tcb::connect(config, isn, (route.mtu.clamp(68, 65535) - 40) as u16, now);
+            match conns.open(flow, tcb, user) {
+                Ok(id) => {
+                    counters.opened_active += 1;
+                    let ready = &mut self.ready;
+                    conns.with_id(id, |connection| {
+                        connection.port_allocated = fixed.is_none();
+                        app.opened(&mut connection.user, id, &flow);
+                        Transport::<A>::schedule(ready, connection);
+                    });
+                    return;
+                }
+                Err((error, returned)) => {
+                    user = returned;
+                    // An accepted connection has this flow: the port is taken,
+                    // though not from us.
+                    if fixed.is_none() {
+                        self.ports.discard(remote);
+                    }
+                    tries -= 1;
+                    match error {
+                        OpenError::TableFull => {
+                            return app.connect_failed(user, ConnectError::TableFull);
+                        }
+                        OpenError::Exists if tries == 0 => {
+                            return app.connect_failed(user, ConnectError::InUse);
+                        }
+                        OpenError::Exists => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// A free port such that what comes back for the flow steers to this unit.
+    fn port_for(&mut self, address: wire::Address, remote: Endpoint) -> Option<u16> {
+        for _ in 0..TRIES_PER_UNIT * u32::from(self.unit.count) {
+            let port = self.ports.allocate(remote)?;
+            let flow = FlowKey { local: Endpoint { address, port }, remote };
+            if self.unit.has(self.config.steering.flow(&flow)) {
+                return Some(port);
+            }
+            self.ports.discard(remote);
+        }
+        None
+    }
+}

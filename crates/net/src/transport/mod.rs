@@ -1,0 +1,122 @@
+//! ④ ⑥ The transport layer: finds the connection or socket that a segment or
+//! datagram is for, and lets connections speak in turn.
+
+mod calls;
+mod errors;
+mod serve;
+mod tcp_input;
+mod tcp_output;
+mod time_wait;
+mod udp;
+
+pub use tcp_input::input as tcp_input;
+pub use time_wait::TimeWaitTable;
+pub(crate) use udp::input as udp_input;
+
+use crate::application::Application;
+use crate::config::{Config, Unit};
+use crate::connections::{ConnId, Connection};
+use crate::ip::RateLimit;
+use crate::link::Keyed;
+use crate::ports::PortAllocator;
+use crate::timer_wheel::TimerWheel;
+use hashbrown::HashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use wire::{Address, Endpoint, Instant, Packet};
+
+/// The state of the transport layer, but for the connections themselves.
+pub struct Transport<A: Application> {
+    pub(crate) config: Arc<Config>,
+    pub(crate) unit: Unit,
+    pub(crate) isn: tcp::isn::Generator,
+    /// TCP's parameters by interface: they depend on what its device does.
+    pub(crate) tcp: Vec<Arc<tcp::Config>>,
+    pub(crate) listeners: HashMap<Endpoint, A::Listener, Keyed>,
+    pub(crate) udp: HashMap<Endpoint, A::Udp, Keyed>,
+    pub(crate) ports: PortAllocator<Keyed>,
+    pub(crate) time_wait: TimeWaitTable,
+    pub(crate) timers: TimerWheel<ConnId>,
+    pub(crate) ready: VecDeque<ConnId>,
+    pub(crate) resets: RateLimit,
+    /// Packets on their way down, for IP.
+    pub(crate) down: Vec<Packet>,
+    due: Vec<ConnId>,
+}
+
+impl<A: Application> Transport<A> {
+    /// The transport layer of one unit.
+    pub fn new(config: Arc<Config>, unit: Unit) -> Transport<A> {
+        let hasher = Keyed(config.secret);
+        let (first, last) = config.ephemeral_ports;
+        Transport {
+            isn: tcp::isn::Generator::new(config.secret),
+            tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
+            listeners: HashMap::with_hasher(hasher),
+            udp: HashMap::with_hasher(hasher),
+            ports: PortAllocator::new(first, last, hasher),
+            time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
+            timers: TimerWheel::new(),
+            ready: VecDeque::new(),
+            resets: RateLimit::new(config.errors_per_second),
+            down: Vec::new(),
+            due: Vec::new(),
+            unit,
+            config,
+        }
+    }
+
+    /// The entry of `table` for `local`: for the very address, else for any.
+    pub(crate) fn bound<'a, T>(
+        table: &'a HashMap<Endpoint, T, Keyed>,
+        local: &Endpoint,
+    ) -> Option<&'a T> {
+        if table.is_empty() {
+            return None;
+        }
+        table.get(local).or_else(|| {
+            let any = Endpoint { address: Address::UNSPECIFIED_V4, port: local.port };
+            table.get(&any)
+        })
+    }
+
+    /// Puts the connection on the ready list, if it does not stand there.
+    #[inline]
+    pub(crate) fn schedule(ready: &mut VecDeque<ConnId>, connection: &mut Connection<A::Connection>) {
+        if !connection.scheduled {
+            connection.scheduled = true;
+            ready.push_back(connection.id);
+        }
+    }
+
+    /// Makes sure that the wheel has an entry no later than the connection's
+    /// next deadline.
+    #[inline]
+    pub(crate) fn arm(timers: &mut TimerWheel<ConnId>, connection: &mut Connection<A::Connection>) {
+        if let Some(deadline) = connection.tcb.next_timeout()
+            && connection.timer.is_none_or(|armed| deadline < armed)
+        {
+            connection.timer = Some(deadline);
+            timers.insert(deadline, connection.id);
+        }
+    }
+
+    /// The earliest time at which something has to be done.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        [self.timers.next_deadline(), self.time_wait.next_timeout()].into_iter().flatten().min()
+    }
+}
+
+/// TCP's parameters on interface `index`: where the device sums and segments,
+/// the send queue need not sum, and is kept in larger chunks.
+fn for_device(config: &Config, index: usize) -> tcp::Config {
+    let interface = &config.interfaces[index];
+    let mut tcp = (*config.tcp).clone();
+    if interface.transmit_checksum {
+        tcp.checksum = false;
+    }
+    if interface.segmentation > 0 {
+        tcp.chunk = 16 * 1024;
+    }
+    tcp
+}

@@ -1,0 +1,184 @@
+//! Connections in turn: the application is told what has happened, then the
+//! connection says what it has to say, up to a quota, so that none starves.
+
+use super::{Transport, tcp_output};
+use crate::Counters;
+use crate::application::Application;
+use crate::connections::{ConnId, Connection, Connections};
+use tcp::time_wait::TimeWait;
+use tcp::{Limits, State};
+use wire::{Instant, Packet};
+
+/// Packets that a connection may send in its turn, if the device does not
+/// segment: the burst.
+const QUOTA: usize = 16;
+
+/// What is left to do for a connection after its turn.
+enum After {
+    Nothing,
+    Close,
+}
+
+impl<A: Application> Transport<A> {
+    /// Lets the first `turns` connections on the ready list have their turn, or
+    /// fewer once `room` packets are on their way down. `down` takes each packet.
+    /// Returns whether connections remain that have something to do.
+    pub fn serve<C: Connections<A::Connection>>(
+        &mut self,
+        conns: &mut C,
+        app: &mut A,
+        now: Instant,
+        counters: &mut Counters,
+        room: usize,
+        down: &mut impl FnMut(Packet, &mut Counters),
+    ) -> bool {
+        let mut left = room;
+        for _ in 0..self.ready.len() {
+            if left == 0 {
+                break;
+            }
+            let Some(id) = self.ready.pop_front() else { break };
+            left -= self.turn(id, conns, app, now, counters, left, down).min(left);
+        }
+        !self.ready.is_empty()
+    }
+
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    fn turn<C: Connections<A::Connection>>(
+        &mut self,
+        id: ConnId,
+        conns: &mut C,
+        app: &mut A,
+        now: Instant,
+        counters: &mut Counters,
+        room: usize,
+        down: &mut impl FnMut(Packet, &mut Counters),
+    ) -> usize {
+        let mut sent = 0;
+        let transport = &mut *self;
+        let after = conns.with_id(id, |connection| {
+            connection.scheduled = false;
+            let events = connection.tcb.take_events();
+            let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
+            let quota = QUOTA.min(room);
+            sent = transport.speak(connection, now, quota, counters, down);
+            let unfinished = sent == quota && connection.tcb.wants_transmit();
+            if more || unfinished || connection.tcb.has_events() {
+                Transport::<A>::schedule(&mut transport.ready, connection);
+            }
+            Transport::<A>::arm(&mut transport.timers, connection);
+            after(connection)
+        });
+        if let Some(After::Close) = after {
+            self.close(id, conns, app, now, counters);
+        }
+        sent
+    }
+
+    /// Sends what a connection has to say, `quota` packets at most.
+    #[inline]
+    fn speak(
+        &mut self,
+        connection: &mut Connection<A::Connection>,
+        now: Instant,
+        quota: usize,
+        counters: &mut Counters,
+        down: &mut impl FnMut(Packet, &mut Counters),
+    ) -> usize {
+        // The interfaces of a host that can be told apart here differ in what
+        // their devices do; with one, which is common, nothing is looked up.
+        let interface = &self.config.interfaces[self.interface_of(connection)];
+        let limits = Limits {
+            segmentation: interface.segmentation.saturating_sub(40 + 60),
+            want_sum: !interface.transmit_checksum,
+        };
+        let mut sent = 0;
+        while sent < quota
+            && let Some(segment) = connection.tcb.poll_transmit(now, limits)
+        {
+            down(tcp_output::packet(&connection.flow, segment, interface), counters);
+            sent += 1;
+        }
+        sent
+    }
+
+    fn interface_of(&self, connection: &Connection<A::Connection>) -> usize {
+        if self.config.interfaces.len() == 1 {
+            return 0;
+        }
+        let local = connection.flow.local.address;
+        self.config
+            .interfaces
+            .iter()
+            .position(|i| i.addresses.iter().any(|(a, _)| *a == local))
+            .unwrap_or(0)
+    }
+
+    /// Takes a connection out that has ended, or that only waits.
+    fn close<C: Connections<A::Connection>>(
+        &mut self,
+        id: ConnId,
+        conns: &mut C,
+        app: &mut A,
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        let Some(connection) = conns.close(id) else { return };
+        let Connection { flow, mut tcb, user, port_allocated, .. } = *connection;
+        counters.closed += 1;
+        if tcb.state() == State::TimeWait {
+            self.time_wait.insert(flow, TimeWait::new(&tcb, now), port_allocated);
+            self.expire_time_wait(now);
+        } else if port_allocated {
+            self.ports.release(flow.remote, flow.local.port);
+        }
+        app.closed(user, &mut tcb);
+    }
+
+    pub(super) fn expire_time_wait(&mut self, now: Instant) {
+        while let Some((flow, port_allocated)) = self.time_wait.expire(now) {
+            if port_allocated {
+                self.ports.release(flow.remote, flow.local.port);
+            }
+        }
+    }
+
+    pub(super) fn forget_time_wait(&mut self, flow: &wire::FlowKey) {
+        if self.time_wait.remove(flow) {
+            self.ports.release(flow.remote, flow.local.port);
+        }
+    }
+
+    /// Lets time pass: connections whose deadline has come get their time-out,
+    /// and stand on the ready list.
+    pub fn on_timeout<C: Connections<A::Connection>>(&mut self, conns: &mut C, now: Instant) {
+        self.expire_time_wait(now);
+        let mut due = std::mem::take(&mut self.due);
+        self.timers.expire(now, &mut due);
+        for id in due.drain(..) {
+            conns.with_id(id, |connection| {
+                connection.timer = None;
+                if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
+                    connection.tcb.on_timeout(now);
+                    Transport::<A>::schedule(&mut self.ready, connection);
+                }
+                Transport::<A>::arm(&mut self.timers, connection);
+            });
+        }
+        self.due = due;
+    }
+}
+
+#[inline]
+fn after<U>(connection: &Connection<U>) -> After {
+    let tcb = &connection.tcb;
+    let over = match tcb.state() {
+        State::Closed => true,
+        // Once the application has had all data, only the memory of the flow
+        // is needed.
+        State::TimeWait => tcb.received() == 0,
+        _ => false,
+    };
+    if over && !tcb.wants_transmit() && !tcb.has_events() { After::Close } else { After::Nothing }
+}

@@ -1,0 +1,165 @@
+//! ④ Segments to connections.
+
+use super::Transport;
+use crate::application::Application;
+use crate::connections::{Connections, OpenError};
+use crate::{Counters, Drop};
+use tcp::input::listen::Listen;
+use tcp::{Tcb, input, time_wait};
+use wire::packet::ChecksumState;
+use wire::tcp::Header;
+use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
+
+/// Takes a TCP segment, TCP header in front.
+#[inline]
+pub fn input<A: Application, C: Connections<A::Connection>>(
+    mut packet: Packet,
+    transport: &mut Transport<A>,
+    conns: &mut C,
+    app: &mut A,
+    now: Instant,
+    counters: &mut Counters,
+) {
+    let meta = *packet.meta();
+    if meta.group {
+        return counters.drop(Drop::TcpGroup);
+    }
+    if meta.checksum == ChecksumState::Complete {
+        let length = packet.len() as u32;
+        let pseudo =
+            checksum::pseudo_header(meta.source, meta.destination, protocol::TCP, length);
+        if !checksum::is_right(checksum::add(pseudo, packet.sum_from(0))) {
+            return counters.drop(Drop::TcpChecksum);
+        }
+    }
+    let Ok((header, len)) = Header::parse(packet.front()) else {
+        return counters.drop(Drop::TcpMalformed);
+    };
+    if header.source_port == 0 || header.destination_port == 0 {
+        return counters.drop(Drop::TcpMalformed);
+    }
+    packet.pull(len);
+    let flow = FlowKey {
+        local: Endpoint { address: meta.destination, port: header.destination_port },
+        remote: Endpoint { address: meta.source, port: header.source_port },
+    };
+    let mut payload = Some(payload(packet));
+    let ready = &mut transport.ready;
+    let found = conns.with_flow(&flow, |connection| {
+        connection.tcb.input(&header, payload.take().expect("taken once"), now);
+        Transport::<A>::schedule(ready, connection);
+    });
+    match (found, payload) {
+        (Some(()), _) => counters.delivered += 1,
+        (None, payload) => {
+            let len = payload.map_or(0, |p| p.iter().map(|s| s.len()).sum());
+            let arrived = Arrived { flow, header, len, interface: meta.interface };
+            arrived.without_connection(transport, conns, app, now, counters);
+        }
+    }
+}
+
+#[inline]
+fn payload(mut packet: Packet) -> wire::Parts {
+    let mut parts = packet.take_parts();
+    if !packet.head().is_empty() {
+        parts.insert(0, wire::Slice::copy_of(packet.head()));
+    }
+    parts
+}
+
+/// A segment that no connection is there for.
+struct Arrived {
+    flow: FlowKey,
+    header: Header,
+    /// Bytes of payload.
+    len: usize,
+    interface: u16,
+}
+
+impl Arrived {
+    #[cold]
+    fn without_connection<A: Application, C: Connections<A::Connection>>(
+        &self,
+        transport: &mut Transport<A>,
+        conns: &mut C,
+        app: &mut A,
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        let mut after = None;
+        if let Some(waiting) = transport.time_wait.get_mut(&self.flow) {
+            match waiting.input(&self.header, self.len, now) {
+                time_wait::Action::Ignore => return counters.delivered += 1,
+                time_wait::Action::Reply(header) => {
+                    counters.delivered += 1;
+                    return transport.send_header(&self.flow, header, counters);
+                }
+                time_wait::Action::Close => {
+                    counters.delivered += 1;
+                    return transport.forget_time_wait(&self.flow);
+                }
+                time_wait::Action::Reopen { isn_after } => {
+                    transport.forget_time_wait(&self.flow);
+                    after = Some(isn_after);
+                }
+            }
+        }
+        let listener = Transport::<A>::bound(&transport.listeners, &self.flow.local).cloned();
+        let Some(listener) = listener else {
+            counters.drop(Drop::TcpNoPort);
+            let reply = input::closed::reply(&self.header, self.len);
+            return transport.reset(&self.flow, reply, now, counters);
+        };
+        match input::listen::input(&self.header, self.len) {
+            Listen::Ignore => counters.drop(Drop::TcpNotSyn),
+            Listen::Reset(header) => {
+                counters.drop(Drop::TcpNotSyn);
+                transport.reset(&self.flow, Some(header), now, counters);
+            }
+            Listen::Open => self.open(&listener, after, transport, conns, app, now, counters),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn open<A: Application, C: Connections<A::Connection>>(
+        &self,
+        listener: &A::Listener,
+        after: Option<wire::Seq>,
+        transport: &mut Transport<A>,
+        conns: &mut C,
+        app: &mut A,
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        if conns.len() >= transport.config.max_connections {
+            return counters.drop(Drop::TcpTableFull);
+        }
+        let Some(user) = app.incoming(listener) else {
+            return counters.drop(Drop::TcpBacklog);
+        };
+        let mut isn = transport.isn.isn(&self.flow, now);
+        if let Some(after) = after
+            && isn.seq.before_or_at(after)
+        {
+            isn.seq = after + 1;
+        }
+        let config = &transport.tcp[self.interface as usize];
+        let mss = transport.config.interfaces[self.interface as usize].mtu.clamp(68, 65535) - 40;
+        let tcb = Tcb::accept(config, isn, mss as u16, &self.header, now);
+        match conns.open(self.flow, tcb, user) {
+            Ok(id) => {
+                counters.delivered += 1;
+                counters.opened_passive += 1;
+                let ready = &mut transport.ready;
+                conns.with_id(id, |connection| {
+                    app.opened(&mut connection.user, id, &self.flow);
+                    Transport::<A>::schedule(ready, connection);
+                });
+            }
+            Err((OpenError::TableFull | OpenError::Exists, _user)) => {
+                counters.drop(Drop::TcpTableFull);
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! ⑥ What connections say, as packets for IP.
+
+use super::Transport;
+use crate::Counters;
+use crate::application::Application;
+use crate::config::InterfaceConfig;
+use tcp::Outgoing;
+use wire::packet::ChecksumState;
+use wire::tcp::Header;
+use wire::{FlowKey, Instant, Packet, checksum, protocol};
+
+/// Offset of the checksum field in a TCP header.
+const CHECKSUM: usize = 16;
+
+/// The packet of a segment of `flow` that leaves by an interface like this.
+#[inline]
+pub(super) fn packet(flow: &FlowKey, segment: Outgoing, interface: &InterfaceConfig) -> Packet {
+    let Outgoing { mut header, payload, sum, gso_size } = segment;
+    header.source_port = flow.local.port;
+    header.destination_port = flow.remote.port;
+    let payload_len: usize = payload.iter().map(|p| p.len()).sum();
+    let mut packet = Packet::from_parts(payload);
+    let len = header.len();
+    header.emit(packet.push(len));
+    let (source, destination) = (flow.local.address, flow.remote.address);
+    let total = (len + payload_len) as u32;
+    let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, total);
+    let field = if interface.transmit_checksum {
+        pseudo
+    } else {
+        let head = checksum::add(pseudo, checksum::sum(packet.head()));
+        !checksum::add(head, sum.unwrap_or_else(|| packet.sum_from(len)))
+    };
+    packet.head_mut()[CHECKSUM..CHECKSUM + 2].copy_from_slice(&field.to_be_bytes());
+    let meta = packet.meta_mut();
+    if interface.transmit_checksum {
+        meta.checksum = ChecksumState::Partial;
+        meta.csum_offset = CHECKSUM as u16;
+    }
+    meta.gso_size = gso_size;
+    meta.protocol = protocol::TCP;
+    meta.source = source;
+    meta.destination = destination;
+    packet
+}
+
+impl<A: Application> Transport<A> {
+    /// Sends a segment without payload that belongs to no connection.
+    pub(super) fn send_header(&mut self, flow: &FlowKey, header: Header, _: &mut Counters) {
+        let segment = Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0 };
+        // Which interface it leaves by is not known yet, nor what its device
+        // can do: sum here.
+        self.down.push(packet(flow, segment, &PLAIN));
+    }
+
+    /// Sends a RST for no connection, if not too many were sent this second.
+    pub(super) fn reset(
+        &mut self,
+        flow: &FlowKey,
+        header: Option<Header>,
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        if let Some(header) = header
+            && self.resets.allows(now)
+        {
+            counters.resets_out += 1;
+            self.send_header(flow, header, counters);
+        }
+    }
+}
+
+/// An interface that does nothing for us.
+const PLAIN: InterfaceConfig = InterfaceConfig {
+    is_ethernet: true,
+    ethernet: wire::EthernetAddress([0; 6]),
+    vlan: None,
+    addresses: Vec::new(),
+    mtu: 1500,
+    transmit_checksum: false,
+    segmentation: 0,
+};

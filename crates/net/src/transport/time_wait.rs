@@ -1,0 +1,78 @@
+//! Connections in TIME-WAIT, in a few bytes each: they last as long as all of
+//! the others together, and need no TCB.
+
+use crate::link::Keyed;
+use hashbrown::HashMap;
+use std::collections::VecDeque;
+use tcp::time_wait::TimeWait;
+use wire::{FlowKey, Instant};
+
+struct Entry {
+    state: TimeWait,
+    port_allocated: bool,
+}
+
+/// The connections in TIME-WAIT, by flow and by age.
+pub struct TimeWaitTable {
+    max: usize,
+    entries: HashMap<FlowKey, Entry, Keyed>,
+    /// In the order in which they were to expire when they were put here.
+    by_age: VecDeque<(Instant, FlowKey)>,
+}
+
+impl TimeWaitTable {
+    pub(super) fn new(hasher: Keyed, max: usize) -> TimeWaitTable {
+        TimeWaitTable { max, entries: HashMap::with_hasher(hasher), by_age: VecDeque::new() }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.by_age.front().map(|(at, _)| *at)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, flow: &FlowKey) -> Option<&mut TimeWait> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        self.entries.get_mut(flow).map(|e| &mut e.state)
+    }
+
+    pub(super) fn insert(&mut self, flow: FlowKey, state: TimeWait, port_allocated: bool) {
+        self.by_age.push_back((state.expires(), flow));
+        self.entries.insert(flow, Entry { state, port_allocated });
+    }
+
+    /// Forgets one; returns whether its port came from the allocator.
+    pub(super) fn remove(&mut self, flow: &FlowKey) -> bool {
+        self.entries.remove(flow).is_some_and(|e| e.port_allocated)
+    }
+
+    /// Takes out the flows whose time is over, or that are too many, one a call;
+    /// beside it, whether its port came from the allocator.
+    pub(super) fn expire(&mut self, now: Instant) -> Option<(FlowKey, bool)> {
+        while let Some(&(at, flow)) = self.by_age.front()
+            && (at <= now || self.entries.len() > self.max)
+        {
+            self.by_age.pop_front();
+            let Some(entry) = self.entries.get(&flow) else { continue };
+            let expires = entry.state.expires();
+            if expires > now && self.entries.len() <= self.max {
+                // A retransmitted FIN has started the time anew.
+                self.by_age.push_back((expires, flow));
+                continue;
+            }
+            return Some((flow, self.remove(&flow)));
+        }
+        None
+    }
+}

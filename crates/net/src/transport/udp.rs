@@ -1,0 +1,105 @@
+//! ④ ⑥ UDP (RFC 768): datagrams to sockets and back.
+
+use super::Transport;
+use crate::application::{Application, Datagram};
+use crate::ip::{Ip, Routes, icmp};
+use crate::{Counters, Drop};
+use wire::packet::ChecksumState;
+use wire::udp::{Header, LEN};
+use wire::{Endpoint, Instant, Packet, checksum, icmpv4, protocol};
+
+/// Takes a UDP datagram, UDP header in front. An error that it calls for goes
+/// to `replies`.
+pub(crate) fn input<A: Application>(
+    mut packet: Packet,
+    transport: &mut Transport<A>,
+    app: &mut A,
+    ip: &mut Ip,
+    now: Instant,
+    counters: &mut Counters,
+) {
+    let meta = *packet.meta();
+    let header = match Header::parse(packet.front()) {
+        Ok(header) if header.length as usize <= packet.len() && header.destination_port != 0 => {
+            header
+        }
+        _ => return counters.drop(Drop::UdpMalformed),
+    };
+    packet.truncate(header.length as usize);
+    if meta.checksum == ChecksumState::Complete && header.checksum != 0 {
+        let length = u32::from(header.length);
+        let pseudo =
+            checksum::pseudo_header(meta.source, meta.destination, protocol::UDP, length);
+        if !checksum::is_right(checksum::add(pseudo, packet.sum_from(0))) {
+            return counters.drop(Drop::UdpChecksum);
+        }
+    }
+    let local = Endpoint { address: meta.destination, port: header.destination_port };
+    let remote = Endpoint { address: meta.source, port: header.source_port };
+    let Some(socket) = Transport::<A>::bound(&transport.udp, &local) else {
+        counters.drop(Drop::UdpNoPort);
+        let why = icmpv4::Unreachable::Port;
+        transport.down.extend(icmp::unreachable(packet, why, ip, now));
+        return;
+    };
+    packet.pull(LEN);
+    let mut payload = packet.take_parts();
+    if !packet.head().is_empty() {
+        payload.insert(0, wire::Slice::copy_of(packet.head()));
+    }
+    if app.datagram(socket, Datagram { local, remote, payload }) {
+        counters.delivered += 1;
+    } else {
+        counters.drop(Drop::UdpQueueFull);
+    }
+}
+
+impl<A: Application> Transport<A> {
+    /// Sends the datagrams that a socket has.
+    pub(super) fn flush_udp(
+        &mut self,
+        socket: &A::Udp,
+        app: &mut A,
+        routes: &mut Routes,
+        counters: &mut Counters,
+    ) {
+        while let Some(mut datagram) = app.next_datagram(socket) {
+            let route = routes.lookup(datagram.remote.address);
+            if let Some(route) = route
+                && datagram.local.address.is_unspecified()
+            {
+                datagram.local.address = route.source;
+            }
+            match route.and_then(|_| packet(datagram)) {
+                Some(packet) => self.down.push(packet),
+                None => counters.out_dropped += 1,
+            }
+        }
+    }
+}
+
+/// The packet of a datagram; `None` if it is longer than UDP can say.
+fn packet(datagram: Datagram) -> Option<Packet> {
+    let Datagram { local, remote, payload } = datagram;
+    let mut packet = Packet::from_parts(payload);
+    let length = u16::try_from(packet.len() + LEN).ok()?;
+    let (source_port, destination_port) = (local.port, remote.port);
+    Header { source_port, destination_port, length, checksum: 0 }.emit(packet.push(LEN));
+    let pseudo = checksum::pseudo_header(
+        local.address,
+        remote.address,
+        protocol::UDP,
+        u32::from(length),
+    );
+    // RFC 768: a sum that comes out as zero is sent as all ones.
+    let sum = match !checksum::add(pseudo, packet.sum_from(0)) {
+        0 => 0xffff,
+        sum => sum,
+    };
+    packet.head_mut()[6..8].copy_from_slice(&sum.to_be_bytes());
+    let meta = packet.meta_mut();
+    meta.protocol = protocol::UDP;
+    meta.source = local.address;
+    meta.destination = remote.address;
+    Some(packet)
+}
