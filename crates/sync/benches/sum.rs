@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use sync::bytes::sum::{self, Implementation, copy_sum_with, sum_with};
+use sync::bytes::sum::{Implementation, copy_sum, copy_sum_with, implementation, sum, sum_with};
 
 const SIZES: [usize; 5] = [64, 256, 1448, 4096, 16384];
 const FOOTPRINTS: [(&str, usize); 2] = [("L1", 12 << 10), ("L2", 256 << 10)];
@@ -47,28 +47,62 @@ impl Ring {
         }
         (rounds * self.count * self.size * 8) as f64 / start.elapsed().as_nanos() as f64
     }
+
+    fn ways(
+        &mut self,
+        way: &str,
+        sum: impl Fn(&[u8]) -> u16,
+        copy: impl Fn(&mut [u8], &[u8]) -> u16,
+    ) -> f64 {
+        match way {
+            "sum" => self.run(|app, _| {
+                black_box(sum(app));
+            }),
+            "copy_sum" => self.run(|app, packet| {
+                black_box(copy(packet, app));
+            }),
+            _ => self.run(|app, packet| {
+                black_box(copy(packet, app));
+                black_box(copy(app, packet));
+            }),
+        }
+    }
 }
 
 const WAYS: [&str; 3] = ["sum", "copy_sum", "both"];
 
-/// One sample; `kernel` `None` is memcpy.
-fn sample(ring: &mut Ring, kernel: Option<Implementation>, way: &str) -> f64 {
-    match (kernel, way) {
-        (Some(k), "sum") => ring.run(|app, _| {
-            black_box(sum_with(k, app));
-        }),
-        (Some(k), "copy_sum") => ring.run(|app, packet| {
-            black_box(copy_sum_with(k, packet, app));
-        }),
-        (Some(k), _) => ring.run(|app, packet| {
-            black_box(copy_sum_with(k, packet, app));
-            black_box(copy_sum_with(k, app, packet));
-        }),
-        (None, "both") => ring.run(|app, packet| {
-            black_box(&mut *packet).copy_from_slice(app);
-            black_box(app).copy_from_slice(packet);
-        }),
-        (None, _) => ring.run(|app, packet| black_box(packet).copy_from_slice(app)),
+/// What to measure.
+#[derive(Clone, Copy)]
+enum Case {
+    Kernel(Implementation),
+    /// What the stack calls: short inputs inline, then the best kernel.
+    Chosen,
+    Memcpy,
+}
+
+impl Case {
+    fn name(self) -> &'static str {
+        match self {
+            Case::Kernel(kernel) => kernel.name(),
+            Case::Chosen => "chosen",
+            Case::Memcpy => "memcpy",
+        }
+    }
+}
+
+fn sample(ring: &mut Ring, case: Case, way: &str) -> f64 {
+    match case {
+        Case::Kernel(k) => {
+            ring.ways(way, |data| sum_with(k, data), |to, from| copy_sum_with(k, to, from))
+        }
+        Case::Chosen => ring.ways(way, sum, copy_sum),
+        Case::Memcpy => {
+            let copy = |to: &mut [u8], from: &[u8]| {
+                black_box(to).copy_from_slice(from);
+                0
+            };
+            ring.ways(way, |_| 0, copy)
+        }
     }
 }
 
@@ -78,25 +112,30 @@ fn median(mut samples: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    println!("chosen here: {}", sum::implementation());
-    let mut kernels: Vec<Option<Implementation>> =
-        Implementation::ALL.into_iter().filter(|k| k.available()).map(Some).collect();
-    kernels.push(None);
+    println!("chosen here: {}", implementation());
+    let mut cases: Vec<Case> =
+        Implementation::ALL.into_iter().filter(|k| k.available()).map(Case::Kernel).collect();
+    cases.extend([Case::Chosen, Case::Memcpy]);
     print!("{:>6} {:>3} {:<9}", "bytes", "in", "way");
-    kernels.iter().for_each(|k| print!(" {:>9}", k.map_or("memcpy", |k| k.name())));
+    cases.iter().for_each(|case| print!(" {:>9}", case.name()));
     println!("   Gbit/s");
     for size in SIZES {
         for (place, footprint) in FOOTPRINTS {
             let mut ring = Ring::new(size, footprint);
             for way in WAYS {
-                let mut samples = vec![Vec::new(); kernels.len()];
+                let mut samples = vec![Vec::new(); cases.len()];
                 for _ in 0..REPETITIONS {
-                    for (kernel, samples) in kernels.iter().zip(&mut samples) {
-                        samples.push(sample(&mut ring, *kernel, way));
+                    for (case, samples) in cases.iter().zip(&mut samples) {
+                        samples.push(sample(&mut ring, *case, way));
                     }
                 }
                 print!("{size:>6} {place:>3} {way:<9}");
-                samples.into_iter().for_each(|s| print!(" {:>9.0}", median(s)));
+                for (case, samples) in cases.iter().zip(samples) {
+                    match (case, way) {
+                        (Case::Memcpy, "sum") => print!(" {:>9}", "-"),
+                        _ => print!(" {:>9.0}", median(samples)),
+                    }
+                }
                 println!();
             }
         }

@@ -97,9 +97,18 @@ pub fn sum(data: &[u8]) -> u16 {
 
 #[inline(never)]
 fn sum_long(data: &[u8]) -> u16 {
-    let chosen = chosen();
-    let pieces = data.chunks(LIMIT);
-    pieces.fold(0, |total, piece| add(total, finish(sum_kernel(chosen, piece))))
+    sum_pieces(chosen(), data)
+}
+
+#[inline]
+fn sum_pieces(chosen: u8, mut data: &[u8]) -> u16 {
+    let mut total = 0;
+    while data.len() > LIMIT {
+        let (piece, rest) = data.split_at(LIMIT);
+        total = add(total, finish(sum_kernel(chosen, piece)));
+        data = rest;
+    }
+    add(total, finish(sum_kernel(chosen, data)))
 }
 
 /// Copies `from` to `to` (equal lengths) and returns the [`sum`] of it.
@@ -113,14 +122,25 @@ pub fn copy_sum(to: &mut [u8], from: &[u8]) -> u16 {
         to.copy_from_slice(from);
         finish(portable::short(from))
     } else {
-        copy_sum_long(chosen(), to, from)
+        copy_sum_long(to, from)
     }
 }
 
 #[inline(never)]
-fn copy_sum_long(chosen: u8, to: &mut [u8], from: &[u8]) -> u16 {
-    let pieces = to.chunks_mut(LIMIT).zip(from.chunks(LIMIT));
-    pieces.fold(0, |total, (to, from)| add(total, finish(copy_sum_kernel(chosen, to, from))))
+fn copy_sum_long(to: &mut [u8], from: &[u8]) -> u16 {
+    copy_sum_pieces(chosen(), to, from)
+}
+
+#[inline]
+fn copy_sum_pieces(chosen: u8, mut to: &mut [u8], mut from: &[u8]) -> u16 {
+    let mut total = 0;
+    while from.len() > LIMIT {
+        let (piece, rest) = from.split_at(LIMIT);
+        let (to_piece, to_rest) = to.split_at_mut(LIMIT);
+        total = add(total, finish(copy_sum_kernel(chosen, to_piece, piece)));
+        (from, to) = (rest, to_rest);
+    }
+    add(total, finish(copy_sum_kernel(chosen, to, from)))
 }
 
 /// [`sum`] by `kernel` whatever the length: for tests and measurements.
@@ -129,8 +149,7 @@ fn copy_sum_long(chosen: u8, to: &mut [u8], from: &[u8]) -> u16 {
 /// If the kernel is not available.
 pub fn sum_with(kernel: Implementation, data: &[u8]) -> u16 {
     assert!(kernel.available(), "{} is not available", kernel.name());
-    let pieces = data.chunks(LIMIT);
-    pieces.fold(0, |total, piece| add(total, finish(sum_kernel(kernel as u8, piece))))
+    sum_pieces(kernel as u8, data)
 }
 
 /// [`copy_sum`] by `kernel` whatever the length: for tests and measurements.
@@ -140,7 +159,7 @@ pub fn sum_with(kernel: Implementation, data: &[u8]) -> u16 {
 pub fn copy_sum_with(kernel: Implementation, to: &mut [u8], from: &[u8]) -> u16 {
     assert!(kernel.available(), "{} is not available", kernel.name());
     assert_eq!(to.len(), from.len(), "a copy between ranges of different lengths");
-    copy_sum_long(kernel as u8, to, from)
+    copy_sum_pieces(kernel as u8, to, from)
 }
 
 /// `chosen` names a kernel whose `available` was true.
