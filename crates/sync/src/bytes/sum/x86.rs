@@ -1,0 +1,199 @@
+//! The sum with the vectors of x86-64. See [`Halves`] for the arithmetic: a
+//! shift and two additions a vector.
+
+use super::add64;
+use super::portable::{Halves, short};
+use std::arch::x86_64::*;
+
+/// What the bytes go to on the way: nowhere, or a copy of them.
+trait Sink {
+    /// Keeps 64 bytes at `at`.
+    ///
+    /// # Safety
+    /// `at + 64` is at most the length; the processor has AVX-512 F.
+    unsafe fn put512(&mut self, at: usize, v: __m512i);
+    /// Keeps 32 bytes at `at`.
+    ///
+    /// # Safety
+    /// `at + 32` is at most the length; the processor has AVX2.
+    unsafe fn put256(&mut self, at: usize, v: __m256i);
+    /// Keeps the last bytes, from `at` on.
+    ///
+    /// # Safety
+    /// `at + rest.len()` is at most the length.
+    unsafe fn put(&mut self, at: usize, rest: &[u8]);
+}
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    #[inline(always)]
+    unsafe fn put512(&mut self, _: usize, _: __m512i) {}
+    #[inline(always)]
+    unsafe fn put256(&mut self, _: usize, _: __m256i) {}
+    #[inline(always)]
+    unsafe fn put(&mut self, _: usize, _: &[u8]) {}
+}
+
+/// The start of a `&mut [u8]` as long as the data.
+struct To(*mut u8);
+
+impl Sink for To {
+    #[inline(always)]
+    unsafe fn put512(&mut self, at: usize, v: __m512i) {
+        // SAFETY: the caller promises room; the store needs no alignment.
+        unsafe { self.0.add(at).cast::<__m512i>().write_unaligned(v) }
+    }
+    #[inline(always)]
+    unsafe fn put256(&mut self, at: usize, v: __m256i) {
+        // SAFETY: as above.
+        unsafe { self.0.add(at).cast::<__m256i>().write_unaligned(v) }
+    }
+    #[inline(always)]
+    unsafe fn put(&mut self, at: usize, rest: &[u8]) {
+        // SAFETY: the caller promises room; `&mut` and `&` do not overlap.
+        unsafe { self.0.add(at).copy_from_nonoverlapping(rest.as_ptr(), rest.len()) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn sum_avx512(data: &[u8]) -> u64 {
+    // SAFETY: `Nowhere` writes nothing.
+    unsafe { avx512(Nowhere, data) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn copy_sum_avx512(to: &mut [u8], from: &[u8]) -> u64 {
+    assert_eq!(to.len(), from.len());
+    // SAFETY: the lengths are equal.
+    unsafe { avx512(To(to.as_mut_ptr()), from) }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn sum_avx2(data: &[u8]) -> u64 {
+    // SAFETY: `Nowhere` writes nothing.
+    unsafe { avx2(Nowhere, data) }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn copy_sum_avx2(to: &mut [u8], from: &[u8]) -> u64 {
+    assert_eq!(to.len(), from.len());
+    // SAFETY: the lengths are equal.
+    unsafe { avx2(To(to.as_mut_ptr()), from) }
+}
+
+/// Loads `chunk` and gives it to the sink.
+///
+/// # Safety
+/// The sink takes `at + 64` bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn pass512(sink: &mut impl Sink, at: usize, chunk: &[u8; 64]) -> __m512i {
+    // SAFETY: the chunk is as long as a vector; the load needs no alignment.
+    let v = unsafe { chunk.as_ptr().cast::<__m512i>().read_unaligned() };
+    // SAFETY: the caller promises room.
+    unsafe { sink.put512(at, v) };
+    v
+}
+
+/// # Safety
+/// The sink takes `data.len()` bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn avx512(mut sink: impl Sink, data: &[u8]) -> u64 {
+    let mut whole = [_mm512_setzero_si512(); 2];
+    let mut high = [_mm512_setzero_si512(); 2];
+    let (chunks, rest) = data.as_chunks::<64>();
+    let (fours, singles) = chunks.as_chunks::<4>();
+    let mut at = 0;
+    for four in fours {
+        for (i, chunk) in four.iter().enumerate() {
+            // SAFETY: the chunk stands at `at + 64 * i` of the data.
+            let v = unsafe { pass512(&mut sink, at + 64 * i, chunk) };
+            whole[i % 2] = _mm512_add_epi64(whole[i % 2], v);
+            high[i % 2] = _mm512_add_epi64(high[i % 2], _mm512_srli_epi64::<32>(v));
+        }
+        at += 256;
+    }
+    for chunk in singles {
+        // SAFETY: the chunk stands at `at` of the data.
+        let v = unsafe { pass512(&mut sink, at, chunk) };
+        whole[0] = _mm512_add_epi64(whole[0], v);
+        high[0] = _mm512_add_epi64(high[0], _mm512_srli_epi64::<32>(v));
+        at += 64;
+    }
+    if !rest.is_empty() {
+        // SAFETY: what the mask leaves out, beyond `rest`, is not read.
+        let v = unsafe { _mm512_maskz_loadu_epi8((1 << rest.len()) - 1, rest.as_ptr().cast()) };
+        whole[1] = _mm512_add_epi64(whole[1], v);
+        high[1] = _mm512_add_epi64(high[1], _mm512_srli_epi64::<32>(v));
+        if let Some((before, last)) = data.split_last_chunk::<64>() {
+            // The last 64 bytes again, whole: faster than a masked store.
+            // SAFETY: they stand behind `before`.
+            unsafe { pass512(&mut sink, before.len(), last) };
+        } else {
+            // SAFETY: `rest` stands at `at`, at the end of the data.
+            unsafe { sink.put(at, rest) };
+        }
+    }
+    let whole = _mm512_add_epi64(whole[0], whole[1]);
+    let high = _mm512_add_epi64(high[0], high[1]);
+    let (whole, high) = (_mm512_reduce_add_epi64(whole), _mm512_reduce_add_epi64(high));
+    Halves { whole: whole as u64, high: high as u64 }.total()
+}
+
+/// Loads `chunk` and gives it to the sink.
+///
+/// # Safety
+/// The sink takes `at + 32` bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn pass256(sink: &mut impl Sink, at: usize, chunk: &[u8; 32]) -> __m256i {
+    // SAFETY: the chunk is as long as a vector; the load needs no alignment.
+    let v = unsafe { chunk.as_ptr().cast::<__m256i>().read_unaligned() };
+    // SAFETY: the caller promises room.
+    unsafe { sink.put256(at, v) };
+    v
+}
+
+/// # Safety
+/// The sink takes `data.len()` bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn avx2(mut sink: impl Sink, data: &[u8]) -> u64 {
+    let mut whole = [_mm256_setzero_si256(); 2];
+    let mut high = [_mm256_setzero_si256(); 2];
+    let (chunks, rest) = data.as_chunks::<32>();
+    let (fours, singles) = chunks.as_chunks::<4>();
+    let mut at = 0;
+    for four in fours {
+        for (i, chunk) in four.iter().enumerate() {
+            // SAFETY: the chunk stands at `at + 32 * i` of the data.
+            let v = unsafe { pass256(&mut sink, at + 32 * i, chunk) };
+            whole[i % 2] = _mm256_add_epi64(whole[i % 2], v);
+            high[i % 2] = _mm256_add_epi64(high[i % 2], _mm256_srli_epi64::<32>(v));
+        }
+        at += 128;
+    }
+    for chunk in singles {
+        // SAFETY: the chunk stands at `at` of the data.
+        let v = unsafe { pass256(&mut sink, at, chunk) };
+        whole[0] = _mm256_add_epi64(whole[0], v);
+        high[0] = _mm256_add_epi64(high[0], _mm256_srli_epi64::<32>(v));
+        at += 32;
+    }
+    if let (false, Some((before, last))) = (rest.is_empty(), data.split_last_chunk::<32>()) {
+        // SAFETY: the last 32 bytes stand behind `before`.
+        unsafe { pass256(&mut sink, before.len(), last) };
+    } else {
+        // SAFETY: `rest` stands at `at`, at the end of the data.
+        unsafe { sink.put(at, rest) };
+    }
+    let add_lanes = |v: [__m256i; 2]| {
+        let v = _mm256_add_epi64(v[0], v[1]);
+        let v = _mm_add_epi64(_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v));
+        (_mm_cvtsi128_si64(v) as u64).wrapping_add(_mm_extract_epi64::<1>(v) as u64)
+    };
+    let total = Halves { whole: add_lanes(whole), high: add_lanes(high) }.total();
+    add64(total, short(rest))
+}

@@ -1,0 +1,19 @@
+//! The mutex of the standard library: a futex.
+
+use crate::raw::RawLock;
+use std::sync::{Mutex, PoisonError};
+
+/// The operating system's mutex, as the standard library wraps it: waiters
+/// sleep in the kernel after a short spin.
+#[derive(Debug, Default)]
+pub struct Os(Mutex<()>);
+
+// SAFETY: `Mutex` is a mutual exclusion; its guard lives until `f` returns or
+// unwinds. That a panic poisoned it says nothing about what we guard.
+unsafe impl RawLock for Os {
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        f()
+    }
+}
