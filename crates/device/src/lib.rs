@@ -7,6 +7,8 @@
 
 mod event;
 pub mod memory;
+pub mod namespace;
+pub mod tap;
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
