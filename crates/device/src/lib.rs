@@ -5,8 +5,15 @@
 //! time; they are called once a batch, never once a packet, so they are trait
 //! objects, and wrappers ([`fault`], [`pcap`]) are devices made of devices.
 
+mod event;
+pub mod memory;
+pub mod namespace;
+pub mod tap;
+
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use wire::{EthernetAddress, Packet};
 
 /// What frames look like on this device.
@@ -94,4 +101,19 @@ pub struct Device {
     pub ethernet: EthernetAddress,
     /// Its queues.
     pub queues: Vec<Queue>,
+    /// Do arriving frames come up on the queue that the
+    /// [`Steering`](wire::steering::Steering) it was made with says? If not,
+    /// frames have to be passed on in software.
+    pub steered: bool,
+    /// What its queues had to drop.
+    pub counts: Arc<Counts>,
+}
+
+/// What the queues of a device had to drop, in packets.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Given to transmit, but impossible to send.
+    pub transmit_dropped: AtomicU64,
+    /// Arrived, but larger than the link's frames or cut off.
+    pub receive_dropped: AtomicU64,
 }

@@ -1,0 +1,226 @@
+//! Devices in memory: a [`pair`] back to back, and the simulated [`peers`] of
+//! the papers.
+//!
+//! Packets are passed on, not copied: what arrives shares its parts with the
+//! sender's retransmission queue. Each receive queue is a bounded ring; a full
+//! ring leaves packets with the sender ([`Transmit::room`]). A batch costs one
+//! uncontended lock on each side, whether both ends are in one thread or not.
+
+mod ring;
+
+use crate::{Batch, Capabilities, Counts, Device, Medium, Queue, Receive, Transmit};
+use ring::Ring;
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use wire::packet::ChecksumState;
+use wire::steering::{Steered, Steering};
+use wire::{Address, EthernetAddress, Packet, ethernet};
+
+/// How a device in memory is made.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What frames look like.
+    pub medium: Medium,
+    /// Bytes of the largest IP datagram.
+    pub mtu: usize,
+    /// Queues of each end.
+    pub queues: usize,
+    /// Packets that a receive queue holds.
+    pub ring: usize,
+    /// Chooses the receive queue of a packet by its flow.
+    pub steering: Steering,
+    /// Packets may be sent without a transport checksum
+    /// ([`ChecksumState::Partial`]), and arrive so.
+    pub transmit_checksum: bool,
+    /// TCP packets of up to this many bytes of IP datagram are passed on
+    /// uncut; 0: none beyond the MTU.
+    pub segmentation: usize,
+    /// The addresses of the two ends.
+    pub ethernet: [EthernetAddress; 2],
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            medium: Medium::Ethernet,
+            mtu: 1500,
+            queues: 1,
+            ring: 256,
+            steering: Steering::new(0),
+            transmit_checksum: false,
+            segmentation: 0,
+            ethernet: [
+                EthernetAddress([0x02, 0, 0, 0, 0, 1]),
+                EthernetAddress([0x02, 0, 0, 0, 0, 2]),
+            ],
+        }
+    }
+}
+
+impl Config {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            medium: self.medium,
+            mtu: self.mtu,
+            transmit_checksum: self.transmit_checksum,
+            segmentation: self.segmentation,
+        }
+    }
+
+    /// Bytes of the largest frame that passes.
+    fn longest(&self) -> usize {
+        let link = if self.medium == Medium::Ethernet { ethernet::LEN + 4 } else { 0 };
+        link + self.mtu.max(self.segmentation)
+    }
+}
+
+/// Two devices back to back: what one transmits the other receives, on the
+/// queue that [`Steering`] chooses for the frame (what belongs to no flow, on
+/// the first). `queues` and `ring` of 0 count as 1.
+pub fn pair(config: Config) -> (Device, Device) {
+    let rings = || -> Arc<[Ring]> {
+        (0..config.queues.max(1)).map(|_| Ring::new(config.ring.max(1))).collect()
+    };
+    let (a, b) = (rings(), rings());
+    (end(&config, 0, &a, &b), end(&config, 1, &b, &a))
+}
+
+fn end(config: &Config, index: usize, own: &Arc<[Ring]>, peer: &Arc<[Ring]>) -> Device {
+    let counts = Arc::new(Counts::default());
+    let queue = |queue| Queue {
+        receive: Box::new(PairReceive {
+            rings: own.clone(),
+            queue,
+            taken: VecDeque::new(),
+            longest: config.longest(),
+            counts: counts.clone(),
+        }),
+        transmit: Box::new(PairTransmit {
+            peer: peer.clone(),
+            steering: config.steering,
+            medium: config.medium,
+            stages: (0..peer.len()).map(|_| Batch::new()).collect(),
+        }),
+    };
+    Device {
+        name: format!("memory{index}"),
+        capabilities: config.capabilities(),
+        ethernet: config.ethernet[index],
+        queues: (0..own.len()).map(queue).collect(),
+        steered: true,
+        counts: counts.clone(),
+    }
+}
+
+struct PairReceive {
+    rings: Arc<[Ring]>,
+    queue: usize,
+    /// Packets that have left the ring but were not asked for yet.
+    taken: Batch,
+    longest: usize,
+    counts: Arc<Counts>,
+}
+
+impl PairReceive {
+    fn ring(&self) -> &Ring {
+        &self.rings[self.queue]
+    }
+}
+
+impl Receive for PairReceive {
+    fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
+        if self.taken.is_empty() {
+            self.rings[self.queue].take(&mut self.taken);
+        }
+        let before = into.len();
+        let n = max.min(self.taken.len());
+        for mut packet in self.taken.drain(..n) {
+            if packet.len() > self.longest {
+                self.counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            arrive(&mut packet);
+            into.push(packet);
+        }
+        into.len() - before
+    }
+
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.ring().wait_fd()
+    }
+
+    fn arm(&mut self) -> bool {
+        self.taken.is_empty() && self.ring().arm()
+    }
+
+    fn disarm(&mut self) {
+        self.ring().disarm();
+    }
+}
+
+/// Leaves of the sender's facts only those that travel with a frame.
+fn arrive(packet: &mut Packet) {
+    let meta = packet.meta_mut();
+    if meta.checksum == ChecksumState::Verified {
+        meta.checksum = ChecksumState::Complete;
+    }
+    meta.interface = 0;
+    meta.protocol = 0;
+    meta.ttl = 0;
+    meta.group = false;
+    meta.source = Address::UNSPECIFIED_V4;
+    meta.destination = Address::UNSPECIFIED_V4;
+    meta.next_hop = Address::UNSPECIFIED_V4;
+}
+
+struct PairTransmit {
+    peer: Arc<[Ring]>,
+    steering: Steering,
+    medium: Medium,
+    /// By receive queue of the peer; empty between calls.
+    stages: Vec<Batch>,
+}
+
+impl Transmit for PairTransmit {
+    fn transmit(&mut self, batch: &mut Batch) {
+        if batch.is_empty() {
+            return;
+        }
+        let queues = self.peer.len();
+        if queues == 1 {
+            return self.peer[0].put(batch);
+        }
+        for packet in batch.drain(..) {
+            let queue = queue_of(&self.steering, self.medium, packet.front(), queues);
+            self.stages[queue].push_back(packet);
+        }
+        for (ring, stage) in self.peer.iter().zip(&mut self.stages) {
+            if !stage.is_empty() {
+                ring.put(stage);
+                // Packets of one flow stay in order: they are in one stage.
+                batch.append(stage);
+            }
+        }
+    }
+
+    fn room(&self) -> usize {
+        self.peer.iter().map(Ring::room).min().unwrap_or(0)
+    }
+}
+
+/// The queue out of `queues` that the frame starting with `front` belongs to.
+pub(crate) fn queue_of(steering: &Steering, medium: Medium, front: &[u8], queues: usize) -> usize {
+    let steered = match medium {
+        Medium::Ethernet => steering.frame(front),
+        Medium::Ip => steering.datagram(front),
+    };
+    match steered {
+        Steered::Flow(hash) => hash as usize % queues,
+        Steered::Everyone | Steered::Anyone => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Private network namespaces: interfaces, routes and ports of one's own, that
+//! vanish with the last thread or process in them.
+
+use crate::tap::Control;
+use std::io;
+
+/// Why there is no private namespace.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Neither CAP_SYS_ADMIN nor user namespaces.
+    #[error(
+        "not allowed to make a network namespace ({0}): run as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces)"
+    )]
+    NotAllowed(io::Error),
+    /// A step after the namespace was made failed.
+    #[error("cannot set up the private network namespace ({step}): {source}; run as root instead")]
+    System {
+        /// What was being done.
+        step: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+fn unshare(flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: the call takes no pointers.
+    if unsafe { libc::unshare(flags) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Moves the calling thread, and the threads and processes that it starts from
+/// now on, into a new network namespace with only `lo`, which is up.
+///
+/// Without CAP_SYS_ADMIN it makes a user namespace too, in which the user is
+/// root; the kernel allows that only while the process has a single thread.
+///
+/// # Errors
+/// [`Error`].
+pub fn enter_private() -> Result<(), Error> {
+    if let Err(refused) = unshare(libc::CLONE_NEWNET) {
+        if refused.raw_os_error() != Some(libc::EPERM) {
+            return Err(Error::NotAllowed(refused));
+        }
+        enter_user_namespace()?;
+    }
+    let step = |step| move |source| Error::System { step, source };
+    let control = Control::new().map_err(step("socket"))?;
+    control.set_up("lo", true).map_err(step("bring up lo"))
+}
+
+/// A new user namespace with a network namespace in it, our user mapped to root.
+fn enter_user_namespace() -> Result<(), Error> {
+    // SAFETY: the calls have no arguments and cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET).map_err(Error::NotAllowed)?;
+    let write = |step, path, text: String| {
+        std::fs::write(path, text).map_err(|source| Error::System { step, source })
+    };
+    // user_namespaces(7): setgroups has to be given up before the group map.
+    write("setgroups", "/proc/self/setgroups", "deny".into())?;
+    write("user map", "/proc/self/uid_map", format!("0 {user} 1"))?;
+    write("group map", "/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// Runs `f` in a thread of its own in a new network namespace, which threads
+/// that it starts inherit, and which is gone afterwards.
+///
+/// # Errors
+/// [`Error`], without `f` having run.
+///
+/// # Panics
+/// If `f` does.
+pub fn in_private<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R, Error> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| enter_private().map(|()| f()));
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

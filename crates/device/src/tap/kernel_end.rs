@@ -1,0 +1,154 @@
+//! The kernel's end of a link: addresses, MTU and state of its interfaces, by
+//! ioctl (netdevice(7)), in the network namespace of the calling thread.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use wire::EthernetAddress;
+
+/// Bytes of the longest interface name.
+pub const MAX_NAME: usize = libc::IFNAMSIZ - 1;
+
+/// A socket to configure interfaces by.
+pub struct Control(OwnedFd);
+
+/// The request for interface `name`, or `None` if that cannot be a name.
+pub(super) fn request(name: &str) -> Option<libc::ifreq> {
+    let bad = |c: char| c == '/' || c == ':' || c.is_whitespace() || c == '\0';
+    if name.is_empty() || name.len() > MAX_NAME || name.contains(bad) || matches!(name, "." | "..")
+    {
+        return None;
+    }
+    // SAFETY: an `ifreq` is plain data, for which zeros are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Some(request)
+}
+
+fn inet(address: Ipv4Addr) -> libc::sockaddr {
+    // SAFETY: a `sockaddr` is plain data, for which zeros are valid.
+    let mut sockaddr: libc::sockaddr = unsafe { std::mem::zeroed() };
+    sockaddr.sa_family = libc::AF_INET as libc::sa_family_t;
+    // `sockaddr_in`: 2 bytes of port, then the address.
+    for (to, from) in sockaddr.sa_data[2..6].iter_mut().zip(address.octets()) {
+        *to = from as libc::c_char;
+    }
+    sockaddr
+}
+
+fn netmask(prefix: u8) -> Ipv4Addr {
+    Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0))
+}
+
+impl Control {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// Those of socket(2).
+    pub fn new() -> io::Result<Control> {
+        // SAFETY: the call takes no pointers.
+        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just given us this descriptor.
+        Ok(Control(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    fn ioctl(
+        &self,
+        name: &str,
+        code: libc::Ioctl,
+        fill: impl FnOnce(&mut libc::ifreq),
+    ) -> io::Result<libc::ifreq> {
+        let mut request = request(name).ok_or(io::ErrorKind::InvalidInput)?;
+        fill(&mut request);
+        // SAFETY: `code` is one of the SIOC requests below, which read or write
+        // one `ifreq`.
+        if unsafe { libc::ioctl(self.0.as_raw_fd(), code, &mut request) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(request)
+    }
+
+    /// Gives the interface an IPv4 address with a prefix of so many bits.
+    ///
+    /// # Errors
+    /// EPERM without CAP_NET_ADMIN, ENODEV if there is no such interface.
+    pub fn set_address(&self, name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+        self.ioctl(name, libc::SIOCSIFADDR, |r| r.ifr_ifru.ifru_addr = inet(address))?;
+        let mask = inet(netmask(prefix));
+        self.ioctl(name, libc::SIOCSIFNETMASK, |r| r.ifr_ifru.ifru_netmask = mask)?;
+        Ok(())
+    }
+
+    /// Sets the MTU, in bytes of IP datagram.
+    ///
+    /// # Errors
+    /// As [`Control::set_address`]; EINVAL if the interface cannot.
+    pub fn set_mtu(&self, name: &str, mtu: usize) -> io::Result<()> {
+        let mtu = i32::try_from(mtu).map_err(|_| io::ErrorKind::InvalidInput)?;
+        self.ioctl(name, libc::SIOCSIFMTU, |r| r.ifr_ifru.ifru_mtu = mtu)?;
+        Ok(())
+    }
+
+    /// Sets how many packets each transmit queue of the interface holds.
+    ///
+    /// # Errors
+    /// As [`Control::set_address`].
+    pub fn set_queue_length(&self, name: &str, packets: u16) -> io::Result<()> {
+        let packets = i32::from(packets);
+        self.ioctl(name, libc::SIOCSIFTXQLEN, |r| r.ifr_ifru.ifru_metric = packets)?;
+        Ok(())
+    }
+
+    /// Brings the interface up, or down.
+    ///
+    /// # Errors
+    /// As [`Control::set_address`].
+    pub fn set_up(&self, name: &str, up: bool) -> io::Result<()> {
+        let request = self.ioctl(name, libc::SIOCGIFFLAGS, |_| ())?;
+        // SAFETY: SIOCGIFFLAGS has filled in this field of the union.
+        let mut flags = unsafe { request.ifr_ifru.ifru_flags };
+        let bits = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        flags = if up { flags | bits } else { flags & !bits };
+        self.ioctl(name, libc::SIOCSIFFLAGS, |r| r.ifr_ifru.ifru_flags = flags)?;
+        Ok(())
+    }
+
+    /// The interface's Ethernet address.
+    ///
+    /// # Errors
+    /// ENODEV if there is no such interface.
+    pub fn ethernet(&self, name: &str) -> io::Result<EthernetAddress> {
+        let request = self.ioctl(name, libc::SIOCGIFHWADDR, |_| ())?;
+        // SAFETY: SIOCGIFHWADDR has filled in this field of the union.
+        let hardware = unsafe { request.ifr_ifru.ifru_hwaddr };
+        Ok(EthernetAddress(std::array::from_fn(|i| hardware.sa_data[i] as u8)))
+    }
+}
+
+/// Keeps the kernel from speaking IPv6 on the interface (router solicitations,
+/// multicast reports), where that can be set.
+pub fn disable_ipv6(name: &str) {
+    // Failure costs only some packets that nobody asked for.
+    let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_masks() {
+        assert!(request("tap0").is_some());
+        for bad in ["", "sixteen-bytes-xx", "a/b", "a b", ".", "a:b"] {
+            assert!(request(bad).is_none(), "{bad}");
+        }
+        assert_eq!(netmask(24), Ipv4Addr::new(255, 255, 255, 0));
+        assert_eq!(netmask(0), Ipv4Addr::UNSPECIFIED);
+        assert_eq!(netmask(32), Ipv4Addr::BROADCAST);
+    }
+}

@@ -1,0 +1,155 @@
+//! The packet filter that chooses a TAP device's receive queue: the hash of
+//! [`Steering`], as an eBPF program that the kernel runs for each frame.
+//!
+//! The program gives the hash for unfragmented IPv4 TCP and UDP without a VLAN
+//! tag, else 0; the kernel takes it modulo the number of queues. That is the
+//! queue which [`Steering::frame`] means, except for ICMP errors, whose flow it
+//! does not look for: software passes those on.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use wire::protocol;
+use wire::steering::Steering;
+
+/// One instruction (`struct bpf_insn`): code, registers, offset, immediate.
+type Instruction = [u8; 8];
+
+fn op(code: u8, dst: u8, src: u8, offset: i16, imm: u32) -> Instruction {
+    let ([o0, o1], [i0, i1, i2, i3]) = (offset.to_ne_bytes(), imm.to_ne_bytes());
+    let registers = if cfg!(target_endian = "little") { src << 4 | dst } else { dst << 4 | src };
+    [code, registers, o0, o1, i0, i1, i2, i3]
+}
+
+// Codes (RFC 9669). The loads put what they read, in host order, into r0, want
+// the context in r6, spoil r1 to r5, and end the program with 0 if the frame is
+// too short.
+const LOAD_BYTE: u8 = 0x30;
+const LOAD_HALF: u8 = 0x28;
+const LOAD_WORD: u8 = 0x20;
+const LOAD_WORD_AT: u8 = 0x40;
+const LOAD_IMM64: u8 = 0x18;
+const MOVE: u8 = 0xbf;
+const MOVE_IMM: u8 = 0xb7;
+const MOVE_32: u8 = 0xbc;
+const AND_IMM: u8 = 0x57;
+const SHIFT_LEFT_IMM: u8 = 0x67;
+const SHIFT_RIGHT_IMM: u8 = 0x77;
+const OR: u8 = 0x4f;
+const XOR: u8 = 0xaf;
+const MULTIPLY: u8 = 0x2f;
+const JUMP_EQUAL_IMM: u8 = 0x15;
+const JUMP_NOT_IMM: u8 = 0x55;
+const JUMP_BELOW_IMM: u8 = 0xa5;
+const EXIT: u8 = 0x95;
+
+fn imm64(dst: u8, value: u64) -> [Instruction; 2] {
+    [op(LOAD_IMM64, dst, 0, 0, value as u32), op(0, 0, 0, 0, (value >> 32) as u32)]
+}
+
+/// The program for `steering`.
+fn program(steering: &Steering) -> Vec<Instruction> {
+    let [ports_low, ports_high] = imm64(1, steering.ports);
+    let [whole_low, whole_high] = imm64(2, steering.whole);
+    const ETHERNET: u32 = wire::ethernet::LEN as u32;
+    let mut program = vec![
+        op(MOVE, 6, 1, 0, 0),
+        op(LOAD_HALF, 0, 0, 0, 12),
+        op(JUMP_NOT_IMM, 0, 0, 0, u32::from(wire::ethernet::ethertype::IPV4)),
+        op(LOAD_BYTE, 0, 0, 0, ETHERNET + 9),
+        op(JUMP_EQUAL_IMM, 0, 0, 1, u32::from(protocol::TCP)),
+        op(JUMP_NOT_IMM, 0, 0, 0, u32::from(protocol::UDP)),
+        // A fragment has an offset or More Fragments.
+        op(LOAD_HALF, 0, 0, 0, ETHERNET + 6),
+        op(AND_IMM, 0, 0, 0, 0x3fff),
+        op(JUMP_NOT_IMM, 0, 0, 0, 0),
+        // r7: bytes of the IPv4 header.
+        op(LOAD_BYTE, 0, 0, 0, ETHERNET),
+        op(MOVE, 7, 0, 0, 0),
+        op(AND_IMM, 7, 0, 0, 0x0f),
+        op(SHIFT_LEFT_IMM, 7, 0, 0, 2),
+        op(JUMP_BELOW_IMM, 7, 0, 0, wire::ipv4::LEN as u32),
+        // r8: the addresses.
+        op(LOAD_WORD, 0, 0, 0, ETHERNET + 12),
+        op(MOVE_32, 8, 0, 0, 0),
+        op(SHIFT_LEFT_IMM, 8, 0, 0, 32),
+        op(LOAD_WORD, 0, 0, 0, ETHERNET + 16),
+        op(MOVE_32, 0, 0, 0, 0),
+        op(OR, 8, 0, 0, 0),
+        // r0: the ports, then the hash.
+        op(LOAD_WORD_AT, 0, 7, 0, ETHERNET),
+        op(MOVE_32, 0, 0, 0, 0),
+        ports_low,
+        ports_high,
+        whole_low,
+        whole_high,
+        op(MULTIPLY, 0, 1, 0, 0),
+        op(XOR, 0, 8, 0, 0),
+        op(MULTIPLY, 0, 2, 0, 0),
+        op(MOVE, 3, 0, 0, 0),
+        op(SHIFT_RIGHT_IMM, 3, 0, 0, 32),
+        op(XOR, 0, 3, 0, 0),
+        op(MULTIPLY, 0, 1, 0, 0),
+        op(SHIFT_RIGHT_IMM, 0, 0, 0, 32),
+        op(EXIT, 0, 0, 0, 0),
+    ];
+    // What has no offset yet jumps here, past the exit.
+    let out = program.len();
+    for (index, instruction) in program.iter_mut().enumerate() {
+        let jump = matches!(instruction[0], JUMP_NOT_IMM | JUMP_BELOW_IMM);
+        if jump {
+            let offset = (out - index - 1) as i16;
+            instruction[2..4].copy_from_slice(&offset.to_ne_bytes());
+        }
+    }
+    program.extend([op(MOVE_IMM, 0, 0, 0, 0), op(EXIT, 0, 0, 0, 0)]);
+    program
+}
+
+/// The start of `union bpf_attr` for BPF_PROG_LOAD.
+#[repr(C)]
+struct Load {
+    kind: u32,
+    count: u32,
+    instructions: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log: u64,
+}
+
+/// Loads the program. It lives as long as the descriptor, or the device that it
+/// is attached to.
+fn load(steering: &Steering) -> io::Result<OwnedFd> {
+    const BPF_PROG_LOAD: libc::c_int = 5;
+    const SOCKET_FILTER: u32 = 1;
+    let program = program(steering);
+    let attributes = Load {
+        kind: SOCKET_FILTER,
+        count: program.len() as u32,
+        instructions: program.as_ptr() as u64,
+        license: c"MIT".as_ptr() as u64,
+        log_level: 0,
+        log_size: 0,
+        log: 0,
+    };
+    // SAFETY: the attributes, and the program and string that they point to,
+    // live through the call, and their sizes are as given.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &attributes, size_of::<Load>()) };
+    let fd = i32::try_from(fd).unwrap_or(-1);
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us this descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes the TAP device of which `queue` is one choose queues by `steering`.
+pub(super) fn attach(queue: BorrowedFd<'_>, steering: &Steering) -> io::Result<()> {
+    let program = load(steering)?;
+    let fd: libc::c_int = program.as_raw_fd();
+    // SAFETY: the request reads one int through the pointer.
+    if unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETSTEERINGEBPF as libc::Ioctl, &fd) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
