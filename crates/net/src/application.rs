@@ -46,6 +46,20 @@ pub trait Application: Sized + Send {
     /// What it keeps with each UDP port.
     type Udp: Clone + Send;
 
+    /// Wake-ups for threads and tasks of the application, gathered while the
+    /// domain is held, and done after it is let go.
+    type Wakes: Default;
+
+    /// Moves the wake-ups that are due to `wakes`.
+    fn take_wakes(&mut self, wakes: &mut Self::Wakes) {
+        let _ = wakes;
+    }
+
+    /// Does them.
+    fn wake(wakes: Self::Wakes) {
+        let _ = wakes;
+    }
+
     /// A SYN for `listener` has come in. What is kept with the connection, or
     /// `None` if the backlog is full: the SYN is then ignored.
     fn incoming(&mut self, listener: &Self::Listener) -> Option<Self::Connection>;

@@ -92,7 +92,10 @@ impl Config {
             routes: Vec::new(),
             tcp: Arc::new(tcp::Config::default()),
             steering: Steering::new(seed),
-            secret: [seed.rotate_left(32) ^ 0x517c_c1b7_2722_0a95, seed.wrapping_mul(0x2545_f491_4f6c_dd1d)],
+            secret: [
+                seed.rotate_left(32) ^ 0x517c_c1b7_2722_0a95,
+                seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
+            ],
             ephemeral_ports: (32768, 60999),
             max_connections: 1 << 20,
             max_time_wait: 1 << 18,

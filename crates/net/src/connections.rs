@@ -50,8 +50,11 @@ pub enum OpenError {
 /// How connections are reached, whoever has them.
 pub trait Connections<U> {
     /// Runs `f` on the connection with this flow, with exclusive access to it.
-    fn with_flow<R>(&mut self, flow: &FlowKey, f: impl FnOnce(&mut Connection<U>) -> R)
-    -> Option<R>;
+    fn with_flow<R>(
+        &mut self,
+        flow: &FlowKey,
+        f: impl FnOnce(&mut Connection<U>) -> R,
+    ) -> Option<R>;
 
     /// Runs `f` on the connection with this name, with exclusive access to it.
     fn with_id<R>(&mut self, id: ConnId, f: impl FnOnce(&mut Connection<U>) -> R) -> Option<R>;

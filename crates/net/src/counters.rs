@@ -19,6 +19,8 @@ macro_rules! drops {
 }
 
 drops! {
+    /// A packet for another unit whose mailbox is full.
+    MailboxFull = "mailbox_full",
     /// An Ethernet header that is cut short.
     EthernetMalformed = "ethernet_malformed",
     /// A frame for another station.

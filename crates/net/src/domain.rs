@@ -215,9 +215,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         }
     }
 
-    /// Counts a frame that the owner could not hand on, as dropped.
-    pub fn drop_foreign(&mut self, reason: Drop) {
-        self.counters.drop(reason);
+    /// Counts a packet that its owner could not hand on to the unit it belongs
+    /// to. `counted`: it has come in by [`Domain::input`] before.
+    pub fn drop_foreign(&mut self, counted: bool) {
+        self.counters.packets_in += u64::from(!counted);
+        self.counters.drop(Drop::MailboxFull);
     }
 }
 

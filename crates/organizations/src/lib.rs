@@ -1,1 +1,135 @@
-//! TODO
+//! The parallel organizations: who holds the exclusive reference to a domain,
+//! and where. The protocol code below knows nothing of it.
+//!
+//! | file | the `&mut` comes from |
+//! |---|---|
+//! | [`uniprocessor`] | one thread owns the one domain |
+//! | [`global_lock`] | one lock round the one domain, any thread enters |
+//! | [`group_locks`] | a lock round each of G domains, any thread enters |
+//! | [`processor_per_connection`] | a pinned thread owns each of P domains |
+//!
+//! What organizations share is how a thread works: [`worker`] for its devices
+//! and its sleep, [`owned`] and [`locked`] for the loops of owners and of
+//! threads that lock. [`catalog`] maps names to start functions.
+#![forbid(unsafe_code)]
+
+pub mod catalog;
+pub mod global_lock;
+pub mod group_locks;
+pub mod locked;
+pub mod owned;
+pub mod processor_per_connection;
+pub mod uniprocessor;
+pub mod worker;
+
+pub use catalog::{CATALOG, Entry, find};
+
+use device::Device;
+use net::{Application, Call, Config, Counters, Unit};
+use std::sync::Arc;
+use std::time::Duration;
+use wire::Instant;
+
+/// The clock of a stack: its epoch, and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(std::time::Instant);
+
+impl Clock {
+    /// A clock that starts now, at one second: time zero is nobody's.
+    pub fn start() -> Clock {
+        let now = std::time::Instant::now();
+        Clock(now.checked_sub(Duration::from_secs(1)).unwrap_or(now))
+    }
+    /// The time.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+    /// What the standard library calls `at`, in this clock's time.
+    pub fn at(&self, at: std::time::Instant) -> Instant {
+        Instant::from_nanos(at.saturating_duration_since(self.0).as_nanos() as u64)
+    }
+}
+
+/// What an organization is started with.
+pub struct Setup<A: Application> {
+    /// The host. Its interfaces are the devices, in order.
+    pub config: Arc<Config>,
+    /// The devices. Each has at least as many queues as there are processors.
+    pub devices: Vec<Device>,
+    /// How many threads process packets.
+    pub processors: usize,
+    /// How many groups of connections, for organizations that group them.
+    pub groups: u16,
+    /// Pin the threads to processors, where the organization does not do so
+    /// anyway.
+    pub pin: bool,
+    /// Makes the application of each unit.
+    pub application: Box<dyn FnMut(Unit) -> A + Send>,
+    /// The stack's clock.
+    pub clock: Clock,
+}
+
+/// Why an organization could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A device has too few queues.
+    #[error(
+        "device {device} has {queues} queues, fewer than {processors} processors: open it with --processors queues, or use fewer processors"
+    )]
+    Queues {
+        /// The device.
+        device: String,
+        /// Its queues.
+        queues: usize,
+        /// The processors asked for.
+        processors: usize,
+    },
+    /// Too many or no processors.
+    #[error(
+        "{organization} runs on {allowed} processors, not on {processors}: change the number of processors or the organization"
+    )]
+    Processors {
+        /// The organization.
+        organization: &'static str,
+        /// What it can run on.
+        allowed: &'static str,
+        /// What was asked for.
+        processors: usize,
+    },
+    /// The system gives no more threads or descriptors.
+    #[error("cannot start a thread: {0}: raise the limit (ulimit -u, ulimit -n)")]
+    System(#[from] std::io::Error),
+}
+
+/// A running organization, as those above see it.
+pub trait Running<A: Application>: Send + Sync {
+    /// How many units connections are spread over.
+    fn units(&self) -> u16;
+
+    /// Does what `call` asks of unit `unit`: in place, on this thread, where
+    /// domains are locked; by the owner's thread, soon, where they are owned.
+    /// Must not be called from inside an [`Application`].
+    fn call(&self, unit: u16, call: Call<A>);
+
+    /// What all units have counted.
+    fn counters(&self) -> Counters;
+
+    /// Aborts all connections and ends all threads; later calls do nothing.
+    fn stop(&self);
+}
+
+/// Every connection and port of a domain is given up, and what that makes it
+/// say is said.
+fn check_queues<A: Application>(setup: &Setup<A>) -> Result<(), StartError> {
+    for device in &setup.devices {
+        if device.queues.len() < setup.processors {
+            return Err(StartError::Queues {
+                device: device.name.clone(),
+                queues: device.queues.len(),
+                processors: setup.processors,
+            });
+        }
+    }
+    Ok(())
+}

@@ -4,9 +4,7 @@ use super::Ip;
 use crate::{Counters, Drop};
 use wire::icmpv4::{LEN, Message, Unreachable};
 use wire::packet::ChecksumState;
-use wire::{
-    Address, Endpoint, FlowKey, Instant, Packet, Parts, Slice, checksum, ipv4, protocol,
-};
+use wire::{Address, Endpoint, FlowKey, Instant, Packet, Parts, Slice, checksum, ipv4, protocol};
 
 /// Bytes of the offending datagram that an error carries (RFC 1812 4.3.2.3:
 /// the error must not exceed 576).

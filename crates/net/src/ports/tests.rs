@@ -13,7 +13,8 @@ fn to(port: u16) -> Endpoint {
 fn each_destination_gets_every_port_once() {
     let mut ports = Allocator::new(32768, 60999, BuildHasherDefault::default());
     for destination in [80, 443] {
-        let all: HashSet<u16> = (0..28232).map(|_| ports.allocate(to(destination)).unwrap()).collect();
+        let all: HashSet<u16> =
+            (0..28232).map(|_| ports.allocate(to(destination)).unwrap()).collect();
         assert_eq!(all.len(), 28232);
         assert!(all.iter().all(|p| (32768..=60999).contains(p)));
         assert_eq!(ports.allocate(to(destination)), None);

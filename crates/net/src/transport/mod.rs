@@ -82,7 +82,10 @@ impl<A: Application> Transport<A> {
 
     /// Puts the connection on the ready list, if it does not stand there.
     #[inline]
-    pub(crate) fn schedule(ready: &mut VecDeque<ConnId>, connection: &mut Connection<A::Connection>) {
+    pub(crate) fn schedule(
+        ready: &mut VecDeque<ConnId>,
+        connection: &mut Connection<A::Connection>,
+    ) {
         if !connection.scheduled {
             connection.scheduled = true;
             ready.push_back(connection.id);

@@ -26,8 +26,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     }
     if meta.checksum == ChecksumState::Complete {
         let length = packet.len() as u32;
-        let pseudo =
-            checksum::pseudo_header(meta.source, meta.destination, protocol::TCP, length);
+        let pseudo = checksum::pseudo_header(meta.source, meta.destination, protocol::TCP, length);
         if !checksum::is_right(checksum::add(pseudo, packet.sum_from(0))) {
             return counters.drop(Drop::TcpChecksum);
         }

@@ -28,8 +28,7 @@ pub(crate) fn input<A: Application>(
     packet.truncate(header.length as usize);
     if meta.checksum == ChecksumState::Complete && header.checksum != 0 {
         let length = u32::from(header.length);
-        let pseudo =
-            checksum::pseudo_header(meta.source, meta.destination, protocol::UDP, length);
+        let pseudo = checksum::pseudo_header(meta.source, meta.destination, protocol::UDP, length);
         if !checksum::is_right(checksum::add(pseudo, packet.sum_from(0))) {
             return counters.drop(Drop::UdpChecksum);
         }
@@ -85,12 +84,8 @@ fn packet(datagram: Datagram) -> Option<Packet> {
     let length = u16::try_from(packet.len() + LEN).ok()?;
     let (source_port, destination_port) = (local.port, remote.port);
     Header { source_port, destination_port, length, checksum: 0 }.emit(packet.push(LEN));
-    let pseudo = checksum::pseudo_header(
-        local.address,
-        remote.address,
-        protocol::UDP,
-        u32::from(length),
-    );
+    let pseudo =
+        checksum::pseudo_header(local.address, remote.address, protocol::UDP, u32::from(length));
     // RFC 768: a sum that comes out as zero is sent as all ones.
     let sum = match !checksum::add(pseudo, packet.sum_from(0)) {
         0 => 0xffff,

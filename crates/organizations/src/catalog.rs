@@ -1,0 +1,61 @@
+//! The names of the organizations, and what starts them.
+
+use crate::{
+    Running, Setup, StartError, global_lock, group_locks, processor_per_connection, uniprocessor,
+};
+use net::Application;
+use std::sync::Arc;
+
+/// What the catalog says of an organization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// Its unit of concurrency.
+    pub unit: &'static str,
+    /// Does it run on one processor only?
+    pub single: bool,
+}
+
+macro_rules! catalog {
+    ($($module:ident $name:literal ($source:literal, $unit:literal, $single:literal);)*) => {
+        /// All organizations.
+        pub const CATALOG: &[Entry] = &[
+            $(Entry { name: $name, source: $source, unit: $unit, single: $single },)*
+        ];
+
+        /// Starts the organization called `name`.
+        ///
+        /// # Errors
+        /// [`StartError`]; `None` if there is no such organization.
+        #[allow(clippy::type_complexity)]
+        pub fn start<A: Application + 'static>(
+            name: &str,
+            setup: Setup<A>,
+        ) -> Option<Result<Arc<dyn Running<A>>, StartError>>
+        where
+            A::Connection: 'static,
+            A::Listener: 'static,
+            A::Udp: 'static,
+        {
+            match name {
+                $($name => Some($module::start(setup)),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+catalog! {
+    uniprocessor "uniprocessor" ("every paper's baseline", "the stack", true);
+    global_lock "global-lock" ("the default SMP kernel of old", "the stack", false);
+    group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false);
+    processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false);
+}
+
+/// The entry called `name`.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    CATALOG.iter().find(|entry| entry.name == name)
+}

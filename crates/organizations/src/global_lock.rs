@@ -1,0 +1,20 @@
+//! `global-lock`: the SMP kernel of old. One lock round the one domain; any
+//! thread that has a packet or a call takes it.
+
+use crate::{Running, Setup, StartError, locked};
+use net::Application;
+use std::sync::Arc;
+use sync::adaptive::Adaptive;
+
+/// Starts it.
+///
+/// # Errors
+/// [`StartError`].
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
+where
+    A::Connection: 'static,
+    A::Listener: 'static,
+    A::Udp: 'static,
+{
+    locked::start::<Adaptive, A>(setup, "global-lock", 1)
+}

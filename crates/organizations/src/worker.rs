@@ -1,0 +1,157 @@
+//! What a thread that processes packets has of its own: its queue of every
+//! device, its batches, and its way to sleep and to be woken.
+
+use crate::Clock;
+use device::{Receive, Transmit};
+use net::Egress;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use sync::SleepFlag;
+use wire::{Instant, Packet};
+
+/// Packets received at once, by interface.
+pub const BATCH: usize = 64;
+/// Packets that wait for the device before connections stop speaking.
+pub const BACKLOG: usize = 256;
+
+/// By what others wake a sleeping thread.
+pub struct Sleeper {
+    flag: SleepFlag,
+    /// Until when the thread sleeps, in the clock's nanoseconds.
+    until: AtomicU64,
+    event: OwnedFd,
+}
+
+impl Sleeper {
+    /// Of a thread that is awake.
+    ///
+    /// # Errors
+    /// If the system gives no descriptor.
+    pub fn new() -> std::io::Result<Sleeper> {
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Sleeper { flag: SleepFlag::new(), until: AtomicU64::new(u64::MAX), event })
+    }
+
+    /// There is something to do. Called after it was put where the thread looks.
+    #[inline]
+    pub fn notify(&self) {
+        if self.flag.should_wake() {
+            // An eventfd that is full is readable: nothing is lost.
+            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Something has to be done at `at`, which the thread may not know of yet.
+    #[inline]
+    pub fn notify_by(&self, at: Instant) {
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if at.as_nanos() < self.until.load(Ordering::Relaxed) {
+            self.notify();
+        }
+    }
+
+    /// Sleeps until `deadline`, a packet on `receivers`, or a notification, but
+    /// not if `ready` says, after the announcement, that there is work; `ready`
+    /// may also give an earlier deadline.
+    pub fn sleep(
+        &self,
+        receivers: &mut [Box<dyn Receive>],
+        clock: &Clock,
+        ready: impl FnOnce() -> (bool, Option<Instant>),
+    ) {
+        self.until.store(u64::MAX, Ordering::Relaxed);
+        self.flag.prepare();
+        let (has_work, deadline) = ready();
+        if has_work || !receivers.iter_mut().all(|r| r.arm()) {
+            self.flag.awake();
+            receivers.iter_mut().for_each(|r| r.disarm());
+            return;
+        }
+        let device = receivers.iter().filter_map(|r| r.deadline()).min().map(|at| clock.at(at));
+        let deadline = [deadline, device].into_iter().flatten().min();
+        self.until.store(deadline.map_or(u64::MAX, Instant::as_nanos), Ordering::Relaxed);
+        self.block(receivers, deadline.map(|at| at.since(clock.now())));
+        self.flag.awake();
+        receivers.iter_mut().for_each(|r| r.disarm());
+        let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
+    }
+
+    fn block(&self, receivers: &[Box<dyn Receive>], timeout: Option<Duration>) {
+        let mut fds = Vec::with_capacity(1 + receivers.len());
+        fds.push(PollFd::from_borrowed_fd(self.event.as_fd(), PollFlags::IN));
+        for fd in receivers.iter().filter_map(|r| r.wait_fd()) {
+            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        }
+        let timeout = timeout.map(|t| Timespec {
+            tv_sec: t.as_secs().min(3600) as i64,
+            tv_nsec: i64::from(t.subsec_nanos()),
+        });
+        // An interruption is as good as a time-out: the loop looks round.
+        let _ = poll(&mut fds, timeout.as_ref());
+    }
+}
+
+/// Receives a batch by every interface, and notes in each packet which it was.
+#[inline]
+pub fn receive(receivers: &mut [Box<dyn Receive>], into: &mut Vec<Packet>) -> usize {
+    let before = into.len();
+    for (interface, receiver) in receivers.iter_mut().enumerate() {
+        let start = into.len();
+        receiver.receive(into, BATCH);
+        if interface > 0 {
+            for packet in &mut into[start..] {
+                packet.meta_mut().interface = interface as u16;
+            }
+        }
+    }
+    into.len() - before
+}
+
+/// Hands each interface's batch to its device.
+#[inline]
+pub fn transmit(transmitters: &mut [Box<dyn Transmit>], egress: &mut Egress) {
+    for (interface, transmitter) in transmitters.iter_mut().enumerate() {
+        let batch = egress.batch(interface);
+        if !batch.is_empty() {
+            transmitter.transmit(batch);
+        }
+    }
+}
+
+/// Wires the calling thread to a processor, if the system lets it.
+pub fn pin(processor: usize) {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return };
+    let processors: Vec<usize> =
+        (0..rustix::thread::CpuSet::MAX_CPU).filter(|&p| allowed.is_set(p)).collect();
+    if processors.is_empty() {
+        return;
+    }
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(processors[processor % processors.len()]);
+    let _ = rustix::thread::sched_setaffinity(None, &set);
+}
+
+/// The queues of one thread: the receiving half and the transmitting half of
+/// queue `n` of every device.
+pub struct Queues {
+    /// ①
+    pub receivers: Vec<Box<dyn Receive>>,
+    /// ⑨
+    pub transmitters: Vec<Box<dyn Transmit>>,
+}
+
+/// Deals the queues of all devices to `processors` threads.
+pub fn deal(devices: Vec<device::Device>, processors: usize) -> Vec<Queues> {
+    let mut dealt: Vec<Queues> = (0..processors)
+        .map(|_| Queues { receivers: Vec::new(), transmitters: Vec::new() })
+        .collect();
+    for device in devices {
+        for (queue, to) in device.queues.into_iter().zip(&mut dealt) {
+            to.receivers.push(queue.receive);
+            to.transmitters.push(queue.transmit);
+        }
+    }
+    dealt
+}
