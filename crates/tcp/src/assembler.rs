@@ -45,6 +45,10 @@ impl Assembler {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
+    /// The sequence number behind the last byte.
+    pub(crate) fn end(&self) -> Seq {
+        self.pieces.back().map_or(Seq(0), Piece::end)
+    }
     /// Bytes of memory kept from being reused.
     pub(crate) fn footprint(&self) -> usize {
         self.footprint

@@ -3,9 +3,6 @@
 use std::collections::VecDeque;
 use wire::{Parts, Slice};
 
-/// Below this footprint it is not worth copying small pieces together.
-const SLACK: usize = 32 * 1024;
-
 /// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveQueue {
@@ -28,16 +25,16 @@ impl ReceiveQueue {
         self.footprint
     }
 
-    /// Appends `slice`. One that keeps much more memory than it has bytes is
-    /// copied to the end of the last if there are many of them.
+    /// Appends `slice`. Once the slices keep more than `most` bytes of memory,
+    /// one that keeps much more than it has is copied behind the last.
     #[inline]
-    pub(crate) fn push(&mut self, slice: Slice) {
+    pub(crate) fn push(&mut self, slice: Slice, most: usize) {
         if slice.is_empty() {
             return;
         }
         self.len += slice.len();
         self.footprint += slice.footprint();
-        if self.footprint > SLACK && self.footprint / 4 > self.len {
+        if self.footprint > most && slice.footprint() / 2 > slice.len() {
             self.footprint -= slice.footprint();
             self.pack(&slice);
         } else {

@@ -2,7 +2,7 @@
 
 use crate::assembler::Assembler;
 use crate::congestion::{Congestion, CongestionControl, initial_window};
-use crate::recovery::{Recovery, Scoreboard};
+use crate::recovery::{Phase, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
 use crate::send::SendQueue;
@@ -361,7 +361,9 @@ impl Tcb {
         let gone = if self.is.sack {
             self.board.sacked
         } else {
-            self.recovery.duplicates.saturating_mul(self.mss())
+            // Limited transmit (RFC 3042) is for the first two only.
+            let most = if self.recovery.phase == Phase::Fast { u32::MAX } else { 2 };
+            self.recovery.duplicates.min(most).saturating_mul(self.mss())
         };
         out.saturating_sub(self.board.lost).saturating_sub(gone)
     }
@@ -433,6 +435,9 @@ impl Tcb {
     /// Panics if the invariants of the data structures do not hold; for tests.
     #[doc(hidden)]
     pub fn check_invariants(&self) {
+        if self.state == State::Closed {
+            return self.receive.check();
+        }
         debug_assert!(self.snd.una.before_or_at(self.snd.nxt));
         debug_assert!(self.rcv.nxt.before_or_at(self.rcv.edge));
         debug_assert!(self.snd.nxt.before_or_at(self.send.end + 1));

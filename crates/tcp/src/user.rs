@@ -177,16 +177,14 @@ impl Tcb {
     /// The application is gone, as after close(2). With data that it did not
     /// read the connection is reset (RFC 2525 2.17), else closed; data that
     /// comes later is answered by a RST, and FIN-WAIT-2 does not last forever.
-    pub fn release(&mut self, now: Instant) {
+    pub fn release(&mut self) {
         self.is.released = true;
         if self.received() > 0 || self.rcv.outside > 0 {
             self.receive = Default::default();
             return self.abort();
         }
+        // In FIN-WAIT-2, `poll_transmit` starts the timer.
         self.shutdown_write();
-        if self.state == State::FinWait2 {
-            self.timers.linger = now + self.config.fin_wait_2;
-        }
     }
 
     /// ABORT: a RST, and the connection is over.
@@ -215,15 +213,15 @@ impl Tcb {
     }
 
     /// Switches keep-alives (RFC 9293 3.8.4).
-    pub fn set_keepalive(&mut self, keepalive: Option<Keepalive>, now: Instant) {
+    pub fn set_keepalive(&mut self, keepalive: Option<Keepalive>) {
         self.keepalive = keepalive;
         self.probes = 0;
-        self.arm_keepalive(now);
+        self.arm_keepalive();
     }
 
-    pub(crate) fn arm_keepalive(&mut self, now: Instant) {
+    pub(crate) fn arm_keepalive(&mut self) {
         self.timers.keepalive = match self.keepalive {
-            Some(k) if self.keeps_alive() => now + k.idle,
+            Some(k) if self.keeps_alive() => self.last_received + k.idle,
             _ => Instant::FAR_FUTURE,
         };
     }

@@ -42,6 +42,10 @@ impl Tcb {
         } else if h.ack == self.snd.una && self.snd.una != self.snd.nxt {
             //= RFC 5681 2: what a duplicate acknowledgment is; with SACK
             //= (RFC 6675 2) it is one that brings news
+            if h.window == 0 {
+                // The peer is there, and takes nothing: no reason to give up.
+                self.timeouts = 0;
+            }
             let plain = pure && !h.flags.fin() && self.is_same_window(h);
             if sacked > 0 || (plain && !self.is.sack) {
                 self.recovery.duplicates = self.recovery.duplicates.saturating_add(1);

@@ -63,7 +63,7 @@ impl Tcb {
     pub(crate) fn established(&mut self, now: Instant) {
         self.last_sent = now;
         self.events.add(crate::Events::CONNECTED | crate::Events::WRITABLE);
-        self.arm_keepalive(now);
+        self.arm_keepalive();
         self.is.dirty = true;
         if std::mem::take(&mut self.is.close_pending) {
             self.shutdown_write();

@@ -151,9 +151,7 @@ impl Tcb {
         match self.state {
             State::FinWait1 => {
                 self.state = State::FinWait2;
-                if self.is.released {
-                    self.timers.linger = now + self.config.fin_wait_2;
-                }
+                self.is.dirty = true;
             }
             State::Closing => self.enter_time_wait(now),
             State::LastAck => self.finish(None),

@@ -11,7 +11,8 @@ impl Tcb {
             return;
         }
         let (seq, len, fin) = self.trim(h, &mut payload, len);
-        if fin && self.rcv.fin.is_none() {
+        let beyond = self.assembler.as_ref().is_some_and(|a| a.end().after(seq + len));
+        if fin && self.rcv.fin.is_none() && !beyond {
             self.rcv.fin = Some(seq + len);
         }
         if len > 0 && self.is.released {
@@ -68,9 +69,10 @@ impl Tcb {
     #[inline]
     pub(crate) fn deliver(&mut self, payload: Parts) {
         let mut len = 0;
+        let most = 2 * self.config.receive_limit() as usize;
         for slice in payload {
             len += slice.len() as u32;
-            self.receive.push(slice);
+            self.receive.push(slice, most);
         }
         self.rcv.nxt += len;
         // What the peer's full segments seem to be; coalesced ones are longer.
@@ -100,9 +102,10 @@ impl Tcb {
     /// Moves what is in order now from the assembler to the queue.
     fn drain_assembler(&mut self) {
         let Some(assembler) = self.assembler.as_mut() else { return };
+        let most = 2 * self.config.receive_limit() as usize;
         while let Some(slice) = assembler.pop(self.rcv.nxt) {
             self.rcv.nxt += slice.len() as u32;
-            self.receive.push(slice);
+            self.receive.push(slice, most);
         }
         assembler.forget(self.rcv.nxt);
         if assembler.is_empty() {

@@ -56,6 +56,10 @@ impl Tcb {
             State::Closed | State::Listen => return self.final_reset(now),
             State::SynSent | State::SynReceived if self.is.syn_due => return Some(self.syn(now)),
             State::SynSent => return None,
+            State::FinWait2 if self.is.released && self.timers.linger == Instant::FAR_FUTURE => {
+                // Nobody is left who would wait for the peer's FIN.
+                self.timers.linger = now + self.config.fin_wait_2;
+            }
             _ => {}
         }
         // SACK blocks would not fit beside a full segment.
@@ -89,8 +93,10 @@ impl Tcb {
         self.is.syn_due = false;
         let answer = self.state == State::SynReceived;
         let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let edge = self.rcv.edge;
         let mut header = self.header(self.snd.iss, flags, now);
         //= RFC 7323 2.2: the window of a SYN is never scaled
+        self.rcv.edge = edge;
         header.window = self.config.receive_limit().min(u16::MAX.into()) as u16;
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);

@@ -158,7 +158,7 @@ impl Scoreboard {
         popped.sent = if twice { None } else { first };
         self.loss_point = self.loss_point.latest(ack);
         self.cursor = self.cursor.latest(ack);
-        if self.records.is_empty() && self.records.capacity() > 8 {
+        if self.records.is_empty() && self.records.capacity() > 4 {
             self.records = VecDeque::new();
         }
         popped
