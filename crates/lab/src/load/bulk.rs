@@ -13,7 +13,7 @@ impl Load {
     /// Writes what may go out at once. Returns whether there could be more.
     #[inline]
     pub(super) fn write(&mut self, talk: &mut Talk, tcb: &mut Tcb) -> bool {
-        let segment = usize::from(tcb.mss()).max(1);
+        let segment = (tcb.mss() as usize).max(1);
         let sendable = tcb.sendable();
         if sendable < segment && tcb.queued() > 0 {
             // Less than a segment: not worth a packet while others are on

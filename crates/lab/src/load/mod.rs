@@ -87,6 +87,8 @@ pub struct Load {
     meter: Arc<Meter>,
     calls: VecDeque<Call>,
     flows: Vec<Flow>,
+    /// Begin no transaction any more.
+    pub(crate) resting: bool,
 }
 
 /// What all loads of a host have in common: makes them.
@@ -112,6 +114,7 @@ impl Loads {
             meter: self.meter.clone(),
             calls: VecDeque::new(),
             flows,
+            resting: false,
         }
     }
 }
