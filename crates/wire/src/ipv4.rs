@@ -22,7 +22,8 @@ pub struct Header {
     pub dont_fragment: bool,
     /// Is followed by more fragments.
     pub more_fragments: bool,
-    /// Where this fragment's payload stands in the datagram's, in bytes.
+    /// Where this fragment's payload stands in the datagram's, in bytes; a
+    /// multiple of 8.
     pub fragment_offset: u16,
     /// Time to live.
     pub ttl: u8,
@@ -84,7 +85,7 @@ impl Header {
     #[inline]
     pub fn emit(&self, bytes: &mut [u8]) {
         let b: &mut [u8; LEN] = bytes.try_into().expect("20 bytes");
-        b[0] = 0x40 | (self.header_len / 4);
+        b[0] = 0x40 | ((self.header_len / 4) & 0x0f);
         b[1] = self.tos;
         b[2..4].copy_from_slice(&self.total_len.to_be_bytes());
         b[4..6].copy_from_slice(&self.identification.to_be_bytes());
@@ -101,3 +102,6 @@ impl Header {
         b[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,6 +97,7 @@ pub struct Packet(Option<Box<Inner>>);
 const KEEP: usize = 4096;
 
 thread_local! {
+    #[expect(clippy::vec_box, reason = "the boxes themselves are what is recycled")]
     static POOL: RefCell<Vec<Box<Inner>>> = const { RefCell::new(Vec::new()) };
 }
 

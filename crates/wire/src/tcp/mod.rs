@@ -144,6 +144,7 @@ impl Header {
 
     /// Bytes that [`Header::emit`] writes, a multiple of 4.
     #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "no header is empty")]
     pub fn len(&self) -> usize {
         LEN + self.options.len()
     }
@@ -169,3 +170,6 @@ impl Header {
         self.options.emit(options);
     }
 }
+
+#[cfg(test)]
+mod tests;
