@@ -116,3 +116,13 @@ fn bytes_of_more_than_a_block_make_several_parts() {
     assert!(packet.parts().len() > 1);
     assert_eq!(packet.to_vec(), bytes);
 }
+
+#[test]
+fn an_empty_part_behind_takes_nothing_with_it() {
+    let mut packet = Packet::copy_of(b"payload");
+    packet.parts_mut().push(Slice::copy_of(b""));
+    packet.pull(3);
+    assert_eq!(packet.to_vec(), b"load");
+    packet.pull(4);
+    assert!(packet.is_empty() && packet.parts().is_empty());
+}

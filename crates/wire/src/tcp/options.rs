@@ -102,14 +102,14 @@ impl Options {
     /// passed over, and a length that cannot be ends the list.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Options {
-        let mut options = Options::NONE;
         // Established connections send just this (RFC 7323 appendix A).
         if let [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10, value @ ..] = bytes
             && value.len() == 8
         {
-            options.timestamps = Some((long(value), long(&value[4..])));
-            return options;
+            let timestamps = Some((long(value), long(&value[4..])));
+            return Options { timestamps, ..Options::NONE };
         }
+        let mut options = Options::NONE;
         if !bytes.is_empty() {
             options.parse_list(bytes);
         }
