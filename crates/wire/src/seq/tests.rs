@@ -14,7 +14,10 @@ fn seq() -> impl Strategy<Value = Seq> {
 proptest! {
     #[test]
     fn one_of_before_after_and_equal(a in seq(), b in seq()) {
-        prop_assume!(a.distance_from(b) != 1 << 31);
+        if a.distance_from(b) == 1 << 31 {
+            prop_assert!(a.before(b) && b.before(a));
+            return Ok(());
+        }
         let answers = [a.before(b), a.after(b), a == b];
         prop_assert_eq!(answers.iter().filter(|&&yes| yes).count(), 1);
         prop_assert_eq!(a.before_or_at(b), a.before(b) || a == b);
