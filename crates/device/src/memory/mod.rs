@@ -6,6 +6,7 @@
 //! ring leaves packets with the sender ([`Transmit::room`]). A batch costs one
 //! uncontended lock on each side, whether both ends are in one thread or not.
 
+pub mod peers;
 mod ring;
 
 use crate::{Batch, Capabilities, Counts, Device, Medium, Queue, Receive, Transmit};
