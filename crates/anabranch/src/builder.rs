@@ -129,6 +129,8 @@ impl Builder {
         let mut config = Config::new(interfaces, seed);
         config.secret = [RandomState::new().hash_one(1), RandomState::new().hash_one(2)];
         config.tcp = Arc::new(self.tcp);
+        let time_of_day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        config.epoch = time_of_day.unwrap_or_default();
         if let Some(steering) = self.steering {
             config.steering = steering;
         }

@@ -34,10 +34,14 @@ pub(crate) fn io_error(error: tcp::Error) -> io::Error {
         tcp::Error::Reset => io::ErrorKind::ConnectionReset,
         tcp::Error::Aborted => io::ErrorKind::ConnectionAborted,
         tcp::Error::TimedOut => io::ErrorKind::TimedOut,
-        tcp::Error::HostUnreachable => io::ErrorKind::HostUnreachable,
-        tcp::Error::NetworkUnreachable => io::ErrorKind::NetworkUnreachable,
+        tcp::Error::Unreachable(what) => match what {
+            tcp::Unreachable::Network => io::ErrorKind::NetworkUnreachable,
+            tcp::Unreachable::Port | tcp::Unreachable::Protocol => io::ErrorKind::ConnectionRefused,
+            _ => io::ErrorKind::HostUnreachable,
+        },
         tcp::Error::WouldBlock => io::ErrorKind::WouldBlock,
-        _ => io::ErrorKind::NotConnected,
+        tcp::Error::Shutdown => io::ErrorKind::BrokenPipe,
+        tcp::Error::NotConnected => io::ErrorKind::NotConnected,
     };
     io::Error::new(kind, error)
 }

@@ -17,6 +17,7 @@ mod recovery;
 mod recv;
 mod rtt;
 mod send;
+mod socket;
 mod state;
 mod tcb;
 pub mod time_wait;

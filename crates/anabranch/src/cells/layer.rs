@@ -49,7 +49,7 @@ impl Application for SocketLayer {
         _now: Instant,
     ) -> bool {
         cell.exchange(tcb, &mut self.wakes);
-        if events.contains(Events::CONNECTED) {
+        if events.has(Events::CONNECTED) {
             TcpCell::connected(cell, tcb, &mut self.wakes);
         }
         false

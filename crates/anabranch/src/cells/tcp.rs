@@ -343,15 +343,29 @@ impl State {
 
     /// What was written goes to TCP.
     fn give(&mut self, tcb: &mut Tcb) {
-        for (slice, sum) in self.unsent.drain(..) {
-            // A connection that can send no more says so by its error.
-            let _ = if slice.len() < WHOLE {
-                tcb.send(&slice).map(|_| ())
+        while let Some((mut slice, sum)) = self.unsent.pop_front() {
+            let len = slice.len();
+            let sent = if len < WHOLE {
+                tcb.send(&slice)
             } else {
-                tcb.send_slice(slice, sum)
+                tcb.send_slice(slice.clone(), sum).map(|()| len)
             };
+            match sent {
+                // No room: the rest goes when something has been acknowledged.
+                Err(tcp::Error::WouldBlock) => {
+                    self.unsent.push_front((slice, sum));
+                    break;
+                }
+                Ok(n) if n < len => {
+                    slice.advance(n);
+                    self.unsent_bytes -= n;
+                    self.unsent.push_front((slice, None));
+                    break;
+                }
+                // A connection that can send no more says so by its error.
+                Ok(_) | Err(_) => self.unsent_bytes -= len,
+            }
         }
-        self.unsent_bytes = 0;
         if self.unsent.capacity() > 256 {
             self.unsent = VecDeque::new();
         }
@@ -392,6 +406,8 @@ impl State {
         }
         if self.wishes.abort {
             tcb.abort();
+        } else if !self.unsent.is_empty() {
+            // Closing comes after what was written.
         } else if self.wishes.release {
             // RFC 2525 2.17: data that nobody will read is worth a reset.
             if self.unread_bytes > 0 { tcb.abort() } else { tcb.release() }
