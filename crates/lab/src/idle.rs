@@ -1,9 +1,9 @@
 //! What an established connection costs that has nothing to do.
 
+use crate::Error;
 use crate::plan::{Plan, Workload};
 use crate::single::Pair;
 use crate::usage::resident;
-use crate::Error;
 use std::time::Duration;
 
 /// What idle connections cost.

@@ -78,7 +78,8 @@ impl Mark {
             switches: usage.switches,
             bound: 0.0,
         };
-        let moved = if plan.workload.is_transactions() { sample.transactions } else { sample.bytes };
+        let moved =
+            if plan.workload.is_transactions() { sample.transactions } else { sample.bytes };
         if moved == 0 {
             return Err(failed(plan, organization, "nothing moved for a whole sample"));
         }
@@ -137,9 +138,8 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Vec<Ro
 /// # Errors
 /// [`Error`].
 pub fn quick(organizations: &[&str], processors: usize, seconds: f64) -> Result<Vec<Row>, Error> {
-    let fits = |name: &str| {
-        processors == 1 || organizations::find(name).is_none_or(|entry| !entry.single)
-    };
+    let fits =
+        |name: &str| processors == 1 || organizations::find(name).is_none_or(|entry| !entry.single);
     let names = organizations.iter().filter(|name| fits(name));
     let plan = Plan {
         organizations: names.map(|name| (*name).to_owned()).collect(),

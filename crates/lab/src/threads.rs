@@ -82,7 +82,8 @@ fn udp_ends(sender: Side, index: usize) -> (Endpoint, Endpoint) {
 /// is for, when both sides have `units`: receivers first. A receiver is bound
 /// where its datagrams come up; a sender where the reports do.
 pub(crate) fn udp_calls(plan: &Plan, units: u16) -> Vec<(Side, u16, Call)> {
-    let unit_of = |local, remote| (STEERING.flow(&FlowKey { local, remote }) % u32::from(units)) as u16;
+    let unit_of =
+        |local, remote| (STEERING.flow(&FlowKey { local, remote }) % u32::from(units)) as u16;
     let mut binds = Vec::new();
     let mut sends = Vec::new();
     for sender in [Side::Tested, Side::Peer].into_iter().filter(|side| side.sends(plan)) {

@@ -39,7 +39,9 @@ fn switches() -> u64 {
         .filter_map(|task| status(task).ok())
         .flat_map(|status| {
             let counts = status.lines().filter(|line| line.contains("voluntary_ctxt_switches"));
-            counts.filter_map(|l| l.rsplit('\t').next()?.trim().parse::<u64>().ok()).collect::<Vec<_>>()
+            counts
+                .filter_map(|l| l.rsplit('\t').next()?.trim().parse::<u64>().ok())
+                .collect::<Vec<_>>()
         })
         .sum()
 }
