@@ -6,8 +6,11 @@
 //! objects, and wrappers ([`fault`], [`pcap`]) are devices made of devices.
 
 mod event;
+pub mod fault;
 pub mod memory;
 pub mod namespace;
+pub mod pcap;
+pub mod segment;
 pub mod tap;
 
 use std::collections::VecDeque;
@@ -107,6 +110,8 @@ pub struct Device {
     pub steered: bool,
     /// What its queues had to drop.
     pub counts: Arc<Counts>,
+    /// What the wrapper [`fault`] did, if there is one round it.
+    pub faults: Option<Arc<fault::FaultCounts>>,
 }
 
 /// What the queues of a device had to drop, in packets.
@@ -116,4 +121,6 @@ pub struct Counts {
     pub transmit_dropped: AtomicU64,
     /// Arrived, but larger than the link's frames or cut off.
     pub receive_dropped: AtomicU64,
+    /// Passed, but are not in the capture file, which could not be written.
+    pub not_captured: AtomicU64,
 }

@@ -111,6 +111,7 @@ fn end(config: &Config, index: usize, own: &Arc<[Ring]>, peer: &Arc<[Ring]>) -> 
         queues: (0..own.len()).map(queue).collect(),
         steered: true,
         counts: counts.clone(),
+        faults: None,
     }
 }
 

@@ -143,6 +143,7 @@ pub fn open(config: &Config) -> Result<Device, Error> {
         queues: files.into_iter().map(queue).collect(),
         steered,
         counts: counts.clone(),
+        faults: None,
     })
 }
 

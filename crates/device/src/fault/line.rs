@@ -1,0 +1,202 @@
+//! [`Line`]: one direction of a bad link.
+
+use super::{FaultCounts, Spec};
+use crate::{Batch, Medium, segment};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use wire::packet::ChecksumState;
+use wire::{Packet, ethernet};
+
+/// Packets that a line holds; what comes then is lost.
+const CAPACITY: usize = 1000;
+/// A packet is held back behind at most so many later ones.
+const MOST_BEHIND: u64 = 8;
+/// It is held back no longer than this.
+const HOLD: Duration = Duration::from_millis(1);
+
+/// A sequence of 64-bit numbers (Steele, Lea and Flood 2014: SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// In `0.0..1.0`.
+    fn fraction(&mut self) -> f64 {
+        (self.roll() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// In `0..n`; `n` is small.
+    fn below(&mut self, n: u64) -> u64 {
+        self.roll() % n
+    }
+}
+
+struct Held {
+    packet: Packet,
+    /// How many more packets go first.
+    behind: u64,
+    until: Instant,
+    /// Numbers for its way through the line.
+    fraction: f64,
+}
+
+/// One direction of one queue.
+pub(super) struct Line {
+    spec: Spec,
+    medium: Medium,
+    dice: Dice,
+    /// On the way, in order of the times at which they come out.
+    flying: VecDeque<(Instant, Packet)>,
+    held: Vec<Held>,
+    /// When the bounded rate lets the next packet start.
+    free_at: Option<Instant>,
+    pub(super) faults: Arc<FaultCounts>,
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Line {
+    pub(super) fn new(spec: &Spec, medium: Medium, seed: u64, faults: &Arc<FaultCounts>) -> Line {
+        Line {
+            spec: spec.clone(),
+            medium,
+            dice: Dice(seed),
+            flying: VecDeque::new(),
+            held: Vec::new(),
+            free_at: None,
+            faults: faults.clone(),
+        }
+    }
+
+    /// A packet enters.
+    pub(super) fn offer(&mut self, mut packet: Packet, now: Instant) {
+        // Every packet has dice of its own, so that what one fault draws does
+        // not change what happens to the packets behind.
+        let mut dice = Dice(self.dice.roll());
+        let mut happens = |probability: f64| dice.fraction() < probability;
+        let lost = happens(self.spec.loss);
+        let duplicated = happens(self.spec.duplicate);
+        let corrupted = happens(self.spec.corrupt);
+        let reordered = happens(self.spec.reorder);
+        if lost {
+            return count(&self.faults.lost);
+        }
+        let copy = duplicated.then(|| packet.clone());
+        if corrupted && corrupt(&mut packet, self.medium, &mut dice) {
+            count(&self.faults.corrupted);
+        }
+        let fraction = dice.fraction();
+        if reordered {
+            if self.is_full() {
+                return;
+            }
+            count(&self.faults.reordered);
+            let behind = 1 + dice.below(MOST_BEHIND);
+            // It starts to be passed by what comes from now on.
+            self.held.push(Held { packet, behind: behind + 1, until: now + HOLD, fraction });
+        } else {
+            self.launch(packet, now, fraction);
+        }
+        self.let_pass(now);
+        if let Some(copy) = copy {
+            count(&self.faults.duplicated);
+            self.launch(copy, now, dice.fraction());
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        let full = self.flying.len() + self.held.len() >= CAPACITY;
+        if full {
+            count(&self.faults.overflowed);
+        }
+        full
+    }
+
+    /// One packet has passed those that are held back.
+    fn let_pass(&mut self, now: Instant) {
+        let mut index = 0;
+        while let Some(held) = self.held.get_mut(index) {
+            held.behind -= 1;
+            if held.behind == 0 {
+                let held = self.held.remove(index);
+                self.launch(held.packet, now, held.fraction);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// A packet starts on its way. `fraction` of 0 to 1 sets its jitter.
+    fn launch(&mut self, packet: Packet, now: Instant, fraction: f64) {
+        if self.is_full() {
+            return;
+        }
+        let mut leaves = now;
+        if let Some(rate) = self.spec.rate {
+            leaves = self.free_at.map_or(now, |free_at| free_at.max(now));
+            let bits = packet.len() as u64 * 8;
+            leaves += Duration::from_nanos(bits.saturating_mul(1_000_000_000) / rate.max(1));
+            self.free_at = Some(leaves);
+        }
+        let jitter = self.spec.jitter.mul_f64(2.0 * fraction);
+        let arrives = leaves + (self.spec.delay + jitter).saturating_sub(self.spec.jitter);
+        // Jitter alone does not reorder: that has a fault of its own.
+        let arrives = self.flying.back().map_or(arrives, |(last, _)| arrives.max(*last));
+        self.flying.push_back((arrives, packet));
+    }
+
+    /// Moves out what has arrived by `now`.
+    pub(super) fn due(&mut self, now: Instant, into: &mut Batch) {
+        while let Some(index) = self.held.iter().position(|held| held.until <= now) {
+            let held = self.held.remove(index);
+            self.launch(held.packet, now, held.fraction);
+        }
+        let mut passed = 0;
+        while self.flying.front().is_some_and(|(at, _)| *at <= now) {
+            into.extend(self.flying.pop_front().map(|(_, packet)| packet));
+            passed += 1;
+        }
+        if passed > 0 {
+            self.faults.passed.fetch_add(passed, Ordering::Relaxed);
+        }
+    }
+
+    /// When [`Line::due`] will have something to do.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let held = self.held.iter().map(|held| held.until);
+        held.chain(self.flying.front().map(|(at, _)| *at)).min()
+    }
+}
+
+/// Changes 1 to 8 bits of one byte of an IPv4 datagram, on a copy, since others
+/// may share the bytes. One byte's change never leaves an Internet checksum
+/// right, so that receivers can see it. Other frames, and link headers, are left
+/// alone: what the link's own check sum catches is a loss.
+fn corrupt(packet: &mut Packet, medium: Medium, dice: &mut Dice) -> bool {
+    let start = match (medium, ethernet::Header::parse(packet.front())) {
+        (Medium::Ip, _) => 0,
+        (_, Ok((header, len))) if header.ethertype == ethernet::ethertype::IPV4 => len,
+        _ => return false,
+    };
+    if packet.len() <= start || segment::complete_checksum(packet).is_err() {
+        return false;
+    }
+    let mut bytes = packet.to_vec();
+    let at = start + dice.below((bytes.len() - start) as u64) as usize;
+    bytes[at] ^= 1 + dice.below(255) as u8;
+    let mut meta = *packet.meta();
+    meta.checksum = ChecksumState::Complete;
+    *packet = Packet::copy_of(&bytes);
+    *packet.meta_mut() = meta;
+    true
+}

@@ -1,0 +1,196 @@
+//! A wrapper that makes a good device a bad link: loss, reordering,
+//! duplication, corruption, delay and a bounded rate, the same in every run
+//! with the same seed.
+//!
+//! Both directions of each queue have their own dice. Packets that stand for
+//! several segments are cut first, so that the link loses segments, not trains.
+
+mod line;
+mod spec;
+
+pub use spec::{Spec, SpecError};
+
+use crate::{Batch, Device, Medium, Queue, Receive, Transmit, segment};
+use line::Line;
+use parking_lot::Mutex;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use wire::Packet;
+
+/// What a wrapped device did to packets, both directions together.
+#[derive(Debug, Default)]
+pub struct FaultCounts {
+    /// Passed on, duplicates included.
+    pub passed: AtomicU64,
+    /// Lost by dice.
+    pub lost: AtomicU64,
+    /// Passed on twice.
+    pub duplicated: AtomicU64,
+    /// Changed.
+    pub corrupted: AtomicU64,
+    /// Held back behind later packets.
+    pub reordered: AtomicU64,
+    /// Lost because the line held as many packets as it can.
+    pub overflowed: AtomicU64,
+    /// Lost because they could not be cut into segments.
+    pub malformed: AtomicU64,
+}
+
+/// `device` behind a link with the faults of `spec`; what they did is counted in
+/// [`Device::faults`]. The dice start from `seed` unless `spec` has its own.
+pub fn wrap(device: Device, spec: &Spec, seed: u64) -> Device {
+    let Device { name, mut capabilities, ethernet, queues, steered, counts, .. } = device;
+    let faults = Arc::new(FaultCounts::default());
+    let seed = spec.seed.unwrap_or(seed);
+    let medium = capabilities.medium;
+    let wrap_queue = |(index, queue): (usize, Queue)| {
+        let line = |direction| {
+            Line::new(spec, medium, seed ^ ((index as u64) << 1 | direction) << 32, &faults)
+        };
+        let out = Outward { line: line(1), device: queue.transmit, ready: Batch::new() };
+        let out = Arc::new(Mutex::new(out));
+        Queue {
+            receive: Box::new(FaultReceive {
+                line: line(0),
+                device: queue.receive,
+                arrived: Vec::new(),
+                ready: Batch::new(),
+                medium,
+                out: out.clone(),
+            }),
+            transmit: Box::new(FaultTransmit { out, medium }),
+        }
+    };
+    capabilities.transmit_checksum = false;
+    capabilities.segmentation = 0;
+    let queues = queues.into_iter().enumerate().map(wrap_queue).collect();
+    Device { name, capabilities, ethernet, queues, steered, counts, faults: Some(faults) }
+}
+
+/// Puts `packets` into `line`, in segments, and what comes out into `ready`.
+fn pass(
+    packets: impl Iterator<Item = Packet>,
+    line: &mut Line,
+    ready: &mut Batch,
+    medium: Medium,
+    now: Instant,
+) {
+    let mut segments = Batch::new();
+    for packet in packets {
+        if segment::cut(packet, medium, &mut segments).is_err() {
+            line.faults.malformed.fetch_add(1, Ordering::Relaxed);
+        }
+        for segment in segments.drain(..) {
+            line.offer(segment, now);
+        }
+        // At once, so that a line without delay holds nothing.
+        line.due(now, ready);
+    }
+}
+
+/// How soon to look again whether a full device has room.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// The way out. The receiving half moves it on too, for it is the one that is
+/// asked for a deadline.
+struct Outward {
+    line: Line,
+    device: Box<dyn Transmit>,
+    /// What has left the line; the device was full.
+    ready: Batch,
+}
+
+impl Outward {
+    /// Sends what is due; `false` if the device is full.
+    fn flush(&mut self, now: Instant) -> bool {
+        self.line.due(now, &mut self.ready);
+        if !self.ready.is_empty() {
+            self.device.transmit(&mut self.ready);
+        }
+        self.ready.is_empty()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if self.ready.is_empty() { self.line.next() } else { Some(Instant::now() + RETRY) }
+    }
+}
+
+struct FaultTransmit {
+    out: Arc<Mutex<Outward>>,
+    medium: Medium,
+}
+
+impl Transmit for FaultTransmit {
+    fn transmit(&mut self, batch: &mut Batch) {
+        let now = Instant::now();
+        let out = &mut *self.out.lock();
+        if out.flush(now) && !batch.is_empty() {
+            pass(batch.drain(..), &mut out.line, &mut out.ready, self.medium, now);
+            out.flush(now);
+        }
+    }
+
+    fn room(&self) -> usize {
+        let out = self.out.lock();
+        if out.ready.is_empty() { out.device.room() } else { 0 }
+    }
+}
+
+struct FaultReceive {
+    line: Line,
+    device: Box<dyn Receive>,
+    /// Between the device and the line; empty between calls.
+    arrived: Vec<Packet>,
+    /// Has left the line.
+    ready: Batch,
+    medium: Medium,
+    out: Arc<Mutex<Outward>>,
+}
+
+impl FaultReceive {
+    /// Brings both directions up to `now`.
+    fn advance(&mut self, now: Instant) {
+        self.line.due(now, &mut self.ready);
+        self.out.lock().flush(now);
+    }
+}
+
+impl Receive for FaultReceive {
+    fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
+        let now = Instant::now();
+        self.advance(now);
+        // No more is taken in while there is enough to hand out, so that a
+        // device's own ring stays the bound.
+        if self.ready.len() < max {
+            self.device.receive(&mut self.arrived, max - self.ready.len());
+            let arrived = self.arrived.drain(..);
+            pass(arrived, &mut self.line, &mut self.ready, self.medium, now);
+        }
+        let n = max.min(self.ready.len());
+        into.extend(self.ready.drain(..n));
+        n
+    }
+
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.device.wait_fd()
+    }
+
+    fn arm(&mut self) -> bool {
+        self.advance(Instant::now());
+        self.ready.is_empty() && self.device.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.device.disarm();
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let own = [self.line.next(), self.out.lock().deadline(), self.device.deadline()];
+        own.into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

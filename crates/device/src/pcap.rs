@@ -1,0 +1,234 @@
+//! A wrapper that writes what passes to a capture file in pcapng format
+//! (draft-ietf-opsawg-pcapng), for Wireshark and its kin.
+//!
+//! Each packet has its time in nanoseconds and its direction. Transport
+//! checksums that are left to the device are filled in in the file; packets that
+//! stand for several segments are one packet in it, as the device sees them.
+
+use crate::{Batch, Device, Medium, Queue, Receive, Transmit};
+use crate::{Counts, segment};
+use parking_lot::Mutex;
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime};
+use wire::Packet;
+use wire::packet::ChecksumState;
+
+/// Bytes of a packet that are written at most: all of any packet.
+const SNAPLEN: u32 = 256 * 1024;
+/// How long a packet may wait to be seen in the file.
+const FLUSH: Duration = Duration::from_secs(1);
+const BUFFER: usize = 256 * 1024;
+
+/// Bits 0 and 1 of `epb_flags`.
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
+
+/// `device`, with what passes written to a new file at `path`.
+///
+/// # Errors
+/// Those of making the file and writing to it. Later errors, such as a full
+/// disk, end the capture but not the device: see [`Counts::not_captured`].
+pub fn wrap(device: Device, path: &Path) -> io::Result<Device> {
+    wrap_writer(device, File::create(path)?)
+}
+
+/// As [`wrap`], into any writer, which is buffered, and flushed at least once a
+/// second and when the device is dropped.
+///
+/// # Errors
+/// Those of writing to it.
+pub fn wrap_writer(device: Device, writer: impl Write + Send + 'static) -> io::Result<Device> {
+    let capture = Capture::start(&device, Box::new(writer))?;
+    let capture = Arc::new(Mutex::new(capture));
+    let Device { queues, .. } = device;
+    let wrap_queue = |queue: Queue| Queue {
+        receive: Box::new(PcapReceive { device: queue.receive, capture: capture.clone() }),
+        transmit: Box::new(PcapTransmit {
+            device: queue.transmit,
+            capture: capture.clone(),
+            stage: Batch::new(),
+        }),
+    };
+    Ok(Device { queues: queues.into_iter().map(wrap_queue).collect(), ..device })
+}
+
+fn io_error(error: pcap_file::PcapError) -> io::Error {
+    match error {
+        pcap_file::PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+struct Capture {
+    /// `None` after an error.
+    writer: Option<PcapNgWriter<BufWriter<Box<dyn Write + Send>>>>,
+    /// When what is in the buffer has to be in the file; `None`: it is empty.
+    flush_at: Option<Instant>,
+    counts: Arc<Counts>,
+    /// The bytes of one packet, kept for their memory.
+    bytes: Vec<u8>,
+}
+
+impl Capture {
+    fn start(device: &Device, writer: Box<dyn Write + Send>) -> io::Result<Capture> {
+        let mut writer =
+            PcapNgWriter::new(BufWriter::with_capacity(BUFFER, writer)).map_err(io_error)?;
+        let linktype = match device.capabilities.medium {
+            Medium::Ethernet => DataLink::ETHERNET,
+            Medium::Ip => DataLink::RAW,
+        };
+        let interface = InterfaceDescriptionBlock {
+            linktype,
+            snaplen: SNAPLEN,
+            options: vec![
+                InterfaceDescriptionOption::IfName(Cow::Owned(device.name.clone())),
+                // 10^-9 seconds.
+                InterfaceDescriptionOption::IfTsResol(9),
+            ],
+        };
+        writer.write_pcapng_block(interface).map_err(io_error)?;
+        writer.get_mut().flush()?;
+        let counts = device.counts.clone();
+        Ok(Capture { writer: Some(writer), flush_at: None, counts, bytes: Vec::new() })
+    }
+
+    fn record<'a>(&mut self, packets: impl ExactSizeIterator<Item = &'a Packet>, direction: u32) {
+        if packets.len() == 0 {
+            return;
+        }
+        let timestamp = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let timestamp = timestamp.unwrap_or_default();
+        for packet in packets {
+            if self.write(packet, timestamp, direction).is_err() {
+                self.writer = None;
+            }
+            if self.writer.is_none() {
+                self.counts.not_captured.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
+        self.flush_if_due();
+    }
+
+    fn write(
+        &mut self,
+        packet: &Packet,
+        timestamp: Duration,
+        direction: u32,
+    ) -> Result<(), pcap_file::PcapError> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        self.bytes.resize(packet.len(), 0);
+        packet.copy_to(&mut self.bytes);
+        fill_in_checksum(packet, &mut self.bytes);
+        let len = self.bytes.len().min(SNAPLEN as usize);
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp,
+            original_len: packet.len() as u32,
+            data: Cow::Borrowed(&self.bytes[..len]),
+            options: vec![EnhancedPacketOption::Flags(direction)],
+        };
+        writer.write_pcapng_block(block)?;
+        Ok(())
+    }
+
+    fn flush_if_due(&mut self) {
+        if self.flush_at.is_none_or(|at| Instant::now() < at) {
+            return;
+        }
+        self.flush_at = None;
+        if self.writer.as_mut().is_some_and(|writer| writer.get_mut().flush().is_err()) {
+            self.writer = None;
+        }
+    }
+}
+
+/// Fills in the checksum of `bytes`, a copy of `packet`, if a device was to.
+fn fill_in_checksum(packet: &Packet, bytes: &mut [u8]) {
+    let meta = packet.meta();
+    if meta.checksum != ChecksumState::Partial {
+        return;
+    }
+    let start = usize::from(meta.csum_start);
+    let at = usize::from(meta.csum_offset);
+    let Some(covered) = bytes.get_mut(start..) else { return };
+    let sum = segment::finished(wire::checksum::sum(covered), meta.csum_offset);
+    if let Some(field) = covered.get_mut(at..at + 2) {
+        field.copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+struct PcapReceive {
+    device: Box<dyn Receive>,
+    capture: Arc<Mutex<Capture>>,
+}
+
+impl Receive for PcapReceive {
+    fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
+        let before = into.len();
+        let n = self.device.receive(into, max);
+        if n > 0 {
+            self.capture.lock().record(into[before..].iter(), INBOUND);
+        }
+        n
+    }
+
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.device.wait_fd()
+    }
+
+    fn arm(&mut self) -> bool {
+        self.capture.lock().flush_if_due();
+        self.device.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.device.disarm();
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        [self.device.deadline(), self.capture.lock().flush_at].into_iter().flatten().min()
+    }
+}
+
+struct PcapTransmit {
+    device: Box<dyn Transmit>,
+    capture: Arc<Mutex<Capture>>,
+    /// What the device is being given; empty between calls.
+    stage: Batch,
+}
+
+impl Transmit for PcapTransmit {
+    fn transmit(&mut self, batch: &mut Batch) {
+        // Only what the device will take, so that nothing is written twice.
+        let n = batch.len().min(self.device.room());
+        if n == 0 {
+            return;
+        }
+        self.stage.extend(batch.drain(..n));
+        self.capture.lock().record(self.stage.iter(), OUTBOUND);
+        self.device.transmit(&mut self.stage);
+        while let Some(packet) = self.stage.pop_back() {
+            batch.push_front(packet);
+        }
+    }
+
+    fn room(&self) -> usize {
+        self.device.room()
+    }
+}
+
+#[cfg(test)]
+mod tests;

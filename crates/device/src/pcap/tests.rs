@@ -1,0 +1,92 @@
+use super::*;
+use crate::memory::{Config, pair};
+use pcap_file::pcapng::{Block, PcapNgReader};
+
+/// A writer whose bytes can be seen, and which is full after so many.
+#[derive(Clone)]
+struct Disk {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    capacity: usize,
+}
+
+impl Disk {
+    fn new(capacity: usize) -> Disk {
+        Disk { bytes: Arc::default(), capacity }
+    }
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = self.bytes.lock();
+        if all.len() + bytes.len() > self.capacity {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        all.extend(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn partial() -> Packet {
+    let mut packet = Packet::copy_of(&[0x11; 100]);
+    let meta = packet.meta_mut();
+    meta.checksum = ChecksumState::Partial;
+    (meta.csum_start, meta.csum_offset) = (34, 16);
+    packet
+}
+
+#[test]
+fn both_directions_are_in_the_file() {
+    let disk = Disk::new(usize::MAX);
+    let (a, mut b) = pair(Config { ring: 2, ..Config::default() });
+    let mut a = wrap_writer(a, disk.clone()).expect("a writer that works");
+    b.queues[0].transmit.transmit(&mut Batch::from([Packet::copy_of(&[5; 60])]));
+    let mut got = Vec::new();
+    assert_eq!(a.queues[0].receive.receive(&mut got, 10), 1);
+    // The third does not fit into the ring, and is not captured.
+    let mut batch: Batch = [partial(), partial(), partial()].into();
+    a.queues[0].transmit.transmit(&mut batch);
+    a.queues[0].transmit.transmit(&mut batch);
+    assert_eq!(batch.len(), 1);
+    assert!(a.queues[0].receive.deadline().is_some());
+    assert!(a.queues[0].receive.arm());
+    drop(a);
+
+    let bytes = disk.bytes.lock().clone();
+    let mut reader = PcapNgReader::new(&bytes[..]).expect("pcapng");
+    let mut seen = Vec::new();
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.expect("a block") else { continue };
+        assert!(packet.timestamp > Duration::from_secs(1_500_000_000));
+        let [EnhancedPacketOption::Flags(direction)] = packet.options[..] else { panic!() };
+        seen.push((direction, packet.data.to_vec()));
+    }
+    let mut filled = partial();
+    segment::complete_checksum(&mut filled).expect("there");
+    assert_eq!(
+        seen,
+        [(INBOUND, vec![5; 60]), (OUTBOUND, filled.to_vec()), (OUTBOUND, filled.to_vec()),]
+    );
+}
+
+#[test]
+fn a_full_disk_ends_the_capture_only() {
+    let disk = Disk::new(BUFFER);
+    let (a, mut b) = pair(Config { mtu: 60_000, ..Config::default() });
+    let mut a = wrap_writer(a, disk).expect("room for the header");
+    let mut batch: Batch = (0..20).map(|_| Packet::copy_of(&[0; 50_000])).collect();
+    a.queues[0].transmit.transmit(&mut batch);
+    let mut got = Vec::new();
+    assert_eq!(b.queues[0].receive.receive(&mut got, 100), 20);
+    let lost = a.counts.not_captured.load(Ordering::Relaxed);
+    assert!((1..20).contains(&lost), "{lost}");
+    assert!(wrap_writer(a, Disk::new(10)).is_err());
+}
+
+#[test]
+fn a_file_that_cannot_be() {
+    let (a, _b) = pair(Config::default());
+    assert!(wrap(a, Path::new("/nowhere/at/all")).is_err());
+}

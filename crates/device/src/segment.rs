@@ -1,0 +1,213 @@
+//! What a device without offload needs in software: cutting a TCP packet of
+//! several segments into segments, and filling in checksums.
+
+use crate::{Batch, Medium};
+use wire::packet::{ChecksumState, HEAD};
+use wire::tcp::Flags;
+use wire::{Malformed, Packet, Parts, Slice, checksum, ethernet, ipv4, protocol, tcp};
+
+/// Where the checksum stands in a TCP header.
+const TCP_CHECKSUM: usize = 16;
+/// Where it stands in a UDP header.
+const UDP_CHECKSUM: u16 = 6;
+
+/// Fills in the transport checksum of a packet in [`ChecksumState::Partial`],
+/// which is [`ChecksumState::Complete`] then; leaves others as they are. Bytes
+/// that are shared with others are copied first.
+///
+/// # Errors
+/// [`Malformed::Truncated`] if the checksum field is not among the contiguous
+/// bytes in front.
+pub fn complete_checksum(packet: &mut Packet) -> Result<(), Malformed> {
+    let meta = *packet.meta();
+    if meta.checksum != ChecksumState::Partial {
+        return Ok(());
+    }
+    let start = usize::from(meta.csum_start);
+    let at = start + usize::from(meta.csum_offset);
+    if at + 2 > packet.front().len() {
+        return Err(Malformed::Truncated);
+    }
+    let sum = finished(packet.sum_from(start), meta.csum_offset);
+    write(packet, at, &sum.to_be_bytes());
+    packet.meta_mut().checksum = ChecksumState::Complete;
+    Ok(())
+}
+
+/// The checksum field for data, field included, that sums to `sum`.
+pub(crate) fn finished(sum: u16, csum_offset: u16) -> u16 {
+    match !sum {
+        // A checksum of 0 would say that there is none (RFC 768).
+        0 if csum_offset == UDP_CHECKSUM => 0xffff,
+        sum => sum,
+    }
+}
+
+/// Writes into the contiguous bytes in front, on a copy if they are shared.
+fn write(packet: &mut Packet, at: usize, bytes: &[u8]) {
+    if !packet.head().is_empty() {
+        packet.head_mut()[at..at + bytes.len()].copy_from_slice(bytes);
+        return;
+    }
+    let Some(part) = packet.parts_mut().first_mut() else { return };
+    if !part.is_unique() {
+        // A part is no longer than a block, so the copy is whole.
+        *part = Slice::copy_of(part);
+    }
+    if let Some(front) = part.get_mut() {
+        front[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+/// Cuts a TCP/IPv4 packet that stands for several segments (`gso_size` is not
+/// 0) into packets of one segment each, appended to `into`. They share the
+/// payload, and their checksums are [`ChecksumState::Partial`]. Any other packet
+/// is passed on as it is.
+///
+/// # Errors
+/// [`Malformed`] if the packet does not have the headers it should; it is
+/// dropped then.
+pub fn cut(mut packet: Packet, medium: Medium, into: &mut Batch) -> Result<(), Malformed> {
+    if packet.meta().gso_size == 0 {
+        into.push_back(packet);
+        return Ok(());
+    }
+    let template = Template::of(&packet, medium)?;
+    let meta = *packet.meta();
+    packet.pull(template.len);
+    let mut payload = packet.take_parts();
+    if !packet.head().is_empty() {
+        payload.insert(0, Slice::copy_of(packet.head()));
+    }
+    let total: usize = payload.iter().map(Slice::len).sum();
+    let mut payload = payload.into_iter();
+    let mut rest = None;
+    let mut at = 0;
+    loop {
+        let len = template.gso_size.min(total - at);
+        let mut segment = Packet::from_parts(gather(&mut rest, &mut payload, len));
+        template.push(&mut segment, at, len, at + len == total);
+        *segment.meta_mut() = meta;
+        let meta = segment.meta_mut();
+        meta.gso_size = 0;
+        meta.checksum = ChecksumState::Partial;
+        meta.csum_start = template.tcp as u16;
+        meta.csum_offset = TCP_CHECKSUM as u16;
+        into.push_back(segment);
+        at += len;
+        if at == total {
+            return Ok(());
+        }
+    }
+}
+
+/// The next `len` bytes of `rest` and then `payload`, which have them.
+fn gather(
+    rest: &mut Option<Slice>,
+    payload: &mut impl Iterator<Item = Slice>,
+    mut len: usize,
+) -> Parts {
+    let mut parts = Parts::new();
+    while len > 0 {
+        let Some(mut slice) = rest.take().or_else(|| payload.next()) else { break };
+        let piece = slice.split_to(len.min(slice.len()));
+        len -= piece.len();
+        if !piece.is_empty() {
+            parts.push(piece);
+        }
+        if !slice.is_empty() {
+            *rest = Some(slice);
+        }
+    }
+    parts
+}
+
+/// The headers of a packet to be cut.
+struct Template {
+    bytes: [u8; HEAD],
+    /// Bytes of all headers.
+    len: usize,
+    /// Where the IPv4 header starts.
+    ip: usize,
+    /// Where the TCP header starts.
+    tcp: usize,
+    /// The pseudo-header's sum without the length.
+    pseudo: u16,
+    /// Bytes of payload in each segment but the last.
+    gso_size: usize,
+}
+
+fn word(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+impl Template {
+    fn of(packet: &Packet, medium: Medium) -> Result<Template, Malformed> {
+        let front = packet.front();
+        let ip = match medium {
+            Medium::Ethernet => match ethernet::Header::parse(front)? {
+                (header, len) if header.ethertype == ethernet::ethertype::IPV4 => len,
+                _ => return Err(Malformed::Field),
+            },
+            Medium::Ip => 0,
+        };
+        // Not parsed, since the total length of a super-packet may not fit, and
+        // the checksum not be there.
+        let fixed = front.get(ip..ip + ipv4::LEN).ok_or(Malformed::Truncated)?;
+        let tcp = ip + usize::from(fixed[0] & 0x0f) * 4;
+        if fixed[0] >> 4 != 4 || tcp < ip + ipv4::LEN || fixed[9] != protocol::TCP {
+            return Err(Malformed::Field);
+        }
+        let address = |at: usize| [fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]].into();
+        let (source, destination): (std::net::Ipv4Addr, std::net::Ipv4Addr) =
+            (address(12), address(16));
+        let offset = front.get(tcp + 12).ok_or(Malformed::Truncated)? >> 4;
+        let len = tcp + usize::from(offset) * 4;
+        if len < tcp + tcp::LEN || len > HEAD {
+            return Err(Malformed::Field);
+        }
+        let mut bytes = [0; HEAD];
+        bytes[..len].copy_from_slice(front.get(..len).ok_or(Malformed::Truncated)?);
+        let pseudo = checksum::pseudo_header(source.into(), destination.into(), protocol::TCP, 0);
+        let gso_size = usize::from(packet.meta().gso_size);
+        if len - ip + gso_size.min(packet.len()) > usize::from(u16::MAX) {
+            return Err(Malformed::Field);
+        }
+        Ok(Template { bytes, len, ip, tcp, pseudo, gso_size })
+    }
+
+    /// Puts the headers in front of the segment with `len` bytes of payload from
+    /// `at` on.
+    fn push(&self, segment: &mut Packet, at: usize, len: usize, last: bool) {
+        let bytes = segment.push(self.len);
+        bytes.copy_from_slice(&self.bytes[..self.len]);
+        let (_, ip) = bytes.split_at_mut(self.ip);
+        let (ip, tcp) = ip.split_at_mut(self.tcp - self.ip);
+        let tcp_len = tcp.len() + len;
+        let total = (ip.len() + tcp_len) as u16;
+        ip[2..4].copy_from_slice(&total.to_be_bytes());
+        // Each segment is a datagram of its own.
+        let identification = word(ip, 4).wrapping_add((at / self.gso_size) as u16);
+        ip[4..6].copy_from_slice(&identification.to_be_bytes());
+        ip[10..12].copy_from_slice(&[0, 0]);
+        let sum = !checksum::sum(ip);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+
+        let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(at as u32);
+        tcp[4..8].copy_from_slice(&seq.to_be_bytes());
+        let mut flags = Flags(tcp[13]);
+        if !last {
+            flags = flags.without(Flags::FIN.with(Flags::PSH));
+        }
+        if at > 0 {
+            // CWR is answered once (RFC 3168 6.1.2).
+            flags = flags.without(Flags::CWR);
+        }
+        tcp[13] = flags.0;
+        let pseudo = checksum::add(self.pseudo, tcp_len as u16);
+        tcp[TCP_CHECKSUM..TCP_CHECKSUM + 2].copy_from_slice(&pseudo.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;
