@@ -69,6 +69,9 @@ pub struct Config {
     pub steering: Steering,
     /// Secret from which the keys of tables and of initial sequence numbers come.
     pub secret: [u64; 2],
+    /// The time of day at the stack's time zero: initial sequence numbers go on
+    /// from there (RFC 6528).
+    pub epoch: Duration,
     /// Ports that active opens choose from, both ends included.
     pub ephemeral_ports: (u16, u16),
     /// The most connections that one domain holds.
@@ -96,6 +99,7 @@ impl Config {
                 seed.rotate_left(32) ^ 0x517c_c1b7_2722_0a95,
                 seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
             ],
+            epoch: Duration::ZERO,
             ephemeral_ports: (32768, 60999),
             max_connections: 1 << 20,
             max_time_wait: 1 << 18,

@@ -101,7 +101,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         match up {
             Up::Tcp(segment) => self.segment(segment, now),
             Up::Udp(datagram) => self.datagram(datagram, now),
-            Up::Error(error) => self.error(&error, now),
+            Up::Error(error) => self.error(&error),
         }
         self.send_replies(now, egress);
     }
@@ -151,9 +151,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         transport::udp_input(datagram, transport, app, ip, now, counters);
     }
 
-    fn error(&mut self, error: &icmp::Error, now: Instant) {
+    fn error(&mut self, error: &icmp::Error) {
         let Domain { transport, conns, app, .. } = self;
-        transport.error(error, conns, app, now);
+        transport.error(error, conns, app);
     }
 
     /// Sends what the layers have answered of their own.
@@ -210,7 +210,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         for packet in std::mem::take(&mut self.failed) {
             let kind = Kind::Unreachable(Unreachable::Host);
             if let Some(error) = icmp::about(packet.front(), kind) {
-                self.error(&error, now);
+                self.error(&error);
             }
         }
     }

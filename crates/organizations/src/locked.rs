@@ -124,14 +124,15 @@ impl<L: RawLock, A: Application> Shared<L, A> {
     }
 
     /// Enters a group: runs `f` there, lets its connections speak, and sends
-    /// what they said. `egress` is empty before and after.
+    /// what they said. `egress` is empty before and after. Returns packets that
+    /// turned out to be other groups'.
     #[inline]
     fn enter(
         &self,
         index: usize,
         egress: &mut Egress,
         f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress),
-    ) {
+    ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processor_of(index);
         let room = BACKLOG.saturating_sub(processor.waiting.load(Ordering::Relaxed));
@@ -156,11 +157,7 @@ impl<L: RawLock, A: Application> Shared<L, A> {
             processor.waiting.store(out.egress.len(), Ordering::Relaxed);
         }
         A::wake(wakes);
-        for (unit, packet) in resteered {
-            self.enter(usize::from(unit), egress, |domain, now, egress| {
-                domain.input_resteered(packet, now, egress);
-            });
-        }
+        resteered
     }
 
     /// As [`Shared::enter`], by a thread that does not come back for what is
@@ -171,7 +168,18 @@ impl<L: RawLock, A: Application> Shared<L, A> {
         egress: &mut Egress,
         f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress),
     ) {
-        self.enter(index, egress, f);
+        let mut resteered = self.enter(index, egress, f);
+        self.tell(index);
+        while let Some((unit, packet)) = resteered.pop() {
+            resteered.extend(self.enter(usize::from(unit), egress, |domain, now, egress| {
+                domain.input_resteered(packet, now, egress);
+            }));
+            self.tell(usize::from(unit));
+        }
+    }
+
+    /// Tells a group's processor what was left in it to do.
+    fn tell(&self, index: usize) {
         let (group, processor) = (&self.groups[index], self.processor_of(index));
         if group.pending.load(Ordering::Relaxed) || processor.waiting.load(Ordering::Relaxed) > 0 {
             processor.sleeper.notify();

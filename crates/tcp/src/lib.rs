@@ -1,1 +1,36 @@
-//! TODO
+//! TCP (RFC 9293) as a value: segments, time-outs and user calls go into a
+//! [`Tcb`] with the time; segments to send and events are polled out. No clock,
+//! no input or output, no lock, no thread.
+//!
+//! What needs no TCB stands beside it: [`input::closed`] and [`input::listen`]
+//! answer segments for which there is none (yet), [`time_wait`] is what is left
+//! of one, and [`isn`] chooses initial sequence numbers.
+#![forbid(unsafe_code)]
+
+mod assembler;
+mod config;
+pub mod congestion;
+pub mod input;
+pub mod isn;
+mod output;
+mod recovery;
+mod recv;
+mod rtt;
+mod send;
+mod socket;
+mod state;
+mod tcb;
+pub mod time_wait;
+mod timeout;
+mod timers;
+mod user;
+
+pub use config::{Config, Keepalive};
+pub use isn::Isn;
+pub use output::{Limits, Outgoing};
+pub use state::{Error, Events, IcmpError, State, Unreachable};
+pub use tcb::{Info, Tcb};
+pub use time_wait::TimeWait;
+
+#[cfg(test)]
+mod harness;

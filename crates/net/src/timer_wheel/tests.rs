@@ -32,10 +32,12 @@ proptest! {
         let mut fired = vec![false; deadlines.len()];
         let mut steps = steps.into_iter().cycle();
         let mut due = Vec::new();
+        let mut deadlines = deadlines;
         while next < deadlines.len() || !wheel.is_empty() {
             for _ in 0..3 {
                 if next < deadlines.len() {
-                    wheel.insert(Instant::from_nanos(deadlines[next].max(now)), next);
+                    deadlines[next] = deadlines[next].max(now);
+                    wheel.insert(Instant::from_nanos(deadlines[next]), next);
                     next += 1;
                 }
             }

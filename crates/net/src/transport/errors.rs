@@ -4,8 +4,9 @@ use super::Transport;
 use crate::application::Application;
 use crate::connections::Connections;
 use crate::ip::icmp::{Error, Kind};
+use tcp::IcmpError;
 use wire::icmpv4::Unreachable;
-use wire::{Instant, protocol};
+use wire::protocol;
 
 impl<A: Application> Transport<A> {
     /// Takes an ICMP error.
@@ -14,7 +15,6 @@ impl<A: Application> Transport<A> {
         error: &Error,
         conns: &mut C,
         app: &mut A,
-        now: Instant,
     ) {
         if error.protocol == protocol::UDP {
             let socket = Transport::<A>::bound(&self.udp, &error.flow.local).cloned();
@@ -26,38 +26,43 @@ impl<A: Application> Transport<A> {
         let ready = &mut self.ready;
         conns.with_flow(&error.flow, |connection| {
             let tcb = &mut connection.tcb;
+            if !tcb.is_in_flight(error.seq) {
+                return;
+            }
             match error.kind {
                 Kind::Unreachable(Unreachable::FragmentationNeeded(mtu)) => {
                     // A router that does not say (RFC 1191 5): the next of the
                     // usual sizes below would be a guess; take the smallest
                     // that every host must take (RFC 791).
                     let mtu = if mtu == 0 { 576 } else { mtu.max(68) };
-                    tcb.icmp_packet_too_big(error.seq, mtu - 40);
+                    tcb.on_mtu(mtu - 40);
                 }
-                kind => {
-                    if let Some(why) = meaning(kind) {
-                        let hard = matches!(
-                            kind,
-                            Kind::Unreachable(Unreachable::Port | Unreachable::Protocol)
-                        );
-                        tcb.icmp_error(error.seq, why, hard, now);
-                    }
-                }
+                Kind::Unreachable(why) => tcb.icmp_error(IcmpError::Hard(why_of(why))),
+                Kind::TimeExceeded => tcb.icmp_error(IcmpError::Soft(tcp::Unreachable::Host)),
+                Kind::ParameterProblem => {}
             }
             Transport::<A>::schedule(ready, connection);
         });
     }
 }
 
+/// What it means for a UDP socket.
 fn meaning(kind: Kind) -> Option<tcp::Error> {
     match kind {
-        Kind::Unreachable(Unreachable::Port | Unreachable::Protocol) => Some(tcp::Error::Refused),
-        Kind::Unreachable(Unreachable::Network) => Some(tcp::Error::NetworkUnreachable),
-        Kind::Unreachable(Unreachable::Host | Unreachable::Prohibited) => {
-            Some(tcp::Error::HostUnreachable)
-        }
-        Kind::Unreachable(Unreachable::FragmentationNeeded(_)) => None,
-        Kind::TimeExceeded => Some(tcp::Error::HostUnreachable),
-        Kind::ParameterProblem => None,
+        Kind::Unreachable(Unreachable::FragmentationNeeded(_)) | Kind::ParameterProblem => None,
+        Kind::Unreachable(why) => Some(tcp::Error::Unreachable(why_of(why))),
+        Kind::TimeExceeded => Some(tcp::Error::Unreachable(tcp::Unreachable::Host)),
+    }
+}
+
+/// In TCP's words.
+fn why_of(why: Unreachable) -> tcp::Unreachable {
+    match why {
+        Unreachable::Network => tcp::Unreachable::Network,
+        Unreachable::Host => tcp::Unreachable::Host,
+        Unreachable::Protocol => tcp::Unreachable::Protocol,
+        Unreachable::Port => tcp::Unreachable::Port,
+        Unreachable::Prohibited => tcp::Unreachable::Prohibited,
+        Unreachable::FragmentationNeeded(_) => tcp::Unreachable::Other,
     }
 }

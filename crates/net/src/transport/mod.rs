@@ -50,7 +50,7 @@ impl<A: Application> Transport<A> {
         let hasher = Keyed(config.secret);
         let (first, last) = config.ephemeral_ports;
         Transport {
-            isn: tcp::isn::Generator::new(config.secret),
+            isn: tcp::isn::Generator::new(isn_key(&config), config.epoch),
             tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
             listeners: HashMap::with_hasher(hasher),
             udp: HashMap::with_hasher(hasher),
@@ -108,6 +108,12 @@ impl<A: Application> Transport<A> {
     pub fn next_timeout(&self) -> Option<Instant> {
         [self.timers.next_deadline(), self.time_wait.next_timeout()].into_iter().flatten().min()
     }
+}
+
+/// The key of the initial sequence numbers; not that of the tables.
+fn isn_key(config: &Config) -> [u8; 16] {
+    let [a, b] = config.secret.map(|word| (!word).rotate_left(29).to_le_bytes());
+    std::array::from_fn(|i| if i < 8 { a[i] } else { b[i - 8] })
 }
 
 /// TCP's parameters on interface `index`: where the device sums and segments,

@@ -127,8 +127,8 @@ impl<A: Application> Transport<A> {
         let Some(connection) = conns.close(id) else { return };
         let Connection { flow, mut tcb, user, port_allocated, .. } = *connection;
         counters.closed += 1;
-        if tcb.state() == State::TimeWait {
-            self.time_wait.insert(flow, TimeWait::new(&tcb, now), port_allocated);
+        if let Some(state) = TimeWait::new(&tcb) {
+            self.time_wait.insert(flow, state, port_allocated);
             self.expire_time_wait(now);
         } else if port_allocated {
             self.ports.release(flow.remote, flow.local.port);

@@ -1,0 +1,447 @@
+//! [`TcpCell`]: what a stream and its connection share.
+
+use super::ListenerCell;
+use crate::error::{connect_error, io_error};
+use crate::wait::Waiters;
+use net::ConnId;
+use net::application::ConnectError;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tcp::Tcb;
+use wire::{FlowKey, Slice};
+
+/// Slices at least this long are handed to TCP as they are; shorter ones are
+/// copied together, so that small writes do not each hold a block.
+const WHOLE: usize = 1024;
+
+/// Where a connection is, as its stream sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Opening,
+    Open,
+    Closed,
+}
+
+/// What the stream wants of TCP, beside moving data.
+#[derive(Debug, Default)]
+struct Wishes {
+    shutdown: bool,
+    release: bool,
+    abort: bool,
+    nodelay: Option<bool>,
+    keepalive: Option<Option<Duration>>,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    id: Option<ConnId>,
+    flow: Option<FlowKey>,
+    /// The listener that still waits for this connection's handshake.
+    listener: Option<Arc<ListenerCell>>,
+    /// Why the connection ended; told once.
+    error: Option<io::ErrorKind>,
+    /// The domain has been told that there is something for it, and has not
+    /// looked yet.
+    notified: bool,
+
+    /// Received and not read.
+    unread: VecDeque<Slice>,
+    unread_bytes: usize,
+    /// What TCP was last told of `unread_bytes`.
+    told: usize,
+    eof: bool,
+    shut_read: bool,
+    readers: Waiters,
+
+    /// Written and not yet with TCP, with the sums of the bytes if known.
+    unsent: VecDeque<(Slice, Option<u16>)>,
+    unsent_bytes: usize,
+    /// What TCP had queued when the domain last looked.
+    queued: usize,
+    send_buffer: usize,
+    receive_buffer: usize,
+    /// The peer has closed both ways, or TCP has given up: writing is in vain.
+    broken: bool,
+    writers: Waiters,
+    /// Bytes of a chunk that is sent as it is, and whether to sum it.
+    chunk: usize,
+    sum: bool,
+    wishes: Wishes,
+}
+
+/// What a stream and its connection share.
+#[derive(Debug)]
+pub(crate) struct TcpCell(Mutex<State>);
+
+/// How a stream cuts what it writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    pub(crate) room: usize,
+    pub(crate) chunk: usize,
+    pub(crate) sum: bool,
+}
+
+impl TcpCell {
+    /// Of an active open.
+    pub(crate) fn opening() -> TcpCell {
+        TcpCell(Mutex::new(State {
+            phase: Phase::Opening,
+            id: None,
+            flow: None,
+            listener: None,
+            error: None,
+            notified: false,
+            unread: VecDeque::new(),
+            unread_bytes: 0,
+            told: 0,
+            eof: false,
+            shut_read: false,
+            readers: Waiters::default(),
+            unsent: VecDeque::new(),
+            unsent_bytes: 0,
+            queued: 0,
+            send_buffer: 0,
+            receive_buffer: 0,
+            broken: false,
+            writers: Waiters::default(),
+            chunk: 0,
+            sum: true,
+            wishes: Wishes::default(),
+        }))
+    }
+
+    /// Of a passive open by `listener`.
+    pub(crate) fn incoming(listener: Arc<ListenerCell>) -> TcpCell {
+        let cell = TcpCell::opening();
+        cell.0.lock().listener = Some(listener);
+        cell
+    }
+
+    // What the holder of the domain calls.
+
+    pub(crate) fn opened(&self, id: ConnId, flow: &FlowKey) {
+        let mut state = self.0.lock();
+        state.id = Some(id);
+        state.flow = Some(*flow);
+    }
+
+    pub(crate) fn connect_failed(&self, error: ConnectError, wakes: &mut Vec<Waker>) {
+        let mut state = self.0.lock();
+        state.phase = Phase::Closed;
+        state.error = Some(connect_error(error).kind());
+        state.wake_all(wakes);
+    }
+
+    /// The handshake is done.
+    pub(crate) fn connected(cell: &Arc<TcpCell>, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
+        let listener = cell.0.lock().listener.take();
+        if let Some(listener) = listener
+            && !listener.arrived(Some(cell.clone()), wakes)
+        {
+            tcb.abort();
+        }
+    }
+
+    /// Moves data both ways between the cell and TCP, and does what the stream
+    /// wishes.
+    pub(crate) fn exchange(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
+        let mut state = self.0.lock();
+        state.notified = false;
+        if state.phase == Phase::Opening && tcb.is_synchronized() {
+            state.phase = Phase::Open;
+            state.send_buffer = tcb.config().send_buffer;
+            state.receive_buffer = tcb.config().receive_buffer;
+            state.sum = tcb.config().checksum;
+            state.chunk = tcb.chunk_size();
+            state.writers.take(wakes);
+        }
+        state.give(tcb);
+        state.take(tcb, wakes);
+        state.fulfil(tcb);
+        state.broken |= tcb.error().is_some();
+        state.queued = tcb.queued();
+        let room = state.send_buffer.saturating_sub(state.queued);
+        if !state.writers.is_empty() && (state.broken || room >= state.send_buffer / 3) {
+            state.writers.take(wakes);
+        }
+        if state.broken {
+            state.readers.take(wakes);
+        }
+    }
+
+    /// The connection has ended.
+    pub(crate) fn closed(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
+        let listener = {
+            let mut state = self.0.lock();
+            state.take(tcb, wakes);
+            state.phase = Phase::Closed;
+            state.eof = true;
+            state.broken = true;
+            state.unsent.clear();
+            state.unsent_bytes = 0;
+            state.error = tcb.error().map(|e| io_error(e).kind());
+            state.wake_all(wakes);
+            state.listener.take()
+        };
+        if let Some(listener) = listener {
+            listener.arrived(None, wakes);
+        }
+    }
+
+    // What the stream calls.
+
+    pub(crate) fn flow(&self) -> Option<FlowKey> {
+        self.0.lock().flow
+    }
+
+    pub(crate) fn take_error(&self) -> Option<io::Error> {
+        self.0.lock().error.take().map(io::Error::from)
+    }
+
+    /// The connection to notify, if there is one and it has not been.
+    fn to_notify(state: &mut State) -> Option<ConnId> {
+        if state.phase == Phase::Closed || state.notified {
+            return None;
+        }
+        state.notified = state.id.is_some();
+        state.id
+    }
+
+    pub(crate) fn poll_connected(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.0.lock();
+        match state.phase {
+            Phase::Open => Poll::Ready(Ok(())),
+            Phase::Closed => Poll::Ready(match state.error.take() {
+                Some(error) => Err(error.into()),
+                // Opened and ended before anyone looked.
+                None => Ok(()),
+            }),
+            Phase::Opening => {
+                state.writers.add(cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Takes up to `max` bytes of what was received. Nothing: the end. Beside
+    /// it, the connection to notify if TCP should open its window.
+    #[allow(clippy::type_complexity)]
+    pub(crate) fn poll_read(
+        &self,
+        cx: Option<&Context<'_>>,
+        max: usize,
+        peek: bool,
+    ) -> Poll<io::Result<(wire::Parts, Option<ConnId>)>> {
+        let mut state = self.0.lock();
+        if state.shut_read || max == 0 {
+            return Poll::Ready(Ok((wire::Parts::new(), None)));
+        }
+        if state.unread.is_empty() {
+            if let Some(error) = state.error.take() {
+                return Poll::Ready(Err(error.into()));
+            }
+            if state.eof {
+                return Poll::Ready(Ok((wire::Parts::new(), None)));
+            }
+            match cx {
+                Some(cx) => state.readers.add(cx),
+                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+            }
+            return Poll::Pending;
+        }
+        let parts = state.front(max, peek);
+        let read = state.told.saturating_sub(state.unread_bytes);
+        let notify = (read > 0 && read >= state.receive_buffer / 8)
+            .then(|| TcpCell::to_notify(&mut state))
+            .flatten();
+        Poll::Ready(Ok((parts, notify)))
+    }
+
+    /// How much may be written now, and how.
+    pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<Cut>> {
+        let mut state = self.0.lock();
+        if state.broken || state.phase == Phase::Closed {
+            let error = state.error.take().unwrap_or(io::ErrorKind::BrokenPipe);
+            return Poll::Ready(Err(error.into()));
+        }
+        if state.wishes.shutdown {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        let room = state.send_buffer.saturating_sub(state.queued + state.unsent_bytes);
+        if room == 0 {
+            match cx {
+                Some(cx) => state.writers.add(cx),
+                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+            }
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(Cut { room, chunk: state.chunk, sum: state.sum }))
+    }
+
+    /// Adds what was written. Returns the connection to notify.
+    pub(crate) fn write(
+        &self,
+        slices: impl Iterator<Item = (Slice, Option<u16>)>,
+    ) -> Option<ConnId> {
+        let mut state = self.0.lock();
+        for (slice, sum) in slices {
+            state.unsent_bytes += slice.len();
+            state.unsent.push_back((slice, sum));
+        }
+        TcpCell::to_notify(&mut state)
+    }
+
+    pub(crate) fn shutdown_read(&self, wakes: &mut Vec<Waker>) {
+        let mut state = self.0.lock();
+        state.shut_read = true;
+        state.unread.clear();
+        state.unread_bytes = 0;
+        state.readers.take(wakes);
+    }
+
+    /// No more will be written. `Err` if there is no connection.
+    pub(crate) fn shutdown_write(&self) -> io::Result<Option<ConnId>> {
+        let mut state = self.0.lock();
+        if state.phase == Phase::Closed {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        state.wishes.shutdown = true;
+        Ok(TcpCell::to_notify(&mut state))
+    }
+
+    /// The stream is gone.
+    pub(crate) fn release(&self, abort: bool) -> Option<ConnId> {
+        let mut state = self.0.lock();
+        state.wishes.release = true;
+        state.wishes.abort |= abort;
+        TcpCell::to_notify(&mut state)
+    }
+
+    pub(crate) fn set_nodelay(&self, on: bool) -> Option<ConnId> {
+        let mut state = self.0.lock();
+        state.wishes.nodelay = Some(on);
+        TcpCell::to_notify(&mut state)
+    }
+
+    pub(crate) fn set_keepalive(&self, idle: Option<Duration>) -> Option<ConnId> {
+        let mut state = self.0.lock();
+        state.wishes.keepalive = Some(idle);
+        TcpCell::to_notify(&mut state)
+    }
+}
+
+impl State {
+    fn wake_all(&mut self, wakes: &mut Vec<Waker>) {
+        self.readers.take(wakes);
+        self.writers.take(wakes);
+    }
+
+    /// What was written goes to TCP.
+    fn give(&mut self, tcb: &mut Tcb) {
+        while let Some((mut slice, sum)) = self.unsent.pop_front() {
+            let len = slice.len();
+            let sent = if len < WHOLE {
+                tcb.send(&slice)
+            } else {
+                tcb.send_slice(slice.clone(), sum).map(|()| len)
+            };
+            match sent {
+                // No room: the rest goes when something has been acknowledged.
+                Err(tcp::Error::WouldBlock) => {
+                    self.unsent.push_front((slice, sum));
+                    break;
+                }
+                Ok(n) if n < len => {
+                    slice.advance(n);
+                    self.unsent_bytes -= n;
+                    self.unsent.push_front((slice, None));
+                    break;
+                }
+                // A connection that can send no more says so by its error.
+                Ok(_) | Err(_) => self.unsent_bytes -= len,
+            }
+        }
+        if self.unsent.capacity() > 256 {
+            self.unsent = VecDeque::new();
+        }
+    }
+
+    /// What was received comes from TCP.
+    fn take(&mut self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
+        let before = (self.unread_bytes, self.eof);
+        while let Some(slice) = tcb.pop_slice(usize::MAX) {
+            // Nobody will read it: it is acknowledged and forgotten, as by
+            // shutdown(2).
+            if !self.shut_read {
+                self.unread_bytes += slice.len();
+                self.unread.push_back(slice);
+            }
+        }
+        self.eof |= tcb.eof();
+        if self.unread.is_empty() && self.unread.capacity() > 256 {
+            self.unread = VecDeque::new();
+        }
+        self.told = self.unread_bytes;
+        tcb.set_unread_outside(self.unread_bytes);
+        if (self.unread_bytes, self.eof) != before {
+            self.readers.take(wakes);
+        }
+    }
+
+    fn fulfil(&mut self, tcb: &mut Tcb) {
+        if let Some(on) = self.wishes.nodelay.take() {
+            tcb.set_nagle(!on);
+        }
+        if let Some(idle) = self.wishes.keepalive.take() {
+            tcb.set_keepalive(idle.map(|idle| tcp::Keepalive {
+                idle,
+                interval: idle.min(Duration::from_secs(75)),
+                probes: 9,
+            }));
+        }
+        if self.wishes.abort {
+            tcb.abort();
+        } else if !self.unsent.is_empty() {
+            // Closing comes after what was written.
+        } else if self.wishes.release {
+            // RFC 2525 2.17: data that nobody will read is worth a reset.
+            if self.unread_bytes > 0 { tcb.abort() } else { tcb.release() }
+        } else if self.wishes.shutdown {
+            tcb.shutdown_write();
+        }
+    }
+
+    /// The first bytes of what was received, up to `max`.
+    fn front(&mut self, mut max: usize, peek: bool) -> wire::Parts {
+        let mut parts = wire::Parts::new();
+        if peek {
+            for slice in &self.unread {
+                let n = slice.len().min(max);
+                if n == 0 {
+                    break;
+                }
+                parts.push(slice.range(0, n));
+                max -= n;
+            }
+            return parts;
+        }
+        while max > 0
+            && let Some(front) = self.unread.front_mut()
+        {
+            let n = front.len().min(max);
+            if n == front.len() {
+                parts.extend(self.unread.pop_front());
+            } else {
+                parts.push(front.split_to(n));
+            }
+            max -= n;
+            self.unread_bytes -= n;
+        }
+        parts
+    }
+}

@@ -1,0 +1,132 @@
+//! [`UdpCell`]: what a UDP socket and all domains share.
+
+use crate::error::io_error;
+use crate::wait::Waiters;
+use net::Datagram;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::io;
+use std::task::{Context, Poll, Waker};
+use wire::Endpoint;
+
+/// Bytes of memory that may wait each way: those of the blocks that datagrams
+/// hold, not of their payload.
+const BUFFER: usize = 1 << 20;
+/// What a datagram costs beside its blocks.
+const OVERHEAD: usize = 256;
+
+#[derive(Debug, Default)]
+struct State {
+    arrived: VecDeque<Datagram>,
+    arrived_bytes: usize,
+    readers: Waiters,
+    leaving: VecDeque<Datagram>,
+    leaving_bytes: usize,
+    writers: Waiters,
+    error: Option<io::ErrorKind>,
+    /// Datagrams of others are not for this socket.
+    peer: Option<Endpoint>,
+}
+
+/// A UDP port.
+#[derive(Debug, Default)]
+pub(crate) struct UdpCell(Mutex<State>);
+
+fn footprint(datagram: &Datagram) -> usize {
+    OVERHEAD + datagram.payload.iter().map(|p| p.footprint()).sum::<usize>()
+}
+
+impl UdpCell {
+    pub(crate) fn arrived(&self, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {
+        let mut state = self.0.lock();
+        let bytes = footprint(&datagram);
+        let stranger = state.peer.is_some_and(|peer| peer != datagram.remote);
+        if stranger || state.arrived_bytes + bytes > BUFFER {
+            return false;
+        }
+        state.arrived_bytes += bytes;
+        state.arrived.push_back(datagram);
+        state.readers.take(wakes);
+        true
+    }
+
+    pub(crate) fn failed(&self, remote: Endpoint, error: tcp::Error, wakes: &mut Vec<Waker>) {
+        let mut state = self.0.lock();
+        // Only a connected socket hears of errors: another could not tell whose
+        // they are (RFC 1122 4.1.3.3, and as Linux does).
+        if state.peer == Some(remote) {
+            state.error = Some(io_error(error).kind());
+            state.readers.take(wakes);
+            state.writers.take(wakes);
+        }
+    }
+
+    pub(crate) fn next(&self, wakes: &mut Vec<Waker>) -> Option<Datagram> {
+        let mut state = self.0.lock();
+        let datagram = state.leaving.pop_front()?;
+        state.leaving_bytes -= footprint(&datagram);
+        state.writers.take(wakes);
+        Some(datagram)
+    }
+
+    pub(crate) fn connect(&self, peer: Endpoint) {
+        let mut state = self.0.lock();
+        state.peer = Some(peer);
+        state.arrived.retain(|d| d.remote == peer);
+        state.arrived_bytes = state.arrived.iter().map(footprint).sum();
+    }
+
+    pub(crate) fn peer(&self) -> Option<Endpoint> {
+        self.0.lock().peer
+    }
+
+    pub(crate) fn take_error(&self) -> Option<io::Error> {
+        self.0.lock().error.take().map(io::Error::from)
+    }
+
+    pub(crate) fn poll_receive(
+        &self,
+        cx: Option<&Context<'_>>,
+        peek: bool,
+    ) -> Poll<io::Result<Datagram>> {
+        let mut state = self.0.lock();
+        if let Some(error) = state.error.take() {
+            return Poll::Ready(Err(error.into()));
+        }
+        let found = if peek { state.arrived.front().cloned() } else { state.arrived.pop_front() };
+        if let Some(datagram) = found {
+            if !peek {
+                state.arrived_bytes -= footprint(&datagram);
+            }
+            return Poll::Ready(Ok(datagram));
+        }
+        match cx {
+            Some(cx) => state.readers.add(cx),
+            None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+        }
+        Poll::Pending
+    }
+
+    pub(crate) fn poll_send(
+        &self,
+        cx: Option<&Context<'_>>,
+        datagram: &mut Option<Datagram>,
+    ) -> Poll<io::Result<()>> {
+        let mut state = self.0.lock();
+        if let Some(error) = state.error.take() {
+            return Poll::Ready(Err(error.into()));
+        }
+        if state.leaving_bytes > BUFFER {
+            match cx {
+                Some(cx) => state.writers.add(cx),
+                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+            }
+            return Poll::Pending;
+        }
+        if let Some(datagram) = datagram.take() {
+            state.leaving_bytes += footprint(&datagram);
+            state.leaving.push_back(datagram);
+        }
+        Poll::Ready(Ok(()))
+    }
+}

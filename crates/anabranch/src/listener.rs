@@ -1,0 +1,143 @@
+//! [`TcpListener`], blocking, and what it shares with the one for tasks.
+
+use crate::cells::ListenerCell;
+use crate::stack::{Protocol, Stack, resolve};
+use crate::stream::{Shared as Stream, TcpStream, now};
+use crate::wait::block_on;
+use net::Call;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use wire::Endpoint;
+
+/// Connections that may wait to be accepted, unless said otherwise (as Linux).
+const BACKLOG: usize = 4096;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    stack: Stack,
+    cell: Arc<ListenerCell>,
+    local: Endpoint,
+    nonblocking: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn bind(
+        stack: &Stack,
+        local: impl ToSocketAddrs,
+        backlog: usize,
+    ) -> io::Result<Arc<Shared>> {
+        let local = stack.bind(Protocol::Tcp, resolve(local)?)?;
+        let cell = Arc::new(ListenerCell::new(backlog));
+        for unit in 0..stack.units() {
+            stack.call(unit, Call::Listen(local, cell.clone()));
+        }
+        let nonblocking = AtomicBool::new(false);
+        Ok(Arc::new(Shared { stack: stack.clone(), cell, local, nonblocking }))
+    }
+
+    pub(crate) fn poll_accept(
+        &self,
+        cx: &Context<'_>,
+    ) -> Poll<io::Result<(Arc<Stream>, SocketAddr)>> {
+        match self.cell.poll_accept(cx) {
+            Poll::Ready(Ok(cell)) => {
+                let stream = Stream::new(&self.stack, cell);
+                let peer = stream.peer_addr();
+                Poll::Ready(peer.map(|peer| (stream, peer)))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    pub(crate) fn local_addr(&self) -> SocketAddr {
+        self.local.into()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        for unit in 0..self.stack.units() {
+            self.stack.call(unit, Call::Unlisten(self.local));
+        }
+        // Their streams are dropped with them; nobody has read what they got.
+        for cell in self.cell.close() {
+            self.stack.notify(cell.release(true));
+        }
+        self.stack.unbind(Protocol::Tcp, self.local);
+    }
+}
+
+/// A listening socket, as [`std::net::TcpListener`].
+#[derive(Debug)]
+pub struct TcpListener(Arc<Shared>);
+
+impl TcpListener {
+    /// Listens on an address of the stack, or on all (`0.0.0.0`).
+    ///
+    /// # Errors
+    /// `AddrInUse`, `AddrNotAvailable`.
+    pub fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<TcpListener> {
+        TcpListener::bind_with_backlog(stack, local, BACKLOG)
+    }
+
+    /// As [`TcpListener::bind`]; no more than `backlog` connections wait to be
+    /// accepted, further ones are not answered.
+    ///
+    /// # Errors
+    /// `AddrInUse`, `AddrNotAvailable`.
+    pub fn bind_with_backlog(
+        stack: &Stack,
+        local: impl ToSocketAddrs,
+        backlog: usize,
+    ) -> io::Result<TcpListener> {
+        Ok(TcpListener(Shared::bind(stack, local, backlog)?))
+    }
+
+    /// Waits for a connection.
+    ///
+    /// # Errors
+    /// `WouldBlock` if non-blocking and there is none.
+    pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let (stream, peer) = if self.0.nonblocking.load(Ordering::Relaxed) {
+            let cx = Context::from_waker(std::task::Waker::noop());
+            now(self.0.poll_accept(&cx))?
+        } else {
+            block_on(None, |cx| self.0.poll_accept(cx))?
+        };
+        Ok((TcpStream(stream), peer))
+    }
+
+    /// The connections that come, for ever.
+    pub fn incoming(&self) -> impl Iterator<Item = io::Result<TcpStream>> + '_ {
+        std::iter::repeat_with(|| self.accept().map(|(stream, _)| stream))
+    }
+
+    /// What it listens on.
+    ///
+    /// # Errors
+    /// None.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.local_addr())
+    }
+
+    /// Another handle on the same socket.
+    ///
+    /// # Errors
+    /// None.
+    pub fn try_clone(&self) -> io::Result<TcpListener> {
+        Ok(TcpListener(self.0.clone()))
+    }
+
+    /// Makes [`TcpListener::accept`] fail with `WouldBlock` rather than wait.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.0.nonblocking.store(nonblocking, Ordering::Relaxed);
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! [`Stack`]: a running host.
+
+use crate::Builder;
+use crate::cells::{SocketLayer, TcpCell};
+use net::link::Keyed;
+use net::ports::PortAllocator;
+use net::{Call, Config, ConnId, Counters};
+use organizations::Running;
+use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wire::{Address, Endpoint};
+
+/// Ports that sockets are bound to, of one protocol.
+struct Bound {
+    taken: HashSet<Endpoint>,
+    free: PortAllocator<Keyed>,
+}
+
+/// TCP or UDP, for binding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Tcp,
+    Udp,
+}
+
+struct Shared {
+    running: Arc<dyn Running<SocketLayer>>,
+    config: Arc<Config>,
+    bound: [Mutex<Bound>; 2],
+    /// Active opens so far: they go to the units in turn.
+    opened: AtomicUsize,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.running.stop();
+    }
+}
+
+/// A TCP/IP host in this process. Cheap to clone; it ends, and resets its
+/// connections, when the last clone and the last socket are gone, or at
+/// [`Stack::stop`].
+#[derive(Clone)]
+pub struct Stack(Arc<Shared>);
+
+/// Where ephemeral ports for binding come from: a destination that is none.
+const NOWHERE: Endpoint = Endpoint { address: Address::UNSPECIFIED_V4, port: 0 };
+
+impl Stack {
+    /// Starts making one.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(crate) fn new(running: Arc<dyn Running<SocketLayer>>, config: Arc<Config>) -> Stack {
+        let (first, last) = config.ephemeral_ports;
+        let bound = || {
+            let free = PortAllocator::new(first, last, Keyed(config.secret));
+            Mutex::new(Bound { taken: HashSet::new(), free })
+        };
+        let bound = [bound(), bound()];
+        Stack(Arc::new(Shared { running, config, bound, opened: AtomicUsize::new(0) }))
+    }
+
+    /// What all units have counted.
+    pub fn counters(&self) -> Counters {
+        self.0.running.counters()
+    }
+
+    /// Resets all connections and ends all threads. Sockets that are left only
+    /// give errors.
+    pub fn stop(&self) {
+        self.0.running.stop();
+    }
+
+    pub(crate) fn call(&self, unit: u16, call: Call<SocketLayer>) {
+        self.0.running.call(unit, call);
+    }
+
+    pub(crate) fn notify(&self, id: Option<ConnId>) {
+        if let Some(id) = id {
+            self.call(id.unit, Call::Notify(id));
+        }
+    }
+
+    pub(crate) fn units(&self) -> u16 {
+        self.0.running.units()
+    }
+
+    pub(crate) fn connect(&self, remote: Endpoint, cell: Arc<TcpCell>) {
+        let next = self.0.opened.fetch_add(1, Ordering::Relaxed);
+        let unit = (next % usize::from(self.units())) as u16;
+        self.call(unit, Call::Connect { remote, local: None, connection: cell });
+    }
+
+    fn bound(&self, protocol: Protocol) -> &Mutex<Bound> {
+        &self.0.bound[usize::from(protocol == Protocol::Udp)]
+    }
+
+    /// Takes `wanted` for a socket; port 0 is any free one.
+    pub(crate) fn bind(&self, protocol: Protocol, wanted: Endpoint) -> io::Result<Endpoint> {
+        let ours = wanted.address.is_unspecified() || self.0.config.is_ours(wanted.address);
+        if !ours {
+            return Err(io::Error::new(
+                io::ErrorKind::AddrNotAvailable,
+                format!("{} is not an address of this stack", wanted.address),
+            ));
+        }
+        let mut bound = self.bound(protocol).lock();
+        if wanted.port != 0 {
+            if bound.conflicts(wanted) {
+                return Err(io::Error::new(
+                    io::ErrorKind::AddrInUse,
+                    format!("port {} is in use", wanted.port),
+                ));
+            }
+            bound.taken.insert(wanted);
+            return Ok(wanted);
+        }
+        // A port that somebody asked for by number is passed over, once.
+        while let Some(port) = bound.free.allocate(NOWHERE) {
+            let got = Endpoint { port, ..wanted };
+            if !bound.conflicts(got) {
+                bound.taken.insert(got);
+                return Ok(got);
+            }
+            bound.free.discard(NOWHERE);
+        }
+        Err(io::Error::new(io::ErrorKind::AddrInUse, "all ephemeral ports are in use"))
+    }
+
+    pub(crate) fn unbind(&self, protocol: Protocol, local: Endpoint) {
+        let (first, last) = self.0.config.ephemeral_ports;
+        let mut bound = self.bound(protocol).lock();
+        bound.taken.remove(&local);
+        if (first..=last).contains(&local.port) {
+            bound.free.release(NOWHERE, local.port);
+        }
+    }
+}
+
+impl Bound {
+    fn conflicts(&self, with: Endpoint) -> bool {
+        self.taken.iter().any(|t| {
+            t.port == with.port
+                && (t.address == with.address
+                    || t.address.is_unspecified()
+                    || with.address.is_unspecified())
+        })
+    }
+}
+
+impl std::fmt::Debug for Stack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stack").field("units", &self.units()).finish_non_exhaustive()
+    }
+}
+
+/// The first address that `addresses` resolves to and the stack speaks.
+pub(crate) fn resolve(addresses: impl ToSocketAddrs) -> io::Result<Endpoint> {
+    addresses.to_socket_addrs()?.find(SocketAddr::is_ipv4).map(Endpoint::from).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no IPv4 address: the stack speaks IPv4 only yet",
+        )
+    })
+}

@@ -1,0 +1,261 @@
+//! [`UdpSocket`], blocking, and what it shares with the one for tasks.
+
+use crate::cells::UdpCell;
+use crate::stack::{Protocol, Stack, resolve};
+use crate::stream::now;
+use crate::wait::block_on;
+use net::{Call, Datagram};
+use parking_lot::Mutex;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use wire::{Endpoint, Parts, Slice};
+
+/// Bytes of the largest payload over IPv4.
+const LARGEST: usize = 65535 - 20 - 8;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    stack: Stack,
+    cell: Arc<UdpCell>,
+    local: Endpoint,
+    options: Mutex<Options>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Options {
+    read_timeout: Option<Duration>,
+    write_timeout: Option<Duration>,
+    nonblocking: bool,
+}
+
+impl Shared {
+    pub(crate) fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<Arc<Shared>> {
+        let local = stack.bind(Protocol::Udp, resolve(local)?)?;
+        let cell = Arc::new(UdpCell::default());
+        for unit in 0..stack.units() {
+            stack.call(unit, Call::BindUdp(local, cell.clone()));
+        }
+        Ok(Arc::new(Shared { stack: stack.clone(), cell, local, options: Mutex::default() }))
+    }
+
+    pub(crate) fn poll_receive(
+        &self,
+        cx: Option<&Context<'_>>,
+        buf: &mut [u8],
+        peek: bool,
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        let datagram = match self.cell.poll_receive(cx, peek) {
+            Poll::Ready(Ok(datagram)) => datagram,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => return Poll::Pending,
+        };
+        let mut at = 0;
+        for part in &datagram.payload {
+            let n = part.len().min(buf.len() - at);
+            buf[at..at + n].copy_from_slice(&part[..n]);
+            at += n;
+        }
+        Poll::Ready(Ok((at, datagram.remote.into())))
+    }
+
+    pub(crate) fn datagram(&self, bytes: &[u8], remote: Endpoint) -> io::Result<Datagram> {
+        if bytes.len() > LARGEST {
+            let text = format!("a datagram holds at most {LARGEST} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let mut payload = Parts::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let part = Slice::copy_of(rest);
+            rest = &rest[part.len()..];
+            payload.push(part);
+        }
+        Ok(Datagram { local: self.local, remote, payload })
+    }
+
+    pub(crate) fn poll_send(
+        &self,
+        cx: Option<&Context<'_>>,
+        datagram: &mut Option<Datagram>,
+    ) -> Poll<io::Result<()>> {
+        let sent = self.cell.poll_send(cx, datagram);
+        if matches!(sent, Poll::Ready(Ok(()))) {
+            // One unit sends for the socket, so that order is kept.
+            let unit = self.local.port % self.stack.units();
+            self.stack.call(unit, Call::FlushUdp(self.cell.clone()));
+        }
+        sent
+    }
+
+    pub(crate) fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
+        self.cell.connect(resolve(remote)?);
+        Ok(())
+    }
+
+    pub(crate) fn peer(&self) -> io::Result<Endpoint> {
+        self.cell.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    pub(crate) fn local_addr(&self) -> SocketAddr {
+        self.local.into()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        for unit in 0..self.stack.units() {
+            self.stack.call(unit, Call::UnbindUdp(self.local));
+        }
+        self.stack.unbind(Protocol::Udp, self.local);
+    }
+}
+
+/// A UDP socket, as [`std::net::UdpSocket`].
+#[derive(Debug)]
+pub struct UdpSocket(Arc<Shared>);
+
+impl UdpSocket {
+    /// Binds to an address of the stack, or to all (`0.0.0.0`).
+    ///
+    /// # Errors
+    /// `AddrInUse`, `AddrNotAvailable`.
+    pub fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<UdpSocket> {
+        Ok(UdpSocket(Shared::bind(stack, local)?))
+    }
+
+    /// Receives a datagram; what does not fit into `buf` is lost.
+    ///
+    /// # Errors
+    /// `WouldBlock` after the time-out or if non-blocking.
+    pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.receive(buf, false)
+    }
+
+    /// As [`UdpSocket::recv_from`], and leaves the datagram there.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::recv_from`].
+    pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.receive(buf, true)
+    }
+
+    /// Receives a datagram of the peer that the socket is connected to.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` if the peer said so; as [`UdpSocket::recv_from`].
+    pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.peer()?;
+        Ok(self.receive(buf, false)?.0)
+    }
+
+    fn receive(&self, buf: &mut [u8], peek: bool) -> io::Result<(usize, SocketAddr)> {
+        let options = *self.0.options.lock();
+        if options.nonblocking {
+            return now(self.0.poll_receive(None, buf, peek));
+        }
+        block_on(options.read_timeout, |cx| self.0.poll_receive(Some(cx), buf, peek))
+    }
+
+    /// Sends a datagram.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is too long; `WouldBlock` after the time-out.
+    pub fn send_to(&self, bytes: &[u8], remote: impl ToSocketAddrs) -> io::Result<usize> {
+        self.transmit(bytes, resolve(remote)?)
+    }
+
+    /// Sends a datagram to the peer that the socket is connected to.
+    ///
+    /// # Errors
+    /// `NotConnected`; as [`UdpSocket::send_to`].
+    pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.transmit(bytes, self.0.peer()?)
+    }
+
+    fn transmit(&self, bytes: &[u8], remote: Endpoint) -> io::Result<usize> {
+        let mut datagram = Some(self.0.datagram(bytes, remote)?);
+        let options = *self.0.options.lock();
+        if options.nonblocking {
+            now(self.0.poll_send(None, &mut datagram))?;
+        } else {
+            block_on(options.write_timeout, |cx| self.0.poll_send(Some(cx), &mut datagram))?;
+        }
+        Ok(bytes.len())
+    }
+
+    /// Fixes the peer: only its datagrams and errors are heard from now on.
+    ///
+    /// # Errors
+    /// If the address does not resolve.
+    pub fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
+        self.0.connect(remote)
+    }
+
+    /// Our end.
+    ///
+    /// # Errors
+    /// None.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.local_addr())
+    }
+
+    /// The peer that the socket is connected to.
+    ///
+    /// # Errors
+    /// `NotConnected`.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.peer()?.into())
+    }
+
+    /// Another handle on the same socket.
+    ///
+    /// # Errors
+    /// None.
+    pub fn try_clone(&self) -> io::Result<UdpSocket> {
+        Ok(UdpSocket(self.0.clone()))
+    }
+
+    /// How long a receive waits; `None`: as long as it takes.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is zero.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        if timeout == Some(Duration::ZERO) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.0.options.lock().read_timeout = timeout;
+        Ok(())
+    }
+
+    /// How long a send waits; `None`: as long as it takes.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is zero.
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        if timeout == Some(Duration::ZERO) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.0.options.lock().write_timeout = timeout;
+        Ok(())
+    }
+
+    /// Makes calls that would wait fail with `WouldBlock`.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.0.options.lock().nonblocking = nonblocking;
+        Ok(())
+    }
+
+    /// The last error that no call has told.
+    ///
+    /// # Errors
+    /// None.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Ok(self.0.cell.take_error())
+    }
+}

@@ -1,0 +1,204 @@
+//! The assembler: bytes that came out of order.
+
+use std::collections::VecDeque;
+use wire::tcp::SackBlocks;
+use wire::{Parts, Seq, Slice};
+
+/// Most holes that are kept track of; what would make another one is dropped.
+const MAX_RANGES: usize = 256;
+/// Slices up to this size that keep much more memory are copied.
+const SMALL: usize = 1024;
+
+/// A slice and where it belongs.
+#[derive(Debug)]
+struct Piece {
+    seq: Seq,
+    slice: Slice,
+}
+
+impl Piece {
+    fn end(&self) -> Seq {
+        self.seq + self.slice.len() as u32
+    }
+}
+
+/// Bytes beyond RCV.NXT. Where bytes come twice, the first are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    /// Not empty, not overlapping, in order.
+    pieces: VecDeque<Piece>,
+    /// What the pieces cover: `[left, right)`, none adjoining another, the most
+    /// recently touched first (the order of SACK blocks, RFC 2018 4).
+    ranges: Vec<(Seq, Seq)>,
+    /// Bytes in it.
+    len: usize,
+    /// Bytes of memory that the pieces keep.
+    footprint: usize,
+}
+
+impl Assembler {
+    /// Is there nothing in it?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+    /// Bytes that wait in it.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+    /// The sequence number behind the last byte.
+    pub(crate) fn end(&self) -> Seq {
+        self.pieces.back().map_or(Seq(0), Piece::end)
+    }
+    /// Bytes of memory kept from being reused.
+    pub(crate) fn footprint(&self) -> usize {
+        self.footprint
+    }
+
+    /// Takes `payload` in, the first byte of which is `seq`, after RCV.NXT.
+    /// Returns a part of it that was there already, if any (for RFC 2883).
+    /// Drops it if it would make the pieces keep more than `most` bytes of
+    /// memory, or there are too many holes.
+    pub(crate) fn insert(&mut self, seq: Seq, payload: Parts, most: usize) -> Option<(Seq, Seq)> {
+        let len: usize = payload.iter().map(|s| s.len()).sum();
+        let range = (seq, seq + len as u32);
+        if len == 0 || self.footprint > most || !self.cover(range) {
+            return None;
+        }
+        let mut twice = None;
+        let mut at = seq;
+        for slice in payload {
+            let next = at + slice.len() as u32;
+            self.insert_slice(at, slice, &mut twice);
+            at = next;
+        }
+        twice
+    }
+
+    /// Adds `range` to the ranges, in front. `false` if there are too many.
+    fn cover(&mut self, range: (Seq, Seq)) -> bool {
+        let (mut left, mut right) = range;
+        let touches = |r: &(Seq, Seq)| r.0.before_or_at(right) && r.1.after_or_at(left);
+        if self.ranges.len() >= MAX_RANGES && !self.ranges.iter().any(touches) {
+            return false;
+        }
+        self.ranges.retain(|r| {
+            let touches = r.0.before_or_at(range.1) && r.1.after_or_at(range.0);
+            if touches {
+                left = left.earliest(r.0);
+                right = right.latest(r.1);
+            }
+            !touches
+        });
+        self.ranges.insert(0, (left, right));
+        true
+    }
+
+    /// Puts those bytes of `slice` in that are not there yet.
+    fn insert_slice(&mut self, mut seq: Seq, mut slice: Slice, twice: &mut Option<(Seq, Seq)>) {
+        let mut index = match self.pieces.back() {
+            Some(back) if back.end().after(seq) => {
+                self.pieces.partition_point(|p| p.end().before_or_at(seq))
+            }
+            _ => self.pieces.len(),
+        };
+        while !slice.is_empty() {
+            let end = seq + slice.len() as u32;
+            let Some(piece) = self.pieces.get(index) else {
+                self.put(index, seq, slice);
+                return;
+            };
+            if piece.seq.after(seq) {
+                // The hole before this piece, as far as the slice reaches.
+                let n = piece.seq.earliest(end).distance_from(seq) as usize;
+                let whole = n == slice.len();
+                let part = slice.split_to(n);
+                self.put(index, seq, part);
+                if whole {
+                    return;
+                }
+                seq += n as u32;
+                // `put` may have appended to the piece in front.
+                index = self.pieces.partition_point(|p| p.end().before_or_at(seq));
+                continue;
+            }
+            let known = piece.end().earliest(end);
+            twice.get_or_insert((seq, known)).1 = known;
+            slice.advance(known.distance_from(seq) as usize);
+            seq = known;
+            index += 1;
+        }
+    }
+
+    /// Inserts a piece that overlaps none before `index`.
+    fn put(&mut self, index: usize, seq: Seq, slice: Slice) {
+        self.len += slice.len();
+        let wasteful = slice.len() <= SMALL && slice.len() * 4 < slice.footprint();
+        if !wasteful {
+            self.footprint += slice.footprint();
+            self.pieces.insert(index, Piece { seq, slice });
+            return;
+        }
+        let mut data = slice.as_slice();
+        let mut seq = seq;
+        if let Some(before) = index.checked_sub(1).and_then(|i| self.pieces.get_mut(i))
+            && before.end() == seq
+        {
+            let n = before.slice.append(data);
+            data = &data[n..];
+            seq += n as u32;
+        }
+        if !data.is_empty() {
+            let copy = Slice::copy_of(data);
+            self.footprint += copy.footprint();
+            self.pieces.insert(index, Piece { seq, slice: copy });
+        }
+    }
+
+    /// Takes out the front piece if it begins at or before `nxt`, without what
+    /// lies before `nxt`.
+    pub(crate) fn pop(&mut self, nxt: Seq) -> Option<Slice> {
+        loop {
+            if self.pieces.front()?.seq.after(nxt) {
+                return None;
+            }
+            let mut piece = self.pieces.pop_front()?;
+            self.len -= piece.slice.len();
+            self.footprint -= piece.slice.footprint();
+            if piece.end().after(nxt) {
+                piece.slice.advance(nxt.distance_from(piece.seq) as usize);
+                return Some(piece.slice);
+            }
+        }
+    }
+
+    /// Forgets the ranges that `nxt` has reached.
+    pub(crate) fn forget(&mut self, nxt: Seq) {
+        self.ranges.retain(|r| r.1.after(nxt));
+    }
+
+    /// The ranges as SACK blocks behind what is in `blocks` already.
+    pub(crate) fn sack(&self, blocks: &mut SackBlocks) {
+        for &(left, right) in self.ranges.iter().take(wire::tcp::MAX_SACK_BLOCKS) {
+            blocks.push(left, right);
+        }
+    }
+
+    /// Checks the invariants, for tests.
+    pub(crate) fn check(&self, nxt: Seq) {
+        let mut at = nxt;
+        for p in &self.pieces {
+            debug_assert!(!p.slice.is_empty() && p.seq.after_or_at(at));
+            debug_assert!(
+                self.ranges.iter().any(|r| r.0.before_or_at(p.seq) && r.1.after_or_at(p.end()))
+            );
+            at = p.end();
+        }
+        let covered: usize = self.ranges.iter().map(|r| r.1.distance_from(r.0) as usize).sum();
+        debug_assert_eq!(covered, self.len);
+        debug_assert_eq!(self.len, self.pieces.iter().map(|p| p.slice.len()).sum::<usize>());
+        debug_assert!(self.ranges.len() <= MAX_RANGES);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! [`Config`]: what is the same for all connections of a stack.
+
+use crate::congestion;
+use wire::time::Duration;
+
+/// The parameters of TCP, shared by all connections of a stack behind an `Arc`.
+/// The defaults are those of Linux where it has them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Most bytes that wait unread, and so the largest window announced. At
+    /// most 1 GiB counts (RFC 7323 2.3). Default 1 MiB.
+    pub receive_buffer: usize,
+    /// Most bytes that are queued: sent and not acknowledged, or unsent. At most
+    /// 1 GiB counts. Default 1 MiB.
+    pub send_buffer: usize,
+    /// Hold back small segments while one is unacknowledged (RFC 9293 3.7.4,
+    /// with Minshall's modification). Default true.
+    pub nagle: bool,
+    /// Longest time that an acknowledgment waits for company (RFC 9293
+    /// 3.8.6.3). Default 40 ms.
+    pub delayed_ack: Duration,
+    /// Lower bound of the retransmission time-out. Default 200 ms, below the
+    /// 1 s of RFC 6298 2.4, as everyone's.
+    pub min_rto: Duration,
+    /// Upper bound of the retransmission time-out, also when backed off, and of
+    /// the time between window probes. Default 120 s.
+    pub max_rto: Duration,
+    /// The retransmission time-out before there is a measurement (RFC 6298
+    /// 2.1). Default 1 s.
+    pub initial_rto: Duration,
+    /// How many times a SYN or SYN-ACK is sent again. Default 6.
+    pub syn_retries: u8,
+    /// R2 of RFC 9293 3.8.3, as a count of time-outs in a row without any
+    /// progress, after which the connection is given up. Also the most window
+    /// probes in a row that stay without an answer. Default 15.
+    pub retries: u8,
+    /// How long TIME-WAIT lasts (2 MSL). Default 60 s.
+    pub time_wait: Duration,
+    /// How long FIN-WAIT-2 lasts once the application has let go. Default 60 s.
+    pub fin_wait_2: Duration,
+    /// Keep-alives of new connections. Default none (RFC 9293 3.8.4).
+    pub keepalive: Option<Keepalive>,
+    /// Offer and accept window scaling (RFC 7323 2). Default true.
+    pub window_scaling: bool,
+    /// Offer and accept timestamps (RFC 7323 3). Default true.
+    pub timestamps: bool,
+    /// Offer and accept selective acknowledgments (RFC 2018). Default true.
+    pub sack: bool,
+    /// Initial congestion window in segments (RFC 6928). Default 10.
+    pub initial_window: u32,
+    /// Congestion control of new connections. Default New Reno.
+    pub congestion: congestion::Algorithm,
+    /// Compute the sum of the payload while it is copied into the send queue,
+    /// so that no one has to touch it again. Switch it off where the device
+    /// computes checksums. Default true.
+    pub checksum: bool,
+    /// Bytes of a chunk of the send queue; 0: the connection's segment size.
+    /// Default 0.
+    pub chunk: usize,
+    /// Most challenge acknowledgments, and answers to other segments without
+    /// data that are not acceptable, a second and connection (RFC 5961 7).
+    /// Default 100.
+    pub challenge_acks_per_second: u16,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            receive_buffer: 1 << 20,
+            send_buffer: 1 << 20,
+            nagle: true,
+            delayed_ack: Duration::from_millis(40),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_secs(120),
+            initial_rto: Duration::from_secs(1),
+            syn_retries: 6,
+            retries: 15,
+            time_wait: Duration::from_secs(60),
+            fin_wait_2: Duration::from_secs(60),
+            keepalive: None,
+            window_scaling: true,
+            timestamps: true,
+            sack: true,
+            initial_window: 10,
+            congestion: congestion::Algorithm::NewReno,
+            checksum: true,
+            chunk: 0,
+            challenge_acks_per_second: 100,
+        }
+    }
+}
+
+/// The largest window there is (RFC 7323 2.3).
+const MAX_WINDOW: usize = 1 << 30;
+
+impl Config {
+    /// Bytes of receive buffer that count.
+    #[inline]
+    pub(crate) fn receive_limit(&self) -> u32 {
+        self.receive_buffer.clamp(1, MAX_WINDOW) as u32
+    }
+
+    /// Bytes of send buffer that count.
+    #[inline]
+    pub(crate) fn send_limit(&self) -> u32 {
+        self.send_buffer.clamp(1, MAX_WINDOW) as u32
+    }
+
+    /// The least shift with which the whole receive buffer can be announced.
+    pub(crate) fn window_shift(&self) -> u8 {
+        let mut shift = 0;
+        while shift < 14 && (u32::from(u16::MAX) << shift) < self.receive_limit() {
+            shift += 1;
+        }
+        shift
+    }
+}
+
+/// Keep-alive probes (RFC 9293 3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    /// How long nothing has to arrive before the first probe.
+    pub idle: Duration,
+    /// Time between probes that are not answered.
+    pub interval: Duration,
+    /// How many probes without an answer end the connection.
+    pub probes: u8,
+}

@@ -1,0 +1,87 @@
+//! Reno's congestion window (RFC 5681), counted in bytes (RFC 3465).
+
+use super::{Acked, CongestionControl, MAX_WINDOW};
+use wire::Instant;
+
+/// The state of Reno.
+#[derive(Clone, Debug)]
+pub(crate) struct NewReno {
+    cwnd: u32,
+    ssthresh: u32,
+    /// Bytes acknowledged in congestion avoidance since cwnd last grew.
+    acked: u32,
+}
+
+impl NewReno {
+    pub(crate) fn new(initial_window: u32) -> NewReno {
+        NewReno { cwnd: initial_window, ssthresh: MAX_WINDOW, acked: 0 }
+    }
+
+    fn halve(&mut self, flight: u32, mss: u32) {
+        //= RFC 5681 3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
+        self.ssthresh = (flight / 2).max(2 * mss);
+        self.acked = 0;
+    }
+}
+
+impl CongestionControl for NewReno {
+    #[inline]
+    fn window(&self) -> u32 {
+        self.cwnd
+    }
+    #[inline]
+    fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+
+    #[inline]
+    fn on_ack(&mut self, a: &Acked) {
+        if self.cwnd < self.ssthresh {
+            // A window that is not used says nothing about the network
+            // (RFC 7661), so it does not grow.
+            if a.flight.saturating_mul(2) >= self.cwnd {
+                // All bytes count, not 2 MSS (RFC 3465 2.3): acknowledgments
+                // come coalesced.
+                let room = self.ssthresh - self.cwnd;
+                self.cwnd = (self.cwnd + a.delivered.min(room)).min(MAX_WINDOW);
+            }
+        } else if a.flight.saturating_add(a.mss) >= self.cwnd {
+            //= RFC 5681 3.1: cwnd grows by one SMSS per cwnd acknowledged
+            self.acked = self.acked.saturating_add(a.delivered);
+            if self.acked >= self.cwnd {
+                self.acked -= self.cwnd;
+                self.cwnd = (self.cwnd + a.mss).min(MAX_WINDOW);
+            }
+        }
+    }
+
+    fn on_loss(&mut self, flight: u32, mss: u32, _now: Instant) {
+        self.halve(flight, mss);
+        // RFC 6582's inflation is not needed: what left the network is taken
+        // off the bytes in flight instead.
+        self.cwnd = self.ssthresh;
+    }
+
+    fn on_recovered(&mut self, window: u32, _now: Instant) {
+        self.cwnd = self.ssthresh.min(window);
+        self.acked = 0;
+    }
+
+    fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, _now: Instant) {
+        //= RFC 5681 3.1: for a segment sent again before, "the value of
+        //= ssthresh is held constant"
+        if !again {
+            self.halve(flight, mss);
+        }
+        self.cwnd = mss;
+        self.acked = 0;
+    }
+
+    fn on_idle(&mut self, initial: u32) {
+        //= RFC 5681 4.1: "RW = min(IW,cwnd)"
+        self.cwnd = self.cwnd.min(initial);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! The ACK field (RFC 9293 3.10.7.4, fifth): what it frees, measures and opens.
+
+use crate::congestion::{Acked, CongestionControl};
+use crate::timers::Retransmit;
+use crate::{Events, Tcb};
+use wire::Instant;
+use wire::tcp::Header;
+use wire::time::Duration;
+
+/// A round-trip time that an echoed timestamp cannot mean, milliseconds.
+const ABSURD_RTT: u32 = 10 * 60 * 1000;
+
+impl Tcb {
+    /// Does the segment announce the window that we know?
+    #[inline]
+    pub(crate) fn is_same_window(&self, h: &Header) -> bool {
+        u32::from(h.window) << self.snd.shift == self.snd.wnd
+    }
+
+    /// Processes the acknowledgment of an acceptable segment; `pure`: it has no
+    /// payload. Returns whether the rest of the segment counts.
+    #[inline]
+    pub(crate) fn process_ack(&mut self, h: &Header, pure: bool, now: Instant) -> bool {
+        //= RFC 5961 5.2: "((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT)"
+        if h.ack.after(self.snd.nxt) || h.ack.before(self.snd.una - self.snd.max_wnd) {
+            self.challenge_ack(now);
+            return false;
+        }
+        self.probes = 0;
+        let flight = self.pipe();
+        let mut sacked = 0;
+        if self.is.sack && !h.options.sack.is_empty() {
+            let blocks = h.options.sack.as_slice();
+            sacked = self.board.sack(blocks, self.snd.una, self.snd.nxt, self.mss());
+            self.count_delivered(sacked, now);
+        }
+        if h.ack.after(self.snd.una) {
+            self.new_ack(h, flight, sacked, now);
+            if sacked > 0 {
+                self.on_duplicate(now);
+            }
+        } else if h.ack == self.snd.una && self.snd.una != self.snd.nxt {
+            //= RFC 5681 2: what a duplicate acknowledgment is; with SACK
+            //= (RFC 6675 2) it is one that brings news
+            if h.window == 0 {
+                // The peer is there, and takes nothing: no reason to give up.
+                self.timeouts = 0;
+            }
+            let plain = pure && !h.flags.fin() && self.is_same_window(h);
+            if sacked > 0 || (plain && !self.is.sack) {
+                self.recovery.duplicates = self.recovery.duplicates.saturating_add(1);
+                self.on_duplicate(now);
+            }
+        }
+        self.update_window(h);
+        true
+    }
+
+    /// SEG.ACK is new.
+    #[inline]
+    fn new_ack(&mut self, h: &Header, flight: u32, sacked: u32, now: Instant) {
+        let acked = h.ack.distance_from(self.snd.una);
+        let popped = self.board.acked(h.ack, self.mss());
+        self.snd.una = h.ack;
+        self.send.acked(h.ack);
+        self.count_delivered(popped.delivered, now);
+        self.timeouts = 0;
+        let rtt = self.measure(popped.sent, h, now);
+        if self.snd.una == self.snd.nxt {
+            //= RFC 6298 5.2: all is acknowledged, turn the timer off
+            self.timers.stop_retransmit();
+        } else {
+            //= RFC 6298 5.3: restart it
+            let rto = self.rtt.rto(&self.config);
+            self.timers.set_retransmit(Retransmit::Rto, now + rto);
+        }
+        let delivered = popped.delivered.saturating_add(sacked);
+        if self.on_progress(acked, now) {
+            let mss = self.mss();
+            self.congestion.on_ack(&Acked { delivered, flight, rtt, mss, now });
+        }
+        let queued = self.queued();
+        if self.send_room() >= queued / 2 || self.unsent() == 0 {
+            self.events.add(Events::WRITABLE);
+        }
+        self.is.dirty = true;
+    }
+
+    #[inline]
+    fn count_delivered(&mut self, bytes: u32, now: Instant) {
+        self.delivered = self.delivered.wrapping_add(bytes);
+        self.delivered_at = now;
+    }
+
+    /// Takes a measurement of the round-trip time: since `sent`, the time when
+    /// what is acknowledged was sent, or if it was sent twice (Karn) from the
+    /// timestamp that is echoed (RFC 7323 4).
+    #[inline]
+    pub(crate) fn measure(
+        &mut self,
+        sent: Option<Instant>,
+        h: &Header,
+        now: Instant,
+    ) -> Option<Duration> {
+        let rtt = match sent {
+            Some(sent) => now.since(sent),
+            None => {
+                let (_, echo) = h.options.timestamps.filter(|_| self.is.timestamps)?;
+                let millis = self.timestamp(now).wrapping_sub(echo);
+                if millis > ABSURD_RTT {
+                    return None;
+                }
+                Duration::from_millis(millis.max(1).into())
+            }
+        };
+        self.rtt.sample(rtt, &self.config);
+        self.rtt.backoff = 0;
+        Some(rtt)
+    }
+
+    /// The window update of RFC 9293 3.10.7.4.
+    #[inline]
+    fn update_window(&mut self, h: &Header) {
+        let newer = self.snd.wl1.before(h.seq)
+            || (self.snd.wl1 == h.seq && self.snd.wl2.before_or_at(h.ack));
+        if h.ack.before(self.snd.una) || !newer {
+            return;
+        }
+        let wnd = u32::from(h.window) << self.snd.shift;
+        (self.snd.wl1, self.snd.wl2) = (h.seq, h.ack);
+        if wnd != self.snd.wnd {
+            self.snd.wnd = wnd;
+            self.snd.max_wnd = self.snd.max_wnd.max(wnd);
+            self.is.dirty = true;
+            if self.timers.kind == Retransmit::Persist {
+                // What is still held back starts it again.
+                self.timers.stop_retransmit();
+                self.rtt.backoff = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! ④ Segment arrives (RFC 9293 3.10.7).
+
+mod ack;
+pub mod closed;
+pub mod listen;
+mod syn_sent;
+mod synchronized;
+mod text;
+
+use crate::{State, Tcb};
+use wire::tcp::{Flags, Header};
+use wire::{Instant, Parts};
+
+/// How many bytes `payload` has.
+#[inline]
+pub(crate) fn len(payload: &Parts) -> u32 {
+    payload.iter().map(|s| s.len()).sum::<usize>() as u32
+}
+
+impl Tcb {
+    /// A segment of this connection has come; its checksum has been verified.
+    /// The ports in `header` are not looked at.
+    pub fn input(&mut self, header: &Header, payload: Parts, now: Instant) {
+        self.last_received = now;
+        match self.state {
+            State::Closed | State::Listen => {}
+            State::SynSent => self.syn_sent(header, now),
+            _ => {
+                if self.is_predicted(header, &payload) {
+                    self.predicted(header, payload, now);
+                } else {
+                    self.synchronized(header, payload, now);
+                }
+            }
+        }
+    }
+
+    /// Is it what nearly all segments are: in order, in ESTABLISHED, with
+    /// nothing that needs a decision (Van Jacobson's header prediction)?
+    #[inline]
+    fn is_predicted(&self, h: &Header, payload: &Parts) -> bool {
+        const MATTER: Flags = Flags(0x37);
+        self.state == State::Established
+            && h.flags.0 & MATTER.0 == Flags::ACK.0
+            && h.seq == self.rcv.nxt
+            && h.ack.after_or_at(self.snd.una)
+            && h.ack.before_or_at(self.snd.nxt)
+            && match h.options.timestamps {
+                Some((value, _)) => {
+                    self.is.timestamps && value.wrapping_sub(self.ts.recent) as i32 >= 0
+                }
+                None => !self.is.timestamps,
+            }
+            && self.assembler.is_none()
+            && !self.is.released
+            && len(payload) <= self.rcv.edge.distance_from(self.rcv.nxt)
+    }
+
+    #[inline]
+    fn predicted(&mut self, h: &Header, payload: Parts, now: Instant) {
+        self.take_timestamp(h, now);
+        if payload.is_empty() || h.ack != self.snd.una || !self.is_same_window(h) {
+            self.process_ack(h, payload.is_empty(), now);
+        }
+        if !payload.is_empty() {
+            self.deliver(payload);
+            self.schedule_ack(now);
+        }
+    }
+
+    /// RFC 7323 4.3: TS.Recent is taken from segments that begin at or before
+    /// Last.ACK.sent.
+    #[inline]
+    pub(crate) fn take_timestamp(&mut self, h: &Header, now: Instant) {
+        if let Some((value, _)) = h.options.timestamps
+            && self.is.timestamps
+            && h.seq.before_or_at(self.rcv.acked)
+        {
+            self.ts.recent = value;
+            self.ts.recent_at = now;
+        }
+    }
+
+    /// An acknowledgment has to go out at once.
+    #[inline]
+    pub(crate) fn ack_now(&mut self) {
+        self.acks.now = true;
+        self.is.dirty = true;
+    }
+
+    /// A challenge ACK (RFC 5961), unless there were too many in this second.
+    pub(crate) fn challenge_ack(&mut self, now: Instant) {
+        let second = (now.as_millis() / 1000) as u32;
+        if self.acks.second != second {
+            (self.acks.second, self.acks.challenges) = (second, 0);
+        }
+        if self.acks.challenges < self.config.challenge_acks_per_second {
+            self.acks.challenges += 1;
+            self.ack_now();
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A segment arrives in SYN-SENT (RFC 9293 3.10.7.3).
+
+use crate::{Error, State, Tcb};
+use wire::Instant;
+use wire::tcp::Header;
+
+impl Tcb {
+    /// Payload is not looked at: it is sent again once the connection is
+    /// established.
+    pub(crate) fn syn_sent(&mut self, h: &Header, now: Instant) {
+        let acks = h.flags.ack();
+        //= RFC 9293 3.10.7.3: "First, check the ACK bit"
+        if acks && !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
+            if !h.flags.rst() {
+                self.reset_reply = Some(h.ack);
+                self.is.dirty = true;
+            }
+            return;
+        }
+        //= RFC 9293 3.10.7.3: "Second, check the RST bit"
+        if h.flags.rst() {
+            if acks {
+                self.finish(Some(Error::Refused));
+            }
+            return;
+        }
+        //= RFC 9293 3.10.7.3: "Fourth, check the SYN bit"
+        if !h.flags.syn() {
+            return;
+        }
+        self.take_syn(h, now);
+        if acks {
+            self.is.syn_due = false;
+            self.syn_acked(h, now);
+            self.state = State::Established;
+            self.established(now);
+            self.ack_now();
+        } else {
+            // Simultaneous open: our SYN becomes a SYN-ACK.
+            self.state = State::SynReceived;
+            self.is.syn_due = true;
+            self.is.dirty = true;
+        }
+    }
+
+    /// The acknowledgment in `h` covers our SYN.
+    pub(crate) fn syn_acked(&mut self, h: &Header, now: Instant) {
+        let retransmitted = self.timeouts > 0;
+        let popped = self.board.acked(self.snd.iss + 1, 1);
+        self.snd.una = self.snd.iss + 1;
+        self.recovery.recover = self.snd.una;
+        self.snd.small_end = self.snd.una;
+        self.timers.stop_retransmit();
+        self.timeouts = 0;
+        self.measure(popped.sent, h, now);
+        self.rtt.backoff = 0;
+        if retransmitted {
+            self.rtt.syn_was_lost(&self.config);
+        }
+    }
+
+    /// The connection is established now.
+    pub(crate) fn established(&mut self, now: Instant) {
+        self.last_sent = now;
+        self.events.add(crate::Events::CONNECTED | crate::Events::WRITABLE);
+        self.arm_keepalive();
+        self.is.dirty = true;
+        if std::mem::take(&mut self.is.close_pending) {
+            self.shutdown_write();
+        }
+    }
+}

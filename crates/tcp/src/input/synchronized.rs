@@ -1,0 +1,173 @@
+//! A segment arrives in SYN-RECEIVED or later (RFC 9293 3.10.7.4).
+
+use super::closed::segment_len;
+use crate::{Error, State, Tcb};
+use wire::tcp::{Flags, Header};
+use wire::time::Duration;
+use wire::{Instant, Parts};
+
+/// A TS.Recent older than this says nothing (RFC 7323 5.5).
+const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
+
+impl Tcb {
+    /// The checks of RFC 9293 3.10.7.4, in its order.
+    pub(crate) fn synchronized(&mut self, h: &Header, payload: Parts, now: Instant) {
+        let mut header = *h;
+        if self.state == State::SynReceived && h.flags.syn() && h.seq == self.rcv.irs {
+            if !h.flags.ack() {
+                // The peer's SYN again: so it does not know ours.
+                self.is.syn_due = true;
+                self.is.dirty = true;
+                return;
+            }
+            // Simultaneous open: the SYN is known, the rest is news.
+            header.flags = header.flags.without(Flags::SYN);
+            header.seq += 1;
+        }
+        let h = &header;
+        let len = super::len(&payload);
+        //= RFC 9293 3.10.7.4: "First, check sequence number"
+        if !self.pass_timestamp(h, len, now) || !self.pass_sequence(h, len, now) {
+            return;
+        }
+        //= RFC 9293 3.10.7.4: "Second, check the RST bit"
+        if h.flags.rst() {
+            return self.reset(h, now);
+        }
+        //= RFC 9293 3.10.7.4: "Fourth, check the SYN bit"
+        if h.flags.syn() {
+            //= RFC 5961 4: a challenge ACK, whatever the sequence number
+            return self.challenge_ack(now);
+        }
+        //= RFC 9293 3.10.7.4: "Fifth, check the ACK field"
+        if !h.flags.ack() {
+            return;
+        }
+        if self.state == State::SynReceived && !self.leave_syn_received(h, now) {
+            return;
+        }
+        self.take_timestamp(h, now);
+        if !self.process_ack(h, len == 0, now) {
+            return;
+        }
+        self.after_ack(now);
+        //= RFC 9293 3.10.7.4: "Seventh, process the segment text", "Eighth,
+        //= check the FIN bit". Urgent data (sixth) is in-band data here.
+        self.text(h, payload, len, now);
+    }
+
+    /// PAWS (RFC 7323 5.3 R1).
+    fn pass_timestamp(&mut self, h: &Header, len: u32, now: Instant) -> bool {
+        if !self.is.timestamps || h.flags.rst() {
+            return true;
+        }
+        let Some((value, _)) = h.options.timestamps else {
+            //= RFC 7323 3.2: a segment without timestamps "SHOULD silently
+            //= [be] drop[ped]"; a SYN still deserves its challenge
+            return h.flags.syn();
+        };
+        let old = (value.wrapping_sub(self.ts.recent) as i32) < 0
+            && now.since(self.ts.recent_at) < TIMESTAMP_LIFE;
+        if old {
+            self.answer_unacceptable(h, len, now);
+        }
+        !old
+    }
+
+    /// Is some of the segment in the window? Answers it if not.
+    fn pass_sequence(&mut self, h: &Header, len: u32, now: Instant) -> bool {
+        let wnd = self.rcv.edge.distance_from(self.rcv.nxt);
+        let seg_len = segment_len(h, len);
+        let first = h.seq.within(self.rcv.nxt, wnd) || h.seq == self.rcv.nxt;
+        let last = seg_len > 0 && (h.seq + (seg_len - 1)).within(self.rcv.nxt, wnd);
+        // A segment may be longer than the window, and so cover all of it.
+        let covers = h.seq.before(self.rcv.nxt) && (h.seq + seg_len).after(self.rcv.nxt);
+        if first || last || covers {
+            return true;
+        }
+        if h.flags.rst() {
+            return false;
+        }
+        if self.state == State::TimeWait && h.flags.fin() {
+            self.timers.linger = now + self.config.time_wait;
+        }
+        self.answer_unacceptable(h, len, now);
+        false
+    }
+
+    /// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`, with the limit of RFC 5961 if
+    /// there is nothing in the segment that a live peer would have to send.
+    fn answer_unacceptable(&mut self, h: &Header, len: u32, now: Instant) {
+        if h.flags.syn() || (len == 0 && !h.flags.fin()) {
+            self.challenge_ack(now);
+            return;
+        }
+        if len > 0 && self.is.sack && h.seq.before(self.rcv.nxt) {
+            let end = (h.seq + len).earliest(self.rcv.nxt);
+            self.acks.twice = Some((h.seq, end));
+        }
+        self.ack_now();
+    }
+
+    /// A RST in the window (RFC 5961 3.2).
+    fn reset(&mut self, h: &Header, now: Instant) {
+        if h.seq != self.rcv.nxt {
+            return self.challenge_ack(now);
+        }
+        match self.state {
+            //= RFC 9293 3.10.7.4: back to LISTEN, the user is not told
+            State::SynReceived if self.is.passive => self.finish(None),
+            State::SynReceived => self.finish(Some(Error::Refused)),
+            //= RFC 1337 3: a RST does not end TIME-WAIT
+            State::TimeWait => {}
+            State::Closing | State::LastAck => self.finish(None),
+            _ => self.finish(Some(Error::Reset)),
+        }
+    }
+
+    /// SYN-RECEIVED: does the segment acknowledge our SYN?
+    fn leave_syn_received(&mut self, h: &Header, now: Instant) -> bool {
+        if !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
+            //= RFC 9293 3.10.7.4: "<SEQ=SEG.ACK><CTL=RST>"
+            self.reset_reply = Some(h.ack);
+            self.is.dirty = true;
+            return false;
+        }
+        self.is.syn_due = false;
+        self.syn_acked(h, now);
+        self.state = State::Established;
+        self.snd.wnd = u32::from(h.window) << self.snd.shift;
+        self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
+        (self.snd.wl1, self.snd.wl2) = (h.seq, h.ack);
+        self.established(now);
+        true
+    }
+
+    /// What follows from the acknowledgment of our FIN.
+    fn after_ack(&mut self, now: Instant) {
+        if !self.state.fin_queued() || !self.fin_acked() {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.is.dirty = true;
+            }
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.finish(None),
+            _ => {}
+        }
+    }
+
+    /// TIME-WAIT begins.
+    pub(crate) fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers.stop_retransmit();
+        self.timers.keepalive = Instant::FAR_FUTURE;
+        self.timers.linger = now + self.config.time_wait;
+        self.events.add(crate::Events::TIME_WAIT);
+    }
+}
+
+#[cfg(test)]
+mod tests;

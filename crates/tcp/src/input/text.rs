@@ -1,0 +1,168 @@
+//! Segment text and FIN (RFC 9293 3.10.7.4, seventh and eighth).
+
+use crate::{Events, State, Tcb};
+use wire::tcp::Header;
+use wire::{Instant, Parts, Seq};
+
+impl Tcb {
+    /// Takes in payload and FIN of an acceptable segment.
+    pub(crate) fn text(&mut self, h: &Header, mut payload: Parts, len: u32, now: Instant) {
+        if !self.state.may_receive() || (len == 0 && !h.flags.fin()) {
+            return;
+        }
+        let (seq, len, fin) = self.trim(h, &mut payload, len);
+        let beyond = self.assembler.as_ref().is_some_and(|a| a.end().after(seq + len));
+        if fin && self.rcv.fin.is_none() && !beyond {
+            self.rcv.fin = Some(seq + len);
+        }
+        if len > 0 && self.is.released {
+            //= RFC 9293 3.6.1: data that nobody will read resets the connection
+            return self.abort_with(true, None);
+        }
+        if seq != self.rcv.nxt {
+            self.out_of_order(seq, payload);
+            return;
+        }
+        if len > 0 {
+            self.deliver(payload);
+        }
+        if self.assembler.is_some() {
+            //= RFC 5681 4.2: a segment that fills a gap is acknowledged at once
+            self.drain_assembler();
+            self.ack_now();
+        }
+        if self.rcv.fin == Some(self.rcv.nxt) {
+            self.fin(now);
+        } else if len > 0 {
+            self.schedule_ack(now);
+        } else {
+            self.ack_now();
+        }
+    }
+
+    /// Cuts off what lies before RCV.NXT, beyond the window, or behind the FIN.
+    /// Returns where the rest begins, how long it is, and if a FIN follows it.
+    fn trim(&mut self, h: &Header, payload: &mut Parts, mut len: u32) -> (Seq, u32, bool) {
+        let (mut seq, mut fin) = (h.seq, h.flags.fin());
+        if seq.before(self.rcv.nxt) {
+            let old = self.rcv.nxt.distance_from(seq).min(len);
+            if old > 0 && self.is.sack {
+                self.acks.twice = Some((seq, seq + old));
+            }
+            cut_front(payload, old as usize);
+            (seq, len) = (seq + old, len - old);
+        }
+        let mut edge = self.rcv.edge;
+        if let Some(end) = self.rcv.fin {
+            edge = edge.earliest(end);
+        }
+        let room = (edge.distance_from(seq) as i32).max(0) as u32;
+        if len > room {
+            cut_back(payload, room as usize);
+            (len, fin) = (room, false);
+            self.ack_now();
+        }
+        (seq, len, fin)
+    }
+
+    /// `payload` is what RCV.NXT waits for.
+    #[inline]
+    pub(crate) fn deliver(&mut self, payload: Parts) {
+        let mut len = 0;
+        let most = 2 * self.config.receive_limit() as usize;
+        for slice in payload {
+            len += slice.len() as u32;
+            self.receive.push(slice, most);
+        }
+        self.rcv.nxt += len;
+        // What the peer's full segments seem to be; coalesced ones are longer.
+        let seen = len.min(self.rcv.mss.into()) as u16;
+        self.rcv.full = self.rcv.full.max(seen);
+        self.events.add(Events::READABLE);
+    }
+
+    fn out_of_order(&mut self, seq: Seq, payload: Parts) {
+        if !payload.is_empty() {
+            let most = 2 * self.config.receive_limit() as usize;
+            let assembler = self.assembler.get_or_insert_default();
+            if let Some(twice) = assembler.insert(seq, payload, most)
+                && self.is.sack
+            {
+                self.acks.twice = Some(twice);
+            }
+            if assembler.is_empty() {
+                self.assembler = None;
+            }
+        }
+        //= RFC 5681 4.2: "an immediate duplicate ACK"
+        self.acks.duplicates = self.acks.duplicates.saturating_add(1).min(16);
+        self.ack_now();
+    }
+
+    /// Moves what is in order now from the assembler to the queue.
+    fn drain_assembler(&mut self) {
+        let Some(assembler) = self.assembler.as_mut() else { return };
+        let most = 2 * self.config.receive_limit() as usize;
+        while let Some(slice) = assembler.pop(self.rcv.nxt) {
+            self.rcv.nxt += slice.len() as u32;
+            self.receive.push(slice, most);
+        }
+        assembler.forget(self.rcv.nxt);
+        if assembler.is_empty() {
+            self.assembler = None;
+        }
+    }
+
+    /// The FIN is next.
+    fn fin(&mut self, now: Instant) {
+        self.rcv.nxt += 1;
+        // Sequence space behind the FIN is never used; the window that was
+        // announced may end at it.
+        self.rcv.edge = self.rcv.edge.latest(self.rcv.nxt);
+        self.assembler = None;
+        self.ack_now();
+        self.events.add(Events::PEER_CLOSED | Events::READABLE);
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            //= RFC 9293 3.10.7.4: had our FIN been acknowledged, it would be
+            //= FIN-WAIT-2 by now
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+
+    /// Acknowledges every second full segment at once, others a little later
+    /// (RFC 9293 3.8.6.3).
+    #[inline]
+    pub(crate) fn schedule_ack(&mut self, now: Instant) {
+        let waiting = self.rcv.nxt.distance_from(self.rcv.acked);
+        if waiting >= 2 * u32::from(self.rcv.full) {
+            self.ack_now();
+        } else if self.timers.delayed_ack == Instant::FAR_FUTURE {
+            self.timers.delayed_ack = now + self.config.delayed_ack;
+        }
+    }
+}
+
+/// Drops the first `n` bytes.
+fn cut_front(payload: &mut Parts, mut n: usize) {
+    payload.retain(|slice| {
+        let cut = n.min(slice.len());
+        slice.advance(cut);
+        n -= cut;
+        !slice.is_empty()
+    });
+}
+
+/// Keeps the first `n` bytes.
+fn cut_back(payload: &mut Parts, mut n: usize) {
+    payload.retain(|slice| {
+        slice.truncate(n);
+        n -= slice.len();
+        !slice.is_empty()
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Acknowledgments, and the window that they announce.
+
+use super::Outgoing;
+use crate::Tcb;
+use wire::Instant;
+use wire::tcp::{Flags, SackBlocks};
+
+impl Tcb {
+    /// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`, with SACK blocks.
+    pub(crate) fn pure_ack(&mut self, now: Instant) -> Outgoing {
+        let duplicates = self.acks.duplicates;
+        let mut header = self.header(self.snd.nxt, Flags::ACK, now);
+        if self.is.sack {
+            header.options.sack = self.sack_blocks();
+        } else if duplicates > 1 {
+            // A sender without SACK counts them.
+            self.acks.duplicates = duplicates - 1;
+            self.acks.now = true;
+        }
+        self.bare(header)
+    }
+
+    /// RFC 2018 4: the most recent first; RFC 2883 4: what came twice before
+    /// that.
+    fn sack_blocks(&mut self) -> SackBlocks {
+        let mut blocks = SackBlocks::NONE;
+        if let Some((left, right)) = self.acks.twice.take() {
+            blocks.push(left, right);
+        }
+        if let Some(assembler) = &self.assembler {
+            assembler.sack(&mut blocks);
+        }
+        blocks.truncate(if self.is.timestamps { 3 } else { 4 });
+        blocks
+    }
+
+    /// Bytes that could be announced now.
+    #[inline]
+    fn free(&self) -> u32 {
+        let used = self.receive.len() as u64 + u64::from(self.rcv.outside);
+        u64::from(self.config.receive_limit()).saturating_sub(used) as u32
+    }
+
+    /// By how much the window has to open to be worth telling (RFC 9293
+    /// 3.8.6.2.2).
+    #[inline]
+    fn worthwhile(&self, segments: u32) -> u32 {
+        (self.config.receive_limit() / 2).min(segments * u32::from(self.rcv.mss)).max(1)
+    }
+
+    /// The window field to send now. The right edge moves to the right, and
+    /// only by something worthwhile.
+    #[inline]
+    pub(crate) fn announce(&mut self) -> u16 {
+        let shift = self.rcv.shift;
+        let free = self.free();
+        let known = self.rcv.edge.distance_from(self.rcv.nxt);
+        let gain = i64::from(free) - i64::from(known);
+        let wnd = if gain >= i64::from(self.worthwhile(1)) { free } else { known };
+        let mut field = wnd >> shift;
+        // Rounding must not move the edge to the left while there is room.
+        if field << shift < known && (field + 1) << shift <= free {
+            field += 1;
+        }
+        let field = field.min(u16::MAX.into());
+        self.rcv.edge = self.rcv.edge.latest(self.rcv.nxt + (field << shift));
+        field as u16
+    }
+
+    /// Has reading opened the window so much that the peer has to know? It has
+    /// to gain two segments, and double what the peer may still send.
+    #[inline]
+    pub(crate) fn window_update_due(&self) -> bool {
+        let known = self.rcv.edge.distance_from(self.rcv.nxt);
+        let free = self.free();
+        free >= known.saturating_mul(2) && free.saturating_sub(known) >= self.worthwhile(2)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! ⑥ Segments to send.
+
+mod ack;
+mod persist;
+mod retransmit;
+mod sws;
+
+use crate::congestion::{CongestionControl, initial_window};
+use crate::recovery::Record;
+use crate::{State, Tcb};
+use wire::tcp::{Flags, Header, Options};
+use wire::{Instant, Parts, Seq};
+
+/// What the way down takes and wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Most payload bytes of one [`Outgoing`] if the device cuts it into
+    /// segments itself (TSO); 0 if it does not.
+    pub segmentation: usize,
+    /// Return the payload's sum if it is known.
+    pub want_sum: bool,
+}
+
+/// A segment to send, or several of `gso_size` bytes each.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// The header; the ports are 0.
+    pub header: Header,
+    /// The payload.
+    pub payload: Parts,
+    /// The ones' complement sum of the payload, if it is known without reading
+    /// it (and was asked for).
+    pub sum: Option<u16>,
+    /// Payload bytes of each segment that the device has to cut; 0 if it is a
+    /// single one.
+    pub gso_size: u16,
+}
+
+impl Tcb {
+    /// The next segment to send; `None` if there is none now.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
+        if !self.is.dirty {
+            return None;
+        }
+        let outgoing = self.transmit(now, limits);
+        self.is.dirty = outgoing.is_some();
+        outgoing
+    }
+
+    fn transmit(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
+        if let Some(seq) = self.reset_reply.take() {
+            return Some(self.bare(Header { ack: Seq(0), ..plain(seq, Flags::RST) }));
+        }
+        match self.state {
+            State::Closed | State::Listen => return self.final_reset(now),
+            State::SynSent | State::SynReceived if self.is.syn_due => return Some(self.syn(now)),
+            State::SynSent => return None,
+            State::FinWait2 if self.is.released && self.timers.linger == Instant::FAR_FUTURE => {
+                // Nobody is left who would wait for the peer's FIN.
+                self.timers.linger = now + self.config.fin_wait_2;
+            }
+            _ => {}
+        }
+        // SACK blocks would not fit beside a full segment.
+        let sack_first = self.assembler.is_some() || self.acks.twice.is_some();
+        if self.acks.now && sack_first {
+            return Some(self.pure_ack(now));
+        }
+        if self.state.transmits() {
+            let segment = self.retransmit(now, limits).or_else(|| self.new_segment(now, limits));
+            if segment.is_some() {
+                return segment;
+            }
+        }
+        if self.is.probe_due {
+            return Some(self.probe(now));
+        }
+        self.acks.now.then(|| self.pure_ack(now))
+    }
+
+    /// The RST of an abort.
+    fn final_reset(&mut self, now: Instant) -> Option<Outgoing> {
+        if !std::mem::take(&mut self.is.abort_due) {
+            return None;
+        }
+        let header = self.header(self.snd.nxt, Flags::RST.with(Flags::ACK), now);
+        Some(self.bare(header))
+    }
+
+    /// The SYN, or SYN-ACK (RFC 9293 3.5).
+    fn syn(&mut self, now: Instant) -> Outgoing {
+        self.is.syn_due = false;
+        let answer = self.state == State::SynReceived;
+        let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let edge = self.rcv.edge;
+        let mut header = self.header(self.snd.iss, flags, now);
+        //= RFC 7323 2.2: the window of a SYN is never scaled
+        self.rcv.edge = edge;
+        header.window = self.config.receive_limit().min(u16::MAX.into()) as u16;
+        header.options.mss = Some(self.rcv.mss);
+        header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
+        header.options.sack_permitted = self.is.sack;
+        let record = self.record(self.snd.iss, 1, now);
+        if self.snd.nxt == self.snd.iss {
+            self.snd.nxt = self.snd.iss + 1;
+            self.board.push(record);
+        } else {
+            self.board.retransmitted(0, 1, &record);
+            self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
+        }
+        self.start_rto(now);
+        self.bare(header)
+    }
+
+    /// The next segment of what was never sent, if it may go now.
+    #[inline]
+    fn new_segment(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
+        let unsent = self.unsent() as u32;
+        let fin = self.state.fin_queued() && !self.fin_sent();
+        if unsent == 0 && !fin {
+            return None;
+        }
+        if self.snd.una == self.snd.nxt {
+            self.restart_after_idle(now);
+        }
+        let Some(len) = self.amount(unsent, fin, limits) else {
+            self.persist_if_stuck(now);
+            return None;
+        };
+        self.is.override_sws = false;
+        let seq = self.snd.nxt;
+        let outgoing = self.segment(seq, len, fin, true, now, limits);
+        let len = outgoing.0;
+        self.board.push(self.record(seq, len, now));
+        self.snd.nxt = seq + len;
+        if len < self.mss() {
+            self.snd.small_end = self.snd.nxt;
+        }
+        self.last_sent = now;
+        self.start_rto(now);
+        Some(outgoing.1)
+    }
+
+    /// RFC 5681 4.1: after an idle time the window has to be earned again.
+    fn restart_after_idle(&mut self, now: Instant) {
+        if now.since(self.last_sent) > self.rtt.rto(&self.config) {
+            let initial = initial_window(self.config.initial_window, self.mss());
+            self.congestion.on_idle(initial);
+            self.last_sent = now;
+        }
+    }
+
+    /// A segment of up to `len` bytes from `seq` on, with the FIN if one is
+    /// queued and the bytes reach it, and the sequence numbers it takes.
+    #[inline]
+    pub(crate) fn segment(
+        &mut self,
+        seq: Seq,
+        len: u32,
+        fin: bool,
+        new: bool,
+        now: Instant,
+        limits: Limits,
+    ) -> (u32, Outgoing) {
+        let (payload, sum) = if len == 0 {
+            (Parts::new(), Some(0))
+        } else {
+            self.send.segment(seq, len as usize, new)
+        };
+        let len = crate::input::len(&payload);
+        let last = seq + len == self.send.end;
+        let mut flags = Flags::ACK;
+        if last && len > 0 {
+            flags = flags.with(Flags::PSH);
+        }
+        let fin = fin && last;
+        if fin {
+            flags = flags.with(Flags::FIN);
+        }
+        let header = self.header(seq, flags, now);
+        let sum = if limits.want_sum { sum } else { None };
+        let gso_size = if len > self.mss() { self.snd.mss } else { 0 };
+        (len + u32::from(fin), Outgoing { header, payload, sum, gso_size })
+    }
+
+    /// A record of something sent now.
+    #[inline]
+    pub(crate) fn record(&self, seq: Seq, len: u32, now: Instant) -> Record {
+        let mut record = Record::new(seq, len, now);
+        record.delivered = self.delivered;
+        record.delivered_at = self.delivered_at;
+        record
+    }
+
+    /// A header with all that every segment carries. What it acknowledges needs
+    /// no acknowledgment any more.
+    #[inline]
+    pub(crate) fn header(&mut self, seq: Seq, flags: Flags, now: Instant) -> Header {
+        let mut header = plain(seq, flags);
+        if self.is.timestamps {
+            let echo = if flags.ack() { self.ts.recent } else { 0 };
+            header.options.timestamps = Some((self.timestamp(now), echo));
+        }
+        if flags.ack() {
+            header.ack = self.rcv.nxt;
+            header.window = self.announce();
+            self.rcv.acked = self.rcv.nxt;
+            self.acks.now = false;
+            self.acks.duplicates = 0;
+            self.timers.delayed_ack = Instant::FAR_FUTURE;
+        }
+        header
+    }
+
+    /// A segment without payload.
+    pub(crate) fn bare(&self, header: Header) -> Outgoing {
+        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0 }
+    }
+}
+
+/// A header without options.
+#[inline]
+fn plain(seq: Seq, flags: Flags) -> Header {
+    Header {
+        source_port: 0,
+        destination_port: 0,
+        seq,
+        ack: Seq(0),
+        flags,
+        window: 0,
+        urgent: 0,
+        options: Options::NONE,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! The persist state (RFC 9293 3.8.6.1), and probes.
+
+use super::Outgoing;
+use crate::Tcb;
+use crate::timers::Retransmit;
+use wire::Instant;
+use wire::tcp::Flags;
+
+impl Tcb {
+    /// Something is queued and may not go: if nothing in flight will bring an
+    /// answer, a timer has to.
+    pub(crate) fn persist_if_stuck(&mut self, now: Instant) {
+        if self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off {
+            let rto = self.rtt.rto(&self.config);
+            self.timers.set_retransmit(Retransmit::Persist, now + rto);
+        }
+    }
+
+    /// A segment without data below the peer's window, which makes it answer;
+    /// for a closed window and for keep-alives, as Linux does it.
+    pub(crate) fn probe(&mut self, now: Instant) -> Outgoing {
+        self.is.probe_due = false;
+        let header = self.header(self.snd.una - 1, Flags::ACK, now);
+        self.bare(header)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! Sending again what was lost.
+
+use super::{Limits, Outgoing};
+use crate::Tcb;
+use crate::congestion::CongestionControl;
+use wire::Instant;
+
+impl Tcb {
+    /// The next lost segment, if the congestion window lets it go.
+    #[inline]
+    pub(crate) fn retransmit(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
+        if self.board.lost == 0 {
+            return None;
+        }
+        self.retransmit_lost(now, limits)
+    }
+
+    fn retransmit_lost(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
+        let index = self.board.next_lost()?;
+        let record = *self.board.get(index)?;
+        let mss = self.mss();
+        let mut most = self.congestion.window().saturating_sub(self.pipe());
+        if most < mss && (self.recovery.force || self.pipe() == 0) {
+            most = mss;
+        }
+        if most < mss.min(record.len) {
+            return None;
+        }
+        // A window that has shrunk holds back all but the first.
+        if index > 0 && record.end().after(self.snd.una + self.snd.wnd) {
+            return None;
+        }
+        let fin = record.end().after(self.send.end);
+        let data = record.len - u32::from(fin);
+        let most = self.largest(limits).min(most.max(mss) / mss * mss);
+        let (len, outgoing) = self.segment(record.seq, data.min(most), fin, false, now, limits);
+        if len == 0 {
+            return None;
+        }
+        let stamp = self.record(record.seq, len, now);
+        self.board.retransmitted(index, len, &stamp);
+        self.recovery.force = false;
+        self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
+        self.last_sent = now;
+        self.start_rto(now);
+        Some(outgoing)
+    }
+}

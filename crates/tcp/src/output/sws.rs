@@ -1,0 +1,76 @@
+//! How much goes out at once: the windows, Nagle's algorithm, and silly window
+//! avoidance of the sender (RFC 9293 3.8.6.2.1).
+
+use super::Limits;
+use crate::Tcb;
+use crate::congestion::CongestionControl;
+
+/// Most payload bytes of one [`Outgoing`](super::Outgoing): with its headers it
+/// has to fit into the 16 bits of an IP length.
+const MAX_SEGMENTATION: u32 = 65_535 - 60 - 60;
+
+impl Tcb {
+    /// How many bytes the peer's window takes beyond SND.NXT.
+    #[inline]
+    pub(crate) fn window_left(&self) -> u32 {
+        let left = (self.snd.una + self.snd.wnd).distance_from(self.snd.nxt) as i32;
+        left.max(0) as u32
+    }
+
+    /// Most payload bytes that go out at once: a segment, or a multiple of one.
+    #[inline]
+    pub(crate) fn largest(&self, limits: Limits) -> u32 {
+        let mss = self.mss();
+        let most = u32::try_from(limits.segmentation).unwrap_or(u32::MAX).min(MAX_SEGMENTATION);
+        if most >= 2 * mss { most - most % mss } else { mss }
+    }
+
+    /// How many of the `unsent` bytes go out now as one; 0 is a FIN alone.
+    #[inline]
+    pub(crate) fn amount(&self, unsent: u32, fin: bool, limits: Limits) -> Option<u32> {
+        let mss = self.mss();
+        let usable = self.window_left();
+        if usable == 0 {
+            return None;
+        }
+        if unsent == 0 {
+            return Some(0);
+        }
+        let n = unsent.min(usable).min(self.largest(limits));
+        let n = self.within_cwnd(n)?;
+        if n >= mss {
+            let tail = n % mss;
+            let whole = tail == 0 || (n == unsent && self.may_be_small(fin));
+            return Some(if whole { n } else { n - tail });
+        }
+        //= RFC 9293 3.8.6.2.1 (2): all that is queued, (3): a good part of the
+        //= largest window ever, (4): the override time-out
+        let good = n >= self.snd.max_wnd / 2 && self.may_be_small(false);
+        let all = n == unsent && self.may_be_small(fin);
+        (all || good || self.is.override_sws).then_some(n)
+    }
+
+    /// How much of `n` bytes the congestion window allows.
+    #[inline]
+    fn within_cwnd(&self, n: u32) -> Option<u32> {
+        let (mss, pipe) = (self.mss(), self.pipe());
+        let allowed = self.congestion.window().saturating_sub(pipe);
+        if n <= allowed {
+            Some(n)
+        } else if allowed >= mss {
+            Some(allowed - allowed % mss)
+        } else {
+            (self.snd.una == self.snd.nxt).then_some(n.min(mss))
+        }
+    }
+
+    /// May a segment that is not full go out? Minshall: not while another is
+    /// unacknowledged.
+    #[inline]
+    fn may_be_small(&self, fin: bool) -> bool {
+        fin || !self.is.nagle || self.snd.small_end.before_or_at(self.snd.una)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Fast retransmit and fast recovery (RFC 5681 3.2, RFC 6582, RFC 6675), and
+//! what a time-out does.
+
+use super::{DUP_THRESHOLD, Phase};
+use crate::Tcb;
+use crate::congestion::CongestionControl;
+use wire::Instant;
+
+impl Tcb {
+    /// A duplicate acknowledgment came, or SACK blocks with news.
+    pub(crate) fn on_duplicate(&mut self, now: Instant) {
+        let lost = self.is.sack && self.board.detect_lost(self.mss());
+        self.is.dirty = true;
+        if self.recovery.phase != Phase::Open {
+            return;
+        }
+        //= RFC 6582 3.2 step 2: only if the ACK "covers more than recover"
+        let fresh = self.snd.una.after_or_at(self.recovery.recover);
+        if lost || (self.recovery.duplicates >= DUP_THRESHOLD && fresh) {
+            self.enter_fast_recovery(now);
+        }
+    }
+
+    fn enter_fast_recovery(&mut self, now: Instant) {
+        let flight = self.snd.nxt.distance_from(self.snd.una);
+        self.recovery.phase = Phase::Fast;
+        self.recovery.recover = self.snd.nxt;
+        self.board.mark_front_lost(self.mss());
+        self.congestion.on_loss(flight, self.mss(), now);
+        //= RFC 5681 3.2: the lost segment is sent again whatever cwnd says
+        self.recovery.force = true;
+    }
+
+    /// SND.UNA has moved by `acked`. Returns whether the window may grow.
+    pub(crate) fn on_progress(&mut self, acked: u32, now: Instant) -> bool {
+        let mss = self.mss();
+        match self.recovery.phase {
+            Phase::Open => {
+                self.recovery.duplicates = 0;
+                true
+            }
+            _ if self.snd.una.after_or_at(self.recovery.recover) => {
+                let fast = self.recovery.phase == Phase::Fast;
+                self.recovery.phase = Phase::Open;
+                self.recovery.duplicates = 0;
+                self.recovery.force = false;
+                if fast {
+                    //= RFC 6582 3.2 step 3: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
+                    let window = if self.is.sack { u32::MAX } else { self.pipe().max(mss) + mss };
+                    self.congestion.on_recovered(window, now);
+                }
+                !fast
+            }
+            Phase::Fast => {
+                //= RFC 6582 3.2 step 3: a partial ACK says that the next is lost
+                let segments = acked.div_ceil(mss);
+                self.recovery.duplicates =
+                    self.recovery.duplicates.saturating_sub(segments.saturating_sub(1));
+                if self.board.front().is_some_and(|r| !r.retransmitted() && !r.lost()) {
+                    self.board.mark_front_lost(mss);
+                    self.recovery.force = true;
+                }
+                false
+            }
+            Phase::Timeout => {
+                self.recovery.duplicates = 0;
+                true
+            }
+        }
+    }
+
+    /// The retransmission timer went off: all that is in flight is lost.
+    pub(crate) fn lose_all(&mut self, now: Instant) {
+        let flight = self.snd.nxt.distance_from(self.snd.una);
+        let again = self.rtt.backoff > 0;
+        self.congestion.on_timeout(flight, self.mss(), again, now);
+        self.board.mark_all_lost(self.snd.una, self.snd.nxt);
+        self.recovery.phase = Phase::Timeout;
+        self.recovery.recover = self.snd.nxt;
+        self.recovery.duplicates = 0;
+        self.recovery.force = true;
+    }
+}

@@ -1,0 +1,41 @@
+//! What was sent and not acknowledged, and what to do when some of it is lost.
+
+mod loss;
+mod scoreboard;
+
+pub(crate) use scoreboard::{Record, Scoreboard};
+use wire::Seq;
+
+/// DupThresh of RFC 6675.
+pub(crate) const DUP_THRESHOLD: u32 = 3;
+
+/// Which recovery is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// None.
+    Open,
+    /// Fast recovery (RFC 6582, RFC 6675).
+    Fast,
+    /// After a retransmission time-out.
+    Timeout,
+}
+
+/// The state of recovery.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recovery {
+    pub phase: Phase,
+    /// The next segment that is sent again may exceed cwnd.
+    pub force: bool,
+    /// RecoveryPoint: SND.NXT when the last recovery began.
+    pub recover: Seq,
+    /// Duplicate acknowledgments in a row.
+    pub duplicates: u32,
+    /// Segments sent again, ever.
+    pub retransmits: u32,
+}
+
+impl Recovery {
+    pub(crate) fn new(iss: Seq) -> Recovery {
+        Recovery { phase: Phase::Open, force: false, recover: iss, duplicates: 0, retransmits: 0 }
+    }
+}

@@ -1,0 +1,72 @@
+//! The round-trip time and the retransmission time-out (RFC 6298).
+
+use crate::Config;
+use wire::time::Duration;
+
+/// What is known of the round-trip time. Times are in microseconds: 32 bits of
+/// them are more than an hour.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rtt {
+    /// SRTT; 0: no measurement yet.
+    pub srtt: u32,
+    /// RTTVAR.
+    pub rttvar: u32,
+    /// RTO, not backed off.
+    rto: u32,
+    /// The least measurement there was.
+    pub min: u32,
+    /// Time-outs in a row, each of which doubled the RTO.
+    pub backoff: u8,
+}
+
+fn micros(d: Duration) -> u32 {
+    u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
+}
+
+impl Rtt {
+    pub(crate) fn new(config: &Config) -> Rtt {
+        Rtt { srtt: 0, rttvar: 0, rto: micros(config.initial_rto), min: u32::MAX, backoff: 0 }
+    }
+
+    /// Takes a measurement in.
+    #[inline]
+    pub(crate) fn sample(&mut self, rtt: Duration, config: &Config) {
+        let r = micros(rtt).clamp(1, u32::MAX / 16);
+        self.min = self.min.min(r);
+        if self.srtt == 0 {
+            //= RFC 6298 2.2: "SRTT <- R, RTTVAR <- R/2"
+            self.srtt = r;
+            self.rttvar = r / 2;
+        } else {
+            //= RFC 6298 2.3: "alpha=1/8 and beta=1/4", RTTVAR first
+            self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(r) / 4;
+            self.srtt = (self.srtt - self.srtt / 8 + r / 8).max(1);
+        }
+        let rto = self.srtt.saturating_add((4 * self.rttvar).max(1));
+        self.rto = rto.max(micros(config.min_rto)).min(micros(config.max_rto));
+    }
+
+    /// The time-out, backed off (RFC 6298 5.5).
+    #[inline]
+    pub(crate) fn rto(&self, config: &Config) -> Duration {
+        self.backed_off(self.backoff, config)
+    }
+
+    /// The time-out after `backoff` time-outs in a row.
+    #[inline]
+    pub(crate) fn backed_off(&self, backoff: u8, config: &Config) -> Duration {
+        let rto = u64::from(self.rto) << backoff.min(24);
+        Duration::from_micros(rto.min(u64::from(micros(config.max_rto))))
+    }
+
+    /// RFC 6298 5.7: a SYN that had to be sent again makes the RTO of the
+    /// connection 3 s.
+    pub(crate) fn syn_was_lost(&mut self, config: &Config) {
+        if self.srtt == 0 {
+            self.rto = self.rto.max(3 * micros(config.initial_rto).min(u32::MAX / 4));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

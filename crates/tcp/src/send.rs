@@ -1,0 +1,201 @@
+//! The send queue: bytes from SND.UNA to the end of what the user has queued,
+//! in shared chunks.
+
+use std::collections::VecDeque;
+use wire::{Parts, Seq, Slice, checksum};
+
+/// Most chunks that one segment is gathered from; a device takes only so many.
+const MAX_PARTS: usize = 16;
+
+/// A piece of the queue.
+#[derive(Debug)]
+struct Chunk {
+    slice: Slice,
+    /// Sequence number of its first byte.
+    seq: Seq,
+    /// The ones' complement sum of all of it, if known.
+    sum: Option<u16>,
+}
+
+impl Chunk {
+    #[inline]
+    fn end(&self) -> Seq {
+        self.seq + self.slice.len() as u32
+    }
+}
+
+/// The queue. Invariant: chunks are not empty and adjoin each other; the last
+/// ends at `end`.
+#[derive(Debug)]
+pub(crate) struct SendQueue {
+    chunks: VecDeque<Chunk>,
+    /// The sequence number behind the last byte queued.
+    pub end: Seq,
+    /// Index of the chunk that the next new segment begins in, or one before.
+    cursor: u32,
+    /// Bytes of memory that the chunks keep.
+    footprint: usize,
+}
+
+impl SendQueue {
+    /// An empty queue whose first byte will be `start`.
+    pub(crate) fn new(start: Seq) -> SendQueue {
+        SendQueue { chunks: VecDeque::new(), end: start, cursor: 0, footprint: 0 }
+    }
+
+    /// Bytes of memory kept from being reused.
+    pub(crate) fn footprint(&self) -> usize {
+        self.footprint
+    }
+
+    /// Queues a copy of `data`, in chunks of `chunk` bytes. `sent`: up to where
+    /// bytes have been sent; `sum`: compute sums on the way.
+    pub(crate) fn push(&mut self, mut data: &[u8], chunk: usize, sent: Seq, sum: bool) {
+        if self.end.after(sent) {
+            self.fill_tail(&mut data, chunk, sent, sum);
+        }
+        while !data.is_empty() {
+            // A lone small write gets a small block; writes that come while
+            // others still wait will be followed by more.
+            let size = if self.end.after(sent) { chunk } else { chunk.min(data.len()) };
+            let mut slice = Slice::with_capacity(size);
+            let n = data.len().min(chunk);
+            let (n, sum) = append(&mut slice, &data[..n], sum);
+            data = &data[n..];
+            self.push_chunk(slice, sum);
+        }
+    }
+
+    /// Appends to the last chunk, which holds unsent bytes. (A chunk that has
+    /// been sent whole is left alone, so that segments begin at chunks.)
+    fn fill_tail(&mut self, data: &mut &[u8], chunk: usize, sent: Seq, sum: bool) {
+        let Some(tail) = self.chunks.back_mut() else { return };
+        let n = data.len().min(chunk.saturating_sub(tail.slice.len()));
+        if n > tail.slice.room() && tail.seq.after_or_at(sent) && tail.slice.len() < chunk / 2 {
+            // Too small a block for a whole chunk: move, so that the next
+            // segment is one chunk again.
+            let mut larger = Slice::with_capacity(chunk);
+            larger.append(&tail.slice);
+            self.footprint = self.footprint - tail.slice.footprint() + larger.footprint();
+            tail.slice = larger;
+        }
+        let n = n.min(tail.slice.room());
+        if n == 0 {
+            return;
+        }
+        let before = tail.slice.len();
+        let (n, added) = append(&mut tail.slice, &data[..n], sum);
+        tail.sum = match (tail.sum, added) {
+            (Some(a), Some(b)) => Some(checksum::combine(a, before, b)),
+            _ => None,
+        };
+        self.end += n as u32;
+        *data = &data[n..];
+    }
+
+    /// Queues `slice` itself.
+    pub(crate) fn push_chunk(&mut self, slice: Slice, sum: Option<u16>) {
+        if slice.is_empty() {
+            return;
+        }
+        self.footprint += slice.footprint();
+        let seq = self.end;
+        self.end += slice.len() as u32;
+        self.chunks.push_back(Chunk { slice, seq, sum });
+    }
+
+    /// Lets go of what lies before `una`.
+    #[inline]
+    pub(crate) fn acked(&mut self, una: Seq) {
+        let mut gone = 0;
+        while let Some(front) = self.chunks.front()
+            && front.end().before_or_at(una)
+        {
+            self.footprint -= front.slice.footprint();
+            self.chunks.pop_front();
+            gone += 1;
+        }
+        self.cursor = self.cursor.saturating_sub(gone);
+        if self.chunks.is_empty() && self.chunks.capacity() > 8 {
+            self.chunks = VecDeque::new();
+        }
+    }
+
+    /// Lets go of everything.
+    pub(crate) fn clear(&mut self) {
+        *self = SendQueue::new(self.end);
+    }
+
+    /// Up to `len` bytes from `seq` on, with their sum if it is known without
+    /// reading them. `new`: they are sent for the first time.
+    #[inline]
+    pub(crate) fn segment(&mut self, seq: Seq, len: usize, new: bool) -> (Parts, Option<u16>) {
+        let mut index = if new { self.cursor as usize } else { self.find(seq) };
+        while self.chunks.get(index).is_some_and(|c| c.end().before_or_at(seq)) {
+            index += 1;
+        }
+        if new {
+            self.cursor = index as u32;
+        }
+        let mut parts = Parts::new();
+        let Some(chunk) = self.chunks.get(index) else { return (parts, Some(0)) };
+        if chunk.seq == seq && chunk.slice.len() == len {
+            parts.push(chunk.slice.clone());
+            return (parts, chunk.sum);
+        }
+        let sum = self.gather(&mut parts, index, seq, len);
+        (parts, sum)
+    }
+
+    fn gather(&self, parts: &mut Parts, index: usize, seq: Seq, len: usize) -> Option<u16> {
+        let (mut at, mut sum) = (0, Some(0));
+        for chunk in self.chunks.range(index..) {
+            if at == len || parts.len() == MAX_PARTS {
+                break;
+            }
+            let from = (seq + at as u32).distance_from(chunk.seq) as usize;
+            let n = (len - at).min(chunk.slice.len() - from);
+            let known = if n == chunk.slice.len() { chunk.sum } else { None };
+            sum = match (sum, known) {
+                (Some(a), Some(b)) => Some(checksum::combine(a, at, b)),
+                _ => None,
+            };
+            parts.push(chunk.slice.range(from, n));
+            at += n;
+        }
+        sum
+    }
+
+    fn find(&self, seq: Seq) -> usize {
+        match self.chunks.front() {
+            Some(front) if front.end().after(seq) => 0,
+            _ => self.chunks.partition_point(|c| c.end().before_or_at(seq)),
+        }
+    }
+
+    /// Checks the invariants, for tests.
+    pub(crate) fn check(&self, una: Seq) {
+        let mut footprint = 0;
+        let mut at = None;
+        for c in &self.chunks {
+            debug_assert!(!c.slice.is_empty() && c.end().after(una));
+            debug_assert!(at.is_none_or(|at| at == c.seq));
+            at = Some(c.end());
+            footprint += c.slice.footprint();
+        }
+        debug_assert_eq!(footprint, self.footprint);
+        debug_assert!(at.is_none_or(|at| at == self.end));
+    }
+}
+
+fn append(slice: &mut Slice, data: &[u8], sum: bool) -> (usize, Option<u16>) {
+    if sum {
+        let (n, sum) = slice.append_sum(data);
+        (n, Some(sum))
+    } else {
+        (slice.append(data), None)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! What a socket layer asks of a connection beside data.
+
+use crate::{Config, State, Tcb};
+
+/// Bytes of a chunk where neither the configuration nor the connection says.
+const CHUNK: usize = 16 * 1024;
+
+impl Tcb {
+    /// The parameters of the connection's stack.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Have both ends agreed on sequence numbers (RFC 9293 3.3.2: ESTABLISHED
+    /// and all states behind it but CLOSED)?
+    pub fn is_synchronized(&self) -> bool {
+        !matches!(self.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// Bytes of a slice for [`Tcb::send_slice`] that leaves as it is: the
+    /// configured chunk, or one segment.
+    pub fn chunk_size(&self) -> usize {
+        match (self.config.chunk, self.mss() as usize) {
+            (0, 0) => CHUNK,
+            (0, mss) => mss,
+            (chunk, _) => chunk,
+        }
+    }
+}

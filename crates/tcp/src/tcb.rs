@@ -1,0 +1,500 @@
+//! [`Tcb`]: the state of one connection.
+
+use crate::assembler::Assembler;
+use crate::congestion::{Congestion, CongestionControl, initial_window};
+use crate::recovery::{Phase, Recovery, Scoreboard};
+use crate::recv::ReceiveQueue;
+use crate::rtt::Rtt;
+use crate::send::SendQueue;
+use crate::timers::Timers;
+use crate::{Config, Error, Events, Isn, Keepalive, State};
+use std::sync::Arc;
+use wire::tcp::Header;
+use wire::time::Duration;
+use wire::{Instant, Seq};
+
+/// Send sequence variables (RFC 9293 3.3.1).
+#[derive(Debug)]
+pub(crate) struct Snd {
+    /// SND.UNA
+    pub una: Seq,
+    /// SND.NXT
+    pub nxt: Seq,
+    /// SND.WND, bytes
+    pub wnd: u32,
+    /// SND.WL1
+    pub wl1: Seq,
+    /// SND.WL2
+    pub wl2: Seq,
+    /// Max(SND.WND)
+    pub max_wnd: u32,
+    /// ISS
+    pub iss: Seq,
+    /// Behind the last segment sent that was smaller than `mss` (Minshall).
+    pub small_end: Seq,
+    /// Eff.snd.MSS: most payload bytes of a segment, without what timestamps
+    /// take.
+    pub mss: u16,
+    /// The least of what the peer, our link and the path take, options
+    /// included.
+    pub limit: u16,
+    /// Shift of the windows that the peer announces.
+    pub shift: u8,
+}
+
+/// Receive sequence variables (RFC 9293 3.3.1).
+#[derive(Debug)]
+pub(crate) struct Rcv {
+    /// RCV.NXT
+    pub nxt: Seq,
+    /// RCV.NXT + RCV.WND: the rightmost edge ever announced.
+    pub edge: Seq,
+    /// Last.ACK.sent (RFC 7323 4.3)
+    pub acked: Seq,
+    /// IRS
+    pub irs: Seq,
+    /// The sequence number of the peer's FIN, once it came.
+    pub fin: Option<Seq>,
+    /// Bytes taken out that the application has not read.
+    pub outside: u32,
+    /// What the SYN announces: most payload bytes that our link takes.
+    pub mss: u16,
+    /// The largest segment the peer seems to send, bytes.
+    pub full: u16,
+    /// Shift of the windows that we announce.
+    pub shift: u8,
+    /// Does our SYN offer window scaling?
+    pub scaling: bool,
+}
+
+/// Timestamps (RFC 7323).
+#[derive(Debug)]
+pub(crate) struct Timestamps {
+    /// Added to the millisecond clock.
+    pub offset: u32,
+    /// TS.Recent
+    pub recent: u32,
+    /// When TS.Recent was taken.
+    pub recent_at: Instant,
+}
+
+/// What the acknowledging half owes.
+#[derive(Debug)]
+pub(crate) struct Acks {
+    /// Acknowledge at once.
+    pub now: bool,
+    /// Duplicate acknowledgments that a sender without SACK has to count.
+    pub duplicates: u8,
+    /// Challenge acknowledgments sent in `second`.
+    pub challenges: u16,
+    /// The second of the stack's time that `challenges` counts.
+    pub second: u32,
+    /// What came twice, for the next SACK option (RFC 2883).
+    pub twice: Option<(Seq, Seq)>,
+}
+
+/// Yes-or-no facts of a connection.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// It began in LISTEN.
+    pub passive: bool,
+    /// The application has let go of it.
+    pub released: bool,
+    /// The user has closed in SYN-RECEIVED.
+    pub close_pending: bool,
+    /// Nagle's algorithm is on.
+    pub nagle: bool,
+    /// Both ends speak timestamps.
+    pub timestamps: bool,
+    /// Both ends speak SACK.
+    pub sack: bool,
+    /// A SYN or SYN-ACK has to be sent.
+    pub syn_due: bool,
+    /// A segment that makes the peer answer has to be sent.
+    pub probe_due: bool,
+    /// The override time-out of sender silly window avoidance has passed.
+    pub override_sws: bool,
+    /// A RST has to be sent: the connection was aborted.
+    pub abort_due: bool,
+    /// [`Tcb::poll_transmit`] may have something to say.
+    pub dirty: bool,
+}
+
+/// The transmission control block: one connection.
+///
+/// # Grammar
+/// A connection is made by [`Tcb::connect`] or, for a SYN that
+/// [`listen`](crate::input::listen) found good, by [`Tcb::accept`]. Then, in any
+/// order, with a time that does not go back:
+/// - [`Tcb::input`] for every segment of the flow, its checksum verified;
+/// - [`Tcb::on_timeout`] once [`Tcb::next_timeout`] has come;
+/// - the user's calls: [`Tcb::send`], [`Tcb::receive`], [`Tcb::shutdown_write`],
+///   [`Tcb::release`], [`Tcb::abort`] and their kin.
+///
+/// After any of these, or a batch of them: [`Tcb::poll_transmit`] until it
+/// returns `None` if [`Tcb::wants_transmit`], and [`Tcb::take_events`] if
+/// [`Tcb::has_events`]. `next_timeout` is settled only after that.
+///
+/// After [`Events::CLOSED`], and after `poll_transmit` has said `None`, the
+/// value may be dropped; received data can still be taken out of it before.
+/// After [`Events::TIME_WAIT`] it may be replaced by a
+/// [`TimeWait`](crate::TimeWait) if the application is gone.
+#[derive(Debug)]
+pub struct Tcb {
+    // What every segment touches comes first.
+    pub(crate) state: State,
+    pub(crate) events: Events,
+    pub(crate) is: Facts,
+    pub(crate) snd: Snd,
+    pub(crate) rcv: Rcv,
+    pub(crate) acks: Acks,
+    pub(crate) ts: Timestamps,
+    pub(crate) timers: Timers,
+    pub(crate) send: SendQueue,
+    pub(crate) board: Scoreboard,
+    pub(crate) recovery: Recovery,
+    pub(crate) congestion: Congestion,
+    pub(crate) rtt: Rtt,
+    pub(crate) receive: ReceiveQueue,
+    pub(crate) assembler: Option<Box<Assembler>>,
+    pub(crate) config: Arc<Config>,
+    /// Bytes delivered to the peer, modulo 2^32, and when the last were.
+    pub(crate) delivered: u32,
+    pub(crate) delivered_at: Instant,
+    /// When data was sent last.
+    pub(crate) last_sent: Instant,
+    /// When a segment came last.
+    pub(crate) last_received: Instant,
+    /// Time-outs in a row without progress.
+    pub(crate) timeouts: u8,
+    /// Probes in a row without an answer.
+    pub(crate) probes: u8,
+    pub(crate) error: Option<Error>,
+    pub(crate) soft_error: Option<Error>,
+    /// A RST with this sequence number answers an unacceptable ACK.
+    pub(crate) reset_reply: Option<Seq>,
+    pub(crate) keepalive: Option<Keepalive>,
+}
+
+/// A peer that announces less is taken to have announced this (Linux's
+/// `TCP_MIN_SND_MSS`): segments of a few bytes would cost us more than it.
+const LEAST_PEER_MSS: u16 = 48;
+/// What a peer takes that announces nothing (RFC 9293 3.7.1).
+const DEFAULT_PEER_MSS: u16 = 536;
+/// Bytes that the timestamps option takes in each segment.
+const TIMESTAMPS_LEN: u16 = 12;
+
+impl Tcb {
+    /// Active open: CLOSED to SYN-SENT (RFC 9293 3.10.1). `mss` is the largest
+    /// payload that our link takes (MTU - 40), which the SYN announces.
+    pub fn connect(config: &Arc<Config>, isn: Isn, mss: u16, now: Instant) -> Tcb {
+        let mut tcb = Tcb::new(config, isn, mss, now);
+        tcb.state = State::SynSent;
+        tcb
+    }
+
+    /// Passive open by `syn`, which [`listen`](crate::input::listen) found
+    /// good: LISTEN to SYN-RECEIVED (RFC 9293 3.10.7.2).
+    pub fn accept(config: &Arc<Config>, isn: Isn, mss: u16, syn: &Header, now: Instant) -> Tcb {
+        let mut tcb = Tcb::new(config, isn, mss, now);
+        tcb.is.passive = true;
+        tcb.take_syn(syn, now);
+        tcb.state = State::SynReceived;
+        tcb
+    }
+
+    fn new(config: &Arc<Config>, isn: Isn, mss: u16, now: Instant) -> Tcb {
+        let mss = mss.max(1);
+        let iss = isn.seq;
+        Tcb {
+            state: State::Closed,
+            events: Events::NONE,
+            is: Facts {
+                passive: false,
+                released: false,
+                close_pending: false,
+                nagle: config.nagle,
+                timestamps: config.timestamps,
+                sack: config.sack,
+                syn_due: true,
+                probe_due: false,
+                override_sws: false,
+                abort_due: false,
+                dirty: true,
+            },
+            snd: Snd {
+                una: iss,
+                nxt: iss,
+                wnd: 0,
+                wl1: Seq(0),
+                wl2: Seq(0),
+                max_wnd: 0,
+                iss,
+                small_end: iss,
+                mss,
+                limit: mss,
+                shift: 0,
+            },
+            rcv: Rcv {
+                nxt: Seq(0),
+                edge: Seq(0),
+                acked: Seq(0),
+                irs: Seq(0),
+                fin: None,
+                outside: 0,
+                mss,
+                full: mss.min(DEFAULT_PEER_MSS),
+                shift: if config.window_scaling { config.window_shift() } else { 0 },
+                scaling: config.window_scaling,
+            },
+            acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, twice: None },
+            ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
+            timers: Timers::OFF,
+            send: SendQueue::new(iss + 1),
+            board: Scoreboard::new(iss),
+            recovery: Recovery::new(iss),
+            congestion: Congestion::new(
+                config.congestion,
+                initial_window(config.initial_window, mss.into()),
+            ),
+            rtt: Rtt::new(config),
+            receive: ReceiveQueue::default(),
+            assembler: None,
+            config: config.clone(),
+            delivered: 0,
+            delivered_at: now,
+            last_sent: now,
+            last_received: now,
+            timeouts: 0,
+            probes: 0,
+            error: None,
+            soft_error: None,
+            reset_reply: None,
+            keepalive: config.keepalive,
+        }
+    }
+
+    /// Takes in the peer's SYN: its sequence number, window and options.
+    pub(crate) fn take_syn(&mut self, syn: &Header, now: Instant) {
+        self.rcv.irs = syn.seq;
+        self.rcv.nxt = syn.seq + 1;
+        self.rcv.acked = self.rcv.nxt;
+        self.rcv.edge = self.rcv.nxt + self.config.receive_limit().min(u16::MAX.into());
+        let options = &syn.options;
+        //= RFC 7323 2.2: the shift counts only if both SYNs carry the option
+        match options.window_scale {
+            //= RFC 7323 2.3: more than 14 is taken as 14
+            Some(shift) if self.config.window_scaling => self.snd.shift = shift.min(14),
+            _ => (self.snd.shift, self.rcv.shift, self.rcv.scaling) = (0, 0, false),
+        }
+        self.is.sack = self.config.sack && options.sack_permitted;
+        self.is.timestamps = self.config.timestamps && options.timestamps.is_some();
+        if let Some((value, _)) = options.timestamps {
+            (self.ts.recent, self.ts.recent_at) = (value, now);
+        }
+        let peer = options.mss.unwrap_or(DEFAULT_PEER_MSS).max(LEAST_PEER_MSS);
+        self.snd.limit = self.snd.limit.min(peer);
+        self.set_mss();
+        //= RFC 7323 2.2: the window of a SYN is never scaled
+        self.snd.wnd = syn.window.into();
+        self.snd.max_wnd = self.snd.wnd;
+        (self.snd.wl1, self.snd.wl2) = (syn.seq, syn.ack);
+        self.congestion = Congestion::new(
+            self.config.congestion,
+            initial_window(self.config.initial_window, self.mss()),
+        );
+    }
+
+    /// Eff.snd.MSS (RFC 9293 3.7.1), without the bytes of the timestamps.
+    pub(crate) fn set_mss(&mut self) {
+        let options = if self.is.timestamps { TIMESTAMPS_LEN } else { 0 };
+        self.snd.mss = self.snd.limit.saturating_sub(options).max(1);
+    }
+
+    /// Eff.snd.MSS, bytes.
+    #[inline]
+    pub(crate) fn mss(&self) -> u32 {
+        self.snd.mss.into()
+    }
+
+    /// The state (RFC 9293 3.3.2).
+    #[inline]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why the connection ended, if not as both ends wished.
+    #[inline]
+    pub fn error(&self) -> Option<Error> {
+        self.error
+    }
+
+    /// The time by which [`Tcb::on_timeout`] wants to be called.
+    #[inline]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// May [`Tcb::poll_transmit`] return something? `false` is certain.
+    #[inline]
+    pub fn wants_transmit(&self) -> bool {
+        self.is.dirty
+    }
+
+    /// What has happened since the last call.
+    #[inline]
+    pub fn take_events(&mut self) -> Events {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Has anything happened since [`Tcb::take_events`] was called?
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Bytes in the network, as far as we know: RFC 6675's pipe; without SACK
+    /// each duplicate acknowledgment stands for a segment that left.
+    #[inline]
+    pub(crate) fn pipe(&self) -> u32 {
+        let out = self.snd.nxt.distance_from(self.snd.una);
+        let gone = if self.is.sack {
+            self.board.sacked
+        } else {
+            // Limited transmit (RFC 3042) is for the first two only.
+            let most = if self.recovery.phase == Phase::Fast { u32::MAX } else { 2 };
+            self.recovery.duplicates.min(most).saturating_mul(self.mss())
+        };
+        out.saturating_sub(self.board.lost).saturating_sub(gone)
+    }
+
+    /// Has the FIN been sent?
+    #[inline]
+    pub(crate) fn fin_sent(&self) -> bool {
+        self.snd.nxt.after(self.send.end)
+    }
+
+    /// Has the FIN been acknowledged?
+    #[inline]
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.snd.una.after(self.send.end)
+    }
+
+    /// The millisecond clock of our timestamps.
+    #[inline]
+    pub(crate) fn timestamp(&self, now: Instant) -> u32 {
+        (now.as_millis() as u32).wrapping_add(self.ts.offset)
+    }
+
+    /// The connection is over.
+    pub(crate) fn finish(&mut self, error: Option<Error>) {
+        self.state = State::Closed;
+        self.error = self.error.or(error);
+        self.timers = Timers::OFF;
+        self.snd.nxt = self.snd.nxt.latest(self.snd.una);
+        self.send.clear();
+        self.board.clear(self.snd.nxt);
+        self.assembler = None;
+        self.acks.now = false;
+        self.is.syn_due = false;
+        self.is.probe_due = false;
+        if self.is.released {
+            self.receive = ReceiveQueue::default();
+        }
+        self.events.add(Events::CLOSED | Events::READABLE | Events::WRITABLE);
+    }
+
+    /// What is known of the connection, for people and statistics.
+    pub fn info(&self) -> Info {
+        Info {
+            state: self.state,
+            srtt: Duration::from_micros(self.rtt.srtt.into()),
+            rttvar: Duration::from_micros(self.rtt.rttvar.into()),
+            min_rtt: (self.rtt.min != u32::MAX).then(|| Duration::from_micros(self.rtt.min.into())),
+            rto: self.rtt.rto(&self.config),
+            cwnd: self.congestion.window(),
+            ssthresh: self.congestion.ssthresh(),
+            mss: self.snd.mss,
+            retransmits: self.recovery.retransmits,
+            timeouts: self.timeouts,
+            send_window: self.snd.wnd,
+            receive_window: self.rcv.edge.distance_from(self.rcv.nxt),
+            send_shift: self.snd.shift,
+            receive_shift: self.rcv.shift,
+            in_flight: self.pipe(),
+            delivered: self.delivered,
+            timestamps: self.is.timestamps,
+            sack: self.is.sack,
+            out_of_order: self.assembler.as_ref().map_or(0, |a| a.len()),
+            footprint: self.send.footprint()
+                + self.receive.footprint()
+                + self.assembler.as_ref().map_or(0, |a| a.footprint()),
+        }
+    }
+
+    /// Panics if the invariants of the data structures do not hold; for tests.
+    #[doc(hidden)]
+    pub fn check_invariants(&self) {
+        if self.state == State::Closed {
+            return self.receive.check();
+        }
+        debug_assert!(self.snd.una.before_or_at(self.snd.nxt));
+        debug_assert!(self.rcv.nxt.before_or_at(self.rcv.edge));
+        debug_assert!(self.snd.nxt.before_or_at(self.send.end + 1));
+        self.send.check(self.snd.una);
+        self.board.check(self.snd.una, self.snd.nxt);
+        self.receive.check();
+        if let Some(a) = &self.assembler {
+            a.check(self.rcv.nxt);
+            debug_assert!(!a.is_empty());
+        }
+        let outstanding = self.snd.una != self.snd.nxt;
+        let rto = self.timers.kind == crate::timers::Retransmit::Rto;
+        debug_assert_eq!(outstanding, rto, "{:?}", self.state);
+    }
+}
+
+/// What is known of a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Info {
+    /// The state.
+    pub state: State,
+    /// Smoothed round-trip time; zero before there is a measurement.
+    pub srtt: Duration,
+    /// Its variation.
+    pub rttvar: Duration,
+    /// The least round-trip time measured.
+    pub min_rtt: Option<Duration>,
+    /// The retransmission time-out, backed off.
+    pub rto: Duration,
+    /// The congestion window, bytes.
+    pub cwnd: u32,
+    /// The slow start threshold, bytes.
+    pub ssthresh: u32,
+    /// Most payload bytes of a segment that we send.
+    pub mss: u16,
+    /// Segments sent again since the start.
+    pub retransmits: u32,
+    /// Retransmission time-outs in a row.
+    pub timeouts: u8,
+    /// SND.WND, bytes.
+    pub send_window: u32,
+    /// RCV.WND, bytes.
+    pub receive_window: u32,
+    /// Shift of the windows that the peer announces.
+    pub send_shift: u8,
+    /// Shift of the windows that we announce.
+    pub receive_shift: u8,
+    /// Bytes in the network, as far as we know.
+    pub in_flight: u32,
+    /// Bytes delivered to the peer since the start, modulo 2^32.
+    pub delivered: u32,
+    /// Are timestamps in use?
+    pub timestamps: bool,
+    /// Are selective acknowledgments in use?
+    pub sack: bool,
+    /// Bytes that came out of order and wait for what is missing.
+    pub out_of_order: usize,
+    /// Bytes of buffers that the connection keeps.
+    pub footprint: usize,
+}

@@ -1,0 +1,95 @@
+//! Time-outs (RFC 9293 3.10.8).
+
+use crate::timers::Retransmit;
+use crate::{Error, State, Tcb};
+use wire::Instant;
+
+impl Tcb {
+    /// The time-out that [`Tcb::next_timeout`] told of has come. Calling it
+    /// early, or for no reason, does nothing.
+    pub fn on_timeout(&mut self, now: Instant) {
+        if now >= self.timers.delayed_ack {
+            self.timers.delayed_ack = Instant::FAR_FUTURE;
+            self.ack_now();
+        }
+        if now >= self.timers.linger {
+            // TIME-WAIT has passed, or the peer never closed its half.
+            return self.finish(None);
+        }
+        if now >= self.timers.retransmit {
+            match self.timers.kind {
+                Retransmit::Off => self.timers.stop_retransmit(),
+                Retransmit::Rto => self.on_rto(now),
+                Retransmit::Persist => self.on_persist(now),
+            }
+        }
+        if now >= self.timers.keepalive {
+            self.on_keepalive(now);
+        }
+    }
+
+    fn on_rto(&mut self, now: Instant) {
+        let connecting = matches!(self.state, State::SynSent | State::SynReceived);
+        let most = if connecting { self.config.syn_retries } else { self.config.retries };
+        if self.timeouts >= most {
+            return self.time_out();
+        }
+        self.timeouts += 1;
+        if connecting {
+            self.is.syn_due = true;
+        } else {
+            self.lose_all(now);
+        }
+        //= RFC 6298 5.5: "back off the timer", 5.6: start it again
+        self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
+        let rto = self.rtt.rto(&self.config);
+        self.timers.set_retransmit(Retransmit::Rto, now + rto);
+        self.is.dirty = true;
+    }
+
+    fn on_persist(&mut self, now: Instant) {
+        //= RFC 9293 3.8.6.1: connections stay open while probes are answered
+        if self.probes >= self.config.retries {
+            return self.time_out();
+        }
+        self.probes += 1;
+        self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
+        if self.window_left() > 0 {
+            self.is.override_sws = true;
+        } else {
+            self.is.probe_due = true;
+        }
+        let rto = self.rtt.rto(&self.config);
+        self.timers.set_retransmit(Retransmit::Persist, now + rto);
+        self.is.dirty = true;
+    }
+
+    fn on_keepalive(&mut self, now: Instant) {
+        let Some(k) = self.keepalive.filter(|_| self.keeps_alive()) else {
+            self.timers.keepalive = Instant::FAR_FUTURE;
+            return;
+        };
+        let due = self.last_received + k.idle;
+        if now < due || self.snd.una != self.snd.nxt || self.unsent() > 0 {
+            // Something came, or the other timers see to it.
+            self.timers.keepalive = due.max(now + k.interval.min(k.idle));
+            return;
+        }
+        if self.probes >= k.probes {
+            self.abort_with(true, Some(self.soft_error.unwrap_or(Error::TimedOut)));
+            return;
+        }
+        self.probes += 1;
+        self.is.probe_due = true;
+        self.is.dirty = true;
+        self.timers.keepalive = now + k.interval;
+    }
+
+    /// The peer has not answered for too long.
+    fn time_out(&mut self) {
+        self.finish(Some(self.soft_error.unwrap_or(Error::TimedOut)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! When a connection wants to be woken.
+
+use wire::Instant;
+
+/// What the retransmission slot stands for; RFC 9293 never runs both at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retransmit {
+    /// Off.
+    Off,
+    /// The retransmission time-out (RFC 6298 5).
+    Rto,
+    /// The persist time-out (RFC 9293 3.8.6.1).
+    Persist,
+}
+
+/// The timers of a connection; [`Instant::FAR_FUTURE`] is one that is off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timers {
+    /// See `kind`.
+    pub retransmit: Instant,
+    /// The delayed acknowledgment.
+    pub delayed_ack: Instant,
+    /// The next look at how long nothing has arrived.
+    pub keepalive: Instant,
+    /// The end of TIME-WAIT, or of FIN-WAIT-2 without an application.
+    pub linger: Instant,
+    /// What `retransmit` stands for.
+    pub kind: Retransmit,
+}
+
+impl Timers {
+    /// All off.
+    pub(crate) const OFF: Timers = Timers {
+        retransmit: Instant::FAR_FUTURE,
+        delayed_ack: Instant::FAR_FUTURE,
+        keepalive: Instant::FAR_FUTURE,
+        linger: Instant::FAR_FUTURE,
+        kind: Retransmit::Off,
+    };
+
+    /// The earliest that is on.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Instant> {
+        let earliest = self.retransmit.min(self.delayed_ack).min(self.keepalive).min(self.linger);
+        (earliest != Instant::FAR_FUTURE).then_some(earliest)
+    }
+
+    #[inline]
+    pub(crate) fn set_retransmit(&mut self, kind: Retransmit, at: Instant) {
+        self.kind = kind;
+        self.retransmit = at;
+    }
+
+    #[inline]
+    pub(crate) fn stop_retransmit(&mut self) {
+        self.kind = Retransmit::Off;
+        self.retransmit = Instant::FAR_FUTURE;
+    }
+}

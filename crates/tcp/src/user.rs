@@ -1,0 +1,280 @@
+//! The user's calls (RFC 9293 3.9.1).
+
+use crate::congestion::CongestionControl;
+use crate::timers::Retransmit;
+use crate::{Error, IcmpError, Keepalive, State, Tcb};
+use wire::{Instant, Parts, Seq, Slice};
+
+/// The largest chunk of the send queue: the largest block of the pool.
+const MAX_CHUNK: usize = 64 * 1024;
+/// A path is not taken to carry less payload than this (RFC 1191 aside: Linux's
+/// `min_pmtu` of 552): anyone can forge the message.
+const LEAST_PATH_MSS: u16 = 512;
+
+impl Tcb {
+    /// SEND: queues a copy of as much of `data` as there is room for, and
+    /// returns how much that was.
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`] if there is no room, [`Error::Shutdown`] after
+    /// [`Tcb::shutdown_write`], and why the connection ended after it has.
+    pub fn send(&mut self, data: &[u8]) -> Result<usize, Error> {
+        self.may_send()?;
+        let n = data.len().min(self.send_room());
+        if n == 0 && !data.is_empty() {
+            return Err(Error::WouldBlock);
+        }
+        let chunk = match self.config.chunk {
+            0 => self.snd.mss.into(),
+            chunk => chunk.min(MAX_CHUNK),
+        };
+        self.send.push(&data[..n], chunk, self.snd.nxt, self.config.checksum);
+        self.is.dirty = true;
+        Ok(n)
+    }
+
+    /// SEND: queues `slice` itself, without a copy, whether there is room or
+    /// not: ask [`Tcb::send_room`] before. `sum` is the ones' complement sum of
+    /// it, if known.
+    ///
+    /// # Errors
+    /// As [`Tcb::send`]; [`Error::WouldBlock`] only if the queue would exceed
+    /// 2^30 bytes.
+    pub fn send_slice(&mut self, slice: Slice, sum: Option<u16>) -> Result<(), Error> {
+        self.may_send()?;
+        if self.queued() + slice.len() > 1 << 30 {
+            return Err(Error::WouldBlock);
+        }
+        self.send.push_chunk(slice, sum);
+        self.is.dirty = true;
+        Ok(())
+    }
+
+    fn may_send(&self) -> Result<(), Error> {
+        match self.state {
+            State::Closed | State::Listen => Err(self.error.unwrap_or(Error::NotConnected)),
+            s if s.may_send() && !self.is.close_pending => Ok(()),
+            _ => Err(Error::Shutdown),
+        }
+    }
+
+    /// Bytes that can be queued now.
+    #[inline]
+    pub fn send_room(&self) -> usize {
+        let limit = self.config.send_limit() as usize;
+        // Small chunks keep more memory than they have bytes.
+        if self.send.footprint() > 4 * limit {
+            return 0;
+        }
+        limit.saturating_sub(self.queued())
+    }
+
+    /// Bytes that, if queued now, could go out at once.
+    #[inline]
+    pub fn sendable(&self) -> usize {
+        let window = (self.snd.una + self.snd.wnd).distance_from(self.snd.nxt) as i32;
+        let cwnd = self.congestion.window().saturating_sub(self.pipe());
+        let now = (window.max(0) as usize).min(cwnd as usize);
+        now.saturating_sub(self.unsent()).min(self.send_room())
+    }
+
+    /// Bytes queued: unsent, or sent and not acknowledged.
+    #[inline]
+    pub fn queued(&self) -> usize {
+        (self.send.end.distance_from(self.snd.una) as i32).max(0) as usize
+    }
+
+    /// Bytes queued that were never sent.
+    #[inline]
+    pub fn unsent(&self) -> usize {
+        (self.send.end.distance_from(self.snd.nxt) as i32).max(0) as usize
+    }
+
+    /// Bytes in the network, as far as we know (RFC 6675's pipe).
+    #[inline]
+    pub fn in_flight(&self) -> usize {
+        self.pipe() as usize
+    }
+
+    /// RECEIVE: copies what waits to `buf`, and returns how much that was. 0
+    /// means that the peer will send no more (or that `buf` is empty).
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`] if nothing waits, or why the connection ended.
+    pub fn receive(&mut self, buf: &mut [u8]) -> Result<usize, Error> {
+        let n = self.receive.read(buf);
+        if n > 0 {
+            self.after_read();
+            return Ok(n);
+        }
+        if buf.is_empty() || self.eof() {
+            return Ok(0);
+        }
+        Err(match self.state {
+            State::Closed | State::Listen => self.error.unwrap_or(Error::NotConnected),
+            _ => Error::WouldBlock,
+        })
+    }
+
+    /// RECEIVE without a copy: up to `max` bytes of what waits.
+    pub fn receive_slices(&mut self, max: usize) -> Parts {
+        let parts = self.receive.pop_parts(max);
+        self.after_read();
+        parts
+    }
+
+    /// RECEIVE without a copy: up to `max` bytes, as far as they lie in one
+    /// buffer. `None` if nothing waits, or `max` is 0.
+    #[inline]
+    pub fn pop_slice(&mut self, max: usize) -> Option<Slice> {
+        let slice = self.receive.pop(max);
+        self.after_read();
+        slice
+    }
+
+    /// Bytes that wait to be received.
+    #[inline]
+    pub fn received(&self) -> usize {
+        self.receive.len()
+    }
+
+    /// Has the peer closed, and has everything before that been taken out?
+    #[inline]
+    pub fn eof(&self) -> bool {
+        self.received() == 0 && self.rcv.fin.is_some_and(|fin| self.rcv.nxt.after(fin))
+    }
+
+    /// Says how many bytes were taken out that the application has not read:
+    /// they count against the window that is announced, as if they still waited
+    /// here.
+    #[inline]
+    pub fn set_unread_outside(&mut self, n: usize) {
+        self.rcv.outside = n.min(1 << 30) as u32;
+        self.after_read();
+    }
+
+    /// Sends a window update if reading has opened the window enough.
+    #[inline]
+    fn after_read(&mut self) {
+        if self.state.may_receive() && self.window_update_due() {
+            self.acks.now = true;
+            self.is.dirty = true;
+        }
+    }
+
+    /// CLOSE: a FIN goes behind what is queued. Receiving goes on.
+    pub fn shutdown_write(&mut self) {
+        match self.state {
+            State::SynSent => self.finish(None),
+            State::SynReceived => self.is.close_pending = true,
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => {}
+        }
+        self.is.dirty = true;
+    }
+
+    /// The application is gone, as after close(2). With data that it did not
+    /// read the connection is reset (RFC 2525 2.17), else closed; data that
+    /// comes later is answered by a RST, and FIN-WAIT-2 does not last forever.
+    pub fn release(&mut self) {
+        self.is.released = true;
+        if self.received() > 0 || self.rcv.outside > 0 {
+            self.receive = Default::default();
+            return self.abort();
+        }
+        // In FIN-WAIT-2, `poll_transmit` starts the timer.
+        self.shutdown_write();
+    }
+
+    /// ABORT: a RST, and the connection is over.
+    pub fn abort(&mut self) {
+        use State::*;
+        //= RFC 9293 3.10.5: these send "<SEQ=SND.NXT><CTL=RST>"
+        let resets =
+            matches!(self.state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait)
+                || matches!(self.state, Closing | LastAck);
+        self.abort_with(resets, Some(Error::Aborted));
+    }
+
+    pub(crate) fn abort_with(&mut self, reset: bool, error: Option<Error>) {
+        if self.state == State::Closed {
+            return;
+        }
+        self.finish(error);
+        self.is.abort_due = reset;
+        self.is.dirty = true;
+    }
+
+    /// Switches Nagle's algorithm (TCP_NODELAY is its contrary).
+    pub fn set_nagle(&mut self, on: bool) {
+        self.is.nagle = on;
+        self.is.dirty = true;
+    }
+
+    /// Switches keep-alives (RFC 9293 3.8.4).
+    pub fn set_keepalive(&mut self, keepalive: Option<Keepalive>) {
+        self.keepalive = keepalive;
+        self.probes = 0;
+        self.arm_keepalive();
+    }
+
+    pub(crate) fn arm_keepalive(&mut self) {
+        self.timers.keepalive = match self.keepalive {
+            Some(k) if self.keeps_alive() => self.last_received + k.idle,
+            _ => Instant::FAR_FUTURE,
+        };
+    }
+
+    /// Is it in a state in which keep-alives are sent?
+    pub(crate) fn keeps_alive(&self) -> bool {
+        use State::*;
+        matches!(self.state, Established | CloseWait | FinWait1 | FinWait2 | Closing | LastAck)
+    }
+
+    /// The path carries only segments of `mss` bytes of payload and options
+    /// (RFC 1191 6.4). Larger ones in flight are cut and sent again. Ask
+    /// [`Tcb::is_in_flight`] about the segment in the message before.
+    pub fn on_mtu(&mut self, mss: u16) {
+        if mss >= self.snd.limit || self.state == State::Closed {
+            return;
+        }
+        self.snd.limit = mss.max(LEAST_PATH_MSS).min(self.snd.limit);
+        let before = self.snd.mss;
+        self.set_mss();
+        if self.snd.mss < before && self.state.transmits() {
+            self.board.mark_large_lost(self.mss(), self.snd.una);
+            self.recovery.force = true;
+            self.is.dirty = true;
+        }
+    }
+
+    /// Was `seq` sent and not acknowledged? An ICMP message about any other
+    /// segment is forged or late (RFC 5927 4.1).
+    pub fn is_in_flight(&self, seq: Seq) -> bool {
+        seq.after_or_at(self.snd.una) && seq.before(self.snd.nxt)
+    }
+
+    /// An ICMP error came about a segment in flight (RFC 9293 3.9.2.2).
+    pub fn icmp_error(&mut self, error: IcmpError) {
+        let connecting = matches!(self.state, State::SynSent | State::SynReceived);
+        match error {
+            IcmpError::Hard(what) if connecting => self.finish(Some(Error::Unreachable(what))),
+            IcmpError::Hard(what) | IcmpError::Soft(what) => {
+                self.soft_error = Some(Error::Unreachable(what));
+            }
+        }
+    }
+
+    /// Starts the retransmission timer unless it runs.
+    #[inline]
+    pub(crate) fn start_rto(&mut self, now: Instant) {
+        if self.timers.kind != Retransmit::Rto {
+            let rto = self.rtt.rto(&self.config);
+            self.timers.set_retransmit(Retransmit::Rto, now + rto);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
