@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use wire::steering::Steering;
 use wire::{EthernetAddress, Packet};
 
 /// What frames look like on this device.
@@ -104,10 +105,9 @@ pub struct Device {
     pub ethernet: EthernetAddress,
     /// Its queues.
     pub queues: Vec<Queue>,
-    /// Do arriving frames come up on the queue that the
-    /// [`Steering`](wire::steering::Steering) it was made with says? If not,
-    /// frames have to be passed on in software.
-    pub steered: bool,
+    /// How arriving frames are spread over the queues. `None`: the device does
+    /// not tell, and frames have to be passed on in software.
+    pub steering: Option<Steering>,
     /// What its queues had to drop.
     pub counts: Arc<Counts>,
     /// What the wrapper [`fault`] did, if there is one round it.

@@ -29,7 +29,7 @@ pub fn open(name: &str, queues: usize, offload: bool) -> Option<Station> {
         queues,
         offload,
         kernel_address: Some((KERNEL, 24)),
-        steering: Some(wire::steering::Steering::new(42)),
+        steering: wire::steering::Steering::new(42),
         ..Default::default()
     };
     match device::tap::open(&config) {
