@@ -297,8 +297,12 @@ fn arp_is_answered() {
     };
     header.emit(packet.push(14));
     assert!(device.queues[0].receive.arm());
-    // From the other queue: the waiting one is woken.
-    device.queues[1].transmit.transmit(&mut Batch::from([packet]));
+    // From the other queue, in another thread: the waiting one is woken.
+    let mut other = device.queues.pop().expect("two queues").transmit;
+    let thread = std::thread::spawn(move || other.transmit(&mut Batch::from([packet])));
+    crate::memory::tests::wait(&*device.queues[0].receive);
+    thread.join().expect("no panic");
+    device.queues[0].receive.disarm();
     assert!(!device.queues[0].receive.arm());
     let mut got = Vec::new();
     assert_eq!(device.queues[0].receive.receive(&mut got, 9), 1);
