@@ -1,5 +1,5 @@
 //! What locks and flags are made of: the standard library's, or under
-//! `--cfg loom` the model checker's, which tries every interleaving.
+//! `--cfg loom` the model checker's, which tries interleavings systematically.
 
 #[cfg(loom)]
 pub use loom::{

@@ -1,6 +1,7 @@
-//! Models of the sleep flag and the locks, over every interleaving that the
-//! memory model allows. Run with
-//! `RUSTFLAGS="--cfg loom" cargo test -p anabranch-sync --test loom --release`.
+//! Models of the sleep flag and the locks, over the interleavings with up to
+//! three preemptions; a thread that has waited in vain four times at one place
+//! (`Backoff`) is followed on without branching. Not a proof beyond that. Run
+//! with `RUSTFLAGS="--cfg loom" cargo test -p anabranch-sync --test loom`.
 #![cfg(loom)]
 
 use loom::sync::Arc;

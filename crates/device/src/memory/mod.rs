@@ -110,7 +110,7 @@ fn end(config: &Config, index: usize, own: &Arc<[Ring]>, peer: &Arc<[Ring]>) -> 
         capabilities: config.capabilities(),
         ethernet: config.ethernet[index],
         queues: (0..own.len()).map(queue).collect(),
-        steered: true,
+        steering: Some(config.steering),
         counts: counts.clone(),
         faults: None,
     }

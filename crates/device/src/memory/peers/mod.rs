@@ -238,7 +238,7 @@ fn device<P: Peer>(
         capabilities: config.link.capabilities(),
         ethernet: config.link.ethernet[0],
         queues: (0..queues).map(queue).collect(),
-        steered: true,
+        steering: Some(config.link.steering),
         counts: Arc::new(Counts::default()),
         faults: None,
     };
