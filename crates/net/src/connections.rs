@@ -68,6 +68,9 @@ pub trait Connections<U> {
     /// Takes a connection out.
     fn close(&mut self, id: ConnId) -> Option<Box<Connection<U>>>;
 
+    /// The names of all: for shutting down.
+    fn ids(&self) -> Vec<ConnId>;
+
     /// How many there are.
     fn len(&self) -> usize;
 

@@ -167,7 +167,7 @@ impl Application for Load {
             talk.open = true;
             self.tally.connected.add(1);
         }
-        if !talk.open {
+        if !talk.open || events.has(Events::CLOSED) {
             return false;
         }
         match talk.role {
