@@ -10,7 +10,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use wire::Address;
-use wire::steering::Steering;
 
 /// Makes a [`Stack`].
 pub struct Builder {
@@ -23,7 +22,6 @@ pub struct Builder {
     groups: u16,
     pin: bool,
     tcp: tcp::Config,
-    steering: Option<Steering>,
 }
 
 impl Builder {
@@ -37,7 +35,6 @@ impl Builder {
             groups: 128,
             pin: false,
             tcp: tcp::Config::default(),
-            steering: None,
         }
     }
 
@@ -103,14 +100,6 @@ impl Builder {
         self
     }
 
-    /// The steering that the devices' queues were set up with. Needed only for
-    /// devices that steer.
-    #[must_use]
-    pub fn steering(mut self, steering: Steering) -> Builder {
-        self.steering = Some(steering);
-        self
-    }
-
     /// Starts the stack.
     ///
     /// # Errors
@@ -121,6 +110,8 @@ impl Builder {
         }
         let mut interfaces = Vec::new();
         let mut devices = Vec::new();
+        // Units are chosen as the first device that steers chooses queues.
+        let steering = self.devices.iter().find_map(|(device, _)| device.steering);
         for (device, addresses) in self.devices {
             interfaces.push(interface(&device, &addresses)?);
             devices.push(device);
@@ -131,7 +122,7 @@ impl Builder {
         config.tcp = Arc::new(self.tcp);
         let time_of_day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         config.epoch = time_of_day.unwrap_or_default();
-        if let Some(steering) = self.steering {
+        if let Some(steering) = steering {
             config.steering = steering;
         }
         config.routes.extend(self.gateway.map(|gateway| RouteConfig {

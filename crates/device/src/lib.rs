@@ -4,6 +4,9 @@
 //! receiving and a transmitting half, and each half is owned by one thread at a
 //! time; they are called once a batch, never once a packet, so they are trait
 //! objects, and wrappers ([`fault`], [`pcap`]) are devices made of devices.
+//!
+//! [`memory`] joins two stacks in one process, or a stack with the simulated
+//! peers of the papers; [`tap`] joins a stack with the Linux kernel.
 
 mod event;
 pub mod fault;
@@ -17,6 +20,7 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use wire::steering::Steering;
 use wire::{EthernetAddress, Packet};
 
 /// What frames look like on this device.
@@ -72,7 +76,9 @@ pub trait Receive: Send {
     }
 }
 
-/// The transmitting half of a queue.
+/// The transmitting half of a queue. Nothing signals that a full device has room
+/// again: who has packets left asks again soon, and does not wait for longer
+/// than a moment.
 pub trait Transmit: Send {
     /// Takes packets from the front of `batch` until it is empty or the device
     /// is full; what is left has to be offered again. A packet that the device
@@ -104,10 +110,9 @@ pub struct Device {
     pub ethernet: EthernetAddress,
     /// Its queues.
     pub queues: Vec<Queue>,
-    /// Do arriving frames come up on the queue that the
-    /// [`Steering`](wire::steering::Steering) it was made with says? If not,
-    /// frames have to be passed on in software.
-    pub steered: bool,
+    /// How arriving frames are spread over the queues. `None`: the device does
+    /// not tell, and frames have to be passed on in software.
+    pub steering: Option<Steering>,
     /// What its queues had to drop.
     pub counts: Arc<Counts>,
     /// What the wrapper [`fault`] did, if there is one round it.

@@ -1,5 +1,5 @@
 //! What locks and flags are made of: the standard library's, or under
-//! `--cfg loom` the model checker's, which tries every interleaving.
+//! `--cfg loom` the model checker's, which tries interleavings systematically.
 
 #[cfg(loom)]
 pub use loom::{
@@ -58,21 +58,30 @@ impl Backoff {
 
     /// Waits a little, longer each time.
     #[inline]
+    #[cfg(not(loom))]
     pub fn snooze(&mut self) {
-        if self.0 <= Backoff::PAUSES && !cfg!(loom) {
-            for _ in 0..1u32 << self.0 {
-                std::hint::spin_loop();
-            }
-            self.0 += 1;
-        } else {
+        if self.is_spent() {
             thread::yield_now();
+        } else {
+            (0..1u32 << self.0).for_each(|_| std::hint::spin_loop());
+            self.0 += 1;
         }
     }
 
-    /// Have the pauses been in vain: would the next step give the processor
-    /// away?
+    /// Lets other threads run. The checker could have two waiters take turns
+    /// for ever; after a few it follows the rest of that path without branching.
+    #[cfg(loom)]
+    pub fn snooze(&mut self) {
+        self.0 += 1;
+        if self.0 > 3 {
+            loom::skip_branch();
+        }
+        thread::yield_now();
+    }
+
+    /// Have the pauses been in vain: does the next step give the processor away?
     #[inline]
     pub fn is_spent(&self) -> bool {
-        self.0 > Backoff::PAUSES || cfg!(loom)
+        self.0 > Backoff::PAUSES
     }
 }

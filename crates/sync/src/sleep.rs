@@ -58,8 +58,10 @@ impl SleepFlag {
     #[inline]
     pub fn should_wake(&self) -> bool {
         fence(Ordering::SeqCst);
-        // Reading first keeps the line shared while the worker is awake.
-        self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed)
+        // Reading first keeps the line shared while the worker is awake; only the
+        // poster that will signal writes.
+        let order = Ordering::Relaxed;
+        self.asleep.load(order) && self.asleep.compare_exchange(true, false, order, order).is_ok()
     }
 
     /// Has the worker announced that it blocks? For statistics.

@@ -160,3 +160,6 @@ impl FlowKey {
         FlowKey { local: self.remote, remote: self.local }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,3 +69,6 @@ impl Message {
         bytes[24..28].copy_from_slice(&self.target_ip.octets());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,3 +34,6 @@ pub fn fold(mut acc: u64) -> u16 {
 pub fn is_right(sum: u16) -> bool {
     sum == 0xffff
 }
+
+#[cfg(test)]
+mod tests;

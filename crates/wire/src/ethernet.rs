@@ -55,6 +55,7 @@ impl Header {
 
     /// Bytes that [`Header::emit`] writes.
     #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "no header is empty")]
     pub fn len(&self) -> usize {
         if self.vlan.is_some() { LEN + 4 } else { LEN }
     }
@@ -77,3 +78,6 @@ impl Header {
         bytes[at..at + 2].copy_from_slice(&self.ethertype.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests;

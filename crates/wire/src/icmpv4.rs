@@ -91,3 +91,6 @@ impl Message {
         b[6..8].copy_from_slice(&seq.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,8 @@ pub struct Header {
     pub dont_fragment: bool,
     /// Is followed by more fragments.
     pub more_fragments: bool,
-    /// Where this fragment's payload stands in the datagram's, in bytes.
+    /// Where this fragment's payload stands in the datagram's, in bytes; a
+    /// multiple of 8.
     pub fragment_offset: u16,
     /// Time to live.
     pub ttl: u8,
@@ -84,20 +85,31 @@ impl Header {
     #[inline]
     pub fn emit(&self, bytes: &mut [u8]) {
         let b: &mut [u8; LEN] = bytes.try_into().expect("20 bytes");
-        b[0] = 0x40 | (self.header_len / 4);
-        b[1] = self.tos;
-        b[2..4].copy_from_slice(&self.total_len.to_be_bytes());
-        b[4..6].copy_from_slice(&self.identification.to_be_bytes());
         let fragment = u16::from(self.dont_fragment) << 14
             | u16::from(self.more_fragments) << 13
             | self.fragment_offset >> 3;
-        b[6..8].copy_from_slice(&fragment.to_be_bytes());
-        b[8] = self.ttl;
-        b[9] = self.protocol;
-        b[10..12].copy_from_slice(&[0, 0]);
-        b[12..16].copy_from_slice(&self.source.octets());
-        b[16..20].copy_from_slice(&self.destination.octets());
-        let sum = !checksum::sum(b);
-        b[10..12].copy_from_slice(&sum.to_be_bytes());
+        let version = 0x40 | ((self.header_len / 4) & 0x0f);
+        // Summed as words in registers: loads of what was just stored in other
+        // widths would have to wait for the stores.
+        let mut words = [
+            word([version, self.tos], self.total_len),
+            word(self.identification.to_be_bytes(), fragment),
+            word([self.ttl, self.protocol], 0),
+            self.source.to_bits(),
+            self.destination.to_bits(),
+        ];
+        let sum = !checksum::fold(words.iter().map(|&word| u64::from(word)).sum());
+        words[2] |= u32::from(sum);
+        for (to, word) in b.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+            *to = word.to_be_bytes();
+        }
     }
 }
+
+#[inline]
+fn word(upper: [u8; 2], lower: u16) -> u32 {
+    u32::from(u16::from_be_bytes(upper)) << 16 | u32::from(lower)
+}
+
+#[cfg(test)]
+mod tests;

@@ -101,6 +101,7 @@ pub struct Packet(Option<Box<Inner>>);
 const KEEP: usize = 4096;
 
 thread_local! {
+    #[expect(clippy::vec_box, reason = "the boxes themselves are what is recycled")]
     static POOL: RefCell<Vec<Box<Inner>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -228,13 +229,13 @@ impl Packet {
         n -= from_head;
         let mut empty = 0;
         for part in &mut inner.parts {
-            if n == 0 && !part.is_empty() {
-                break;
-            }
             let from_part = n.min(part.len());
             part.advance(from_part);
             n -= from_part;
-            empty += usize::from(part.is_empty());
+            if !part.is_empty() {
+                break;
+            }
+            empty += 1;
         }
         assert_eq!(n, 0, "pulled more bytes than the packet has");
         if empty > 0 {

@@ -8,7 +8,8 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// Is `self` before `other`, less than 2^31 away?
+    /// Is `self` before `other`, at most 2^31 away? (At just 2^31, each of two
+    /// is before the other.)
     #[inline]
     pub const fn before(self, other: Seq) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
@@ -75,3 +76,6 @@ impl std::fmt::Debug for Seq {
         write!(f, "{}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

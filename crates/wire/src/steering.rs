@@ -121,3 +121,6 @@ impl Steering {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

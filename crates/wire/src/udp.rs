@@ -49,3 +49,6 @@ impl Header {
         b[6..8].copy_from_slice(&self.checksum.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 //! ring leaves packets with the sender ([`Transmit::room`]). A batch costs one
 //! uncontended lock on each side, whether both ends are in one thread or not.
 
+pub mod peers;
 mod ring;
 
 use crate::{Batch, Capabilities, Counts, Device, Medium, Queue, Receive, Transmit};
@@ -109,7 +110,7 @@ fn end(config: &Config, index: usize, own: &Arc<[Ring]>, peer: &Arc<[Ring]>) -> 
         capabilities: config.capabilities(),
         ethernet: config.ethernet[index],
         queues: (0..own.len()).map(queue).collect(),
-        steered: true,
+        steering: Some(config.steering),
         counts: counts.clone(),
         faults: None,
     }

@@ -12,6 +12,7 @@ pub use kernel_end::{Control, disable_ipv6};
 use crate::{Capabilities, Counts, Device, Medium, Queue};
 use queue::{TapReceive, TapTransmit};
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -38,9 +39,9 @@ pub struct Config {
     /// Our address on the link; by default made from the kernel's, which is
     /// random.
     pub ethernet: Option<EthernetAddress>,
-    /// Chooses the queue that a flow's frames arrive on, if there are several;
-    /// by default the kernel chooses as it likes.
-    pub steering: Option<Steering>,
+    /// Chooses the queue that a flow's frames arrive on, if there are several.
+    /// Where the system does not permit the program for it, the kernel chooses.
+    pub steering: Steering,
 }
 
 impl Default for Config {
@@ -52,7 +53,7 @@ impl Default for Config {
             offload: true,
             kernel_address: None,
             ethernet: None,
-            steering: None,
+            steering: Steering::new(RandomState::new().hash_one(0)),
         }
     }
 }
@@ -65,6 +66,9 @@ pub enum Error {
         "there is no /dev/net/tun: load the kernel module `tun`, or map the file into this container"
     )]
     NoDriver,
+    /// Its file must not be opened.
+    #[error("not allowed to open /dev/net/tun: run as root, or give the file mode 0666")]
+    NoAccess,
     /// CAP_NET_ADMIN is missing.
     #[error(
         "not allowed to make TAP device `{0}`: run as root, grant CAP_NET_ADMIN, or use a private network namespace"
@@ -119,8 +123,7 @@ pub fn open(config: &Config) -> Result<Device, Error> {
     let done = unsafe { libc::ioctl(files[0].as_raw_fd(), code, offload as libc::c_ulong) };
     check(done).map_err(|e| system(&name, "offload", e))?;
     let ethernet = configure(config, &name)?;
-    let steered = queues == 1
-        || config.steering.is_some_and(|s| steering::attach(files[0].as_fd(), &s).is_ok());
+    let steered = queues == 1 || steering::attach(files[0].as_fd(), &config.steering).is_ok();
 
     let counts = Arc::new(Counts::default());
     let longest = if config.offload { SEGMENTATION } else { config.mtu } + wire::ethernet::LEN + 4;
@@ -141,7 +144,7 @@ pub fn open(config: &Config) -> Result<Device, Error> {
         },
         ethernet,
         queues: files.into_iter().map(queue).collect(),
-        steered,
+        steering: steered.then_some(config.steering),
         counts: counts.clone(),
         faults: None,
     })
@@ -172,7 +175,7 @@ fn open_queue(
         .open("/dev/net/tun")
         .map_err(|e| match e.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Error::NoDriver,
-            Some(libc::EACCES | libc::EPERM) => Error::NotAllowed(name.into()),
+            Some(libc::EACCES | libc::EPERM) => Error::NoAccess,
             _ => system(name, "open /dev/net/tun", e),
         })?;
     let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;

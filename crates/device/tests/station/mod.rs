@@ -1,6 +1,7 @@
 //! A host of bytes on the other side of the kernel's TAP interface: it answers
 //! ARP, and sends and receives frames that the test makes.
 
+use device::tap::Error;
 use device::{Batch, Device};
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
@@ -29,12 +30,12 @@ pub fn open(name: &str, queues: usize, offload: bool) -> Option<Station> {
         queues,
         offload,
         kernel_address: Some((KERNEL, 24)),
-        steering: Some(wire::steering::Steering::new(42)),
+        steering: wire::steering::Steering::new(42),
         ..Default::default()
     };
     match device::tap::open(&config) {
         Ok(device) => Some(Station { device, kernel: EthernetAddress::BROADCAST }),
-        Err(error @ (device::tap::Error::NoDriver | device::tap::Error::NotAllowed(_))) => {
+        Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
             println!("skipped: {error}");
             None
         }

@@ -44,6 +44,10 @@ impl<A: Application> Transport<A> {
             Call::Reset => {
                 self.listeners.clear();
                 self.udp.clear();
+                for id in conns.ids() {
+                    conns.with_id(id, |connection| connection.tcb.abort());
+                    self.notify(id, conns);
+                }
             }
         }
     }

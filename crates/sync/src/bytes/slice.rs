@@ -26,7 +26,7 @@ impl Slice {
     /// If the range is not inside the block.
     #[inline]
     pub fn new(buf: Buf, start: usize, len: usize) -> Slice {
-        assert!(start + len <= buf.capacity());
+        assert!(start.checked_add(len).is_some_and(|end| end <= buf.capacity()));
         Slice { buf, start: start as u32, len: len as u32 }
     }
 
@@ -123,7 +123,7 @@ impl Slice {
     /// Keeps the first `n` bytes; does nothing if there are fewer.
     #[inline]
     pub fn truncate(&mut self, n: usize) {
-        self.len = self.len.min(n as u32);
+        self.len = self.len().min(n) as u32;
     }
 
     /// The first `n` bytes; the rest stays in `self`.
@@ -143,7 +143,7 @@ impl Slice {
     /// If the range is not inside the slice.
     #[inline]
     pub fn range(&self, start: usize, len: usize) -> Slice {
-        assert!(start + len <= self.len());
+        assert!(start.checked_add(len).is_some_and(|end| end <= self.len()));
         Slice { buf: self.buf.clone(), start: self.start + start as u32, len: len as u32 }
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 #[test]
 fn a_clone_shares_and_a_unique_slice_appends() {
@@ -38,4 +39,148 @@ fn blocks_cross_threads_and_are_freed_once() {
     }
     drop(slices);
     thread.join().unwrap();
+}
+
+#[test]
+fn a_block_that_is_left_and_taken_again_counts_once() {
+    let slice = Slice::with_capacity(CLASSES[4]);
+    assert_eq!(slice.footprint(), CLASSES[4]);
+    assert!(pool_counts().iter().any(|c| c.capacity == CLASSES[4] && c.allocated > 0));
+    let larger = Slice::with_capacity(usize::MAX);
+    assert_eq!(larger.room(), CLASSES[4], "the largest class, if none is large enough");
+}
+
+#[test]
+#[should_panic]
+fn a_range_that_wraps_is_refused() {
+    let _ = Slice::copy_of(b"abc").range(2, usize::MAX);
+}
+
+#[test]
+fn truncation_to_more_than_32_bits_keeps_all() {
+    let mut slice = Slice::copy_of(b"abc");
+    #[cfg(target_pointer_width = "64")]
+    slice.truncate(1 << 32);
+    slice.truncate(usize::MAX);
+    assert_eq!(&*slice, b"abc");
+}
+
+#[test]
+fn the_last_of_threads_that_drop_at_once_gives_the_block_back() {
+    for n in 0..if cfg!(miri) { 5 } else { 200u8 } {
+        let slice = Slice::copy_of(&[n; 100]);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let clone = slice.clone();
+                scope.spawn(move || assert_eq!(*clone, [n; 100]));
+            }
+            drop(slice);
+        });
+    }
+}
+
+/// What can be done to one of several slices.
+#[derive(Clone, Debug)]
+enum Step {
+    New(usize),
+    Append(Vec<u8>),
+    AppendSum(Vec<u8>),
+    Advance(usize),
+    Truncate(usize),
+    SplitTo(usize),
+    Range(usize, usize),
+    Write(u8),
+    Clone,
+    Drop,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..300);
+    prop_oneof![
+        (0usize..600).prop_map(Step::New),
+        bytes().prop_map(Step::Append),
+        bytes().prop_map(Step::AppendSum),
+        (0usize..300).prop_map(Step::Advance),
+        (0usize..300).prop_map(Step::Truncate),
+        (0usize..300).prop_map(Step::SplitTo),
+        (0usize..300, 0usize..300).prop_map(|(start, len)| Step::Range(start, len)),
+        any::<u8>().prop_map(Step::Write),
+        Just(Step::Clone),
+        Just(Step::Drop),
+    ]
+}
+
+/// Slices beside the bytes that each should have.
+type Model = Vec<(Slice, Vec<u8>)>;
+
+/// Does `step` to the slice at `at`.
+fn apply(all: &mut Model, at: usize, step: Step) -> Result<(), TestCaseError> {
+    let (slice, bytes) = &mut all[at];
+    let len = bytes.len();
+    match step {
+        Step::New(capacity) => all.push((Slice::with_capacity(capacity), Vec::new())),
+        Step::Append(new) => {
+            let n = new.len().min(slice.room());
+            prop_assert_eq!(slice.append(&new), n);
+            bytes.extend(&new[..n]);
+        }
+        Step::AppendSum(new) => {
+            let n = new.len().min(slice.room());
+            prop_assert_eq!(slice.append_sum(&new), (n, sum::sum(&new[..n])));
+            bytes.extend(&new[..n]);
+        }
+        Step::Advance(n) => {
+            slice.advance(n.min(len));
+            bytes.drain(..n.min(len));
+        }
+        Step::Truncate(n) => {
+            slice.truncate(n);
+            bytes.truncate(n);
+        }
+        Step::SplitTo(n) => {
+            let front = (slice.split_to(n.min(len)), bytes.drain(..n.min(len)).collect());
+            all.push(front);
+        }
+        Step::Range(start, count) => {
+            let start = start.min(len);
+            let count = count.min(len - start);
+            let range = (slice.range(start, count), bytes[start..start + count].to_vec());
+            all.push(range);
+        }
+        Step::Write(value) => {
+            let unique = slice.is_unique();
+            let written = slice.get_mut().map(|to| to.fill(value));
+            prop_assert_eq!(written.is_some(), unique);
+            if unique {
+                bytes.fill(value);
+            }
+        }
+        Step::Clone => {
+            let clone = (slice.clone(), bytes.clone());
+            all.push(clone);
+        }
+        Step::Drop => drop(all.swap_remove(at)),
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 10 } else { 256 }))]
+
+    /// No slice ever sees what is done to another one of the same block.
+    #[test]
+    fn slices_are_their_bytes(steps in prop::collection::vec((any::<usize>(), step()), 0..60)) {
+        let mut all: Model = vec![(Slice::with_capacity(500), Vec::new())];
+        for (at, step) in steps {
+            if all.is_empty() {
+                all.push((Slice::with_capacity(100), Vec::new()));
+            }
+            let at = at % all.len();
+            apply(&mut all, at, step)?;
+            for (slice, bytes) in &all {
+                prop_assert_eq!(slice.as_slice(), bytes.as_slice());
+                prop_assert_eq!((slice.len(), slice.is_empty()), (bytes.len(), bytes.is_empty()));
+            }
+        }
+    }
 }

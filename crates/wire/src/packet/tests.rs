@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 fn packet() -> Packet {
     let mut p = Packet::copy_of(b"payload");
@@ -46,4 +47,82 @@ fn a_recycled_packet_is_empty() {
     drop(p);
     let p = Packet::new();
     assert_eq!((p.len(), p.meta().gso_size), (0, 0));
+}
+
+/// What can be done to a packet, and to the vector that it should equal.
+#[derive(Clone, Debug)]
+enum Step {
+    Push(Vec<u8>),
+    Append(Vec<u8>),
+    Pull(usize),
+    Truncate(usize),
+    Clone,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let bytes = |most| prop::collection::vec(any::<u8>(), 0..most);
+    let step = prop_oneof![
+        bytes(40).prop_map(Step::Push),
+        bytes(300).prop_map(Step::Append),
+        (0usize..100).prop_map(Step::Pull),
+        (0usize..600).prop_map(Step::Truncate),
+        Just(Step::Clone),
+    ];
+    prop::collection::vec(step, 0..20)
+}
+
+proptest! {
+    #[test]
+    fn a_packet_is_its_bytes(steps in steps()) {
+        let (mut packet, mut bytes) = (Packet::new(), Vec::new());
+        for step in steps {
+            match step {
+                Step::Push(new) if packet.head().len() + new.len() <= HEAD => {
+                    packet.push(new.len()).copy_from_slice(&new);
+                    bytes.splice(..0, new);
+                }
+                Step::Push(_) => {}
+                Step::Append(new) => {
+                    packet.parts_mut().push(Slice::copy_of(&new));
+                    bytes.extend(new);
+                }
+                Step::Pull(n) => {
+                    let n = n.min(bytes.len());
+                    packet.pull(n);
+                    bytes.drain(..n);
+                }
+                Step::Truncate(len) => {
+                    packet.truncate(len);
+                    bytes.truncate(len.max(packet.head().len()));
+                }
+                Step::Clone => packet = packet.clone(),
+            }
+            prop_assert_eq!(packet.to_vec(), bytes.clone());
+            prop_assert_eq!(packet.len(), bytes.len());
+            prop_assert_eq!(packet.is_empty(), bytes.is_empty());
+            prop_assert!(bytes.starts_with(packet.front()));
+            let io: Vec<u8> = packet.io_slices().iter().flat_map(|s| s.to_vec()).collect();
+            prop_assert_eq!(&io, &bytes);
+            let middle = bytes.len() / 2;
+            prop_assert_eq!(packet.sum_from(middle), sum::sum(&bytes[middle..]));
+        }
+    }
+}
+
+#[test]
+fn bytes_of_more_than_a_block_make_several_parts() {
+    let bytes: Vec<u8> = (0..150_000u32).map(|i| i as u8).collect();
+    let packet = Packet::copy_of(&bytes);
+    assert!(packet.parts().len() > 1);
+    assert_eq!(packet.to_vec(), bytes);
+}
+
+#[test]
+fn an_empty_part_behind_takes_nothing_with_it() {
+    let mut packet = Packet::copy_of(b"payload");
+    packet.parts_mut().push(Slice::copy_of(b""));
+    packet.pull(3);
+    assert_eq!(packet.to_vec(), b"load");
+    packet.pull(4);
+    assert!(packet.is_empty() && packet.parts().is_empty());
 }

@@ -3,12 +3,15 @@
 
 use crate::Seq;
 
+/// Bytes of options that a header has room for.
+const MAX_LEN: usize = super::MAX_LEN - super::LEN;
+
 /// As many SACK blocks as fit into a header (RFC 2018 3: 4, or 3 beside
 /// timestamps).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// SACK blocks: `[left, right)` edges of data received out of order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     count: u8,
     blocks: [(Seq, Seq); MAX_SACK_BLOCKS],
@@ -38,7 +41,21 @@ impl SackBlocks {
     }
     /// Keeps the first `n`.
     pub fn truncate(&mut self, n: usize) {
-        self.count = self.count.min(n as u8);
+        self.count = self.count.min(u8::try_from(n).unwrap_or(u8::MAX));
+    }
+}
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &SackBlocks) -> bool {
+        // Not what stands in places that are not used.
+        self.as_slice() == other.as_slice()
+    }
+}
+impl Eq for SackBlocks {}
+
+impl std::fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
     }
 }
 
@@ -85,14 +102,14 @@ impl Options {
     /// passed over, and a length that cannot be ends the list.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Options {
-        let mut options = Options::NONE;
         // Established connections send just this (RFC 7323 appendix A).
         if let [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10, value @ ..] = bytes
             && value.len() == 8
         {
-            options.timestamps = Some((long(value), long(&value[4..])));
-            return options;
+            let timestamps = Some((long(value), long(&value[4..])));
+            return Options { timestamps, ..Options::NONE };
         }
+        let mut options = Options::NONE;
         if !bytes.is_empty() {
             options.parse_list(bytes);
         }
@@ -135,37 +152,72 @@ impl Options {
         }
     }
 
-    /// Bytes that [`Options::emit`] writes, a multiple of 4.
+    /// Bytes of all options but SACK blocks; at most 20.
     #[inline]
-    pub fn len(&self) -> usize {
-        let mut len = 0;
-        len += if self.mss.is_some() { 4 } else { 0 };
-        len += match (self.sack_permitted, self.timestamps.is_some()) {
-            (true, true) => 12,
-            (false, true) => 12,
-            (true, false) => 4,
+    fn len_without_sack(&self) -> usize {
+        let timestamps = match (self.timestamps.is_some(), self.sack_permitted) {
+            (true, _) => 12,
+            (false, true) => 4,
             (false, false) => 0,
         };
-        len += if self.window_scale.is_some() { 4 } else { 0 };
-        if !self.sack.is_empty() {
-            len += 4 + 8 * self.sack.as_slice().len();
-        }
-        len
+        let mss = if self.mss.is_some() { 4 } else { 0 };
+        let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
+        mss + timestamps + window_scale
+    }
+
+    /// The SACK blocks that fit beside the other options: 2 at least.
+    #[inline]
+    fn fitting_sack(&self) -> &[(Seq, Seq)] {
+        let blocks = self.sack.as_slice();
+        let room = (MAX_LEN - self.len_without_sack() - 4) / 8;
+        &blocks[..blocks.len().min(room)]
+    }
+
+    /// The options without the SACK blocks that do not fit into a header, which
+    /// [`Options::emit`] leaves out: 4 fit alone, 3 beside timestamps.
+    pub fn fit(mut self) -> Options {
+        let fitting = self.fitting_sack().len();
+        self.sack.truncate(fitting);
+        self
+    }
+
+    /// Bytes that [`Options::emit`] writes, a multiple of 4, at most
+    /// 40.
+    #[inline]
+    pub fn len(&self) -> usize {
+        let without = self.len_without_sack();
+        if self.sack.is_empty() { without } else { without + 4 + 8 * self.fitting_sack().len() }
     }
 
     /// Is there no option?
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Writes the options, in the order and with the padding of Linux: MSS,
     /// SACK permitted, timestamps, NOP, window scale; NOP NOP before timestamps
-    /// or SACK blocks that nothing else aligns.
+    /// or SACK blocks that nothing else aligns. Last SACK blocks that do not fit
+    /// into a header are left out.
     ///
     /// # Panics
-    /// If `bytes` is not [`Options::len`] long, or that is more than 40.
+    /// If `bytes` is not [`Options::len`] long.
     #[inline]
     pub fn emit(&self, bytes: &mut [u8]) {
+        assert_eq!(bytes.len(), self.len());
+        // Established connections send just timestamps, or nothing.
+        if let (Some((value, echo)), false, Ok(b)) =
+            (self.timestamps, self.sack_permitted, <&mut [u8; 12]>::try_from(&mut *bytes))
+        {
+            b[..4].copy_from_slice(&[kind::NOP, kind::NOP, kind::TIMESTAMPS, 10]);
+            b[4..8].copy_from_slice(&value.to_be_bytes());
+            b[8..].copy_from_slice(&echo.to_be_bytes());
+        } else if !bytes.is_empty() {
+            self.emit_list(bytes);
+        }
+    }
+
+    fn emit_list(&self, bytes: &mut [u8]) {
         let mut to = Writer { bytes, at: 0 };
         if let Some(mss) = self.mss {
             to.put(&[kind::MSS, 4]);
@@ -186,15 +238,16 @@ impl Options {
         if let Some(shift) = self.window_scale {
             to.put(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
         }
-        if !self.sack.is_empty() {
+        let blocks = self.fitting_sack();
+        if !blocks.is_empty() {
             to.put(&padding);
-            to.put(&[kind::SACK, 2 + 8 * self.sack.as_slice().len() as u8]);
-            for (left, right) in self.sack.as_slice() {
+            to.put(&[kind::SACK, 2 + 8 * blocks.len() as u8]);
+            for (left, right) in blocks {
                 to.put(&left.0.to_be_bytes());
                 to.put(&right.0.to_be_bytes());
             }
         }
-        assert_eq!(to.at, to.bytes.len());
+        debug_assert_eq!(to.at, to.bytes.len());
     }
 }
 

@@ -5,7 +5,7 @@
 //! function here agrees on which one it returns: 0 if all bytes are zero, else
 //! 0xffff. So right data, its checksum field included, sums to 0xffff.
 //!
-//! Inputs shorter than [`SHORT`] (headers) are summed inline; longer ones by
+//! Inputs shorter than 128 bytes (headers) are summed inline; longer ones by
 //! the widest kernel that the processor has, chosen at the first call.
 
 mod portable;

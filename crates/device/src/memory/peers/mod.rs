@@ -1,0 +1,405 @@
+//! The in-memory drivers of the papers: a device whose far side is a simulated
+//! peer that runs in the thread which calls the device (Yates 1996 3.2; Schmidt
+//! and Suda 1996 4). The network between them loses nothing and takes no time.
+//!
+//! [`sink`] is Yates's simulated TCP receiver: it takes all data and
+//! acknowledges every other packet of each connection. [`source`] is the
+//! simulated TCP sender: it sends in order, from templates, as fast as it is
+//! asked and the window allows. Both open connections and accept them, answer
+//! ARP, and close when the stack does. There is one peer for each queue, with
+//! only flows that are steered to that queue, so that processors share nothing.
+
+mod frame;
+mod tcp;
+mod udp;
+
+use super::{Config as Link, queue_of};
+use crate::event::Event;
+use crate::{Batch, Counts, Device, Queue, Receive, Transmit};
+use frame::Template;
+use parking_lot::Mutex;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use sync::bytes::Slice;
+use wire::{Endpoint, FlowKey, Packet, checksum};
+
+/// How simulated peers are made.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The link; `ethernet[0]` and queues are the stack's, `ethernet[1]` is the
+    /// peers', and `ring` bounds the answers that wait to be received.
+    pub link: Link,
+    /// The stack's address.
+    pub stack: Ipv4Addr,
+    /// The peers' address. ARP requests for any other than the stack's are
+    /// answered too.
+    pub peer: Ipv4Addr,
+    /// How many connections (or flows of UDP) the peers open, over all queues;
+    /// there are 64 512 ports.
+    pub connections: usize,
+    /// The stack's port that they open them to.
+    pub stack_port: u16,
+    /// The constant window that the peers advertise, bytes. Beyond 65 535 only
+    /// for connections with window scaling.
+    pub window: u32,
+    /// Bytes of payload that a source puts into a packet; what the MTU does not
+    /// hold is cut.
+    pub payload: usize,
+    /// Bytes of the circular list of payload buffers that each queue's source
+    /// sends from; the paper's is twice the second-level cache.
+    pub buffers: usize,
+    /// Bytes that a source sends on each connection before it closes it.
+    pub limit: u64,
+    /// Peers send right transport checksums. If not, they send a dummy, and the
+    /// device vouches for it.
+    pub checksum: bool,
+    /// How long a sink lets a single packet wait for its acknowledgment.
+    pub ack_delay: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            link: Link::default(),
+            stack: Ipv4Addr::new(10, 0, 0, 1),
+            peer: Ipv4Addr::new(10, 0, 0, 2),
+            connections: 0,
+            stack_port: 5001,
+            window: 65_535,
+            payload: usize::MAX,
+            buffers: 64 * 1024,
+            limit: u64::MAX,
+            checksum: true,
+            ack_delay: Duration::from_millis(1),
+        }
+    }
+}
+
+/// What peers did, over all queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets with data from the stack; one that stands for several segments
+    /// counts as so many.
+    pub packets_received: u64,
+    /// Bytes of payload from the stack, in order.
+    pub bytes_received: u64,
+    /// Packets with data to the stack, repeated ones included.
+    pub packets_sent: u64,
+    /// Bytes of payload to the stack, repeated ones included.
+    pub bytes_sent: u64,
+    /// Bytes of them that the stack has acknowledged.
+    pub bytes_acked: u64,
+    /// Segments without data to the stack that only acknowledge.
+    pub acks_sent: u64,
+    /// Connections established, opened by either side.
+    pub established: u64,
+    /// Connections closed in order.
+    pub closed: u64,
+    /// Connections that the stack has reset, or refused.
+    pub reset: u64,
+    /// Frames that made no sense to the peers.
+    pub ignored: u64,
+}
+
+impl Totals {
+    fn fields(&mut self) -> [&mut u64; 10] {
+        [
+            &mut self.packets_received,
+            &mut self.bytes_received,
+            &mut self.packets_sent,
+            &mut self.bytes_sent,
+            &mut self.bytes_acked,
+            &mut self.acks_sent,
+            &mut self.established,
+            &mut self.closed,
+            &mut self.reset,
+            &mut self.ignored,
+        ]
+    }
+}
+
+/// The counters of one queue's peer, on cache lines of their own.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+struct Shard([AtomicU64; 10]);
+
+/// What peers have done so far; brought up to date once a batch.
+#[derive(Debug)]
+pub struct PeerCounts(Box<[Shard]>);
+
+impl PeerCounts {
+    /// The sums over all queues.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for Shard(counters) in &self.0 {
+            for (total, counter) in totals.fields().into_iter().zip(counters) {
+                *total += counter.load(Ordering::Relaxed);
+            }
+        }
+        totals
+    }
+
+    /// Adds `batch` to a queue's counters, and zeroes it.
+    fn add(&self, queue: usize, batch: &mut Totals) {
+        for (value, counter) in batch.fields().into_iter().zip(&self.0[queue].0) {
+            if *value != 0 {
+                counter.fetch_add(std::mem::take(value), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// A device to simulated TCP receivers, which discard what they get.
+pub fn sink(config: &Config) -> (Device, Arc<PeerCounts>) {
+    device("sink", config, |queue| tcp::Peer::new(config, queue, false))
+}
+
+/// A device to simulated TCP senders.
+pub fn source(config: &Config) -> (Device, Arc<PeerCounts>) {
+    device("source", config, |queue| tcp::Peer::new(config, queue, true))
+}
+
+/// A device to simulated UDP receivers, which count and discard.
+pub fn udp_sink(config: &Config) -> (Device, Arc<PeerCounts>) {
+    device("udp-sink", config, |_| udp::Sink::new(config))
+}
+
+/// A device to simulated UDP senders: each flow in turn, as fast as the stack
+/// receives.
+pub fn udp_source(config: &Config) -> (Device, Arc<PeerCounts>) {
+    device("udp-source", config, |queue| udp::Source::new(config, queue))
+}
+
+/// A simulated peer.
+trait Peer: Send + 'static {
+    /// Takes a packet from the stack. Answers go to `out`.
+    fn input(&mut self, packet: Packet, out: &mut Batch);
+    /// Puts what is due without having been asked for into `out`, which is
+    /// empty: openings, late acknowledgments, repetitions.
+    fn control(&mut self, _out: &mut Batch) {}
+    /// Sends up to `max` packets of its data.
+    fn output(&mut self, out: &mut Vec<Packet>, max: usize);
+    /// Would it send something now?
+    fn ready(&self) -> bool;
+    /// When time alone gives it something to do.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+    /// Called before the stack waits, so that there is a deadline.
+    fn idle(&mut self) {}
+    /// What it did and did not report yet.
+    fn counts(&mut self) -> &mut Totals;
+}
+
+/// One queue's peer, and what is between it and the stack.
+struct Station<P> {
+    state: Mutex<State<P>>,
+    event: Option<Event>,
+}
+
+struct State<P> {
+    peer: P,
+    out: Batch,
+    /// The stack's receiver waits.
+    armed: bool,
+}
+
+struct Far<P> {
+    stations: Box<[Station<P>]>,
+    link: Link,
+    counts: Arc<PeerCounts>,
+}
+
+fn device<P: Peer>(
+    name: &str,
+    config: &Config,
+    peer: impl Fn(usize) -> P,
+) -> (Device, Arc<PeerCounts>) {
+    let queues = config.link.queues.max(1);
+    let counts = Arc::new(PeerCounts((0..queues).map(|_| Shard::default()).collect()));
+    let station = |queue| Station {
+        state: Mutex::new(State { peer: peer(queue), out: Batch::new(), armed: false }),
+        event: Event::new().ok(),
+    };
+    let far = Arc::new(Far {
+        stations: (0..queues).map(station).collect(),
+        link: config.link.clone(),
+        counts: counts.clone(),
+    });
+    let queue = |queue| Queue {
+        receive: Box::new(PeerReceive { far: far.clone(), queue }),
+        transmit: Box::new(PeerTransmit { far: far.clone(), queue }),
+    };
+    let device = Device {
+        name: name.into(),
+        capabilities: config.link.capabilities(),
+        ethernet: config.link.ethernet[0],
+        queues: (0..queues).map(queue).collect(),
+        steering: Some(config.link.steering),
+        counts: Arc::new(Counts::default()),
+        faults: None,
+    };
+    (device, counts)
+}
+
+struct PeerReceive<P> {
+    far: Arc<Far<P>>,
+    queue: usize,
+}
+
+impl<P> PeerReceive<P> {
+    fn station(&self) -> &Station<P> {
+        &self.far.stations[self.queue]
+    }
+}
+
+impl<P: Peer> Receive for PeerReceive<P> {
+    fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
+        let before = into.len();
+        let state = &mut *self.station().state.lock();
+        if state.out.is_empty() {
+            state.peer.control(&mut state.out);
+        }
+        let answers = state.out.len().min(max);
+        into.extend(state.out.drain(..answers));
+        state.peer.output(into, max - answers);
+        self.far.counts.add(self.queue, state.peer.counts());
+        into.len() - before
+    }
+
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.station().event.as_ref().map(AsFd::as_fd)
+    }
+
+    fn arm(&mut self) -> bool {
+        let station = self.station();
+        let state = &mut *station.state.lock();
+        state.peer.idle();
+        state.armed = station.event.is_some() && state.out.is_empty() && !state.peer.ready();
+        state.armed
+    }
+
+    fn disarm(&mut self) {
+        let station = self.station();
+        station.state.lock().armed = false;
+        if let Some(event) = &station.event {
+            event.clear();
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.station().state.lock().peer.deadline()
+    }
+}
+
+struct PeerTransmit<P> {
+    far: Arc<Far<P>>,
+    queue: usize,
+}
+
+impl<P: Peer> PeerTransmit<P> {
+    /// The queue whose peer a frame of the stack is for: the one that answers
+    /// will be steered to.
+    fn queue_for(&self, front: &[u8]) -> usize {
+        let queues = self.far.stations.len();
+        if queues == 1 {
+            return 0;
+        }
+        match frame::flow(front, self.far.link.medium) {
+            Some(flow) => self.far.link.steering.flow(&flow) as usize % queues,
+            None => queue_of(&self.far.link.steering, self.far.link.medium, front, queues),
+        }
+    }
+}
+
+impl<P: Peer> Transmit for PeerTransmit<P> {
+    fn transmit(&mut self, batch: &mut Batch) {
+        let limit = self.far.link.ring.max(1);
+        while let Some(packet) = batch.front() {
+            let queue = self.queue_for(packet.front());
+            let station = &self.far.stations[queue];
+            let mut state = station.state.lock();
+            if state.out.len() >= limit {
+                return;
+            }
+            // As many as are for this peer, under one lock.
+            while state.out.len() < limit
+                && batch.front().is_some_and(|packet| self.queue_for(packet.front()) == queue)
+                && let Some(packet) = batch.pop_front()
+            {
+                let State { peer, out, .. } = &mut *state;
+                peer.input(packet, out);
+            }
+            self.far.counts.add(queue, state.peer.counts());
+            let something = !state.out.is_empty() || state.peer.ready();
+            let wake = something && std::mem::take(&mut state.armed);
+            drop(state);
+            if wake && let Some(event) = &station.event {
+                event.signal();
+            }
+        }
+    }
+
+    fn room(&self) -> usize {
+        let waiting = self.far.stations[self.queue].state.lock().out.len();
+        self.far.link.ring.max(1).saturating_sub(waiting)
+    }
+}
+
+/// The ports of this queue's share of the flows that peers open: those whose
+/// frames are steered to it.
+fn ports(config: &Config, queue: usize) -> Vec<u16> {
+    let queues = config.link.queues.max(1);
+    let share = config.connections / queues + usize::from(queue < config.connections % queues);
+    let local = Endpoint { address: config.stack.into(), port: config.stack_port };
+    let here = |&port: &u16| {
+        let remote = Endpoint { address: config.peer.into(), port };
+        let hash = config.link.steering.flow(&FlowKey { local, remote });
+        hash as usize % queues == queue
+    };
+    (1024..=u16::MAX).filter(here).take(share).collect()
+}
+
+/// The circular list of payload, with the sum of each.
+struct Buffers {
+    list: Vec<(Slice, u16)>,
+    next: usize,
+}
+
+impl Buffers {
+    /// Buffers of `payload` bytes, `total` bytes in all, at least one.
+    fn new(payload: usize, total: usize) -> Buffers {
+        let bytes: Vec<u8> = (0..payload).map(|i| b'a' + (i % 26) as u8).collect();
+        let buffer = |_| {
+            let slice = Slice::copy_of(&bytes);
+            let sum = checksum::sum(&slice);
+            (slice, sum)
+        };
+        let count = (total / payload.max(1)).max(1);
+        Buffers { list: (0..count).map(buffer).collect(), next: 0 }
+    }
+
+    /// The next buffer's first `len` bytes, and their sum.
+    fn next(&mut self, len: usize) -> (Slice, u16) {
+        let (slice, sum) = &self.list[self.next];
+        self.next = (self.next + 1) % self.list.len();
+        if len >= slice.len() {
+            return (slice.clone(), *sum);
+        }
+        let part = slice.range(0, len);
+        let sum = checksum::sum(&part);
+        (part, sum)
+    }
+}
+
+/// Bytes of payload in a packet of a source whose headers take `headers`.
+fn payload(config: &Config, headers: usize) -> usize {
+    let largest = config.link.mtu.min(usize::from(u16::MAX)).saturating_sub(headers);
+    config.payload.clamp(1, largest.max(1))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,419 @@
+//! The simulated TCP peer of one queue: a receiver, and if it `sends`, a sender.
+//!
+//! It is no TCP: no congestion control, no reassembly, no round-trip times. It
+//! does what the papers' drivers do on a network without errors, and repeats
+//! what seems lost, so that a stack which drops packets does not stall.
+
+mod connection;
+
+use super::frame::{self, Fields, Segment, Template, answer_arp};
+use super::{Buffers, Config, Peer as Simulated, Totals, payload, ports};
+use crate::Batch;
+use connection::{Connection, Next, Phase, Plan};
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::time::{Duration, Instant};
+use wire::tcp::{Flags, Options};
+use wire::{Packet, Seq, ipv4, protocol, tcp};
+
+/// How often a peer with nothing else to do looks for what was lost.
+const REPEAT: Duration = Duration::from_millis(200);
+/// How many connections are being opened at once, so that a backlog of listeners
+/// is not overrun.
+const OPENING: usize = 64;
+
+/// A hash of two ports, which nobody attacks.
+#[derive(Default)]
+struct PortsHash(u64);
+
+impl Hasher for PortsHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, _: &[u8]) {}
+    fn write_u32(&mut self, ports: u32) {
+        self.0 = u64::from(ports).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+}
+
+/// The stack's port above the peer's.
+fn key(stack_port: u16, peer_port: u16) -> u32 {
+    u32::from(stack_port) << 16 | u32::from(peer_port)
+}
+
+/// The peer of one queue.
+pub(super) struct Peer {
+    config: Config,
+    plan: Plan,
+    template: Template,
+    buffers: Buffers,
+    /// Bytes of payload in a full segment.
+    payload: u32,
+    /// Our window scale.
+    scale: u8,
+    connections: Vec<Connection>,
+    by_ports: HashMap<u32, u32, BuildHasherDefault<PortsHash>>,
+    free: Vec<u32>,
+    /// Connections that may send, in turn.
+    turn: VecDeque<u32>,
+    /// Connections with a packet that is not acknowledged yet.
+    pending: Vec<u32>,
+    /// When they began to wait; set when there is nothing else to do.
+    pending_since: Option<Instant>,
+    /// Ports to open connections from.
+    to_open: VecDeque<u16>,
+    opening: usize,
+    repeat_at: Option<Instant>,
+    /// Of the next connection. Each gets a range of its own, so that an old
+    /// connection between the same ports is over.
+    iss: Seq,
+    counts: Totals,
+}
+
+impl Peer {
+    pub(super) fn new(config: &Config, queue: usize, sends: bool) -> Peer {
+        let payload = payload(config, ipv4::LEN + tcp::LEN);
+        let scale = (0..14).find(|&s| config.window >> s <= 0xffff).unwrap_or(14);
+        Peer {
+            config: config.clone(),
+            plan: Plan { sends, limit: config.limit },
+            template: Template::new(config, protocol::TCP),
+            buffers: Buffers::new(payload, if sends { config.buffers } else { 0 }),
+            payload: payload as u32,
+            scale,
+            connections: Vec::new(),
+            by_ports: HashMap::default(),
+            free: Vec::new(),
+            turn: VecDeque::new(),
+            pending: Vec::new(),
+            pending_since: None,
+            to_open: ports(config, queue).into(),
+            opening: 0,
+            repeat_at: None,
+            iss: Seq(1 << 20),
+            counts: Totals::default(),
+        }
+    }
+
+    /// A new connection; its index.
+    fn insert(&mut self, stack_port: u16, peer_port: u16, phase: Phase) -> u32 {
+        self.iss += 1 << 20;
+        let connection = Connection::new(stack_port, peer_port, phase, self.iss, self.payload);
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.connections[index as usize] = connection;
+                index
+            }
+            None => {
+                self.connections.push(connection);
+                self.connections.len() as u32 - 1
+            }
+        };
+        self.by_ports.insert(key(stack_port, peer_port), index);
+        index
+    }
+
+    /// Ends a connection. Its place is free once no list names it.
+    fn remove(&mut self, index: u32) {
+        let connection = &mut self.connections[index as usize];
+        connection.phase = Phase::Closed;
+        self.by_ports.remove(&key(connection.stack_port, connection.peer_port));
+        self.release(index);
+    }
+
+    fn release(&mut self, index: u32) {
+        let connection = &self.connections[index as usize];
+        if connection.phase == Phase::Closed && !connection.in_turn && !connection.in_pending {
+            self.free.push(index);
+        }
+    }
+
+    fn fields(&self, c: &Connection, seq: Seq, flags: Flags) -> Fields {
+        let scale = if c.scaled { self.scale } else { 0 };
+        let window = (self.config.window >> scale).min(0xffff) as u16;
+        let (stack_port, peer_port) = (c.stack_port, c.peer_port);
+        Fields { stack_port, peer_port, seq, ack: c.rcv_nxt, flags, window }
+    }
+
+    fn ack(&mut self, index: u32) -> Packet {
+        let c = &mut self.connections[index as usize];
+        c.unacked = 0;
+        self.counts.acks_sent += 1;
+        let c = &self.connections[index as usize];
+        self.template.segment(&self.fields(c, c.snd_max(), Flags::ACK), None)
+    }
+
+    /// Our SYN, or SYN and ACK.
+    fn syn(&self, index: u32) -> Packet {
+        let c = &self.connections[index as usize];
+        let flags = match c.phase {
+            Phase::SynSent => Flags::SYN,
+            _ => Flags::SYN.with(Flags::ACK),
+        };
+        // The window of a SYN is never scaled (RFC 7323 2.2).
+        let window = self.config.window.min(0xffff) as u16;
+        let fields = Fields { window, ..self.fields(c, c.iss, flags) };
+        let options = Options {
+            mss: Some(self.config.link.mtu.saturating_sub(40).min(0xffff) as u16),
+            window_scale: c.scaled.then_some(self.scale),
+            ..Options::NONE
+        };
+        self.template.syn(&fields, options)
+    }
+
+    /// Answers a segment that belongs to nothing (RFC 9293 3.5.2).
+    fn refuse(&self, s: &Segment) -> Packet {
+        let (seq, ack, flags) = if s.flags.ack() {
+            (s.ack, Seq(0), Flags::RST)
+        } else {
+            let occupied = s.len + u32::from(s.flags.syn()) + u32::from(s.flags.fin());
+            (Seq(0), s.seq + occupied, Flags::RST.with(Flags::ACK))
+        };
+        let (stack_port, peer_port) = (s.stack_port, s.peer_port);
+        self.template.segment(&Fields { stack_port, peer_port, seq, ack, flags, window: 0 }, None)
+    }
+
+    fn segment(&mut self, s: &Segment, out: &mut Batch) {
+        let key = key(s.stack_port, s.peer_port);
+        let opens = s.flags.syn() && !s.flags.ack() && !s.flags.rst();
+        let mut found = self.by_ports.get(&key).copied();
+        if opens && let Some(index) = found {
+            let old = &self.connections[index as usize];
+            let repeated = old.phase == Phase::SynReceived && old.rcv_nxt == s.seq + 1;
+            if !repeated && old.phase != Phase::SynSent {
+                // The stack has forgotten the old one and begins anew.
+                self.remove(index);
+                found = None;
+            }
+        }
+        match found {
+            Some(index) => self.known(index, s, out),
+            None if opens => {
+                let index = self.insert(s.stack_port, s.peer_port, Phase::SynReceived);
+                self.connections[index as usize].synchronize(s);
+                out.push_back(self.syn(index));
+            }
+            None if !s.flags.rst() => out.push_back(self.refuse(s)),
+            None => {}
+        }
+    }
+
+    fn known(&mut self, index: u32, s: &Segment, out: &mut Batch) {
+        let c = &mut self.connections[index as usize];
+        if s.flags.rst() {
+            // There is no TIME-WAIT here: whoever loses the last acknowledgment of
+            // its FIN is told so by a reset.
+            let over = c.is_closing();
+            self.counts.closed += u64::from(over);
+            self.counts.reset += u64::from(!over);
+            // If nobody listens yet, it is tried again, later.
+            if c.phase != Phase::SynSent {
+                self.remove(index);
+            }
+            return;
+        }
+        match c.phase {
+            Phase::SynSent if s.flags.has(Flags::SYN.with(Flags::ACK)) => {
+                if s.ack != c.iss + 1 {
+                    return out.push_back(self.refuse(s));
+                }
+                c.synchronize(s);
+                self.opening -= 1;
+                self.establish(index, s);
+                out.push_back(self.ack(index));
+            }
+            Phase::SynSent | Phase::Closed => {}
+            Phase::SynReceived if s.flags.syn() => out.push_back(self.syn(index)),
+            Phase::SynReceived => {
+                if s.flags.ack() && s.ack == c.iss + 1 {
+                    self.establish(index, s);
+                    self.established(index, s, out);
+                }
+            }
+            Phase::Open => self.established(index, s, out),
+        }
+    }
+
+    fn establish(&mut self, index: u32, s: &Segment) {
+        self.connections[index as usize].establish(s);
+        self.counts.established += 1;
+        self.may_send(index);
+    }
+
+    fn established(&mut self, index: u32, s: &Segment, out: &mut Batch) {
+        let c = &mut self.connections[index as usize];
+        if s.flags.ack() {
+            self.counts.bytes_acked += c.acknowledge(s);
+        }
+        // A packet in order may wait for a second one. Anything else that
+        // occupies sequence space is answered at once.
+        let taken = c.take(s);
+        self.counts.bytes_received += u64::from(taken);
+        if taken > 0 {
+            self.counts.packets_received += u64::from(s.count);
+            c.unacked += s.count;
+        }
+        let strange = s.flags.syn() || (s.len > 0 && taken == 0);
+        if s.flags.fin() && c.rcv_nxt == s.seq + s.len {
+            c.rcv_nxt += 1;
+            c.fin_received = true;
+        }
+        // FIN: now, or again.
+        if c.unacked >= 2 || strange || s.flags.fin() {
+            out.push_back(self.ack(index));
+        } else if c.unacked > 0 && !c.in_pending {
+            c.in_pending = true;
+            self.pending.push(index);
+        }
+        let c = &self.connections[index as usize];
+        if c.is_over() {
+            self.counts.closed += 1;
+            return self.remove(index);
+        }
+        self.may_send(index);
+    }
+
+    /// Gives a connection its turn if it has something to send.
+    fn may_send(&mut self, index: u32) {
+        let c = &mut self.connections[index as usize];
+        if !c.in_turn && c.next(self.plan).is_some() {
+            c.in_turn = true;
+            self.turn.push_back(index);
+        }
+    }
+
+    fn send(&mut self, index: u32, next: Next) -> Packet {
+        let c = &mut self.connections[index as usize];
+        let seq = c.advance(next);
+        c.unacked = 0;
+        let (flags, payload) = match next {
+            Next::Fin => (Flags::FIN.with(Flags::ACK), None),
+            Next::Data(len) => {
+                self.counts.packets_sent += 1;
+                self.counts.bytes_sent += u64::from(len);
+                (Flags::ACK.with(Flags::PSH), Some(self.buffers.next(len as usize)))
+            }
+        };
+        let c = &self.connections[index as usize];
+        self.template.segment(&self.fields(c, seq, flags), payload)
+    }
+
+    fn open(&mut self, out: &mut Batch) {
+        while self.opening < OPENING
+            && let Some(port) = self.to_open.pop_front()
+        {
+            let index = self.insert(self.config.stack_port, port, Phase::SynSent);
+            self.opening += 1;
+            out.push_back(self.syn(index));
+        }
+    }
+
+    /// Nothing else to do: acknowledges what has waited long enough, and
+    /// repeats what seems lost.
+    fn pause(&mut self, out: &mut Batch) {
+        if self.deadline().is_none() && self.by_ports.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        self.start_timers(now);
+        if self.pending_since.is_some_and(|since| now >= since + self.config.ack_delay) {
+            self.pending_since = None;
+            for index in std::mem::take(&mut self.pending) {
+                let c = &mut self.connections[index as usize];
+                c.in_pending = false;
+                if c.unacked > 0 && c.phase == Phase::Open {
+                    out.push_back(self.ack(index));
+                }
+                self.release(index);
+            }
+        }
+        if self.repeat_at.is_some_and(|at| now >= at) {
+            self.repeat_at = Some(now + REPEAT);
+            self.repeat(out);
+        }
+    }
+
+    fn start_timers(&mut self, now: Instant) {
+        if !self.pending.is_empty() {
+            self.pending_since.get_or_insert(now);
+        }
+        if !self.by_ports.is_empty() {
+            self.repeat_at.get_or_insert(now + REPEAT);
+        }
+    }
+
+    fn repeat(&mut self, out: &mut Batch) {
+        for index in 0..self.connections.len() as u32 {
+            let c = &mut self.connections[index as usize];
+            match c.phase {
+                Phase::SynSent | Phase::SynReceived => out.push_back(self.syn(index)),
+                Phase::Open => {
+                    if c.is_stuck() {
+                        c.go_back();
+                        self.may_send(index);
+                    } else if c.wants_probe(self.plan) {
+                        out.push_back(self.send(index, Next::Data(1)));
+                    }
+                }
+                Phase::Closed => {}
+            }
+        }
+        if self.by_ports.is_empty() {
+            self.repeat_at = None;
+        }
+    }
+}
+
+impl Simulated for Peer {
+    fn input(&mut self, packet: Packet, out: &mut Batch) {
+        match frame::segment(&packet, self.config.link.medium) {
+            Some(segment) => self.segment(&segment, out),
+            None if answer_arp(&packet, &self.config, out) => {}
+            None => self.counts.ignored += 1,
+        }
+    }
+
+    fn control(&mut self, out: &mut Batch) {
+        self.open(out);
+        if out.is_empty() && self.turn.is_empty() {
+            self.pause(out);
+        }
+    }
+
+    fn output(&mut self, out: &mut Vec<Packet>, max: usize) {
+        let before = out.len();
+        while out.len() - before < max
+            && let Some(index) = self.turn.pop_front()
+        {
+            if let Some(next) = self.connections[index as usize].next(self.plan) {
+                out.push(self.send(index, next));
+            }
+            let c = &mut self.connections[index as usize];
+            if c.next(self.plan).is_some() {
+                self.turn.push_back(index);
+            } else {
+                c.in_turn = false;
+                self.release(index);
+            }
+        }
+    }
+
+    fn ready(&self) -> bool {
+        !self.turn.is_empty() || (self.opening < OPENING && !self.to_open.is_empty())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let pending = self.pending_since.map(|since| since + self.config.ack_delay);
+        [pending, self.repeat_at].into_iter().flatten().min()
+    }
+
+    fn idle(&mut self) {
+        if !self.pending.is_empty() || !self.by_ports.is_empty() {
+            self.start_timers(Instant::now());
+        }
+    }
+
+    fn counts(&mut self) -> &mut Totals {
+        &mut self.counts
+    }
+}

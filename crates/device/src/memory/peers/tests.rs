@@ -1,0 +1,350 @@
+use super::*;
+
+use wire::packet::ChecksumState;
+use wire::steering::Steered;
+use wire::tcp::Flags;
+use wire::{EthernetAddress, ethernet, ipv4, protocol, tcp as tcp_wire};
+
+const A: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+const B: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+
+fn config(queues: usize, connections: usize) -> Config {
+    let link = Link { queues, ring: 100_000, ..Link::default() };
+    Config { link, stack: A, peer: B, connections, ..Config::default() }
+}
+
+/// The same link seen from its other end.
+fn mirrored(config: &Config) -> Config {
+    let mut other = Config { stack: config.peer, peer: config.stack, ..config.clone() };
+    other.link.ethernet.reverse();
+    other.connections = 0;
+    other
+}
+
+/// Checks what every frame has to be, that it came by its queue, and its sums.
+fn check(packet: &Packet, config: &Config, queue: usize) {
+    let bytes = packet.to_vec();
+    let steering = &config.link.steering;
+    if let Steered::Flow(hash) = steering.frame(&bytes) {
+        assert_eq!(hash as usize % config.link.queues, queue);
+    }
+    let ip = ipv4::Header::parse(&bytes[14..]).expect("IPv4");
+    assert_eq!(usize::from(ip.total_len) + 14, bytes.len());
+    assert!(usize::from(ip.total_len) <= config.link.mtu);
+    let pseudo = checksum::pseudo_header(
+        ip.source.into(),
+        ip.destination.into(),
+        ip.protocol,
+        u32::from(ip.total_len) - 20,
+    );
+    let sum = checksum::add(pseudo, checksum::sum(&bytes[34..]));
+    if config.checksum {
+        assert!(checksum::is_right(sum), "{packet:?}");
+        assert_eq!(packet.meta().checksum, ChecksumState::Complete);
+    } else {
+        assert_eq!(packet.meta().checksum, ChecksumState::Verified);
+    }
+}
+
+/// Carries packets between two devices until `done`, dropping those that `lose`
+/// says; sleeps where both wait for time to pass.
+fn carry(
+    (a, config_a): (&mut Device, &Config),
+    (b, config_b): (&mut Device, &Config),
+    mut lose: impl FnMut() -> bool,
+    mut done: impl FnMut() -> bool,
+) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "stalled");
+        let mut moved = one_way((a, config_a), b, &mut lose);
+        moved += one_way((b, config_b), a, &mut lose);
+        if moved > 0 {
+            continue;
+        }
+        let mut wake = None;
+        for queue in a.queues.iter_mut().chain(&mut b.queues) {
+            if queue.receive.arm() {
+                let deadline = queue.receive.deadline();
+                wake = [wake, deadline].into_iter().flatten().min();
+                queue.receive.disarm();
+            } else {
+                wake = Some(Instant::now());
+            }
+        }
+        if let Some(wake) = wake {
+            std::thread::sleep(wake.saturating_duration_since(Instant::now()));
+        }
+    }
+}
+
+fn one_way(
+    (from, config): (&mut Device, &Config),
+    to: &mut Device,
+    lose: &mut impl FnMut() -> bool,
+) -> usize {
+    let mut moved = 0;
+    for (index, queue) in from.queues.iter_mut().enumerate() {
+        let mut got = Vec::new();
+        let n = queue.receive.receive(&mut got, 32);
+        assert!(n <= 32);
+        moved += n;
+        for packet in &got {
+            check(packet, config, index);
+        }
+        let mut batch: Batch = got.into_iter().filter(|_| !lose()).collect();
+        to.queues[index].transmit.transmit(&mut batch);
+        assert!(batch.is_empty());
+    }
+    moved
+}
+
+/// All connections transfer `limit` bytes and close; what both ends did.
+fn transfer(config: &Config, lose: impl FnMut() -> bool) -> (Totals, Totals) {
+    let other = mirrored(config);
+    let (mut source, sent) = source(config);
+    let (mut sink, received) = sink(&other);
+    let n = config.connections as u64;
+    carry((&mut source, config), (&mut sink, &other), lose, || {
+        sent.totals().closed == n && received.totals().closed == n
+    });
+    (sent.totals(), received.totals())
+}
+
+#[test]
+fn a_source_fills_a_sink() {
+    for (queues, window, checksum) in [(1, 65_535, true), (4, 1 << 20, true), (2, 3000, false)] {
+        let mut config = Config { window, checksum, limit: 100_001, ..config(queues, 50) };
+        config.link.mtu = 4352;
+        if window > 10_000 {
+            // No packet is acknowledged only because this test was slow.
+            config.ack_delay = Duration::from_secs(10);
+        }
+        let (sent, received) = transfer(&config, || false);
+        assert_eq!(received.bytes_received, 50 * 100_001);
+        assert_eq!(sent.bytes_sent, 50 * 100_001);
+        assert_eq!(sent.bytes_acked, 50 * 100_001);
+        assert_eq!((sent.established, received.established), (50, 50));
+        assert_eq!((sent.reset, sent.ignored, received.ignored), (0, 0, 0));
+        // Every other packet, the SYN's, the FIN's, and where the window is too
+        // small for two.
+        if window > 10_000 {
+            let acks = received.acks_sent;
+            let packets = received.packets_received;
+            assert!((packets / 2..packets / 2 + 200).contains(&acks), "{acks} {packets}");
+        }
+    }
+}
+
+#[test]
+fn what_is_lost_is_repeated() {
+    let config = Config { limit: 30_000, ..config(1, 10) };
+    let mut n = 0;
+    let (_, received) = transfer(&config, || {
+        n += 1;
+        n % 23 == 0 && n < 1000
+    });
+    assert_eq!(received.bytes_received, 300_000);
+}
+
+#[test]
+fn datagrams() {
+    let config = config(3, 30);
+    let other = mirrored(&config);
+    let (mut source, sent) = udp_source(&config);
+    let (mut sink, received) = udp_sink(&other);
+    let totals = || received.totals();
+    carry(
+        (&mut source, &config),
+        (&mut sink, &other),
+        || false,
+        || totals().packets_received >= 1000,
+    );
+    assert_eq!(sent.totals().packets_sent, totals().packets_received);
+    assert_eq!(totals().bytes_received, totals().packets_received * 1472);
+}
+
+/// The stack's side of a connection to a sink, by hand.
+struct Hand {
+    device: Device,
+    counts: Arc<PeerCounts>,
+}
+
+impl Hand {
+    fn send(&mut self, seq: u32, ack: u32, flags: Flags, payload: &[u8]) {
+        let mut packet = Packet::copy_of(payload);
+        let header = tcp_wire::Header {
+            source_port: 5000,
+            destination_port: 80,
+            seq: wire::Seq(seq),
+            ack: wire::Seq(ack),
+            flags,
+            window: 1000,
+            urgent: 0,
+            options: tcp_wire::Options::NONE,
+        };
+        header.emit(packet.push(20));
+        let ip = ipv4::Header {
+            header_len: 20,
+            tos: 0,
+            total_len: (20 + packet.len()) as u16,
+            identification: 0,
+            dont_fragment: true,
+            more_fragments: false,
+            fragment_offset: 0,
+            ttl: 64,
+            protocol: protocol::TCP,
+            source: A,
+            destination: B,
+        };
+        ip.emit(packet.push(20));
+        let header = ethernet::Header {
+            destination: EthernetAddress([2; 6]),
+            source: EthernetAddress([4; 6]),
+            vlan: None,
+            ethertype: ethernet::ethertype::IPV4,
+        };
+        header.emit(packet.push(14));
+        self.device.queues[0].transmit.transmit(&mut Batch::from([packet]));
+    }
+
+    fn get(&mut self) -> Vec<tcp_wire::Header> {
+        let mut got = Vec::new();
+        self.device.queues[0].receive.receive(&mut got, 100);
+        let parse = |p: &Packet| tcp_wire::Header::parse(&p.front()[34..]).expect("TCP").0;
+        got.iter().map(parse).collect()
+    }
+
+    fn open() -> (Hand, u32) {
+        let ack_delay = Duration::from_millis(20);
+        let (device, counts) = sink(&Config { ack_delay, ..config(1, 0) });
+        let mut hand = Hand { device, counts };
+        hand.send(100, 0, Flags::SYN, &[]);
+        let [syn] = hand.get()[..] else { panic!() };
+        assert!(syn.flags.has(Flags::SYN.with(Flags::ACK)));
+        assert_eq!((syn.ack.0, syn.options.window_scale), (101, None));
+        hand.send(101, syn.seq.0 + 1, Flags::ACK, &[]);
+        assert!(hand.get().is_empty());
+        (hand, syn.seq.0 + 1)
+    }
+}
+
+#[test]
+fn a_single_packet_is_acknowledged_after_a_while() {
+    let (mut hand, iss) = Hand::open();
+    hand.send(101, iss, Flags::ACK, b"one");
+    let receive = &mut hand.device.queues[0].receive;
+    assert!(receive.arm());
+    let deadline = receive.deadline().expect("an acknowledgment is due");
+    receive.disarm();
+    std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
+    let [ack] = hand.get()[..] else { panic!() };
+    assert_eq!((ack.ack.0, ack.flags), (104, Flags::ACK));
+    // Two are acknowledged at once, and what is old or too early as well.
+    hand.send(104, iss, Flags::ACK, b"two");
+    hand.send(107, iss, Flags::ACK, b"three");
+    hand.send(90, iss, Flags::ACK, b"old");
+    hand.send(200, iss, Flags::ACK, b"early");
+    let acks: Vec<u32> = hand.get().iter().map(|h| h.ack.0).collect();
+    assert_eq!(acks, [112, 112, 112]);
+    assert_eq!(hand.counts.totals().bytes_received, 3 + 3 + 5);
+}
+
+#[test]
+fn closing_and_resetting() {
+    let (mut hand, iss) = Hand::open();
+    hand.send(101, iss, Flags::ACK.with(Flags::FIN), b"bye");
+    let flags: Vec<_> = hand.get().iter().map(|h| (h.ack.0, h.flags)).collect();
+    assert_eq!(flags, [(105, Flags::ACK), (105, Flags::FIN.with(Flags::ACK))]);
+    hand.send(105, iss + 1, Flags::ACK, &[]);
+    assert!(hand.get().is_empty());
+    assert_eq!(hand.counts.totals().closed, 1);
+    // Nothing is left of it: what comes now is refused.
+    hand.send(105, iss + 1, Flags::ACK, &[]);
+    let [reset] = hand.get()[..] else { panic!() };
+    assert_eq!((reset.flags, reset.seq.0), (Flags::RST, iss + 1));
+
+    let (mut hand, _) = Hand::open();
+    hand.send(101, 0, Flags::RST, &[]);
+    assert_eq!(hand.counts.totals().reset, 1);
+    // The same ports again, twice over.
+    for seq in [7, 77_777] {
+        hand.send(seq, 0, Flags::SYN, &[]);
+        let [syn] = hand.get()[..] else { panic!() };
+        assert_eq!(syn.ack.0, seq + 1);
+        hand.send(seq + 1, syn.seq.0 + 1, Flags::ACK, &[]);
+    }
+    assert_eq!(hand.counts.totals().established, 3);
+}
+
+#[test]
+fn arp_is_answered() {
+    let (mut device, _) = sink(&config(2, 0));
+    let request = wire::arp::Message {
+        operation: wire::arp::Operation::Request,
+        sender: device.ethernet,
+        sender_ip: A,
+        target: EthernetAddress::default(),
+        target_ip: B,
+    };
+    let mut packet = Packet::new();
+    request.emit(packet.push(28));
+    let header = ethernet::Header {
+        destination: EthernetAddress::BROADCAST,
+        source: device.ethernet,
+        vlan: None,
+        ethertype: ethernet::ethertype::ARP,
+    };
+    header.emit(packet.push(14));
+    assert!(device.queues[0].receive.arm());
+    // From the other queue, in another thread: the waiting one is woken.
+    let mut other = device.queues.pop().expect("two queues").transmit;
+    let thread = std::thread::spawn(move || other.transmit(&mut Batch::from([packet])));
+    crate::memory::tests::wait(&*device.queues[0].receive);
+    thread.join().expect("no panic");
+    device.queues[0].receive.disarm();
+    assert!(!device.queues[0].receive.arm());
+    let mut got = Vec::new();
+    assert_eq!(device.queues[0].receive.receive(&mut got, 9), 1);
+    let reply = wire::arp::Message::parse(&got[0].front()[14..]).expect("ARP");
+    assert_eq!((reply.sender_ip, reply.target), (B, device.ethernet));
+}
+
+#[test]
+fn nonsense_is_ignored() {
+    let (mut device, counts) = sink(&config(1, 0));
+    let mut frame = [0u8; 60];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    for ihl in 0..=255 {
+        frame[14] = ihl;
+        frame[23] = 6;
+        for len in [0, 13, 14, 20, 33, 34, 40, 53, 54, 60] {
+            let packet = Packet::copy_of(&frame[..len]);
+            device.queues[0].transmit.transmit(&mut Batch::from([packet]));
+        }
+    }
+    device.queues[0].receive.receive(&mut Vec::new(), 1000);
+    assert!(counts.totals().ignored > 0);
+}
+
+/// Prints what a packet costs the simulated peers; no bound, since the machine
+/// may be busy.
+#[test]
+fn cost_of_a_packet() {
+    let config = Config { limit: 5_000_000, ..config(1, 4) };
+    let other = mirrored(&config);
+    let (mut source, _) = source(&config);
+    let (mut sink, received) = sink(&other);
+    let start = Instant::now();
+    let (mut batch, mut got) = (Batch::new(), Vec::new());
+    while received.totals().closed < 4 {
+        source.queues[0].receive.receive(&mut got, 32);
+        batch.extend(got.drain(..));
+        sink.queues[0].transmit.transmit(&mut batch);
+        sink.queues[0].receive.receive(&mut got, 32);
+        batch.extend(got.drain(..));
+        source.queues[0].transmit.transmit(&mut batch);
+    }
+    let packets = received.totals().packets_received as u32;
+    println!("{:?} a packet, both ends", start.elapsed() / packets);
+}
