@@ -6,7 +6,9 @@ mod bench;
 mod demo;
 mod doctor;
 mod failure;
+mod http;
 mod serve;
+mod tally;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;

@@ -300,9 +300,7 @@ impl<A: Application> Running<A> for Owners<A> {
         for unit in 0..self.mailboxes.len() {
             self.send(unit, Message::Stop);
         }
-        for thread in self.threads.lock().drain(..) {
-            let _ = thread.join();
-        }
+        crate::join(self.threads.lock().drain(..));
         // Calls that came too late are dropped with what they carry.
         for mailbox in &*self.mailboxes {
             while mailbox.messages.pop().is_some() {}

@@ -53,7 +53,6 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
         .half_close(true)
-        .pipeline_flush(true)
         .serve_connection(TokioIo::new(stream), answer)
         .await
 }
