@@ -69,11 +69,7 @@ pub trait Connections<U> {
     /// Takes a connection out.
     fn close(&mut self, id: ConnId) -> Option<Box<Connection<U>>>;
 
-<<<<<<< HEAD
     /// The names of all: for shutting down, and for statistics.
-=======
-    /// The names of all: for shutting down.
->>>>>>> lab
     fn ids(&self) -> Vec<ConnId>;
 
     /// How many there are.
