@@ -149,7 +149,7 @@ impl<A: Application> Owner<A> {
             worker::transmit(&mut self.queues.transmitters, &mut self.egress);
             self.wake();
             if let Some(since) = stopping
-                && (!more || now.since(since) > LAST_WORDS)
+                && ((!more && self.egress.is_empty()) || now.since(since) > LAST_WORDS)
             {
                 return;
             }
