@@ -236,11 +236,7 @@ fn private() -> Finding {
 /// steered?
 fn trial() -> (Finding, bool) {
     let what = "TAP on trial";
-    let config = tap::Config {
-        queues: 2,
-        steering: wire::steering::Steering::new(1),
-        ..tap::Config::default()
-    };
+    let config = tap::Config { queues: 2, ..tap::Config::default() };
     match tap::open(&config) {
         Ok(device) => {
             let text = "a private one with 2 queues, checksum and segmentation offload";

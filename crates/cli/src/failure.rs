@@ -85,7 +85,10 @@ mod tests {
              `--help` shows what there is"
         );
         let text = line(&["--one", "70000"]);
-        assert!(text.starts_with("invalid value '70000' for '--one <ONE>': 70000 is not"), "{text}");
+        assert!(
+            text.starts_with("invalid value '70000' for '--one <ONE>': 70000 is not"),
+            "{text}"
+        );
         assert!(line(&["--twoo", "x"]).contains("tip: a similar argument exists: '--two'"));
     }
 }

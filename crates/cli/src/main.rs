@@ -8,6 +8,7 @@ mod doctor;
 mod failure;
 mod http;
 mod serve;
+mod table;
 mod tally;
 
 use clap::{Parser, Subcommand};

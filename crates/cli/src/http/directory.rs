@@ -21,8 +21,7 @@ use std::time::SystemTime;
 /// Files up to so many bytes are read at once, by the thread that answers.
 const SMALL: u64 = 64 * 1024;
 /// What stands for itself in the segment of a URI's path (RFC 3986 2.3).
-const SEGMENT: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The files below a directory.
 pub struct Directory {

@@ -92,7 +92,10 @@ fn files_have_types_and_lengths() {
     assert_eq!(get(&place, "/page.html").field("content-type"), Some("text/html; charset=utf-8"));
     assert_eq!(get(&place, "/empty.bin").field("content-type"), Some("application/octet-stream"));
     assert_eq!(get(&place, "/empty.bin").field("content-length"), Some("0"));
-    assert_eq!(get(&place, "/large").body, fs::read(place.path().join("root/large")).expect("read"));
+    assert_eq!(
+        get(&place, "/large").body,
+        fs::read(place.path().join("root/large")).expect("read")
+    );
     assert_eq!(get(&place, "/%64igits.txt?query").text(), "0123456789");
     assert_eq!(get(&place, "/sub/inside").text(), "0123456789");
     for path in ["/none", "/digits.txt/", "/digits.txt/x", "/%00", "/digits.txt%00"] {
@@ -206,7 +209,8 @@ fn uploads_are_digested() {
     // FIPS 180-4's example.
     let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     for method in ["PUT", "POST"] {
-        let bytes = format!("{method} /any/where HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
+        let bytes =
+            format!("{method} /any/where HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
         let answer = String::from_utf8(ask(place.path(), bytes.as_bytes())).expect("text");
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         assert!(answer.ends_with(&format!("\r\n\r\n3 {digest}\n")), "{answer}");
@@ -230,7 +234,10 @@ fn connections_are_kept_and_requests_may_come_at_once() {
 fn other_methods_and_nonsense() {
     let place = site();
     let answer = request(&place, "DELETE /digits.txt", &[]);
-    assert_eq!((answer.status, answer.field("allow")), (405, Some("GET, HEAD, PUT, POST, OPTIONS")));
+    assert_eq!(
+        (answer.status, answer.field("allow")),
+        (405, Some("GET, HEAD, PUT, POST, OPTIONS"))
+    );
     assert_eq!(request(&place, "OPTIONS *", &[]).status, 204);
     let answer = ask(place.path(), b"no http at all\r\n\r\n");
     let answer = String::from_utf8_lossy(&answer);

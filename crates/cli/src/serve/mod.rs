@@ -7,6 +7,7 @@ mod running;
 mod services;
 
 pub use plan::organization_names;
+pub use running::{accept_http, tcp_config};
 
 use crate::failure::Failure;
 use device::fault::Spec;
@@ -66,8 +67,13 @@ pub struct Args {
     #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
     pub http: Option<u16>,
     /// Directory that the web server serves; symbolic links do not leave it
-    #[arg(long, value_name = "DIR", help_heading = "Services", requires = "http",
-          default_value = ".")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        help_heading = "Services",
+        requires = "http",
+        default_value = "."
+    )]
     pub root: PathBuf,
     /// TCP: sends back what comes
     #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
@@ -135,9 +141,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
 }
 
 async fn serve(plan: Plan) -> Result<(), Failure> {
-    let listen = |kind| {
-        signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")))
-    };
+    let listen =
+        |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut hang_up = listen(SignalKind::hangup())?;

@@ -16,7 +16,6 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
-use wire::steering::Steering;
 
 /// Bytes of send and of receive buffer of a connection.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -38,13 +37,12 @@ impl Running {
     /// # Errors
     /// What could not be had; nothing is left behind then.
     pub async fn start(plan: &Plan) -> Result<Running, Failure> {
-        let steering = Steering::new(RandomState::new().hash_one("steering"));
-        let device = open(plan, steering)?;
+        let device = open(plan)?;
         let (name, counts, faults) =
             (device.name.clone(), device.counts.clone(), device.faults.clone());
         let result = async {
             let mut running = Running {
-                stack: start_stack(plan, device, steering)?,
+                stack: start_stack(plan, device)?,
                 device: name,
                 counts,
                 faults,
@@ -148,7 +146,7 @@ fn taken(name: &str, port: u16, error: &io::Error) -> Failure {
 }
 
 /// Opens the device as planned, with its wrappers.
-fn open(plan: &Plan, steering: Steering) -> Result<Device, Failure> {
+fn open(plan: &Plan) -> Result<Device, Failure> {
     let args = &plan.args;
     let config = tap::Config {
         name: args.tap.clone(),
@@ -156,8 +154,7 @@ fn open(plan: &Plan, steering: Steering) -> Result<Device, Failure> {
         mtu: args.mtu.into(),
         offload: plan.offload,
         kernel_address: Some((args.peer_address.address, args.peer_address.prefix)),
-        ethernet: None,
-        steering: Some(steering),
+        ..tap::Config::default()
     };
     let mut device = tap::open(&config).map_err(|error| refused(&error))?;
     if let Some(spec) = &args.fault {
@@ -188,7 +185,7 @@ pub fn refused(error: &tap::Error) -> Failure {
     }
 }
 
-fn start_stack(plan: &Plan, device: Device, steering: Steering) -> Result<Stack, Failure> {
+fn start_stack(plan: &Plan, device: Device) -> Result<Stack, Failure> {
     let args = &plan.args;
     let mut builder = Stack::builder()
         .device(device)
@@ -197,7 +194,6 @@ fn start_stack(plan: &Plan, device: Device, steering: Steering) -> Result<Stack,
         .processors(plan.processors)
         .groups(args.groups)
         .pin(args.pin)
-        .steering(steering)
         .tcp(tcp_config(plan.offload));
     if let Some(gateway) = args.gateway {
         builder = builder.gateway(gateway);
