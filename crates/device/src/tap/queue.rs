@@ -78,11 +78,14 @@ impl TapReceive {
 
 impl Receive for TapReceive {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
+        let mut bytes = 0;
         for n in 0..max {
-            match self.read() {
-                Some(packet) => into.push(packet),
-                None => return n,
+            if bytes >= BATCH_BYTES {
+                return n;
             }
+            let Some(packet) = self.read() else { return n };
+            bytes += packet.len();
+            into.push(packet);
         }
         max
     }
@@ -92,6 +95,9 @@ impl Receive for TapReceive {
     }
 }
 
+/// Bytes after which a batch is long enough: what is read should still be in the
+/// cache when it is processed.
+const BATCH_BYTES: usize = 256 * 1024;
 /// Slices that writev(2) takes (UIO_MAXIOV), and the usual number.
 const MAX_SLICES: usize = 1024;
 const USUAL_SLICES: usize = 56;
