@@ -362,7 +362,11 @@ impl Tcb {
             self.board.sacked
         } else {
             // Limited transmit (RFC 3042) is for the first two only.
-            let most = if self.recovery.phase == Phase::Fast { u32::MAX } else { 2 };
+            let most = match self.recovery.phase {
+                Phase::Open => 2,
+                Phase::Fast => u32::MAX,
+                Phase::Timeout => 0,
+            };
             self.recovery.duplicates.min(most).saturating_mul(self.mss())
         };
         out.saturating_sub(self.board.lost).saturating_sub(gone)

@@ -153,9 +153,8 @@ impl Victim {
         for (l, r) in sack {
             blocks.push(Seq(l.from(self.seq)), Seq(r.from(self.seq)));
         }
-        let stamps = timestamps.map(|(value, echo)| {
-            (value.from(self.peer_timestamp), echo.from(self.timestamp))
-        });
+        let stamps = timestamps
+            .map(|(value, echo)| (value.from(self.peer_timestamp), echo.from(self.timestamp)));
         let header = Header {
             source_port: 1,
             destination_port: 2,

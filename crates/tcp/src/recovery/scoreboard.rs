@@ -378,6 +378,12 @@ impl Scoreboard {
         self.records.insert(i + 1, rest);
     }
 
+    /// Bytes of heap that the queue itself takes, for tests.
+    #[cfg(test)]
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        self.records.capacity() * size_of::<Record>()
+    }
+
     /// Checks the invariants, for tests.
     pub(crate) fn check(&self, una: Seq, nxt: Seq) {
         let (mut at, mut sacked, mut lost) = (una, 0, 0);
