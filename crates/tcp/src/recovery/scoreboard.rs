@@ -389,6 +389,8 @@ impl Scoreboard {
         let (mut at, mut sacked, mut lost) = (una, 0, 0);
         for r in &self.records {
             debug_assert_eq!(r.seq, at);
+            let found = r.seq == una || r.seq.after_or_at(self.cursor);
+            debug_assert!(!r.lost() || found, "no lost record lies below the cursor");
             debug_assert!(r.len > 0 && r.flags & (SACKED | LOST) != SACKED | LOST);
             sacked += if r.sacked() { r.len } else { 0 };
             lost += if r.lost() { r.len } else { 0 };
