@@ -7,7 +7,7 @@ use net::ports::PortAllocator;
 use net::{Call, Config, ConnId, Counters};
 use organizations::Running;
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use wire::{Address, Endpoint};
 
 /// Ports that sockets are bound to, of one protocol.
 struct Bound {
-    taken: HashSet<Endpoint>,
+    /// The addresses that each port is taken on.
+    taken: HashMap<u16, Vec<Address>>,
     free: PortAllocator<Keyed>,
 }
 
@@ -60,7 +61,7 @@ impl Stack {
         let (first, last) = config.ephemeral_ports;
         let bound = || {
             let free = PortAllocator::new(first, last, Keyed(config.secret));
-            Mutex::new(Bound { taken: HashSet::new(), free })
+            Mutex::new(Bound { taken: HashMap::new(), free })
         };
         let bound = [bound(), bound()];
         Stack(Arc::new(Shared { running, config, bound, opened: AtomicUsize::new(0) }))
@@ -118,14 +119,14 @@ impl Stack {
                     format!("port {} is in use", wanted.port),
                 ));
             }
-            bound.taken.insert(wanted);
+            bound.take(wanted);
             return Ok(wanted);
         }
         // A port that somebody asked for by number is passed over, once.
         while let Some(port) = bound.free.allocate(NOWHERE) {
             let got = Endpoint { port, ..wanted };
             if !bound.conflicts(got) {
-                bound.taken.insert(got);
+                bound.take(got);
                 return Ok(got);
             }
             bound.free.discard(NOWHERE);
@@ -136,7 +137,7 @@ impl Stack {
     pub(crate) fn unbind(&self, protocol: Protocol, local: Endpoint) {
         let (first, last) = self.0.config.ephemeral_ports;
         let mut bound = self.bound(protocol).lock();
-        bound.taken.remove(&local);
+        bound.give_back(local);
         if (first..=last).contains(&local.port) {
             bound.free.release(NOWHERE, local.port);
         }
@@ -145,12 +146,23 @@ impl Stack {
 
 impl Bound {
     fn conflicts(&self, with: Endpoint) -> bool {
-        self.taken.iter().any(|t| {
-            t.port == with.port
-                && (t.address == with.address
-                    || t.address.is_unspecified()
-                    || with.address.is_unspecified())
+        self.taken.get(&with.port).is_some_and(|addresses| {
+            with.address.is_unspecified()
+                || addresses.iter().any(|a| a.is_unspecified() || *a == with.address)
         })
+    }
+
+    fn take(&mut self, local: Endpoint) {
+        self.taken.entry(local.port).or_default().push(local.address);
+    }
+
+    fn give_back(&mut self, local: Endpoint) {
+        if let Some(addresses) = self.taken.get_mut(&local.port) {
+            addresses.retain(|a| *a != local.address);
+            if addresses.is_empty() {
+                self.taken.remove(&local.port);
+            }
+        }
     }
 }
 

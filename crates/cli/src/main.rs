@@ -1,1 +1,67 @@
-fn main() {}
+//! The command `anabranch`: files and small services over a TAP device, a bench
+//! in memory, a demonstration, and a look at what the machine offers.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod demo;
+mod doctor;
+mod failure;
+mod http;
+mod serve;
+mod table;
+mod tally;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Start here:
+  anabranch demo                 everything once, in a network of its own
+  anabranch doctor               what this machine offers, and what mends the rest
+  sudo anabranch serve --http 80 --root .     then: curl http://10.99.0.2/
+  anabranch bench bulk           how fast, in memory";
+
+/// A TCP/IP stack in user space whose spread over many cores is a setting.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve files and small test services over a TAP device
+    Serve(Box<serve::Args>),
+    /// Measure the stack in memory
+    Bench(bench::Args),
+    /// Show what it does, in a private network, without any rights
+    Demo(demo::Args),
+    /// Say what this machine offers, and what mends what is missing
+    Doctor(doctor::Args),
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Serve(args) => serve::run(*args),
+        Command::Bench(args) => bench::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Doctor(args) => doctor::run(&args),
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() && error.kind() != failure::HELP_ASKED => {
+            return Failure::arguments(&error).report();
+        }
+        // Help and version.
+        Err(error) => error.exit(),
+    };
+    match run(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -4,6 +4,9 @@
 //! receiving and a transmitting half, and each half is owned by one thread at a
 //! time; they are called once a batch, never once a packet, so they are trait
 //! objects, and wrappers ([`fault`], [`pcap`]) are devices made of devices.
+//!
+//! [`memory`] joins two stacks in one process, or a stack with the simulated
+//! peers of the papers; [`tap`] joins a stack with the Linux kernel.
 
 mod event;
 pub mod fault;
@@ -73,7 +76,9 @@ pub trait Receive: Send {
     }
 }
 
-/// The transmitting half of a queue.
+/// The transmitting half of a queue. Nothing signals that a full device has room
+/// again: who has packets left asks again soon, and does not wait for longer
+/// than a moment.
 pub trait Transmit: Send {
     /// Takes packets from the front of `batch` until it is empty or the device
     /// is full; what is left has to be offered again. A packet that the device

@@ -12,6 +12,11 @@ pub enum Error {
         "not allowed to make a network namespace ({0}): run as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces)"
     )]
     NotAllowed(io::Error),
+    /// The process may make user namespaces only while it has one thread.
+    #[error(
+        "cannot make a user namespace in a process with several threads: run as root, or enter the namespace first of all"
+    )]
+    Threads,
     /// A step after the namespace was made failed.
     #[error("cannot set up the private network namespace ({step}): {source}; run as root instead")]
     System {
@@ -51,7 +56,11 @@ pub fn enter_private() -> Result<(), Error> {
 fn enter_user_namespace() -> Result<(), Error> {
     // SAFETY: the calls have no arguments and cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET).map_err(Error::NotAllowed)?;
+    let both = libc::CLONE_NEWUSER | libc::CLONE_NEWNET;
+    unshare(both).map_err(|refused| match refused.raw_os_error() {
+        Some(libc::EINVAL) => Error::Threads,
+        _ => Error::NotAllowed(refused),
+    })?;
     let write = |step, path, text: String| {
         std::fs::write(path, text).map_err(|source| Error::System { step, source })
     };
@@ -74,4 +83,39 @@ pub fn in_private<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R, Error> {
         let thread = scope.spawn(|| enter_private().map(|()| f()));
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    #[test]
+    fn threads_in_it_see_only_a_loopback_of_its_own() {
+        let outside = TcpListener::bind("127.0.0.1:0").expect("bind");
+        let address = outside.local_addr().expect("bound");
+        let inside = in_private(|| {
+            assert!(TcpStream::connect(address).is_err());
+            let listener = TcpListener::bind(address).expect("the port is free here");
+            let client = std::thread::spawn(move || TcpStream::connect(address).is_ok());
+            assert!(client.join().expect("no panic") && listener.accept().is_ok());
+            let away = UdpSocket::bind("0.0.0.0:0").expect("bind");
+            assert!(away.send_to(b"x", "192.0.2.1:9").is_err());
+        });
+        if let Err(error) = inside {
+            assert!(!error.to_string().contains('\n'));
+            println!("skipped: {error}");
+        }
+        assert!(TcpStream::connect(address).is_ok());
+    }
+
+    #[test]
+    #[should_panic(expected = "on purpose")]
+    fn a_panic_comes_through() {
+        let fails: fn() = || panic!("on purpose");
+        if let Err(error) = in_private(fails) {
+            println!("skipped: {error}");
+            fails();
+        }
+    }
 }

@@ -210,4 +210,4 @@ impl Template {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -34,7 +34,8 @@ pub struct Connection<U> {
     pub scheduled: bool,
     /// The port came from the allocator and has to go back there.
     pub port_allocated: bool,
-    /// The earliest entry that the timer wheel has for it.
+    /// The entry of the timer wheel that counts: one that comes at any other
+    /// time was left behind by an earlier deadline.
     pub timer: Option<Instant>,
 }
 
@@ -67,6 +68,9 @@ pub trait Connections<U> {
 
     /// Takes a connection out.
     fn close(&mut self, id: ConnId) -> Option<Box<Connection<U>>>;
+
+    /// The names of all: for shutting down, and for statistics.
+    fn ids(&self) -> Vec<ConnId>;
 
     /// How many there are.
     fn len(&self) -> usize;

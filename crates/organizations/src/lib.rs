@@ -119,8 +119,14 @@ pub trait Running<A: Application>: Send + Sync {
     fn stop(&self);
 }
 
-/// Every connection and port of a domain is given up, and what that makes it
-/// say is said.
+/// Waits for threads to end. A thread that is the caller (a wake-up may drop the
+/// last handle of a stack there) ends by itself.
+fn join(threads: impl Iterator<Item = std::thread::JoinHandle<()>>) {
+    for thread in threads.filter(|t| t.thread().id() != std::thread::current().id()) {
+        let _ = thread.join();
+    }
+}
+
 fn check_queues<A: Application>(setup: &Setup<A>) -> Result<(), StartError> {
     for device in &setup.devices {
         if device.queues.len() < setup.processors {

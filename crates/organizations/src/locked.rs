@@ -365,9 +365,7 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
         for processor in &self.0.processors {
             processor.sleeper.notify();
         }
-        for thread in threads.drain(..) {
-            let _ = thread.join();
-        }
+        crate::join(threads.drain(..));
         // Each group says its last words; what the device does not take now is
         // lost, as at the end of any host.
         let mut egress = Egress::new(self.0.config.interfaces.len());

@@ -10,11 +10,16 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use wire::{Instant, Packet};
 
 /// Frames that may wait in a mailbox; beyond, they are dropped, as a device
 /// whose ring is full would.
 const FRAMES: usize = 1024;
+
+/// How long an owner that was stopped goes on while connections have something
+/// to say but the device is full.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// What owners send each other.
 enum Frame {
@@ -126,9 +131,13 @@ impl<A: Application> Owner<A> {
     }
 
     fn run(&mut self) {
+        let mut stopping = None;
         loop {
             let now = self.clock.now();
             let (called, stop) = self.calls(now);
+            if stop {
+                stopping = Some(now);
+            }
             let received = worker::receive(&mut self.queues.receivers, &mut self.received);
             self.frames(now);
             if self.domain.next_timeout().is_some_and(|at| at <= now) {
@@ -139,10 +148,12 @@ impl<A: Application> Owner<A> {
             self.resteer();
             worker::transmit(&mut self.queues.transmitters, &mut self.egress);
             self.wake();
-            if stop && !more {
+            if let Some(since) = stopping
+                && ((!more && self.egress.is_empty()) || now.since(since) > LAST_WORDS)
+            {
                 return;
             }
-            if !called && received == 0 && !more && !stop {
+            if !called && received == 0 && !more {
                 if self.egress.is_empty() {
                     self.sleep();
                 } else {
@@ -289,9 +300,7 @@ impl<A: Application> Running<A> for Owners<A> {
         for unit in 0..self.mailboxes.len() {
             self.send(unit, Message::Stop);
         }
-        for thread in self.threads.lock().drain(..) {
-            let _ = thread.join();
-        }
+        crate::join(self.threads.lock().drain(..));
         // Calls that came too late are dropped with what they carry.
         for mailbox in &*self.mailboxes {
             while mailbox.messages.pop().is_some() {}

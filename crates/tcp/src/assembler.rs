@@ -122,7 +122,11 @@ impl Assembler {
                 continue;
             }
             let known = piece.end().earliest(end);
-            twice.get_or_insert((seq, known)).1 = known;
+            match twice {
+                None => *twice = Some((seq, known)),
+                Some((_, end)) if *end == seq => *end = known,
+                Some(_) => {}
+            }
             slice.advance(known.distance_from(seq) as usize);
             seq = known;
             index += 1;

@@ -311,9 +311,9 @@ impl Tcb {
         self.snd.mss = self.snd.limit.saturating_sub(options).max(1);
     }
 
-    /// Eff.snd.MSS, bytes.
+    /// Eff.snd.MSS (RFC 9293 3.7.1), bytes: most payload of one segment.
     #[inline]
-    pub(crate) fn mss(&self) -> u32 {
+    pub fn mss(&self) -> u32 {
         self.snd.mss.into()
     }
 

@@ -33,7 +33,10 @@ impl Steering {
     /// A hash with a key made from `seed`.
     pub const fn new(seed: u64) -> Steering {
         Steering {
-            ports: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) | 1,
+            ports: (seed ^ 0x2545_f491_4f6c_dd1d)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(17)
+                | 1,
             whole: (seed ^ 0xd6e8_feb8_6659_fd93).wrapping_mul(0xa076_1d64_78bd_642f) | 1,
         }
     }

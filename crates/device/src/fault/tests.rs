@@ -149,6 +149,24 @@ fn a_partial_checksum_is_completed_before_corruption() {
 }
 
 #[test]
+fn trains_are_cut_into_segments() {
+    let payload = vec![1; 10 * 1448];
+    for wrapped in [false, true] {
+        let packet =
+            segment::tests::super_packet(&payload, 4096, wire::tcp::Flags::ACK, false, 1448);
+        let (a, b) = pair(Config { segmentation: 65_535, ..Config::default() });
+        let spec = "loss=0".parse().expect("a spec");
+        let (mut a, mut b) = if wrapped { (wrap(a, &spec, 1), b) } else { (a, wrap(b, &spec, 1)) };
+        assert_eq!(if wrapped { &a } else { &b }.capabilities.segmentation, 0);
+        a.queues[0].transmit.transmit(&mut Batch::from([packet]));
+        let mut got = Vec::new();
+        while b.queues[0].receive.receive(&mut got, 4) > 0 {}
+        assert_eq!(got.len(), 10);
+        assert!(got.iter().all(|p| p.len() == 14 + 40 + 1448));
+    }
+}
+
+#[test]
 fn delay_and_rate() {
     let start = Instant::now();
     // 100 frames of 46 bytes at 1 Mbit/s: 36.8 ms, and 5 ms of delay.

@@ -88,7 +88,7 @@ fn giants_are_dropped_and_counted() {
     assert_eq!(b.counts.receive_dropped.load(Ordering::Relaxed), 1);
 }
 
-fn wait(receive: &dyn Receive) {
+pub(crate) fn wait(receive: &dyn Receive) {
     let fd = receive.wait_fd().expect("descriptors").as_raw_fd();
     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one pollfd, valid for the call. A lost wake-up shows as time-out.

@@ -6,7 +6,13 @@ use wire::{Address, EthernetAddress, Seq};
 const A: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const B: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-fn super_packet(payload: &[u8], part: usize, flags: Flags, stamps: bool, gso: u16) -> Packet {
+pub(crate) fn super_packet(
+    payload: &[u8],
+    part: usize,
+    flags: Flags,
+    stamps: bool,
+    gso: u16,
+) -> Packet {
     let mut packet = Packet::new();
     for piece in payload.chunks(part) {
         packet.parts_mut().push(Slice::copy_of(piece));

@@ -66,6 +66,9 @@ pub enum Error {
         "there is no /dev/net/tun: load the kernel module `tun`, or map the file into this container"
     )]
     NoDriver,
+    /// Its file must not be opened.
+    #[error("not allowed to open /dev/net/tun: run as root, or give the file mode 0666")]
+    NoAccess,
     /// CAP_NET_ADMIN is missing.
     #[error(
         "not allowed to make TAP device `{0}`: run as root, grant CAP_NET_ADMIN, or use a private network namespace"
@@ -172,7 +175,7 @@ fn open_queue(
         .open("/dev/net/tun")
         .map_err(|e| match e.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Error::NoDriver,
-            Some(libc::EACCES | libc::EPERM) => Error::NotAllowed(name.into()),
+            Some(libc::EACCES | libc::EPERM) => Error::NoAccess,
             _ => system(name, "open /dev/net/tun", e),
         })?;
     let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;

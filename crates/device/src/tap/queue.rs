@@ -20,6 +20,7 @@ const BLOCKS: [usize; 4] = [2048, 4608, 16 * 1024, 65 * 1024];
 pub(super) struct TapReceive {
     file: Arc<File>,
     blocks: SmallVec<[Buf; BLOCKS.len()]>,
+    gone: bool,
 }
 
 impl TapReceive {
@@ -33,7 +34,7 @@ impl TapReceive {
                 blocks.push(Buf::with_capacity(capacity));
             }
         }
-        TapReceive { file, blocks }
+        TapReceive { file, blocks, gone: false }
     }
 
     /// The next frame; `None` if there is none.
@@ -48,8 +49,12 @@ impl TapReceive {
             match (&*self.file).read_vectored(&mut slices) {
                 Ok(n) => break n,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // Nothing there, or the device is gone: then nothing ever comes.
-                Err(_) => return None,
+                Err(e) => {
+                    // EBADFD: the interface was deleted under us. Its descriptor
+                    // is readable for ever; nobody may wait for it.
+                    self.gone = e.raw_os_error() == Some(libc::EBADFD);
+                    return None;
+                }
             }
         };
         drop(slices);
@@ -73,20 +78,26 @@ impl TapReceive {
 
 impl Receive for TapReceive {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
+        let mut bytes = 0;
         for n in 0..max {
-            match self.read() {
-                Some(packet) => into.push(packet),
-                None => return n,
+            if bytes >= BATCH_BYTES {
+                return n;
             }
+            let Some(packet) = self.read() else { return n };
+            bytes += packet.len();
+            into.push(packet);
         }
         max
     }
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.file.as_fd())
+        (!self.gone).then(|| self.file.as_fd())
     }
 }
 
+/// Bytes after which a batch is long enough: what is read should still be in the
+/// cache when it is processed.
+const BATCH_BYTES: usize = 256 * 1024;
 /// Slices that writev(2) takes (UIO_MAXIOV), and the usual number.
 const MAX_SLICES: usize = 1024;
 const USUAL_SLICES: usize = 56;

@@ -1,6 +1,7 @@
 //! A host of bytes on the other side of the kernel's TAP interface: it answers
 //! ARP, and sends and receives frames that the test makes.
 
+use device::tap::Error;
 use device::{Batch, Device};
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
@@ -34,7 +35,7 @@ pub fn open(name: &str, queues: usize, offload: bool) -> Option<Station> {
     };
     match device::tap::open(&config) {
         Ok(device) => Some(Station { device, kernel: EthernetAddress::BROADCAST }),
-        Err(error @ (device::tap::Error::NoDriver | device::tap::Error::NotAllowed(_))) => {
+        Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
             println!("skipped: {error}");
             None
         }

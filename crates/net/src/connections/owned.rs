@@ -43,11 +43,6 @@ impl<U> OwnedTable<U> {
         }
     }
 
-    /// The names of all connections: for shutting down and for statistics.
-    pub fn ids(&self) -> impl Iterator<Item = ConnId> {
-        self.slots.iter().filter_map(|s| s.connection.as_ref().map(|c| c.id))
-    }
-
     #[inline]
     fn find(&self, flow: &FlowKey) -> Option<u32> {
         let hash = self.hasher.hash_one(flow);
@@ -130,6 +125,10 @@ impl<U> Connections<U> for OwnedTable<U> {
         }
         self.free.push(id.slot);
         Some(connection)
+    }
+
+    fn ids(&self) -> Vec<ConnId> {
+        self.slots.iter().filter_map(|s| s.connection.as_ref().map(|c| c.id)).collect()
     }
 
     fn len(&self) -> usize {

@@ -44,7 +44,18 @@ impl<A: Application> Transport<A> {
             Call::Reset => {
                 self.listeners.clear();
                 self.udp.clear();
+                self.abort_all(conns);
             }
+        }
+    }
+
+    fn abort_all<C: Connections<A::Connection>>(&mut self, conns: &mut C) {
+        for id in conns.ids() {
+            let ready = &mut self.ready;
+            conns.with_id(id, |connection| {
+                connection.tcb.abort();
+                Transport::<A>::schedule(ready, connection);
+            });
         }
     }
 

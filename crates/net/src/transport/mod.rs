@@ -36,12 +36,12 @@ pub struct Transport<A: Application> {
     pub(crate) udp: HashMap<Endpoint, A::Udp, Keyed>,
     pub(crate) ports: PortAllocator<Keyed>,
     pub(crate) time_wait: TimeWaitTable,
-    pub(crate) timers: TimerWheel<ConnId>,
+    pub(crate) timers: TimerWheel<(ConnId, Instant)>,
     pub(crate) ready: VecDeque<ConnId>,
     pub(crate) resets: RateLimit,
     /// Packets on their way down, for IP.
     pub(crate) down: Vec<Packet>,
-    due: Vec<ConnId>,
+    due: Vec<(ConnId, Instant)>,
 }
 
 impl<A: Application> Transport<A> {
@@ -95,12 +95,15 @@ impl<A: Application> Transport<A> {
     /// Makes sure that the wheel has an entry no later than the connection's
     /// next deadline.
     #[inline]
-    pub(crate) fn arm(timers: &mut TimerWheel<ConnId>, connection: &mut Connection<A::Connection>) {
+    pub(crate) fn arm(
+        timers: &mut TimerWheel<(ConnId, Instant)>,
+        connection: &mut Connection<A::Connection>,
+    ) {
         if let Some(deadline) = connection.tcb.next_timeout()
             && connection.timer.is_none_or(|armed| deadline < armed)
         {
             connection.timer = Some(deadline);
-            timers.insert(deadline, connection.id);
+            timers.insert(deadline, (connection.id, deadline));
         }
     }
 

@@ -156,8 +156,11 @@ impl<A: Application> Transport<A> {
         self.expire_time_wait(now);
         let mut due = std::mem::take(&mut self.due);
         self.timers.expire(now, &mut due);
-        for id in due.drain(..) {
+        for (id, at) in due.drain(..) {
             conns.with_id(id, |connection| {
+                if connection.timer != Some(at) {
+                    return;
+                }
                 connection.timer = None;
                 if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
                     connection.tcb.on_timeout(now);

@@ -57,16 +57,21 @@ impl TimeWaitTable {
         self.entries.remove(flow).is_some_and(|e| e.port_allocated)
     }
 
+    /// More than may be remembered? Flows that were reused leave places behind.
+    fn is_over(&self) -> bool {
+        self.entries.len() > self.max || self.by_age.len() > 2 * self.max
+    }
+
     /// Takes out the flows whose time is over, or that are too many, one a call;
     /// beside it, whether its port came from the allocator.
     pub(super) fn expire(&mut self, now: Instant) -> Option<(FlowKey, bool)> {
         while let Some(&(at, flow)) = self.by_age.front()
-            && (at <= now || self.entries.len() > self.max)
+            && (at <= now || self.is_over())
         {
             self.by_age.pop_front();
             let Some(entry) = self.entries.get(&flow) else { continue };
             let expires = entry.state.expires();
-            if expires > now && self.entries.len() <= self.max {
+            if expires > now && !self.is_over() {
                 // A retransmitted FIN has started the time anew.
                 self.by_age.push_back((expires, flow));
                 continue;

@@ -1,1 +1,123 @@
 use super::*;
+use proptest::prelude::*;
+
+const NXT: Seq = Seq(u32::MAX - 40);
+
+fn parts(bytes: &[u8]) -> Parts {
+    bytes.chunks(7).map(Slice::copy_of).collect()
+}
+
+fn blocks(a: &Assembler) -> Vec<(u32, u32)> {
+    let mut blocks = SackBlocks::NONE;
+    a.sack(&mut blocks);
+    let offset = |s: Seq| s.distance_from(NXT);
+    blocks.as_slice().iter().map(|(l, r)| (offset(*l), offset(*r))).collect()
+}
+
+fn put(a: &mut Assembler, at: u32, len: u32) -> Option<(u32, u32)> {
+    let bytes: Vec<u8> = (at..at + len).map(|i| i as u8).collect();
+    let twice = a.insert(NXT + at, parts(&bytes), usize::MAX);
+    a.check(NXT);
+    twice.map(|(l, r)| (l.distance_from(NXT), r.distance_from(NXT)))
+}
+
+#[test]
+fn ranges_merge_and_the_latest_comes_first() {
+    let mut a = Assembler::default();
+    for (at, len, expected) in [
+        (10, 10, &[(10, 20)][..]),
+        (40, 10, &[(40, 50), (10, 20)]),
+        (20, 5, &[(10, 25), (40, 50)]),
+        (60, 5, &[(60, 65), (10, 25), (40, 50)]),
+        (80, 5, &[(80, 85), (60, 65), (10, 25), (40, 50)]),
+        (25, 15, &[(10, 50), (80, 85), (60, 65)]),
+        (5, 100, &[(5, 105)]),
+    ] {
+        put(&mut a, at, len);
+        assert_eq!(blocks(&a), expected, "{at}+{len}");
+    }
+}
+
+#[test]
+fn what_came_twice_is_told() {
+    let mut a = Assembler::default();
+    assert_eq!(put(&mut a, 10, 10), None);
+    assert_eq!(put(&mut a, 10, 10), Some((10, 20)));
+    assert_eq!(put(&mut a, 15, 10), Some((15, 20)));
+    assert_eq!(put(&mut a, 25, 5), None);
+    assert_eq!(a.len(), 20);
+}
+
+#[test]
+fn the_first_copy_wins() {
+    let mut a = Assembler::default();
+    a.insert(NXT + 3, parts(b"DEF"), usize::MAX);
+    a.insert(NXT + 1, parts(b"bcdefghi"), usize::MAX);
+    a.insert(NXT, parts(b"aXXX"), usize::MAX);
+    let mut all = Vec::new();
+    while let Some(s) = a.pop(NXT + all.len() as u32) {
+        all.extend_from_slice(&s);
+    }
+    assert_eq!(all, b"abcDEFghi");
+    a.forget(NXT + 9);
+    assert!(a.is_empty() && blocks(&a).is_empty() && a.footprint() == 0);
+}
+
+#[test]
+fn holes_and_memory_are_bounded() {
+    let mut a = Assembler::default();
+    for i in 0..10_000 {
+        put(&mut a, 1 + 2 * i, 1);
+    }
+    assert_eq!(a.ranges.len(), MAX_RANGES);
+    assert!(a.footprint() <= MAX_RANGES * 256, "{}", a.footprint());
+    // Filling holes still works.
+    assert_eq!(put(&mut a, 1, 511), Some((1, 2)));
+    assert_eq!(a.ranges.len(), 1);
+
+    let mut a = Assembler::default();
+    for i in (0..10_000).rev() {
+        a.insert(NXT + 1 + i, parts(b"x"), 100_000);
+    }
+    assert!(a.footprint() <= 100_000 + 256);
+    a.check(NXT);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn any_permutation_with_overlaps_is_put_together(
+        cuts in prop::collection::vec((0..300u32, 1..60u32), 0..60),
+        pops in prop::collection::vec(any::<bool>(), 60),
+    ) {
+        let data: Vec<u8> = (0..400u32).map(|i| (i * 31 >> 2) as u8).collect();
+        let mut a = Assembler::default();
+        let mut present = [false; 400];
+        let mut got = 0;
+        for ((at, len), pop) in cuts.into_iter().zip(pops) {
+            let at = at.max(got + 1);
+            let bytes = &data[at as usize..(at + len).min(400) as usize];
+            a.insert(NXT + at, parts(bytes), usize::MAX);
+            present[at as usize..at as usize + bytes.len()].fill(true);
+            a.check(NXT + got);
+            prop_assert_eq!(a.len(), present.iter().filter(|p| **p).count());
+            if pop {
+                // The byte that was missing comes.
+                got += 1;
+                present[got as usize - 1] = false;
+                while let Some(s) = a.pop(NXT + got) {
+                    let range = got as usize..got as usize + s.len();
+                    prop_assert_eq!(&*s, &data[range.clone()]);
+                    prop_assert!(present[range.clone()].iter().all(|p| *p));
+                    present[range].fill(false);
+                    got += s.len() as u32;
+                }
+                a.forget(NXT + got);
+                a.check(NXT + got);
+                if got > 330 {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -28,6 +28,7 @@ impl Tcb {
         }
         self.probes = 0;
         let flight = self.pipe();
+        let una = self.snd.una;
         let mut sacked = 0;
         if self.is.sack && !h.options.sack.is_empty() {
             let blocks = h.options.sack.as_slice();
@@ -52,7 +53,7 @@ impl Tcb {
                 self.on_duplicate(now);
             }
         }
-        self.update_window(h);
+        self.update_window(h, h.ack.after(una));
         true
     }
 
@@ -118,16 +119,19 @@ impl Tcb {
         Some(rtt)
     }
 
-    /// The window update of RFC 9293 3.10.7.4.
+    /// The window update of RFC 9293 3.10.7.4. An acknowledgment that is new
+    /// brings a new window whatever its sequence number (as in Linux): SND.UNA
+    /// with an older window would be beyond the edge that the peer has told.
     #[inline]
-    fn update_window(&mut self, h: &Header) {
-        let newer = self.snd.wl1.before(h.seq)
+    fn update_window(&mut self, h: &Header, new_ack: bool) {
+        let newer = new_ack
+            || self.snd.wl1.before(h.seq)
             || (self.snd.wl1 == h.seq && self.snd.wl2.before_or_at(h.ack));
         if h.ack.before(self.snd.una) || !newer {
             return;
         }
         let wnd = u32::from(h.window) << self.snd.shift;
-        (self.snd.wl1, self.snd.wl2) = (h.seq, h.ack);
+        (self.snd.wl1, self.snd.wl2) = (self.snd.wl1.latest(h.seq), h.ack);
         if wnd != self.snd.wnd {
             self.snd.wnd = wnd;
             self.snd.max_wnd = self.snd.max_wnd.max(wnd);

@@ -23,6 +23,8 @@ impl Tcb {
             // Simultaneous open: the SYN is known, the rest is news.
             header.flags = header.flags.without(Flags::SYN);
             header.seq += 1;
+            //= RFC 7323 2.2: the window of a SYN is never scaled
+            header.window >>= self.snd.shift;
         }
         let h = &header;
         let len = super::len(&payload);

@@ -193,8 +193,8 @@ impl Tcb {
         record
     }
 
-    /// A header with all that every segment carries. What it acknowledges needs
-    /// no acknowledgment any more.
+    /// A header with all that every segment carries. With `seq` at SND.NXT, what
+    /// it acknowledges needs no acknowledgment any more.
     #[inline]
     pub(crate) fn header(&mut self, seq: Seq, flags: Flags, now: Instant) -> Header {
         let mut header = plain(seq, flags);
@@ -205,6 +205,11 @@ impl Tcb {
         if flags.ack() {
             header.ack = self.rcv.nxt;
             header.window = self.announce();
+        }
+        // What is sent again may be old to the peer, and then it does not look
+        // at the acknowledgment in it (RFC 9293 3.10.7.4, first): if both ends
+        // relied on that, neither would ever hear of the other's progress.
+        if flags.ack() && seq == self.snd.nxt {
             self.rcv.acked = self.rcv.nxt;
             self.acks.now = false;
             self.acks.duplicates = 0;

@@ -1,0 +1,123 @@
+//! [`Host`]: a web server on a stack, and the way for clients to reach it.
+
+use super::pages::Pages;
+use crate::failure::Failure;
+use crate::serve::{accept_http, tcp_config};
+use crate::tally::Tally;
+use anabranch::tokio::TcpListener;
+use anabranch::{Stack, TcpStream};
+use device::{Device, memory, tap};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Where the stack is.
+pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+/// Where its client is.
+const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+const PORT: u16 = 80;
+/// How long anything may stand still.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// What is between the server and its client.
+pub enum Link {
+    /// A TAP device; the client is the kernel.
+    Tap,
+    /// Nothing; the client is a stack too.
+    Memory,
+}
+
+/// A web server on a stack, and the way to reach it.
+pub struct Host {
+    stack: Stack,
+    /// The client's stack, if that is not the kernel's.
+    peer: Option<Stack>,
+    runtime: Runtime,
+}
+
+/// A connection, as the client sees it.
+pub trait Connection: Read + Write + Send {}
+impl<C: Read + Write + Send> Connection for C {}
+
+impl Host {
+    /// Starts to serve `pages`.
+    ///
+    /// # Errors
+    /// What could not be had.
+    pub fn start(
+        link: &Link,
+        organization: &str,
+        processors: usize,
+        pages: &Arc<Pages>,
+    ) -> Result<Host, Failure> {
+        let (device, other) = match link {
+            Link::Tap => {
+                let config = tap::Config {
+                    name: "ana-demo".into(),
+                    queues: processors,
+                    kernel_address: Some((THEIRS, 24)),
+                    ..tap::Config::default()
+                };
+                (tap::open(&config).map_err(Failure::failed)?, None)
+            }
+            Link::Memory => {
+                let config = memory::Config { queues: processors, ..memory::Config::default() };
+                let (ours, theirs) = memory::pair(config);
+                (ours, Some(theirs))
+            }
+        };
+        let stack = |device: Device, address: Ipv4Addr| {
+            let offload = device.capabilities.transmit_checksum;
+            Stack::builder()
+                .device(device)
+                .address(format!("{address}/24"))
+                .organization(organization)
+                .processors(processors)
+                .tcp(tcp_config(offload))
+                .start()
+                .map_err(Failure::failed)
+        };
+        let peer = other.map(|device| stack(device, THEIRS)).transpose()?;
+        let stack = stack(device, OURS)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(Failure::failed)?;
+        let listener = runtime.block_on(TcpListener::bind(&stack, SocketAddr::from((OURS, PORT))));
+        let listener = listener.map_err(Failure::failed)?;
+        runtime.spawn(accept_http(listener, pages.clone(), Arc::new(Tally::default())));
+        Ok(Host { stack, peer, runtime })
+    }
+
+    /// Opens a connection from the client's side.
+    ///
+    /// # Errors
+    /// Those of connect(2).
+    pub fn connect(&self) -> io::Result<Box<dyn Connection>> {
+        let address = SocketAddr::from((OURS, PORT));
+        Ok(match &self.peer {
+            None => {
+                let stream = std::net::TcpStream::connect_timeout(&address, PATIENCE)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                Box::new(stream)
+            }
+            Some(peer) => {
+                let stream = TcpStream::connect_timeout(peer, &address, PATIENCE)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                Box::new(stream)
+            }
+        })
+    }
+
+    /// Ends it all, the device included.
+    pub fn stop(self) {
+        self.runtime.shutdown_background();
+        for stack in self.peer.iter().chain([&self.stack]) {
+            stack.stop();
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `anabranch demo`: everything once, in a network of its own.
+
+mod client;
+mod host;
+mod pages;
+mod verdict;
+
+use crate::failure::Failure;
+use anabranch::organizations::{CATALOG, Entry};
+use client::Client;
+use device::{namespace, tap};
+use host::{Host, Link};
+use indicatif::{ProgressBar, ProgressStyle};
+use pages::Pages;
+use std::sync::Arc;
+use std::time::Duration;
+use verdict::Result as Figures;
+
+const ABOUT: &str = "\
+Makes a private network namespace with a TAP device in it, and serves the web over
+it in each parallel organization, while the kernel's own TCP fetches a large file,
+many small ones, and opens many connections. What arrives is compared by SHA-256.
+Then it measures the organizations in memory. No root is needed where the system
+allows user namespaces and /dev/net/tun is open to all (see `anabranch doctor`);
+where there can be no TAP device, it all runs in memory. It takes about half a
+minute, and leaves nothing behind.
+
+Exit code: 0 if all that arrived was right, 1 if not.";
+
+/// How much to do.
+#[derive(Debug, clap::Args)]
+#[command(after_help = ABOUT)]
+pub struct Args {
+    /// MiB of the large file
+    #[arg(long, value_name = "N", default_value_t = 256,
+          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub mebibytes: u32,
+    /// Small requests, on connections that are kept
+    #[arg(long, value_name = "N", default_value_t = 4000,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub requests: u32,
+    /// Small requests with a new connection each
+    #[arg(long, value_name = "N", default_value_t = 1000,
+          value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub connections: u32,
+    /// Length of each of the samples in memory, seconds; 0 takes none
+    #[arg(long, value_name = "S", default_value_t = 0.3)]
+    pub seconds: f64,
+}
+
+/// Shows what there is.
+///
+/// # Errors
+/// [`Failure`] if anything that arrived was wrong, or nothing could be tried.
+pub fn run(args: Args) -> Result<(), Failure> {
+    if !(0.0..=10.0).contains(&args.seconds) {
+        return Err(Failure::refused("--seconds is not 0 to 10: choose one like 0.3"));
+    }
+    let link = choose_link();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from).min(16);
+    match &link {
+        Link::Tap => println!(
+            "A private network: the stack at {}, and the kernel's TCP as its client.",
+            host::OURS
+        ),
+        Link::Memory => {}
+    }
+    let pages = Arc::new(Pages::new(u64::from(args.mebibytes) << 20));
+    let bar = progress();
+    let mut buffer = vec![1; pages.large_len() as usize];
+    let mut figures = Vec::new();
+    for entry in CATALOG {
+        let processors = if entry.single { 1 } else { processors };
+        bar.set_message(entry.name);
+        figures.push(show(&args, &link, entry, processors, &pages, &mut buffer, &bar)?);
+    }
+    drop(buffer);
+    bar.set_message("in memory");
+    verdict::measure_in_memory(&mut figures, args.seconds)?;
+    bar.inc(REPEAT);
+    bar.finish_and_clear();
+    print!("{}", verdict::table(&figures, &link, args.mebibytes));
+    println!("\n{}", verdict::sentence(&figures, &link));
+    Ok(())
+}
+
+/// Over TAP if that can be; says why not.
+fn choose_link() -> Link {
+    // Before any thread exists: else there is no user namespace to be had.
+    let why = match namespace::enter_private() {
+        Ok(()) => match tap::open(&tap::Config::default()) {
+            Ok(_) => return Link::Tap,
+            Err(error) => error.to_string(),
+        },
+        Err(error) => error.to_string(),
+    };
+    println!("No TAP device here, so all of it runs in memory: {why}.");
+    Link::Memory
+}
+
+/// Samples of each figure, and steps of the progress bar for each organization.
+const REPEAT: u64 = 3;
+
+fn progress() -> ProgressBar {
+    let bar = ProgressBar::new(REPEAT * (CATALOG.len() as u64 + 1));
+    let style = ProgressStyle::with_template("{bar:30} {elapsed} {msg}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// Serves in one organization, and fetches.
+fn show(
+    args: &Args,
+    link: &Link,
+    entry: &Entry,
+    processors: usize,
+    pages: &Arc<Pages>,
+    buffer: &mut [u8],
+    bar: &ProgressBar,
+) -> Result<Figures, Failure> {
+    let wrong =
+        |what: &str, e: std::io::Error| Failure::failed(format!("{}: {what}: {e}", entry.name));
+    let host = Host::start(link, entry.name, processors, pages)?;
+    let client = Client { host: &host, pages };
+    let mut samples = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..REPEAT {
+        samples[0].push(client.fetch(buffer).map_err(|e| wrong("the large file", e))?);
+        let rate = client.requests(args.requests);
+        samples[1].push(rate.map_err(|e| wrong("small requests", e))?);
+        let rate = client.connections(args.connections);
+        samples[2].push(rate.map_err(|e| wrong("new connections", e))?);
+        bar.inc(1);
+    }
+    let [fetch, requests, connections] = samples.map(median);
+    host.stop();
+    Ok(Figures {
+        organization: entry.name,
+        processors,
+        gbit_per_s: fetch,
+        requests_per_s: requests,
+        connections_per_s: connections,
+        memory_gbit_per_s: None,
+        memory_transactions_per_s: None,
+    })
+}
+
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples.get(samples.len() / 2).copied().unwrap_or(0.0)
+}

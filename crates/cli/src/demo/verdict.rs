@@ -1,0 +1,150 @@
+//! One table, and one sentence.
+
+use super::host::Link;
+use crate::failure::Failure;
+use crate::table;
+
+/// What one organization did.
+#[derive(Debug)]
+pub struct Result {
+    /// Its name.
+    pub organization: &'static str,
+    /// Threads that processed packets.
+    pub processors: usize,
+    /// The large file.
+    pub gbit_per_s: f64,
+    /// Small requests on connections that were kept.
+    pub requests_per_s: f64,
+    /// Small requests with a connection each.
+    pub connections_per_s: f64,
+    /// Bulk data in memory, on one processor.
+    pub memory_gbit_per_s: Option<f64>,
+    /// Small messages in memory, on one processor.
+    pub memory_transactions_per_s: Option<f64>,
+}
+
+/// Measures the organizations in memory, on one processor each.
+///
+/// # Errors
+/// If a connection fails.
+pub fn measure_in_memory(
+    _figures: &mut [Result],
+    _seconds: f64,
+) -> std::result::Result<(), Failure> {
+    Ok(())
+}
+
+/// A whole number with separators.
+fn whole(n: f64) -> String {
+    let digits = format!("{n:.0}");
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn rate(n: f64) -> String {
+    format!("{n:.2}")
+}
+
+/// All figures.
+pub fn table(figures: &[Result], link: &Link, mebibytes: u32) -> String {
+    let way = match link {
+        Link::Tap => "over TAP",
+        Link::Memory => "in memory",
+    };
+    let header = [
+        "organization",
+        "processors",
+        &format!("{mebibytes} MiB {way},\nGbit/s, SHA-256"),
+        &format!("requests {way},\n/s, 16 connections"),
+        &format!("connections {way},\n/s, a request each"),
+        "bulk in memory,\nGbit/s, 1 processor",
+        "echoes in memory,\n/s, 1 processor",
+    ];
+    let rows: Vec<Vec<String>> = figures
+        .iter()
+        .map(|row| {
+            vec![
+                row.organization.to_owned(),
+                row.processors.to_string(),
+                format!("{} right", rate(row.gbit_per_s)),
+                whole(row.requests_per_s),
+                whole(row.connections_per_s),
+                row.memory_gbit_per_s.map_or_else(|| "-".into(), rate),
+                row.memory_transactions_per_s.map_or_else(|| "-".into(), whole),
+            ]
+        })
+        .collect();
+    table::render(&header, &rows)
+}
+
+/// Which was best at what.
+pub fn sentence(figures: &[Result], link: &Link) -> String {
+    let way = match link {
+        Link::Tap => "over TAP",
+        Link::Memory => "from stack to stack",
+    };
+    let gbit = |n: f64| format!("{} Gbit/s", rate(n));
+    let a_second = |n: f64| format!("{}/s", whole(n));
+    let best = |of: &dyn Fn(&Result) -> Option<f64>| {
+        let all = figures.iter().filter_map(|row| Some((row.organization, of(row)?)));
+        all.max_by(|a, b| a.1.total_cmp(&b.1))
+    };
+    type Show<'a> = &'a dyn Fn(f64) -> String;
+    let bests = [
+        (format!("a large file {way}"), best(&|r| Some(r.gbit_per_s)), &gbit as Show<'_>),
+        (format!("small requests {way}"), best(&|r| Some(r.requests_per_s)), &a_second),
+        (format!("new connections {way}"), best(&|r| Some(r.connections_per_s)), &a_second),
+        ("bulk data in memory".into(), best(&|r| r.memory_gbit_per_s), &gbit),
+        ("small messages in memory".into(), best(&|r| r.memory_transactions_per_s), &a_second),
+    ];
+    let mut winners: Vec<(&str, Vec<String>)> = Vec::new();
+    for (what, best, show) in bests {
+        let Some((name, figure)) = best else { continue };
+        let praise = format!("{what} ({})", show(figure));
+        match winners.iter_mut().find(|(winner, _)| *winner == name) {
+            Some((_, praises)) => praises.push(praise),
+            None => winners.push((name, vec![praise])),
+        }
+    }
+    let parts: Vec<String> = winners
+        .into_iter()
+        .map(|(name, praises)| format!("{name} was best at {}", praises.join(" and ")))
+        .collect();
+    format!("Here, {}; every byte arrived as it was sent.", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(organization: &'static str, a: f64, b: f64) -> Result {
+        Result {
+            organization,
+            processors: 1,
+            gbit_per_s: a,
+            requests_per_s: b,
+            connections_per_s: b,
+            memory_gbit_per_s: None,
+            memory_transactions_per_s: None,
+        }
+    }
+
+    #[test]
+    fn the_best_are_named() {
+        let figures = [row("one", 12.0, 1234.0), row("two", 3.0, 1_234_567.0)];
+        assert_eq!(
+            sentence(&figures, &Link::Tap),
+            "Here, one was best at a large file over TAP (12.00 Gbit/s), two was best at small \
+             requests over TAP (1,234,567/s) and new connections over TAP (1,234,567/s); every \
+             byte arrived as it was sent."
+        );
+        let table = table(&figures, &Link::Memory, 256);
+        assert!(table.contains("12.00 right") && table.contains("256 MiB in memory"), "{table}");
+    }
+}

@@ -1,0 +1,94 @@
+//! [`Failure`]: why the command ends without success, in one line.
+
+use clap::error::ErrorKind;
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// No argument at all: the answer is the help, in full.
+pub const HELP_ASKED: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+
+/// One line that names the cause and the mend, and the exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    message: String,
+    code: u8,
+}
+
+impl Failure {
+    /// The command cannot do what it was asked for, and has not begun: exit
+    /// code 2.
+    pub fn refused(message: impl Display) -> Failure {
+        Failure { message: one_line(&message.to_string()), code: 2 }
+    }
+
+    /// What the command did went wrong: exit code 1.
+    pub fn failed(message: impl Display) -> Failure {
+        Failure { message: one_line(&message.to_string()), code: 1 }
+    }
+
+    /// The arguments make no sense: what `clap` says of it in several lines.
+    pub fn arguments(error: &clap::Error) -> Failure {
+        let text = error.render().to_string();
+        let mut parts: Vec<String> = Vec::new();
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if line.starts_with("Usage:") {
+                break;
+            }
+            let line = line.strip_prefix("error: ").unwrap_or(line);
+            if !line.starts_with("For more information") {
+                // A heading (`... not provided:`) and its items are one part.
+                match parts.last_mut() {
+                    Some(last) if last.ends_with(':') => *last += &format!(" {line}"),
+                    Some(last) if line.starts_with("--") => *last += &format!(", {line}"),
+                    _ => parts.push(line.into()),
+                }
+            }
+        }
+        Failure::refused(format!("{}; `--help` shows what there is", parts.join("; ")))
+    }
+
+    /// Prints the line, and says with which code to end.
+    pub fn report(&self) -> ExitCode {
+        eprintln!("anabranch: {self}");
+        ExitCode::from(self.code)
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Sample {
+        #[arg(long)]
+        one: u16,
+        #[arg(long)]
+        two: String,
+    }
+
+    fn line(args: &[&str]) -> String {
+        let args = ["x"].iter().chain(args);
+        Failure::arguments(&Sample::try_parse_from(args).expect_err("bad")).to_string()
+    }
+
+    #[test]
+    fn argument_errors_take_one_line() {
+        assert_eq!(
+            line(&[]),
+            "the following required arguments were not provided: --one <ONE>, --two <TWO>; \
+             `--help` shows what there is"
+        );
+        let text = line(&["--one", "70000"]);
+        assert!(
+            text.starts_with("invalid value '70000' for '--one <ONE>': 70000 is not"),
+            "{text}"
+        );
+        assert!(line(&["--twoo", "x"]).contains("tip: a similar argument exists: '--two'"));
+    }
+}

@@ -1,0 +1,123 @@
+//! A web server on connections of any kind: pages of a [`Site`], and uploads,
+//! which are read, digested and thrown away.
+
+mod body;
+mod directory;
+mod range;
+
+pub use body::Body;
+pub use directory::Directory;
+
+use crate::tally::Tally;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use sha2::{Digest, Sha256};
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// How long a connection may be silent before or within a request's header.
+const PATIENCE: Duration = Duration::from_secs(60);
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, PUT, POST, OPTIONS");
+
+/// What is served.
+pub trait Site: Send + Sync + 'static {
+    /// The answer to a GET of `uri`, or a HEAD: `wants_body` says which.
+    fn page(&self, uri: &Uri, fields: &HeaderMap, wants_body: bool) -> Response<Body>;
+}
+
+/// Serves requests on one connection until either end closes it.
+///
+/// # Errors
+/// Those of the connection, and requests that make no sense.
+pub async fn serve<S>(
+    stream: S,
+    site: Arc<impl Site>,
+    tally: Arc<Tally>,
+) -> Result<(), hyper::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let answer = service_fn(|request| {
+        let (site, tally) = (site.clone(), tally.clone());
+        async move { Ok::<_, Infallible>(answer(request, &*site, tally).await) }
+    });
+    hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .half_close(true)
+        .serve_connection(TokioIo::new(stream), answer)
+        .await
+}
+
+async fn answer(request: Request<Incoming>, site: &impl Site, tally: Arc<Tally>) -> Response<Body> {
+    Tally::add(&tally.served, 1);
+    let mut response = match *request.method() {
+        Method::GET => site.page(request.uri(), request.headers(), true),
+        Method::HEAD => site.page(request.uri(), request.headers(), false),
+        Method::PUT | Method::POST => upload(request, &tally).await,
+        Method::OPTIONS => {
+            let mut response = text(StatusCode::NO_CONTENT, "");
+            response.headers_mut().insert(header::ALLOW, METHODS);
+            response
+        }
+        _ => {
+            let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
+            response.headers_mut().insert(header::ALLOW, METHODS);
+            response
+        }
+    };
+    response.headers_mut().insert(header::SERVER, HeaderValue::from_static("anabranch"));
+    response.body_mut().count(tally);
+    response
+}
+
+/// A short answer in plain text.
+pub fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::full(text));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}
+
+/// Reads the body; answers with its length and SHA-256.
+async fn upload(request: Request<Incoming>, tally: &Tally) -> Response<Body> {
+    let mut body = request.into_body();
+    let mut digest = Sha256::new();
+    let mut len = 0;
+    while let Some(frame) = body.frame().await {
+        match frame {
+            Ok(frame) => {
+                let Some(data) = frame.data_ref() else { continue };
+                Tally::add(&tally.bytes_in, data.len());
+                len += data.len() as u64;
+                digest.update(data);
+            }
+            Err(error) => {
+                return text(StatusCode::BAD_REQUEST, format!("the body ended early: {error}\n"));
+            }
+        }
+    }
+    text(StatusCode::OK, format!("{len} {}\n", hex(&digest.finalize())))
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! `anabranch serve`: files and small services over a TAP device.
+
+mod datagrams;
+mod plan;
+mod report;
+mod running;
+mod services;
+
+pub use plan::organization_names;
+pub use running::{accept_http, tcp_config};
+
+use crate::failure::Failure;
+use device::fault::Spec;
+use plan::{Network, Plan};
+use running::Running;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use tokio::signal::unix::{SignalKind, signal};
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo anabranch serve --http 80 --root /srv/www
+      then, in another terminal:  curl http://10.99.0.2/
+  sudo anabranch serve --organization group-locks --processors 4 \\
+      --tcp-echo 7 --tcp-discard 9 --tcp-chargen 19 --stats-json stats.json
+  sudo anabranch serve --http 80 --fault loss=2%,reorder=5%,delay=5ms,seed=7 --pcap bad.pcapng
+
+SIGINT (Ctrl-C) and SIGTERM end it: it prints a summary, writes the statistics and
+removes the device. SIGUSR1 writes the statistics now.
+
+Exit codes: 0 ended by a signal; 1 failed while running; 2 not started, nothing left.";
+
+/// What to serve, and how.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// TAP device to make; it is removed at the end
+    #[arg(long, value_name = "NAME", default_value = "ana0")]
+    pub tap: String,
+    /// Address of the stack, with the length of the network's prefix
+    #[arg(long, value_name = "ADDR/PREFIX", default_value = "10.99.0.2/24")]
+    pub address: Network,
+    /// Address of the kernel's end of the device, in the same network
+    #[arg(long, value_name = "ADDR/PREFIX", default_value = "10.99.0.1/24")]
+    pub peer_address: Network,
+    /// Router for destinations outside that network [default: none]
+    #[arg(long, value_name = "ADDR")]
+    pub gateway: Option<Ipv4Addr>,
+    /// Parallel organization: how the stack is spread over processors
+    #[arg(long, value_name = "NAME", default_value = "processor-per-connection",
+          value_parser = organization_names())]
+    pub organization: String,
+    /// Threads that process packets, with a device queue each [default: the
+    /// machine's processors, or 1 if the organization has no use for more]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub processors: Option<u16>,
+    /// Groups of connections, for group-locks
+    #[arg(long, value_name = "N", default_value_t = 128,
+          value_parser = clap::value_parser!(u16).range(1..))]
+    pub groups: u16,
+    /// Wire the threads to processors
+    #[arg(long)]
+    pub pin: bool,
+
+    /// Web server: files, byte ranges, directory listings; PUT and POST answer
+    /// with length and SHA-256 of what was sent
+    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
+    pub http: Option<u16>,
+    /// Directory that the web server serves; symbolic links do not leave it
+    #[arg(
+        long,
+        value_name = "DIR",
+        help_heading = "Services",
+        requires = "http",
+        default_value = "."
+    )]
+    pub root: PathBuf,
+    /// TCP: sends back what comes
+    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
+    pub tcp_echo: Option<u16>,
+    /// TCP: reads all, closes at the end of the stream
+    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
+    pub tcp_discard: Option<u16>,
+    /// TCP: writes without end from accept on
+    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
+    pub tcp_chargen: Option<u16>,
+    /// TCP: after the first byte answers `bye` and closes first
+    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
+    pub tcp_close: Option<u16>,
+    /// TCP: accepts, never reads, holds the connection for 60 s
+    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
+    pub tcp_sink: Option<u16>,
+    /// UDP: sends each datagram back
+    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
+    pub udp_echo: Option<u16>,
+    /// UDP: a datagram `ADDR PORT` makes the stack connect there by TCP; it
+    /// answers `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`
+    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
+    pub udp_dial: Option<u16>,
+
+    /// Largest IP datagram on the link, bytes
+    #[arg(long, value_name = "N", default_value_t = 1500, help_heading = "Link",
+          value_parser = clap::value_parser!(u16).range(68..=65521))]
+    pub mtu: u16,
+    /// Compute checksums and cut segments in the stack, not in the device
+    #[arg(long, help_heading = "Link")]
+    pub no_offload: bool,
+    /// Make the link bad: loss, reorder, duplicate, corrupt (shares like 2%),
+    /// delay, jitter (times like 5ms), rate (like 100mbit), seed; implies
+    /// --no-offload
+    #[arg(long, value_name = "SPEC", help_heading = "Link")]
+    pub fault: Option<Spec>,
+    /// Write what the stack sends and receives to FILE, in pcapng format
+    #[arg(long, value_name = "FILE", help_heading = "Link")]
+    pub pcap: Option<PathBuf>,
+
+    /// Write what was counted to FILE, at the end and at SIGUSR1
+    #[arg(long, value_name = "FILE")]
+    pub stats_json: Option<PathBuf>,
+}
+
+fn port() -> clap::builder::RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(1..)
+}
+
+/// Serves until a signal ends it.
+///
+/// # Errors
+/// [`Failure`]; nothing is left behind then.
+pub fn run(args: Args) -> Result<(), Failure> {
+    let plan = Plan::new(args)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("service")
+        .build()
+        .map_err(|e| Failure::refused(format!("cannot start threads: {e}: raise ulimit -u")))?;
+    let result = runtime.block_on(serve(plan));
+    // Files being read are not worth waiting for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(plan: Plan) -> Result<(), Failure> {
+    let listen =
+        |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut hang_up = listen(SignalKind::hangup())?;
+    let mut user = listen(SignalKind::user_defined1())?;
+
+    let running = Running::start(&plan).await?;
+    println!("{}", running.ready_line(&plan));
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => break,
+            _ = user.recv() => {
+                if let Err(failure) = running.write_stats(&plan) {
+                    eprintln!("anabranch: {failure}");
+                }
+            }
+        }
+    }
+    let written = running.write_stats(&plan);
+    print!("{}", running.summary(&plan));
+    running.stop();
+    written
+}

@@ -1,0 +1,210 @@
+//! [`Plan`]: arguments that make sense together.
+
+use super::Args;
+use super::services::Service;
+use crate::failure::Failure;
+use crate::http::Directory;
+use anabranch::organizations::{CATALOG, find};
+use clap::builder::PossibleValuesParser;
+use std::fmt;
+use std::fs::{self, File};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The organizations' names, for `clap`.
+pub fn organization_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(CATALOG.iter().map(|entry| entry.name))
+}
+
+/// An address, and the length of its network's prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The address.
+    pub address: Ipv4Addr,
+    /// Bits of the prefix, 1 to 31.
+    pub prefix: u8,
+}
+
+impl FromStr for Network {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Network, &'static str> {
+        let wrong = "write an IPv4 address and the length of its prefix, like 10.99.0.2/24";
+        let (address, prefix) = text.split_once('/').ok_or(wrong)?;
+        let address: Ipv4Addr = address.parse().map_err(|_| wrong)?;
+        let prefix = prefix.parse().map_err(|_| wrong)?;
+        if !(1..=31).contains(&prefix) {
+            return Err("choose a prefix of 1 to 31 bits: there are two hosts in the network");
+        }
+        let network = Network { address, prefix };
+        let host = address.to_bits() & !network.mask();
+        let unusable = prefix < 31 && (host == 0 || host == !network.mask());
+        if unusable || address.is_multicast() || address.is_loopback() || address.is_broadcast() {
+            return Err("that is not a host's address: choose one like 10.99.0.2/24");
+        }
+        Ok(network)
+    }
+}
+
+impl Network {
+    fn mask(self) -> u32 {
+        u32::MAX << (32 - u32::from(self.prefix))
+    }
+
+    fn contains(self, address: Ipv4Addr) -> bool {
+        (self.address.to_bits() ^ address.to_bits()) & self.mask() == 0
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+/// Arguments that make sense together.
+pub struct Plan {
+    /// As given.
+    pub args: Args,
+    /// Threads that process packets.
+    pub processors: usize,
+    /// Checksums and segmentation by the device.
+    pub offload: bool,
+    /// What the web server serves.
+    pub root: Option<Arc<Directory>>,
+    /// The small services, with their ports.
+    pub services: Vec<(Service, u16)>,
+}
+
+impl Plan {
+    /// Checks the arguments against each other, and against the file system.
+    ///
+    /// # Errors
+    /// What is wrong, and what would be right.
+    pub fn new(args: Args) -> Result<Plan, Failure> {
+        check_addresses(&args)?;
+        let services = services(&args);
+        check_ports(&args, &services)?;
+        let root = match args.http {
+            Some(_) => Some(Arc::new(open_root(&args.root)?)),
+            None => None,
+        };
+        if let Some(path) = &args.stats_json {
+            check_writable("--stats-json", path)?;
+        }
+        if let Some(path) = &args.pcap {
+            check_writable("--pcap", path)?;
+        }
+        let single = find(&args.organization).is_some_and(|entry| entry.single);
+        let all = std::thread::available_parallelism().map_or(1, usize::from).min(256);
+        let processors = args.processors.map_or(if single { 1 } else { all }, usize::from);
+        let offload = !args.no_offload && args.fault.is_none();
+        Ok(Plan { processors, offload, root, services, args })
+    }
+}
+
+fn services(args: &Args) -> Vec<(Service, u16)> {
+    let ports = [
+        (Service::Echo, args.tcp_echo),
+        (Service::Discard, args.tcp_discard),
+        (Service::Chargen, args.tcp_chargen),
+        (Service::Close, args.tcp_close),
+        (Service::Sink, args.tcp_sink),
+    ];
+    ports.into_iter().filter_map(|(service, port)| Some((service, port?))).collect()
+}
+
+fn check_addresses(args: &Args) -> Result<(), Failure> {
+    let (ours, theirs) = (args.address, args.peer_address);
+    if ours.address == theirs.address {
+        return Err(Failure::refused(format!(
+            "--address and --peer-address are both {}: give each end its own",
+            ours.address
+        )));
+    }
+    if ours.prefix != theirs.prefix || !ours.contains(theirs.address) {
+        return Err(Failure::refused(format!(
+            "--address {ours} and --peer-address {theirs} are not in one network: \
+             choose them like 10.99.0.2/24 and 10.99.0.1/24"
+        )));
+    }
+    match args.gateway {
+        Some(gateway) if !ours.contains(gateway) => Err(Failure::refused(format!(
+            "--gateway {gateway} is not in the network of --address {ours}: \
+             choose a router there, such as {}",
+            theirs.address
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_ports(args: &Args, services: &[(Service, u16)]) -> Result<(), Failure> {
+    let tcp = services.iter().map(|(service, port)| (service.name(), *port));
+    let tcp: Vec<_> = args.http.map(|port| ("http", port)).into_iter().chain(tcp).collect();
+    let udp = [("udp-echo", args.udp_echo), ("udp-dial", args.udp_dial)];
+    let udp: Vec<_> = udp.into_iter().filter_map(|(name, port)| Some((name, port?))).collect();
+    for ports in [tcp, udp] {
+        for (i, (name, port)) in ports.iter().enumerate() {
+            if let Some((other, _)) = ports[..i].iter().find(|(_, other)| other == port) {
+                return Err(Failure::refused(format!(
+                    "port {port} is asked for twice, by --{other} and --{name}: \
+                     give each service a port of its own"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn open_root(path: &Path) -> Result<Directory, Failure> {
+    Directory::open(path).map_err(|e| {
+        let path = path.display();
+        Failure::refused(format!("cannot serve --root {path}: {e}: name a readable directory"))
+    })
+}
+
+/// Can a file be written at `path`? Leaves nothing there.
+fn check_writable(option: &str, path: &Path) -> Result<(), Failure> {
+    let is_new = !path.exists();
+    File::options().append(true).create(true).open(path).map_err(|e| {
+        let path = path.display();
+        Failure::refused(format!("cannot write {option} {path}: {e}: name a file that can be made"))
+    })?;
+    if is_new {
+        // It will be made again.
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks() {
+        let good: Network = "10.99.0.2/24".parse().expect("good");
+        assert_eq!(good.to_string(), "10.99.0.2/24");
+        assert!(good.contains(Ipv4Addr::new(10, 99, 0, 1)));
+        assert!(!good.contains(Ipv4Addr::new(10, 99, 1, 1)));
+        assert!("10.0.0.0/31".parse::<Network>().is_ok());
+        for bad in [
+            "",
+            "10.99.0.2",
+            "10.99.0.2/",
+            "10.99.0.2/0",
+            "10.99.0.2/32",
+            "10.99.0.2/-1",
+            "10.99.0.0/24",
+            "10.99.0.255/24",
+            "224.0.0.1/8",
+            "127.0.0.1/8",
+            "fe80::1/64",
+            "/24",
+        ] {
+            assert!(bad.parse::<Network>().is_err(), "{bad}");
+        }
+    }
+}

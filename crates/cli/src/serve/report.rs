@@ -1,0 +1,159 @@
+//! What is said of a run: a line when ready, a summary and JSON at the end.
+
+use super::plan::Plan;
+use super::running::Running;
+use anabranch::{Counters, DropReason};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn get(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
+/// `ready: ...`.
+pub fn ready_line(running: &Running, plan: &Plan) -> String {
+    let args = &plan.args;
+    let address = args.address.address;
+    let services = running.tallies.iter().map(|(name, port, _)| match (*name, *port) {
+        ("http", 80) => format!("http://{address}/"),
+        ("http", port) => format!("http://{address}:{port}/"),
+        (name, port) => format!("{name} {port}"),
+    });
+    let mut services: Vec<String> = services.collect();
+    if services.is_empty() {
+        services.push("ping only, for no service was asked for".into());
+    }
+    format!(
+        "ready: {address} on {}, {} with {}: {}; Ctrl-C ends it",
+        running.device,
+        args.organization,
+        count(plan.processors as u64, "processor"),
+        services.join(", "),
+    )
+}
+
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Bytes for people.
+pub fn bytes(n: u64) -> String {
+    match n {
+        0..1_000 => format!("{n} B"),
+        1_000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.2} GB", n as f64 / 1e9),
+    }
+}
+
+/// Why packets were dropped, without the reasons that did not occur.
+fn drops(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
+    let counted = DropReason::ALL.iter().map(|reason| (reason.name(), counters.dropped(*reason)));
+    counted.filter(|(_, n)| *n > 0)
+}
+
+/// Some lines for people.
+pub fn summary(running: &Running, plan: &Plan) -> String {
+    let counters = running.stack.counters();
+    let mut text = format!(
+        "ended: {} for {:.1} s\n  in   {}, {}\n  out  {}, {}\n  connections: {} accepted, {} opened, \
+         {} closed\n",
+        plan.args.organization,
+        running.started.elapsed().as_secs_f64(),
+        count(counters.packets_in, "packet"),
+        bytes(counters.bytes_in),
+        count(counters.packets_out, "packet"),
+        bytes(counters.bytes_out),
+        counters.opened_passive,
+        counters.opened_active,
+        counters.closed,
+    );
+    for (name, port, tally) in &running.tallies {
+        let _ = writeln!(
+            text,
+            "  {name} {port}: {} served, {} in, {} out, {}",
+            get(&tally.served),
+            bytes(get(&tally.bytes_in)),
+            bytes(get(&tally.bytes_out)),
+            count(get(&tally.errors), "error"),
+        );
+    }
+    let drops: Vec<String> = drops(&counters).map(|(name, n)| format!("{name} {n}")).collect();
+    if !drops.is_empty() {
+        let _ = writeln!(text, "  dropped: {}", drops.join(", "));
+    }
+    text
+}
+
+/// All that was counted.
+pub fn json(running: &Running, plan: &Plan) -> Value {
+    let counters = running.stack.counters();
+    let all = DropReason::ALL.iter();
+    let drops: Map<String, Value> =
+        all.map(|reason| (reason.name().into(), counters.dropped(*reason).into())).collect();
+    let services: Map<String, Value> = running
+        .tallies
+        .iter()
+        .map(|(name, port, tally)| {
+            let value = json!({
+                "port": port,
+                "served": get(&tally.served),
+                "bytes_in": get(&tally.bytes_in),
+                "bytes_out": get(&tally.bytes_out),
+                "errors": get(&tally.errors),
+            });
+            ((*name).into(), value)
+        })
+        .collect();
+    let opened = counters.opened_active + counters.opened_passive;
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "organization": plan.args.organization,
+        "processors": plan.processors,
+        "address": plan.args.address.to_string(),
+        "mtu": plan.args.mtu,
+        "offload": plan.offload,
+        "uptime_seconds": running.started.elapsed().as_secs_f64(),
+        "packets_in": counters.packets_in,
+        "bytes_in": counters.bytes_in,
+        "packets_out": counters.packets_out,
+        "bytes_out": counters.bytes_out,
+        "delivered": counters.delivered,
+        "absorbed": counters.absorbed,
+        "dropped": counters.dropped_in_all(),
+        "drops": drops,
+        "out_dropped": counters.out_dropped,
+        "reassembly_timeouts": counters.reassembly_timeouts,
+        "resets_out": counters.resets_out,
+        "connections": {
+            "opened_active": counters.opened_active,
+            "opened_passive": counters.opened_passive,
+            "closed": counters.closed,
+            "open": opened.saturating_sub(counters.closed),
+        },
+        "device": device(running),
+        "services": services,
+    })
+}
+
+fn device(running: &Running) -> Value {
+    let faults = running.faults.as_ref().map(|faults| {
+        json!({
+            "passed": get(&faults.passed),
+            "lost": get(&faults.lost),
+            "duplicated": get(&faults.duplicated),
+            "corrupted": get(&faults.corrupted),
+            "reordered": get(&faults.reordered),
+            "overflowed": get(&faults.overflowed),
+            "malformed": get(&faults.malformed),
+        })
+    });
+    json!({
+        "name": running.device,
+        "receive_dropped": get(&running.counts.receive_dropped),
+        "transmit_dropped": get(&running.counts.transmit_dropped),
+        "not_captured": get(&running.counts.not_captured),
+        "faults": faults,
+    })
+}

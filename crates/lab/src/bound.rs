@@ -1,0 +1,58 @@
+//! The bound: what one core does with payload if it does nothing else than the
+//! two fused passes of copy and checksum that every byte needs, one from the
+//! application into packets and one from packets to the application.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use wire::checksum::copy_sum;
+
+/// Bytes of the application's buffer, and of the packets, each: together they
+/// stay in the second-level cache.
+pub const FOOTPRINT: usize = 256 * 1024;
+
+/// Payload that one core copies and sums both ways, Gbit/s, in packets of
+/// `payload` bytes, measured for `time` on this thread.
+pub fn measure(payload: usize, time: Duration) -> f64 {
+    let payload = payload.clamp(1, FOOTPRINT);
+    // Packets start at cache lines, as they do in the pool.
+    let stride = payload.next_multiple_of(64);
+    let count = (FOOTPRINT / stride).max(1);
+    let mut application: Vec<u8> = (0..count * payload).map(|n| (n % 251) as u8).collect();
+    let mut packets = vec![0u8; count * stride + 64];
+    let first = packets.as_ptr().align_offset(64).min(63);
+    let packets = &mut packets[first..];
+    let mut rounds = 0u64;
+    let mut sums = 0u64;
+    let start = Instant::now();
+    let elapsed = loop {
+        // Some rounds between looks at the clock.
+        for _ in 0..8 {
+            let ends = application.chunks_exact(payload).zip(packets.chunks_exact_mut(stride));
+            for (from, to) in ends {
+                sums += u64::from(copy_sum(&mut to[..payload], from));
+            }
+            let ends = application.chunks_exact_mut(payload).zip(packets.chunks_exact(stride));
+            for (to, from) in ends {
+                sums += u64::from(copy_sum(to, &from[..payload]));
+            }
+        }
+        rounds += 8;
+        let elapsed = start.elapsed();
+        if elapsed >= time {
+            break elapsed;
+        }
+    };
+    black_box(sums);
+    let bits = (rounds * (count * payload) as u64 * 8) as f64;
+    bits / elapsed.as_secs_f64() / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn any_payload_has_a_bound() {
+        for payload in [1, 64, 1448, 4300, 300_000] {
+            assert!(super::measure(payload, std::time::Duration::from_millis(5)) > 0.0);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The two hosts of an experiment.
+
+use crate::load::{Call, Role, Talk};
+use crate::plan::{Plan, Workload};
+use device::{Medium, memory};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::steering::Steering;
+use wire::{Address, Endpoint};
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The stack under test, which opens the connections.
+    Tested,
+    /// Its peer.
+    Peer,
+}
+
+impl Side {
+    pub(crate) fn address(self) -> Address {
+        let last = if self == Side::Tested { 1 } else { 2 };
+        Ipv4Addr::new(10, 99, 0, last).into()
+    }
+    pub(crate) fn other(self) -> Side {
+        if self == Side::Tested { Side::Peer } else { Side::Tested }
+    }
+    /// Does this side send bulk or datagrams?
+    pub(crate) fn sends(self, plan: &Plan) -> bool {
+        match self {
+            Side::Tested => plan.direction.sends(),
+            Side::Peer => plan.direction.receives(),
+        }
+    }
+}
+
+/// The first port of listeners whose connections carry something.
+const ACTIVE_PORT: u16 = 5000;
+/// The first port of listeners whose connections stay idle.
+const IDLE_PORT: u16 = 6000;
+/// Connections to one port: well within the ephemeral range.
+const PER_PORT: usize = 16 * 1024;
+
+/// The steering of both ends, which the devices share.
+pub(crate) const STEERING: Steering = Steering::new(0x616e_6162);
+
+/// The devices, back to back.
+pub(crate) fn devices(plan: &Plan) -> (device::Device, device::Device) {
+    let config = memory::Config {
+        mtu: plan.mtu,
+        queues: plan.processors,
+        steering: STEERING,
+        ..memory::Config::default()
+    };
+    memory::pair(config)
+}
+
+/// The configuration of one host on `device`.
+pub(crate) fn config(plan: &Plan, side: Side, device: &device::Device) -> Arc<net::Config> {
+    let interface = net::InterfaceConfig {
+        is_ethernet: device.capabilities.medium == Medium::Ethernet,
+        ethernet: device.ethernet,
+        vlan: None,
+        addresses: vec![(side.address(), 24)],
+        mtu: device.capabilities.mtu,
+        transmit_checksum: device.capabilities.transmit_checksum,
+        segmentation: device.capabilities.segmentation,
+    };
+    let seed = if side == Side::Tested { 0x5eed } else { 0xfeed };
+    let mut config = net::Config::new(vec![interface], seed);
+    config.steering = STEERING;
+    config.ephemeral_ports = (1024, 65535);
+    if plan.workload == Workload::Crr {
+        // Ports have to come back within the sample.
+        let tcp = tcp::Config { time_wait: Duration::from_millis(20), ..tcp::Config::default() };
+        config.tcp = Arc::new(tcp);
+        config.max_time_wait = 8192;
+    }
+    Arc::new(config)
+}
+
+/// What the connections of `side` do, those that carry something.
+pub(crate) fn role(plan: &Plan, side: Side) -> Role {
+    match (plan.workload, side) {
+        (Workload::Rr, Side::Tested) => Role::Client,
+        (Workload::Crr, Side::Tested) => Role::Churn,
+        (Workload::Rr | Workload::Crr, Side::Peer) => Role::Echo,
+        (Workload::Bulk | Workload::Udp, _) => match (side.sends(plan), side.other().sends(plan)) {
+            (true, true) => Role::Both,
+            (true, false) => Role::Source,
+            (false, _) => Role::Sink,
+        },
+    }
+}
+
+/// The calls that make the peer listen, each for every unit.
+pub(crate) fn listens(plan: &Plan) -> Vec<Call> {
+    let ports = plan.connections.div_ceil(PER_PORT) as u16;
+    let any = Address::UNSPECIFIED_V4;
+    let active = (0..ports).map(|n| (ACTIVE_PORT + n, role(plan, Side::Peer)));
+    let idle = (0..ports).map(|n| (IDLE_PORT + n, Role::Idle));
+    let calls = active.chain(idle);
+    calls.map(|(port, role)| Call::Listen(Endpoint { address: any, port }, role)).collect()
+}
+
+/// The call that opens the connection number `index`.
+pub(crate) fn connect(plan: &Plan, index: usize) -> Call {
+    let (first, role) = if index < plan.active() {
+        (ACTIVE_PORT, role(plan, Side::Tested))
+    } else {
+        (IDLE_PORT, Role::Idle)
+    };
+    let port = first + (index / PER_PORT) as u16;
+    let remote = Endpoint { address: Side::Peer.address(), port };
+    Call::Connect { remote, local: None, connection: Talk::new(role, Some(remote)) }
+}

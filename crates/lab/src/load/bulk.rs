@@ -1,0 +1,67 @@
+//! Data without end.
+
+use super::pattern::after;
+use super::{Load, Talk, with_buffer};
+use tcp::Tcb;
+
+/// Segments that a source writes in one turn, at most: as many as the transport
+/// lets a connection send in its turn. What is written is then on its way at
+/// once, and the payload of thousands of connections does not pile up.
+const BURST: usize = 16;
+
+impl Load {
+    /// Writes what may go out at once. Returns whether there could be more.
+    #[inline]
+    pub(super) fn write(&mut self, talk: &mut Talk, tcb: &mut Tcb) -> bool {
+        let segment = (tcb.mss() as usize).max(1);
+        let sendable = tcb.sendable();
+        if sendable < segment && tcb.queued() > 0 {
+            // Less than a segment: not worth a packet while others are on
+            // their way.
+            return false;
+        }
+        let mut n = sendable.min(BURST * segment).min(self.bytes);
+        if n > segment {
+            n -= n % segment;
+        }
+        let data = self.pattern.from(talk.out_at, n);
+        let sent = match tcb.send(data) {
+            Ok(sent) => sent,
+            Err(tcp::Error::WouldBlock) => 0,
+            Err(error) => {
+                self.fail(talk, &format!("cannot send: {error}"));
+                return false;
+            }
+        };
+        talk.out_at = after(talk.out_at, sent);
+        self.tally.sent.add(sent as u64);
+        sent > 0 && tcb.sendable() >= segment
+    }
+
+    /// Reads all there is. Returns `false`: there is nothing to write.
+    #[inline]
+    pub(super) fn read(&mut self, talk: &mut Talk, tcb: &mut Tcb) -> bool {
+        let mut total = 0;
+        with_buffer(self.bytes, |buffer| {
+            while tcb.received() > 0
+                && let Ok(n) = tcb.receive(buffer)
+                && n > 0
+            {
+                if !self.pattern.fits(talk.in_at, &buffer[..n]) {
+                    self.fail(talk, "received wrong data");
+                    break;
+                }
+                talk.in_at = after(talk.in_at, n);
+                total += n;
+            }
+        });
+        if total > 0 {
+            self.tally.received.add(total as u64);
+        }
+        if tcb.eof() && !talk.closing {
+            talk.closing = true;
+            self.fail(talk, "came to its end");
+        }
+        false
+    }
+}

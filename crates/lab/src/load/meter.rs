@@ -1,0 +1,88 @@
+//! What loads count, for whoever measures them.
+
+use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the load of one unit has counted. One thread at a time writes it, which
+/// has the unit's domain; anyone reads it.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) received: Count,
+    pub(crate) sent: Count,
+    pub(crate) transactions: Count,
+    pub(crate) connected: Count,
+}
+
+/// A count with one writer at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    #[inline]
+    pub(crate) fn add(&self, n: u64) {
+        // One writer: no read-modify-write is needed.
+        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    }
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The sum of all units' tallies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Bytes of payload that applications have received.
+    pub received: u64,
+    /// Bytes of payload that applications have sent.
+    pub sent: u64,
+    /// Transactions completed.
+    pub transactions: u64,
+    /// Connections established, counted at each end.
+    pub connected: u64,
+}
+
+/// What all loads of an experiment have counted, and what went wrong first.
+#[derive(Debug, Default)]
+pub struct Meter {
+    tallies: Mutex<Vec<Arc<CachePadded<Tally>>>>,
+    failure: OnceLock<String>,
+}
+
+impl Meter {
+    /// A new unit's tally.
+    pub(crate) fn tally(&self) -> Arc<CachePadded<Tally>> {
+        let tally = Arc::new(CachePadded::new(Tally::default()));
+        self.tallies.lock().push(tally.clone());
+        tally
+    }
+
+    /// The sum of all tallies.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for tally in &*self.tallies.lock() {
+            totals.received += tally.received.get();
+            totals.sent += tally.sent.get();
+            totals.transactions += tally.transactions.get();
+            totals.connected += tally.connected.get();
+        }
+        totals
+    }
+
+    /// Notes what went wrong; the first one counts.
+    pub(crate) fn fail(&self, what: impl Into<String>) {
+        let _ = self.failure.set(what.into());
+    }
+
+    /// What went wrong first, if anything.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.get().cloned()
+    }
+
+    /// Has anything gone wrong?
+    pub fn has_failed(&self) -> bool {
+        self.failure.get().is_some()
+    }
+}

@@ -1,0 +1,224 @@
+//! [`Plan`]: what to measure.
+
+use crate::Error;
+
+/// What the connections do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// TCP: data without end.
+    Bulk,
+    /// TCP: a message is echoed, one outstanding on each connection.
+    Rr,
+    /// TCP: connect, one message echoed, close, and again.
+    Crr,
+    /// UDP: datagrams without end, a window of them outstanding on each flow.
+    Udp,
+}
+
+impl Workload {
+    /// Its name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Workload::Bulk => "bulk",
+            Workload::Rr => "rr",
+            Workload::Crr => "crr",
+            Workload::Udp => "udp",
+        }
+    }
+    /// Does it count transactions (and not bits)?
+    pub const fn is_transactions(self) -> bool {
+        matches!(self, Workload::Rr | Workload::Crr)
+    }
+    /// The unit of its figures.
+    pub const fn unit(self) -> &'static str {
+        if self.is_transactions() { "transactions/s" } else { "Gbit/s" }
+    }
+}
+
+/// Which way data goes, as the stack under test sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It sends.
+    Send,
+    /// It receives.
+    Receive,
+    /// It does both at once.
+    Both,
+}
+
+impl Direction {
+    /// Its name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Send => "send",
+            Direction::Receive => "receive",
+            Direction::Both => "both",
+        }
+    }
+    pub(crate) const fn sends(self) -> bool {
+        matches!(self, Direction::Send | Direction::Both)
+    }
+    pub(crate) const fn receives(self) -> bool {
+        matches!(self, Direction::Receive | Direction::Both)
+    }
+}
+
+/// What stands at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// Another stack like the one under test.
+    Stack,
+    /// A simulated peer inside the device (the papers' in-memory drivers),
+    /// which costs next to nothing.
+    Driver,
+}
+
+impl Peer {
+    /// Its name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Peer::Stack => "stack",
+            Peer::Driver => "driver",
+        }
+    }
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the connections do.
+    pub workload: Workload,
+    /// The organizations, by name; their samples are interleaved.
+    pub organizations: Vec<String>,
+    /// Processors of the stack under test; a peer that is a stack has as many.
+    pub processors: usize,
+    /// Connections, or flows of UDP.
+    pub connections: usize,
+    /// How many of them carry anything; `None`: all.
+    pub active: Option<usize>,
+    /// Bytes of the application's reads and writes (bulk), of a message (rr,
+    /// crr) or of a datagram's payload (udp); `None`: 64 KiB, 64 bytes, or as
+    /// many as the MTU takes.
+    pub bytes: Option<usize>,
+    /// Bytes of the link's largest IP datagram.
+    pub mtu: usize,
+    /// Which way data goes (bulk and udp).
+    pub direction: Direction,
+    /// What stands at the other end.
+    pub peer: Peer,
+    /// Length of a sample, seconds.
+    pub seconds: f64,
+    /// Samples of each organization.
+    pub repeat: usize,
+    /// Time between the last connection's establishment and the sample, seconds.
+    pub warm_up: f64,
+    /// Time for the bound before each sample, seconds.
+    pub bound: f64,
+    /// Groups of connections, for organizations that group them.
+    pub groups: u16,
+    /// Pin the threads of organizations that leave it open.
+    pub pin: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            workload: Workload::Bulk,
+            organizations: vec!["uniprocessor".to_owned()],
+            processors: 1,
+            connections: 1,
+            active: None,
+            bytes: None,
+            mtu: 1500,
+            direction: Direction::Send,
+            peer: Peer::Stack,
+            seconds: 1.0,
+            repeat: 5,
+            warm_up: 0.3,
+            bound: 0.3,
+            groups: 128,
+            pin: false,
+        }
+    }
+}
+
+/// Bytes of the IPv4 and TCP headers with timestamps (RFC 7323 3.2).
+const TCP_HEADERS: usize = 52;
+/// Bytes of the IPv4 and UDP headers.
+const UDP_HEADERS: usize = 28;
+/// The most connections that a plan may have: half of what a domain takes.
+const MAX_CONNECTIONS: usize = 1 << 19;
+
+impl Plan {
+    /// Bytes of the application's reads and writes, messages or datagrams.
+    pub fn bytes(&self) -> usize {
+        self.bytes.unwrap_or(match self.workload {
+            Workload::Bulk => 64 * 1024,
+            Workload::Rr | Workload::Crr => 64,
+            Workload::Udp => self.mtu.saturating_sub(UDP_HEADERS),
+        })
+    }
+
+    /// Bytes of payload in a packet that is as full as it gets: what the bound
+    /// is measured with.
+    pub fn payload_in_packet(&self) -> usize {
+        let headers = if self.workload == Workload::Udp { UDP_HEADERS } else { TCP_HEADERS };
+        let fits = self.mtu.saturating_sub(headers).max(1);
+        self.bytes().clamp(1, fits)
+    }
+
+    /// How many connections carry something.
+    pub fn active(&self) -> usize {
+        self.active.unwrap_or(self.connections).min(self.connections)
+    }
+
+    /// Are both ends polled by one thread?
+    pub fn is_single(&self, organization: &str) -> bool {
+        organization == "uniprocessor" && self.processors == 1
+    }
+
+    /// Does the plan make sense?
+    ///
+    /// # Errors
+    /// [`Error::Plan`], in one line, with the mend.
+    pub fn check(&self) -> Result<(), Error> {
+        let no = |what: String| Err(Error::Plan(what));
+        for name in &self.organizations {
+            if organizations::find(name).is_none() {
+                let known: Vec<_> = organizations::CATALOG.iter().map(|e| e.name).collect();
+                return no(format!(
+                    "there is no organization '{name}': choose from {}",
+                    known.join(", ")
+                ));
+            }
+        }
+        if self.organizations.is_empty() || self.processors == 0 || self.repeat == 0 {
+            return no("organizations, processors and repeat must be at least 1".to_owned());
+        }
+        if self.connections == 0 || self.connections > MAX_CONNECTIONS || self.active() == 0 {
+            return no(format!("connections must be from 1 to {MAX_CONNECTIONS}, active from 1"));
+        }
+        if !(68..=65535).contains(&self.mtu) || self.mtu <= TCP_HEADERS + 20 {
+            return no(format!("an MTU of {} bytes does not work: take 576 to 65535", self.mtu));
+        }
+        if !(1..=16 << 20).contains(&self.bytes()) {
+            return no("bytes must be from 1 to 16777216".to_owned());
+        }
+        if self.workload == Workload::Udp && !self.is_udp_payload() {
+            let most = self.mtu - UDP_HEADERS;
+            return no(format!("a datagram of udp must have from 16 to {most} bytes at this MTU"));
+        }
+        if self.workload == Workload::Udp && self.connections > 16384 {
+            return no("udp takes at most 16384 flows".to_owned());
+        }
+        let times = [self.seconds, self.warm_up, self.bound];
+        if times.iter().any(|t| !t.is_finite() || *t < 0.0 || *t > 3600.0) || self.seconds == 0.0 {
+            return no("seconds must be more than 0 and at most 3600".to_owned());
+        }
+        Ok(())
+    }
+
+    fn is_udp_payload(&self) -> bool {
+        (16..=self.mtu - UDP_HEADERS).contains(&self.bytes())
+    }
+}

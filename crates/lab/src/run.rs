@@ -1,0 +1,157 @@
+//! Samples: how many, in which order, and what becomes of them.
+
+use crate::load::Meter;
+use crate::load::Totals;
+use crate::plan::{Plan, Workload};
+use crate::row::Row;
+use crate::usage::Usage;
+use crate::{Error, bound, single, threads};
+use std::time::{Duration, Instant};
+
+/// How far an experiment is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Samples taken.
+    pub done: usize,
+    /// Samples in all.
+    pub total: usize,
+    /// The organization whose sample is taken next; empty at the end.
+    pub organization: &'a str,
+}
+
+/// One sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub(crate) seconds: f64,
+    /// Bytes of payload that applications have received.
+    pub(crate) bytes: u64,
+    pub(crate) transactions: u64,
+    /// Processor seconds.
+    pub(crate) processor: f64,
+    /// Context switches.
+    pub(crate) switches: u64,
+    /// The bound, measured just before, Gbit/s.
+    pub(crate) bound: f64,
+}
+
+impl Sample {
+    /// Transactions a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.transactions as f64 / self.seconds
+    }
+    /// Payload.
+    pub(crate) fn gbit_per_s(&self) -> f64 {
+        self.bytes as f64 * 8.0 / self.seconds / 1e9
+    }
+}
+
+/// The state of things at one end of a sample.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    at: Instant,
+    usage: Usage,
+    totals: Totals,
+}
+
+impl Mark {
+    /// Now.
+    pub(crate) fn now(meter: &Meter) -> Mark {
+        Mark { usage: Usage::now(), totals: meter.totals(), at: Instant::now() }
+    }
+
+    /// What has happened until now; an error if it is nothing.
+    pub(crate) fn sample(
+        self,
+        meter: &Meter,
+        plan: &Plan,
+        organization: &str,
+    ) -> Result<Sample, Error> {
+        let totals = meter.totals();
+        let seconds = self.at.elapsed().as_secs_f64();
+        let usage = Usage::now().since(self.usage);
+        check(meter, plan, organization)?;
+        let sample = Sample {
+            seconds,
+            bytes: totals.received - self.totals.received,
+            transactions: totals.transactions - self.totals.transactions,
+            processor: usage.processor.as_secs_f64(),
+            switches: usage.switches,
+            bound: 0.0,
+        };
+        let moved =
+            if plan.workload.is_transactions() { sample.transactions } else { sample.bytes };
+        if moved == 0 {
+            return Err(failed(plan, organization, "nothing moved for a whole sample"));
+        }
+        Ok(sample)
+    }
+}
+
+/// The error of a load that failed.
+pub(crate) fn failed(plan: &Plan, organization: &str, what: &str) -> Error {
+    Error::Load {
+        organization: organization.to_owned(),
+        workload: plan.workload.name(),
+        what: what.to_owned(),
+    }
+}
+
+/// An error if a load has failed.
+pub(crate) fn check(meter: &Meter, plan: &Plan, organization: &str) -> Result<(), Error> {
+    meter.failure().map_or(Ok(()), |what| Err(failed(plan, organization, &what)))
+}
+
+/// Measures what `plan` says: sample by sample, the organizations in turn, each
+/// sample with connections of its own and just after a bound of its own. Calls
+/// `progress` before each sample and at the end.
+///
+/// # Errors
+/// [`Error`], at the first one.
+pub fn run(plan: &Plan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Vec<Row>, Error> {
+    plan.check()?;
+    let total = plan.repeat * plan.organizations.len();
+    let mut samples = vec![Vec::new(); plan.organizations.len()];
+    let mut done = 0;
+    for _ in 0..plan.repeat {
+        for (organization, samples) in plan.organizations.iter().zip(&mut samples) {
+            progress(Progress { done, total, organization });
+            let time = Duration::from_secs_f64(plan.bound.max(0.001));
+            let bound = bound::measure(plan.payload_in_packet(), time);
+            let sample = if plan.is_single(organization) {
+                single::sample(plan, organization)?
+            } else {
+                threads::sample(plan, organization)?
+            };
+            samples.push(Sample { bound, ..sample });
+            done += 1;
+        }
+    }
+    progress(Progress { done, total, organization: "" });
+    let rows = plan.organizations.iter().zip(&samples);
+    Ok(rows.map(|(organization, samples)| Row::new(plan, organization, samples)).collect())
+}
+
+/// A short look at organizations: `bulk` and `rr` over 16 connections, three
+/// samples of `seconds` each. Organizations that run on one processor only are
+/// passed over if there are more.
+///
+/// # Errors
+/// [`Error`].
+pub fn quick(organizations: &[&str], processors: usize, seconds: f64) -> Result<Vec<Row>, Error> {
+    let fits =
+        |name: &str| processors == 1 || organizations::find(name).is_none_or(|entry| !entry.single);
+    let names = organizations.iter().filter(|name| fits(name));
+    let plan = Plan {
+        organizations: names.map(|name| (*name).to_owned()).collect(),
+        processors,
+        connections: 16,
+        seconds,
+        repeat: 3,
+        warm_up: 0.1,
+        bound: 0.05,
+        ..Plan::default()
+    };
+    let mut rows = run(&plan, &mut |_| {})?;
+    rows.extend(run(&Plan { workload: Workload::Rr, ..plan }, &mut |_| {})?);
+    Ok(rows)
+}

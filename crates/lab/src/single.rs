@@ -1,0 +1,160 @@
+//! Both ends polled by one thread: nothing but the work itself.
+
+use crate::host::{self, Side};
+use crate::load::{Load, Loads, Meter};
+use crate::plan::{Plan, Workload};
+use crate::run::{Mark, Sample, check, failed};
+use crate::{Error, threads};
+use device::{Device, Receive, Transmit};
+use net::{Config, Domain, Egress, Unit};
+use organizations::Clock;
+use organizations::worker::{BACKLOG, BATCH};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::Packet;
+
+/// A host with one unit.
+struct Host {
+    domain: Domain<Load>,
+    egress: Egress,
+    receive: Box<dyn Receive>,
+    transmit: Box<dyn Transmit>,
+    received: Vec<Packet>,
+}
+
+impl Host {
+    fn new(config: Arc<Config>, device: Device, load: Load) -> Option<Host> {
+        let queue = device.queues.into_iter().next()?;
+        Some(Host {
+            egress: Egress::new(1),
+            domain: Domain::new(config, Unit::ONLY, load),
+            receive: queue.receive,
+            transmit: queue.transmit,
+            received: Vec::with_capacity(BATCH),
+        })
+    }
+
+    /// One round of an owner, as in `organizations::owned`, without the sleep.
+    #[inline]
+    fn round(&mut self, now: wire::Instant) {
+        self.receive.receive(&mut self.received, BATCH);
+        for frame in self.received.drain(..) {
+            self.domain.input(frame, now, &mut self.egress);
+        }
+        if self.domain.next_timeout().is_some_and(|at| at <= now) {
+            self.domain.on_timeout(now, &mut self.egress);
+        }
+        let room = BACKLOG.saturating_sub(self.egress.len());
+        self.domain.serve(now, &mut self.egress, room);
+        let batch = self.egress.batch(0);
+        if !batch.is_empty() {
+            self.transmit.transmit(batch);
+        }
+    }
+}
+
+/// Two hosts in one thread.
+pub(crate) struct Pair {
+    tested: Host,
+    peer: Host,
+    clock: Clock,
+    meter: Arc<Meter>,
+}
+
+/// Rounds between two looks at the meter.
+const ROUNDS: usize = 64;
+/// How long all connections may take until they are established.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Connections whose opening may be under way at once: the link's queue is not
+/// to overflow with SYNs.
+pub(crate) const OPENING: usize = 128;
+
+impl Pair {
+    /// Two hosts for `plan`, with no connection yet.
+    pub(crate) fn new(plan: &Plan) -> Result<Pair, Error> {
+        let meter = Arc::new(Meter::default());
+        let loads = Loads::new(plan.bytes(), meter.clone());
+        let (a, b) = host::devices(plan);
+        let host = |side, device: Device| {
+            let load = loads.load(threads::flows(plan, side));
+            Host::new(host::config(plan, side, &device), device, load)
+                .ok_or_else(|| failed(plan, "uniprocessor", "the device has no queue"))
+        };
+        let (tested, peer) = (host(Side::Tested, a)?, host(Side::Peer, b)?);
+        Ok(Pair { tested, peer, clock: Clock::start(), meter })
+    }
+
+    #[inline]
+    fn round(&mut self) {
+        let now = self.clock.now();
+        self.tested.round(now);
+        self.peer.round(now);
+    }
+
+    /// Runs until `done` says so, asked now and then, but at most for `time`;
+    /// returns whether it did.
+    fn run_until(&mut self, time: Duration, mut done: impl FnMut(&Meter) -> bool) -> bool {
+        let end = Instant::now() + time;
+        loop {
+            for _ in 0..ROUNDS {
+                self.round();
+            }
+            if done(&self.meter) {
+                return true;
+            }
+            if Instant::now() >= end {
+                return false;
+            }
+        }
+    }
+
+    /// Runs for `time`, or until something goes wrong.
+    pub(crate) fn run(&mut self, time: Duration) {
+        self.run_until(time, Meter::has_failed);
+    }
+
+    /// Lets the stack under test begin no transaction any more.
+    pub(crate) fn rest(&mut self) {
+        self.tested.domain.app.resting = true;
+    }
+
+    /// Opens the connections and flows of `plan`, and waits until they are
+    /// established.
+    pub(crate) fn open(&mut self, plan: &Plan) -> Result<(), Error> {
+        let now = self.clock.now();
+        if plan.workload == Workload::Udp {
+            for (side, _, call) in threads::udp_calls(plan, 1) {
+                let host = if side == Side::Tested { &mut self.tested } else { &mut self.peer };
+                host.domain.call(call, now, &mut host.egress);
+            }
+            return Ok(());
+        }
+        for call in host::listens(plan) {
+            self.peer.domain.call(call, now, &mut self.peer.egress);
+        }
+        for first in (0..plan.connections).step_by(OPENING) {
+            let end = (first + OPENING).min(plan.connections);
+            for index in first..end {
+                let now = self.clock.now();
+                self.tested.domain.call(host::connect(plan, index), now, &mut self.tested.egress);
+            }
+            let all = move |meter: &Meter| {
+                meter.has_failed() || meter.totals().connected >= 2 * end as u64
+            };
+            if !self.run_until(PATIENCE, all) {
+                return Err(failed(plan, "uniprocessor", "connections were not established"));
+            }
+        }
+        check(&self.meter, plan, "uniprocessor")
+    }
+}
+
+/// One sample.
+pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
+    let mut pair = Pair::new(plan)?;
+    pair.open(plan)?;
+    pair.run(Duration::from_secs_f64(plan.warm_up));
+    let mark = Mark::now(&pair.meter);
+    pair.run(Duration::from_secs_f64(plan.seconds));
+    mark.sample(&pair.meter, plan, organization)
+}

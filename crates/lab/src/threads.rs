@@ -1,0 +1,188 @@
+//! Two stacks with threads of their own, each under the organization measured.
+
+use crate::Error;
+use crate::host::{self, STEERING, Side};
+use crate::load::{Call, Flow, Load, Loads, Meter, Socket, Way};
+use crate::plan::{Plan, Workload};
+use crate::run::{Mark, Sample, check, failed};
+use crate::single::{OPENING, PATIENCE};
+use device::Device;
+use net::Unit;
+use organizations::{Clock, Running, Setup, catalog};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::{Endpoint, FlowKey};
+
+type Stack = Arc<dyn Running<Load>>;
+
+/// The ports of flows that a side sends from: one for each unit that reports may
+/// have to come to.
+const SENDERS: u16 = 10_000;
+/// The first port of flows that a side receives on.
+const RECEIVERS: u16 = 40_000;
+
+/// Starts the stack of one side.
+fn start(
+    plan: &Plan,
+    organization: &str,
+    side: Side,
+    device: Device,
+    loads: &Loads,
+) -> Result<Stack, Error> {
+    let loads = loads.clone();
+    let flows = flows(plan, side);
+    let setup = Setup {
+        config: host::config(plan, side, &device),
+        devices: vec![device],
+        processors: plan.processors,
+        groups: plan.groups,
+        pin: plan.pin,
+        application: Box::new(move |_: Unit| loads.load(flows.clone())),
+        clock: Clock::start(),
+    };
+    match catalog::start(organization, setup) {
+        Some(started) => Ok(started?),
+        None => Err(Error::Plan(format!("there is no organization '{organization}'"))),
+    }
+}
+
+/// The flows of UDP that end at `side`.
+pub(crate) fn flows(plan: &Plan, side: Side) -> Vec<Flow> {
+    if plan.workload != Workload::Udp {
+        return Vec::new();
+    }
+    let ends = |sender: Side, way| {
+        (0..plan.connections).map(move |index| {
+            let (from, to) = udp_ends(sender, index);
+            match way {
+                Way::Send => Flow::new(way, from, to),
+                Way::Receive => Flow::new(way, to, from),
+            }
+        })
+    };
+    let mut flows = Vec::new();
+    if side.sends(plan) {
+        flows.extend(ends(side, Way::Send));
+    }
+    if side.other().sends(plan) {
+        flows.extend(ends(side.other(), Way::Receive));
+    }
+    flows
+}
+
+/// The two ends of flow number `index` that `sender` sends.
+fn udp_ends(sender: Side, index: usize) -> (Endpoint, Endpoint) {
+    let index = index as u16;
+    let from = Endpoint { address: sender.address(), port: SENDERS + index };
+    let to = Endpoint { address: sender.other().address(), port: RECEIVERS + index };
+    (from, to)
+}
+
+/// The calls that start the flows of UDP, with the side and the unit that each
+/// is for, when both sides have `units`: receivers first. A receiver is bound
+/// where its datagrams come up; a sender where the reports do.
+pub(crate) fn udp_calls(plan: &Plan, units: u16) -> Vec<(Side, u16, Call)> {
+    let unit_of =
+        |local, remote| (STEERING.flow(&FlowKey { local, remote }) % u32::from(units)) as u16;
+    let mut binds = Vec::new();
+    let mut sends = Vec::new();
+    for sender in [Side::Tested, Side::Peer].into_iter().filter(|side| side.sends(plan)) {
+        let receiver = sender.other();
+        // A side that sends has those flows first ([`flows`]).
+        let before = if receiver.sends(plan) { plan.connections } else { 0 };
+        for index in 0..plan.connections {
+            let (from, to) = udp_ends(sender, index);
+            let socket = Socket { flow: (before + index) as u32 };
+            binds.push((receiver, unit_of(to, from), Call::BindUdp(to, socket)));
+            let (socket, unit) = (Socket { flow: index as u32 }, unit_of(from, to));
+            binds.push((sender, unit, Call::BindUdp(from, socket)));
+            sends.push((sender, unit, Call::FlushUdp(socket)));
+        }
+    }
+    binds.extend(sends);
+    binds
+}
+
+/// The two stacks of a sample.
+struct Stacks {
+    tested: Stack,
+    peer: Stack,
+    meter: Arc<Meter>,
+}
+
+impl Stacks {
+    fn start(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
+        let meter = Arc::new(Meter::default());
+        let loads = Loads::new(plan.bytes(), meter.clone());
+        let (a, b) = host::devices(plan);
+        let peer = start(plan, organization, Side::Peer, b, &loads)?;
+        let tested = start(plan, organization, Side::Tested, a, &loads)?;
+        Ok(Stacks { tested, peer, meter })
+    }
+
+    /// Opens the connections and flows of `plan`, and waits until they are
+    /// established.
+    fn open(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
+        let units = self.tested.units();
+        if plan.workload == Workload::Udp {
+            for (side, unit, call) in udp_calls(plan, units) {
+                let stack = if side == Side::Tested { &self.tested } else { &self.peer };
+                stack.call(unit, call);
+            }
+            return Ok(());
+        }
+        for unit in 0..self.peer.units() {
+            for call in host::listens(plan) {
+                self.peer.call(unit, call);
+            }
+        }
+        for first in (0..plan.connections).step_by(OPENING) {
+            let end = (first + OPENING).min(plan.connections);
+            for index in first..end {
+                let unit = (index % usize::from(units)) as u16;
+                self.tested.call(unit, host::connect(plan, index));
+            }
+            self.wait_connected(2 * end as u64, plan, organization)?;
+        }
+        Ok(())
+    }
+
+    fn wait_connected(&self, count: u64, plan: &Plan, organization: &str) -> Result<(), Error> {
+        let start = Instant::now();
+        while self.meter.totals().connected < count {
+            check(&self.meter, plan, organization)?;
+            if start.elapsed() > PATIENCE {
+                return Err(failed(plan, organization, "connections were not established"));
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        check(&self.meter, plan, organization)
+    }
+
+    /// Sleeps for `seconds`, or until something goes wrong.
+    fn pass(&self, seconds: f64) {
+        let end = Instant::now() + Duration::from_secs_f64(seconds);
+        while let Some(left) = end.checked_duration_since(Instant::now())
+            && !self.meter.has_failed()
+        {
+            std::thread::sleep(left.min(Duration::from_millis(50)));
+        }
+    }
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        self.tested.stop();
+        self.peer.stop();
+    }
+}
+
+/// One sample.
+pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
+    let stacks = Stacks::start(plan, organization)?;
+    stacks.open(plan, organization)?;
+    stacks.pass(plan.warm_up);
+    let mark = Mark::now(&stacks.meter);
+    stacks.pass(plan.seconds);
+    mark.sample(&stacks.meter, plan, organization)
+}

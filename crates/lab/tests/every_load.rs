@@ -1,0 +1,133 @@
+//! Every workload runs under every organization, on one and on two processors,
+//! and gives figures.
+
+use lab::{Direction, Plan, Row, Workload};
+
+fn short(workload: Workload, organization: &str, processors: usize) -> Plan {
+    Plan {
+        workload,
+        organizations: vec![organization.to_owned()],
+        processors,
+        connections: 5,
+        seconds: 0.05,
+        repeat: 1,
+        warm_up: 0.01,
+        bound: 0.002,
+        groups: 8,
+        ..Plan::default()
+    }
+}
+
+fn check(plan: &Plan) -> Row {
+    let name = (plan.workload.name(), &plan.organizations, plan.processors, plan.direction);
+    let rows = lab::run(plan, &mut |_| {}).unwrap_or_else(|error| panic!("{name:?}: {error}"));
+    let [row] = <[Row; 1]>::try_from(rows).expect("one organization");
+    assert!(row.median > 0.0 && row.min <= row.median && row.median <= row.max, "{name:?}");
+    assert!(row.bound_gbit_per_s > 0.0 && row.ratio_to_bound > 0.0, "{name:?}");
+    row
+}
+
+fn every_organization(workload: Workload) {
+    for entry in organizations::CATALOG {
+        for processors in [1, 2] {
+            if processors == 1 || !entry.single {
+                check(&short(workload, entry.name, processors));
+            }
+        }
+    }
+}
+
+#[test]
+fn bulk() {
+    every_organization(Workload::Bulk);
+}
+
+#[test]
+fn rr() {
+    every_organization(Workload::Rr);
+}
+
+#[test]
+fn crr() {
+    every_organization(Workload::Crr);
+}
+
+#[test]
+fn udp() {
+    every_organization(Workload::Udp);
+}
+
+#[test]
+fn directions_sizes_and_idle_neighbours() {
+    for direction in [Direction::Send, Direction::Receive, Direction::Both] {
+        for workload in [Workload::Bulk, Workload::Udp] {
+            for organization in ["uniprocessor", "group-locks"] {
+                check(&Plan { direction, ..short(workload, organization, 1) });
+            }
+        }
+    }
+    for mtu in [576, 4352, 9000, 65535] {
+        check(&Plan { mtu, ..short(Workload::Bulk, "uniprocessor", 1) });
+    }
+    for bytes in [1, 100, 70_000, 1 << 20] {
+        for workload in [Workload::Bulk, Workload::Rr] {
+            check(&Plan { bytes: Some(bytes), ..short(workload, "uniprocessor", 1) });
+        }
+    }
+    let idle =
+        Plan { connections: 300, active: Some(1), ..short(Workload::Bulk, "uniprocessor", 1) };
+    check(&idle);
+}
+
+#[test]
+fn json_has_the_promised_fields() {
+    let names = [
+        "workload",
+        "organization",
+        "processors",
+        "connections",
+        "payload_bytes",
+        "mtu",
+        "direction",
+        "peer",
+        "unit",
+        "median",
+        "min",
+        "max",
+        "samples",
+        "bound_gbit_per_s",
+        "ratio_to_bound",
+    ];
+    for (workload, cost) in [(Workload::Bulk, "cpu_s_per_gb"), (Workload::Rr, "cpu_s_per_100k")] {
+        let row = check(&Plan { repeat: 2, ..short(workload, "uniprocessor", 1) });
+        let json = serde_json::to_value(&row).expect("numbers and names");
+        for name in names.iter().chain([&cost]) {
+            assert!(json.get(name).is_some(), "{name}");
+        }
+        assert_eq!(json["samples"].as_array().map(Vec::len), Some(2));
+    }
+}
+
+#[test]
+fn plans_that_make_no_sense_are_refused_in_one_line() {
+    let plan = short(Workload::Bulk, "uniprocessor", 1);
+    let udp = Plan { workload: Workload::Udp, bytes: Some(2000), ..plan.clone() };
+    for bad in [
+        Plan { organizations: vec!["nobody".to_owned()], ..plan.clone() },
+        Plan { processors: 0, ..plan.clone() },
+        Plan { processors: 2, ..plan.clone() },
+        Plan { connections: 0, ..plan.clone() },
+        Plan { seconds: f64::NAN, ..plan.clone() },
+        Plan { mtu: 20, ..plan },
+        udp,
+    ] {
+        let error = lab::run(&bad, &mut |_| {}).expect_err("bad");
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn a_quick_look() {
+    let rows = lab::quick(&["uniprocessor", "group-locks"], 1, 0.03).expect("figures");
+    assert_eq!(rows.len(), 4);
+}
