@@ -15,6 +15,7 @@ use plan::{Network, Plan};
 use running::Running;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 const EXAMPLES: &str = "\
@@ -135,8 +136,9 @@ pub fn run(args: Args) -> Result<(), Failure> {
         .build()
         .map_err(|e| Failure::refused(format!("cannot start threads: {e}: raise ulimit -u")))?;
     let result = runtime.block_on(serve(plan));
-    // Files being read are not worth waiting for.
-    runtime.shutdown_background();
+    // Tasks have sockets, and sockets hold the stack with its device; but a file
+    // that takes long to read is not worth waiting for.
+    runtime.shutdown_timeout(Duration::from_secs(2));
     result
 }
 
