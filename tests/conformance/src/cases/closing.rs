@@ -1,0 +1,143 @@
+//! How connections end.
+
+use super::{ended, kind, receive, send};
+use crate::{Link, Rig, until};
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::time::Duration;
+
+/// The client ends its half first; the server goes on.
+pub fn half_close_by_client(rig: Rig) {
+    let pair = rig.pair();
+    let (here, there) = pair.connected(80);
+    send(&there, 1, 100_000);
+    there.shutdown(Shutdown::Write).expect("shutdown");
+    assert_eq!(kind((&there).write(b"more")), ErrorKind::BrokenPipe);
+    receive(&here, 1, 100_000);
+    ended(&here);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            send(&here, 2, 2_000_000);
+            here.shutdown(Shutdown::Write).expect("shutdown");
+        });
+        receive(&there, 2, 2_000_000);
+        ended(&there);
+    });
+}
+
+/// The server ends its half first; the client goes on.
+pub fn half_close_by_server(rig: Rig) {
+    let pair = rig.pair();
+    let (here, there) = pair.connected(80);
+    here.shutdown(Shutdown::Write).expect("shutdown");
+    ended(&there);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            send(&there, 2, 2_000_000);
+            drop(there);
+        });
+        receive(&here, 2, 2_000_000);
+        ended(&here);
+    });
+}
+
+/// Both ends close at the same time, again and again.
+pub fn shutdown_both_at_once(rig: Rig) {
+    let pair = rig.pair();
+    let listener = pair.listen(80);
+    for i in 0..100 {
+        let there = pair.connect(80);
+        let (here, _) = listener.accept().expect("accept");
+        send(&here, i, 10);
+        std::thread::scope(|scope| {
+            scope.spawn(|| here.shutdown(Shutdown::Write).expect("shutdown"));
+            there.shutdown(Shutdown::Write).expect("shutdown");
+        });
+        receive(&there, i, 10);
+        ended(&there);
+        ended(&here);
+    }
+}
+
+/// RFC 2525 2.17: who goes without having read what came resets.
+pub fn drop_with_unread_resets(rig: Rig) {
+    let pair = rig.pair();
+    let (mut here, there) = pair.connected(80);
+    here.write_all(b"nobody reads this").expect("write");
+    until("it has arrived", || there.peek(&mut [0; 32]).expect("peek") == 17);
+    drop(there);
+    assert_eq!(kind(here.read(&mut [0; 10])), ErrorKind::ConnectionReset);
+    // The error is told once; after it there is nothing.
+    assert_eq!(here.read(&mut [0; 10]).expect("the end"), 0);
+    assert_eq!(kind(here.write(b"more")), ErrorKind::BrokenPipe);
+}
+
+/// What was written before a drop is delivered, and then the end.
+pub fn drop_delivers(rig: Rig) {
+    for faults in ["", "loss=3%,reorder=3%"] {
+        let pair = rig.pair_over(Link { faults, ..Link::default() });
+        let (here, there) = pair.connected(80);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                send(&here, 1, 500_000);
+                drop(here);
+            });
+            std::thread::sleep(Duration::from_millis(10));
+            receive(&there, 1, 500_000);
+            ended(&there);
+        });
+    }
+}
+
+/// Linger 0: dropping resets at once.
+pub fn linger_zero_resets(rig: Rig) {
+    let pair = rig.pair();
+    let (mut here, there) = pair.connected(80);
+    there.set_linger(Some(Duration::ZERO)).expect("linger");
+    drop(there);
+    assert_eq!(kind(here.read(&mut [0; 10])), ErrorKind::ConnectionReset);
+}
+
+/// Connections that wait to be accepted are reset with their listener.
+pub fn unaccepted_are_reset(rig: Rig) {
+    let pair = rig.pair();
+    let listener = pair.listen(80);
+    let mut streams: Vec<_> = (0..20).map(|_| pair.connect(80)).collect();
+    drop(listener);
+    for stream in &mut streams {
+        assert_eq!(kind(stream.read(&mut [0; 10])), ErrorKind::ConnectionReset);
+    }
+    assert_eq!(
+        kind(anabranch::TcpStream::connect(&pair.client, (crate::SERVER, 80))),
+        ErrorKind::ConnectionRefused
+    );
+}
+
+/// Writing to a peer that is gone fails before long.
+pub fn writing_to_the_gone_fails(rig: Rig) {
+    let pair = rig.pair();
+    let (here, there) = pair.connected(80);
+    drop(there);
+    let mut error = None;
+    until("writing fails", || {
+        error = (&here).write(b"anyone?").err();
+        error.is_some()
+    });
+    let kind = error.expect("an error").kind();
+    assert!(matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{kind:?}");
+}
+
+/// After shutdown(Read) there is nothing to read, and the peer is not held up.
+pub fn reading_shut_down(rig: Rig) {
+    let pair = rig.pair();
+    let (here, there) = pair.connected(80);
+    let reader = here.try_clone().expect("clone");
+    let reading = std::thread::spawn(move || ended(&reader));
+    std::thread::sleep(Duration::from_millis(5));
+    here.shutdown(Shutdown::Read).expect("shutdown");
+    reading.join().expect("the reader is woken");
+    send(&there, 1, 3_000_000);
+    send(&here, 2, 1000);
+    receive(&there, 2, 1000);
+    ended(&here);
+}

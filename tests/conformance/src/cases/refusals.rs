@@ -1,0 +1,77 @@
+//! Opens that cannot succeed.
+
+use super::kind;
+use crate::{CLIENT, Link, Rig, SERVER, until};
+use anabranch::{DropReason, TcpListener, TcpStream};
+use std::io::ErrorKind;
+use std::time::Duration;
+
+/// Nobody listens.
+pub fn closed_port(rig: Rig) {
+    let pair = rig.pair();
+    for port in [1, 80, 65535] {
+        let refused = TcpStream::connect(&pair.client, (SERVER, port));
+        assert_eq!(kind(refused), ErrorKind::ConnectionRefused);
+    }
+    // Nor on an address that the listener is not bound to.
+    let _listener = TcpListener::bind(&pair.client, (CLIENT, 80)).expect("bind");
+    let refused = TcpStream::connect(&pair.client, (SERVER, 80));
+    assert_eq!(kind(refused), ErrorKind::ConnectionRefused);
+}
+
+/// Nobody answers ARP.
+pub fn nobody_there(rig: Rig) {
+    let pair = rig.pair();
+    std::thread::scope(|scope| {
+        for host in 100..104 {
+            let client = &pair.client;
+            scope.spawn(move || {
+                let lost = TcpStream::connect(client, (format!("10.0.0.{host}"), 80));
+                assert_eq!(kind(lost), ErrorKind::HostUnreachable);
+            });
+        }
+    });
+}
+
+/// No network of ours, no gateway.
+pub fn no_route(rig: Rig) {
+    let pair = rig.pair();
+    for address in ["192.0.2.1:80", "224.0.0.1:80", "255.255.255.255:80", "10.0.0.1:0"] {
+        let lost = TcpStream::connect(&pair.client, address);
+        assert_eq!(kind(lost), ErrorKind::NetworkUnreachable, "{address}");
+    }
+}
+
+/// A full backlog turns SYNs away, and lets them in when there is room.
+pub fn backlog(rig: Rig) {
+    let pair = rig.pair_with(Link::default(), |tcp| {
+        tcp.initial_rto = Duration::from_millis(20);
+        tcp.syn_retries = 200;
+        tcp.max_rto = Duration::from_millis(50);
+    });
+    let listener = TcpListener::bind_with_backlog(&pair.server, (SERVER, 80), 3).expect("listen");
+    std::thread::scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|| drop(pair.connect(80)));
+        }
+        until("some are turned away", || {
+            pair.server.counters().dropped(DropReason::TcpBacklog) > 0
+        });
+        for _ in 0..10 {
+            listener.accept().expect("accept");
+        }
+    });
+}
+
+/// A connect with a time-out gives up.
+pub fn connect_in_time(rig: Rig) {
+    let pair = rig.pair();
+    let nobody = "10.0.0.200:80".parse().expect("an address");
+    let late = TcpStream::connect_timeout(&pair.client, &nobody, Duration::from_millis(30));
+    assert_eq!(kind(late), ErrorKind::TimedOut);
+    let never = TcpStream::connect_timeout(&pair.client, &nobody, Duration::ZERO);
+    assert_eq!(kind(never), ErrorKind::InvalidInput);
+    let _listener = pair.listen(80);
+    let server = format!("{SERVER}:80").parse().expect("an address");
+    TcpStream::connect_timeout(&pair.client, &server, Duration::from_secs(60)).expect("in time");
+}

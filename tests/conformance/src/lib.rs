@@ -1,0 +1,18 @@
+//! The conformance suite: what every parallel organization has to do, seen from
+//! the public sockets of two stacks that are connected in memory.
+//!
+//! A case is a function of a [`Rig`]; [`suite!`] makes a test of each case for
+//! each organization, on one and on two processors. No case depends on how fast
+//! the machine is: waits are for events, under a watchdog ([`within`]) that
+//! turns a hang into a failure.
+#![forbid(unsafe_code)]
+
+pub mod cases;
+mod macros;
+mod pattern;
+mod rig;
+mod watchdog;
+
+pub use pattern::Pattern;
+pub use rig::{CLIENT, Link, Pair, Rig, SERVER, conserved};
+pub use watchdog::{until, within};

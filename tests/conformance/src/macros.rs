@@ -1,0 +1,53 @@
+//! [`suite!`](crate::suite): a test of each case for each organization.
+
+/// Makes the tests: `suite! { uniprocessor { one 1 } global_lock { one 1 two 2 } }`,
+/// with the organizations' names in Rust's spelling, and the numbers of
+/// processors with names for their modules.
+#[macro_export]
+macro_rules! suite {
+    ($($organization:ident { $($module:ident $processors:literal)* })*) => {
+        $(mod $organization {
+            $(mod $module { $crate::cases!($organization $processors); })*
+        })*
+
+        /// What the suite has been made for: organizations, and the numbers of
+        /// processors.
+        const INSTANTIATED: &[(&str, &[usize])] =
+            &[$((stringify!($organization), &[$($processors),*]),)*];
+    };
+}
+
+/// All cases, by their file.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! cases {
+    ($organization:ident $processors:literal) => {
+        $crate::tests! { $organization $processors
+            basic: handshake echo echo_by_turns port_in_use address_not_ours nonblocking time_outs
+                peek clones_share tasks tasks_in_crowds;
+            bulk: both_ways both_ways_offloaded impaired impaired_badly small_mtu small_ring
+                big_writes tiny_receive_buffer slow_reader many_connections many_impaired;
+            closing: half_close_by_client half_close_by_server shutdown_both_at_once
+                drop_with_unread_resets drop_delivers linger_zero_resets unaccepted_are_reset
+                writing_to_the_gone_fails reading_shut_down;
+            refusals: closed_port nobody_there no_route backlog connect_in_time;
+            udp: echo refused large_both_ways large_impaired overflow_drops connected_hears_one
+                sizes receive_in_time tasks;
+            life: churn stop_in_transfer stop_wakes_all stopped_gives_errors conservation;
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! tests {
+    ($organization:ident $processors:literal $($file:ident: $($case:ident)*;)*) => {
+        $(mod $file {
+            $(#[test]
+            fn $case() {
+                let rig = $crate::Rig::new(stringify!($organization), $processors);
+                $crate::within(stringify!($case), move || $crate::cases::$file::$case(rig));
+            })*
+        })*
+    };
+}

@@ -1,0 +1,138 @@
+//! [`Rig`]: what a case runs on.
+
+use anabranch::device::{fault, memory};
+use anabranch::{Counters, Stack, TcpConfig, TcpListener, TcpStream};
+use std::time::Duration;
+
+/// The server's address.
+pub const SERVER: &str = "10.0.0.1";
+/// The client's address.
+pub const CLIENT: &str = "10.0.0.2";
+
+/// An organization and a number of processors.
+#[derive(Clone, Copy, Debug)]
+pub struct Rig {
+    /// The organization's name in the catalog.
+    pub organization: &'static str,
+    /// How many threads process packets.
+    pub processors: usize,
+}
+
+/// The link between the two stacks.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Bytes of the largest datagram.
+    pub mtu: usize,
+    /// Packets that each receive queue holds.
+    pub ring: usize,
+    /// Checksums and segmentation are left to the link.
+    pub offload: bool,
+    /// Faults of the server's device, as text.
+    pub faults: &'static str,
+    /// Where the faults' dice start.
+    pub seed: u64,
+}
+
+impl Default for Link {
+    fn default() -> Link {
+        Link { mtu: 1500, ring: 256, offload: false, faults: "", seed: 1 }
+    }
+}
+
+/// Two stacks.
+#[derive(Debug)]
+pub struct Pair {
+    /// Has the address [`SERVER`].
+    pub server: Stack,
+    /// Has the address [`CLIENT`].
+    pub client: Stack,
+}
+
+/// TCP's parameters for tests: waits that only time can end are short.
+fn hasty() -> TcpConfig {
+    TcpConfig {
+        min_rto: Duration::from_millis(20),
+        initial_rto: Duration::from_millis(200),
+        max_rto: Duration::from_secs(2),
+        time_wait: Duration::from_millis(200),
+        fin_wait_2: Duration::from_secs(5),
+        ..TcpConfig::default()
+    }
+}
+
+impl Rig {
+    /// `organization` in Rust's spelling, with underscores.
+    pub fn new(organization: &str, processors: usize) -> Rig {
+        let name = organization.replace('_', "-");
+        let entry = anabranch::organizations::find(&name).expect("in the catalog");
+        Rig { organization: entry.name, processors }
+    }
+
+    /// Two stacks over a good link.
+    pub fn pair(self) -> Pair {
+        self.pair_over(Link::default())
+    }
+
+    /// Two stacks over `link`.
+    pub fn pair_over(self, link: Link) -> Pair {
+        self.pair_with(link, |_| ())
+    }
+
+    /// Two stacks over `link`, whose TCP parameters `tune` changes.
+    pub fn pair_with(self, link: Link, tune: impl FnOnce(&mut TcpConfig)) -> Pair {
+        let (mut left, right) = memory::pair(memory::Config {
+            queues: self.processors,
+            mtu: link.mtu,
+            ring: link.ring,
+            transmit_checksum: link.offload,
+            segmentation: if link.offload { 65535 } else { 0 },
+            ..memory::Config::default()
+        });
+        if !link.faults.is_empty() {
+            left = fault::wrap(left, &link.faults.parse().expect("faults"), link.seed);
+        }
+        let mut tcp = hasty();
+        tune(&mut tcp);
+        let start = |device, address: &str| {
+            Stack::builder()
+                .device(device)
+                .address(format!("{address}/24"))
+                .organization(self.organization)
+                .processors(self.processors)
+                .tcp(tcp.clone())
+                .start()
+                .expect("a stack")
+        };
+        Pair { server: start(left, SERVER), client: start(right, CLIENT) }
+    }
+}
+
+impl Pair {
+    /// A listener on `port` of the server.
+    pub fn listen(&self, port: u16) -> TcpListener {
+        TcpListener::bind(&self.server, (SERVER, port)).expect("listen")
+    }
+
+    /// A stream to `port` of the server.
+    pub fn connect(&self, port: u16) -> TcpStream {
+        TcpStream::connect(&self.client, (SERVER, port)).expect("connect")
+    }
+
+    /// A connection by way of `port`: the server's end and the client's.
+    pub fn connected(&self, port: u16) -> (TcpStream, TcpStream) {
+        let listener = self.listen(port);
+        let there = self.connect(port);
+        let (here, peer) = listener.accept().expect("accept");
+        assert_eq!(peer, there.local_addr().expect("local address"));
+        (here, there)
+    }
+}
+
+/// Has every packet that came in been accounted for?
+///
+/// # Panics
+/// If not.
+pub fn conserved(counters: &Counters) {
+    let accounted = counters.delivered + counters.absorbed + counters.dropped_in_all();
+    assert_eq!(counters.packets_in, accounted, "{counters:?}");
+}

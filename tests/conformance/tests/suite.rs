@@ -1,0 +1,20 @@
+//! The suite for every organization in the catalog.
+
+use anabranch::organizations::CATALOG;
+
+anabranch_conformance::suite! {
+    uniprocessor { one 1 }
+    global_lock { one 1 two 2 }
+    group_locks { one 1 two 2 }
+    processor_per_connection { one 1 two 2 }
+}
+
+#[test]
+fn every_organization_in_the_catalog_is_tested() {
+    let wanted: Vec<(String, &[usize])> = CATALOG
+        .iter()
+        .map(|e| (e.name.replace('-', "_"), if e.single { &[1][..] } else { &[1, 2][..] }))
+        .collect();
+    let have: Vec<_> = INSTANTIATED.iter().map(|(name, n)| (name.to_string(), *n)).collect();
+    assert_eq!(have, wanted);
+}
