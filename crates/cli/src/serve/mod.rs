@@ -10,6 +10,7 @@ pub use plan::organization_names;
 pub use running::{accept_http, tcp_config};
 
 use crate::failure::Failure;
+use crate::say::say;
 use device::fault::Spec;
 use plan::{Network, Plan};
 use running::Running;
@@ -151,7 +152,7 @@ async fn serve(plan: Plan) -> Result<(), Failure> {
     let mut user = listen(SignalKind::user_defined1())?;
 
     let running = Running::start(&plan).await?;
-    println!("{}", running.ready_line(&plan));
+    say(running.ready_line(&plan));
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -165,7 +166,7 @@ async fn serve(plan: Plan) -> Result<(), Failure> {
         }
     }
     let written = running.write_stats(&plan);
-    print!("{}", running.summary(&plan));
+    say(running.summary(&plan).trim_end());
     running.stop();
     written
 }
