@@ -169,6 +169,9 @@ impl<A: Application> Transport<A> {
                     connection.tcb.on_timeout(now);
                     Transport::<A>::schedule(&mut self.ready, connection);
                 }
+                if connection.tcb.next_timeout().is_none() {
+                    connection.tcb.rest();
+                }
                 Transport::<A>::arm(&mut self.timers, connection);
             });
         }
