@@ -99,10 +99,11 @@ impl ReceiveQueue {
             let n = front.len().min(to.len() - at);
             to[at..at + n].copy_from_slice(&front[..n]);
             at += n;
-            front.advance(n);
-            if front.is_empty() {
+            if n == front.len() {
                 self.footprint -= front.footprint();
                 self.slices.pop_front();
+            } else {
+                front.advance(n);
             }
         }
         self.len -= at;
