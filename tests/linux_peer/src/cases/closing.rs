@@ -112,7 +112,8 @@ pub fn keepalive(peer: Peer) {
     // Without answers either side would have given up by then.
     std::thread::sleep(Duration::from_millis(3500));
     let came = stack.counters().packets_in - before;
-    assert!(came > 10, "only {came} probes and answers came");
+    // Linux answers ours at most twice a second (tcp_invalid_ratelimit).
+    assert!(came >= 5, "only {came} probes and answers came");
     kernel.write_all(b"still here").expect("write");
     us.read_exact(&mut [0; 10]).expect("read");
     us.write_all(b"so am I").expect("write");
