@@ -119,10 +119,6 @@ pub trait Running<A: Application>: Send + Sync {
     fn stop(&self);
 }
 
-/// How long a stack that was stopped goes on while connections have something to
-/// say but the device is full.
-const LAST_WORDS: Duration = Duration::from_millis(100);
-
 /// Lets the connections of a domain that was reset end, whether there is room
 /// for what they say or not.
 fn end<A: Application>(domain: &mut Domain<A>, now: Instant, egress: &mut Egress) {

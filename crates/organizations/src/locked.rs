@@ -6,7 +6,7 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
-use crate::worker::{self, BACKLOG, Queues, Sleeper};
+use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::{Receive, Transmit};
@@ -384,7 +384,7 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
         for processor in &self.0.processors {
             let mut out = processor.out.lock();
             let Out { transmitters, egress } = &mut *out;
-            while !egress.is_empty() && self.0.clock.now().since(since) < crate::LAST_WORDS {
+            while !egress.is_empty() && self.0.clock.now().since(since) < LAST_WORDS {
                 worker::transmit(transmitters, egress);
                 std::thread::yield_now();
             }

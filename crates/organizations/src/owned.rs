@@ -2,8 +2,8 @@
 //! by which the others post to it. No lock, no atomic, is passed by a packet
 //! that comes up in the unit that it belongs to.
 
-use crate::worker::{self, BACKLOG, Queues, Sleeper};
-use crate::{Clock, LAST_WORDS, Running, Setup, StartError, refuse};
+use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
+use crate::{Clock, Running, Setup, StartError, refuse};
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
 use parking_lot::Mutex;

@@ -45,6 +45,10 @@ impl Assembler {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
+    /// The sequence number of the first byte.
+    pub(crate) fn start(&self) -> Option<Seq> {
+        self.pieces.front().map(|p| p.seq)
+    }
     /// The sequence number behind the last byte.
     pub(crate) fn end(&self) -> Seq {
         self.pieces.back().map_or(Seq(0), Piece::end)

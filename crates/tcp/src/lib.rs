@@ -10,6 +10,7 @@
 mod assembler;
 mod config;
 pub mod congestion;
+mod info;
 pub mod input;
 pub mod isn;
 mod output;
@@ -26,10 +27,11 @@ mod timers;
 mod user;
 
 pub use config::{Config, Keepalive};
+pub use info::Info;
 pub use isn::Isn;
 pub use output::{Limits, Outgoing};
 pub use state::{Error, Events, IcmpError, State, Unreachable};
-pub use tcb::{Info, Tcb};
+pub use tcb::Tcb;
 pub use time_wait::TimeWait;
 
 #[cfg(test)]

@@ -112,6 +112,12 @@ impl ReceiveQueue {
         }
     }
 
+    /// Bytes of heap that the queue itself takes, for tests.
+    #[cfg(test)]
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        self.slices.capacity() * size_of::<Slice>()
+    }
+
     /// Checks the invariants, for tests.
     pub(crate) fn check(&self) {
         debug_assert_eq!(self.len, self.slices.iter().map(|s| s.len()).sum::<usize>());

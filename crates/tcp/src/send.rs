@@ -173,6 +173,12 @@ impl SendQueue {
         }
     }
 
+    /// Bytes of heap that the queue itself takes, for tests.
+    #[cfg(test)]
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        self.chunks.capacity() * size_of::<Chunk>()
+    }
+
     /// Checks the invariants, for tests.
     pub(crate) fn check(&self, una: Seq) {
         let mut footprint = 0;

@@ -1,7 +1,7 @@
 //! [`Tcb`]: the state of one connection.
 
 use crate::assembler::Assembler;
-use crate::congestion::{Congestion, CongestionControl, initial_window};
+use crate::congestion::{Congestion, initial_window};
 use crate::recovery::{Phase, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
@@ -10,7 +10,6 @@ use crate::timers::Timers;
 use crate::{Config, Error, Events, Isn, Keepalive, State};
 use std::sync::Arc;
 use wire::tcp::Header;
-use wire::time::Duration;
 use wire::{Instant, Seq};
 
 /// Send sequence variables (RFC 9293 3.3.1).
@@ -362,7 +361,11 @@ impl Tcb {
             self.board.sacked
         } else {
             // Limited transmit (RFC 3042) is for the first two only.
-            let most = if self.recovery.phase == Phase::Fast { u32::MAX } else { 2 };
+            let most = match self.recovery.phase {
+                Phase::Open => 2,
+                Phase::Fast => u32::MAX,
+                Phase::Timeout => 0,
+            };
             self.recovery.duplicates.min(most).saturating_mul(self.mss())
         };
         out.saturating_sub(self.board.lost).saturating_sub(gone)
@@ -403,98 +406,4 @@ impl Tcb {
         }
         self.events.add(Events::CLOSED | Events::READABLE | Events::WRITABLE);
     }
-
-    /// What is known of the connection, for people and statistics.
-    pub fn info(&self) -> Info {
-        Info {
-            state: self.state,
-            srtt: Duration::from_micros(self.rtt.srtt.into()),
-            rttvar: Duration::from_micros(self.rtt.rttvar.into()),
-            min_rtt: (self.rtt.min != u32::MAX).then(|| Duration::from_micros(self.rtt.min.into())),
-            rto: self.rtt.rto(&self.config),
-            cwnd: self.congestion.window(),
-            ssthresh: self.congestion.ssthresh(),
-            mss: self.snd.mss,
-            retransmits: self.recovery.retransmits,
-            timeouts: self.timeouts,
-            send_window: self.snd.wnd,
-            receive_window: self.rcv.edge.distance_from(self.rcv.nxt),
-            send_shift: self.snd.shift,
-            receive_shift: self.rcv.shift,
-            in_flight: self.pipe(),
-            delivered: self.delivered,
-            timestamps: self.is.timestamps,
-            sack: self.is.sack,
-            out_of_order: self.assembler.as_ref().map_or(0, |a| a.len()),
-            footprint: self.send.footprint()
-                + self.receive.footprint()
-                + self.assembler.as_ref().map_or(0, |a| a.footprint()),
-        }
-    }
-
-    /// Panics if the invariants of the data structures do not hold; for tests.
-    #[doc(hidden)]
-    pub fn check_invariants(&self) {
-        if self.state == State::Closed {
-            return self.receive.check();
-        }
-        debug_assert!(self.snd.una.before_or_at(self.snd.nxt));
-        debug_assert!(self.rcv.nxt.before_or_at(self.rcv.edge));
-        debug_assert!(self.snd.nxt.before_or_at(self.send.end + 1));
-        self.send.check(self.snd.una);
-        self.board.check(self.snd.una, self.snd.nxt);
-        self.receive.check();
-        if let Some(a) = &self.assembler {
-            a.check(self.rcv.nxt);
-            debug_assert!(!a.is_empty());
-        }
-        let outstanding = self.snd.una != self.snd.nxt;
-        let rto = self.timers.kind == crate::timers::Retransmit::Rto;
-        debug_assert_eq!(outstanding, rto, "{:?}", self.state);
-    }
-}
-
-/// What is known of a connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Info {
-    /// The state.
-    pub state: State,
-    /// Smoothed round-trip time; zero before there is a measurement.
-    pub srtt: Duration,
-    /// Its variation.
-    pub rttvar: Duration,
-    /// The least round-trip time measured.
-    pub min_rtt: Option<Duration>,
-    /// The retransmission time-out, backed off.
-    pub rto: Duration,
-    /// The congestion window, bytes.
-    pub cwnd: u32,
-    /// The slow start threshold, bytes.
-    pub ssthresh: u32,
-    /// Most payload bytes of a segment that we send.
-    pub mss: u16,
-    /// Segments sent again since the start.
-    pub retransmits: u32,
-    /// Retransmission time-outs in a row.
-    pub timeouts: u8,
-    /// SND.WND, bytes.
-    pub send_window: u32,
-    /// RCV.WND, bytes.
-    pub receive_window: u32,
-    /// Shift of the windows that the peer announces.
-    pub send_shift: u8,
-    /// Shift of the windows that we announce.
-    pub receive_shift: u8,
-    /// Bytes in the network, as far as we know.
-    pub in_flight: u32,
-    /// Bytes delivered to the peer since the start, modulo 2^32.
-    pub delivered: u32,
-    /// Are timestamps in use?
-    pub timestamps: bool,
-    /// Are selective acknowledgments in use?
-    pub sack: bool,
-    /// Bytes that came out of order and wait for what is missing.
-    pub out_of_order: usize,
-    /// Bytes of buffers that the connection keeps.
-    pub footprint: usize,
 }

@@ -90,7 +90,7 @@ proptest! {
         cuts in prop::collection::vec((0..300u32, 1..60u32), 0..60),
         pops in prop::collection::vec(any::<bool>(), 60),
     ) {
-        let data: Vec<u8> = (0..400u32).map(|i| (i * 31 >> 2) as u8).collect();
+        let data: Vec<u8> = (0..400u32).map(|i| ((i * 31) >> 2) as u8).collect();
         let mut a = Assembler::default();
         let mut present = [false; 400];
         let mut got = 0;

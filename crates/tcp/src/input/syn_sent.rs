@@ -70,3 +70,6 @@ impl Tcb {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,7 +80,10 @@ impl Tcb {
     fn pass_sequence(&mut self, h: &Header, len: u32, now: Instant) -> bool {
         let wnd = self.rcv.edge.distance_from(self.rcv.nxt);
         let seg_len = segment_len(h, len);
-        let first = h.seq.within(self.rcv.nxt, wnd) || h.seq == self.rcv.nxt;
+        // A pure ACK of a sender that has filled the window stands at its edge,
+        // which RFC 9293 does not accept, but Linux does: two such senders would
+        // not hear each other.
+        let first = h.seq.within(self.rcv.nxt, wnd.saturating_add(1));
         let last = seg_len > 0 && (h.seq + (seg_len - 1)).within(self.rcv.nxt, wnd);
         // A segment may be longer than the window, and so cover all of it.
         let covers = h.seq.before(self.rcv.nxt) && (h.seq + seg_len).after(self.rcv.nxt);

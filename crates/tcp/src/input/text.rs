@@ -23,13 +23,12 @@ impl Tcb {
             self.out_of_order(seq, payload);
             return;
         }
-        if len > 0 {
-            self.deliver(payload);
-        }
         if self.assembler.is_some() {
             //= RFC 5681 4.2: a segment that fills a gap is acknowledged at once
-            self.drain_assembler();
+            self.fill(payload, seq + len);
             self.ack_now();
+        } else if len > 0 {
+            self.deliver(payload);
         }
         if self.rcv.fin == Some(self.rcv.nxt) {
             self.fin(now);
@@ -99,6 +98,25 @@ impl Tcb {
         self.ack_now();
     }
 
+    /// `payload`, from RCV.NXT to `end`, comes between what came before it: of
+    /// bytes that came twice the first copy counts.
+    fn fill(&mut self, mut payload: Parts, end: Seq) {
+        while self.rcv.nxt.before(end) {
+            let next = self.assembler.as_ref().and_then(|a| a.start()).unwrap_or(end);
+            let next = next.earliest(end);
+            let hole = split_front(&mut payload, next.distance_from(self.rcv.nxt) as usize);
+            self.deliver(hole);
+            self.drain_assembler();
+            let known = self.rcv.nxt.earliest(end);
+            if known.after(next) {
+                cut_front(&mut payload, known.distance_from(next) as usize);
+                if self.is.sack && self.acks.twice.is_none() {
+                    self.acks.twice = Some((next, known));
+                }
+            }
+        }
+    }
+
     /// Moves what is in order now from the assembler to the queue.
     fn drain_assembler(&mut self) {
         let Some(assembler) = self.assembler.as_mut() else { return };
@@ -143,6 +161,14 @@ impl Tcb {
             self.timers.delayed_ack = now + self.config.delayed_ack;
         }
     }
+}
+
+/// Takes the first `n` bytes out.
+fn split_front(payload: &mut Parts, n: usize) -> Parts {
+    let mut front = payload.clone();
+    cut_back(&mut front, n);
+    cut_front(payload, n);
+    front
 }
 
 /// Drops the first `n` bytes.

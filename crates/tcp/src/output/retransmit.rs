@@ -46,3 +46,6 @@ impl Tcb {
         Some(outgoing)
     }
 }
+
+#[cfg(test)]
+mod tests;

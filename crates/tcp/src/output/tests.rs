@@ -1,1 +1,86 @@
-use super::*;
+use crate::harness::*;
+use crate::{Config, Limits};
+use std::time::Duration;
+
+#[test]
+fn push_is_on_the_last_segment_of_what_was_queued() {
+    let mut p = Peer::established(bare());
+    p.send(2500);
+    assert_eq!(p.out(), [s(".", 1, 1000, 1), s(".", 1001, 1000, 1), s("P.", 2001, 500, 1)]);
+}
+
+#[test]
+fn a_device_that_segments_gets_multiples_of_the_segment_size() {
+    let mut p = Peer::established(Config { initial_window: 100, chunk: 16_384, ..bare() });
+    p.limits = Limits { segmentation: 10_500, want_sum: false };
+    p.send(25_300);
+    let out = p.outgoing();
+    let sizes: Vec<_> = out.iter().map(|o| (said(o).2, o.gso_size, o.sum)).collect();
+    let expected = [(10_000, 1000, None), (10_000, 1000, None), (5300, 1000, None)];
+    assert_eq!(sizes, expected);
+    assert_eq!(said(&out[2]).0, "P.");
+    p.send(700);
+    assert_eq!(p.outgoing()[0].gso_size, 0);
+}
+
+#[test]
+fn sums_are_known_where_segments_are_chunks() {
+    let mut p = Peer::established(bare());
+    p.send(2500);
+    for o in p.outgoing() {
+        let bytes: Vec<u8> = o.payload.iter().flat_map(|s| s.to_vec()).collect();
+        assert_eq!(o.sum, Some(sync::bytes::sum::sum(&bytes)));
+        assert_eq!(o.payload.len(), 1);
+    }
+    let mut p = Peer::established(Config { checksum: false, ..bare() });
+    p.send(10);
+    assert_eq!(p.outgoing()[0].sum, None);
+}
+
+#[test]
+fn the_congestion_window_is_kept_and_earned_again_after_idleness() {
+    let mut p = Peer::established(bare());
+    p.send(50_000);
+    assert_eq!(p.out().len(), 10, "initial window");
+    p.say(".", 1, 10_001, 0);
+    assert_eq!(p.out().len(), 20, "slow start");
+    p.say(".", 1, 30_001, 0);
+    assert_eq!(p.out().len(), 20);
+    p.say(".", 1, 50_001, 0);
+    p.send(40_000);
+    assert!(p.out().len() == 40);
+    p.say(".", 1, 90_001, 0);
+    p.now += Duration::from_secs(10);
+    p.send(40_000);
+    assert_eq!(p.out().len(), 10, "RFC 5681 4.1");
+}
+
+#[test]
+fn a_connection_that_is_idle_is_small() {
+    let mut p = Peer::established(Config { nagle: true, ..Config { sack: true, ..bare() } });
+    for round in 0..5u32 {
+        p.send(3000);
+        p.out();
+        p.say(".", 1 + round * 2000, 1 + (round + 1) * 3000, 1000);
+        p.say(".", 1001 + round * 2000, 1 + (round + 1) * 3000, 1000);
+        p.out();
+        assert_eq!(p.tcb.receive(&mut [0; 9000]), Ok(2000));
+    }
+    assert_eq!(p.tcb.info().footprint, 0);
+    let heap =
+        p.tcb.send.capacity_bytes() + p.tcb.board.capacity_bytes() + p.tcb.receive.capacity_bytes();
+    assert!(size_of::<crate::Tcb>() <= 640, "{}", size_of::<crate::Tcb>());
+    assert!(size_of::<crate::Tcb>() + heap < 1024, "{heap}");
+}
+
+#[test]
+fn a_reset_of_an_abort_is_exact() {
+    let mut p = Peer::established(bare());
+    p.send(100);
+    p.out();
+    p.say(".", 1, 1, 50);
+    p.tcb.abort();
+    assert_eq!(p.out(), [s("R.", 101, 0, 51)]);
+    assert!(p.out().is_empty());
+    assert_eq!(p.tcb.next_timeout(), None);
+}

@@ -81,3 +81,6 @@ impl Tcb {
         self.recovery.force = true;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -378,11 +378,19 @@ impl Scoreboard {
         self.records.insert(i + 1, rest);
     }
 
+    /// Bytes of heap that the queue itself takes, for tests.
+    #[cfg(test)]
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        self.records.capacity() * size_of::<Record>()
+    }
+
     /// Checks the invariants, for tests.
     pub(crate) fn check(&self, una: Seq, nxt: Seq) {
         let (mut at, mut sacked, mut lost) = (una, 0, 0);
         for r in &self.records {
             debug_assert_eq!(r.seq, at);
+            let found = r.seq == una || r.seq.after_or_at(self.cursor);
+            debug_assert!(!r.lost() || found, "no lost record lies below the cursor");
             debug_assert!(r.len > 0 && r.flags & (SACKED | LOST) != SACKED | LOST);
             sacked += if r.sacked() { r.len } else { 0 };
             lost += if r.lost() { r.len } else { 0 };

@@ -26,8 +26,7 @@ fn it_is_bounded_and_doubles() {
         rtt.sample(Duration::from_micros(30), &config);
     }
     assert_eq!(rtt.rto(&config), config.min_rto);
-    let doubled: Vec<u64> =
-        (0..6).map(|n| rtt.backed_off(n, &config).as_millis() as u64).collect();
+    let doubled: Vec<u64> = (0..6).map(|n| rtt.backed_off(n, &config).as_millis() as u64).collect();
     assert_eq!(doubled, [200, 400, 800, 1600, 3000, 3000]);
     rtt.backoff = 255;
     assert_eq!(rtt.rto(&config), ms(3000));

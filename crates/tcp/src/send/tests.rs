@@ -48,7 +48,8 @@ fn any_range_can_be_sent_with_the_right_sum_or_none() {
     let mut q = queue(&[700, 300, 1, 777, 1500], 1000);
     q.push_chunk(Slice::copy_of(b"no sum"), None);
     let all: Vec<u8> = q.chunks.iter().flat_map(|c| c.slice.to_vec()).collect();
-    for (at, len) in [(0, 1000), (0, 1), (500, 1000), (999, 2), (1000, 1000), (2000, 1278), (0, 3284)]
+    for (at, len) in
+        [(0, 1000), (0, 1), (500, 1000), (999, 2), (1000, 1000), (2000, 1278), (0, 3284)]
     {
         let (parts, known) = q.segment(START + at as u32, len, false);
         let bytes: Vec<u8> = parts.iter().flat_map(|s| s.to_vec()).collect();

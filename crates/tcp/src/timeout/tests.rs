@@ -1,1 +1,75 @@
-use super::*;
+use crate::harness::*;
+use crate::{Config, Error, IcmpError, Keepalive, State, Unreachable};
+use std::time::Duration;
+
+fn keepalive() -> Config {
+    let s = Duration::from_secs;
+    let keepalive = Keepalive { idle: s(10), interval: s(3), probes: 2 };
+    Config { keepalive: Some(keepalive), ..bare() }
+}
+
+#[test]
+fn keepalive_probes_go_out_when_nothing_comes_in() {
+    let mut p = Peer::established(keepalive());
+    assert_eq!(p.timeout(), 10_000);
+    assert_eq!(p.out(), [s(".", 0, 0, 1)]);
+    p.say(".", 1, 1, 0);
+    p.wait(1000);
+    p.say(".", 1, 1, 0);
+    assert_eq!((p.timeout(), p.out().len()), (2000, 0), "something came");
+    assert_eq!((p.timeout(), p.out().len()), (8000, 1));
+    assert_eq!((p.timeout(), p.out().len()), (3000, 1));
+    assert_eq!(p.timeout(), 3000);
+    assert_eq!((p.tcb.state(), p.tcb.error()), (State::Closed, Some(Error::TimedOut)));
+    assert_eq!(p.out(), [s("R.", 1, 0, 1)]);
+}
+
+#[test]
+fn keepalives_can_be_switched() {
+    let mut p = Peer::established(bare());
+    assert_eq!(p.tcb.next_timeout(), None);
+    p.tcb.set_keepalive(keepalive().keepalive);
+    assert_eq!((p.timeout(), p.out().len()), (10_000, 1));
+    p.tcb.set_keepalive(None);
+    assert_eq!(p.tcb.next_timeout(), None);
+}
+
+#[test]
+fn an_early_call_does_nothing() {
+    let mut p = Peer::established(bare());
+    p.send(100);
+    p.out();
+    let at = p.tcb.next_timeout();
+    p.tcb.on_timeout(p.now);
+    assert_eq!((p.out().len(), p.tcb.next_timeout()), (0, at));
+}
+
+#[test]
+fn fin_wait_2_ends_only_without_an_application() {
+    let mut p = Peer::at(State::FinWait2, bare());
+    assert_eq!(p.tcb.next_timeout(), None);
+    p.tcb.release();
+    p.out();
+    assert_eq!(p.timeout(), 60_000);
+    assert_eq!((p.tcb.state(), p.tcb.error()), (State::Closed, None));
+}
+
+#[test]
+fn icmp_errors_are_fatal_only_while_connecting() {
+    let port = Unreachable::Port;
+    let mut p = Peer::connecting(bare());
+    p.out();
+    p.tcb.icmp_error(IcmpError::Soft(Unreachable::Host));
+    assert_eq!(p.tcb.state(), State::SynSent);
+    p.tcb.icmp_error(IcmpError::Hard(port));
+    assert_eq!((p.tcb.state(), p.tcb.error()), (State::Closed, Some(Error::Unreachable(port))));
+
+    let mut p = Peer::established(Config { retries: 1, ..bare() });
+    p.send(10);
+    p.out();
+    p.tcb.icmp_error(IcmpError::Hard(port));
+    assert_eq!(p.tcb.state(), State::Established);
+    p.timeout();
+    p.timeout();
+    assert_eq!(p.tcb.error(), Some(Error::Unreachable(port)), "the reason for the time-out");
+}

@@ -109,11 +109,10 @@ impl End {
                 busy |= n > 0;
             }
         }
-        if self.sent == self.data.len() && self.closes && tcb.state().may_send() {
-            if !matches!(tcb.state(), State::SynSent | State::SynReceived) {
-                tcb.shutdown_write();
-                busy = true;
-            }
+        let open = matches!(tcb.state(), State::Established | State::CloseWait);
+        if open && self.closes && self.sent == self.data.len() {
+            tcb.shutdown_write();
+            busy = true;
         }
         let mut buf = vec![0; self.reads.min(100_000)];
         if !self.eof

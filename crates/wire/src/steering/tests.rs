@@ -149,3 +149,20 @@ fn what_belongs_to_no_flow() {
     let echo = icmp_error(&whole, Message::EchoRequest(1, 1), flow.local.address);
     assert_eq!(steering.datagram(&echo), Steered::Anyone);
 }
+
+/// Connections from one host to one port differ in 16 bits only; they have to
+/// reach every unit, whatever the key.
+#[test]
+fn ports_alone_spread_over_many_units() {
+    let end = |last, port| Endpoint { address: Ipv4Addr::new(10, 99, 0, last).into(), port };
+    for seed in 0..16 {
+        let steering = Steering::new(seed);
+        let mut counts = [0u32; 128];
+        for port in 32768..=60999 {
+            let flow = FlowKey { local: end(1, port), remote: end(2, 80) };
+            counts[steering.flow(&flow) as usize % counts.len()] += 1;
+        }
+        // 220 on average.
+        assert!(counts.iter().all(|n| (110..440).contains(n)), "seed {seed}: {counts:?}");
+    }
+}

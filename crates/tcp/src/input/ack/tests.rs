@@ -1,1 +1,93 @@
-use super::*;
+use crate::harness::*;
+use crate::{Config, Events};
+use std::time::Duration;
+
+#[test]
+fn an_ack_of_what_was_never_sent_is_challenged_and_its_data_dropped() {
+    let mut p = Peer::established(bare());
+    p.send(10);
+    p.out();
+    for ack in [12, 0xffff_0000u32.wrapping_sub(50_000)] {
+        p.say(".", 1, ack, 10);
+        assert_eq!(p.out(), [s(".", 11, 0, 1)], "{ack}");
+        assert_eq!((p.tcb.received(), p.tcb.in_flight()), (0, 10));
+    }
+}
+
+#[test]
+fn new_acks_free_the_queue_and_wake_the_writer() {
+    let mut p = Peer::established(Config { send_buffer: 3000, ..bare() });
+    p.send(3000);
+    assert_eq!(p.out().len(), 3);
+    assert_eq!(p.tcb.send_room(), 0);
+    p.say(".", 1, 501, 0);
+    assert_eq!((p.tcb.queued(), p.tcb.send_room()), (2500, 500));
+    p.say(".", 1, 3001, 0);
+    assert!(p.tcb.take_events().has(Events::WRITABLE));
+    assert_eq!((p.tcb.queued(), p.tcb.next_timeout()), (0, None), "the timer is off");
+}
+
+#[test]
+fn the_round_trip_is_measured_but_not_over_retransmissions() {
+    let mut p = Peer::established(bare());
+    p.send(1000);
+    p.out();
+    p.wait(80);
+    p.say(".", 1, 1001, 0);
+    let srtt = p.tcb.info().srtt;
+    assert_eq!(srtt.as_millis(), 10, "an eighth of 80, after 0 of the SYN");
+    p.send(1000);
+    p.out();
+    p.timeout();
+    p.out();
+    p.wait(500);
+    p.say(".", 1, 2001, 0);
+    assert_eq!(p.tcb.info().srtt, srtt, "Karn");
+}
+
+#[test]
+fn with_timestamps_retransmissions_are_measured_too() {
+    let mut p = Peer::established(Config { timestamps: true, ..bare() });
+    p.send(900);
+    p.out();
+    p.timeout();
+    p.out();
+    let sent = p.tcb.timestamp(p.now);
+    p.wait(80);
+    let mut h = header(".", 1, 901, 50_000);
+    h.options.timestamps = Some((5001, sent));
+    p.input(h, 0);
+    assert!(p.tcb.info().srtt >= Duration::from_millis(10));
+    assert_eq!(p.tcb.info().timeouts, 0);
+}
+
+#[test]
+fn windows_are_taken_from_the_latest_segment_only() {
+    let mut p = Peer::established(bare());
+    let window = |p: &mut Peer, seq, window| {
+        p.input(header(".", seq, 1, window), 0);
+        p.tcb.info().send_window
+    };
+    assert_eq!(window(&mut p, 5, 7000), 7000);
+    assert_eq!(window(&mut p, 1, 9000), 7000, "an older segment");
+    assert_eq!(window(&mut p, 5, 0), 0, "shrinking is endured");
+}
+
+#[test]
+fn an_older_segment_with_a_new_ack_brings_its_window() {
+    let mut p = Peer::established(bare());
+    p.send(1000);
+    p.out();
+    p.input(header(".", 9, 1, 1000), 0);
+    p.input(header(".", 1, 1001, 500), 0);
+    assert_eq!(p.tcb.info().send_window, 500);
+}
+
+#[test]
+fn keepalive_and_window_probes_from_the_peer_are_answered() {
+    let mut p = Peer::established(bare());
+    p.say(".", 0, 1, 0);
+    assert_eq!(p.out(), [s(".", 1, 0, 1)]);
+    p.say(".", 0, 1, 1);
+    assert_eq!(p.out(), [s(".", 1, 0, 1)]);
+}

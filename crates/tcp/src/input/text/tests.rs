@@ -1,1 +1,134 @@
-use super::*;
+use crate::harness::*;
+use crate::{Config, Events, State};
+use wire::{Seq, Slice};
+
+#[test]
+fn every_second_full_segment_is_acknowledged_at_once() {
+    let mut p = Peer::established(bare());
+    p.say(".", 1, 1, 1000);
+    assert!(p.out().is_empty());
+    p.say(".", 1001, 1, 1000);
+    assert_eq!(p.out(), [s(".", 1, 0, 2001)]);
+    p.say(".", 2001, 1, 1000);
+    assert_eq!((p.out().len(), p.timeout()), (0, 40));
+    assert_eq!(p.out(), [s(".", 1, 0, 3001)]);
+    p.say(".", 3001, 1, 2000);
+    assert_eq!(p.out().len(), 1, "two segments that came as one");
+}
+
+#[test]
+fn data_takes_the_acknowledgment_along() {
+    let mut p = Peer::established(bare());
+    p.say("P.", 1, 1, 100);
+    p.send(5);
+    assert_eq!(p.out(), [s("P.", 1, 5, 101)]);
+    p.say(".", 101, 6, 0);
+    assert_eq!(p.tcb.next_timeout(), None, "nothing is delayed any more");
+}
+
+#[test]
+fn disorder_is_acknowledged_at_once_and_so_is_its_end() {
+    let mut p = Peer::established(bare());
+    p.say(".", 1001, 1, 1000);
+    assert_eq!(p.out(), [s(".", 1, 0, 1)]);
+    p.say(".", 2001, 1, 1000);
+    p.say(".", 3001, 1, 1000);
+    let two = [s(".", 1, 0, 1), s(".", 1, 0, 1)];
+    assert_eq!(p.out(), two, "a batch has its duplicates counted");
+    p.say(".", 1, 1, 10);
+    assert_eq!(p.out(), [s(".", 1, 0, 11)]);
+    p.say(".", 1, 1, 1000);
+    assert_eq!(p.out(), [s(".", 1, 0, 4001)]);
+    assert_eq!((p.tcb.received(), p.tcb.info().out_of_order), (4000, 0));
+}
+
+#[test]
+fn sack_blocks_tell_what_came() {
+    let mut p = Peer::established(sack());
+    let blocks = |p: &mut Peer| {
+        let all = p.outgoing();
+        assert_eq!(all.len(), 1);
+        let relative = |s: Seq| s.distance_from(Seq(IRS));
+        let sack = all[0].header.options.sack;
+        sack.as_slice().iter().map(|(l, r)| (relative(*l), relative(*r))).collect::<Vec<_>>()
+    };
+    p.say(".", 1001, 1, 1000);
+    assert_eq!(blocks(&mut p), [(1001, 2001)]);
+    p.say(".", 3001, 1, 1000);
+    p.say(".", 5001, 1, 1000);
+    assert_eq!(blocks(&mut p), [(5001, 6001), (3001, 4001), (1001, 2001)]);
+    p.say(".", 3001, 1, 1000);
+    let d_sack = [(3001, 4001), (3001, 4001), (5001, 6001), (1001, 2001)];
+    assert_eq!(blocks(&mut p), d_sack, "RFC 2883: first what came twice");
+    p.say(".", 1, 1, 5000);
+    assert_eq!(blocks(&mut p), [(1001, 2001)], "twice again");
+    p.say(".", 1, 1, 10);
+    assert_eq!(blocks(&mut p), [(1, 11)]);
+}
+
+#[test]
+fn what_exceeds_the_window_is_cut_off() {
+    let mut p = Peer::established(Config { receive_buffer: 1500, ..bare() });
+    p.say("F.", 1, 1, 2000);
+    assert_eq!((p.tcb.received(), p.tcb.state()), (1500, State::Established));
+    assert_eq!(p.out(), [s(".", 1, 0, 1501)]);
+    p.say(".", 1501, 1, 1);
+    assert_eq!((p.tcb.received(), p.out()), (1500, vec![s(".", 1, 0, 1501)]));
+    let mut buf = [0; 2000];
+    assert_eq!(p.tcb.receive(&mut buf), Ok(1500));
+    assert_eq!(p.out(), [s(".", 1, 0, 1501)], "a window update");
+    p.say("F.", 1501, 1, 500);
+    assert_eq!(p.tcb.state(), State::CloseWait);
+    assert_eq!((p.tcb.receive(&mut buf), p.tcb.receive(&mut buf)), (Ok(500), Ok(0)));
+    assert!(p.tcb.eof());
+}
+
+#[test]
+fn the_first_copy_of_a_byte_is_the_one_that_counts() {
+    let mut p = Peer::established(bare());
+    let mut say = |seq, text: &[u8]| {
+        let parts = [Slice::copy_of(text)].into_iter().collect();
+        p.tcb.input(&header(".", seq, 1, 9), parts, p.now);
+    };
+    say(4, b"def");
+    say(1, b"aXXXXXXX");
+    say(3, b"YYYYYYYYY");
+    let mut buf = [0; 20];
+    let n = p.tcb.receive(&mut buf).unwrap();
+    assert_eq!(&buf[..n], b"aXXdefXXYYY");
+}
+
+#[test]
+fn a_fin_waits_for_the_data_before_it() {
+    let mut p = Peer::established(bare());
+    p.say("F.", 11, 1, 10);
+    assert_eq!((p.tcb.state(), p.tcb.eof()), (State::Established, false));
+    p.tcb.take_events();
+    p.say(".", 1, 1, 10);
+    assert_eq!(p.tcb.state(), State::CloseWait);
+    assert!(p.tcb.take_events().has(Events::PEER_CLOSED | Events::READABLE));
+    assert_eq!(p.out(), [s(".", 1, 0, 22)]);
+}
+
+#[test]
+fn data_behind_the_fin_does_not_exist() {
+    let mut p = Peer::established(bare());
+    p.say("F.", 11, 1, 10);
+    p.say(".", 1, 1, 100);
+    assert_eq!((p.tcb.state(), p.tcb.received()), (State::CloseWait, 20));
+    // Nor does a FIN before data.
+    let mut p = Peer::established(bare());
+    p.say(".", 11, 1, 10);
+    p.say("F.", 4, 1, 2);
+    p.say(".", 1, 1, 10);
+    assert_eq!((p.tcb.state(), p.tcb.received()), (State::Established, 20));
+}
+
+#[test]
+fn urgent_data_is_data() {
+    let mut p = Peer::established(bare());
+    let mut h = header("U.", 1, 1, 100);
+    h.urgent = 5;
+    p.input(h, 10);
+    assert_eq!(p.tcb.received(), 10);
+}

@@ -1,1 +1,67 @@
-use super::*;
+use crate::Config;
+use crate::harness::*;
+
+#[test]
+fn the_right_edge_moves_by_worthwhile_steps_only() {
+    let mut p = Peer::established(Config { receive_buffer: 10_000, ..bare() });
+    p.say(".", 1, 1, 5000);
+    assert_eq!(p.window(), 5000);
+    let mut buf = [0; 999];
+    p.tcb.receive(&mut buf).unwrap();
+    assert!(p.out().is_empty());
+    p.say(".", 5001, 1, 2000);
+    assert_eq!(p.window(), 3000, "999 more are not worth telling");
+    p.tcb.receive(&mut buf[..1]).unwrap();
+    p.say(".", 7001, 1, 2000);
+    assert_eq!(p.window(), 2000, "1000 more are");
+}
+
+#[test]
+fn reading_tells_a_sender_that_is_short_of_window() {
+    let mut p = Peer::established(Config { receive_buffer: 10_000, ..bare() });
+    p.say(".", 1, 1, 10_000);
+    assert_eq!(p.window(), 0);
+    p.tcb.receive(&mut [0; 1999]).unwrap();
+    assert!(p.out().is_empty());
+    p.tcb.receive(&mut [0; 1]).unwrap();
+    assert_eq!(p.window(), 2000);
+    p.tcb.receive(&mut [0; 1900]).unwrap();
+    assert!(p.out().is_empty());
+}
+
+#[test]
+fn a_sender_with_plenty_of_window_is_not_bothered() {
+    let mut p = Peer::established(Config { receive_buffer: 50_000, ..bare() });
+    for i in 0..5 {
+        p.say(".", 1 + i * 1000, 1, 1000);
+        p.tcb.receive(&mut [0; 1000]).unwrap();
+    }
+    assert_eq!(p.out().len(), 1, "the acknowledgment of every second segment");
+}
+
+#[test]
+fn bytes_read_early_count_until_they_are_read() {
+    let mut p = Peer::established(Config { receive_buffer: 10_000, ..bare() });
+    p.say(".", 1, 1, 8000);
+    p.tcb.set_unread_outside(8000);
+    let slices = p.tcb.receive_slices(usize::MAX);
+    assert_eq!(slices.iter().map(|s| s.len()).sum::<usize>(), 8000);
+    assert_eq!(p.window(), 2000);
+    p.tcb.set_unread_outside(5000);
+    assert_eq!(p.window(), 5000);
+}
+
+#[test]
+fn rounding_never_takes_back_what_there_is_room_for() {
+    let config = Config { window_scaling: true, receive_buffer: 1 << 20, ..bare() };
+    let mut p = Peer::established(config);
+    let mut edge = 0;
+    for i in 0..1000 {
+        p.say(".", 1 + i * 7, 1, 7);
+        p.tcb.ack_now();
+        let now = 1 + (i + 1) * 7 + p.window();
+        assert!(now >= edge, "{now} {edge}");
+        edge = now;
+        p.tcb.receive(&mut [0; 7]).unwrap();
+    }
+}

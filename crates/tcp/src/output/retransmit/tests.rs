@@ -1,0 +1,81 @@
+use crate::harness::*;
+use crate::{Config, State};
+
+#[test]
+fn the_fin_is_sent_again_with_and_without_data() {
+    for len in [0, 300, 2300] {
+        let mut p = Peer::established(bare());
+        p.send(len);
+        p.tcb.shutdown_write();
+        let first = p.out();
+        p.timeout();
+        let mut again = p.out();
+        while p.tcb.in_flight() > 0 && again.len() < first.len() {
+            let ack = again.last().unwrap().1 + again.last().unwrap().2 as u32;
+            p.say(".", 1, ack, 0);
+            again.extend(p.out());
+        }
+        assert_eq!(first, again, "{len}");
+        assert_eq!(p.tcb.state(), State::FinWait1);
+    }
+}
+
+#[test]
+fn an_owed_acknowledgment_is_sent_beside_a_retransmission() {
+    let mut p = Peer::established(bare());
+    p.send(1000);
+    p.out();
+    p.say(".", 1, 1, 1000);
+    p.timeout();
+    p.out();
+    // The peer sends old data again: it has not heard of our acknowledgment,
+    // and will not look at one in old data of ours.
+    p.timeout();
+    p.say(".", 1, 1, 1000);
+    let mut out = p.out();
+    out.sort();
+    assert_eq!(out, [s(".", 1001, 0, 1001), s("P.", 1, 1000, 1001)]);
+}
+
+#[test]
+fn a_path_that_got_smaller_gets_smaller_segments() {
+    let mut p = Peer::established(bare());
+    p.send(3000);
+    assert_eq!(p.out().len(), 3);
+    assert!(p.tcb.is_in_flight(p.tcb.snd.una));
+    p.tcb.on_mtu(600);
+    let out = p.out();
+    let sizes: Vec<_> = out.iter().map(|o| (o.1, o.2)).collect();
+    assert_eq!(sizes, [(1, 600), (601, 400), (1001, 600), (1601, 400), (2001, 600), (2601, 400)]);
+    p.tcb.on_mtu(10);
+    assert_eq!(p.tcb.info().mss, 512, "not smaller, whoever says so");
+    p.tcb.on_mtu(9000);
+    assert_eq!(p.tcb.info().mss, 512, "and not larger");
+}
+
+#[test]
+fn retransmissions_of_large_records_fit_the_device_of_the_moment() {
+    let mut p = Peer::established(Config { initial_window: 30, chunk: 16_384, ..bare() });
+    p.limits.segmentation = 8000;
+    p.send(8000);
+    assert_eq!(p.out(), [s("P.", 1, 8000, 1)]);
+    p.limits.segmentation = 0;
+    p.timeout();
+    assert_eq!(p.out(), [s(".", 1, 1000, 1)]);
+    p.say(".", 1, 1001, 0);
+    assert_eq!(p.out(), [s(".", 1001, 1000, 1), s(".", 2001, 1000, 1)]);
+}
+
+#[test]
+fn beyond_a_window_that_shrank_only_the_first_is_sent_again() {
+    let mut p = Peer::established(bare());
+    p.send(3000);
+    p.out();
+    p.input(header(".", 1, 1, 0), 0);
+    p.timeout();
+    assert_eq!(p.out(), [s(".", 1, 1000, 1)]);
+    p.input(header(".", 1, 1001, 0), 0);
+    assert_eq!(p.out(), [s(".", 1001, 1000, 1)]);
+    p.input(header(".", 1, 2001, 10_000), 0);
+    assert_eq!(p.out().len(), 1);
+}

@@ -1,0 +1,124 @@
+use crate::harness::*;
+use crate::{Config, State};
+
+/// 20 segments in flight after a window of 20, from sequence number 1.
+fn in_flight(config: Config) -> Peer {
+    let mut p = Peer::established(Config { initial_window: 20, ..config });
+    p.send(30_000);
+    assert_eq!(p.out().len(), 20);
+    p
+}
+
+#[test]
+fn three_duplicates_send_the_first_segment_again() {
+    let mut p = in_flight(bare());
+    p.say(".", 1, 1, 0);
+    assert_eq!(p.out(), [s(".", 20_001, 1000, 1)], "limited transmit");
+    p.say(".", 1, 1, 0);
+    assert_eq!(p.out(), [s(".", 21_001, 1000, 1)], "limited transmit");
+    p.say(".", 1, 1, 0);
+    assert_eq!(p.out(), [s(".", 1, 1000, 1)]);
+    let info = p.tcb.info();
+    assert_eq!((info.cwnd, info.ssthresh), (11_000, 11_000), "half of 22 in flight");
+    for _ in 0..9 {
+        p.say(".", 1, 1, 0);
+    }
+    assert!(p.out().len() <= 2, "12 have left, 22 were in flight, 11 may be");
+}
+
+#[test]
+fn what_is_not_a_duplicate_is_not_counted() {
+    let mut p = in_flight(bare());
+    for i in 0..9 {
+        p.say(".", 1 + i, 1, 1);
+        p.input(header(".", 10, 1, 40_000 + i as u16), 0);
+    }
+    p.out();
+    assert_eq!(p.tcb.info().retransmits, 0);
+    let mut p = Peer::established(bare());
+    for _ in 0..9 {
+        p.say(".", 1, 1, 0);
+    }
+    assert_eq!((p.tcb.info().retransmits, p.out().len()), (0, 0), "nothing is in flight");
+}
+
+#[test]
+fn partial_acks_send_one_hole_each_without_sack() {
+    let mut p = in_flight(bare());
+    for _ in 0..3 {
+        p.say(".", 1, 1, 0);
+    }
+    assert!(p.out().contains(&s(".", 1, 1000, 1)));
+    p.say(".", 1, 4001, 0);
+    assert!(p.out().contains(&s(".", 4001, 1000, 1)));
+    p.say(".", 1, 9001, 0);
+    assert!(p.out().contains(&s(".", 9001, 1000, 1)));
+    let nxt = p.tcb.snd.nxt.distance_from(p.tcb.snd.iss);
+    assert_eq!(p.tcb.info().retransmits, 3);
+    p.say(".", 1, nxt, 0);
+    let info = p.tcb.info();
+    assert!(info.cwnd <= info.ssthresh);
+    assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Open);
+    p.out();
+    assert_eq!(p.tcb.info().retransmits, 3);
+}
+
+#[test]
+fn with_sack_all_holes_are_sent_in_one_round_trip() {
+    let mut p = in_flight(sack());
+    // 1, 5001 and 8001 are missing.
+    p.sack(1, &[(1001, 5001)]);
+    p.sack(1, &[(6001, 8001), (1001, 5001)]);
+    p.sack(1, &[(9001, 20_001), (6001, 8001), (1001, 5001)]);
+    let out = p.out();
+    for hole in [1, 5001, 8001] {
+        assert_eq!(out.iter().filter(|o| o.1 == hole).count(), 1, "{hole}: {out:?}");
+    }
+    assert!(out.iter().all(|o| o.1 > 20_000 || [1, 5001, 8001].contains(&o.1)));
+    p.sack(5001, &[(9001, 20_001), (6001, 8001)]);
+    assert!(p.out().iter().all(|o| o.1 > 20_000), "the holes are under way");
+}
+
+#[test]
+fn a_timeout_loses_everything_but_what_was_sacked() {
+    let mut p = in_flight(sack());
+    p.sack(1, &[(2001, 4001)]);
+    p.out();
+    p.timeout();
+    assert_eq!(p.out(), [s(".", 1, 1000, 1)], "cwnd is one segment");
+    assert_eq!(p.tcb.info().cwnd, 1000);
+    p.sack(1001, &[(2001, 4001)]);
+    assert_eq!(p.out(), [s(".", 1001, 1000, 1), s(".", 4001, 1000, 1)], "slow start");
+    p.say(".", 1, 5001, 0);
+    assert_eq!(p.out()[0], s(".", 5001, 1000, 1));
+}
+
+#[test]
+fn the_timeout_backs_off_and_gives_up() {
+    let mut p = Peer::established(Config { retries: 4, ..bare() });
+    p.send(500);
+    p.out();
+    let times: Vec<u64> = (0..4)
+        .map(|_| {
+            let after = p.timeout();
+            assert_eq!(p.out(), [s("P.", 1, 500, 1)]);
+            after
+        })
+        .collect();
+    assert_eq!(times, [200, 400, 800, 1600]);
+    p.timeout();
+    assert_eq!((p.tcb.state(), p.tcb.error()), (State::Closed, Some(crate::Error::TimedOut)));
+    assert!(p.out().is_empty());
+}
+
+#[test]
+fn duplicates_after_a_timeout_start_no_fast_retransmit() {
+    let mut p = in_flight(bare());
+    p.timeout();
+    p.out();
+    let cwnd = p.tcb.info().cwnd;
+    for _ in 0..5 {
+        p.say(".", 1, 1, 0);
+    }
+    assert_eq!((p.out().len(), p.tcb.info().cwnd), (0, cwnd));
+}
