@@ -91,6 +91,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub fn is_over(&self) -> bool {
         self.over
     }
+    /// Bytes of memory that fragments hold.
+    #[cfg(test)]
+    pub(crate) fn ip_bytes(&self) -> usize {
+        self.ip.reassembly.bytes()
+    }
     /// Connections in TIME-WAIT.
     pub fn time_wait_len(&self) -> usize {
         self.transport.time_wait.len()

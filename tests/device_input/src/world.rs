@@ -252,7 +252,10 @@ impl World {
         let kind = [protocol::UDP, protocol::TCP, protocol::ICMP, 99][usize::from(bytes.below(4))];
         let mut header = frames::ip(source, address(OURS), kind, 0);
         let place = bytes.u8();
-        header.identification = u16::from(place & 3);
+        header.identification = match bytes.u8() {
+            0..=199 => u16::from(place & 3),
+            n => u16::from(n),
+        };
         header.more_fragments = place & 4 == 0;
         header.fragment_offset = match place >> 3 {
             31 => bytes.u16() & 0xfff8,
