@@ -2,7 +2,8 @@
 
 use crate::load::{Call, Role, Talk};
 use crate::plan::{Plan, Workload};
-use device::{Medium, memory};
+use device::memory::peers::{self, PeerCounts};
+use device::{Device, Medium, memory};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,19 +46,50 @@ const PER_PORT: usize = 16 * 1024;
 /// The steering of both ends, which the devices share.
 pub(crate) const STEERING: Steering = Steering::new(0x616e_6162);
 
-/// The devices, back to back.
-pub(crate) fn devices(plan: &Plan) -> (device::Device, device::Device) {
-    let config = memory::Config {
+fn link(plan: &Plan) -> memory::Config {
+    memory::Config {
         mtu: plan.mtu,
         queues: plan.processors,
         steering: STEERING,
         ..memory::Config::default()
+    }
+}
+
+/// The devices, back to back.
+pub(crate) fn devices(plan: &Plan) -> (Device, Device) {
+    memory::pair(link(plan))
+}
+
+/// Bytes of the window that a simulated receiver announces: what keeps packets
+/// in flight in the second-level cache.
+const DRIVER_WINDOW: u32 = 256 * 1024;
+/// The port that simulated senders send to.
+pub(crate) const DRIVER_PORT: u16 = 5001;
+
+/// The device with a simulated peer behind it, and what that counts.
+pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
+    let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
+    let receives = plan.direction.receives();
+    let config = peers::Config {
+        link: link(plan),
+        stack: ip(Side::Tested),
+        peer: ip(Side::Peer),
+        connections: if receives { plan.connections } else { 0 },
+        stack_port: DRIVER_PORT,
+        window: DRIVER_WINDOW,
+        payload: if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX },
+        ..peers::Config::default()
     };
-    memory::pair(config)
+    match (plan.workload == Workload::Udp, receives) {
+        (false, false) => peers::sink(&config),
+        (false, true) => peers::source(&config),
+        (true, false) => peers::udp_sink(&config),
+        (true, true) => peers::udp_source(&config),
+    }
 }
 
 /// The configuration of one host on `device`.
-pub(crate) fn config(plan: &Plan, side: Side, device: &device::Device) -> Arc<net::Config> {
+pub(crate) fn config(plan: &Plan, side: Side, device: &Device) -> Arc<net::Config> {
     let interface = net::InterfaceConfig {
         is_ethernet: device.capabilities.medium == Medium::Ethernet,
         ethernet: device.ethernet,

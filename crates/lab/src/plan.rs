@@ -174,7 +174,7 @@ impl Plan {
 
     /// Are both ends polled by one thread?
     pub fn is_single(&self, organization: &str) -> bool {
-        organization == "uniprocessor" && self.processors == 1
+        organization == "uniprocessor" && self.processors == 1 && self.peer == Peer::Stack
     }
 
     /// Does the plan make sense?
@@ -211,9 +211,28 @@ impl Plan {
         if self.workload == Workload::Udp && self.connections > 16384 {
             return no("udp takes at most 16384 flows".to_owned());
         }
+        self.check_driver()?;
         let times = [self.seconds, self.warm_up, self.bound];
         if times.iter().any(|t| !t.is_finite() || *t < 0.0 || *t > 3600.0) || self.seconds == 0.0 {
             return no("seconds must be more than 0 and at most 3600".to_owned());
+        }
+        Ok(())
+    }
+
+    /// What the simulated peers of the papers can do.
+    fn check_driver(&self) -> Result<(), Error> {
+        if self.peer == Peer::Stack {
+            return Ok(());
+        }
+        let no = |what: &str| Err(Error::Plan(what.to_owned()));
+        if self.workload.is_transactions() {
+            return no("the driver only takes or sends data: use --peer stack for rr and crr");
+        }
+        if self.direction == Direction::Both {
+            return no("the driver goes one way: use --direction send or receive");
+        }
+        if self.active() != self.connections && self.direction == Direction::Receive {
+            return no("the driver sends on all its connections: leave out --active");
         }
         Ok(())
     }

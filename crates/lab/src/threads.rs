@@ -1,12 +1,13 @@
 //! Two stacks with threads of their own, each under the organization measured.
 
 use crate::Error;
-use crate::host::{self, STEERING, Side};
-use crate::load::{Call, Flow, Load, Loads, Meter, Socket, Way};
-use crate::plan::{Plan, Workload};
+use crate::host::{self, DRIVER_PORT, STEERING, Side};
+use crate::load::{Call, Flow, Load, Loads, Meter, Role, Socket, Way};
+use crate::plan::{Peer, Plan, Workload};
 use crate::run::{Mark, Sample, check, failed};
 use crate::single::{OPENING, PATIENCE};
 use device::Device;
+use device::memory::peers::PeerCounts;
 use net::Unit;
 use organizations::{Clock, Running, Setup, catalog};
 use std::sync::Arc;
@@ -55,14 +56,19 @@ pub(crate) fn flows(plan: &Plan, side: Side) -> Vec<Flow> {
         (0..plan.connections).map(move |index| {
             let (from, to) = udp_ends(sender, index);
             match way {
-                Way::Send => Flow::new(way, from, to),
-                Way::Receive => Flow::new(way, to, from),
+                Way::Send | Way::Stream => Flow::new(way, from, to),
+                Way::Receive | Way::Drain => Flow::new(way, to, from),
             }
         })
     };
+    let driver = plan.peer == Peer::Driver;
     let mut flows = Vec::new();
+    if driver && plan.direction.receives() {
+        let local = Endpoint { address: side.address(), port: DRIVER_PORT };
+        return vec![Flow::new(Way::Drain, local, local)];
+    }
     if side.sends(plan) {
-        flows.extend(ends(side, Way::Send));
+        flows.extend(ends(side, if driver { Way::Stream } else { Way::Send }));
     }
     if side.other().sends(plan) {
         flows.extend(ends(side.other(), Way::Receive));
@@ -106,7 +112,9 @@ pub(crate) fn udp_calls(plan: &Plan, units: u16) -> Vec<(Side, u16, Call)> {
 /// The two stacks of a sample.
 struct Stacks {
     tested: Stack,
-    peer: Stack,
+    /// `None`: the peer is simulated.
+    peer: Option<Stack>,
+    driver: Option<Arc<PeerCounts>>,
     meter: Arc<Meter>,
 }
 
@@ -114,37 +122,68 @@ impl Stacks {
     fn start(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
         let meter = Arc::new(Meter::default());
         let loads = Loads::new(plan.bytes(), meter.clone());
+        if plan.peer == Peer::Driver {
+            let (device, counts) = host::driver(plan);
+            let tested = start(plan, organization, Side::Tested, device, &loads)?;
+            return Ok(Stacks { tested, peer: None, driver: Some(counts), meter });
+        }
         let (a, b) = host::devices(plan);
         let peer = start(plan, organization, Side::Peer, b, &loads)?;
         let tested = start(plan, organization, Side::Tested, a, &loads)?;
-        Ok(Stacks { tested, peer, meter })
+        Ok(Stacks { tested, peer: Some(peer), driver: None, meter })
     }
 
     /// Opens the connections and flows of `plan`, and waits until they are
     /// established.
     fn open(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
         let units = self.tested.units();
+        if plan.peer == Peer::Driver && plan.direction.receives() {
+            return self.take_from_driver(plan, organization);
+        }
         if plan.workload == Workload::Udp {
             for (side, unit, call) in udp_calls(plan, units) {
-                let stack = if side == Side::Tested { &self.tested } else { &self.peer };
-                stack.call(unit, call);
+                match (side, &self.peer) {
+                    (Side::Tested, _) => self.tested.call(unit, call),
+                    (Side::Peer, Some(peer)) => peer.call(unit, call),
+                    (Side::Peer, None) => {}
+                }
             }
             return Ok(());
         }
-        for unit in 0..self.peer.units() {
-            for call in host::listens(plan) {
-                self.peer.call(unit, call);
+        if let Some(peer) = &self.peer {
+            for unit in 0..peer.units() {
+                for call in host::listens(plan) {
+                    peer.call(unit, call);
+                }
             }
         }
+        let ends = if self.peer.is_some() { 2 } else { 1 };
         for first in (0..plan.connections).step_by(OPENING) {
             let end = (first + OPENING).min(plan.connections);
             for index in first..end {
                 let unit = (index % usize::from(units)) as u16;
                 self.tested.call(unit, host::connect(plan, index));
             }
-            self.wait_connected(2 * end as u64, plan, organization)?;
+            self.wait_connected(ends * end as u64, plan, organization)?;
         }
         Ok(())
+    }
+
+    /// Listens, and waits until the simulated peers have connected, which they
+    /// do of their own.
+    fn take_from_driver(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
+        let local = Endpoint { address: Side::Tested.address(), port: DRIVER_PORT };
+        for unit in 0..self.tested.units() {
+            self.tested.call(
+                unit,
+                match plan.workload {
+                    Workload::Udp => Call::BindUdp(local, Socket { flow: 0 }),
+                    _ => Call::Listen(local, Role::Drain),
+                },
+            );
+        }
+        let count = if plan.workload == Workload::Udp { 0 } else { plan.connections };
+        self.wait_connected(count as u64, plan, organization)
     }
 
     fn wait_connected(&self, count: u64, plan: &Plan, organization: &str) -> Result<(), Error> {
@@ -173,7 +212,9 @@ impl Stacks {
 impl Drop for Stacks {
     fn drop(&mut self) {
         self.tested.stop();
-        self.peer.stop();
+        if let Some(peer) = &self.peer {
+            peer.stop();
+        }
     }
 }
 
@@ -181,6 +222,9 @@ impl Drop for Stacks {
 pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
     let stacks = Stacks::start(plan, organization)?;
     stacks.open(plan, organization)?;
+    if let Some(counts) = &stacks.driver {
+        stacks.meter.set_driver(counts.clone());
+    }
     stacks.pass(plan.warm_up);
     let mark = Mark::now(&stacks.meter);
     stacks.pass(plan.seconds);

@@ -1,7 +1,7 @@
 //! Every workload runs under every organization, on one and on two processors,
 //! and gives figures.
 
-use lab::{Direction, Plan, Row, Workload};
+use lab::{Direction, Peer, Plan, Row, Workload};
 
 fn short(workload: Workload, organization: &str, processors: usize) -> Plan {
     Plan {
@@ -77,6 +77,18 @@ fn directions_sizes_and_idle_neighbours() {
     let idle =
         Plan { connections: 300, active: Some(1), ..short(Workload::Bulk, "uniprocessor", 1) };
     check(&idle);
+}
+
+#[test]
+fn simulated_peers() {
+    for workload in [Workload::Bulk, Workload::Udp] {
+        for direction in [Direction::Send, Direction::Receive] {
+            for entry in organizations::CATALOG {
+                let plan = short(workload, entry.name, if entry.single { 1 } else { 2 });
+                check(&Plan { peer: Peer::Driver, direction, ..plan });
+            }
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
-use crate::worker::{self, BACKLOG, Queues, Sleeper};
+use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::{Receive, Transmit};
@@ -373,8 +373,11 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
             self.0.enter(index, &mut egress, |domain, now, egress| {
                 domain.call(Call::Reset, now, egress);
             });
+            // An application may have calls to make without end.
+            let end = self.0.clock.now() + LAST_WORDS;
             while self.0.groups[index].pending.load(Ordering::Relaxed)
                 && self.0.processor_of(index).waiting.load(Ordering::Relaxed) == 0
+                && self.0.clock.now() < end
             {
                 self.0.enter(index, &mut egress, |_, _, _| {});
             }

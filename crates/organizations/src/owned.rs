@@ -2,7 +2,7 @@
 //! by which the others post to it. No lock, no atomic, is passed by a packet
 //! that comes up in the unit that it belongs to.
 
-use crate::worker::{self, BACKLOG, Queues, Sleeper};
+use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
@@ -10,16 +10,11 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use wire::{Instant, Packet};
 
 /// Frames that may wait in a mailbox; beyond, they are dropped, as a device
 /// whose ring is full would.
 const FRAMES: usize = 1024;
-
-/// How long an owner that was stopped goes on while connections have something
-/// to say but the device is full.
-const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// What owners send each other.
 enum Frame {

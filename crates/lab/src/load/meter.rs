@@ -1,10 +1,10 @@
 //! What loads count, for whoever measures them.
 
 use crossbeam_utils::CachePadded;
+use device::memory::peers::PeerCounts;
 use parking_lot::Mutex;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What the load of one unit has counted. One thread at a time writes it, which
 /// has the unit's domain; anyone reads it.
@@ -49,6 +49,9 @@ pub struct Totals {
 pub struct Meter {
     tallies: Mutex<Vec<Arc<CachePadded<Tally>>>>,
     failure: OnceLock<String>,
+    /// What a simulated peer counts, and the resets it had while it connected:
+    /// it may knock before anyone listens.
+    driver: OnceLock<(Arc<PeerCounts>, u64)>,
 }
 
 impl Meter {
@@ -68,7 +71,23 @@ impl Meter {
             totals.transactions += tally.transactions.get();
             totals.connected += tally.connected.get();
         }
+        if let Some((driver, _)) = self.driver.get() {
+            totals.received += driver.totals().bytes_received;
+        }
         totals
+    }
+
+    /// The peer is simulated, has connected, and counts here.
+    pub(crate) fn set_driver(&self, counts: Arc<PeerCounts>) {
+        let resets = counts.totals().reset;
+        let _ = self.driver.set((counts, resets));
+    }
+
+    /// What went wrong at a simulated peer.
+    fn driver_failure(&self) -> Option<String> {
+        let (driver, before) = self.driver.get()?;
+        let resets = driver.totals().reset - before;
+        (resets > 0).then(|| format!("the simulated peer had {resets} connections reset"))
     }
 
     /// Notes what went wrong; the first one counts.
@@ -78,7 +97,7 @@ impl Meter {
 
     /// What went wrong first, if anything.
     pub fn failure(&self) -> Option<String> {
-        self.failure.get().cloned()
+        self.failure.get().cloned().or_else(|| self.driver_failure())
     }
 
     /// Has anything gone wrong?

@@ -32,6 +32,8 @@ pub enum Role {
     Source,
     /// Reads.
     Sink,
+    /// Reads what is not in the loads' pattern.
+    Drain,
     /// Writes without end, and reads.
     Both,
     /// Sends back what it reads.
@@ -87,6 +89,9 @@ pub struct Load {
     meter: Arc<Meter>,
     calls: VecDeque<Call>,
     flows: Vec<Flow>,
+    /// Flows that stream, and how many have had their turn in this round.
+    streams: VecDeque<Socket>,
+    turns: usize,
     /// Begin no transaction any more.
     pub(crate) resting: bool,
 }
@@ -114,6 +119,8 @@ impl Loads {
             meter: self.meter.clone(),
             calls: VecDeque::new(),
             flows,
+            streams: VecDeque::new(),
+            turns: 0,
             resting: false,
         }
     }
@@ -173,7 +180,7 @@ impl Application for Load {
         match talk.role {
             Role::Idle => false,
             Role::Source => self.write(talk, tcb),
-            Role::Sink => self.read(talk, tcb),
+            Role::Sink | Role::Drain => self.read(talk, tcb),
             Role::Both => {
                 self.read(talk, tcb);
                 self.write(talk, tcb)
@@ -204,11 +211,11 @@ impl Application for Load {
     }
 
     fn next_datagram(&mut self, socket: &Socket) -> Option<Datagram> {
-        self.to_send(*socket)
+        self.compose(*socket)
     }
 
     #[inline]
     fn next_call(&mut self) -> Option<Call> {
-        self.calls.pop_front()
+        self.calls.pop_front().or_else(|| self.next_turn())
     }
 }

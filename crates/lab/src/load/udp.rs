@@ -26,7 +26,11 @@ pub struct Socket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Send,
+    /// Sends without a window, to nobody who reports.
+    Stream,
     Receive,
+    /// Receives what is not in the loads' pattern, and does not report.
+    Drain,
 }
 
 /// One end of a flow.
@@ -62,26 +66,29 @@ impl Load {
                 }
                 self.calls.push_back(Call::FlushUdp(socket));
             }
+            Way::Stream => {}
+            Way::Drain => self.take(None, &datagram.payload),
             Way::Receive => {
                 flow.last = flow.last.max(number);
                 if flow.last - flow.reported >= REPORT {
                     self.calls.push_back(Call::FlushUdp(socket));
                 }
-                self.take(number, &datagram.payload);
+                self.take(Some(number), &datagram.payload);
             }
         }
     }
 
     /// Copies the payload out, as an application that receives does.
-    fn take(&mut self, number: u64, payload: &Parts) {
+    fn take(&mut self, number: Option<u64>, payload: &Parts) {
         let total = with_buffer(self.bytes.max(65536), |buffer| {
             let mut at = 0;
             for part in payload {
                 buffer[at..at + part.len()].copy_from_slice(part);
                 at += part.len();
             }
-            let rest = &buffer[NUMBER..at];
-            if at != self.bytes || !self.pattern.fits(place(number), rest) {
+            if let Some(number) = number
+                && (at != self.bytes || !self.pattern.fits(place(number), &buffer[NUMBER..at]))
+            {
                 self.meter.fail("received a wrong datagram");
             }
             at
@@ -89,12 +96,23 @@ impl Load {
         self.tally.received.add(total as u64);
     }
 
+    /// The next call that streams make: each has a turn in each round.
+    pub(super) fn next_turn(&mut self) -> Option<Call> {
+        if self.turns >= self.streams.len() {
+            // Each had its turn in this round.
+            self.turns = 0;
+            return None;
+        }
+        self.turns += 1;
+        self.streams.pop_front().map(Call::FlushUdp)
+    }
+
     /// The next datagram of a flow, if it may send one.
-    pub(super) fn to_send(&mut self, socket: Socket) -> Option<Datagram> {
+    pub(super) fn compose(&mut self, socket: Socket) -> Option<Datagram> {
         let flow = self.flows.get_mut(socket.flow as usize)?;
         let (local, remote) = (flow.local, flow.remote);
         let payload = match flow.way {
-            Way::Send if flow.last - flow.reported < WINDOW => {
+            Way::Send | Way::Stream if flow.last - flow.reported < WINDOW => {
                 flow.last += 1;
                 let mut slice = Slice::with_capacity(self.bytes);
                 slice.append(&flow.last.to_be_bytes());
@@ -105,6 +123,12 @@ impl Load {
             Way::Receive if flow.last - flow.reported >= REPORT => {
                 flow.reported = flow.last;
                 Slice::copy_of(&flow.last.to_be_bytes())
+            }
+            Way::Stream => {
+                // A turn is over; the next one comes with the next round.
+                flow.reported = flow.last - (WINDOW - REPORT);
+                self.streams.push_back(socket);
+                return None;
             }
             _ => return None,
         };

@@ -21,14 +21,14 @@ pub(super) fn packet(flow: &FlowKey, segment: Outgoing, interface: &InterfaceCon
     let payload_len: usize = payload.iter().map(|p| p.len()).sum();
     let mut packet = Packet::from_parts(payload);
     let len = header.len();
-    header.emit(packet.push(len));
+    let header_sum = header.emit_sum(packet.push(len));
     let (source, destination) = (flow.local.address, flow.remote.address);
     let total = (len + payload_len) as u32;
     let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, total);
     let field = if interface.transmit_checksum {
         pseudo
     } else {
-        let head = checksum::add(pseudo, checksum::sum(packet.head()));
+        let head = checksum::add(pseudo, header_sum);
         !checksum::add(head, sum.unwrap_or_else(|| packet.sum_from(len)))
     };
     packet.head_mut()[CHECKSUM..CHECKSUM + 2].copy_from_slice(&field.to_be_bytes());
