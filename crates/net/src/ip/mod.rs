@@ -23,6 +23,8 @@ pub struct Ip {
     pub(crate) routes: Routes,
     pub(crate) reassembly: Reassembly,
     pub(crate) errors: RateLimit,
+    /// Answers to echo requests, which all come to one unit.
+    pub(crate) echoes: RateLimit,
     /// Identifications of the datagrams that we fragment: every unit takes
     /// those that are its index modulo the number of units, so that two never
     /// use the same (RFC 6864 4.1).
@@ -36,7 +38,8 @@ impl Ip {
         Ip {
             routes: Routes::new(&config),
             reassembly: Reassembly::new(Keyed(config.secret), config.reassembly_bytes),
-            errors: RateLimit::new(config.errors_per_second),
+            errors: RateLimit::new(unit.share(config.errors_per_second)),
+            echoes: RateLimit::new(config.errors_per_second),
             next_identification: unit.index,
             identification_step: unit.count,
             config,
