@@ -72,7 +72,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             unit,
             app,
             counters: Counters::default(),
-            link: Link::new(config.clone()),
+            link: Link::new(config.clone(), unit),
             ip: Ip::new(config.clone(), unit),
             transport: Transport::new(config, unit),
             conns,

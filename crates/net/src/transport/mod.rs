@@ -58,7 +58,7 @@ impl<A: Application> Transport<A> {
             time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
             timers: TimerWheel::new(),
             ready: VecDeque::new(),
-            resets: RateLimit::new(config.errors_per_second),
+            resets: RateLimit::new(unit.share(config.errors_per_second)),
             down: Vec::new(),
             due: Vec::new(),
             unit,
