@@ -14,6 +14,7 @@ pub use route::{Route, Routes};
 
 use crate::config::{Config, Unit};
 use crate::link::Keyed;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use wire::{Address, Instant};
 
@@ -23,6 +24,8 @@ pub struct Ip {
     pub(crate) routes: Routes,
     pub(crate) reassembly: Reassembly,
     pub(crate) errors: RateLimit,
+    /// Source and destination of the last datagram from one host to us.
+    accepted: Option<(Ipv4Addr, Ipv4Addr)>,
     /// Identifications of the datagrams that we fragment: every unit takes
     /// those that are its index modulo the number of units, so that two never
     /// use the same (RFC 6864 4.1).
@@ -37,6 +40,7 @@ impl Ip {
             routes: Routes::new(&config),
             reassembly: Reassembly::new(Keyed(config.secret), config.reassembly_bytes),
             errors: RateLimit::new(config.errors_per_second),
+            accepted: None,
             next_identification: unit.index,
             identification_step: unit.count,
             config,
@@ -51,12 +55,7 @@ impl Ip {
 
     /// Is `address` a broadcast address of one of our networks, or of all?
     pub(crate) fn is_broadcast(&self, address: Address) -> bool {
-        let Some(v4) = address.v4() else { return false };
-        v4.is_broadcast()
-            || self.config.interfaces.iter().flat_map(|i| &i.addresses).any(|(ours, prefix)| {
-                let host = u32::MAX.checked_shr(u32::from(*prefix)).unwrap_or(0);
-                *prefix < 31 && ours.v4().is_some_and(|o| o.to_bits() | host == v4.to_bits())
-            })
+        self.config.is_broadcast(address)
     }
 }
 

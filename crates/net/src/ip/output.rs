@@ -16,19 +16,20 @@ pub fn output(
     ip: &mut Ip,
     down: &mut impl FnMut(Packet),
 ) -> Result<(), Packet> {
-    let meta = *packet.meta();
-    let Some(route) = ip.routes.lookup(meta.destination) else { return Err(packet) };
     let total = packet.len() + ipv4::LEN;
+    let Some(route) = ip.routes.lookup(packet.meta().destination) else { return Err(packet) };
+    let meta = packet.meta_mut();
+    meta.interface = route.interface;
+    meta.next_hop = route.next_hop;
+    meta.group = route.to_group;
+    meta.csum_start = ipv4::LEN as u16;
+    let (mtu, meta) = (route.mtu, packet.meta());
     let (Some(source), Some(destination)) = (meta.source.v4(), meta.destination.v4()) else {
         return Err(packet);
     };
-    let to_group = destination.is_multicast() || ip.is_broadcast(meta.destination);
-    let out = packet.meta_mut();
-    out.interface = route.interface;
-    out.next_hop = route.next_hop;
-    out.group = to_group;
     let is_tcp = meta.protocol == protocol::TCP;
-    let whole = total <= route.mtu || meta.gso_size != 0;
+    let whole = total <= mtu || meta.gso_size != 0;
+    let unsummed = meta.checksum == ChecksumState::Partial;
     if total > usize::from(u16::MAX) {
         return Err(packet);
     }
@@ -48,13 +49,12 @@ pub fn output(
     };
     if whole {
         header.emit(packet.push(ipv4::LEN));
-        packet.meta_mut().csum_start = ipv4::LEN as u16;
         down(packet);
         return Ok(());
     }
-    if is_tcp || meta.checksum == ChecksumState::Partial {
+    if is_tcp || unsummed {
         return Err(packet);
     }
-    fragment::fragment(packet, &header, route.mtu, down);
+    fragment::fragment(packet, &header, mtu, down);
     Ok(())
 }
