@@ -51,12 +51,7 @@ impl Ip {
 
     /// Is `address` a broadcast address of one of our networks, or of all?
     pub(crate) fn is_broadcast(&self, address: Address) -> bool {
-        let Some(v4) = address.v4() else { return false };
-        v4.is_broadcast()
-            || self.config.interfaces.iter().flat_map(|i| &i.addresses).any(|(ours, prefix)| {
-                let host = u32::MAX.checked_shr(u32::from(*prefix)).unwrap_or(0);
-                *prefix < 31 && ours.v4().is_some_and(|o| o.to_bits() | host == v4.to_bits())
-            })
+        self.config.is_broadcast(address)
     }
 }
 
