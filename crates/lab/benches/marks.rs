@@ -54,11 +54,12 @@ fn show(name: &str, row: &Row) {
     let scale = if row.unit == "Gbit/s" { 1.0 } else { 1e6 };
     let unit = if row.unit == "Gbit/s" { "Gbit/s" } else { "M/s" };
     println!(
-        "{name:18} {:8.3} {unit:6} ({:.3} to {:.3})  {:4.1} % of {:.0} Gbit/s",
+        "{name:18} {:8.3} {unit:6} ({:.3} to {:.3})  {:4.1} % of {:.0} Gbit/s, {:4.1} % a core",
         row.median / scale,
         row.min / scale,
         row.max / scale,
         100.0 * row.ratio_to_bound,
         row.bound_gbit_per_s,
+        100.0 * row.ratio_to_bound_per_core,
     );
 }

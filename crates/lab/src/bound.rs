@@ -2,8 +2,9 @@
 //! two fused passes of copy and checksum that every byte needs, one from the
 //! application into packets and one from packets to the application.
 
+use crate::usage::thread_time;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wire::checksum::copy_sum;
 
 /// Bytes of the application's buffer, and of the packets, each: together they
@@ -11,7 +12,8 @@ use wire::checksum::copy_sum;
 pub const FOOTPRINT: usize = 256 * 1024;
 
 /// Payload that one core copies and sums both ways, Gbit/s, in packets of
-/// `payload` bytes, measured for `time` on this thread.
+/// `payload` bytes, measured on this thread for `time` of it: what other programs
+/// take does not count.
 pub fn measure(payload: usize, time: Duration) -> f64 {
     let payload = payload.clamp(1, FOOTPRINT);
     // Packets start at cache lines, as they do in the pool.
@@ -23,7 +25,7 @@ pub fn measure(payload: usize, time: Duration) -> f64 {
     let packets = &mut packets[first..];
     let mut rounds = 0u64;
     let mut sums = 0u64;
-    let start = Instant::now();
+    let start = thread_time();
     let elapsed = loop {
         // Some rounds between looks at the clock.
         for _ in 0..8 {
@@ -37,7 +39,7 @@ pub fn measure(payload: usize, time: Duration) -> f64 {
             }
         }
         rounds += 8;
-        let elapsed = start.elapsed();
+        let elapsed = thread_time().saturating_sub(start);
         if elapsed >= time {
             break elapsed;
         }

@@ -15,10 +15,7 @@ pub struct Usage {
 impl Usage {
     /// Until now. Reads `/proc` and so takes some microseconds a thread.
     pub fn now() -> Usage {
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-        let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
-        Usage { processor: Duration::new(seconds, nanos), switches: switches() }
+        Usage { processor: read(ClockId::ProcessCPUTime), switches: switches() }
     }
 
     /// What was used since `earlier`.
@@ -28,6 +25,17 @@ impl Usage {
             switches: self.switches.saturating_sub(earlier.switches),
         }
     }
+}
+
+fn read(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Processor time of this thread.
+pub fn thread_time() -> Duration {
+    read(ClockId::ThreadCPUTime)
 }
 
 /// Context switches of all threads that live; 0 where `/proc` cannot be read.

@@ -3,6 +3,11 @@
 use std::collections::VecDeque;
 use wire::{Parts, Slice};
 
+/// Entries that an empty queue keeps room for while the connection is busy, and
+/// once it is idle.
+const BUSY: usize = 256;
+const IDLE: usize = 4;
+
 /// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveQueue {
@@ -94,10 +99,11 @@ impl ReceiveQueue {
             let n = front.len().min(to.len() - at);
             to[at..at + n].copy_from_slice(&front[..n]);
             at += n;
-            front.advance(n);
-            if front.is_empty() {
+            if n == front.len() {
                 self.footprint -= front.footprint();
                 self.slices.pop_front();
+            } else {
+                front.advance(n);
             }
         }
         self.len -= at;
@@ -107,7 +113,14 @@ impl ReceiveQueue {
 
     #[inline]
     fn shrink(&mut self) {
-        if self.slices.is_empty() && self.slices.capacity() > 8 {
+        if self.slices.is_empty() && self.slices.capacity() > BUSY {
+            self.slices = VecDeque::new();
+        }
+    }
+
+    /// Lets go of memory that an idle connection does not need.
+    pub(crate) fn rest(&mut self) {
+        if self.slices.is_empty() && self.slices.capacity() > IDLE {
             self.slices = VecDeque::new();
         }
     }

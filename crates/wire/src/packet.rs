@@ -292,7 +292,16 @@ impl Packet {
     }
 
     /// The ones' complement sum of the bytes from `start` on.
-    pub fn sum_from(&self, mut start: usize) -> u16 {
+    #[inline]
+    pub fn sum_from(&self, start: usize) -> u16 {
+        // Nearly every packet has its headers in the head, and one part.
+        match (self.head().get(start..), self.parts().as_slice()) {
+            (Some(head), [part]) if head.len() % 2 == 0 => sum::add(sum::sum(head), sum::sum(part)),
+            _ => self.sum_slices(start),
+        }
+    }
+
+    fn sum_slices(&self, mut start: usize) -> u16 {
         let (mut total, mut at) = (0, 0);
         for bytes in self.slices() {
             let skip = start.min(bytes.len());

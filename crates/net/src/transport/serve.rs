@@ -33,8 +33,11 @@ impl<A: Application> Transport<A> {
         down: &mut impl FnMut(Packet, &mut Counters),
     ) -> bool {
         let mut left = room;
+        // A turn that is cut short would leave data written but not sent, to be
+        // fetched into the cache again.
+        let least = QUOTA.min(room).max(1);
         for _ in 0..self.ready.len() {
-            if left == 0 {
+            if left < least {
                 break;
             }
             let Some(id) = self.ready.pop_front() else { break };
@@ -95,9 +98,9 @@ impl<A: Application> Transport<A> {
         };
         let mut sent = 0;
         while sent < quota
-            && let Some(segment) = connection.tcb.poll_transmit(now, limits)
+            && let Some(mut segment) = connection.tcb.poll_transmit(now, limits)
         {
-            down(tcp_output::packet(&connection.flow, segment, interface), counters);
+            down(tcp_output::packet(&connection.flow, &mut segment, interface), counters);
             sent += 1;
         }
         sent
@@ -165,6 +168,9 @@ impl<A: Application> Transport<A> {
                 if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
                     connection.tcb.on_timeout(now);
                     Transport::<A>::schedule(&mut self.ready, connection);
+                }
+                if connection.tcb.next_timeout().is_none() {
+                    connection.tcb.rest();
                 }
                 Transport::<A>::arm(&mut self.timers, connection);
             });

@@ -4,7 +4,7 @@ mod options;
 
 pub use options::{MAX_SACK_BLOCKS, Options, SackBlocks};
 
-use crate::{Malformed, Seq};
+use crate::{Malformed, Seq, checksum};
 
 /// Bytes of a header without options.
 pub const LEN: usize = 20;
@@ -167,6 +167,28 @@ impl Header {
         b[8..16].copy_from_slice(&pair(self.ack.0, offset | u32::from(self.window)));
         b[16..20].copy_from_slice(&u32::from(self.urgent).to_be_bytes());
         self.options.emit(options);
+    }
+
+    /// As [`Header::emit`], and returns the ones' complement sum of the header:
+    /// of the values, since what was just stored in other widths could only be
+    /// read back after a wait.
+    ///
+    /// # Panics
+    /// If `bytes` is not [`Header::len`] long.
+    #[inline]
+    pub fn emit_sum(&self, bytes: &mut [u8]) -> u16 {
+        self.emit(bytes);
+        let Some(options) = self.options.sum() else { return checksum::sum(bytes) };
+        let offset = (bytes.len() as u32 / 4) << 28 | u32::from(self.flags.0) << 16;
+        let words = [
+            u32::from(self.source_port),
+            u32::from(self.destination_port),
+            self.seq.0,
+            self.ack.0,
+            offset | u32::from(self.window),
+            u32::from(self.urgent),
+        ];
+        checksum::fold(words.into_iter().map(u64::from).sum::<u64>() + options)
     }
 }
 

@@ -217,6 +217,25 @@ impl Options {
         }
     }
 
+    /// A value whose residue modulo 0xffff is that of the sum of the emitted
+    /// options as 16-bit words, if they are just timestamps, or nothing.
+    #[inline]
+    pub(super) fn sum(&self) -> Option<u64> {
+        let plain = self.mss.is_none()
+            && self.window_scale.is_none()
+            && !self.sack_permitted
+            && self.sack.is_empty();
+        match self.timestamps {
+            _ if !plain => None,
+            None => Some(0),
+            Some((value, echo)) => {
+                let start = [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10];
+                let start = u64::from(u32::from_be_bytes(start));
+                Some(start + u64::from(value) + u64::from(echo))
+            }
+        }
+    }
+
     fn emit_list(&self, bytes: &mut [u8]) {
         let mut to = Writer { bytes, at: 0 };
         if let Some(mss) = self.mss {

@@ -96,6 +96,13 @@ proptest! {
     }
 
     #[test]
+    fn the_sum_of_a_header_comes_with_it(header in header()) {
+        let mut bytes = vec![0; header.len()];
+        let sum = header.emit_sum(&mut bytes);
+        prop_assert_eq!(sum, checksum::sum(&bytes));
+    }
+
+    #[test]
     fn any_options_can_be_parsed_and_emitted(bytes in prop::collection::vec(any::<u8>(), 0..=40)) {
         let options = Options::parse(&bytes);
         prop_assert_eq!(Options::parse(&emit(&options)), options.fit());
