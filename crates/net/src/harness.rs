@@ -150,7 +150,7 @@ impl Host {
 
     /// Time passes; what leaves meanwhile.
     pub(crate) fn wait(&mut self, time: Duration) -> Vec<Packet> {
-        self.now = self.now + time;
+        self.now += time;
         self.settle()
     }
 

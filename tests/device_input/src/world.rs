@@ -135,8 +135,8 @@ impl World {
         let flow = *self.flow(bytes);
         let mut header = flow.header();
         let shape = bytes.u8();
-        header.seq = header.seq + bytes.near();
-        header.ack = header.ack + bytes.near();
+        header.seq += bytes.near();
+        header.ack += bytes.near();
         if shape & 3 == 3 {
             header.flags = Flags(bytes.u8());
         }
@@ -324,7 +324,7 @@ impl World {
             3 => u64::from(bytes.u16()) * 100,
             _ => u64::from(bytes.u16()) * 10_000,
         });
-        self.now = self.now + time;
+        self.now += time;
     }
 
     /// The application wants something of a connection.

@@ -118,6 +118,9 @@ fn impaired(peer: Peer) -> Option<Stack> {
 pub fn crowd_to_kernel_impaired(peer: Peer) {
     let Some(stack) = impaired(peer) else { return };
     let kernel = KernelListener::bind((KERNEL, 5001)).expect("bind");
+    // Beyond the 128 that the standard library asks for, Linux sends SYN cookies,
+    // and resets a connection whose first segment arrives after its second.
+    rustix::net::listen(&kernel, 1024).expect("a longer backlog");
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..CROWD {
