@@ -11,6 +11,8 @@ pub mod config;
 pub mod connections;
 pub mod counters;
 pub mod domain;
+#[cfg(test)]
+mod harness;
 pub mod ip;
 pub mod link;
 pub mod ports;

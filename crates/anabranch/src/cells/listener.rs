@@ -73,14 +73,10 @@ impl ListenerCell {
     }
 
     /// Nobody listens any more. Returns the connections that nobody accepted.
-    pub(crate) fn close(&self) -> VecDeque<Arc<TcpCell>> {
-        let mut wakes = Vec::new();
+    pub(crate) fn close(&self, wakes: &mut Vec<Waker>) -> VecDeque<Arc<TcpCell>> {
         let mut state = self.state.lock();
         state.closed = true;
-        state.acceptors.take(&mut wakes);
-        let queue = std::mem::take(&mut state.queue);
-        drop(state);
-        wakes.into_iter().for_each(Waker::wake);
-        queue
+        state.acceptors.take(wakes);
+        std::mem::take(&mut state.queue)
     }
 }

@@ -16,22 +16,21 @@ pub fn output(
     ip: &mut Ip,
     down: &mut impl FnMut(Packet),
 ) -> Result<(), Packet> {
-    let meta = *packet.meta();
-    let Some(route) = ip.routes.lookup(meta.destination) else { return Err(packet) };
+    let meta = packet.meta();
+    let (from, to, protocol) = (meta.source, meta.destination, meta.protocol);
+    let (is_gso, ttl) = (meta.gso_size != 0, meta.ttl);
+    let Some(route) = ip.routes.lookup(to) else { return Err(packet) };
+    let (Some(source), Some(destination)) = (from.v4(), to.v4()) else { return Err(packet) };
     let total = packet.len() + ipv4::LEN;
-    let (Some(source), Some(destination)) = (meta.source.v4(), meta.destination.v4()) else {
-        return Err(packet);
-    };
-    let to_group = destination.is_multicast() || ip.is_broadcast(meta.destination);
-    let out = packet.meta_mut();
-    out.interface = route.interface;
-    out.next_hop = route.next_hop;
-    out.group = to_group;
-    let is_tcp = meta.protocol == protocol::TCP;
-    let whole = total <= route.mtu || meta.gso_size != 0;
     if total > usize::from(u16::MAX) {
         return Err(packet);
     }
+    let out = packet.meta_mut();
+    out.interface = route.interface;
+    out.next_hop = route.next_hop;
+    out.group = route.is_group;
+    let is_tcp = protocol == protocol::TCP;
+    let whole = total <= route.mtu || is_gso;
     let header = ipv4::Header {
         header_len: ipv4::LEN as u8,
         tos: 0,
@@ -41,8 +40,8 @@ pub fn output(
         dont_fragment: is_tcp,
         more_fragments: false,
         fragment_offset: 0,
-        ttl: if meta.ttl == 0 { TTL } else { meta.ttl },
-        protocol: meta.protocol,
+        ttl: if ttl == 0 { TTL } else { ttl },
+        protocol,
         source,
         destination,
     };
@@ -52,7 +51,7 @@ pub fn output(
         down(packet);
         return Ok(());
     }
-    if is_tcp || meta.checksum == ChecksumState::Partial {
+    if is_tcp || packet.meta().checksum == ChecksumState::Partial {
         return Err(packet);
     }
     fragment::fragment(packet, &header, route.mtu, down);

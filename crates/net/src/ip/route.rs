@@ -14,6 +14,8 @@ pub struct Route {
     pub source: Address,
     /// Bytes of the largest datagram.
     pub mtu: usize,
+    /// Is the destination a group: multicast, or broadcast?
+    pub is_group: bool,
 }
 
 struct Entry {
@@ -77,6 +79,19 @@ impl Routes {
         routes
     }
 
+    /// Is `address` a multicast address, or a broadcast address of one of our
+    /// networks or of all?
+    fn is_group(&self, address: Address) -> bool {
+        let Some(v4) = address.v4() else { return false };
+        let all_ones = |e: &Entry| {
+            let host = !e.mask as u32;
+            e.gateway.is_none() && host > 1 && v4.to_bits() & host == host
+        };
+        v4.is_multicast()
+            || v4.is_broadcast()
+            || self.entries.iter().any(|e| bits(address) & e.mask == e.network && all_ones(e))
+    }
+
     /// The route to `destination`, if there is one.
     #[inline]
     pub fn lookup(&mut self, destination: Address) -> Option<Route> {
@@ -92,6 +107,7 @@ impl Routes {
             next_hop: entry.gateway.unwrap_or(destination),
             source: entry.source,
             mtu: entry.mtu,
+            is_group: self.is_group(destination),
         };
         self.last = Some((destination, route));
         Some(route)

@@ -42,8 +42,8 @@ impl<A: Application> Transport<A> {
             }
             Call::FlushUdp(socket) => self.flush_udp(&socket, app, routes, counters),
             Call::Reset => {
-                self.listeners.clear();
-                self.udp.clear();
+                self.listeners.drain().for_each(|(_, listener)| app.listener_closed(listener));
+                self.udp.drain().for_each(|(_, socket)| app.udp_closed(socket));
                 self.abort_all(conns);
             }
         }

@@ -132,3 +132,6 @@ fn for_device(config: &Config, index: usize) -> tcp::Config {
     }
     tcp
 }
+
+#[cfg(test)]
+mod tests;

@@ -98,9 +98,9 @@ impl<A: Application> Transport<A> {
         };
         let mut sent = 0;
         while sent < quota
-            && let Some(segment) = connection.tcb.poll_transmit(now, limits)
+            && let Some(mut segment) = connection.tcb.poll_transmit(now, limits)
         {
-            down(tcp_output::packet(&connection.flow, segment, interface), counters);
+            down(tcp_output::packet(&connection.flow, &mut segment, interface), counters);
             sent += 1;
         }
         sent

@@ -20,13 +20,14 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     now: Instant,
     counters: &mut Counters,
 ) {
-    let meta = *packet.meta();
+    let meta = packet.meta();
+    let (source, destination, interface) = (meta.source, meta.destination, meta.interface);
     if meta.group {
         return counters.drop(Drop::TcpGroup);
     }
     if meta.checksum == ChecksumState::Complete {
         let length = packet.len() as u32;
-        let pseudo = checksum::pseudo_header(meta.source, meta.destination, protocol::TCP, length);
+        let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, length);
         if !checksum::is_right(checksum::add(pseudo, packet.sum_from(0))) {
             return counters.drop(Drop::TcpChecksum);
         }
@@ -39,8 +40,8 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     }
     packet.pull(len);
     let flow = FlowKey {
-        local: Endpoint { address: meta.destination, port: header.destination_port },
-        remote: Endpoint { address: meta.source, port: header.source_port },
+        local: Endpoint { address: destination, port: header.destination_port },
+        remote: Endpoint { address: source, port: header.source_port },
     };
     let mut payload = Some(payload(packet));
     let ready = &mut transport.ready;
@@ -52,7 +53,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         (Some(()), _) => counters.delivered += 1,
         (None, payload) => {
             let len = payload.map_or(0, |p| p.iter().map(|s| s.len()).sum());
-            let arrived = Arrived { flow, header, len, interface: meta.interface };
+            let arrived = Arrived { flow, header, len, interface };
             arrived.without_connection(transport, conns, app, now, counters);
         }
     }

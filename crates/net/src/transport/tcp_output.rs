@@ -14,14 +14,18 @@ const CHECKSUM: usize = 16;
 
 /// The packet of a segment of `flow` that leaves by an interface like this.
 #[inline]
-pub(super) fn packet(flow: &FlowKey, segment: Outgoing, interface: &InterfaceConfig) -> Packet {
-    let Outgoing { mut header, payload, sum, gso_size } = segment;
-    header.source_port = flow.local.port;
-    header.destination_port = flow.remote.port;
-    let payload_len: usize = payload.iter().map(|p| p.len()).sum();
-    let mut packet = Packet::from_parts(payload);
-    let len = header.len();
-    let header_sum = header.emit_sum(packet.push(len));
+pub(super) fn packet(
+    flow: &FlowKey,
+    segment: &mut Outgoing,
+    interface: &InterfaceConfig,
+) -> Packet {
+    segment.header.source_port = flow.local.port;
+    segment.header.destination_port = flow.remote.port;
+    let payload_len: usize = segment.payload.iter().map(|p| p.len()).sum();
+    let mut packet = Packet::new();
+    packet.parts_mut().append(&mut segment.payload);
+    let len = segment.header.len();
+    let header_sum = segment.header.emit_sum(packet.push(len));
     let (source, destination) = (flow.local.address, flow.remote.address);
     let total = (len + payload_len) as u32;
     let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, total);
@@ -29,7 +33,7 @@ pub(super) fn packet(flow: &FlowKey, segment: Outgoing, interface: &InterfaceCon
         pseudo
     } else {
         let head = checksum::add(pseudo, header_sum);
-        !checksum::add(head, sum.unwrap_or_else(|| packet.sum_from(len)))
+        !checksum::add(head, segment.sum.unwrap_or_else(|| packet.sum_from(len)))
     };
     packet.head_mut()[CHECKSUM..CHECKSUM + 2].copy_from_slice(&field.to_be_bytes());
     let meta = packet.meta_mut();
@@ -37,7 +41,7 @@ pub(super) fn packet(flow: &FlowKey, segment: Outgoing, interface: &InterfaceCon
         meta.checksum = ChecksumState::Partial;
         meta.csum_offset = CHECKSUM as u16;
     }
-    meta.gso_size = gso_size;
+    meta.gso_size = segment.gso_size;
     meta.protocol = protocol::TCP;
     meta.source = source;
     meta.destination = destination;
@@ -47,10 +51,11 @@ pub(super) fn packet(flow: &FlowKey, segment: Outgoing, interface: &InterfaceCon
 impl<A: Application> Transport<A> {
     /// Sends a segment without payload that belongs to no connection.
     pub(super) fn send_header(&mut self, flow: &FlowKey, header: Header, _: &mut Counters) {
-        let segment = Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0 };
+        let mut segment =
+            Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0 };
         // Which interface it leaves by is not known yet, nor what its device
         // can do: sum here.
-        self.down.push(packet(flow, segment, &PLAIN));
+        self.down.push(packet(flow, &mut segment, &PLAIN));
     }
 
     /// Sends a RST for no connection, if not too many were sent this second.

@@ -50,17 +50,20 @@ pub fn backlog(rig: Rig) {
         tcp.max_rto = Duration::from_millis(50);
     });
     let listener = TcpListener::bind_with_backlog(&pair.server, (SERVER, 80), 3).expect("listen");
+    let first: Vec<_> = (0..3).map(|_| pair.connect(80)).collect();
+    std::thread::sleep(Duration::from_millis(20));
     std::thread::scope(|scope| {
-        for _ in 0..10 {
+        for _ in 0..7 {
             scope.spawn(|| drop(pair.connect(80)));
         }
-        until("some are turned away", || {
-            pair.server.counters().dropped(DropReason::TcpBacklog) > 0
+        until("the others are turned away", || {
+            pair.server.counters().dropped(DropReason::TcpBacklog) >= 7
         });
         for _ in 0..10 {
             listener.accept().expect("accept");
         }
     });
+    drop(first);
 }
 
 /// A connect with a time-out gives up.
