@@ -35,7 +35,7 @@ impl<A: Application> Transport<A> {
             if user.is_some() || !app.is_short_of_embryos(listener) {
                 return user;
             }
-            let Some(oldest) = self.oldest_embryo(conns) else { return None };
+            let oldest = self.oldest_embryo(conns)?;
             self.embryos.pop_front();
             self.close(oldest, conns, app, now, counters);
         }
