@@ -11,6 +11,7 @@ pub mod config;
 pub mod connections;
 pub mod counters;
 pub mod domain;
+mod down;
 pub mod ip;
 pub mod link;
 pub mod ports;
