@@ -54,6 +54,7 @@ pub(crate) fn connect_error(error: net::application::ConnectError) -> io::Error 
         E::NoPort => io::ErrorKind::AddrNotAvailable,
         E::InUse => io::ErrorKind::AddrInUse,
         E::TableFull => io::ErrorKind::OutOfMemory,
+        E::Stopped => io::ErrorKind::ConnectionAborted,
     };
     io::Error::new(kind, error)
 }

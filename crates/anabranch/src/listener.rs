@@ -9,7 +9,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use wire::Endpoint;
 
 /// Connections that may wait to be accepted, unless said otherwise (as Linux).
@@ -64,9 +64,11 @@ impl Drop for Shared {
             self.stack.call(unit, Call::Unlisten(self.local));
         }
         // Their streams are dropped with them; nobody has read what they got.
-        for cell in self.cell.close() {
+        let mut wakes = Vec::new();
+        for cell in self.cell.close(&mut wakes) {
             self.stack.notify(cell.release(true));
         }
+        wakes.into_iter().for_each(Waker::wake);
         self.stack.unbind(Protocol::Tcp, self.local);
     }
 }

@@ -1,6 +1,7 @@
 //! `anabranch doctor`: what this machine offers, and what mends the rest.
 
 use crate::failure::Failure;
+use crate::say::say;
 use device::{namespace, tap};
 use std::fs;
 use std::io;
@@ -51,9 +52,9 @@ impl Finding {
             Some(true) => " ok  ",
             Some(false) => " NO  ",
         };
-        println!("{mark} {:<14} {}", self.what, self.text);
+        say(format_args!("{mark} {:<14} {}", self.what, self.text));
         if let Some(mend) = &self.mend {
-            println!("      {:<14} mend: {mend}", "");
+            say(format_args!("      {:<14} mend: {mend}", ""));
         }
     }
 }
@@ -83,22 +84,17 @@ pub fn run(_args: &Args) -> Result<(), Failure> {
     rights.steering(steered).print();
 
     let can_demo = trial.is_some_and(|(finding, _)| finding.good == Some(true));
-    println!();
-    println!("anabranch serve  {}", verdict(can_serve, "can run as you are", "needs the above"));
-    println!(
-        "anabranch demo   {}",
-        verdict(can_demo, "can run over TAP as you are", "will run in memory")
-    );
-    println!("anabranch bench  can run as you are");
+    say("");
+    let serve = if can_serve { "can run as you are" } else { "needs the above" };
+    let demo = if can_demo { "can run over TAP as you are" } else { "will run in memory" };
+    say(format_args!("anabranch serve  {serve}"));
+    say(format_args!("anabranch demo   {demo}"));
+    say("anabranch bench  can run as you are");
     if can_serve || can_demo {
         Ok(())
     } else {
         Err(Failure::failed("there can be no TAP device here: see the mends above"))
     }
-}
-
-fn verdict(good: bool, yes: &'static str, no: &'static str) -> &'static str {
-    if good { yes } else { no }
 }
 
 fn read(path: &str) -> Option<String> {

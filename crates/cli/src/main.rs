@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod http;
+mod say;
 mod serve;
 mod table;
 mod tally;

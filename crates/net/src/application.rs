@@ -35,6 +35,9 @@ pub enum ConnectError {
     /// The domain holds as many connections as it may.
     #[error("the connection table is full")]
     TableFull,
+    /// The stack has stopped.
+    #[error("the stack has stopped")]
+    Stopped,
 }
 
 /// What runs on top of a domain.
@@ -64,6 +67,13 @@ pub trait Application: Sized + Send {
     /// `None` if the backlog is full: the SYN is then ignored.
     fn incoming(&mut self, listener: &Self::Listener) -> Option<Self::Connection>;
 
+    /// After [`Application::incoming`] said `None`: would there be room if a
+    /// connection to `listener` whose handshake is going on were forgotten?
+    fn is_short_of_embryos(&self, listener: &Self::Listener) -> bool {
+        let _ = listener;
+        false
+    }
+
     /// The connection has a name now.
     fn opened(&mut self, connection: &mut Self::Connection, id: ConnId, flow: &FlowKey) {
         let _ = (connection, id, flow);
@@ -89,6 +99,22 @@ pub trait Application: Sized + Send {
     /// The connection has ended, for the reason in `tcb.error()` if there is one.
     /// What it has received and the application has not read is still there.
     fn closed(&mut self, connection: Self::Connection, tcb: &mut Tcb);
+
+    /// The stack ends ([`Call::Reset`]): nothing comes to this listener any more.
+    fn listener_closed(&mut self, listener: Self::Listener) {
+        let _ = listener;
+    }
+
+    /// The stack ends ([`Call::Reset`]): nothing comes to this socket any more.
+    fn udp_closed(&mut self, socket: Self::Udp) {
+        let _ = socket;
+    }
+
+    /// A call that came after the end of the stack, when there is no domain to
+    /// do it any more.
+    fn refuse(call: Call<Self>, wakes: &mut Self::Wakes) {
+        let _ = (call, wakes);
+    }
 
     /// A datagram has come in; `false` if there is no room for it.
     fn datagram(&mut self, socket: &Self::Udp, datagram: Datagram) -> bool;

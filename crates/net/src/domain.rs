@@ -37,6 +37,7 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     replies: Vec<Packet>,
     failed: Vec<Packet>,
     resteered: Vec<Packet>,
+    over: bool,
 }
 
 impl<A: Application> Domain<A> {
@@ -54,19 +55,29 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             unit,
             app,
             counters: Counters::default(),
-            link: Link::new(config.clone()),
+            link: Link::new(config.clone(), unit),
             ip: Ip::new(config.clone(), unit),
             transport: Transport::new(config, unit),
             conns,
             replies: Vec::new(),
             failed: Vec::new(),
             resteered: Vec::new(),
+            over: false,
         }
     }
 
     /// The connections.
     pub fn connections(&self) -> &C {
         &self.conns
+    }
+    /// Has [`Call::Reset`] been done? Calls that come after are in vain.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+    /// Bytes of memory that fragments hold.
+    #[cfg(test)]
+    pub(crate) fn ip_bytes(&self) -> usize {
+        self.ip.reassembly.bytes()
     }
     /// Connections in TIME-WAIT.
     pub fn time_wait_len(&self) -> usize {
@@ -155,6 +166,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Does what a call asks for; what follows from it comes with
     /// [`Domain::serve`].
     pub fn call(&mut self, call: Call<A>, now: Instant, egress: &mut Egress) {
+        self.over |= matches!(call, Call::Reset);
         let Domain { transport, conns, app, ip, counters, .. } = self;
         transport.call(call, conns, app, &mut ip.routes, now, counters);
         self.send_replies(now, egress);
@@ -194,7 +206,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         link.on_timeout(now, counters, egress, failed);
         for packet in std::mem::take(&mut self.failed) {
             let kind = Kind::Unreachable(Unreachable::Host);
-            if let Some(error) = icmp::about(packet.front(), kind) {
+            if let Some(error) = icmp::about(&packet, kind) {
                 self.error(&error);
             }
         }

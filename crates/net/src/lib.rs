@@ -12,6 +12,8 @@ pub mod connections;
 pub mod counters;
 pub mod domain;
 mod down;
+#[cfg(test)]
+mod harness;
 pub mod ip;
 pub mod link;
 pub mod ports;
@@ -50,6 +52,10 @@ impl Egress {
     #[inline]
     pub fn batch(&mut self, interface: usize) -> &mut VecDeque<Packet> {
         &mut self.batches[interface]
+    }
+    /// Drops all frames.
+    pub fn clear(&mut self) {
+        self.batches.iter_mut().for_each(VecDeque::clear);
     }
     /// The number of frames of all interfaces.
     #[inline]

@@ -25,7 +25,7 @@ pub mod worker;
 pub use catalog::{CATALOG, Entry, find};
 
 use device::Device;
-use net::{Application, Call, Config, Counters, Unit};
+use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::Instant;
@@ -119,12 +119,30 @@ pub trait Running<A: Application>: Send + Sync {
     fn stop(&self);
 }
 
+/// Lets the connections of a domain that was reset end, whether there is room
+/// for what they say or not.
+fn end<A: Application>(domain: &mut Domain<A>, now: Instant, egress: &mut Egress) {
+    // One turn is enough for a connection that was aborted; the bound is for
+    // applications that go on asking.
+    for _ in 0..8 {
+        if !domain.serve(now, egress, usize::MAX) {
+            break;
+        }
+    }
+}
+
+/// A call that came after the end.
+fn refuse<A: Application>(call: Call<A>) {
+    let mut wakes = A::Wakes::default();
+    A::refuse(call, &mut wakes);
+    A::wake(wakes);
+}
+
 /// Waits for threads to end. A thread that is the caller (a wake-up may drop the
 /// last handle of a stack there) ends by itself.
-fn join(threads: impl Iterator<Item = std::thread::JoinHandle<()>>) {
-    for thread in threads.filter(|t| t.thread().id() != std::thread::current().id()) {
-        let _ = thread.join();
-    }
+fn join<T>(threads: impl Iterator<Item = std::thread::JoinHandle<T>>) -> Vec<T> {
+    let others = threads.filter(|t| t.thread().id() != std::thread::current().id());
+    others.filter_map(|thread| thread.join().ok()).collect()
 }
 
 fn check_queues<A: Application>(setup: &Setup<A>) -> Result<(), StartError> {

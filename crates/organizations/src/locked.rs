@@ -193,6 +193,10 @@ impl<L: RawLock, A: Application> Shared<L, A> {
 /// Hands `egress` to the transmitters, behind what waits there.
 fn send(out: &mut Out, egress: &mut Egress) {
     let Out { transmitters, egress: waiting } = out;
+    if transmitters.is_empty() {
+        // Stopped: the devices are closed.
+        return egress.clear();
+    }
     if waiting.is_empty() {
         worker::transmit(transmitters, egress);
     }
@@ -340,13 +344,18 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     }
 
     fn call(&self, unit: u16, call: Call<A>) {
-        if self.0.stopping.load(Ordering::Acquire) {
-            return;
-        }
         let mut egress = Egress::new(self.0.config.interfaces.len());
+        let mut late = None;
         self.0.visit(usize::from(unit), &mut egress, |domain, now, egress| {
-            domain.call(call, now, egress);
+            if domain.is_over() {
+                late = Some(call);
+            } else {
+                domain.call(call, now, egress);
+            }
         });
+        if let Some(call) = late {
+            crate::refuse(call);
+        }
     }
 
     fn counters(&self) -> Counters {
@@ -372,15 +381,20 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
         for index in 0..self.0.groups.len() {
             self.0.enter(index, &mut egress, |domain, now, egress| {
                 domain.call(Call::Reset, now, egress);
+                crate::end(domain, now, egress);
             });
-            // An application may have calls to make without end.
-            let end = self.0.clock.now() + LAST_WORDS;
-            while self.0.groups[index].pending.load(Ordering::Relaxed)
-                && self.0.processor_of(index).waiting.load(Ordering::Relaxed) == 0
-                && self.0.clock.now() < end
-            {
-                self.0.enter(index, &mut egress, |_, _, _| {});
+        }
+        let since = self.0.clock.now();
+        for processor in &self.0.processors {
+            let mut out = processor.out.lock();
+            let Out { transmitters, egress } = &mut *out;
+            while !egress.is_empty() && self.0.clock.now().since(since) < LAST_WORDS {
+                worker::transmit(transmitters, egress);
+                std::thread::yield_now();
             }
+            // Sockets that are left keep this alive; the devices are closed now.
+            transmitters.clear();
+            egress.clear();
         }
     }
 }

@@ -3,11 +3,11 @@
 //! that comes up in the unit that it belongs to.
 
 use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
-use crate::{Clock, Running, Setup, StartError};
+use crate::{Clock, Running, Setup, StartError, refuse};
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use wire::{Instant, Packet};
@@ -46,8 +46,10 @@ impl<A: Application> Mailbox<A> {
 /// The handle on all owners.
 struct Owners<A: Application> {
     mailboxes: Arc<[Mailbox<A>]>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<Counters>>>,
     stopped: AtomicBool,
+    /// Nobody looks into the mailboxes any more.
+    ended: AtomicBool,
     /// What the owners had counted when they stopped.
     last: Mutex<Counters>,
 }
@@ -77,6 +79,7 @@ where
         mailboxes: mailboxes.clone(),
         threads: Mutex::new(Vec::new()),
         stopped: AtomicBool::new(false),
+        ended: AtomicBool::new(false),
         last: Mutex::new(Counters::default()),
     });
     let queues = worker::deal(std::mem::take(&mut setup.devices), setup.processors);
@@ -97,6 +100,7 @@ where
                     worker::pin(index);
                 }
                 owner.run();
+                owner.domain.counters
             });
         match spawned {
             Ok(thread) => owners.threads.lock().push(thread),
@@ -146,7 +150,7 @@ impl<A: Application> Owner<A> {
             if let Some(since) = stopping
                 && ((!more && self.egress.is_empty()) || now.since(since) > LAST_WORDS)
             {
-                return;
+                return self.end(now);
             }
             if !called && received == 0 && !more {
                 if self.egress.is_empty() {
@@ -157,6 +161,15 @@ impl<A: Application> Owner<A> {
                 }
             }
         }
+    }
+
+    /// Connections that had no chance to say their last words end without.
+    fn end(&mut self, now: Instant) {
+        crate::end(&mut self.domain, now, &mut self.egress);
+        for _ in 0..self.domain.take_resteered().count() {
+            self.domain.drop_foreign(true);
+        }
+        self.wake();
     }
 
     fn wake(&mut self) {
@@ -182,6 +195,7 @@ impl<A: Application> Owner<A> {
             let Some(message) = self.mailbox().messages.pop() else { break };
             any = true;
             match message {
+                Message::Call(call) if self.domain.is_over() => refuse(call),
                 Message::Call(call) => self.domain.call(call, now, &mut self.egress),
                 Message::Report(to) => {
                     let _ = to.send(self.domain.counters.clone());
@@ -252,6 +266,17 @@ impl<A: Application> Owners<A> {
         mailbox.sleeper.notify();
     }
 
+    /// Calls that came too late.
+    fn refuse_all(&self) {
+        for mailbox in &*self.mailboxes {
+            while let Some(message) = mailbox.messages.pop() {
+                if let Message::Call(call) = message {
+                    refuse(call);
+                }
+            }
+        }
+    }
+
     fn report(&self) -> Counters {
         let (to, from) = mpsc::channel();
         for unit in 0..self.mailboxes.len() {
@@ -274,13 +299,22 @@ impl<A: Application> Running<A> for Owners<A> {
     }
 
     fn call(&self, unit: u16, call: Call<A>) {
-        if !self.stopped.load(Ordering::Acquire) {
-            self.send(usize::from(unit), Message::Call(call));
+        if self.stopped.load(Ordering::Acquire) {
+            return refuse(call);
+        }
+        self.send(usize::from(unit), Message::Call(call));
+        // Either the thread that ends the mailboxes sees the call, or this one
+        // sees that they have ended.
+        fence(Ordering::SeqCst);
+        if self.ended.load(Ordering::Relaxed) {
+            self.refuse_all();
         }
     }
 
     fn counters(&self) -> Counters {
-        if self.stopped.load(Ordering::Acquire) { self.last.lock().clone() } else { self.report() }
+        // Under the lock, so that the owners do not end meanwhile.
+        let last = self.last.lock();
+        if self.stopped.load(Ordering::Acquire) { last.clone() } else { self.report() }
     }
 
     fn stop(&self) {
@@ -288,18 +322,24 @@ impl<A: Application> Running<A> for Owners<A> {
         if self.stopped.load(Ordering::Acquire) {
             return;
         }
-        if self.threads.lock().len() == self.mailboxes.len() {
-            *last = self.report();
-        }
         self.stopped.store(true, Ordering::Release);
         for unit in 0..self.mailboxes.len() {
             self.send(unit, Message::Stop);
         }
-        crate::join(self.threads.lock().drain(..));
-        // Calls that came too late are dropped with what they carry.
-        for mailbox in &*self.mailboxes {
-            while mailbox.messages.pop().is_some() {}
+        for counters in crate::join(self.threads.lock().drain(..)) {
+            last.add(&counters);
         }
+        for mailbox in &*self.mailboxes {
+            while let Some(frame) = mailbox.frames.pop() {
+                // It was counted in where it came up.
+                if matches!(frame, Frame::Reassembled(_)) {
+                    Counters::drop(&mut last, net::Drop::MailboxFull);
+                }
+            }
+        }
+        self.ended.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        self.refuse_all();
     }
 }
 

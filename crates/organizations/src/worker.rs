@@ -16,7 +16,7 @@ pub const BATCH: usize = 64;
 /// How long a unit that was stopped goes on while it has something to say.
 pub const LAST_WORDS: Duration = Duration::from_millis(20);
 /// Packets that wait for the device before connections stop speaking.
-pub const BACKLOG: usize = 256;
+pub const BACKLOG: usize = 64;
 
 /// By what others wake a sleeping thread.
 pub struct Sleeper {

@@ -3,6 +3,11 @@
 use std::collections::VecDeque;
 use wire::{Parts, Slice};
 
+/// Entries that an empty queue keeps room for while the connection is busy, and
+/// once it is idle.
+const BUSY: usize = 256;
+const IDLE: usize = 4;
+
 /// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveQueue {
@@ -108,7 +113,14 @@ impl ReceiveQueue {
 
     #[inline]
     fn shrink(&mut self) {
-        if self.slices.is_empty() && self.slices.capacity() > 8 {
+        if self.slices.is_empty() && self.slices.capacity() > BUSY {
+            self.slices = VecDeque::new();
+        }
+    }
+
+    /// Lets go of memory that an idle connection does not need.
+    pub(crate) fn rest(&mut self) {
+        if self.slices.is_empty() && self.slices.capacity() > IDLE {
             self.slices = VecDeque::new();
         }
     }

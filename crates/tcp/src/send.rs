@@ -7,6 +7,11 @@ use wire::{Parts, Seq, Slice, checksum};
 /// Most chunks that one segment is gathered from; a device takes only so many.
 const MAX_PARTS: usize = 16;
 
+/// Chunks that an empty queue keeps room for while the connection is busy, and
+/// once it is idle.
+const BUSY: usize = 256;
+const IDLE: usize = 4;
+
 /// A piece of the queue.
 #[derive(Debug)]
 struct Chunk {
@@ -116,7 +121,14 @@ impl SendQueue {
             gone += 1;
         }
         self.cursor = self.cursor.saturating_sub(gone);
-        if self.chunks.is_empty() && self.chunks.capacity() > 8 {
+        if self.chunks.is_empty() && self.chunks.capacity() > BUSY {
+            self.chunks = VecDeque::new();
+        }
+    }
+
+    /// Lets go of memory that an idle connection does not need.
+    pub(crate) fn rest(&mut self) {
+        if self.chunks.is_empty() && self.chunks.capacity() > IDLE {
             self.chunks = VecDeque::new();
         }
     }

@@ -17,6 +17,15 @@ impl Tcb {
         !matches!(self.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
+    /// Lets go of memory that only a busy connection needs. To be called when
+    /// the connection has been silent for a while; it costs it a few allocations
+    /// when it speaks again.
+    pub fn rest(&mut self) {
+        self.send.rest();
+        self.receive.rest();
+        self.board.rest();
+    }
+
     /// Bytes of a slice for [`Tcb::send_slice`] that leaves as it is: the
     /// configured chunk, or one segment.
     pub fn chunk_size(&self) -> usize {

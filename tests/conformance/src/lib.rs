@@ -14,5 +14,5 @@ mod rig;
 mod watchdog;
 
 pub use pattern::Pattern;
-pub use rig::{CLIENT, Link, Pair, Rig, SERVER, conserved};
+pub use rig::{CLIENT, Link, Pair, Rig, SERVER, buffers, conserved};
 pub use watchdog::{until, within};

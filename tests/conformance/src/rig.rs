@@ -136,3 +136,9 @@ pub fn conserved(counters: &Counters) {
     let accounted = counters.delivered + counters.absorbed + counters.dropped_in_all();
     assert_eq!(counters.packets_in, accounted, "{counters:?}");
 }
+
+/// Bytes of buffers that the process has obtained and not returned, whether in
+/// use or in a pool.
+pub fn buffers() -> usize {
+    sync::bytes::pool_counts().iter().map(|c| c.capacity * c.allocated).sum()
+}

@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// How long a case may take: many times what it takes on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Runs `case` in a thread of its own.
 ///
@@ -31,7 +31,7 @@ pub fn within(name: &str, case: impl FnOnce() + Send + 'static) {
 /// # Panics
 /// If it does not become so: `what` is the message.
 pub fn until(what: &str, mut so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE / 30;
+    let end = Instant::now() + PATIENCE / 3;
     while !so() {
         assert!(Instant::now() < end, "in vain: {what}");
         std::thread::sleep(Duration::from_millis(1));

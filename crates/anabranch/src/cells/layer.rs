@@ -3,7 +3,7 @@
 
 use super::{ListenerCell, TcpCell, UdpCell};
 use net::application::ConnectError;
-use net::{Application, ConnId, Datagram};
+use net::{Application, Call, ConnId, Datagram};
 use std::sync::Arc;
 use std::task::Waker;
 use tcp::{Events, Tcb};
@@ -33,6 +33,10 @@ impl Application for SocketLayer {
         listener.reserve().then(|| Arc::new(TcpCell::incoming(listener.clone())))
     }
 
+    fn is_short_of_embryos(&self, listener: &Arc<ListenerCell>) -> bool {
+        listener.is_short_of_embryos()
+    }
+
     fn opened(&mut self, cell: &mut Arc<TcpCell>, id: ConnId, flow: &FlowKey) {
         cell.opened(id, flow);
     }
@@ -57,6 +61,25 @@ impl Application for SocketLayer {
 
     fn closed(&mut self, cell: Arc<TcpCell>, tcb: &mut Tcb) {
         cell.closed(tcb, &mut self.wakes);
+    }
+
+    fn listener_closed(&mut self, listener: Arc<ListenerCell>) {
+        listener.close(&mut self.wakes);
+    }
+
+    fn udp_closed(&mut self, socket: Arc<UdpCell>) {
+        socket.close(&mut self.wakes);
+    }
+
+    fn refuse(call: Call<SocketLayer>, wakes: &mut Vec<Waker>) {
+        match call {
+            Call::Connect { connection, .. } => {
+                connection.connect_failed(ConnectError::Stopped, wakes);
+            }
+            Call::Listen(_, listener) => drop(listener.close(wakes)),
+            Call::BindUdp(_, socket) | Call::FlushUdp(socket) => socket.close(wakes),
+            Call::Notify(_) | Call::Unlisten(_) | Call::UnbindUdp(_) | Call::Reset => {}
+        }
     }
 
     fn datagram(&mut self, socket: &Arc<UdpCell>, datagram: Datagram) -> bool {

@@ -45,6 +45,14 @@ impl ListenerCell {
         true
     }
 
+    /// Is it only handshakes that leave no room?
+    pub(crate) fn is_short_of_embryos(&self) -> bool {
+        let state = self.state.lock();
+        !state.closed
+            && state.queue.len() < self.backlog
+            && state.embryos >= self.backlog.max(EMBRYOS)
+    }
+
     /// A handshake has ended: with a connection, which is taken unless nobody
     /// listens any more, or with none.
     pub(crate) fn arrived(&self, cell: Option<Arc<TcpCell>>, wakes: &mut Vec<Waker>) -> bool {
@@ -73,14 +81,10 @@ impl ListenerCell {
     }
 
     /// Nobody listens any more. Returns the connections that nobody accepted.
-    pub(crate) fn close(&self) -> VecDeque<Arc<TcpCell>> {
-        let mut wakes = Vec::new();
+    pub(crate) fn close(&self, wakes: &mut Vec<Waker>) -> VecDeque<Arc<TcpCell>> {
         let mut state = self.state.lock();
         state.closed = true;
-        state.acceptors.take(&mut wakes);
-        let queue = std::mem::take(&mut state.queue);
-        drop(state);
-        wakes.into_iter().for_each(Waker::wake);
-        queue
+        state.acceptors.take(wakes);
+        std::mem::take(&mut state.queue)
     }
 }

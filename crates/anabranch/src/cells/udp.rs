@@ -26,14 +26,28 @@ struct State {
     error: Option<io::ErrorKind>,
     /// Datagrams of others are not for this socket.
     peer: Option<Endpoint>,
+    /// The stack has ended.
+    closed: bool,
 }
 
 /// A UDP port.
 #[derive(Debug, Default)]
 pub(crate) struct UdpCell(Mutex<State>);
 
+/// What `datagram` keeps in memory. Parts that follow each other in memory are
+/// of one block, which counts once: fragments of a large datagram that was never
+/// copied share theirs.
 fn footprint(datagram: &Datagram) -> usize {
-    OVERHEAD + datagram.payload.iter().map(|p| p.footprint()).sum::<usize>()
+    let mut bytes = OVERHEAD;
+    let mut end = std::ptr::null();
+    for part in &datagram.payload {
+        let range = part.as_ptr_range();
+        if range.start != end {
+            bytes += part.footprint();
+        }
+        end = range.end;
+    }
+    bytes
 }
 
 impl UdpCell {
@@ -69,6 +83,16 @@ impl UdpCell {
         Some(datagram)
     }
 
+    /// Nothing comes any more, and nothing can be sent.
+    pub(crate) fn close(&self, wakes: &mut Vec<Waker>) {
+        let mut state = self.0.lock();
+        state.closed = true;
+        state.leaving.clear();
+        state.leaving_bytes = 0;
+        state.readers.take(wakes);
+        state.writers.take(wakes);
+    }
+
     pub(crate) fn connect(&self, peer: Endpoint) {
         let mut state = self.0.lock();
         state.peer = Some(peer);
@@ -100,6 +124,9 @@ impl UdpCell {
             }
             return Poll::Ready(Ok(datagram));
         }
+        if state.closed {
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        }
         match cx {
             Some(cx) => state.readers.add(cx),
             None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
@@ -115,6 +142,9 @@ impl UdpCell {
         let mut state = self.0.lock();
         if let Some(error) = state.error.take() {
             return Poll::Ready(Err(error.into()));
+        }
+        if state.closed {
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         }
         if state.leaving_bytes > BUFFER {
             match cx {

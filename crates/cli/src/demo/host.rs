@@ -115,9 +115,10 @@ impl Host {
 
     /// Ends it all, the device included.
     pub fn stop(self) {
-        self.runtime.shutdown_background();
         for stack in self.peer.iter().chain([&self.stack]) {
             stack.stop();
         }
+        // Tasks have sockets, and sockets hold the stack with its device.
+        self.runtime.shutdown_timeout(PATIENCE);
     }
 }

@@ -6,6 +6,7 @@ mod pages;
 mod verdict;
 
 use crate::failure::Failure;
+use crate::say::say;
 use anabranch::organizations::{CATALOG, Entry};
 use client::Client;
 use device::{namespace, tap};
@@ -58,13 +59,6 @@ pub fn run(args: Args) -> Result<(), Failure> {
     }
     let link = choose_link();
     let processors = std::thread::available_parallelism().map_or(1, usize::from).min(16);
-    match &link {
-        Link::Tap => println!(
-            "A private network: the stack at {}, and the kernel's TCP as its client.",
-            host::OURS
-        ),
-        Link::Memory => {}
-    }
     let pages = Arc::new(Pages::new(u64::from(args.mebibytes) << 20));
     let bar = progress();
     let mut buffer = vec![1; pages.large_len() as usize];
@@ -79,8 +73,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
     verdict::measure_in_memory(&mut figures, args.seconds)?;
     bar.inc(REPEAT);
     bar.finish_and_clear();
-    print!("{}", verdict::table(&figures, &link, args.mebibytes));
-    println!("\n{}", verdict::sentence(&figures, &link));
+    say(verdict::table(&figures, &link, args.mebibytes));
+    say(verdict::sentence(&figures, &link));
     Ok(())
 }
 
@@ -89,12 +83,18 @@ fn choose_link() -> Link {
     // Before any thread exists: else there is no user namespace to be had.
     let why = match namespace::enter_private() {
         Ok(()) => match tap::open(&tap::Config::default()) {
-            Ok(_) => return Link::Tap,
+            Ok(_) => {
+                let ours = host::OURS;
+                say(format_args!(
+                    "A private network: the stack at {ours}, and the kernel's TCP as its client."
+                ));
+                return Link::Tap;
+            }
             Err(error) => error.to_string(),
         },
         Err(error) => error.to_string(),
     };
-    println!("No TAP device here, so all of it runs in memory: {why}.");
+    say(format_args!("No TAP device here, so all of it runs in memory: {why}."));
     Link::Memory
 }
 

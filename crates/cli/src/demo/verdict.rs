@@ -70,14 +70,15 @@ pub fn table(figures: &[Result], link: &Link, mebibytes: u32) -> String {
         Link::Tap => "over TAP",
         Link::Memory => "in memory",
     };
+    let way = way.to_owned() + ",";
     let header = [
         "organization",
-        "processors",
-        &format!("{mebibytes} MiB {way},\nGbit/s, SHA-256"),
-        &format!("requests {way},\n/s, 16 connections"),
-        &format!("connections {way},\n/s, a request each"),
-        "bulk in memory,\nGbit/s, 1 processor",
-        "echoes in memory,\n/s, 1 processor",
+        "pro-\ncessors",
+        &format!("large file\n{way}\nGbit/s"),
+        &format!("requests\n{way}\n1/s"),
+        &format!("connections\n{way}\n1/s"),
+        "bulk\nin memory,\nGbit/s",
+        "echoes\nin memory,\n1/s",
     ];
     let rows: Vec<Vec<String>> = figures
         .iter()
@@ -85,7 +86,7 @@ pub fn table(figures: &[Result], link: &Link, mebibytes: u32) -> String {
             vec![
                 row.organization.to_owned(),
                 row.processors.to_string(),
-                format!("{} right", rate(row.gbit_per_s)),
+                rate(row.gbit_per_s),
                 whole(row.requests_per_s),
                 whole(row.connections_per_s),
                 row.memory_gbit_per_s.map_or_else(|| "-".into(), rate),
@@ -93,7 +94,12 @@ pub fn table(figures: &[Result], link: &Link, mebibytes: u32) -> String {
             ]
         })
         .collect();
-    table::render(&header, &rows)
+    let notes = format!(
+        "large file: {mebibytes} MiB, SHA-256 right each time; requests: small, 16 kept connections;\n\
+         connections: one small request each; in memory: stack to stack, one processor each (for\n\
+         uniprocessor: one for both). Medians of 3 samples.\n"
+    );
+    table::render(&header, &rows) + &notes
 }
 
 /// Which was best at what.
@@ -127,9 +133,17 @@ pub fn sentence(figures: &[Result], link: &Link) -> String {
     }
     let parts: Vec<String> = winners
         .into_iter()
-        .map(|(name, praises)| format!("{name} was best at {}", praises.join(" and ")))
+        .map(|(name, praises)| format!("{name} was best at {}", list(&praises)))
         .collect();
-    format!("Here, {}; every byte arrived as it was sent.", parts.join(", "))
+    format!("Here, {}; every byte arrived as it was sent.", parts.join("; "))
+}
+
+/// `a, b and c`.
+fn list(items: &[String]) -> String {
+    match items {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        _ => items.concat(),
+    }
 }
 
 #[cfg(test)]
@@ -153,11 +167,11 @@ mod tests {
         let figures = [row("one", 12.0, 1234.0), row("two", 3.0, 1_234_567.0)];
         assert_eq!(
             sentence(&figures, &Link::Tap),
-            "Here, one was best at a large file over TAP (12.00 Gbit/s), two was best at small \
+            "Here, one was best at a large file over TAP (12.00 Gbit/s); two was best at small \
              requests over TAP (1,234,567/s) and new connections over TAP (1,234,567/s); every \
              byte arrived as it was sent."
         );
         let table = table(&figures, &Link::Memory, 256);
-        assert!(table.contains("12.00 right") && table.contains("256 MiB in memory"), "{table}");
+        assert!(table.contains("12.00") && table.contains("file: 256 MiB"), "{table}");
     }
 }

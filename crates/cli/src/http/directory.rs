@@ -132,7 +132,7 @@ impl Directory {
                 return send(request, &index, file, &metadata);
             }
         }
-        Ok(list(request, at, &file)?)
+        list(request, at, &file)
     }
 }
 

@@ -10,11 +10,13 @@ pub use plan::organization_names;
 pub use running::{accept_http, tcp_config};
 
 use crate::failure::Failure;
+use crate::say::say;
 use device::fault::Spec;
 use plan::{Network, Plan};
 use running::Running;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 const EXAMPLES: &str = "\
@@ -135,8 +137,9 @@ pub fn run(args: Args) -> Result<(), Failure> {
         .build()
         .map_err(|e| Failure::refused(format!("cannot start threads: {e}: raise ulimit -u")))?;
     let result = runtime.block_on(serve(plan));
-    // Files being read are not worth waiting for.
-    runtime.shutdown_background();
+    // Tasks have sockets, and sockets hold the stack with its device; but a file
+    // that takes long to read is not worth waiting for.
+    runtime.shutdown_timeout(Duration::from_secs(2));
     result
 }
 
@@ -149,7 +152,7 @@ async fn serve(plan: Plan) -> Result<(), Failure> {
     let mut user = listen(SignalKind::user_defined1())?;
 
     let running = Running::start(&plan).await?;
-    println!("{}", running.ready_line(&plan));
+    say(running.ready_line(&plan));
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -163,7 +166,7 @@ async fn serve(plan: Plan) -> Result<(), Failure> {
         }
     }
     let written = running.write_stats(&plan);
-    print!("{}", running.summary(&plan));
+    say(running.summary(&plan).trim_end());
     running.stop();
     written
 }

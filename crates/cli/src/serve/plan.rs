@@ -85,6 +85,7 @@ impl Plan {
     /// What is wrong, and what would be right.
     pub fn new(args: Args) -> Result<Plan, Failure> {
         check_addresses(&args)?;
+        let processors = processors(&args)?;
         let services = services(&args);
         check_ports(&args, &services)?;
         let root = match args.http {
@@ -97,11 +98,22 @@ impl Plan {
         if let Some(path) = &args.pcap {
             check_writable("--pcap", path)?;
         }
-        let single = find(&args.organization).is_some_and(|entry| entry.single);
-        let all = std::thread::available_parallelism().map_or(1, usize::from).min(256);
-        let processors = args.processors.map_or(if single { 1 } else { all }, usize::from);
         let offload = !args.no_offload && args.fault.is_none();
         Ok(Plan { processors, offload, root, services, args })
+    }
+}
+
+/// As many as were asked for, or as there are.
+fn processors(args: &Args) -> Result<usize, Failure> {
+    let single = find(&args.organization).is_some_and(|entry| entry.single);
+    match args.processors {
+        Some(n) if single && n > 1 => Err(Failure::refused(format!(
+            "{} runs on one processor, not on {n}: change --processors or --organization",
+            args.organization
+        ))),
+        Some(n) => Ok(n.into()),
+        None if single => Ok(1),
+        None => Ok(std::thread::available_parallelism().map_or(1, usize::from).min(256)),
     }
 }
 

@@ -6,8 +6,10 @@ use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Bytes of an application buffer.
+/// Bytes of the largest application buffer, and of one that has yet to prove
+/// that it is worth more: many connections say little.
 const BUFFER: usize = 128 * 1024;
+const SMALL: usize = 4 * 1024;
 /// How long `sink` holds a connection.
 const HOLD: Duration = Duration::from_secs(60);
 /// How long `close` waits for the end of a stream that it has closed.
@@ -67,7 +69,7 @@ pub async fn serve(service: Service, stream: impl Stream, tally: &Tally) -> io::
 /// # Errors
 /// Those of the connection.
 pub async fn echo(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER];
+    let mut buffer = vec![0; SMALL];
     loop {
         let n = stream.read(&mut buffer).await?;
         if n == 0 {
@@ -76,6 +78,7 @@ pub async fn echo(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
         Tally::add(&tally.bytes_in, n);
         stream.write_all(&buffer[..n]).await?;
         Tally::add(&tally.bytes_out, n);
+        grow(&mut buffer, n);
     }
 }
 
@@ -85,12 +88,21 @@ async fn discard(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
 }
 
 async fn drain(stream: &mut (impl AsyncRead + Unpin), tally: &Tally) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER];
+    let mut buffer = vec![0; SMALL];
     loop {
-        match stream.read(&mut buffer).await? {
-            0 => return Ok(()),
-            n => Tally::add(&tally.bytes_in, n),
+        let n = stream.read(&mut buffer).await?;
+        if n == 0 {
+            return Ok(());
         }
+        Tally::add(&tally.bytes_in, n);
+        grow(&mut buffer, n);
+    }
+}
+
+/// A buffer that was filled is made larger.
+fn grow(buffer: &mut Vec<u8>, filled: usize) {
+    if filled == buffer.len() && filled < BUFFER {
+        buffer.resize((filled * 4).min(BUFFER), 0);
     }
 }
 

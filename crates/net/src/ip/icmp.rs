@@ -51,7 +51,7 @@ pub(super) fn input(
     let kind = match message {
         Message::EchoRequest(id, seq) => {
             counters.absorbed += 1;
-            if !packet.meta().group && ip.errors.allows(now) {
+            if !packet.meta().group && ip.echoes.allows(now) {
                 packet.pull(LEN);
                 replies.push(echo_reply(packet, id, seq));
             }
@@ -65,7 +65,8 @@ pub(super) fn input(
             return None;
         }
     };
-    let error = packet.front().get(LEN..).and_then(|quote| about(quote, kind));
+    packet.pull(LEN);
+    let error = about(&packet, kind);
     match error {
         Some(error) if ip.config.is_ours(error.flow.local.address) => {
             counters.absorbed += 1;
@@ -78,9 +79,22 @@ pub(super) fn input(
     }
 }
 
-/// The error that says `kind` about the datagram of ours that starts with
-/// `quote`: it need not be whole, eight bytes of its payload do.
-pub fn about(quote: &[u8], kind: Kind) -> Option<Error> {
+/// The error that says `kind` about the datagram of ours that `packet` starts
+/// with: it need not be whole, eight bytes of its payload do.
+pub fn about(packet: &Packet, kind: Kind) -> Option<Error> {
+    // They need not lie in one piece: the IP header of a fragment, for one, is
+    // not where its payload is.
+    let mut bytes = [0; 60 + 8];
+    let mut len = 0;
+    for slice in packet.slices() {
+        let n = slice.len().min(bytes.len() - len);
+        bytes[len..len + n].copy_from_slice(&slice[..n]);
+        len += n;
+    }
+    quoted(&bytes[..len], kind)
+}
+
+fn quoted(quote: &[u8], kind: Kind) -> Option<Error> {
     let fixed = quote.first_chunk::<{ ipv4::LEN }>()?;
     let header_len = usize::from(fixed[0] & 0x0f) * 4;
     let fragment_offset = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff;

@@ -39,6 +39,8 @@ pub(super) enum Resolved {
     Stale(EthernetAddress),
     /// Not known and already asked for; the packet waits.
     Waiting,
+    /// Likewise, in the place of the oldest that did, which is dropped.
+    Replaced,
     /// Not known; the packet waits, and a request is to be sent.
     Ask,
     /// Too many are asked for; the packet is dropped.
@@ -119,12 +121,13 @@ impl Neighbours {
             again: now + INTERVAL,
             waiting: VecDeque::new(),
         });
-        if asked.waiting.len() == MAX_WAITING {
+        let is_full = asked.waiting.len() == MAX_WAITING;
+        if is_full {
             asked.waiting.pop_front();
         }
         asked.waiting.extend(packet.take());
         if !is_new {
-            return Resolved::Waiting;
+            return if is_full { Resolved::Replaced } else { Resolved::Waiting };
         }
         self.next = Some(self.next.unwrap_or(Instant::FAR_FUTURE).min(now + INTERVAL));
         Resolved::Ask

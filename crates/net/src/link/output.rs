@@ -57,7 +57,7 @@ fn resolve(
         }
         Resolved::Ask => solicit(link, next_hop, index, None, counters, egress),
         Resolved::Waiting => {}
-        Resolved::Full => counters.out_dropped += 1,
+        Resolved::Replaced | Resolved::Full => counters.out_dropped += 1,
     }
 }
 

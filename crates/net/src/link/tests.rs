@@ -1,1 +1,182 @@
+use crate::harness::*;
+use crate::{Call, Counters, Drop, Unit};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+use wire::arp::Operation;
+use wire::ethernet::ethertype;
+use wire::{EthernetAddress, protocol};
 
+const SECOND: Duration = Duration::from_secs(1);
+
+fn lonely() -> Host {
+    Host::lonely(Unit::ONLY, |_| ())
+}
+
+#[test]
+fn requests_for_our_address_are_answered() {
+    let mut host = lonely();
+    let out = host.take(&arp_frame(Operation::Request, PEER, US));
+    assert_eq!(out.len(), 1);
+    let (to, reply) = parse_arp(&out[0]);
+    assert_eq!((to, reply.operation), (PEER_MAC, Operation::Reply));
+    assert_eq!((reply.sender, reply.sender_ip), (MAC, US));
+    assert_eq!((reply.target, reply.target_ip), (PEER_MAC, PEER));
+    // Who asked is known from then on.
+    let out = host.say(PEER, b"x");
+    assert_eq!(parse(&out[0]).0.destination, PEER);
+    // Others' addresses are not our business.
+    assert!(host.take(&arp_frame(Operation::Request, PEER, Ipv4Addr::new(10, 0, 0, 3))).is_empty());
+}
+
+#[test]
+fn a_probe_is_answered_and_teaches_nothing() {
+    let mut host = lonely();
+    let out = host.take(&arp_frame(Operation::Request, Ipv4Addr::UNSPECIFIED, US));
+    assert_eq!(parse_arp(&out[0]).1.operation, Operation::Reply);
+    let out = host.say(PEER, b"x");
+    assert_eq!(parse_arp(&out[0]).0, EthernetAddress::BROADCAST);
+}
+
+#[test]
+fn packets_wait_for_the_answer_in_order() {
+    let mut host = lonely();
+    let mut out = host.say(PEER, b"0");
+    assert_eq!(out.len(), 1);
+    let (to, request) = parse_arp(&out[0]);
+    assert_eq!((to, request.operation), (EthernetAddress::BROADCAST, Operation::Request));
+    assert_eq!((request.sender_ip, request.target_ip), (US, PEER));
+    for i in 1..20u8 {
+        out = host.say(PEER, &[b'0' + i]);
+        assert!(out.is_empty(), "asked once");
+    }
+    let out = host.take(&arp_frame(Operation::Reply, PEER, US));
+    // The last sixteen; the oldest made room, which counts.
+    let said: Vec<u8> = out.iter().map(|f| *parse(f).1.last().unwrap()).collect();
+    assert_eq!(said, (4..20).map(|i| b'0' + i).collect::<Vec<_>>());
+    assert_eq!(host.domain.counters.out_dropped, 4);
+}
+
+#[test]
+fn who_never_answers_is_asked_three_times() {
+    let mut host = lonely();
+    host.call(Call::Connect { remote: end(PEER, 80), local: None, connection: () });
+    host.call(Call::BindUdp(end(US, 53), ()));
+    host.say(PEER, &[0; 4000]);
+    let asked: usize = (0..2).map(|_| host.wait(SECOND).len()).sum();
+    assert_eq!(asked, 2);
+    host.wait(SECOND);
+    let error = tcp::Error::Unreachable(tcp::Unreachable::Host);
+    assert_eq!(host.domain.app.closed, [Some(error)]);
+    assert_eq!(host.domain.app.errors, [(end(PEER, 4000), error)]);
+    // The SYN, which was sent again after a second, and three fragments.
+    assert_eq!(host.domain.counters.out_dropped, 5);
+    assert!(host.domain.next_timeout().is_none_or(|at| at > host.now));
+}
+
+#[test]
+fn old_knowledge_is_used_and_confirmed() {
+    let mut host = Host::new(|config| config.neighbour_lifetime = 10 * SECOND);
+    host.wait(11 * SECOND);
+    let out = host.say(PEER, b"x");
+    assert_eq!(out.len(), 2);
+    let (to, request) = parse_arp(&out[0]);
+    assert_eq!((to, request.operation), (PEER_MAC, Operation::Request), "asked itself");
+    assert_eq!(parse(&out[1]).0.destination, PEER);
+    assert_eq!(host.say(PEER, b"x").len(), 1, "not asked again at once");
+    host.take(&arp_frame(Operation::Reply, PEER, US));
+    host.wait(2 * SECOND);
+    assert_eq!(host.say(PEER, b"x").len(), 1, "confirmed");
+    // Silent for twice as long: forgotten.
+    host.wait(21 * SECOND);
+    let out = host.say(PEER, b"x");
+    assert_eq!((out.len(), parse_arp(&out[0]).0), (1, EthernetAddress::BROADCAST));
+}
+
+#[test]
+fn a_neighbour_that_moves_is_followed() {
+    let mut host = Host::new(|_| ());
+    assert_eq!(host.say(PEER, b"x")[0].to_vec()[..6], PEER_MAC.0);
+    let mut moved = arp_frame(Operation::Reply, PEER, US);
+    moved[14 + 8..14 + 14].copy_from_slice(&[2, 0, 0, 0, 0, 77]);
+    host.take(&moved);
+    assert_eq!(host.say(PEER, b"x")[0].to_vec()[..6], [2, 0, 0, 0, 0, 77]);
+}
+
+#[test]
+fn too_many_unknown_neighbours_are_a_bounded_matter() {
+    let mut host = lonely();
+    for i in 0..1000u32 {
+        host.say(Ipv4Addr::from_bits(0x0a00_0000 | (2 + i % 250)), b"x");
+    }
+    let mut wide = Host::lonely(Unit::ONLY, |config| config.interfaces[0].addresses[0].1 = 8);
+    for i in 0..1000u32 {
+        wide.say(Ipv4Addr::from_bits(0x0a00_0100 + i), b"x");
+    }
+    assert_eq!(wide.domain.counters.out_dropped, 1000 - 256);
+}
+
+#[test]
+fn nonsense_is_dropped_by_name() {
+    let mut host = Host::new(|_| ());
+    host.drops(&[], Drop::EthernetMalformed);
+    host.drops(&[0; 13], Drop::EthernetMalformed);
+    host.drops(&framed(link(ethertype::IPV6), &[0; 40]), Drop::EtherTypeUnknown);
+    host.drops(&framed(link(ethertype::ARP), &[0; 28]), Drop::ArpMalformed);
+    host.drops(&framed(link(ethertype::ARP), &[0; 5]), Drop::ArpMalformed);
+    // Someone with our address, or with a group for one.
+    host.drops(&arp_frame(Operation::Reply, US, US), Drop::ArpMalformed);
+    let mut group = arp_frame(Operation::Reply, PEER, US);
+    group[14 + 8] = 1;
+    host.drops(&group, Drop::ArpMalformed);
+    let mut others = link(ethertype::IPV4);
+    others.destination = EthernetAddress([2, 0, 0, 0, 0, 5]);
+    host.drops(&framed(others, &[0; 40]), Drop::EthernetNotOurs);
+    let mut ours = link(ethertype::IPV4);
+    ours.source = MAC;
+    host.drops(&framed(ours, &[0; 40]), Drop::EthernetNotOurs);
+}
+
+#[test]
+fn vlans() {
+    let frame = |vlan| {
+        let plain = datagram(ip(protocol::UDP), &udp_bytes(53, b"x"));
+        framed(wire::ethernet::Header { vlan, ..link(ethertype::IPV4) }, &plain[14..])
+    };
+    let mut host = Host::new(|_| ());
+    host.call(Call::BindUdp(end(US, 53), ()));
+    host.take(&frame(None));
+    host.take(&frame(Some(0xe000)));
+    assert_eq!(host.domain.app.datagrams.len(), 2, "priority only");
+    host.drops(&frame(Some(5)), Drop::VlanNotOurs);
+
+    let mut tagged = Host::new(|config| config.interfaces[0].vlan = Some(5));
+    tagged.call(Call::BindUdp(end(US, 53), ()));
+    tagged.take(&frame(Some(0x2005)));
+    assert_eq!(tagged.domain.app.datagrams.len(), 1);
+    tagged.drops(&frame(Some(6)), Drop::VlanNotOurs);
+    let out = tagged.say(PEER, b"x");
+    assert_eq!(out[0].to_vec()[12..16], [0x81, 0, 0, 5]);
+}
+
+#[test]
+fn bare_ip_has_no_link() {
+    let mut host = Host::lonely(Unit::ONLY, |config| config.interfaces[0].is_ethernet = false);
+    host.domain.counters = Counters::default();
+    host.call(Call::BindUdp(end(US, 53), ()));
+    host.take(&datagram(ip(protocol::UDP), &udp_bytes(53, b"x"))[14..]);
+    assert_eq!(host.domain.app.datagrams.len(), 1);
+    let out = host.say(PEER, b"x");
+    assert_eq!(out[0].to_vec()[0], 0x45);
+    host.drops(&[], Drop::IpMalformed);
+}
+
+#[test]
+fn all_units_learn_from_a_request_and_one_answers() {
+    for (index, answers) in [(0, 1), (1, 0), (127, 0)] {
+        let mut host = Host::lonely(Unit { index, count: 128 }, |_| ());
+        let out = host.take(&arp_frame(Operation::Request, PEER, US));
+        assert_eq!(out.len(), answers, "{index}");
+        let out = host.say(PEER, b"x");
+        assert_eq!(parse(&out[0]).0.destination, PEER, "{index}");
+    }
+}

@@ -42,8 +42,8 @@ impl<A: Application> Transport<A> {
             }
             Call::FlushUdp(socket) => self.flush_udp(&socket, app, routes, counters),
             Call::Reset => {
-                self.listeners.clear();
-                self.udp.clear();
+                self.listeners.drain().for_each(|(_, listener)| app.listener_closed(listener));
+                self.udp.drain().for_each(|(_, socket)| app.udp_closed(socket));
                 self.abort_all(conns);
             }
         }
@@ -78,7 +78,11 @@ impl<A: Application> Transport<A> {
         counters: &mut Counters,
     ) {
         let route = routes.lookup(remote.address);
-        let Some(route) = route.filter(|_| remote.address.is_unicast() && remote.port != 0) else {
+        //= RFC 9293 3.9.2.3: an OPEN to a broadcast or multicast address is rejected
+        let possible = remote.address.is_unicast()
+            && !self.config.is_broadcast(remote.address)
+            && remote.port != 0;
+        let Some(route) = route.filter(|_| possible) else {
             return app.connect_failed(user, ConnectError::NoRoute);
         };
         let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());

@@ -34,8 +34,11 @@ impl<A: Application> Transport<A> {
         down: &mut Down<'_>,
     ) -> bool {
         let mut left = room;
+        // A turn that is cut short would leave data written but not sent, to be
+        // fetched into the cache again.
+        let least = QUOTA.min(room).max(1);
         for _ in 0..self.ready.len() {
-            if left == 0 {
+            if left < least {
                 break;
             }
             let Some(id) = self.ready.pop_front() else { break };
@@ -96,10 +99,10 @@ impl<A: Application> Transport<A> {
         };
         let mut sent = 0;
         while sent < quota
-            && let Some(segment) = connection.tcb.poll_transmit(now, limits)
+            && let Some(mut segment) = connection.tcb.poll_transmit(now, limits)
         {
             let repeat = tcp_output::Repeat::of(&segment, connection.tcb.mss(), interface);
-            let (packet, base) = tcp_output::packet(&connection.flow, segment, interface);
+            let (packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
             let by = down.send(packet, counters);
             sent += 1;
             if let (Some(repeat), Some(by)) = (repeat, by) {
@@ -127,7 +130,7 @@ impl<A: Application> Transport<A> {
     }
 
     /// Takes a connection out that has ended, or that only waits.
-    fn close<C: Connections<A::Connection>>(
+    pub(super) fn close<C: Connections<A::Connection>>(
         &mut self,
         id: ConnId,
         conns: &mut C,
@@ -176,6 +179,9 @@ impl<A: Application> Transport<A> {
                 if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
                     connection.tcb.on_timeout(now);
                     Transport::<A>::schedule(&mut self.ready, connection);
+                }
+                if connection.tcb.next_timeout().is_none() {
+                    connection.tcb.rest();
                 }
                 Transport::<A>::arm(&mut self.timers, connection);
             });

@@ -54,17 +54,17 @@ impl Repeat {
 #[inline]
 pub(super) fn packet(
     flow: &FlowKey,
-    segment: Outgoing,
+    segment: &mut Outgoing,
     interface: &InterfaceConfig,
 ) -> (Packet, u16) {
-    let Outgoing { mut header, payload, sum, gso_size } = segment;
-    header.source_port = flow.local.port;
-    header.destination_port = flow.remote.port;
-    let payload_len: usize = payload.iter().map(|p| p.len()).sum();
-    let mut packet = Packet::from_parts(payload);
-    let len = header.len();
-    let header_sum = header.emit_sum(packet.push(len));
-    let seq = checksum::fold(header.seq.0.into());
+    segment.header.source_port = flow.local.port;
+    segment.header.destination_port = flow.remote.port;
+    let payload_len: usize = segment.payload.iter().map(|p| p.len()).sum();
+    let mut packet = Packet::new();
+    packet.parts_mut().append(&mut segment.payload);
+    let len = segment.header.len();
+    let header_sum = segment.header.emit_sum(packet.push(len));
+    let seq = checksum::fold(segment.header.seq.0.into());
     let (source, destination) = (flow.local.address, flow.remote.address);
     let total = (len + payload_len) as u32;
     let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, total);
@@ -72,7 +72,7 @@ pub(super) fn packet(
     let field = if interface.transmit_checksum {
         pseudo
     } else {
-        !checksum::add(head, sum.unwrap_or_else(|| packet.sum_from(len)))
+        !checksum::add(head, segment.sum.unwrap_or_else(|| packet.sum_from(len)))
     };
     packet.head_mut()[CHECKSUM..CHECKSUM + 2].copy_from_slice(&field.to_be_bytes());
     let meta = packet.meta_mut();
@@ -80,7 +80,7 @@ pub(super) fn packet(
         meta.checksum = ChecksumState::Partial;
         meta.csum_offset = CHECKSUM as u16;
     }
-    meta.gso_size = gso_size;
+    meta.gso_size = segment.gso_size;
     meta.protocol = protocol::TCP;
     meta.source = source;
     meta.destination = destination;
@@ -90,10 +90,11 @@ pub(super) fn packet(
 impl<A: Application> Transport<A> {
     /// Sends a segment without payload that belongs to no connection.
     pub(super) fn send_header(&mut self, flow: &FlowKey, header: Header, _: &mut Counters) {
-        let segment = Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0 };
+        let mut segment =
+            Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0 };
         // Which interface it leaves by is not known yet, nor what its device
         // can do: sum here.
-        self.down.push(packet(flow, segment, &PLAIN).0);
+        self.down.push(packet(flow, &mut segment, &PLAIN).0);
     }
 
     /// Sends a RST for no connection, if not too many were sent this second.

@@ -4,6 +4,11 @@ use super::DUP_THRESHOLD;
 use std::collections::VecDeque;
 use wire::{Instant, Seq};
 
+/// Records that an empty scoreboard keeps room for while the connection is busy,
+/// and once it is idle.
+const BUSY: usize = 256;
+const IDLE: usize = 4;
+
 const RETRANSMITTED: u8 = 1;
 const SACKED: u8 = 2;
 const LOST: u8 = 4;
@@ -158,10 +163,17 @@ impl Scoreboard {
         popped.sent = if twice { None } else { first };
         self.loss_point = self.loss_point.latest(ack);
         self.cursor = self.cursor.latest(ack);
-        if self.records.is_empty() && self.records.capacity() > 4 {
+        if self.records.is_empty() && self.records.capacity() > BUSY {
             self.records = VecDeque::new();
         }
         popped
+    }
+
+    /// Lets go of memory that an idle connection does not need.
+    pub(crate) fn rest(&mut self) {
+        if self.records.is_empty() && self.records.capacity() > IDLE {
+            self.records = VecDeque::new();
+        }
     }
 
     /// Takes the first `n` bytes of a SACKed or lost record out of the counts.

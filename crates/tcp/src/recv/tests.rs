@@ -53,5 +53,11 @@ fn a_queue_that_was_long_and_is_empty_is_freed() {
         q.push(frame(b"x"), usize::MAX);
     }
     q.pop_parts(100);
+    q.rest();
     assert_eq!(q.slices.capacity(), 0);
+    for _ in 0..BUSY + 1 {
+        q.push(frame(b"x"), usize::MAX);
+    }
+    q.pop_parts(BUSY + 1);
+    assert_eq!(q.slices.capacity(), 0, "at once, if it was very long");
 }

@@ -36,7 +36,9 @@ pub fn nobody_there(rig: Rig) {
 /// No network of ours, no gateway.
 pub fn no_route(rig: Rig) {
     let pair = rig.pair();
-    for address in ["192.0.2.1:80", "224.0.0.1:80", "255.255.255.255:80", "10.0.0.1:0"] {
+    for address in
+        ["192.0.2.1:80", "224.0.0.1:80", "255.255.255.255:80", "10.0.0.255:80", "10.0.0.1:0"]
+    {
         let lost = TcpStream::connect(&pair.client, address);
         assert_eq!(kind(lost), ErrorKind::NetworkUnreachable, "{address}");
     }
@@ -50,17 +52,20 @@ pub fn backlog(rig: Rig) {
         tcp.max_rto = Duration::from_millis(50);
     });
     let listener = TcpListener::bind_with_backlog(&pair.server, (SERVER, 80), 3).expect("listen");
+    let first: Vec<_> = (0..3).map(|_| pair.connect(80)).collect();
+    std::thread::sleep(Duration::from_millis(20));
     std::thread::scope(|scope| {
-        for _ in 0..10 {
+        for _ in 0..7 {
             scope.spawn(|| drop(pair.connect(80)));
         }
-        until("some are turned away", || {
-            pair.server.counters().dropped(DropReason::TcpBacklog) > 0
+        until("the others are turned away", || {
+            pair.server.counters().dropped(DropReason::TcpBacklog) >= 7
         });
         for _ in 0..10 {
             listener.accept().expect("accept");
         }
     });
+    drop(first);
 }
 
 /// A connect with a time-out gives up.

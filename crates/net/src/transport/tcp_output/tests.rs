@@ -34,17 +34,17 @@ proptest! {
         first in prop::collection::vec(any::<u8>(), 100),
         second in prop::collection::vec(any::<u8>(), 100),
     ) {
-        let model = segment(seq, timestamps, &first);
+        let mut model = segment(seq, timestamps, &first);
         let repeat = Repeat::of(&model, 100, &PLAIN).expect("full and plain");
-        let (mut last, base) = packet(&flow(), model, &PLAIN);
+        let (mut last, base) = packet(&flow(), &mut model, &PLAIN);
         last.push(34).fill(7);
-        let wanted = segment(seq.wrapping_add(distance), timestamps, &second);
+        let mut wanted = segment(seq.wrapping_add(distance), timestamps, &second);
         let next = Next {
             seq: wanted.header.seq,
             payload: wanted.payload[0].clone(),
             sum: wanted.sum.expect("known"),
         };
-        let (mut expected, _) = packet(&flow(), wanted, &PLAIN);
+        let (mut expected, _) = packet(&flow(), &mut wanted, &PLAIN);
         expected.push(34).fill(7);
         let frame = repeat.frame(&last, base, next);
         prop_assert_eq!(frame.to_vec(), expected.to_vec());

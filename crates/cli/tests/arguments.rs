@@ -1,0 +1,114 @@
+//! What makes no sense is refused in one line, with exit code 2.
+
+mod common;
+
+use common::{anabranch, interfaces, isolated, refused};
+
+#[test]
+fn bad_arguments() {
+    for (arguments, part) in [
+        ("serv", "unrecognized subcommand 'serv'"),
+        ("serve --no-such-thing", "unexpected argument '--no-such-thing'"),
+        ("serve --http", "a value is required for '--http <PORT>'"),
+        ("serve --http 0", "0 is not in 1..=65535"),
+        ("serve --http 65536", "65536 is not in 1..=65535"),
+        ("serve --root /tmp", "--http <PORT>"),
+        ("serve --address 10.99.0.2", "like 10.99.0.2/24"),
+        ("serve --address ::1/64", "like 10.99.0.2/24"),
+        ("serve --address 10.99.0.255/24", "not a host's address"),
+        ("serve --address 10.99.0.1/24", "are both 10.99.0.1"),
+        ("serve --address 10.98.0.2/24", "are not in one network"),
+        ("serve --gateway 10.98.0.1", "choose a router there"),
+        ("serve --organization none", "[possible values: uniprocessor, global-lock, group-locks"),
+        ("serve --organization uniprocessor --processors 2", "runs on one processor"),
+        ("serve --processors 0", "0 is not in 1..=256"),
+        ("serve --mtu 67", "67 is not in 68..=65521"),
+        ("serve --fault lose=1%", "no fault is called `lose`"),
+        ("serve --fault loss=200%", "how much loss"),
+        ("serve --http 80 --tcp-echo 80", "port 80 is asked for twice, by --http and --tcp-echo"),
+        ("serve --udp-echo 7 --udp-dial 7", "port 7 is asked for twice"),
+        ("serve --http 80 --root /does/not/exist", "name a readable directory"),
+        ("serve --http 80 --root /proc/version", "name a readable directory"),
+        ("serve --stats-json /does/not/exist", "name a file that can be made"),
+        ("serve --pcap /", "name a file that can be made"),
+        ("demo --mebibytes 0", "0 is not in 1..=4096"),
+        ("demo --seconds 60", "--seconds is not 0 to 10"),
+        ("doctor --really", "unexpected argument '--really'"),
+    ] {
+        let line = refused(arguments);
+        assert!(line.contains(part), "{arguments}: {line}");
+    }
+}
+
+#[test]
+fn what_the_device_refuses() {
+    isolated(|| {
+        let lines = [
+            ("serve --tap a/b", "cannot be an interface name"),
+            ("serve --tap sixteen-bytes-xx", "cannot be an interface name"),
+            ("serve --tap lo", "there is an interface `lo` already"),
+        ];
+        for (arguments, part) in lines {
+            let line = refused(arguments);
+            if line.contains("/dev/net/tun") || line.contains("not allowed to make") {
+                println!("skipped: {line}");
+                return;
+            }
+            assert!(line.contains(part), "{arguments}: {line}");
+            assert_eq!(interfaces(), ["lo"], "{arguments}");
+        }
+    });
+}
+
+#[test]
+fn a_refusal_leaves_no_files() {
+    isolated(|| {
+        let place = tempfile::tempdir().expect("a directory");
+        let (stats, pcap) = (place.path().join("stats"), place.path().join("pcap"));
+        refused(&format!(
+            "serve --tap lo --stats-json {} --pcap {}",
+            stats.display(),
+            pcap.display()
+        ));
+        assert_eq!(std::fs::read_dir(place.path()).expect("a directory").count(), 0);
+    });
+}
+
+#[test]
+fn help_has_defaults_and_examples() {
+    for (arguments, parts) in [
+        ("--help", ["anabranch demo", "doctor", "serve"]),
+        ("serve --help", ["[default: 10.99.0.2/24]", "Examples:", "--udp-dial <PORT>"]),
+        ("demo --help", ["[default: 256]", "SHA-256", "Exit code"]),
+        ("doctor --help", ["Exit code", "mends", "TAP"]),
+    ] {
+        let output = anabranch(arguments).output().expect("the command runs");
+        assert_eq!(output.status.code(), Some(0), "{arguments}");
+        let text = String::from_utf8(output.stdout).expect("text");
+        for part in parts {
+            assert!(text.contains(part), "{arguments} does not say {part}: {text}");
+        }
+    }
+}
+
+#[test]
+fn doctor_names_what_there_is() {
+    let output = anabranch("doctor").output().expect("the command runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    for part in ["kernel", "processors", "TAP driver", "CAP_NET_ADMIN", "anabranch serve"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(matches!(output.status.code(), Some(0 | 1)));
+}
+
+#[test]
+fn demo_ends_with_a_table_and_a_sentence() {
+    let arguments = "demo --mebibytes 4 --requests 200 --connections 50 --seconds 0.02";
+    let output = anabranch(arguments).output().expect("the command runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let errors = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(0), "{text}{errors}");
+    for part in ["uniprocessor ", "group-locks ", " was best at ", "as it was sent."] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

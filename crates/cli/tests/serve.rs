@@ -1,0 +1,277 @@
+//! Each service, in each organization, over a TAP device, with the kernel as
+//! peer.
+
+mod common;
+
+use anabranch::organizations::CATALOG;
+use common::{PATIENCE, Server, interfaces, isolated, refused};
+use rustix::process::Signal;
+use sha2::{Digest, Sha256};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::time::Duration;
+
+const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+const SERVICES: &str = "--tcp-echo 7 --tcp-discard 9 --tcp-chargen 19 --tcp-close 20 \
+                        --tcp-sink 21 --udp-echo 7 --udp-dial 8";
+
+fn connect(port: u16) -> TcpStream {
+    let stream = TcpStream::connect_timeout(&SocketAddr::from((OURS, port)), PATIENCE);
+    let stream = stream.unwrap_or_else(|e| panic!("connect to {port}: {e}"));
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.set_write_timeout(Some(PATIENCE)).expect("set");
+    stream
+}
+
+fn datagrams() -> UdpSocket {
+    let socket = UdpSocket::bind((KERNEL, 0)).expect("bind");
+    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    socket
+}
+
+/// Bytes that do not repeat soon.
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// Writes `bytes` and the end of the stream while it reads to the end.
+fn exchange(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
+    let mut writer = stream.try_clone().expect("clone");
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            writer.write_all(bytes).expect("write");
+            writer.shutdown(Shutdown::Write).expect("shutdown");
+        });
+        let mut back = Vec::new();
+        stream.read_to_end(&mut back).expect("read");
+        back
+    })
+}
+
+fn echo_and_discard() {
+    let sent = bytes(3 << 20);
+    assert!(exchange(connect(7), &sent) == sent);
+    assert!(exchange(connect(9), &sent).is_empty());
+}
+
+fn chargen() {
+    let mut stream = connect(19);
+    let mut got = vec![0; 4 << 20];
+    stream.read_exact(&mut got).expect("read");
+    for (line, expected) in got.chunks_exact(74).zip((b' '..=b'~').cycle()) {
+        assert_eq!(line[0], expected);
+        assert_eq!(&line[72..], b"\r\n");
+    }
+}
+
+fn close() {
+    let mut stream = connect(20);
+    stream.write_all(b"x").expect("write");
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).expect("read");
+    assert_eq!(back, b"bye\r\n");
+}
+
+fn sink() {
+    let mut stream = connect(21);
+    stream.set_write_timeout(Some(Duration::from_millis(300))).expect("set");
+    let (block, mut sent) = (vec![0; 1 << 16], 0);
+    loop {
+        match stream.write(&block) {
+            Ok(n) => sent += n,
+            Err(e) => break assert!(matches!(e.kind(), ErrorKind::WouldBlock), "{e}"),
+        }
+        assert!(sent < 64 << 20, "it reads");
+    }
+}
+
+fn udp_echo() {
+    let socket = datagrams();
+    socket.connect((OURS, 7)).expect("connect");
+    // The last one comes in fragments.
+    for len in [0, 1, 1000, 1472, 8000] {
+        let sent = bytes(len);
+        socket.send(&sent).expect("send");
+        let mut back = vec![0; 65536];
+        let n = socket.recv(&mut back).unwrap_or_else(|e| panic!("{len} bytes: {e}"));
+        assert!(back[..n] == sent, "{len} bytes");
+    }
+}
+
+fn dial() {
+    let ask = |text: &str| {
+        let socket = datagrams();
+        socket.send_to(text.as_bytes(), (OURS, 8)).expect("send");
+        let mut answer = [0; 100];
+        let n = socket.recv(&mut answer).expect("an answer");
+        String::from_utf8(answer[..n].to_vec()).expect("text")
+    };
+    let listener = TcpListener::bind((KERNEL, 0)).expect("bind");
+    let port = listener.local_addr().expect("bound").port();
+    assert_eq!(ask(&format!("{KERNEL} {port}")), format!("ok {port}"));
+    let (mut stream, from) = listener.accept().expect("accept");
+    assert_eq!(from.ip(), OURS);
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    let mut hello = [0; 6];
+    stream.read_exact(&mut hello).expect("read");
+    assert_eq!(&hello, b"hello\n");
+    assert_eq!(exchange(stream, b"again"), b"again");
+    drop(listener);
+    assert_eq!(ask(&format!("{KERNEL} {port}\n")), format!("err {port} ECONNREFUSED"));
+    assert_eq!(ask("192.0.2.1 80"), "err 80 ENETUNREACH");
+    assert_eq!(ask("nonsense"), "err 0 EINVAL");
+}
+
+/// What the server answers to `request`, header and body.
+fn http(request: &str, body: &[u8]) -> (String, Vec<u8>) {
+    let mut stream = connect(80);
+    let text = format!("{request}\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(text.as_bytes()).expect("write");
+    stream.write_all(body).expect("write");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("read");
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").expect("a header");
+    let body = answer.split_off(end + 4);
+    (String::from_utf8(answer).expect("text"), body)
+}
+
+fn web(file: &[u8]) {
+    let (header, body) = http("GET /file.bin HTTP/1.1", b"");
+    assert!(header.starts_with("HTTP/1.1 200 OK\r\n"), "{header}");
+    assert!(body == file);
+    let (header, body) = http("GET /file.bin HTTP/1.1\r\nRange: bytes=1000-1999999", b"");
+    assert!(header.starts_with("HTTP/1.1 206 "), "{header}");
+    assert!(body == file[1000..2_000_000]);
+    let put = format!("PUT /new HTTP/1.1\r\nContent-Length: {}", file.len());
+    let digest: String = Sha256::digest(file).iter().map(|byte| format!("{byte:02x}")).collect();
+    let (_, body) = http(&put, file);
+    assert_eq!(String::from_utf8_lossy(&body), format!("{} {digest}\n", file.len()));
+}
+
+fn site() -> (tempfile::TempDir, Vec<u8>) {
+    let root = tempfile::tempdir().expect("a directory");
+    let file = bytes(5 << 20);
+    std::fs::write(root.path().join("file.bin"), &file).expect("write");
+    (root, file)
+}
+
+fn json(path: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(path).expect("statistics");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// All services in one organization, with `extra` arguments.
+fn all_services(organization: &str, extra: &str) {
+    let (root, file) = site();
+    let stats = root.path().join("stats.json");
+    let arguments = format!(
+        "--tap ana-test --organization {organization} --http 80 --root {} --stats-json {} \
+         {SERVICES} {extra}",
+        root.path().display(),
+        stats.display()
+    );
+    let Some(server) = Server::start(&arguments) else { return };
+    assert!(server.ready.contains(organization) && server.ready.contains("http://10.99.0.2/"));
+    echo_and_discard();
+    chargen();
+    close();
+    sink();
+    udp_echo();
+    dial();
+    web(&file);
+    assert!(interfaces().contains(&"ana-test".to_owned()));
+    let summary = server.terminate();
+    assert!(summary.contains("ended: ") && summary.contains("tcp-echo 7: 1 served"), "{summary}");
+    assert_eq!(interfaces(), ["lo"]);
+
+    let stats = json(&stats);
+    assert_eq!(stats["organization"], organization);
+    assert_eq!(stats["services"]["tcp-discard"]["bytes_in"], 3 << 20);
+    assert_eq!(stats["services"]["http"]["served"], 3);
+    // The one that was refused, too.
+    assert_eq!(stats["connections"]["opened_active"], 2);
+    assert!(stats["packets_in"].as_u64().is_some_and(|n| n > 100), "{stats}");
+    let sum = ["delivered", "absorbed", "dropped"].map(|name| stats[name].as_u64().unwrap_or(0));
+    assert_eq!(stats["packets_in"].as_u64(), Some(sum.iter().sum()), "{stats}");
+}
+
+#[test]
+fn every_service_in_every_organization() {
+    for entry in CATALOG {
+        println!("{}", entry.name);
+        isolated(|| all_services(entry.name, ""));
+    }
+}
+
+#[test]
+fn without_offload_and_with_several_processors() {
+    isolated(|| all_services("group-locks", "--no-offload --processors 3 --mtu 9000"));
+}
+
+#[test]
+fn a_bad_link_is_captured() {
+    isolated(|| {
+        let (root, file) = site();
+        let pcap = root.path().join("capture.pcapng");
+        let stats = root.path().join("stats.json");
+        let arguments = format!(
+            "--tap ana-test --http 80 --root {} --fault loss=1%,reorder=1%,duplicate=1%,seed=7 \
+             --pcap {} --stats-json {}",
+            root.path().display(),
+            pcap.display(),
+            stats.display()
+        );
+        let Some(server) = Server::start(&arguments) else { return };
+        assert!(http("GET /file.bin HTTP/1.1", b"").1 == file);
+        server.terminate();
+        let capture = std::fs::read(&pcap).expect("a capture");
+        assert_eq!(capture[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+        assert!(capture.len() > file.len());
+        let stats = json(&stats);
+        assert_eq!(stats["offload"], false);
+        assert!(stats["device"]["faults"]["lost"].as_u64().is_some_and(|n| n > 0), "{stats}");
+    });
+}
+
+#[test]
+fn a_name_in_use_is_refused_and_signals_are_heard() {
+    isolated(|| {
+        let place = tempfile::tempdir().expect("a directory");
+        let stats = place.path().join("stats.json");
+        let arguments = format!("--tap ana-test --tcp-echo 7 --stats-json {}", stats.display());
+        let Some(server) = Server::start(&arguments) else { return };
+        let line = refused("serve --tap ana-test --tcp-echo 7");
+        assert!(line.contains("there is an interface `ana-test` already"), "{line}");
+        assert_eq!(exchange(connect(7), b"still here"), b"still here");
+
+        server.signal(Signal::USR1);
+        let give_up = std::time::Instant::now() + PATIENCE;
+        while std::fs::read(&stats).map_or(true, |text| !text.ends_with(b"}\n")) {
+            assert!(std::time::Instant::now() < give_up, "no statistics");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(json(&stats)["connections"]["opened_passive"], 1);
+        server.signal(Signal::INT);
+        assert_eq!(server.wait().0, Some(0));
+        assert_eq!(interfaces(), ["lo"]);
+    });
+}
+
+#[test]
+fn open_connections_are_reset_at_the_end() {
+    isolated(|| {
+        let Some(server) = Server::start("--tap ana-test --tcp-echo 7") else { return };
+        let mut streams: Vec<TcpStream> = (0..20).map(|_| connect(7)).collect();
+        for stream in &mut streams {
+            stream.write_all(b"x").expect("write");
+            stream.read_exact(&mut [0]).expect("read");
+        }
+        server.terminate();
+        for stream in &mut streams {
+            let end = stream.read(&mut [0]).expect_err("reset");
+            assert_eq!(end.kind(), ErrorKind::ConnectionReset);
+        }
+    });
+}

@@ -1,0 +1,290 @@
+//! For tests: a host that is driven by hand, and frames from its neighbours.
+
+use crate::application::ConnectError;
+use crate::{Application, Call, Config, ConnId, Counters, Datagram, Domain, Drop, Egress};
+use crate::{InterfaceConfig, Unit};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+use tcp::{Events, Tcb};
+use wire::{Address, Endpoint, EthernetAddress, FlowKey, Instant, Packet};
+use wire::{arp, checksum, ethernet, ipv4, protocol, udp};
+
+pub(crate) const MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 1]);
+pub(crate) const PEER_MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 9]);
+pub(crate) const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+/// Notes what it is told.
+#[derive(Default)]
+pub(crate) struct App {
+    pub(crate) full: bool,
+    /// Most handshakes at a time, if there is a limit.
+    pub(crate) most_embryos: Option<usize>,
+    pub(crate) opened: Vec<(ConnId, FlowKey)>,
+    pub(crate) failed: Vec<ConnectError>,
+    pub(crate) closed: Vec<Option<tcp::Error>>,
+    pub(crate) datagrams: Vec<Datagram>,
+    pub(crate) errors: Vec<(Endpoint, tcp::Error)>,
+    pub(crate) leaving: VecDeque<Datagram>,
+    pub(crate) close: bool,
+    pub(crate) ports_closed: usize,
+}
+
+impl Application for App {
+    type Connection = ();
+    type Listener = ();
+    type Udp = ();
+    type Wakes = ();
+
+    fn incoming(&mut self, (): &()) -> Option<()> {
+        (!self.full && !self.is_short_of_embryos(&())).then_some(())
+    }
+    fn is_short_of_embryos(&self, (): &()) -> bool {
+        let waiting = self.opened.len() - self.closed.len();
+        self.most_embryos.is_some_and(|most| waiting >= most)
+    }
+    fn opened(&mut self, (): &mut (), id: ConnId, flow: &FlowKey) {
+        self.opened.push((id, *flow));
+    }
+    fn connect_failed(&mut self, (): (), error: ConnectError) {
+        self.failed.push(error);
+    }
+    fn ready(&mut self, (): &mut (), tcb: &mut Tcb, _: Events, _: Instant) -> bool {
+        while tcb.pop_slice(usize::MAX).is_some() {}
+        if self.close {
+            tcb.shutdown_write();
+        }
+        false
+    }
+    fn closed(&mut self, (): (), tcb: &mut Tcb) {
+        self.closed.push(tcb.error());
+    }
+    fn datagram(&mut self, (): &(), datagram: Datagram) -> bool {
+        if !self.full {
+            self.datagrams.push(datagram);
+        }
+        !self.full
+    }
+    fn datagram_error(&mut self, (): &(), remote: Endpoint, error: tcp::Error) {
+        self.errors.push((remote, error));
+    }
+    fn next_datagram(&mut self, (): &()) -> Option<Datagram> {
+        self.leaving.pop_front()
+    }
+    fn listener_closed(&mut self, (): ()) {
+        self.ports_closed += 1;
+    }
+    fn udp_closed(&mut self, (): ()) {
+        self.ports_closed += 1;
+    }
+}
+
+pub(crate) struct Host {
+    pub(crate) domain: Domain<App>,
+    pub(crate) now: Instant,
+    egress: Egress,
+}
+
+pub(crate) fn end(address: Ipv4Addr, port: u16) -> Endpoint {
+    Endpoint { address: address.into(), port }
+}
+
+pub(crate) fn interface() -> InterfaceConfig {
+    InterfaceConfig {
+        is_ethernet: true,
+        ethernet: MAC,
+        vlan: None,
+        addresses: vec![(US.into(), 24)],
+        mtu: 1500,
+        transmit_checksum: false,
+        segmentation: 0,
+    }
+}
+
+impl Host {
+    /// A host that knows its peer's Ethernet address.
+    pub(crate) fn new(tune: impl FnOnce(&mut Config)) -> Host {
+        let mut host = Host::lonely(Unit::ONLY, tune);
+        host.take(&arp_frame(arp::Operation::Request, PEER, US));
+        host.domain.counters = Counters::default();
+        host
+    }
+
+    /// One that knows nobody.
+    pub(crate) fn lonely(unit: Unit, tune: impl FnOnce(&mut Config)) -> Host {
+        let mut config = Config::new(vec![interface()], 7);
+        config.tcp = Arc::new(tcp::Config { nagle: false, ..tcp::Config::default() });
+        tune(&mut config);
+        let domain = Domain::new(Arc::new(config), unit, App::default());
+        Host { domain, now: Instant::from_millis(5000), egress: Egress::new(1) }
+    }
+
+    /// What leaves after all that is to do at once was done.
+    pub(crate) fn settle(&mut self) -> Vec<Packet> {
+        let mut rounds = 0;
+        loop {
+            let due = self.domain.next_timeout().is_some_and(|at| at <= self.now);
+            if due {
+                self.domain.on_timeout(self.now, &mut self.egress);
+            }
+            if !self.domain.serve(self.now, &mut self.egress, usize::MAX) && !due {
+                break;
+            }
+            rounds += 1;
+            assert!(rounds < 100, "it never rests");
+        }
+        self.egress.batch(0).drain(..).collect()
+    }
+
+    /// A frame comes; what leaves for it.
+    pub(crate) fn take(&mut self, frame: &[u8]) -> Vec<Packet> {
+        self.take_packet(Packet::copy_of(frame))
+    }
+
+    pub(crate) fn take_packet(&mut self, frame: Packet) -> Vec<Packet> {
+        self.domain.input(frame, self.now, &mut self.egress);
+        self.conserved();
+        self.settle()
+    }
+
+    pub(crate) fn call(&mut self, call: Call<App>) -> Vec<Packet> {
+        self.domain.call(call, self.now, &mut self.egress);
+        self.settle()
+    }
+
+    /// Time passes; what leaves meanwhile.
+    pub(crate) fn wait(&mut self, time: Duration) -> Vec<Packet> {
+        self.now += time;
+        self.settle()
+    }
+
+    /// Sends a UDP datagram from port 53.
+    pub(crate) fn say(&mut self, to: Ipv4Addr, bytes: &[u8]) -> Vec<Packet> {
+        let payload = wire::Parts::from_iter([wire::Slice::copy_of(bytes)]);
+        let (local, remote) = (end(Ipv4Addr::UNSPECIFIED, 53), end(to, 4000));
+        self.domain.app.leaving.push_back(Datagram { local, remote, payload });
+        self.call(Call::FlushUdp(()))
+    }
+
+    /// A frame that must lead to nothing but this drop.
+    pub(crate) fn drops(&mut self, frame: &[u8], reason: Drop) {
+        let before = self.domain.counters.dropped(reason);
+        let out = self.take(frame);
+        let counters = &self.domain.counters;
+        assert_eq!(counters.dropped(reason), before + 1, "{reason:?}: {counters:?}");
+        assert!(out.is_empty(), "{out:?}");
+    }
+
+    pub(crate) fn conserved(&self) {
+        let counters = &self.domain.counters;
+        let accounted = counters.delivered + counters.absorbed + counters.dropped_in_all();
+        assert_eq!(counters.packets_in, accounted, "{counters:?}");
+    }
+}
+
+/// The Ethernet header of a frame from the peer.
+pub(crate) fn link(ethertype: u16) -> ethernet::Header {
+    ethernet::Header { destination: MAC, source: PEER_MAC, vlan: None, ethertype }
+}
+
+pub(crate) fn framed(header: ethernet::Header, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; header.len()];
+    header.emit(&mut bytes);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+pub(crate) fn arp_frame(operation: arp::Operation, sender: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
+    let (sender_ip, target_ip) = (sender, target);
+    let message = arp::Message { operation, sender: PEER_MAC, sender_ip, target: MAC, target_ip };
+    let mut bytes = vec![0; arp::LEN];
+    message.emit(&mut bytes);
+    framed(link(ethernet::ethertype::ARP), &bytes)
+}
+
+/// An IP header from the peer to us; the length is filled in by [`datagram`].
+pub(crate) fn ip(protocol: u8) -> ipv4::Header {
+    ipv4::Header {
+        header_len: ipv4::LEN as u8,
+        tos: 0,
+        total_len: 0,
+        identification: 1,
+        dont_fragment: false,
+        more_fragments: false,
+        fragment_offset: 0,
+        ttl: 64,
+        protocol,
+        source: PEER,
+        destination: US,
+    }
+}
+
+pub(crate) fn datagram(mut header: ipv4::Header, payload: &[u8]) -> Vec<u8> {
+    header.total_len = (ipv4::LEN + payload.len()) as u16;
+    let mut bytes = vec![0; ipv4::LEN];
+    header.emit(&mut bytes);
+    bytes.extend_from_slice(payload);
+    framed(link(ethernet::ethertype::IPV4), &bytes)
+}
+
+fn pseudo(protocol: u8, len: usize) -> u16 {
+    checksum::pseudo_header(PEER.into(), US.into(), protocol, len as u32)
+}
+
+/// A UDP datagram from port 4000 of the peer, checksum right.
+pub(crate) fn udp_bytes(port: u16, data: &[u8]) -> Vec<u8> {
+    let length = (udp::LEN + data.len()) as u16;
+    let mut bytes = vec![0; udp::LEN];
+    udp::Header { source_port: 4000, destination_port: port, length, checksum: 0 }.emit(&mut bytes);
+    bytes.extend_from_slice(data);
+    let sum = !checksum::add(pseudo(protocol::UDP, bytes.len()), checksum::sum(&bytes));
+    bytes[6..8].copy_from_slice(&if sum == 0 { 0xffff } else { sum }.to_be_bytes());
+    bytes
+}
+
+/// A segment from the peer, checksum right.
+pub(crate) fn tcp_frame(header: &wire::tcp::Header, data: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; header.len()];
+    header.emit(&mut bytes);
+    bytes.extend_from_slice(data);
+    let sum = !checksum::add(pseudo(protocol::TCP, bytes.len()), checksum::sum(&bytes));
+    bytes[16..18].copy_from_slice(&sum.to_be_bytes());
+    datagram(ip(protocol::TCP), &bytes)
+}
+
+/// An ICMP message with its checksum; `rest` follows the first four bytes.
+pub(crate) fn icmp_bytes(kind: u8, code: u8, rest: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![kind, code, 0, 0];
+    bytes.extend_from_slice(rest);
+    let sum = !checksum::sum(&bytes);
+    bytes[2..4].copy_from_slice(&sum.to_be_bytes());
+    bytes
+}
+
+/// The IP header and payload of a frame of ours.
+pub(crate) fn parse(frame: &Packet) -> (ipv4::Header, Vec<u8>) {
+    let bytes = frame.to_vec();
+    let (header, len) = ethernet::Header::parse(&bytes).expect("Ethernet");
+    assert_eq!((header.source, header.ethertype), (MAC, ethernet::ethertype::IPV4));
+    let header = ipv4::Header::parse(&bytes[len..]).expect("IP");
+    (header, bytes[len + ipv4::LEN..].to_vec())
+}
+
+/// The ARP message of a frame of ours, and whom it goes to.
+pub(crate) fn parse_arp(frame: &Packet) -> (EthernetAddress, arp::Message) {
+    let bytes = frame.to_vec();
+    let (header, len) = ethernet::Header::parse(&bytes).expect("Ethernet");
+    assert_eq!(header.ethertype, ethernet::ethertype::ARP);
+    (header.destination, arp::Message::parse(&bytes[len..]).expect("ARP"))
+}
+
+/// The segment of a frame of ours; its checksum has to be right.
+pub(crate) fn parse_tcp(frame: &Packet) -> wire::tcp::Header {
+    let (header, bytes) = parse(frame);
+    let (source, destination) = (Address::from(header.source), header.destination.into());
+    let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, bytes.len() as u32);
+    assert!(checksum::is_right(checksum::add(pseudo, checksum::sum(&bytes))));
+    wire::tcp::Header::parse(&bytes).expect("TCP").0
+}

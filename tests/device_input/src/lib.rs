@@ -1,0 +1,16 @@
+//! Bytes are decoded into frames, calls and the passing of time, and done to a
+//! domain: whatever comes, it must not panic or spin, must account for every
+//! packet, keep to its limits, and send only what is well-formed.
+//!
+//! [`run`] is what both the fuzz target and the property tests call.
+#![forbid(unsafe_code)]
+
+mod app;
+mod bytes;
+mod check;
+mod flows;
+mod frames;
+mod world;
+
+pub use bytes::Bytes;
+pub use world::{World, run};

@@ -1,0 +1,24 @@
+//! A few thousand random sequences, on any toolchain.
+
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    #[test]
+    fn nothing_goes_wrong(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {
+        let _ = anabranch_device_input::run(&bytes);
+    }
+}
+
+/// The seeds of the fuzzer are good runs, and go past the handshake.
+#[test]
+fn seeds() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/device_input");
+    let mut delivered = 0;
+    for seed in std::fs::read_dir(folder).expect("the folder of seeds") {
+        let bytes = std::fs::read(seed.expect("a seed").path()).expect("a file");
+        delivered += anabranch_device_input::run(&bytes).delivered;
+    }
+    assert!(delivered > 50, "{delivered}");
+}

@@ -1,0 +1,86 @@
+//! [`Peer`]: a stack and the kernel, connected by a TAP device.
+
+use anabranch::device::tap::{self, Error};
+use anabranch::device::{fault, namespace};
+use anabranch::{Stack, TcpConfig};
+use anabranch_conformance::{Rig, within};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// The kernel's address.
+pub const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+/// The stack's address.
+pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+
+/// What a case runs on: how the stack is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    rig: Rig,
+}
+
+/// The TAP device.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Link {
+    /// Checksums and segmentation are left to the other side.
+    pub offload: bool,
+    /// Faults, as text.
+    pub faults: &'static str,
+    /// Bytes of the stack's receive buffers; 0: as many as usual.
+    pub receive_buffer: usize,
+}
+
+impl Peer {
+    /// `organization` in Rust's spelling.
+    pub fn new(organization: &str, processors: usize) -> Peer {
+        Peer { rig: Rig::new(organization, processors) }
+    }
+
+    /// Runs `case` in a private network namespace, if the process may have one.
+    ///
+    /// # Panics
+    /// If the case does, or hangs.
+    pub fn isolated(self, name: &'static str, case: fn(Peer)) {
+        let run = move || within(name, move || case(self));
+        if let Err(error) = namespace::in_private(run) {
+            println!("skipped: {error}");
+        }
+    }
+
+    /// A stack at [`OURS`] on a TAP device with the kernel at [`KERNEL`]; `None`
+    /// if there can be no such device here.
+    ///
+    /// # Panics
+    /// If the device or the stack fails for any other reason.
+    pub fn stack(self, link: Link) -> Option<Stack> {
+        let config = tap::Config {
+            name: "ana-peer".into(),
+            queues: self.rig.processors,
+            offload: link.offload,
+            kernel_address: Some((KERNEL, 24)),
+            ..tap::Config::default()
+        };
+        let mut device = match tap::open(&config) {
+            Ok(device) => device,
+            Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
+                println!("skipped: {error}");
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        if !link.faults.is_empty() {
+            device = fault::wrap(device, &link.faults.parse().expect("faults"), 1);
+        }
+        let mut tcp = TcpConfig { min_rto: Duration::from_millis(50), ..TcpConfig::default() };
+        if link.receive_buffer > 0 {
+            tcp.receive_buffer = link.receive_buffer;
+        }
+        let stack = Stack::builder()
+            .device(device)
+            .address(format!("{OURS}/24"))
+            .organization(self.rig.organization)
+            .processors(self.rig.processors)
+            .tcp(tcp)
+            .start();
+        Some(stack.expect("a stack"))
+    }
+}

@@ -1,0 +1,33 @@
+//! [`suite!`](crate::suite): a test of each case for each organization.
+
+/// Makes the tests, like the macro of the same name of the conformance suite.
+#[macro_export]
+macro_rules! suite {
+    ($($organization:ident { $($module:ident $processors:literal)* })*) => {
+        $(mod $organization {
+            $(mod $module {
+                $crate::tests! { $organization $processors
+                    to_kernel to_kernel_offloaded from_kernel from_kernel_offloaded echo
+                    crowd_to_kernel_impaired crowd_from_kernel_impaired slow_kernel slow_us
+                    half_close_by_kernel half_close_by_us resets refusals keepalive
+                    udp_echo udp_from_us ping
+                }
+            })*
+        })*
+
+        /// What the suite has been made for.
+        const INSTANTIATED: &[&str] = &[$(stringify!($organization),)*];
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! tests {
+    ($organization:ident $processors:literal $($case:ident)*) => {
+        $(#[test]
+        fn $case() {
+            let peer = $crate::Peer::new(stringify!($organization), $processors);
+            peer.isolated(stringify!($case), $crate::cases::$case);
+        })*
+    };
+}
