@@ -1,15 +1,16 @@
 //! [`TcpStream`], blocking, and what it shares with the one for tasks.
 
-use crate::cells::TcpCell;
+use crate::cells::{Cut, TcpCell};
 use crate::stack::{Stack, resolve};
 use crate::wait::block_on;
 use parking_lot::Mutex;
-use std::io::{self, Read, Write};
+use smallvec::SmallVec;
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use wire::Slice;
+use wire::{Slice, checksum};
 
 /// Bytes that one write takes at most, so that the first are on their way while
 /// the next are copied.
@@ -64,12 +65,14 @@ impl Shared {
         Poll::Ready(Ok(at))
     }
 
+    /// Writes as much of `bufs`, one behind the other, as there is room for.
     pub(crate) fn poll_write(
         &self,
         cx: Option<&Context<'_>>,
-        buf: &[u8],
+        bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if buf.is_empty() {
+        let len: usize = bufs.iter().map(|b| b.len()).sum();
+        if len == 0 {
             return Poll::Ready(Ok(0));
         }
         let cut = match self.cell.poll_room(cx) {
@@ -77,20 +80,10 @@ impl Shared {
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Pending => return Poll::Pending,
         };
-        let n = buf.len().min(cut.room).min(WRITE);
-        let slices = buf[..n].chunks(cut.chunk.max(1)).map(|bytes| {
-            let mut slice = Slice::with_capacity(bytes.len());
-            if cut.sum {
-                let (_, sum) = slice.append_sum(bytes);
-                (slice, Some(sum))
-            } else {
-                slice.append(bytes);
-                (slice, None)
-            }
-        });
+        let n = len.min(cut.room).min(WRITE);
         // Copied before the cell is locked.
-        let slices: smallvec::SmallVec<[_; 16]> = slices.collect();
-        self.stack.notify(self.cell.write(slices.into_iter()));
+        let chunks = chunks(bufs, n, cut);
+        self.stack.notify(self.cell.write(chunks.into_iter()));
         Poll::Ready(Ok(n))
     }
 
@@ -130,6 +123,38 @@ impl Shared {
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) {
         self.stack.notify(self.cell.set_keepalive(idle));
     }
+}
+
+/// The first `left` bytes of `bufs` as slices of `cut.chunk` bytes, with their
+/// sums if they are wanted.
+fn chunks(bufs: &[IoSlice<'_>], mut left: usize, cut: Cut) -> SmallVec<[(Slice, Option<u16>); 16]> {
+    let chunk = cut.chunk.max(1);
+    let mut chunks = SmallVec::new();
+    let mut slice = Slice::with_capacity(chunk.min(left));
+    let mut sum = 0;
+    for mut bytes in bufs.iter().map(|b| &**b) {
+        bytes = &bytes[..bytes.len().min(left)];
+        while !bytes.is_empty() {
+            let room = slice.room().min(chunk - slice.len());
+            let (now, rest) = bytes.split_at(bytes.len().min(room));
+            let before = slice.len();
+            if cut.sum {
+                let (_, added) = slice.append_sum(now);
+                sum = checksum::combine(sum, before, added);
+            } else {
+                slice.append(now);
+            }
+            bytes = rest;
+            left -= now.len();
+            if left > 0 && (slice.len() == chunk || slice.room() == 0) {
+                let next = Slice::with_capacity(chunk.min(left));
+                chunks.push((std::mem::replace(&mut slice, next), cut.sum.then_some(sum)));
+                sum = 0;
+            }
+        }
+    }
+    chunks.push((slice, cut.sum.then_some(sum)));
+    chunks
 }
 
 /// A TCP connection, as [`std::net::TcpStream`].
@@ -321,12 +346,12 @@ impl TcpStream {
         block_on(options.read_timeout, |cx| self.0.poll_read(Some(cx), buf, peek))
     }
 
-    fn send(&self, buf: &[u8]) -> io::Result<usize> {
+    fn send(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let options = *self.0.options.lock();
         if options.nonblocking {
-            return now(self.0.poll_write(None, buf));
+            return now(self.0.poll_write(None, bufs));
         }
-        block_on(options.write_timeout, |cx| self.0.poll_write(Some(cx), buf))
+        block_on(options.write_timeout, |cx| self.0.poll_write(Some(cx), bufs))
     }
 }
 
@@ -346,7 +371,10 @@ impl Read for TcpStream {
 
 impl Write for TcpStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.send(buf)
+        self.send(&[IoSlice::new(buf)])
+    }
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.send(bufs)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
@@ -361,9 +389,15 @@ impl Read for &TcpStream {
 
 impl Write for &TcpStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.send(buf)
+        self.send(&[IoSlice::new(buf)])
+    }
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.send(bufs)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,6 +54,11 @@ impl Unit {
     pub fn has(self, hash: u32) -> bool {
         self.count == 1 || hash % u32::from(self.count) == u32::from(self.index)
     }
+
+    /// This unit's share of what the host may do.
+    pub fn share(self, whole: u32) -> u32 {
+        whole.div_ceil(u32::from(self.count.max(1)))
+    }
 }
 
 /// The configuration of a host, the same for all its domains.
@@ -81,7 +86,8 @@ pub struct Config {
     pub max_time_wait: usize,
     /// How long a neighbour's address is trusted without confirmation.
     pub neighbour_lifetime: Duration,
-    /// ICMP errors and resets for closed ports that may be sent a second.
+    /// ICMP errors, answers to echo requests, and resets for closed ports that may
+    /// be sent a second, each, by all units together.
     pub errors_per_second: u32,
     /// Bytes of fragments that wait for the rest of their datagrams.
     pub reassembly_bytes: usize,
@@ -109,7 +115,12 @@ impl Config {
         }
     }
 
-    /// Is `address` a broadcast address of one of our networks, or of all?
+    /// Is `address` one of ours?
+    pub fn is_ours(&self, address: Address) -> bool {
+        self.interfaces.iter().any(|i| i.addresses.iter().any(|(a, _)| *a == address))
+    }
+
+    /// Is `address` the broadcast address of all, or of one of our networks?
     pub fn is_broadcast(&self, address: Address) -> bool {
         let Some(v4) = address.v4() else { return false };
         v4.is_broadcast()
@@ -117,10 +128,5 @@ impl Config {
                 let host = u32::MAX.checked_shr(u32::from(*prefix)).unwrap_or(0);
                 *prefix < 31 && ours.v4().is_some_and(|o| o.to_bits() | host == v4.to_bits())
             })
-    }
-
-    /// Is `address` one of ours?
-    pub fn is_ours(&self, address: Address) -> bool {
-        self.interfaces.iter().any(|i| i.addresses.iter().any(|(a, _)| *a == address))
     }
 }

@@ -72,7 +72,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             unit,
             app,
             counters: Counters::default(),
-            link: Link::new(config.clone()),
+            link: Link::new(config.clone(), unit),
             ip: Ip::new(config.clone(), unit),
             transport: Transport::new(config, unit),
             conns,
@@ -194,6 +194,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[inline]
     pub fn serve(&mut self, now: Instant, egress: &mut Egress, room: usize) -> bool {
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
+        transport.end_batch(conns, now, counters);
         let more = transport.serve(conns, app, now, counters, room, &mut |packet, counters| {
             down(packet, ip, link, now, counters, egress);
         });
@@ -216,6 +217,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Lets time pass.
     pub fn on_timeout(&mut self, now: Instant, egress: &mut Egress) {
         let Domain { transport, conns, ip, link, counters, failed, .. } = self;
+        transport.end_batch(conns, now, counters);
         transport.on_timeout(conns, now);
         ip.reassembly.on_timeout(now, counters);
         link.on_timeout(now, counters, egress, failed);

@@ -52,6 +52,10 @@ impl Egress {
     pub fn batch(&mut self, interface: usize) -> &mut VecDeque<Packet> {
         &mut self.batches[interface]
     }
+    /// Drops all frames.
+    pub fn clear(&mut self) {
+        self.batches.iter_mut().for_each(VecDeque::clear);
+    }
     /// The number of frames of all interfaces.
     #[inline]
     pub fn len(&self) -> usize {

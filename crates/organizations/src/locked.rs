@@ -193,6 +193,10 @@ impl<L: RawLock, A: Application> Shared<L, A> {
 /// Hands `egress` to the transmitters, behind what waits there.
 fn send(out: &mut Out, egress: &mut Egress) {
     let Out { transmitters, egress: waiting } = out;
+    if transmitters.is_empty() {
+        // Stopped: the devices are closed.
+        return egress.clear();
+    }
     if waiting.is_empty() {
         worker::transmit(transmitters, egress);
     }
@@ -388,6 +392,9 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
                 worker::transmit(transmitters, egress);
                 std::thread::yield_now();
             }
+            // Sockets that are left keep this alive; the devices are closed now.
+            transmitters.clear();
+            egress.clear();
         }
     }
 }

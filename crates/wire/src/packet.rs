@@ -222,11 +222,15 @@ impl Packet {
     ///
     /// # Panics
     /// If there are fewer.
+    #[inline]
     pub fn pull(&mut self, mut n: usize) {
         let inner = self.inner_mut();
         let from_head = n.min(HEAD - inner.head_start as usize);
         inner.head_start += from_head as u16;
         n -= from_head;
+        if n == 0 && inner.parts.first().is_none_or(|part| !part.is_empty()) {
+            return;
+        }
         let mut empty = 0;
         for part in &mut inner.parts {
             let from_part = n.min(part.len());

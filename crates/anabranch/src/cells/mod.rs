@@ -9,5 +9,5 @@ mod udp;
 
 pub(crate) use layer::SocketLayer;
 pub(crate) use listener::ListenerCell;
-pub(crate) use tcp::TcpCell;
+pub(crate) use tcp::{Cut, TcpCell};
 pub(crate) use udp::UdpCell;

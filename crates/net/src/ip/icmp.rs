@@ -51,7 +51,7 @@ pub(super) fn input(
     let kind = match message {
         Message::EchoRequest(id, seq) => {
             counters.absorbed += 1;
-            if !packet.meta().group && ip.errors.allows(now) {
+            if !packet.meta().group && ip.echoes.allows(now) {
                 packet.pull(LEN);
                 replies.push(echo_reply(packet, id, seq));
             }

@@ -35,15 +35,19 @@ pub fn input(
     }
     packet.truncate(header.total_len as usize);
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
-    if !source.is_unicast() || header.source.is_loopback() || ip.is_broadcast(source) {
-        return dropped(counters, Drop::IpSource);
-    }
-    if !ip.config.is_ours(destination) {
-        let group = header.destination.is_multicast() || ip.is_broadcast(destination);
-        if !group {
-            return dropped(counters, Drop::IpNotOurs);
+    if ip.accepted != Some((header.source, header.destination)) {
+        if !source.is_unicast() || header.source.is_loopback() || ip.is_broadcast(source) {
+            return dropped(counters, Drop::IpSource);
         }
-        packet.meta_mut().group = true;
+        if ip.config.is_ours(destination) {
+            ip.accepted = Some((header.source, header.destination));
+        } else {
+            let group = header.destination.is_multicast() || ip.is_broadcast(destination);
+            if !group {
+                return dropped(counters, Drop::IpNotOurs);
+            }
+            packet.meta_mut().group = true;
+        }
     }
     let meta = packet.meta_mut();
     meta.source = source;

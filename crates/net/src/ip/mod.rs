@@ -14,6 +14,7 @@ pub use route::{Route, Routes};
 
 use crate::config::{Config, Unit};
 use crate::link::Keyed;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use wire::{Address, Instant};
 
@@ -23,6 +24,10 @@ pub struct Ip {
     pub(crate) routes: Routes,
     pub(crate) reassembly: Reassembly,
     pub(crate) errors: RateLimit,
+    /// Answers to echo requests, which all come to one unit.
+    pub(crate) echoes: RateLimit,
+    /// Source and destination of the last datagram from one host to us.
+    accepted: Option<(Ipv4Addr, Ipv4Addr)>,
     /// Identifications of the datagrams that we fragment: every unit takes
     /// those that are its index modulo the number of units, so that two never
     /// use the same (RFC 6864 4.1).
@@ -36,7 +41,9 @@ impl Ip {
         Ip {
             routes: Routes::new(&config),
             reassembly: Reassembly::new(Keyed(config.secret), config.reassembly_bytes),
-            errors: RateLimit::new(config.errors_per_second),
+            errors: RateLimit::new(unit.share(config.errors_per_second)),
+            echoes: RateLimit::new(config.errors_per_second),
+            accepted: None,
             next_identification: unit.index,
             identification_step: unit.count,
             config,

@@ -16,21 +16,23 @@ pub fn output(
     ip: &mut Ip,
     down: &mut impl FnMut(Packet),
 ) -> Result<(), Packet> {
-    let meta = packet.meta();
-    let (from, to, protocol) = (meta.source, meta.destination, meta.protocol);
-    let (is_gso, ttl) = (meta.gso_size != 0, meta.ttl);
-    let Some(route) = ip.routes.lookup(to) else { return Err(packet) };
-    let (Some(source), Some(destination)) = (from.v4(), to.v4()) else { return Err(packet) };
     let total = packet.len() + ipv4::LEN;
+    let Some(route) = ip.routes.lookup(packet.meta().destination) else { return Err(packet) };
+    let meta = packet.meta_mut();
+    meta.interface = route.interface;
+    meta.next_hop = route.next_hop;
+    meta.group = route.to_group;
+    meta.csum_start = ipv4::LEN as u16;
+    let (mtu, meta) = (route.mtu, packet.meta());
+    let (Some(source), Some(destination)) = (meta.source.v4(), meta.destination.v4()) else {
+        return Err(packet);
+    };
+    let is_tcp = meta.protocol == protocol::TCP;
+    let whole = total <= mtu || meta.gso_size != 0;
+    let unsummed = meta.checksum == ChecksumState::Partial;
     if total > usize::from(u16::MAX) {
         return Err(packet);
     }
-    let out = packet.meta_mut();
-    out.interface = route.interface;
-    out.next_hop = route.next_hop;
-    out.group = route.is_group;
-    let is_tcp = protocol == protocol::TCP;
-    let whole = total <= route.mtu || is_gso;
     let header = ipv4::Header {
         header_len: ipv4::LEN as u8,
         tos: 0,
@@ -40,20 +42,19 @@ pub fn output(
         dont_fragment: is_tcp,
         more_fragments: false,
         fragment_offset: 0,
-        ttl: if ttl == 0 { TTL } else { ttl },
-        protocol,
+        ttl: if meta.ttl == 0 { TTL } else { meta.ttl },
+        protocol: meta.protocol,
         source,
         destination,
     };
     if whole {
         header.emit(packet.push(ipv4::LEN));
-        packet.meta_mut().csum_start = ipv4::LEN as u16;
         down(packet);
         return Ok(());
     }
-    if is_tcp || packet.meta().checksum == ChecksumState::Partial {
+    if is_tcp || unsummed {
         return Err(packet);
     }
-    fragment::fragment(packet, &header, route.mtu, down);
+    fragment::fragment(packet, &header, mtu, down);
     Ok(())
 }

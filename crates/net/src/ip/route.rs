@@ -1,6 +1,7 @@
 //! Routes: which interface and neighbour a destination is reached by.
 
 use crate::config::Config;
+use std::sync::Arc;
 use wire::Address;
 
 /// Where datagrams to some destination go.
@@ -14,8 +15,9 @@ pub struct Route {
     pub source: Address,
     /// Bytes of the largest datagram.
     pub mtu: usize,
-    /// Is the destination a group: multicast, or broadcast?
-    pub is_group: bool,
+    /// Is the destination a multicast address, or a broadcast address of one of
+    /// our networks or of all?
+    pub to_group: bool,
 }
 
 struct Entry {
@@ -31,6 +33,7 @@ struct Entry {
 pub struct Routes {
     entries: Vec<Entry>,
     last: Option<(Address, Route)>,
+    config: Arc<Config>,
 }
 
 fn bits(address: Address) -> u128 {
@@ -46,7 +49,7 @@ fn mask(address: Address, prefix: u8) -> u128 {
 
 impl Routes {
     /// The networks of all interfaces, and the configured routes.
-    pub fn new(config: &Config) -> Routes {
+    pub fn new(config: &Arc<Config>) -> Routes {
         let mut entries = Vec::new();
         for (index, interface) in config.interfaces.iter().enumerate() {
             for &(address, prefix) in &interface.addresses {
@@ -61,7 +64,7 @@ impl Routes {
                 });
             }
         }
-        let mut routes = Routes { entries, last: None };
+        let mut routes = Routes { entries, last: None, config: config.clone() };
         for route in &config.routes {
             let Some(via) = routes.lookup(route.gateway) else { continue };
             let mask = mask(route.network, route.prefix);
@@ -79,19 +82,6 @@ impl Routes {
         routes
     }
 
-    /// Is `address` a multicast address, or a broadcast address of one of our
-    /// networks or of all?
-    fn is_group(&self, address: Address) -> bool {
-        let Some(v4) = address.v4() else { return false };
-        let all_ones = |e: &Entry| {
-            let host = !e.mask as u32;
-            e.gateway.is_none() && host > 1 && v4.to_bits() & host == host
-        };
-        v4.is_multicast()
-            || v4.is_broadcast()
-            || self.entries.iter().any(|e| bits(address) & e.mask == e.network && all_ones(e))
-    }
-
     /// The route to `destination`, if there is one.
     #[inline]
     pub fn lookup(&mut self, destination: Address) -> Option<Route> {
@@ -107,7 +97,8 @@ impl Routes {
             next_hop: entry.gateway.unwrap_or(destination),
             source: entry.source,
             mtu: entry.mtu,
-            is_group: self.is_group(destination),
+            to_group: destination.v4().is_some_and(|a| a.is_multicast())
+                || self.config.is_broadcast(destination),
         };
         self.last = Some((destination, route));
         Some(route)

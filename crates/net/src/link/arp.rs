@@ -31,7 +31,7 @@ pub(super) fn input(
             output::frame(packet, message.sender, link, counters, egress);
         }
     }
-    if for_us && message.operation == Operation::Request {
+    if for_us && link.answers && message.operation == Operation::Request {
         reply(&message, link, index, counters, egress);
     }
 }

@@ -10,7 +10,7 @@ pub use input::input;
 pub use neighbours::Neighbours;
 pub use output::output;
 
-use crate::config::{Config, InterfaceConfig};
+use crate::config::{Config, InterfaceConfig, Unit};
 use crate::{Counters, Egress};
 use siphasher::sip::SipHasher13;
 use std::sync::Arc;
@@ -32,16 +32,19 @@ impl std::hash::BuildHasher for Keyed {
 pub struct Link {
     pub(crate) config: Arc<Config>,
     pub(crate) neighbours: Neighbours,
+    /// Answers requests for our addresses. They come to all units, and one
+    /// answer is enough.
+    pub(crate) answers: bool,
     /// The last neighbour that a frame went to, so that a burst to one asks
     /// once: address, interface, Ethernet address, until when to trust this.
     last: Option<(Address, u16, EthernetAddress, Instant)>,
 }
 
 impl Link {
-    /// A link layer that knows no neighbour yet.
-    pub fn new(config: Arc<Config>) -> Link {
+    /// The link layer of one unit; it knows no neighbour yet.
+    pub fn new(config: Arc<Config>, unit: Unit) -> Link {
         let neighbours = Neighbours::new(Keyed(config.secret), config.neighbour_lifetime);
-        Link { config, neighbours, last: None }
+        Link { config, neighbours, answers: unit.index == 0, last: None }
     }
 
     pub(crate) fn interface(&self, index: u16) -> &InterfaceConfig {

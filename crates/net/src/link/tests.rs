@@ -169,3 +169,13 @@ fn bare_ip_has_no_link() {
     assert_eq!(out[0].to_vec()[0], 0x45);
     host.drops(&[], Drop::IpMalformed);
 }
+
+#[test]
+fn all_units_learn_from_a_request_and_one_answers() {
+    for (index, answers) in [(0, 1), (1, 0), (127, 0)] {
+        let mut host = Host::lonely(Unit { index, count: 128 }, |_| ());
+        let out = host.take(&arp_frame(Operation::Request, PEER, US));
+        assert_eq!(out.len(), answers, "{index}");
+        assert_eq!(parse(&host.say(PEER, b"x")[0]).0.destination, PEER, "{index}");
+    }
+}

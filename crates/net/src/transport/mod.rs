@@ -2,6 +2,7 @@
 //! datagram is for, and lets connections speak in turn.
 
 mod calls;
+mod coalesce;
 mod errors;
 mod serve;
 mod tcp_input;
@@ -42,6 +43,8 @@ pub struct Transport<A: Application> {
     /// Packets on their way down, for IP.
     pub(crate) down: Vec<Packet>,
     due: Vec<(ConnId, Instant)>,
+    /// The connection that the last segment was for, and what waits for it.
+    run: Option<coalesce::Run>,
 }
 
 impl<A: Application> Transport<A> {
@@ -58,9 +61,10 @@ impl<A: Application> Transport<A> {
             time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
             timers: TimerWheel::new(),
             ready: VecDeque::new(),
-            resets: RateLimit::new(config.errors_per_second),
+            resets: RateLimit::new(unit.share(config.errors_per_second)),
             down: Vec::new(),
             due: Vec::new(),
+            run: None,
             unit,
             config,
         }

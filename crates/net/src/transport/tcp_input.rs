@@ -1,6 +1,7 @@
 //! ④ Segments to connections.
 
 use super::Transport;
+use super::coalesce::{self, Run};
 use crate::application::Application;
 use crate::connections::{Connections, OpenError};
 use crate::{Counters, Drop};
@@ -21,10 +22,10 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     counters: &mut Counters,
 ) {
     let meta = packet.meta();
-    let (source, destination, interface) = (meta.source, meta.destination, meta.interface);
     if meta.group {
         return counters.drop(Drop::TcpGroup);
     }
+    let (source, destination, interface) = (meta.source, meta.destination, meta.interface);
     if meta.checksum == ChecksumState::Complete {
         let length = packet.len() as u32;
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, length);
@@ -43,14 +44,25 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         local: Endpoint { address: destination, port: header.destination_port },
         remote: Endpoint { address: source, port: header.source_port },
     };
-    let mut payload = Some(payload(packet));
+    let mut payload = payload(packet);
+    if transport.coalesce(&flow, &header, &mut payload, conns, now, counters) {
+        return;
+    }
     let ready = &mut transport.ready;
+    let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
+    let mut payload = Some(payload);
     let found = conns.with_flow(&flow, |connection| {
         connection.tcb.input(&header, payload.take().expect("taken once"), now);
         Transport::<A>::schedule(ready, connection);
+        connection.id
     });
     match (found, payload) {
-        (Some(()), _) => counters.delivered += 1,
+        (Some(id), _) => {
+            counters.delivered += 1;
+            if worth {
+                transport.run = Some(Run::new(flow, id, &header));
+            }
+        }
         (None, payload) => {
             let len = payload.map_or(0, |p| p.iter().map(|s| s.len()).sum());
             let arrived = Arrived { flow, header, len, interface };

@@ -52,6 +52,7 @@ impl Tcb {
                 None => !self.is.timestamps,
             }
             && self.assembler.is_none()
+            && self.rcv.fin.is_none()
             && !self.is.released
             && len(payload) <= self.rcv.edge.distance_from(self.rcv.nxt)
     }

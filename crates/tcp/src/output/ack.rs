@@ -72,7 +72,8 @@ impl Tcb {
     #[inline]
     pub(crate) fn window_update_due(&self) -> bool {
         let known = self.rcv.edge.distance_from(self.rcv.nxt);
-        let free = self.free();
+        // More than the field can say is not worth telling.
+        let free = self.free().min(u32::from(u16::MAX) << self.rcv.shift);
         free >= known.saturating_mul(2) && free.saturating_sub(known) >= self.worthwhile(2)
     }
 }

@@ -36,7 +36,9 @@ pub fn nobody_there(rig: Rig) {
 /// No network of ours, no gateway.
 pub fn no_route(rig: Rig) {
     let pair = rig.pair();
-    for address in ["192.0.2.1:80", "224.0.0.1:80", "255.255.255.255:80", "10.0.0.1:0"] {
+    for address in
+        ["192.0.2.1:80", "224.0.0.1:80", "255.255.255.255:80", "10.0.0.255:80", "10.0.0.1:0"]
+    {
         let lost = TcpStream::connect(&pair.client, address);
         assert_eq!(kind(lost), ErrorKind::NetworkUnreachable, "{address}");
     }

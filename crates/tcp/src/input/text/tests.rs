@@ -132,3 +132,12 @@ fn urgent_data_is_data() {
     p.input(h, 10);
     assert_eq!(p.tcb.received(), 10);
 }
+
+#[test]
+fn a_bare_fin_that_came_early_is_not_forgotten() {
+    let mut p = Peer::established(bare());
+    p.say("F.", 11, 1, 0);
+    assert_eq!((p.out(), p.tcb.state()), (vec![s(".", 1, 0, 1)], State::Established));
+    p.say(".", 1, 1, 10);
+    assert_eq!((p.out(), p.tcb.state()), (vec![s(".", 1, 0, 12)], State::CloseWait));
+}

@@ -65,3 +65,15 @@ fn rounding_never_takes_back_what_there_is_room_for() {
         p.tcb.receive(&mut [0; 7]).unwrap();
     }
 }
+
+#[test]
+fn a_window_that_cannot_grow_in_the_field_is_not_told() {
+    let mut p = Peer::established(Config { receive_buffer: 4 << 20, ..bare() });
+    for i in 0..20 {
+        p.tcb.set_unread_outside(0);
+        assert_eq!(p.out(), [], "{i}");
+    }
+    p.say(".", 1, 1, 1000);
+    p.tcb.receive(&mut [0; 1000]).unwrap();
+    assert_eq!(p.out(), [], "delayed");
+}

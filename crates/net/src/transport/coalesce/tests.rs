@@ -1,0 +1,50 @@
+use super::*;
+use crate::connections::ConnId;
+use wire::tcp::Options;
+use wire::{Address, Endpoint};
+
+fn header(seq: u32, flags: Flags) -> Header {
+    let options = Options { timestamps: Some((5, 6)), ..Options::NONE };
+    let (source_port, destination_port) = (1, 2);
+    let (ack, window, urgent) = (Seq(77), 100, 0);
+    Header { source_port, destination_port, seq: Seq(seq), ack, flags, window, urgent, options }
+}
+
+fn run(first: Header, len: u32) -> Run {
+    let end = Endpoint { address: Address::UNSPECIFIED_V4, port: 1 };
+    let id = ConnId { unit: 0, slot: 0, generation: 0 };
+    let mut run = Run::new(FlowKey { local: end, remote: end }, id, &first);
+    run.next = first.seq + len;
+    run
+}
+
+#[test]
+fn data_in_order_and_alike_continues() {
+    let run = run(header(u32::MAX - 99, Flags::ACK), 1000);
+    assert!(run.continues(&header(900, Flags::ACK), 1000));
+    assert!(run.continues(&header(900, Flags::ACK.with(Flags::PSH)), 1));
+    for (seq, len) in [(899, 1000), (901, 1000), (u32::MAX - 99, 1000), (900, MAX_LEN - 999)] {
+        assert!(!run.continues(&header(seq, Flags::ACK), len), "{seq}");
+    }
+    let next = header(900, Flags::ACK);
+    assert!(!run.continues(&Header { ack: Seq(78), ..next }, 1000));
+    assert!(!run.continues(&Header { window: 101, ..next }, 1000));
+    let options = Options { timestamps: Some((6, 6)), ..Options::NONE };
+    assert!(!run.continues(&Header { options, ..next }, 1000));
+}
+
+#[test]
+fn only_plain_data_waits() {
+    assert!(is_plain(&header(1, Flags::ACK), 1));
+    assert!(is_plain(&header(1, Flags::ACK.with(Flags::PSH)), MAX_LEN));
+    assert!(!is_plain(&header(1, Flags::ACK), 0));
+    assert!(!is_plain(&header(1, Flags::ACK), MAX_LEN + 1));
+    let others = [Flags::FIN, Flags::SYN, Flags::RST, Flags::URG, Flags::ECE, Flags::CWR];
+    for flag in others {
+        assert!(!is_plain(&header(1, Flags::ACK.with(flag)), 1), "{flag:?}");
+    }
+    assert!(!is_plain(&header(1, Flags::PSH), 1));
+    let mut sacked = header(1, Flags::ACK);
+    sacked.options.sack.push(Seq(1), Seq(2));
+    assert!(!is_plain(&sacked, 1));
+}
