@@ -67,6 +67,13 @@ pub trait Application: Sized + Send {
     /// `None` if the backlog is full: the SYN is then ignored.
     fn incoming(&mut self, listener: &Self::Listener) -> Option<Self::Connection>;
 
+    /// After [`Application::incoming`] said `None`: would there be room if a
+    /// connection to `listener` whose handshake is going on were forgotten?
+    fn is_short_of_embryos(&self, listener: &Self::Listener) -> bool {
+        let _ = listener;
+        false
+    }
+
     /// The connection has a name now.
     fn opened(&mut self, connection: &mut Self::Connection, id: ConnId, flow: &FlowKey) {
         let _ = (connection, id, flow);

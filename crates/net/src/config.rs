@@ -119,14 +119,4 @@ impl Config {
     pub fn is_ours(&self, address: Address) -> bool {
         self.interfaces.iter().any(|i| i.addresses.iter().any(|(a, _)| *a == address))
     }
-
-    /// Is `address` the broadcast address of all, or of one of our networks?
-    pub fn is_broadcast(&self, address: Address) -> bool {
-        let Some(v4) = address.v4() else { return false };
-        v4.is_broadcast()
-            || self.interfaces.iter().flat_map(|i| &i.addresses).any(|(ours, prefix)| {
-                let host = u32::MAX.checked_shr(u32::from(*prefix)).unwrap_or(0);
-                *prefix < 31 && ours.v4().is_some_and(|o| o.to_bits() | host == v4.to_bits())
-            })
-    }
 }

@@ -20,6 +20,8 @@ pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 #[derive(Default)]
 pub(crate) struct App {
     pub(crate) full: bool,
+    /// Most handshakes at a time, if there is a limit.
+    pub(crate) most_embryos: Option<usize>,
     pub(crate) opened: Vec<(ConnId, FlowKey)>,
     pub(crate) failed: Vec<ConnectError>,
     pub(crate) closed: Vec<Option<tcp::Error>>,
@@ -37,7 +39,11 @@ impl Application for App {
     type Wakes = ();
 
     fn incoming(&mut self, (): &()) -> Option<()> {
-        (!self.full).then_some(())
+        (!self.full && !self.is_short_of_embryos(&())).then_some(())
+    }
+    fn is_short_of_embryos(&self, (): &()) -> bool {
+        let waiting = self.opened.len() - self.closed.len();
+        self.most_embryos.is_some_and(|most| waiting >= most)
     }
     fn opened(&mut self, (): &mut (), id: ConnId, flow: &FlowKey) {
         self.opened.push((id, *flow));

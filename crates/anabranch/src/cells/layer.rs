@@ -33,6 +33,10 @@ impl Application for SocketLayer {
         listener.reserve().then(|| Arc::new(TcpCell::incoming(listener.clone())))
     }
 
+    fn is_short_of_embryos(&self, listener: &Arc<ListenerCell>) -> bool {
+        listener.is_short_of_embryos()
+    }
+
     fn opened(&mut self, cell: &mut Arc<TcpCell>, id: ConnId, flow: &FlowKey) {
         cell.opened(id, flow);
     }

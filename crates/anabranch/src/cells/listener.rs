@@ -45,6 +45,14 @@ impl ListenerCell {
         true
     }
 
+    /// Is it only handshakes that leave no room?
+    pub(crate) fn is_short_of_embryos(&self) -> bool {
+        let state = self.state.lock();
+        !state.closed
+            && state.queue.len() < self.backlog
+            && state.embryos >= self.backlog.max(EMBRYOS)
+    }
+
     /// A handshake has ended: with a connection, which is taken unless nobody
     /// listens any more, or with none.
     pub(crate) fn arrived(&self, cell: Option<Arc<TcpCell>>, wakes: &mut Vec<Waker>) -> bool {

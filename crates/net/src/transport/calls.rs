@@ -78,9 +78,11 @@ impl<A: Application> Transport<A> {
         counters: &mut Counters,
     ) {
         let route = routes.lookup(remote.address);
-        //= RFC 1122 4.2.3.10: not to a broadcast or multicast address
-        let valid = remote.address.is_unicast() && !self.config.is_broadcast(remote.address);
-        let Some(route) = route.filter(|_| valid && remote.port != 0) else {
+        //= RFC 9293 3.9.2.3: an OPEN to a broadcast or multicast address is rejected
+        let possible = remote.address.is_unicast()
+            && !self.config.is_broadcast(remote.address)
+            && remote.port != 0;
+        let Some(route) = route.filter(|_| possible) else {
             return app.connect_failed(user, ConnectError::NoRoute);
         };
         let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());

@@ -3,6 +3,7 @@
 
 mod calls;
 mod coalesce;
+mod embryos;
 mod errors;
 mod serve;
 mod tcp_input;
@@ -39,6 +40,9 @@ pub struct Transport<A: Application> {
     pub(crate) time_wait: TimeWaitTable,
     pub(crate) timers: TimerWheel<(ConnId, Instant)>,
     pub(crate) ready: VecDeque<ConnId>,
+    /// Passive opens whose handshake is going on, and some that were, about the
+    /// oldest first.
+    pub(crate) embryos: VecDeque<ConnId>,
     pub(crate) resets: RateLimit,
     /// Packets on their way down, for IP.
     pub(crate) down: Vec<Packet>,
@@ -61,6 +65,7 @@ impl<A: Application> Transport<A> {
             time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
             timers: TimerWheel::new(),
             ready: VecDeque::new(),
+            embryos: VecDeque::new(),
             resets: RateLimit::new(unit.share(config.errors_per_second)),
             down: Vec::new(),
             due: Vec::new(),

@@ -119,7 +119,7 @@ impl<A: Application> Transport<A> {
     }
 
     /// Takes a connection out that has ended, or that only waits.
-    fn close<C: Connections<A::Connection>>(
+    pub(super) fn close<C: Connections<A::Connection>>(
         &mut self,
         id: ConnId,
         conns: &mut C,

@@ -147,7 +147,7 @@ impl Arrived {
         if conns.len() >= transport.config.max_connections {
             return counters.drop(Drop::TcpTableFull);
         }
-        let Some(user) = app.incoming(listener) else {
+        let Some(user) = transport.incoming(listener, conns, app, now, counters) else {
             return counters.drop(Drop::TcpBacklog);
         };
         let mut isn = transport.isn.isn(&self.flow, now);
@@ -168,6 +168,7 @@ impl Arrived {
                     app.opened(&mut connection.user, id, &self.flow);
                     Transport::<A>::schedule(ready, connection);
                 });
+                transport.note_embryo(id, conns);
             }
             Err((OpenError::TableFull | OpenError::Exists, _user)) => {
                 counters.drop(Drop::TcpTableFull);
