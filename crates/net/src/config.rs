@@ -115,6 +115,16 @@ impl Config {
         }
     }
 
+    /// Is `address` a broadcast address of one of our networks, or of all?
+    pub fn is_broadcast(&self, address: Address) -> bool {
+        let Some(v4) = address.v4() else { return false };
+        v4.is_broadcast()
+            || self.interfaces.iter().flat_map(|i| &i.addresses).any(|(ours, prefix)| {
+                let host = u32::MAX.checked_shr(u32::from(*prefix)).unwrap_or(0);
+                *prefix < 31 && ours.v4().is_some_and(|o| o.to_bits() | host == v4.to_bits())
+            })
+    }
+
     /// Is `address` one of ours?
     pub fn is_ours(&self, address: Address) -> bool {
         self.interfaces.iter().any(|i| i.addresses.iter().any(|(a, _)| *a == address))
