@@ -145,8 +145,9 @@ impl Host {
 
     pub(crate) fn take_packet(&mut self, frame: Packet) -> Vec<Packet> {
         self.domain.input(frame, self.now, &mut self.egress);
+        let out = self.settle();
         self.conserved();
-        self.settle()
+        out
     }
 
     pub(crate) fn call(&mut self, call: Call<App>) -> Vec<Packet> {

@@ -45,8 +45,10 @@ pub fn run(bytes: &[u8]) -> Counters {
         if bytes.is_empty() {
             break;
         }
-        world.step(&mut bytes);
-        world.settle();
+        // Frames come in batches, of one mostly.
+        if world.step(&mut bytes) {
+            world.settle();
+        }
     }
     world.end()
 }
@@ -102,9 +104,10 @@ impl World {
         self.domain.call(call, self.now, &mut self.egress);
     }
 
-    /// Takes one step.
-    pub fn step(&mut self, bytes: &mut Bytes<'_>) {
-        match bytes.below(24) {
+    /// Takes one step. Returns whether the domain shall work it off at once.
+    pub fn step(&mut self, bytes: &mut Bytes<'_>) -> bool {
+        let step = bytes.u8();
+        match step % 24 {
             0..=8 => self.near_segment(bytes),
             9 => self.open(bytes),
             10 => self.polite(bytes),
@@ -122,6 +125,7 @@ impl World {
             }
             _ => self.domain.app.full = bytes.u8() & 1 != 0,
         }
+        step / 24 < 6
     }
 
     fn flow(&mut self, bytes: &mut Bytes<'_>) -> &mut Flow {
