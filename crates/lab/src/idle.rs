@@ -17,7 +17,7 @@ pub struct Idle {
     pub one_end: f64,
 }
 
-/// Opens `connections` in memory, lets each carry a few messages, lets them rest,
+/// Opens `connections` in memory, lets each carry a message there and back, lets them rest,
 /// and measures by how much the process has grown.
 ///
 /// # Errors
@@ -33,9 +33,8 @@ pub fn measure(connections: usize) -> Result<Idle, Error> {
     let plan = Plan { connections, ..few };
     plan.check()?;
     let mut pair = Pair::new(&plan)?;
-    pair.open(&plan)?;
-    pair.run(Duration::from_millis(500));
     pair.rest();
+    pair.open(&plan)?;
     // Longer than an acknowledgment is ever delayed.
     pair.run(Duration::from_millis(500));
     let grown = resident().saturating_sub(before) as f64 / connections as f64;

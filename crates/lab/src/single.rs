@@ -113,7 +113,8 @@ impl Pair {
         self.run_until(time, Meter::has_failed);
     }
 
-    /// Lets the stack under test begin no transaction any more.
+    /// Lets the stack under test begin no transaction any more, but on each
+    /// connection the first.
     pub(crate) fn rest(&mut self) {
         self.tested.domain.app.resting = true;
     }

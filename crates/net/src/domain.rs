@@ -6,6 +6,7 @@ use crate::application::{Application, Call};
 use crate::config::{Config, Unit};
 use crate::connections::{Connections, OwnedTable};
 use crate::counters::Counters;
+use crate::down::Down;
 use crate::ip::icmp::{self, Kind};
 use crate::ip::{self, Ip, Up};
 use crate::link::{self, Keyed, Link};
@@ -44,24 +45,6 @@ impl<A: Application> Domain<A> {
     pub fn new(config: Arc<Config>, unit: Unit, app: A) -> Domain<A> {
         let conns = OwnedTable::new(unit.index, config.max_connections, Keyed(config.secret));
         Domain::with_connections(config, unit, app, conns)
-    }
-}
-
-/// ⑦ ⑧ A packet down through IP and link.
-#[inline]
-fn down(
-    packet: Packet,
-    ip: &mut Ip,
-    link: &mut Link,
-    now: Instant,
-    counters: &mut Counters,
-    egress: &mut Egress,
-) {
-    let sent = ip::output(packet, ip, &mut |datagram| {
-        link::output(datagram, link, now, counters, egress);
-    });
-    if sent.is_err() {
-        counters.out_dropped += 1;
     }
 }
 
@@ -174,8 +157,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         if replies.is_empty() && transport.down.is_empty() {
             return;
         }
+        let mut down = Down { ip, link, egress, now };
         for packet in replies.drain(..).chain(transport.down.drain(..)) {
-            down(packet, ip, link, now, counters, egress);
+            down.send(packet, counters);
         }
     }
 
@@ -195,9 +179,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub fn serve(&mut self, now: Instant, egress: &mut Egress, room: usize) -> bool {
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
         transport.end_batch(conns, now, counters);
-        let more = transport.serve(conns, app, now, counters, room, &mut |packet, counters| {
-            down(packet, ip, link, now, counters, egress);
-        });
+        let mut down = Down { ip, link, egress, now };
+        let more = transport.serve(conns, app, now, counters, room, &mut down);
         let mut called = false;
         while let Some(call) = self.app.next_call() {
             self.call(call, now, egress);

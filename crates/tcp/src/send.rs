@@ -159,6 +159,20 @@ impl SendQueue {
         (parts, sum)
     }
 
+    /// The chunk that begins at `seq`, never sent before, if it is one of `len`
+    /// bytes with a known sum and others follow; and that sum.
+    #[inline]
+    pub(crate) fn whole(&mut self, seq: Seq, len: usize) -> Option<(&Slice, u16)> {
+        let mut index = self.cursor as usize;
+        while self.chunks.get(index).is_some_and(|c| c.end().before_or_at(seq)) {
+            index += 1;
+        }
+        self.cursor = index as u32;
+        let chunk = self.chunks.get(index)?;
+        let fits = chunk.seq == seq && chunk.slice.len() == len && chunk.end() != self.end;
+        Some((&chunk.slice, chunk.sum.filter(|_| fits)?))
+    }
+
     fn gather(&self, parts: &mut Parts, index: usize, seq: Seq, len: usize) -> Option<u16> {
         let (mut at, mut sum) = (0, Some(0));
         for chunk in self.chunks.range(index..) {

@@ -127,6 +127,20 @@ impl Packet {
         packet
     }
 
+    /// A packet with a copy of the head and the facts of `like`, and `part` behind
+    /// it.
+    #[inline]
+    pub fn like(like: &Packet, part: Slice) -> Packet {
+        let mut packet = Packet::new();
+        let (from, to) = (like.inner(), packet.inner_mut());
+        to.meta = from.meta;
+        to.head_start = from.head_start;
+        let start = from.head_start as usize;
+        to.head[start..].copy_from_slice(&from.head[start..]);
+        to.parts.push(part);
+        packet
+    }
+
     /// A packet with a copy of these bytes, in one part for as much as one
     /// block holds.
     pub fn copy_of(mut bytes: &[u8]) -> Packet {

@@ -92,7 +92,7 @@ pub struct Load {
     /// Flows that stream, and how many have had their turn in this round.
     streams: VecDeque<Socket>,
     turns: usize,
-    /// Begin no transaction any more.
+    /// Begin no transaction any more, but each connection its first.
     pub(crate) resting: bool,
 }
 

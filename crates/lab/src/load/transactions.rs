@@ -48,7 +48,7 @@ impl Load {
                 return false;
             }
         }
-        if talk.missing == 0 && !self.resting {
+        if talk.missing == 0 && (!self.resting || talk.out_at == 0) {
             talk.missing = self.bytes as u32;
             talk.unsent = self.bytes as u32;
         }

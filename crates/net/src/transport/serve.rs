@@ -5,9 +5,10 @@ use super::{Transport, tcp_output};
 use crate::Counters;
 use crate::application::Application;
 use crate::connections::{ConnId, Connection, Connections};
+use crate::down::Down;
 use tcp::time_wait::TimeWait;
 use tcp::{Limits, State};
-use wire::{Instant, Packet};
+use wire::Instant;
 
 /// Packets that a connection may send in its turn, if the device does not
 /// segment: the burst.
@@ -21,16 +22,16 @@ enum After {
 
 impl<A: Application> Transport<A> {
     /// Lets the first `turns` connections on the ready list have their turn, or
-    /// fewer once `room` packets are on their way down. `down` takes each packet.
+    /// fewer once `room` packets are on their way down. They go `down`.
     /// Returns whether connections remain that have something to do.
-    pub fn serve<C: Connections<A::Connection>>(
+    pub(crate) fn serve<C: Connections<A::Connection>>(
         &mut self,
         conns: &mut C,
         app: &mut A,
         now: Instant,
         counters: &mut Counters,
         room: usize,
-        down: &mut impl FnMut(Packet, &mut Counters),
+        down: &mut Down<'_>,
     ) -> bool {
         let mut left = room;
         // A turn that is cut short would leave data written but not sent, to be
@@ -56,7 +57,7 @@ impl<A: Application> Transport<A> {
         now: Instant,
         counters: &mut Counters,
         room: usize,
-        down: &mut impl FnMut(Packet, &mut Counters),
+        down: &mut Down<'_>,
     ) -> usize {
         let mut sent = 0;
         let transport = &mut *self;
@@ -87,7 +88,7 @@ impl<A: Application> Transport<A> {
         now: Instant,
         quota: usize,
         counters: &mut Counters,
-        down: &mut impl FnMut(Packet, &mut Counters),
+        down: &mut Down<'_>,
     ) -> usize {
         // The interfaces of a host that can be told apart here differ in what
         // their devices do; with one, which is common, nothing is looked up.
@@ -100,8 +101,18 @@ impl<A: Application> Transport<A> {
         while sent < quota
             && let Some(mut segment) = connection.tcb.poll_transmit(now, limits)
         {
-            down(tcp_output::packet(&connection.flow, &mut segment, interface), counters);
+            let repeat = tcp_output::Repeat::of(&segment, connection.tcb.mss(), interface);
+            let (packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
+            let by = down.send(packet, counters);
             sent += 1;
+            if let (Some(repeat), Some(by)) = (repeat, by) {
+                while sent < quota
+                    && let Some(next) = connection.tcb.poll_next(now)
+                {
+                    down.repeat(by, |last| repeat.frame(last, base, next), counters);
+                    sent += 1;
+                }
+            }
         }
         sent
     }

@@ -4,21 +4,59 @@ use super::Transport;
 use crate::Counters;
 use crate::application::Application;
 use crate::config::InterfaceConfig;
-use tcp::Outgoing;
+use tcp::{Next, Outgoing};
 use wire::packet::ChecksumState;
-use wire::tcp::Header;
+use wire::tcp::{Flags, Header};
 use wire::{FlowKey, Instant, Packet, checksum, protocol};
 
 /// Offset of the checksum field in a TCP header.
 const CHECKSUM: usize = 16;
+/// Offset of the sequence number in a TCP header.
+const SEQ: usize = 4;
 
-/// The packet of a segment of `flow` that leaves by an interface like this.
+/// A segment whose frame serves as the model of those behind it.
+pub(super) struct Repeat {
+    /// Bytes of the TCP header.
+    header_len: usize,
+}
+
+impl Repeat {
+    /// Of `segment`, if it is a full one with nothing but data, and we fill in
+    /// checksums and cut segments ourselves.
+    #[inline]
+    pub(super) fn of(segment: &Outgoing, mss: u32, interface: &InterfaceConfig) -> Option<Repeat> {
+        let plain = segment.header.flags == Flags::ACK
+            && segment.gso_size == 0
+            && !interface.transmit_checksum
+            && interface.segmentation == 0;
+        let full = matches!(segment.payload.as_slice(), [part] if part.len() == mss as usize);
+        (plain && full).then(|| Repeat { header_len: segment.header.len() })
+    }
+
+    /// The frame of `next`, like the `last` one but for sequence number, payload
+    /// and checksum, which is that of `base` and what differs.
+    #[inline]
+    pub(super) fn frame(&self, last: &Packet, base: u16, next: Next) -> Packet {
+        let sum = checksum::add(checksum::fold(next.seq.0.into()), next.sum);
+        let field = !checksum::add(base, sum);
+        let mut frame = Packet::like(last, next.payload);
+        let head = frame.head_mut();
+        let start = head.len() - self.header_len;
+        head[start + SEQ..start + SEQ + 4].copy_from_slice(&next.seq.0.to_be_bytes());
+        let at = start + CHECKSUM;
+        head[at..at + 2].copy_from_slice(&field.to_be_bytes());
+        frame
+    }
+}
+
+/// The packet of a segment of `flow` that leaves by an interface like this, and
+/// the sum of its pseudo-header and header without the sequence number.
 #[inline]
 pub(super) fn packet(
     flow: &FlowKey,
     segment: &mut Outgoing,
     interface: &InterfaceConfig,
-) -> Packet {
+) -> (Packet, u16) {
     segment.header.source_port = flow.local.port;
     segment.header.destination_port = flow.remote.port;
     let payload_len: usize = segment.payload.iter().map(|p| p.len()).sum();
@@ -26,13 +64,14 @@ pub(super) fn packet(
     packet.parts_mut().append(&mut segment.payload);
     let len = segment.header.len();
     let header_sum = segment.header.emit_sum(packet.push(len));
+    let seq = checksum::fold(segment.header.seq.0.into());
     let (source, destination) = (flow.local.address, flow.remote.address);
     let total = (len + payload_len) as u32;
     let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, total);
+    let head = checksum::add(pseudo, header_sum);
     let field = if interface.transmit_checksum {
         pseudo
     } else {
-        let head = checksum::add(pseudo, header_sum);
         !checksum::add(head, segment.sum.unwrap_or_else(|| packet.sum_from(len)))
     };
     packet.head_mut()[CHECKSUM..CHECKSUM + 2].copy_from_slice(&field.to_be_bytes());
@@ -45,7 +84,7 @@ pub(super) fn packet(
     meta.protocol = protocol::TCP;
     meta.source = source;
     meta.destination = destination;
-    packet
+    (packet, checksum::add(head, !seq))
 }
 
 impl<A: Application> Transport<A> {
@@ -55,7 +94,7 @@ impl<A: Application> Transport<A> {
             Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0 };
         // Which interface it leaves by is not known yet, nor what its device
         // can do: sum here.
-        self.down.push(packet(flow, &mut segment, &PLAIN));
+        self.down.push(packet(flow, &mut segment, &PLAIN).0);
     }
 
     /// Sends a RST for no connection, if not too many were sent this second.
@@ -85,3 +124,6 @@ const PLAIN: InterfaceConfig = InterfaceConfig {
     transmit_checksum: false,
     segmentation: 0,
 };
+
+#[cfg(test)]
+mod tests;

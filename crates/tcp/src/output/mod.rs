@@ -9,7 +9,7 @@ use crate::congestion::{CongestionControl, initial_window};
 use crate::recovery::Record;
 use crate::{State, Tcb};
 use wire::tcp::{Flags, Header, Options};
-use wire::{Instant, Parts, Seq};
+use wire::{Instant, Parts, Seq, Slice};
 
 /// What the way down takes and wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,50 @@ pub struct Outgoing {
     pub gso_size: u16,
 }
 
+/// A segment that is like the one before it but for its sequence number and its
+/// payload, which is as long.
+#[derive(Clone, Debug)]
+pub struct Next {
+    /// SEG.SEQ.
+    pub seq: Seq,
+    /// The payload.
+    pub payload: Slice,
+    /// Its ones' complement sum.
+    pub sum: u16,
+}
+
 impl Tcb {
+    /// The next segment to send, if it is like the one that
+    /// [`Tcb::poll_transmit`] has returned at this same `now`, which must have
+    /// been a full one of one part with no other flag than ACK. `None` says
+    /// nothing: ask `poll_transmit`. Nearly all segments of a sender in bulk come
+    /// this short way.
+    #[inline]
+    pub fn poll_next(&mut self, now: Instant) -> Option<Next> {
+        let mss = self.mss();
+        let plain = matches!(self.state, State::Established | State::CloseWait)
+            && self.board.lost == 0
+            && !self.acks.now
+            && !self.is.probe_due
+            && self.acks.twice.is_none()
+            && self.assembler.is_none()
+            && self.reset_reply.is_none()
+            && self.snd.una != self.snd.nxt;
+        if !plain || self.window_left() < mss {
+            return None;
+        }
+        if self.congestion.window().saturating_sub(self.pipe()) < mss {
+            return None;
+        }
+        let seq = self.snd.nxt;
+        let (slice, sum) = self.send.whole(seq, mss as usize)?;
+        let payload = slice.clone();
+        self.board.push(self.record(seq, mss, now));
+        self.snd.nxt = seq + mss;
+        self.last_sent = now;
+        Some(Next { seq, payload, sum })
+    }
+
     /// The next segment to send; `None` if there is none now.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {

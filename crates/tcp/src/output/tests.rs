@@ -84,3 +84,64 @@ fn a_reset_of_an_abort_is_exact() {
     assert!(p.out().is_empty());
     assert_eq!(p.tcb.next_timeout(), None);
 }
+
+/// What comes out of one that is asked for the next of a kind wherever it may be.
+fn quickly(p: &mut Peer) -> Vec<(Said, Option<u16>)> {
+    let mut all = Vec::new();
+    while let Some(o) = p.tcb.poll_transmit(p.now, p.limits) {
+        all.push((said(&o), o.sum));
+        let ack = said(&o).3;
+        let full = matches!(o.payload.as_slice(), [part] if part.len() as u32 == p.tcb.mss());
+        while full
+            && o.header.flags == flags(".")
+            && let Some(next) = p.tcb.poll_next(p.now)
+        {
+            p.tcb.check_invariants();
+            let seq = next.seq.distance_from(wire::Seq(ISS));
+            all.push((s(".", seq, next.payload.len(), ack), Some(next.sum)));
+        }
+    }
+    all
+}
+
+#[test]
+fn the_short_way_says_the_same() {
+    let plans: [fn(&mut Peer); 8] = [
+        |p| p.send(7_000),
+        |p| p.send(7_300),
+        |p| p.send(50_000),
+        |p| (0..9).for_each(|_| p.send(700)),
+        |p| {
+            // Lost, and sent again, with more behind.
+            p.send(30_000);
+            p.out();
+            p.sack(1, &[(2001, 9001)]);
+        },
+        |p| {
+            p.send(30_000);
+            p.out();
+            p.say(".", 1, 10_001, 0);
+        },
+        |p| {
+            p.send(6_000);
+            p.tcb.shutdown_write();
+        },
+        |p| {
+            p.send(6_000);
+            p.input(header(".", 1, 1, 2_500), 0);
+            p.say("P.", 1, 1, 100);
+        },
+    ];
+    for config in [bare(), sack(), Config { timestamps: false, ..Config::default() }] {
+        for (index, plan) in plans.iter().enumerate() {
+            let (mut a, mut b) =
+                (Peer::established(config.clone()), Peer::established(config.clone()));
+            plan(&mut a);
+            plan(&mut b);
+            let slowly: Vec<_> = a.outgoing().iter().map(|o| (said(o), o.sum)).collect();
+            assert_eq!(quickly(&mut b), slowly, "plan {index}");
+            assert_eq!(a.tcb.info(), b.tcb.info(), "plan {index}");
+            assert_eq!(a.tcb.next_timeout(), b.tcb.next_timeout(), "plan {index}");
+        }
+    }
+}

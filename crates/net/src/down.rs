@@ -1,0 +1,51 @@
+//! ⑦ ⑧ The way down: from the transport layer through IP and link to the frames
+//! that leave.
+
+use crate::ip::{self, Ip};
+use crate::link::{self, Link};
+use crate::{Counters, Egress};
+use wire::{Instant, Packet, protocol};
+
+/// The layers below the transport, for as long as it speaks.
+pub(crate) struct Down<'a> {
+    pub(crate) ip: &'a mut Ip,
+    pub(crate) link: &'a mut Link,
+    pub(crate) egress: &'a mut Egress,
+    pub(crate) now: Instant,
+}
+
+impl Down<'_> {
+    /// Sends a packet down. Returns the interface that it leaves by, if it is a
+    /// segment and the last frame there now: not if it waits for a neighbour's address.
+    #[inline]
+    pub(crate) fn send(&mut self, packet: Packet, counters: &mut Counters) -> Option<u16> {
+        let Down { ip, link, egress, now } = self;
+        let (before, mut interface) = (counters.packets_out, 0);
+        let sent = ip::output(packet, ip, &mut |datagram| {
+            interface = datagram.meta().interface;
+            link::output(datagram, link, *now, counters, egress);
+        });
+        if sent.is_err() {
+            counters.out_dropped += 1;
+        }
+        // A request for the neighbour's address would be a frame, too.
+        let last = self.egress.batch(interface.into()).back();
+        let is_tcp = last.is_some_and(|frame| frame.meta().protocol == protocol::TCP);
+        (counters.packets_out == before + 1 && is_tcp).then_some(interface)
+    }
+
+    /// Sends another frame by `interface` that `make` makes from the last.
+    #[inline]
+    pub(crate) fn repeat(
+        &mut self,
+        interface: u16,
+        make: impl FnOnce(&Packet) -> Packet,
+        counters: &mut Counters,
+    ) {
+        let batch = self.egress.batch(interface.into());
+        let Some(frame) = batch.back().map(make) else { return };
+        counters.packets_out += 1;
+        counters.bytes_out += frame.len() as u64;
+        batch.push_back(frame);
+    }
+}
