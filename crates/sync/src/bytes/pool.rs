@@ -17,7 +17,7 @@ const KEEP: [usize; CLASSES.len()] = [2048, 2048, 1024, 256, 64];
 /// it frees.
 const DEPOT: usize = 32 << 20;
 /// Bytes freed after which the allocator is asked to give memory back.
-const TRIM: usize = 64 << 20;
+const TRIM: usize = 32 << 20;
 
 #[derive(Default)]
 struct Local([Vec<Block>; CLASSES.len()]);
