@@ -66,6 +66,11 @@ impl Shared {
             let text = format!("a datagram holds at most {LARGEST} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        if remote.port == 0 {
+            // RFC 768: no port, so nobody to answer.
+            let text = "a datagram cannot go to port 0";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let mut payload = Parts::new();
         let mut rest = bytes;
         while !rest.is_empty() {

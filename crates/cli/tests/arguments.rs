@@ -19,6 +19,8 @@ fn bad_arguments() {
         ("serve --address 10.99.0.1/24", "are both 10.99.0.1"),
         ("serve --address 10.98.0.2/24", "are not in one network"),
         ("serve --gateway 10.98.0.1", "choose a router there"),
+        ("serve --gateway 10.99.0.2", "choose a router there"),
+        ("serve --gateway 10.99.0.255", "choose a router there"),
         ("serve --organization none", "[possible values: uniprocessor, global-lock, group-locks"),
         ("serve --organization uniprocessor --processors 2", "runs on one processor"),
         ("serve --processors 0", "0 is not in 1..=256"),

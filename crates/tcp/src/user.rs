@@ -10,6 +10,9 @@ const MAX_CHUNK: usize = 64 * 1024;
 /// A path is not taken to carry less payload than this (RFC 1191 aside: Linux's
 /// `min_pmtu` of 552): anyone can forge the message.
 const LEAST_PATH_MSS: u16 = 512;
+/// Bytes that may always be queued, and how many congestion windows beyond.
+const LEAST_SEND_BUFFER: u32 = 128 * 1024;
+const WINDOWS_QUEUED: u32 = 4;
 
 impl Tcb {
     /// SEND: queues a copy of as much of `data` as there is room for, and
@@ -67,6 +70,14 @@ impl Tcb {
             return 0;
         }
         limit.saturating_sub(self.queued())
+    }
+
+    /// Bytes worth queueing in all: some congestion windows, up to the configured
+    /// buffer. A peer that takes little cannot make us keep a lot.
+    #[inline]
+    pub fn send_buffer(&self) -> usize {
+        let windows = self.congestion.window().saturating_mul(WINDOWS_QUEUED);
+        windows.max(LEAST_SEND_BUFFER).min(self.config.send_limit()) as usize
     }
 
     /// Bytes that, if queued now, could go out at once.

@@ -154,7 +154,6 @@ impl TcpCell {
         state.notified = false;
         if state.phase == Phase::Opening && tcb.is_synchronized() {
             state.phase = Phase::Open;
-            state.send_buffer = tcb.config().send_buffer;
             state.receive_buffer = tcb.config().receive_buffer;
             state.sum = tcb.config().checksum;
             state.chunk = tcb.chunk_size();
@@ -165,6 +164,7 @@ impl TcpCell {
         state.fulfil(tcb);
         state.broken |= tcb.error().is_some();
         state.queued = tcb.queued();
+        state.send_buffer = tcb.send_buffer();
         let room = state.send_buffer.saturating_sub(state.queued);
         if !state.writers.is_empty() && (state.broken || room >= state.send_buffer / 3) {
             state.writers.take(wakes);

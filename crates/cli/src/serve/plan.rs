@@ -53,6 +53,11 @@ impl Network {
         u32::MAX << (32 - u32::from(self.prefix))
     }
 
+    fn is_broadcast(self, address: Ipv4Addr) -> bool {
+        let host = address.to_bits() & !self.mask();
+        self.prefix < 31 && (host == 0 || host == !self.mask())
+    }
+
     fn contains(self, address: Ipv4Addr) -> bool {
         (self.address.to_bits() ^ address.to_bits()) & self.mask() == 0
     }
@@ -148,6 +153,12 @@ fn check_addresses(args: &Args) -> Result<(), Failure> {
              choose a router there, such as {}",
             theirs.address
         ))),
+        Some(gateway) if gateway == ours.address || ours.is_broadcast(gateway) => {
+            Err(Failure::refused(format!(
+                "--gateway {gateway} is no other host of {ours}: choose a router there, such as {}",
+                theirs.address
+            )))
+        }
         _ => Ok(()),
     }
 }

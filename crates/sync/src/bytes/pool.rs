@@ -13,8 +13,11 @@ pub const CLASSES: [usize; 5] = [256, 2048, 4608, 16 * 1024, 65 * 1024];
 
 /// How many blocks of a class a thread keeps before it gives half to the depot.
 const KEEP: [usize; CLASSES.len()] = [2048, 2048, 1024, 256, 64];
-/// How many magazines (of half of `KEEP`) the depot keeps before it frees.
-const DEPOT: usize = 64;
+/// Bytes of a class that the depot keeps, in magazines of half of `KEEP`, before
+/// it frees.
+const DEPOT: usize = 32 << 20;
+/// Bytes freed after which the allocator is asked to give memory back.
+const TRIM: usize = 32 << 20;
 
 #[derive(Default)]
 struct Local([Vec<Block>; CLASSES.len()]);
@@ -27,6 +30,7 @@ thread_local! {
 struct Depot([Vec<Vec<Block>>; CLASSES.len()]);
 
 static DEPOT_LISTS: Mutex<Depot> = Mutex::new(Depot([const { Vec::new() }; CLASSES.len()]));
+static FREED: AtomicUsize = AtomicUsize::new(0);
 static ALLOCATED: [AtomicUsize; CLASSES.len()] = [const { AtomicUsize::new(0) }; CLASSES.len()];
 
 /// The class whose blocks hold `size` bytes; the largest if none does.
@@ -74,9 +78,27 @@ pub(super) fn give(class: usize, block: Block) {
 #[cold]
 fn spill(list: &mut Vec<Block>, class: usize) {
     let magazine = list.split_off(KEEP[class] / 2);
-    let mut depot = DEPOT_LISTS.lock().unwrap_or_else(|e| e.into_inner());
-    if depot.0[class].len() < DEPOT {
-        depot.0[class].push(magazine);
+    let bytes = magazine.len() * CLASSES[class];
+    {
+        let mut depot = DEPOT_LISTS.lock().unwrap_or_else(|e| e.into_inner());
+        if (depot.0[class].len() + 1) * bytes <= DEPOT {
+            return depot.0[class].push(magazine);
+        }
+    }
+    drop(magazine);
+    if FREED.fetch_add(bytes, Ordering::Relaxed) + bytes >= TRIM {
+        FREED.store(0, Ordering::Relaxed);
+        trim();
+    }
+}
+
+/// Has the allocator give back to the system what it has free. The blocks are
+/// too small for it to do so of its own.
+fn trim() {
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+    // SAFETY: it may be called at any time, from any thread.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

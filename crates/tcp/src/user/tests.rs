@@ -107,3 +107,20 @@ fn received_data_outlives_the_connection() {
     assert_eq!(p.tcb.receive(&mut [0; 20]), Ok(10));
     assert_eq!(p.tcb.receive(&mut [0; 20]), Err(Error::Reset));
 }
+
+#[test]
+fn the_send_buffer_follows_the_congestion_window() {
+    let mut p = Peer::established(Config { send_buffer: 1 << 20, ..bare() });
+    let first = p.tcb.send_buffer();
+    assert_eq!(first, 128 * 1024, "whatever the window is");
+    p.send(1 << 19);
+    let mut acked = 1;
+    for _ in 0..8 {
+        acked += p.out().iter().map(|said| said.2 as u32).sum::<u32>();
+        p.say(".", 1, acked, 0);
+    }
+    let later = p.tcb.send_buffer();
+    assert!(later > first && later <= 1 << 20, "{later}");
+    let small = Peer::established(Config { send_buffer: 1000, ..bare() });
+    assert_eq!(small.tcb.send_buffer(), 1000);
+}
