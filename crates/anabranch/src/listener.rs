@@ -86,8 +86,9 @@ impl TcpListener {
         TcpListener::bind_with_backlog(stack, local, BACKLOG)
     }
 
-    /// As [`TcpListener::bind`]; no more than `backlog` connections wait to be
-    /// accepted, further ones are not answered.
+    /// As [`TcpListener::bind`]; once `backlog` connections wait to be
+    /// accepted, further ones are not answered. Those whose handshake is under
+    /// way then still come, so that up to 256 more may wait.
     ///
     /// # Errors
     /// `AddrInUse`, `AddrNotAvailable`.

@@ -232,7 +232,9 @@ impl<A: Application> Owner<A> {
                 None => {
                     for index in (0..unit.count).filter(|i| *i != unit.index) {
                         let copy = Frame::Whole(frame.clone());
-                        post(&self.mailboxes[index as usize], copy);
+                        if !post(&self.mailboxes[index as usize], copy) {
+                            self.domain.drop_foreign(false);
+                        }
                     }
                 }
             }
