@@ -11,7 +11,7 @@ use crate::ip::icmp::{self, Kind};
 use crate::ip::{self, Ip, Up};
 use crate::link::{self, Keyed, Link};
 use crate::transport::{self, Transport};
-use crate::{Drop, Egress};
+use crate::{Drop, Egress, sooner};
 use std::sync::Arc;
 use wire::icmpv4::Unreachable;
 use wire::steering::Steered;
@@ -192,9 +192,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// The earliest time at which [`Domain::on_timeout`] has something to do.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let link = self.link.next_timeout();
-        let reassembly = self.ip.reassembly.next_timeout();
-        [self.transport.next_timeout(), link, reassembly].into_iter().flatten().min()
+        let below = sooner(self.link.next_timeout(), self.ip.reassembly.next_timeout());
+        sooner(self.transport.next_timeout(), below)
     }
 
     /// Lets time pass.

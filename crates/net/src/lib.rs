@@ -27,7 +27,16 @@ pub use counters::{Counters, Drop};
 pub use domain::Domain;
 
 use std::collections::VecDeque;
-use wire::Packet;
+use wire::{Instant, Packet};
+
+/// The earlier of two deadlines, if there is one.
+#[inline]
+pub(crate) fn sooner(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}
 
 /// Frames on their way out, by interface.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use tcp::Tcb;
 /// Segments that a source writes in one turn, at most: as many as the transport
 /// lets a connection send in its turn. What is written is then on its way at
 /// once, and the payload of thousands of connections does not pile up.
-const BURST: usize = 16;
+const BURST: usize = 32;
 
 impl Load {
     /// Writes what may go out at once. Returns whether there could be more.

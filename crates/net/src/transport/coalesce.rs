@@ -86,7 +86,8 @@ impl<A: Application> Transport<A> {
             run.parts = std::mem::take(payload);
         } else {
             run.header.flags = run.header.flags.with(header.flags);
-            run.parts.append(payload);
+            // One by one: there is nearly always one.
+            payload.drain(..).for_each(|part| run.parts.push(part));
         }
         run.next = header.seq + len;
         run.count += 1;

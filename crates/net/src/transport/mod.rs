@@ -118,7 +118,7 @@ impl<A: Application> Transport<A> {
 
     /// The earliest time at which something has to be done.
     pub fn next_timeout(&self) -> Option<Instant> {
-        [self.timers.next_deadline(), self.time_wait.next_timeout()].into_iter().flatten().min()
+        crate::sooner(self.timers.next_deadline(), self.time_wait.next_timeout())
     }
 }
 

@@ -12,7 +12,7 @@ use wire::Instant;
 
 /// Packets that a connection may send in its turn, if the device does not
 /// segment: the burst.
-const QUOTA: usize = 16;
+const QUOTA: usize = 32;
 
 /// What is left to do for a connection after its turn.
 enum After {
