@@ -145,6 +145,7 @@ pub fn sizes(rig: Rig) {
     there.send_to(&[], (SERVER, 53)).expect("send nothing");
     assert_eq!(here.recv_from(&mut bytes).expect("receive").0, 0);
     assert_eq!(kind(there.send_to(&[0; 65_508], (SERVER, 53))), ErrorKind::InvalidInput);
+    assert_eq!(kind(there.send_to(b"x", (SERVER, 0))), ErrorKind::InvalidInput, "port 0");
     there.send_to(b"more than eight bytes", (SERVER, 53)).expect("send");
     assert_eq!(here.peek_from(&mut bytes).expect("peek").0, 8);
     assert_eq!(here.recv_from(&mut bytes).expect("receive").0, 8);
