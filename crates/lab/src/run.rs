@@ -45,6 +45,9 @@ impl Sample {
     }
 }
 
+/// How long a sample goes on in which nothing moves, before it is an error.
+const STARVED: Duration = Duration::from_secs(20);
+
 /// The state of things at one end of a sample.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
@@ -57,6 +60,18 @@ impl Mark {
     /// Now.
     pub(crate) fn now(meter: &Meter) -> Mark {
         Mark { usage: Usage::now(), totals: meter.totals(), at: Instant::now() }
+    }
+
+    /// Is a sample of `plan` that began here still without anything in it, on a
+    /// machine that may be too busy to have let it begin?
+    pub(crate) fn is_empty(&self, meter: &Meter, plan: &Plan) -> bool {
+        let totals = meter.totals();
+        let moved = if plan.workload.is_transactions() {
+            totals.transactions - self.totals.transactions
+        } else {
+            totals.received - self.totals.received
+        };
+        moved == 0 && !meter.has_failed() && self.at.elapsed() < STARVED
     }
 
     /// What has happened until now; an error if it is nothing.

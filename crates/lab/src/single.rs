@@ -157,5 +157,8 @@ pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
     pair.run(Duration::from_secs_f64(plan.warm_up));
     let mark = Mark::now(&pair.meter);
     pair.run(Duration::from_secs_f64(plan.seconds));
+    while mark.is_empty(&pair.meter, plan) {
+        pair.run(Duration::from_millis(50));
+    }
     mark.sample(&pair.meter, plan, organization)
 }

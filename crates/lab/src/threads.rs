@@ -228,5 +228,8 @@ pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
     stacks.pass(plan.warm_up);
     let mark = Mark::now(&stacks.meter);
     stacks.pass(plan.seconds);
+    while mark.is_empty(&stacks.meter, plan) {
+        stacks.pass(0.05);
+    }
     mark.sample(&stacks.meter, plan, organization)
 }
