@@ -35,8 +35,8 @@ pub fn measure(connections: usize) -> Result<Idle, Error> {
     let mut pair = Pair::new(&plan)?;
     pair.rest();
     pair.open(&plan)?;
-    // Longer than an acknowledgment is ever delayed.
-    pair.run(Duration::from_millis(500));
+    // Until the last timer of each has come, after which it rests.
+    pair.run(Duration::from_millis(1500));
     let grown = resident().saturating_sub(before) as f64 / connections as f64;
     Ok(Idle { connections, both_ends: grown, one_end: grown / 2.0 })
 }

@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 use wire::{Parts, Slice};
 
-/// Entries that an empty queue keeps room for while the connection is busy, and
-/// once it is idle.
+/// Entries that an empty queue keeps room for while the connection is busy.
 const BUSY: usize = 256;
-const IDLE: usize = 4;
 
 /// The queue.
 #[derive(Debug, Default)]
@@ -120,7 +118,7 @@ impl ReceiveQueue {
 
     /// Lets go of memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
-        if self.slices.is_empty() && self.slices.capacity() > IDLE {
+        if self.slices.is_empty() {
             self.slices = VecDeque::new();
         }
     }

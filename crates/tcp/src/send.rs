@@ -7,10 +7,8 @@ use wire::{Parts, Seq, Slice, checksum};
 /// Most chunks that one segment is gathered from; a device takes only so many.
 const MAX_PARTS: usize = 16;
 
-/// Chunks that an empty queue keeps room for while the connection is busy, and
-/// once it is idle.
+/// Chunks that an empty queue keeps room for while the connection is busy.
 const BUSY: usize = 256;
-const IDLE: usize = 4;
 
 /// A piece of the queue.
 #[derive(Debug)]
@@ -128,7 +126,7 @@ impl SendQueue {
 
     /// Lets go of memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
-        if self.chunks.is_empty() && self.chunks.capacity() > IDLE {
+        if self.chunks.is_empty() {
             self.chunks = VecDeque::new();
         }
     }

@@ -4,10 +4,8 @@ use super::DUP_THRESHOLD;
 use std::collections::VecDeque;
 use wire::{Instant, Seq};
 
-/// Records that an empty scoreboard keeps room for while the connection is busy,
-/// and once it is idle.
+/// Records that an empty scoreboard keeps room for while the connection is busy.
 const BUSY: usize = 256;
-const IDLE: usize = 4;
 
 const RETRANSMITTED: u8 = 1;
 const SACKED: u8 = 2;
@@ -171,7 +169,7 @@ impl Scoreboard {
 
     /// Lets go of memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
-        if self.records.is_empty() && self.records.capacity() > IDLE {
+        if self.records.is_empty() {
             self.records = VecDeque::new();
         }
     }
