@@ -19,7 +19,7 @@ pub mod tap;
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use wire::steering::Steering;
 use wire::{EthernetAddress, Packet};
 
@@ -128,4 +128,6 @@ pub struct Counts {
     pub receive_dropped: AtomicU64,
     /// Passed, but are not in the capture file, which could not be written.
     pub not_captured: AtomicU64,
+    /// The device is gone: somebody has deleted it. Nothing comes or goes.
+    pub gone: AtomicBool,
 }

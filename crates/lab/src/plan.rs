@@ -198,6 +198,9 @@ impl Plan {
         if self.connections == 0 || self.connections > MAX_CONNECTIONS || self.active() == 0 {
             return no(format!("connections must be from 1 to {MAX_CONNECTIONS}, active from 1"));
         }
+        if self.active.is_some_and(|active| active > self.connections) {
+            return no(format!("active must be at most the {} connections", self.connections));
+        }
         if !(68..=65535).contains(&self.mtu) || self.mtu <= TCP_HEADERS + 20 {
             return no(format!("an MTU of {} bytes does not work: take 576 to 65535", self.mtu));
         }

@@ -153,8 +153,17 @@ async fn serve(plan: Plan) -> Result<(), Failure> {
 
     let running = Running::start(&plan).await?;
     say(running.ready_line(&plan));
+    let mut look = tokio::time::interval(Duration::from_millis(500));
+    let mut gone = Ok(());
     loop {
         tokio::select! {
+            _ = look.tick() => if running.is_gone() {
+                gone = Err(Failure::failed(format!(
+                    "the TAP device `{}` was deleted: start the server again to make a new one",
+                    running.device
+                )));
+                break;
+            },
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             _ = hang_up.recv() => break,
@@ -168,5 +177,5 @@ async fn serve(plan: Plan) -> Result<(), Failure> {
     let written = running.write_stats(&plan);
     say(running.summary(&plan).trim_end());
     running.stop();
-    written
+    gone.and(written)
 }

@@ -15,6 +15,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Bytes of send and of receive buffer of a connection.
@@ -62,6 +63,11 @@ impl Running {
             let _ = fs::remove_file(path);
         }
         result
+    }
+
+    /// Has somebody deleted the device?
+    pub fn is_gone(&self) -> bool {
+        self.counts.gone.load(Ordering::Relaxed)
     }
 
     async fn bind(&mut self, plan: &Plan) -> Result<(), Failure> {

@@ -130,7 +130,7 @@ pub fn open(config: &Config) -> Result<Device, Error> {
     let queue = |file: File| {
         let file = Arc::new(file);
         Queue {
-            receive: Box::new(TapReceive::new(file.clone(), longest)),
+            receive: Box::new(TapReceive::new(file.clone(), counts.clone(), longest)),
             transmit: Box::new(TapTransmit::new(file, counts.clone())),
         }
     };

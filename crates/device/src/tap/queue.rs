@@ -20,12 +20,12 @@ const BLOCKS: [usize; 4] = [2048, 4608, 16 * 1024, 65 * 1024];
 pub(super) struct TapReceive {
     file: Arc<File>,
     blocks: SmallVec<[Buf; BLOCKS.len()]>,
-    gone: bool,
+    counts: Arc<Counts>,
 }
 
 impl TapReceive {
     /// `longest`: bytes of the longest frame.
-    pub(super) fn new(file: Arc<File>, longest: usize) -> TapReceive {
+    pub(super) fn new(file: Arc<File>, counts: Arc<Counts>, longest: usize) -> TapReceive {
         let mut room = 0;
         let mut blocks = SmallVec::new();
         for capacity in BLOCKS {
@@ -34,7 +34,7 @@ impl TapReceive {
                 blocks.push(Buf::with_capacity(capacity));
             }
         }
-        TapReceive { file, blocks, gone: false }
+        TapReceive { file, blocks, counts }
     }
 
     /// The next frame; `None` if there is none.
@@ -52,7 +52,9 @@ impl TapReceive {
                 Err(e) => {
                     // EBADFD: the interface was deleted under us. Its descriptor
                     // is readable for ever; nobody may wait for it.
-                    self.gone = e.raw_os_error() == Some(libc::EBADFD);
+                    if e.raw_os_error() == Some(libc::EBADFD) {
+                        self.counts.gone.store(true, Ordering::Relaxed);
+                    }
                     return None;
                 }
             }
@@ -91,7 +93,7 @@ impl Receive for TapReceive {
     }
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
-        (!self.gone).then(|| self.file.as_fd())
+        (!self.counts.gone.load(Ordering::Relaxed)).then(|| self.file.as_fd())
     }
 }
 
