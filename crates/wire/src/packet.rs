@@ -11,6 +11,7 @@ use crate::address::Address;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::io::IoSlice;
+use std::sync::{Mutex, PoisonError};
 use sync::bytes::{Slice, sum};
 
 /// Payload: slices of shared buffers, in order.
@@ -98,18 +99,47 @@ struct Inner {
 pub struct Packet(Option<Box<Inner>>);
 
 /// How many packets a thread keeps for its next allocations.
-const KEEP: usize = 4096;
+const KEEP: usize = 1024;
+/// How many threads exchange at a time: those that one thread makes and another
+/// drops find their way back so.
+const MAGAZINE: usize = 64;
+/// Magazines that wait for a thread that runs dry.
+const DEPOT: usize = 64;
+
+type Pool = Vec<Box<Inner>>;
 
 thread_local! {
-    #[expect(clippy::vec_box, reason = "the boxes themselves are what is recycled")]
-    static POOL: RefCell<Vec<Box<Inner>>> = const { RefCell::new(Vec::new()) };
+    static POOL: RefCell<Pool> = const { RefCell::new(Vec::new()) };
+}
+
+static MAGAZINES: Mutex<Vec<Pool>> = Mutex::new(Vec::new());
+
+#[cold]
+fn refill(pool: &mut Pool) -> Option<Box<Inner>> {
+    *pool = MAGAZINES.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+    pool.pop()
+}
+
+#[cold]
+fn spill(pool: &mut Pool) {
+    let magazine = pool.split_off(pool.len() - MAGAZINE);
+    let mut magazines = MAGAZINES.lock().unwrap_or_else(PoisonError::into_inner);
+    if magazines.len() < DEPOT {
+        magazines.push(magazine);
+    }
 }
 
 impl Packet {
     /// An empty packet with room for all headers.
     #[inline]
     pub fn new() -> Packet {
-        let recycled = POOL.try_with(|pool| pool.borrow_mut().pop()).ok().flatten();
+        let recycled = POOL
+            .try_with(|pool| {
+                let pool = &mut *pool.borrow_mut();
+                pool.pop().or_else(|| refill(pool))
+            })
+            .ok()
+            .flatten();
         Packet(Some(recycled.unwrap_or_else(|| {
             Box::new(Inner {
                 meta: Meta::EMPTY,
@@ -360,8 +390,9 @@ impl Drop for Packet {
         inner.meta = Meta::EMPTY;
         let _ = POOL.try_with(move |pool| {
             let pool = &mut *pool.borrow_mut();
-            if pool.len() < KEEP {
-                pool.push(inner);
+            pool.push(inner);
+            if pool.len() >= KEEP {
+                spill(pool);
             }
         });
     }
