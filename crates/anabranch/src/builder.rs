@@ -140,6 +140,7 @@ impl Builder {
             pin: self.pin,
             application: Box::new(|_| SocketLayer::default()),
             clock,
+            instruments: None,
         };
         let running = catalog::start(&self.organization, setup).ok_or_else(|| {
             let known: Vec<_> = CATALOG.iter().map(|e| e.name).collect();

@@ -40,6 +40,7 @@ fn start(
         pin: plan.pin,
         application: Box::new(move |_: Unit| loads.load(flows.clone())),
         clock: Clock::start(),
+        instruments: None,
     };
     match catalog::start(organization, setup) {
         Some(started) => Ok(started?),

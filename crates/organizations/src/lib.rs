@@ -16,6 +16,7 @@
 pub mod catalog;
 pub mod global_lock;
 pub mod group_locks;
+pub mod instrument;
 pub mod locked;
 pub mod owned;
 pub mod processor_per_connection;
@@ -23,6 +24,7 @@ pub mod uniprocessor;
 pub mod worker;
 
 pub use catalog::{CATALOG, Entry, find};
+pub use instrument::Instruments;
 
 use device::Device;
 use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
@@ -68,6 +70,8 @@ pub struct Setup<A: Application> {
     pub application: Box<dyn FnMut(Unit) -> A + Send>,
     /// The stack's clock.
     pub clock: Clock,
+    /// What to measure with, if anything.
+    pub instruments: Option<Arc<Instruments>>,
 }
 
 /// Why an organization could not be started.
