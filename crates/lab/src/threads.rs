@@ -36,8 +36,7 @@ fn start(
         config: host::config(plan, side, &device),
         devices: vec![device],
         processors: plan.processors,
-        groups: plan.groups,
-        pin: plan.pin,
+        options: plan.options.clone(),
         application: Box::new(move |_: Unit| loads.load(flows.clone())),
         clock: Clock::start(),
     };
