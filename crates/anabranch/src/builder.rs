@@ -5,7 +5,7 @@ use crate::{Error, cells::SocketLayer};
 use device::{Device, Medium};
 use net::config::RouteConfig;
 use net::{Config, InterfaceConfig};
-use organizations::{CATALOG, Clock, Setup, catalog};
+use organizations::{CATALOG, Clock, Options, Setup, catalog};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ pub struct Builder {
     gateway: Option<Ipv4Addr>,
     organization: String,
     processors: usize,
-    groups: u16,
-    pin: bool,
+    options: Options,
+    burst: Option<usize>,
     tcp: tcp::Config,
 }
 
@@ -32,8 +32,8 @@ impl Builder {
             gateway: None,
             organization: "uniprocessor".into(),
             processors: 1,
-            groups: 128,
-            pin: false,
+            options: Options::default(),
+            burst: None,
             tcp: tcp::Config::default(),
         }
     }
@@ -81,7 +81,7 @@ impl Builder {
     /// How many groups of connections, for `group-locks`. Default: 128.
     #[must_use]
     pub fn groups(mut self, groups: u16) -> Builder {
-        self.groups = groups;
+        self.options.groups = groups;
         self
     }
 
@@ -89,7 +89,21 @@ impl Builder {
     /// anyway. Default: no.
     #[must_use]
     pub fn pin(mut self, pin: bool) -> Builder {
-        self.pin = pin;
+        self.options.pin = pin;
+        self
+    }
+
+    /// All that organizations leave open, at once.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Builder {
+        self.options = options;
+        self
+    }
+
+    /// Packets that a connection may send in its turn, 1 to 64. Default: 32.
+    #[must_use]
+    pub fn burst(mut self, packets: usize) -> Builder {
+        self.burst = Some(packets.clamp(1, 64));
         self
     }
 
@@ -125,6 +139,7 @@ impl Builder {
         if let Some(steering) = steering {
             config.steering = steering;
         }
+        config.burst = self.burst.unwrap_or(config.burst);
         config.routes.extend(self.gateway.map(|gateway| RouteConfig {
             network: Address::UNSPECIFIED_V4,
             prefix: 0,
@@ -136,8 +151,7 @@ impl Builder {
             config: config.clone(),
             devices,
             processors: self.processors,
-            groups: self.groups,
-            pin: self.pin,
+            options: self.options,
             application: Box::new(|_| SocketLayer::default()),
             clock,
             instruments: None,

@@ -41,7 +41,7 @@ pub use device;
 pub use error::Error;
 pub use listener::TcpListener;
 pub use net::{Counters, Drop as DropReason};
-pub use organizations;
+pub use organizations::{self, Options};
 pub use stack::Stack;
 pub use stream::TcpStream;
 pub use tcp::Config as TcpConfig;

@@ -123,10 +123,13 @@ impl Args {
             },
             seconds: self.seconds,
             repeat: self.repeat,
-            groups: self.groups,
-            pin: self.pin,
+            options: self.options(),
             ..Plan::default()
         }
+    }
+
+    fn options(&self) -> anabranch::Options {
+        anabranch::Options { groups: self.groups, pin: self.pin, ..Default::default() }
     }
 
     fn to_stdout(&self) -> bool {

@@ -102,6 +102,7 @@ pub(crate) fn config(plan: &Plan, side: Side, device: &Device) -> Arc<net::Confi
     let seed = if side == Side::Tested { 0x5eed } else { 0xfeed };
     let mut config = net::Config::new(vec![interface], seed);
     config.steering = STEERING;
+    config.burst = plan.burst;
     config.ephemeral_ports = (1024, 65535);
     if plan.workload == Workload::Crr {
         // Ports have to come back within the sample.

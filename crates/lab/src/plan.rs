@@ -114,10 +114,10 @@ pub struct Plan {
     pub warm_up: f64,
     /// Time for the bound before each sample, seconds.
     pub bound: f64,
-    /// Groups of connections, for organizations that group them.
-    pub groups: u16,
-    /// Pin the threads of organizations that leave it open.
-    pub pin: bool,
+    /// What the organizations leave open.
+    pub options: organizations::Options,
+    /// Packets that a connection may send in its turn.
+    pub burst: usize,
 }
 
 impl Default for Plan {
@@ -136,8 +136,8 @@ impl Default for Plan {
             repeat: 5,
             warm_up: 0.3,
             bound: 0.3,
-            groups: 128,
-            pin: false,
+            options: organizations::Options::default(),
+            burst: 32,
         }
     }
 }

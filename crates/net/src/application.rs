@@ -74,6 +74,11 @@ pub trait Application: Sized + Send {
         false
     }
 
+    /// What [`Application::incoming`] gave was not needed: there is no connection.
+    fn refused(&mut self, connection: Self::Connection) {
+        let _ = connection;
+    }
+
     /// The connection has a name now.
     fn opened(&mut self, connection: &mut Self::Connection, id: ConnId, flow: &FlowKey) {
         let _ = (connection, id, flow);

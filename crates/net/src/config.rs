@@ -43,16 +43,28 @@ pub struct Unit {
     pub index: u16,
     /// How many there are.
     pub count: u16,
+    /// Any unit takes any flow: steering does not say whose it is.
+    pub any: bool,
 }
 
 impl Unit {
     /// The only one.
-    pub const ONLY: Unit = Unit { index: 0, count: 1 };
+    pub const ONLY: Unit = Unit { index: 0, count: 1, any: false };
+
+    /// The unit `index` of `count`, that takes the flows which steer to it.
+    pub const fn of(index: u16, count: u16) -> Unit {
+        Unit { index, count, any: false }
+    }
+
+    /// The unit `index` of `count`, that takes any flow.
+    pub const fn any(index: u16, count: u16) -> Unit {
+        Unit { index, count, any: true }
+    }
 
     /// Does what has this steering hash belong to this unit?
     #[inline]
     pub fn has(self, hash: u32) -> bool {
-        self.count == 1 || hash % u32::from(self.count) == u32::from(self.index)
+        self.count == 1 || self.any || hash % u32::from(self.count) == u32::from(self.index)
     }
 
     /// This unit's share of what the host may do.
@@ -89,6 +101,9 @@ pub struct Config {
     /// ICMP errors, answers to echo requests, and resets for closed ports that may
     /// be sent a second, each, by all units together.
     pub errors_per_second: u32,
+    /// Packets that a connection may send in its turn, if the device does not
+    /// segment (Yates 3.3: the burst).
+    pub burst: usize,
     /// Bytes of fragments that wait for the rest of their datagrams.
     pub reassembly_bytes: usize,
 }
@@ -111,6 +126,7 @@ impl Config {
             max_time_wait: 1 << 18,
             neighbour_lifetime: Duration::from_secs(60),
             errors_per_second: 1000,
+            burst: 32,
             reassembly_bytes: 4 << 20,
         }
     }

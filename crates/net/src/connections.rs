@@ -3,11 +3,14 @@
 //! is written once, against [`Connections`].
 
 mod owned;
+mod remains;
+mod time_wait;
 
 pub use owned::OwnedTable;
 
 use tcp::Tcb;
-use wire::{FlowKey, Instant};
+use tcp::time_wait::TimeWait;
+use wire::{Endpoint, FlowKey, Instant};
 
 /// Names a connection for as long as it lives, and never another one after.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -48,7 +51,8 @@ pub enum OpenError {
     Exists,
 }
 
-/// How connections are reached, whoever has them.
+/// How connections are reached, whoever has them; and what is left of those that
+/// have ended: flows in TIME-WAIT, and the ports of active opens.
 pub trait Connections<U> {
     /// Runs `f` on the connection with this flow, with exclusive access to it.
     fn with_flow<R>(
@@ -66,8 +70,36 @@ pub trait Connections<U> {
     /// If there is one with this flow, or no room; `tcb` and `user` come back.
     fn open(&mut self, flow: FlowKey, tcb: Tcb, user: U) -> Result<ConnId, (OpenError, U)>;
 
-    /// Takes a connection out.
-    fn close(&mut self, id: ConnId) -> Option<Box<Connection<U>>>;
+    /// Takes a connection out. If it waits in TIME-WAIT, its flow is known to
+    /// [`Connections::with_time_wait`] from the same moment on; else a port that
+    /// came from [`Connections::allocate_port`] is free again.
+    fn close(&mut self, id: ConnId, now: Instant) -> Option<Box<Connection<U>>>;
+
+    /// Runs `f` on what is left of the connection with this flow in TIME-WAIT.
+    fn with_time_wait<R>(
+        &mut self,
+        flow: &FlowKey,
+        f: impl FnOnce(&mut TimeWait) -> R,
+    ) -> Option<R>;
+
+    /// Ends TIME-WAIT of this flow.
+    fn forget_time_wait(&mut self, flow: &FlowKey);
+
+    /// Ends TIME-WAIT of the flows whose time is over, or that are too many.
+    fn expire_time_wait(&mut self, now: Instant);
+
+    /// When [`Connections::expire_time_wait`] has something to do.
+    fn next_expiry(&self) -> Option<Instant>;
+
+    /// How many flows are in TIME-WAIT.
+    fn time_wait_len(&self) -> usize;
+
+    /// A local port that is not in use towards `remote`; `None` if all are.
+    fn allocate_port(&mut self, remote: Endpoint) -> Option<u16>;
+
+    /// Drops a port that came from [`Connections::allocate_port`] but cannot be
+    /// used: it does not come again while others to `remote` are in use.
+    fn discard_port(&mut self, remote: Endpoint);
 
     /// The names of all: for shutting down, and for statistics.
     fn ids(&self) -> Vec<ConnId>;

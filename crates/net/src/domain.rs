@@ -6,10 +6,10 @@ use crate::application::{Application, Call};
 use crate::config::{Config, Unit};
 use crate::connections::{Connections, OwnedTable};
 use crate::counters::Counters;
-use crate::down::Down;
+use crate::down::{Below, Down};
 use crate::ip::icmp::{self, Kind};
 use crate::ip::{self, Ip, Up};
-use crate::link::{self, Keyed, Link};
+use crate::link::{self, Link};
 use crate::transport::{self, Transport};
 use crate::{Drop, Egress, sooner};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
 impl<A: Application> Domain<A> {
     /// A domain with a table of its own.
     pub fn new(config: Arc<Config>, unit: Unit, app: A) -> Domain<A> {
-        let conns = OwnedTable::new(unit.index, config.max_connections, Keyed(config.secret));
+        let conns = OwnedTable::new(unit.index, &config);
         Domain::with_connections(config, unit, app, conns)
     }
 }
@@ -81,7 +81,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     }
     /// Connections in TIME-WAIT.
     pub fn time_wait_len(&self) -> usize {
-        self.transport.time_wait.len()
+        self.conns.time_wait_len()
     }
 
     /// ② ③ ④ Takes a frame that arrived by the interface in its `meta`.
@@ -141,8 +141,10 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         if self.is_foreign(&datagram) {
             return self.resteered.push(datagram);
         }
-        let Domain { transport, app, ip, counters, .. } = self;
-        transport::udp_input(datagram, transport, app, ip, now, counters);
+        let Domain { transport, app, ip, counters, replies, .. } = self;
+        if let Some(unclaimed) = transport::udp_input(datagram, transport, app, counters) {
+            replies.extend(icmp::unreachable(unclaimed, Unreachable::Port, ip, now));
+        }
     }
 
     fn error(&mut self, error: &icmp::Error) {
@@ -193,7 +195,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
         let below = sooner(self.link.next_timeout(), self.ip.reassembly.next_timeout());
-        sooner(self.transport.next_timeout(), below)
+        sooner(self.transport.next_timeout(&self.conns), below)
     }
 
     /// Lets time pass.

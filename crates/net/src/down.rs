@@ -6,19 +6,34 @@ use crate::link::{self, Link};
 use crate::{Counters, Egress};
 use wire::{Instant, Packet, protocol};
 
+/// What the transport layer speaks to.
+pub trait Below {
+    /// Sends a packet down. Returns the interface that it leaves by, if the next
+    /// ones may be made from its frame by [`Below::repeat`].
+    fn send(&mut self, packet: Packet, counters: &mut Counters) -> Option<u16>;
+
+    /// Sends another frame by `interface` that `make` makes from the last.
+    fn repeat(
+        &mut self,
+        interface: u16,
+        make: impl FnOnce(&Packet) -> Packet,
+        counters: &mut Counters,
+    );
+}
+
 /// The layers below the transport, for as long as it speaks.
-pub(crate) struct Down<'a> {
+pub struct Down<'a> {
     pub(crate) ip: &'a mut Ip,
     pub(crate) link: &'a mut Link,
     pub(crate) egress: &'a mut Egress,
     pub(crate) now: Instant,
 }
 
-impl Down<'_> {
-    /// Sends a packet down. Returns the interface that it leaves by, if it is a
-    /// segment and the last frame there now: not if it waits for a neighbour's address.
+impl Below for Down<'_> {
+    /// The frame can be repeated if it is a segment and the last frame there now:
+    /// not if it waits for a neighbour's address.
     #[inline]
-    pub(crate) fn send(&mut self, packet: Packet, counters: &mut Counters) -> Option<u16> {
+    fn send(&mut self, packet: Packet, counters: &mut Counters) -> Option<u16> {
         let Down { ip, link, egress, now } = self;
         let (before, mut interface) = (counters.packets_out, 0);
         let sent = ip::output(packet, ip, &mut |datagram| {
@@ -34,9 +49,8 @@ impl Down<'_> {
         (counters.packets_out == before + 1 && is_tcp).then_some(interface)
     }
 
-    /// Sends another frame by `interface` that `make` makes from the last.
     #[inline]
-    pub(crate) fn repeat(
+    fn repeat(
         &mut self,
         interface: u16,
         make: impl FnOnce(&Packet) -> Packet,

@@ -11,7 +11,7 @@ pub mod config;
 pub mod connections;
 pub mod counters;
 pub mod domain;
-mod down;
+pub mod down;
 #[cfg(test)]
 mod harness;
 pub mod ip;

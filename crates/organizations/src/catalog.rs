@@ -1,5 +1,6 @@
 //! The names of the organizations, and what starts them.
 
+use crate::options::Choice;
 use crate::{
     Running, Setup, StartError, global_lock, group_locks, processor_per_connection, uniprocessor,
 };
@@ -17,13 +18,21 @@ pub struct Entry {
     pub unit: &'static str,
     /// Does it run on one processor only?
     pub single: bool,
+    /// The choices that it leaves open.
+    pub choices: &'static [Choice],
 }
 
 macro_rules! catalog {
-    ($($module:ident $name:literal ($source:literal, $unit:literal, $single:literal);)*) => {
+    ($($module:ident $name:literal ($source:literal, $unit:literal, $single:literal) [$($choice:ident)*];)*) => {
         /// All organizations.
         pub const CATALOG: &[Entry] = &[
-            $(Entry { name: $name, source: $source, unit: $unit, single: $single },)*
+            $(Entry {
+                name: $name,
+                source: $source,
+                unit: $unit,
+                single: $single,
+                choices: &[$(Choice::$choice),*],
+            },)*
         ];
 
         /// Starts the organization called `name`.
@@ -49,10 +58,10 @@ macro_rules! catalog {
 }
 
 catalog! {
-    uniprocessor "uniprocessor" ("every paper's baseline", "the stack", true);
-    global_lock "global-lock" ("the default SMP kernel of old", "the stack", false);
-    group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false);
-    processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false);
+    uniprocessor "uniprocessor" ("every paper's baseline", "the stack", true) [Pin];
+    global_lock "global-lock" ("the default SMP kernel of old", "the stack", false) [Lock Pin];
+    group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false) [Groups Lock Pin];
+    processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
 }
 
 /// The entry called `name`.

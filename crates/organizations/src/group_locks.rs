@@ -17,6 +17,6 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    let groups = setup.groups.max(1);
+    let groups = setup.options.groups.max(1);
     locked::start::<Adaptive, A>(setup, "group-locks", groups)
 }

@@ -18,6 +18,7 @@ pub mod global_lock;
 pub mod group_locks;
 pub mod instrument;
 pub mod locked;
+pub mod options;
 pub mod owned;
 pub mod processor_per_connection;
 pub mod uniprocessor;
@@ -25,6 +26,7 @@ pub mod worker;
 
 pub use catalog::{CATALOG, Entry, find};
 pub use instrument::Instruments;
+pub use options::{Choice, Options};
 
 use device::Device;
 use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
@@ -61,11 +63,8 @@ pub struct Setup<A: Application> {
     pub devices: Vec<Device>,
     /// How many threads process packets.
     pub processors: usize,
-    /// How many groups of connections, for organizations that group them.
-    pub groups: u16,
-    /// Pin the threads to processors, where the organization does not do so
-    /// anyway.
-    pub pin: bool,
+    /// What the organization leaves open.
+    pub options: Options,
     /// Makes the application of each unit.
     pub application: Box<dyn FnMut(Unit) -> A + Send>,
     /// The stack's clock.

@@ -80,7 +80,7 @@ where
         }));
     }
     let group = |index| {
-        let unit = Unit { index, count: groups };
+        let unit = Unit::of(index, groups);
         let domain = Domain::new(setup.config.clone(), unit, (setup.application)(unit));
         CachePadded::new(Group {
             domain: Locked::new(domain),
@@ -98,7 +98,7 @@ where
     });
     let handle = Arc::new(Handle(shared.clone()));
     for (index, receivers) in receivers.into_iter().enumerate() {
-        let pin = setup.pin;
+        let pin = setup.options.pin;
         let mut thread = Thread::new(shared.clone(), index, receivers);
         let spawned =
             std::thread::Builder::new().name(format!("ana-cpu-{index}")).spawn(move || {

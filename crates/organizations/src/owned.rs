@@ -84,7 +84,7 @@ where
     });
     let queues = worker::deal(std::mem::take(&mut setup.devices), setup.processors);
     for (index, queues) in queues.into_iter().enumerate() {
-        let unit = Unit { index: index as u16, count };
+        let unit = Unit::of(index as u16, count);
         let mut owner = Owner {
             domain: Domain::new(setup.config.clone(), unit, (setup.application)(unit)),
             config: setup.config.clone(),

@@ -22,6 +22,6 @@ where
             processors: setup.processors,
         });
     }
-    let pin = setup.pin;
+    let pin = setup.options.pin;
     owned::start(setup, pin)
 }

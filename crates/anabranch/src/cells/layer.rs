@@ -37,6 +37,10 @@ impl Application for SocketLayer {
         listener.is_short_of_embryos()
     }
 
+    fn refused(&mut self, cell: Arc<TcpCell>) {
+        cell.refused(&mut self.wakes);
+    }
+
     fn opened(&mut self, cell: &mut Arc<TcpCell>, id: ConnId, flow: &FlowKey) {
         cell.opened(id, flow);
     }

@@ -137,6 +137,14 @@ impl TcpCell {
         state.wake_all(wakes);
     }
 
+    /// There is to be no connection for this one.
+    pub(crate) fn refused(&self, wakes: &mut Vec<Waker>) {
+        let listener = self.0.lock().listener.take();
+        if let Some(listener) = listener {
+            listener.arrived(None, wakes);
+        }
+    }
+
     /// The handshake is done.
     pub(crate) fn connected(cell: &Arc<TcpCell>, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let listener = cell.0.lock().listener.take();

@@ -1,11 +1,14 @@
 //! [`OwnedTable`]: no lock exists; `&mut self` is the exclusion.
 
+use super::remains::Remains;
 use super::{ConnId, Connection, Connections, OpenError};
+use crate::config::Config;
 use crate::link::Keyed;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use tcp::Tcb;
-use wire::FlowKey;
+use tcp::time_wait::TimeWait;
+use wire::{Endpoint, FlowKey, Instant};
 
 struct Slot<U> {
     generation: u32,
@@ -28,18 +31,20 @@ pub struct OwnedTable<U> {
     places: HashTable<Place>,
     slots: Vec<Slot<U>>,
     free: Vec<u32>,
+    remains: Remains,
 }
 
 impl<U> OwnedTable<U> {
-    /// An empty table for `unit` that holds `max` connections.
-    pub fn new(unit: u16, max: usize, hasher: Keyed) -> OwnedTable<U> {
+    /// An empty table for the unit with this index.
+    pub fn new(unit: u16, config: &Config) -> OwnedTable<U> {
         OwnedTable {
             unit,
-            max,
-            hasher,
+            max: config.max_connections,
+            hasher: Keyed(config.secret),
             places: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
+            remains: Remains::new(config),
         }
     }
 
@@ -112,7 +117,7 @@ impl<U> Connections<U> for OwnedTable<U> {
         Ok(id)
     }
 
-    fn close(&mut self, id: ConnId) -> Option<Box<Connection<U>>> {
+    fn close(&mut self, id: ConnId, now: Instant) -> Option<Box<Connection<U>>> {
         let slot = self.slots.get_mut(id.slot as usize)?;
         if slot.generation != id.generation {
             return None;
@@ -124,7 +129,42 @@ impl<U> Connections<U> for OwnedTable<U> {
             entry.remove();
         }
         self.free.push(id.slot);
+        self.remains.leave(&connection, now);
         Some(connection)
+    }
+
+    #[inline]
+    fn with_time_wait<R>(
+        &mut self,
+        flow: &FlowKey,
+        f: impl FnOnce(&mut TimeWait) -> R,
+    ) -> Option<R> {
+        self.remains.time_wait.get_mut(flow).map(f)
+    }
+
+    fn forget_time_wait(&mut self, flow: &FlowKey) {
+        self.remains.forget(flow);
+    }
+
+    fn expire_time_wait(&mut self, now: Instant) {
+        self.remains.expire(now);
+    }
+
+    #[inline]
+    fn next_expiry(&self) -> Option<Instant> {
+        self.remains.time_wait.next_timeout()
+    }
+
+    fn time_wait_len(&self) -> usize {
+        self.remains.time_wait.len()
+    }
+
+    fn allocate_port(&mut self, remote: Endpoint) -> Option<u16> {
+        self.remains.ports.allocate(remote)
+    }
+
+    fn discard_port(&mut self, remote: Endpoint) {
+        self.remains.ports.discard(remote);
     }
 
     fn ids(&self) -> Vec<ConnId> {

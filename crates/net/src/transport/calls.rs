@@ -92,13 +92,13 @@ impl<A: Application> Transport<A> {
         loop {
             let port = match fixed {
                 Some(port) => port,
-                None => match self.port_for(source, remote) {
+                None => match self.port_for(source, remote, conns) {
                     Some(port) => port,
                     None => return app.connect_failed(user, ConnectError::NoPort),
                 },
             };
             let flow = FlowKey { local: Endpoint { address: source, port }, remote };
-            if fixed.is_some() && self.time_wait.get_mut(&flow).is_some() {
+            if fixed.is_some() && conns.with_time_wait(&flow, |_| ()).is_some() {
                 return app.connect_failed(user, ConnectError::InUse);
             }
             let isn = self.isn.isn(&flow, now);
@@ -120,7 +120,7 @@ impl<A: Application> Transport<A> {
                     // An accepted connection has this flow: the port is taken,
                     // though not from us.
                     if fixed.is_none() {
-                        self.ports.discard(remote);
+                        conns.discard_port(remote);
                     }
                     tries -= 1;
                     match error {
@@ -138,14 +138,19 @@ impl<A: Application> Transport<A> {
     }
 
     /// A free port such that what comes back for the flow steers to this unit.
-    fn port_for(&mut self, address: wire::Address, remote: Endpoint) -> Option<u16> {
+    fn port_for<C: Connections<A::Connection>>(
+        &self,
+        address: wire::Address,
+        remote: Endpoint,
+        conns: &mut C,
+    ) -> Option<u16> {
         for _ in 0..TRIES_PER_UNIT * u32::from(self.unit.count) {
-            let port = self.ports.allocate(remote)?;
+            let port = conns.allocate_port(remote)?;
             let flow = FlowKey { local: Endpoint { address, port }, remote };
             if self.unit.has(self.config.steering.flow(&flow)) {
                 return Some(port);
             }
-            self.ports.discard(remote);
+            conns.discard_port(remote);
         }
         None
     }

@@ -8,19 +8,16 @@ mod errors;
 mod serve;
 mod tcp_input;
 mod tcp_output;
-mod time_wait;
 mod udp;
 
 pub use tcp_input::input as tcp_input;
-pub use time_wait::TimeWaitTable;
-pub(crate) use udp::input as udp_input;
+pub use udp::input as udp_input;
 
 use crate::application::Application;
 use crate::config::{Config, Unit};
-use crate::connections::{ConnId, Connection};
+use crate::connections::{ConnId, Connection, Connections};
 use crate::ip::RateLimit;
 use crate::link::Keyed;
-use crate::ports::PortAllocator;
 use crate::timer_wheel::TimerWheel;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -36,8 +33,6 @@ pub struct Transport<A: Application> {
     pub(crate) tcp: Vec<Arc<tcp::Config>>,
     pub(crate) listeners: HashMap<Endpoint, A::Listener, Keyed>,
     pub(crate) udp: HashMap<Endpoint, A::Udp, Keyed>,
-    pub(crate) ports: PortAllocator<Keyed>,
-    pub(crate) time_wait: TimeWaitTable,
     pub(crate) timers: TimerWheel<(ConnId, Instant)>,
     pub(crate) ready: VecDeque<ConnId>,
     /// Passive opens whose handshake is going on, and some that were, about the
@@ -55,14 +50,11 @@ impl<A: Application> Transport<A> {
     /// The transport layer of one unit.
     pub fn new(config: Arc<Config>, unit: Unit) -> Transport<A> {
         let hasher = Keyed(config.secret);
-        let (first, last) = config.ephemeral_ports;
         Transport {
             isn: tcp::isn::Generator::new(isn_key(&config), config.epoch),
             tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
             listeners: HashMap::with_hasher(hasher),
             udp: HashMap::with_hasher(hasher),
-            ports: PortAllocator::new(first, last, hasher),
-            time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
             timers: TimerWheel::new(),
             ready: VecDeque::new(),
             embryos: VecDeque::new(),
@@ -117,8 +109,9 @@ impl<A: Application> Transport<A> {
     }
 
     /// The earliest time at which something has to be done.
-    pub fn next_timeout(&self) -> Option<Instant> {
-        crate::sooner(self.timers.next_deadline(), self.time_wait.next_timeout())
+    #[inline]
+    pub fn next_timeout<C: Connections<A::Connection>>(&self, conns: &C) -> Option<Instant> {
+        crate::sooner(self.timers.next_deadline(), conns.next_expiry())
     }
 }
 

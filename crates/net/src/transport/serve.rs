@@ -5,14 +5,9 @@ use super::{Transport, tcp_output};
 use crate::Counters;
 use crate::application::Application;
 use crate::connections::{ConnId, Connection, Connections};
-use crate::down::Down;
-use tcp::time_wait::TimeWait;
+use crate::down::Below;
 use tcp::{Limits, State};
 use wire::Instant;
-
-/// Packets that a connection may send in its turn, if the device does not
-/// segment: the burst.
-const QUOTA: usize = 32;
 
 /// What is left to do for a connection after its turn.
 enum After {
@@ -24,19 +19,19 @@ impl<A: Application> Transport<A> {
     /// Lets the first `turns` connections on the ready list have their turn, or
     /// fewer once `room` packets are on their way down. They go `down`.
     /// Returns whether connections remain that have something to do.
-    pub(crate) fn serve<C: Connections<A::Connection>>(
+    pub fn serve<C: Connections<A::Connection>>(
         &mut self,
         conns: &mut C,
         app: &mut A,
         now: Instant,
         counters: &mut Counters,
         room: usize,
-        down: &mut Down<'_>,
+        down: &mut impl Below,
     ) -> bool {
         let mut left = room;
         // A turn that is cut short would leave data written but not sent, to be
         // fetched into the cache again.
-        let least = QUOTA.min(room).max(1);
+        let least = self.config.burst.min(room).max(1);
         for _ in 0..self.ready.len() {
             if left < least {
                 break;
@@ -57,7 +52,7 @@ impl<A: Application> Transport<A> {
         now: Instant,
         counters: &mut Counters,
         room: usize,
-        down: &mut Down<'_>,
+        down: &mut impl Below,
     ) -> usize {
         let mut sent = 0;
         let transport = &mut *self;
@@ -65,7 +60,7 @@ impl<A: Application> Transport<A> {
             connection.scheduled = false;
             let events = connection.tcb.take_events();
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
-            let quota = QUOTA.min(room);
+            let quota = transport.config.burst.min(room);
             sent = transport.speak(connection, now, quota, counters, down);
             let unfinished = sent == quota && connection.tcb.wants_transmit();
             if more || unfinished || connection.tcb.has_events() {
@@ -88,7 +83,7 @@ impl<A: Application> Transport<A> {
         now: Instant,
         quota: usize,
         counters: &mut Counters,
-        down: &mut Down<'_>,
+        down: &mut impl Below,
     ) -> usize {
         // The interfaces of a host that can be told apart here differ in what
         // their devices do; with one, which is common, nothing is looked up.
@@ -138,36 +133,16 @@ impl<A: Application> Transport<A> {
         now: Instant,
         counters: &mut Counters,
     ) {
-        let Some(connection) = conns.close(id) else { return };
-        let Connection { flow, mut tcb, user, port_allocated, .. } = *connection;
+        let Some(connection) = conns.close(id, now) else { return };
+        let Connection { mut tcb, user, .. } = *connection;
         counters.closed += 1;
-        if let Some(state) = TimeWait::new(&tcb) {
-            self.time_wait.insert(flow, state, port_allocated);
-            self.expire_time_wait(now);
-        } else if port_allocated {
-            self.ports.release(flow.remote, flow.local.port);
-        }
         app.closed(user, &mut tcb);
-    }
-
-    pub(super) fn expire_time_wait(&mut self, now: Instant) {
-        while let Some((flow, port_allocated)) = self.time_wait.expire(now) {
-            if port_allocated {
-                self.ports.release(flow.remote, flow.local.port);
-            }
-        }
-    }
-
-    pub(super) fn forget_time_wait(&mut self, flow: &wire::FlowKey) {
-        if self.time_wait.remove(flow) {
-            self.ports.release(flow.remote, flow.local.port);
-        }
     }
 
     /// Lets time pass: connections whose deadline has come get their time-out,
     /// and stand on the ready list.
     pub fn on_timeout<C: Connections<A::Connection>>(&mut self, conns: &mut C, now: Instant) {
-        self.expire_time_wait(now);
+        conns.expire_time_wait(now);
         let mut due = std::mem::take(&mut self.due);
         self.timers.expire(now, &mut due);
         for (id, at) in due.drain(..) {

@@ -100,8 +100,10 @@ impl Arrived {
         counters: &mut Counters,
     ) {
         let mut after = None;
-        if let Some(waiting) = transport.time_wait.get_mut(&self.flow) {
-            match waiting.input(&self.header, self.len, now) {
+        let waiting =
+            conns.with_time_wait(&self.flow, |waiting| waiting.input(&self.header, self.len, now));
+        if let Some(action) = waiting {
+            match action {
                 time_wait::Action::Ignore => return counters.delivered += 1,
                 time_wait::Action::Reply(header) => {
                     counters.delivered += 1;
@@ -109,10 +111,10 @@ impl Arrived {
                 }
                 time_wait::Action::Close => {
                     counters.delivered += 1;
-                    return transport.forget_time_wait(&self.flow);
+                    return conns.forget_time_wait(&self.flow);
                 }
                 time_wait::Action::Reopen { isn_after } => {
-                    transport.forget_time_wait(&self.flow);
+                    conns.forget_time_wait(&self.flow);
                     after = Some(isn_after);
                 }
             }
@@ -170,8 +172,22 @@ impl Arrived {
                 });
                 transport.note_embryo(id, conns);
             }
-            Err((OpenError::TableFull | OpenError::Exists, _user)) => {
+            Err((OpenError::TableFull, user)) => {
                 counters.drop(Drop::TcpTableFull);
+                app.refused(user);
+            }
+            Err((OpenError::Exists, user)) => {
+                // Another thread was faster with a copy of this SYN.
+                app.refused(user);
+                let ready = &mut transport.ready;
+                let again = conns.with_flow(&self.flow, |connection| {
+                    connection.tcb.input(&self.header, wire::Parts::new(), now);
+                    Transport::<A>::schedule(ready, connection);
+                });
+                match again {
+                    Some(()) => counters.delivered += 1,
+                    None => counters.drop(Drop::TcpNotSyn),
+                }
             }
         }
     }

@@ -2,44 +2,40 @@
 
 use super::Transport;
 use crate::application::{Application, Datagram};
-use crate::ip::{Ip, Routes, icmp};
+use crate::ip::Routes;
 use crate::{Counters, Drop};
 use wire::packet::ChecksumState;
 use wire::udp::{Header, LEN};
-use wire::{Endpoint, Instant, Packet, checksum, icmpv4, protocol};
+use wire::{Endpoint, Packet, checksum, protocol};
 
-/// Takes a UDP datagram, UDP header in front. An error that it calls for goes
-/// to `replies`.
-pub(crate) fn input<A: Application>(
+/// Takes a UDP datagram, UDP header in front. Gives back one to a port that
+/// nobody has, for [`crate::ip::icmp::unreachable`].
+pub fn input<A: Application>(
     mut packet: Packet,
     transport: &mut Transport<A>,
     app: &mut A,
-    ip: &mut Ip,
-    now: Instant,
     counters: &mut Counters,
-) {
+) -> Option<Packet> {
     let meta = *packet.meta();
     let header = match Header::parse(packet.front()) {
         Ok(header) if header.length as usize <= packet.len() && header.destination_port != 0 => {
             header
         }
-        _ => return counters.drop(Drop::UdpMalformed),
+        _ => return dropped(counters, Drop::UdpMalformed),
     };
     packet.truncate(header.length as usize);
     if meta.checksum == ChecksumState::Complete && header.checksum != 0 {
         let length = u32::from(header.length);
         let pseudo = checksum::pseudo_header(meta.source, meta.destination, protocol::UDP, length);
         if !checksum::is_right(checksum::add(pseudo, packet.sum_from(0))) {
-            return counters.drop(Drop::UdpChecksum);
+            return dropped(counters, Drop::UdpChecksum);
         }
     }
     let local = Endpoint { address: meta.destination, port: header.destination_port };
     let remote = Endpoint { address: meta.source, port: header.source_port };
     let Some(socket) = Transport::<A>::bound(&transport.udp, &local) else {
         counters.drop(Drop::UdpNoPort);
-        let why = icmpv4::Unreachable::Port;
-        transport.down.extend(icmp::unreachable(packet, why, ip, now));
-        return;
+        return Some(packet);
     };
     packet.pull(LEN);
     let mut payload = packet.take_parts();
@@ -51,6 +47,12 @@ pub(crate) fn input<A: Application>(
     } else {
         counters.drop(Drop::UdpQueueFull);
     }
+    None
+}
+
+fn dropped(counters: &mut Counters, reason: Drop) -> Option<Packet> {
+    counters.drop(reason);
+    None
 }
 
 impl<A: Application> Transport<A> {

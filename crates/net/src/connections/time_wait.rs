@@ -13,7 +13,7 @@ struct Entry {
 }
 
 /// The connections in TIME-WAIT, by flow and by age.
-pub struct TimeWaitTable {
+pub(crate) struct TimeWaitTable {
     max: usize,
     entries: HashMap<FlowKey, Entry, Keyed>,
     /// In the order in which they were to expire when they were put here.
@@ -26,13 +26,8 @@ impl TimeWaitTable {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Is there none?
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {

@@ -1,0 +1,56 @@
+//! What organizations can be told, beside the number of processors.
+
+/// The choices that an organization leaves open. Each takes those that its entry
+/// in the catalog names ([`crate::Entry::choices`]) and passes over the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Groups of connections.
+    pub groups: u16,
+    /// Virtual processors (Yates 2: from the number of processors to the number
+    /// of connections).
+    pub virtual_processors: u16,
+    /// The least and the most packet processing engines; between them, their
+    /// number follows the load. 0: as many as there are processors.
+    pub engines: (u16, u16),
+    /// Keep the order in which packets of a flow arrived, by tickets.
+    pub order: bool,
+    /// Wire threads to processors, where the organization does not do so anyway.
+    pub pin: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { groups: 128, virtual_processors: 16, engines: (0, 0), order: false, pin: false }
+    }
+}
+
+/// One of the choices in [`Options`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// [`Options::groups`].
+    Groups,
+    /// [`Options::virtual_processors`].
+    VirtualProcessors,
+    /// [`Options::engines`].
+    Engines,
+    /// The type of the locks.
+    Lock,
+    /// [`Options::order`].
+    Order,
+    /// [`Options::pin`].
+    Pin,
+}
+
+impl Choice {
+    /// Its name on the command line, without the dashes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Choice::Groups => "groups",
+            Choice::VirtualProcessors => "virtual-processors",
+            Choice::Engines => "engines",
+            Choice::Lock => "lock",
+            Choice::Order => "order",
+            Choice::Pin => "pin",
+        }
+    }
+}
