@@ -72,3 +72,10 @@ impl Observer for () {
     #[inline(always)]
     fn lap(&mut self, _: Layer) {}
 }
+
+impl<O: Observer> Observer for &mut O {
+    #[inline(always)]
+    fn lap(&mut self, layer: Layer) {
+        (**self).lap(layer);
+    }
+}

@@ -1,34 +1,39 @@
 //! What is known of a queue between threads.
 
+#[cfg(doc)]
+use super::Watch;
 use super::histogram::{self, Histogram};
-use super::{Clock, Instruments, Watch};
+use super::{Clock, Instruments};
 use crossbeam_utils::CachePadded;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// When something was put into a queue, or taken from a device; of most
-/// packets, nothing. It travels with the packet.
+/// When a packet was taken from a device, and when it was put into the queue
+/// that it is in; of most packets, nothing. It travels with the packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp(Option<NonZeroU64>);
+pub struct Stamp {
+    taken: Option<NonZeroU64>,
+    put: u64,
+}
 
 impl Stamp {
     /// Of a packet that is not followed.
-    pub const NONE: Stamp = Stamp(None);
+    pub const NONE: Stamp = Stamp { taken: None, put: 0 };
 
-    /// Nanoseconds of the instruments' clock.
+    /// Taken from a device at a time of the instruments' clock, nanoseconds.
     #[inline]
-    pub(super) fn at(nanos: u64) -> Stamp {
-        Stamp(NonZeroU64::new(nanos))
+    pub(super) fn taken_at(nanos: u64) -> Stamp {
+        Stamp { taken: NonZeroU64::new(nanos), put: 0 }
     }
     #[inline]
-    pub(super) fn get(self) -> Option<u64> {
-        self.0.map(NonZeroU64::get)
+    pub(super) fn taken(self) -> Option<u64> {
+        self.taken.map(NonZeroU64::get)
     }
     /// Is the packet followed?
     #[inline]
     pub fn is_some(self) -> bool {
-        self.0.is_some()
+        self.taken.is_some()
     }
 }
 
@@ -76,14 +81,14 @@ impl QueueProbe {
         }
     }
 
-    /// Something was put in, or is about to be, by a thread whose round is timed;
-    /// the queue is then so long.
-    pub fn put(&self, len: usize) -> Stamp {
+    /// A packet that is followed is put in; the queue is then so long. Returns
+    /// the stamp that goes with it.
+    pub fn put(&self, stamp: Stamp, len: usize) -> Stamp {
         self.samples.fetch_add(1, Ordering::Relaxed);
         self.lengths.fetch_add(len as u64, Ordering::Relaxed);
         self.now.store(len, Ordering::Relaxed);
         self.max.fetch_max(len, Ordering::Relaxed);
-        Stamp::at(self.clock.now())
+        Stamp { put: self.clock.now(), ..stamp }
     }
 
     /// So many came out.
@@ -95,8 +100,8 @@ impl QueueProbe {
     /// What was stamped so came out.
     #[inline]
     pub fn left(&self, stamp: Stamp) {
-        if let Some(then) = stamp.get() {
-            self.residence.record(self.clock.now().saturating_sub(then), 1);
+        if stamp.is_some() {
+            self.residence.record(self.clock.now().saturating_sub(stamp.put), 1);
         }
     }
 
@@ -130,13 +135,15 @@ impl QueueWatch {
         QueueWatch(instruments.map(|instruments| instruments.queue(name())))
     }
 
-    /// Something is put in by the thread with `watch`; `len` tells how long the
-    /// queue is then, and is asked only if the thread's round is timed.
+    /// A packet is put in; `stamp` is the [`Watch::stamp`] of the thread, or
+    /// what the packet has brought from another queue. `len` tells how long the
+    /// queue then is, and is asked only of packets that are followed. Returns the
+    /// stamp that goes with the packet.
     #[inline]
-    pub fn put(&self, watch: &Watch, len: impl FnOnce() -> usize) -> Stamp {
+    pub fn put(&self, stamp: Stamp, len: impl FnOnce() -> usize) -> Stamp {
         match &self.0 {
-            Some(probe) if watch.timed() => probe.put(len()),
-            _ => Stamp::NONE,
+            Some(probe) if stamp.is_some() => probe.put(stamp, len()),
+            _ => stamp,
         }
     }
 

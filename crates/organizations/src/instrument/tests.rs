@@ -46,16 +46,13 @@ fn queues_and_locks_of_one_name_are_reported_together() {
     let mut watch = Watch::of(Some(&instruments), || "worker".to_owned());
     let queues = [0, 1].map(|_| QueueWatch::of(Some(&instruments), || "mailbox".to_owned()));
     for uses in [3, 4] {
-        let counts = LockCounts {
-            uses,
-            wait: Duration::from_millis(uses),
-            hold: Duration::from_millis(1),
-        };
+        let counts =
+            LockCounts { uses, wait: Duration::from_millis(uses), hold: Duration::from_millis(1) };
         instruments.lock("group", move || counts);
     }
     watch.begin();
-    let stamp = queues[0].put(&watch, || 5);
-    queues[1].put(&watch, || 1);
+    let stamp = queues[0].put(watch.stamp(), || 5);
+    queues[1].put(watch.stamp(), || 1);
     queues[0].taken(1);
     queues[0].left(stamp);
     queues[1].dropped(2);
@@ -80,8 +77,10 @@ fn what_is_stamped_has_a_latency_where_it_is_served() {
     taker.received(&[]);
     let stamp = taker.stamp();
     taker.end();
-    server.served(stamp);
-    server.served(Stamp::NONE);
+    server.begin();
+    server.follow(stamp);
+    server.follow(Stamp::NONE);
+    server.end();
     let report = instruments.snapshot().since(&before);
     assert_eq!((report.latency.samples, report.threads[1].latency.samples), (1, 1));
 }

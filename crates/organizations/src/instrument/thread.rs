@@ -129,6 +129,8 @@ pub struct Watch {
     taken: u64,
     /// Packets taken in this round.
     packets: u64,
+    /// When those were taken that other threads handed to this one.
+    followed: Vec<u64>,
 }
 
 impl Watch {
@@ -136,7 +138,16 @@ impl Watch {
     pub fn of(instruments: Option<&Arc<Instruments>>, name: impl FnOnce() -> String) -> Watch {
         let probe = instruments.map(|instruments| instruments.thread(name()));
         let random = probe.as_ref().map_or(1, |probe| probe.tid.wrapping_mul(0x9e37_79b9) | 1);
-        Watch { probe, random, timed: false, countdown: 1, last: 0, taken: 0, packets: 0 }
+        Watch {
+            probe,
+            random,
+            timed: false,
+            countdown: 1,
+            last: 0,
+            taken: 0,
+            packets: 0,
+            followed: Vec::new(),
+        }
     }
 
     /// That does nothing.
@@ -249,51 +260,55 @@ impl Watch {
         }
     }
 
-    /// So many packets were handed to other threads.
+    /// When this round's packets were taken, for those that other threads will
+    /// have served; nothing if the round is not timed.
+    #[inline]
+    pub fn stamp(&self) -> Stamp {
+        if self.timed { Stamp::taken_at(self.taken) } else { Stamp::NONE }
+    }
+
+    /// So many packets were handed to other threads: each counts one hand-off,
+    /// and its latency is for those to count ([`Watch::follow`]).
     #[inline]
     pub fn handed(&mut self, packets: u64) {
         if let Some(probe) = &self.probe
             && packets > 0
         {
             probe.counts.handed.add(packets);
+            self.packets = self.packets.saturating_sub(packets);
         }
     }
 
-    /// The round is over: what it took from devices has been served.
+    /// A packet with this stamp came from another thread, and will have been
+    /// served when this round ends.
+    #[inline]
+    pub fn follow(&mut self, stamp: Stamp) {
+        if let Some(then) = stamp.taken()
+            && self.probe.is_some()
+        {
+            self.followed.push(then);
+        }
+    }
+
+    /// The round is over: what it took has been served.
     #[inline]
     pub fn end(&mut self) {
-        if self.timed {
-            if let Some(probe) = &self.probe
-                && self.packets > 0
-            {
-                let latency = probe.clock.now().saturating_sub(self.taken);
-                probe.latency.record(latency, self.packets);
-            }
-            self.timed = false;
+        if self.timed || !self.followed.is_empty() {
+            self.finish();
         }
     }
 
-    /// A packet that was stamped when it was taken from the device
-    /// ([`Watch::stamp`]), maybe by another thread, has been served.
-    #[inline]
-    pub fn served(&mut self, stamp: Stamp) {
-        if let (Some(probe), Some(then)) = (&self.probe, stamp.get()) {
-            probe.latency.record(probe.clock.now().saturating_sub(then), 1);
+    #[cold]
+    fn finish(&mut self) {
+        let Some(probe) = &self.probe else { return };
+        let now = probe.clock.now();
+        if self.timed && self.packets > 0 {
+            probe.latency.record(now.saturating_sub(self.taken), self.packets);
         }
-    }
-
-    /// When this round's packets were taken, for packets that another thread
-    /// will have served ([`Watch::served`]); none if the round is not timed.
-    #[inline]
-    pub fn stamp(&self) -> Stamp {
-        if self.timed { Stamp::at(self.taken) } else { Stamp::NONE }
-    }
-
-    /// The packets of this round will be served by others: they have been
-    /// stamped, and [`Watch::end`] does not count their latency.
-    #[inline]
-    pub fn passed_on(&mut self, packets: u64) {
-        self.packets = self.packets.saturating_sub(packets);
+        for then in self.followed.drain(..) {
+            probe.latency.record(now.saturating_sub(then), 1);
+        }
+        self.timed = false;
     }
 }
 
