@@ -6,15 +6,17 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
+use crate::instrument::Watch;
 use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::{Receive, Transmit};
-use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
-use parking_lot::Mutex;
+use net::{Application, Call, Config, Counters, Domain, Egress, Layer, Observer, Unit};
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use sync::counted::LockCounts;
 use sync::{Locked, RawLock};
 use wire::{Instant, Packet};
 
@@ -31,6 +33,7 @@ struct Group<L, A: Application> {
 struct Out {
     transmitters: Vec<Box<dyn Transmit>>,
     egress: Egress,
+    counts: LockCounts,
 }
 
 /// What a processor's thread shares with those who enter its groups.
@@ -39,6 +42,28 @@ struct Processor {
     /// Frames that wait in `out`.
     waiting: AtomicUsize,
     sleeper: Sleeper,
+}
+
+impl Processor {
+    /// Locks the transmitters. Its waits are timed, which costs the clock only if
+    /// there are any; how long it is held is not.
+    #[inline]
+    fn out(&self) -> MutexGuard<'_, Out> {
+        let mut out = match self.out.try_lock() {
+            Some(out) => out,
+            None => self.wait_for_out(),
+        };
+        out.counts.uses += 1;
+        out
+    }
+
+    #[cold]
+    fn wait_for_out(&self) -> MutexGuard<'_, Out> {
+        let asked = std::time::Instant::now();
+        let mut out = self.out.lock();
+        out.counts.wait += asked.elapsed();
+        out
+    }
 }
 
 struct Shared<L, A: Application> {
@@ -74,7 +99,11 @@ where
     for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
         receivers.push(ours);
         outs.push(CachePadded::new(Processor {
-            out: Mutex::new(Out { transmitters, egress: Egress::new(interfaces) }),
+            out: Mutex::new(Out {
+                transmitters,
+                egress: Egress::new(interfaces),
+                counts: LockCounts::default(),
+            }),
             waiting: AtomicUsize::new(0),
             sleeper: Sleeper::new()?,
         }));
@@ -98,15 +127,15 @@ where
     });
     let handle = Arc::new(Handle(shared.clone()));
     for (index, receivers) in receivers.into_iter().enumerate() {
-        let pin = setup.options.pin;
+        let (pin, instruments) = (setup.options.pin, setup.instruments.clone());
         let mut thread = Thread::new(shared.clone(), index, receivers);
-        let spawned =
-            std::thread::Builder::new().name(format!("ana-cpu-{index}")).spawn(move || {
-                if pin {
-                    worker::pin(index);
-                }
-                thread.run();
-            });
+        let name = format!("ana-cpu-{index}");
+        let spawned = std::thread::Builder::new().name(name.clone()).spawn(move || {
+            if pin {
+                worker::pin(index);
+            }
+            thread.run(&mut Watch::of(instruments.as_ref(), || name));
+        });
         match spawned {
             Ok(thread) => shared.threads.lock().push(thread),
             Err(error) => {
@@ -131,32 +160,40 @@ impl<L: RawLock, A: Application> Shared<L, A> {
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress),
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress, &mut Watch),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processor_of(index);
         let room = BACKLOG.saturating_sub(processor.waiting.load(Ordering::Relaxed));
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
+        watch.lap(Layer::Handoff);
         let out = group.domain.with(|domain| {
+            watch.lap(Layer::Lock);
             let now = self.clock.now();
-            f(domain, now, egress);
+            f(domain, now, egress, watch);
             if domain.next_timeout().is_some_and(|at| at <= now) {
                 domain.on_timeout(now, egress);
             }
-            let more = domain.serve(now, egress, room);
+            let more = match watch.observer() {
+                Some(observer) => domain.serve_observed(now, egress, room, observer),
+                None => domain.serve(now, egress, room),
+            };
             resteered.extend(domain.take_resteered());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
-            if egress.is_empty() { None } else { Some(processor.out.lock()) }
+            if egress.is_empty() { None } else { Some(processor.out()) }
         });
         if let Some(mut out) = out {
-            send(&mut out, egress);
+            watch.lap(Layer::Lock);
+            send(&mut out, egress, watch);
             processor.waiting.store(out.egress.len(), Ordering::Relaxed);
         }
         A::wake(wakes);
+        watch.lap(Layer::Presentation);
         resteered
     }
 
@@ -166,14 +203,16 @@ impl<L: RawLock, A: Application> Shared<L, A> {
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress),
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress, &mut Watch),
     ) {
-        let mut resteered = self.enter(index, egress, f);
+        let mut resteered = self.enter(index, egress, watch, f);
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
-            resteered.extend(self.enter(usize::from(unit), egress, |domain, now, egress| {
+            let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
                 domain.input_resteered(packet, now, egress);
-            }));
+            });
+            resteered.extend(enter);
             self.tell(usize::from(unit));
         }
     }
@@ -191,14 +230,14 @@ impl<L: RawLock, A: Application> Shared<L, A> {
 }
 
 /// Hands `egress` to the transmitters, behind what waits there.
-fn send(out: &mut Out, egress: &mut Egress) {
-    let Out { transmitters, egress: waiting } = out;
+fn send(out: &mut Out, egress: &mut Egress, watch: &mut Watch) {
+    let Out { transmitters, egress: waiting, .. } = out;
     if transmitters.is_empty() {
         // Stopped: the devices are closed.
         return egress.clear();
     }
     if waiting.is_empty() {
-        worker::transmit(transmitters, egress);
+        worker::transmit_watched(transmitters, egress, watch);
     }
     for interface in 0..transmitters.len() {
         waiting.batch(interface).append(egress.batch(interface));
@@ -230,13 +269,16 @@ impl<L: RawLock, A: Application> Thread<L, A> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, watch: &mut Watch) {
         while !self.shared.stopping.load(Ordering::Relaxed) {
+            watch.begin();
             let received = worker::receive(&mut self.receivers, &mut self.received);
+            watch.received(&self.received);
             self.sort();
-            self.frames();
-            let busy = self.own_groups();
-            let waiting = self.flush();
+            self.frames(watch);
+            let busy = self.own_groups(watch);
+            let waiting = self.flush(watch);
+            watch.end();
             if received > 0 || busy {
                 continue;
             }
@@ -245,6 +287,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
                 std::thread::yield_now();
             } else {
                 self.sleep();
+                watch.slept();
             }
         }
     }
@@ -264,12 +307,13 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     /// Enters each group that frames have come for.
-    fn frames(&mut self) {
+    fn frames(&mut self, watch: &mut Watch) {
         for group in self.touched.drain(..) {
             let bin = &mut self.bins[group];
-            self.shared.visit(group, &mut self.egress, |domain, now, egress| {
-                for frame in bin.drain(..) {
-                    domain.input(frame, now, egress);
+            self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
+                match watch.observer() {
+                    Some(observer) => input(domain, bin, now, egress, observer),
+                    None => input(domain, bin, now, egress, &mut ()),
                 }
             });
         }
@@ -277,7 +321,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
 
     /// Enters each of this processor's groups that has a timer due, or more to
     /// say. Returns whether one still has.
-    fn own_groups(&mut self) -> bool {
+    fn own_groups(&mut self, watch: &mut Watch) -> bool {
         let now = self.shared.clock.now().as_nanos();
         let mut busy = false;
         for index in self.own() {
@@ -285,7 +329,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             if group.pending.load(Ordering::Relaxed)
                 || group.deadline.load(Ordering::Relaxed) <= now
             {
-                self.shared.enter(index, &mut self.egress, |_, _, _| {});
+                self.shared.enter(index, &mut self.egress, watch, |_, _, _, _| {});
                 busy |= group.pending.load(Ordering::Relaxed);
             }
         }
@@ -298,14 +342,15 @@ impl<L: RawLock, A: Application> Thread<L, A> {
 
     /// Offers the device again what it had no room for. Returns whether some of
     /// it still waits.
-    fn flush(&mut self) -> bool {
+    fn flush(&mut self, watch: &mut Watch) -> bool {
         let processor = &self.shared.processors[self.index];
         if processor.waiting.load(Ordering::Relaxed) == 0 {
             return false;
         }
-        let mut out = processor.out.lock();
-        let Out { transmitters, egress } = &mut *out;
-        worker::transmit(transmitters, egress);
+        let mut out = processor.out();
+        watch.lap(Layer::Lock);
+        let Out { transmitters, egress, .. } = &mut *out;
+        worker::transmit_watched(transmitters, egress, watch);
         processor.waiting.store(out.egress.len(), Ordering::Relaxed);
         !out.egress.is_empty()
     }
@@ -328,6 +373,19 @@ impl<L: RawLock, A: Application> Thread<L, A> {
 }
 
 #[inline]
+fn input<A: Application>(
+    domain: &mut Domain<A>,
+    frames: &mut Vec<Packet>,
+    now: Instant,
+    egress: &mut Egress,
+    observer: &mut impl Observer,
+) {
+    for frame in frames.drain(..) {
+        domain.input_observed(frame, now, egress, observer);
+    }
+}
+
+#[inline]
 fn put(bins: &mut [Vec<Packet>], touched: &mut Vec<usize>, group: usize, frame: Packet) {
     if bins[group].is_empty() {
         touched.push(group);
@@ -346,7 +404,8 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     fn call(&self, unit: u16, call: Call<A>) {
         let mut egress = Egress::new(self.0.config.interfaces.len());
         let mut late = None;
-        self.0.visit(usize::from(unit), &mut egress, |domain, now, egress| {
+        let watch = &mut Watch::off();
+        self.0.visit(usize::from(unit), &mut egress, watch, |domain, now, egress, _| {
             if domain.is_over() {
                 late = Some(call);
             } else {
@@ -379,7 +438,7 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
         // lost, as at the end of any host.
         let mut egress = Egress::new(self.0.config.interfaces.len());
         for index in 0..self.0.groups.len() {
-            self.0.enter(index, &mut egress, |domain, now, egress| {
+            self.0.enter(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
                 domain.call(Call::Reset, now, egress);
                 crate::end(domain, now, egress);
             });
@@ -387,7 +446,7 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
         let since = self.0.clock.now();
         for processor in &self.0.processors {
             let mut out = processor.out.lock();
-            let Out { transmitters, egress } = &mut *out;
+            let Out { transmitters, egress, .. } = &mut *out;
             while !egress.is_empty() && self.0.clock.now().since(since) < LAST_WORDS {
                 worker::transmit(transmitters, egress);
                 std::thread::yield_now();
