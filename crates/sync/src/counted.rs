@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub struct Counted<L> {
     lock: L,
-    // Written only while the lock is held.
+    // In an exclusive use they are written by plain stores: the lock is held.
     uses: AtomicU64,
+    contended: AtomicU64,
     wait: AtomicU64,
     hold: AtomicU64,
 }
@@ -17,19 +18,39 @@ pub struct Counted<L> {
 /// What a [`Counted`] lock has seen since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockCounts {
-    /// How often it was taken.
+    /// How often it was taken, by shared uses too.
     pub uses: u64,
+    /// How many of these found it taken, so that they had to wait. Looked at
+    /// just before asking for it: one that came in between is not counted.
+    pub contended: u64,
     /// Time from asking for it to having it, over all uses.
     pub wait: Duration,
-    /// Time from having it to letting it go, over all uses.
+    /// Time from having it to letting it go, over all uses. Of shared uses at
+    /// the same time, each counts.
     pub hold: Duration,
 }
 
+impl LockCounts {
+    /// Adds the counts of another lock.
+    pub fn add(&mut self, other: &LockCounts) {
+        self.uses += other.uses;
+        self.contended += other.contended;
+        self.wait += other.wait;
+        self.hold += other.hold;
+    }
+}
+
 impl<L> Counted<L> {
+    /// The lock that is measured.
+    pub fn inner(&self) -> &L {
+        &self.lock
+    }
+
     /// The counts now. Not one consistent snapshot while the lock is in use.
     pub fn counts(&self) -> LockCounts {
         LockCounts {
             uses: self.uses.load(Ordering::Relaxed),
+            contended: self.contended.load(Ordering::Relaxed),
             wait: Duration::from_nanos(self.wait.load(Ordering::Relaxed)),
             hold: Duration::from_nanos(self.hold.load(Ordering::Relaxed)),
         }
@@ -39,6 +60,8 @@ impl<L> Counted<L> {
 /// Counts the use when it ends, still under the lock.
 struct Count<'a, L> {
     counted: &'a Counted<L>,
+    shared: bool,
+    contended: bool,
     asked: Instant,
     taken: Instant,
 }
@@ -47,22 +70,47 @@ impl<L> Drop for Count<'_, L> {
     fn drop(&mut self) {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let add = |to: &AtomicU64, n: u64| {
-            to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+            if self.shared {
+                to.fetch_add(n, Ordering::Relaxed);
+            } else {
+                to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+            }
         };
         add(&self.counted.uses, 1);
+        if self.contended {
+            add(&self.counted.contended, 1);
+        }
         add(&self.counted.wait, nanos(self.taken.saturating_duration_since(self.asked)));
         add(&self.counted.hold, nanos(self.taken.elapsed()));
     }
 }
 
-// SAFETY: it is `L::with`, round a closure that calls `f` once and does not
-// catch its panic.
+// SAFETY: it is `L`, round a closure that calls `f` once and does not catch its
+// panic.
 unsafe impl<L: RawLock> RawLock for Counted<L> {
     fn with<R>(&self, f: impl FnOnce() -> R) -> R {
-        let asked = Instant::now();
+        let (contended, asked) = (self.lock.is_locked(), Instant::now());
         self.lock.with(|| {
-            let _count = Count { counted: self, asked, taken: Instant::now() };
+            let taken = Instant::now();
+            let _count = Count { counted: self, shared: false, contended, asked, taken };
             f()
         })
+    }
+
+    fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
+        let (contended, asked) = (self.lock.is_locked_shared(), Instant::now());
+        self.lock.with_shared(|| {
+            let taken = Instant::now();
+            let _count = Count { counted: self, shared: true, contended, asked, taken };
+            f()
+        })
+    }
+
+    fn is_locked(&self) -> bool {
+        self.lock.is_locked()
+    }
+
+    fn is_locked_shared(&self) -> bool {
+        self.lock.is_locked_shared()
     }
 }
