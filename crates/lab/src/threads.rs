@@ -39,6 +39,7 @@ fn start(
         options: plan.options.clone(),
         application: Box::new(move |_: Unit| loads.load(flows.clone())),
         clock: Clock::start(),
+        instruments: None,
     };
     match catalog::start(organization, setup) {
         Some(started) => Ok(started?),

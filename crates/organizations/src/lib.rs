@@ -17,6 +17,7 @@
 pub mod catalog;
 pub mod global_lock;
 pub mod group_locks;
+pub mod instrument;
 pub mod locked;
 pub mod message_parallel;
 pub mod options;
@@ -26,6 +27,7 @@ pub mod uniprocessor;
 pub mod worker;
 
 pub use catalog::{CATALOG, Entry, find};
+pub use instrument::Instruments;
 pub use options::{Choice, Options};
 
 use device::Device;
@@ -69,6 +71,8 @@ pub struct Setup<A: Application> {
     pub application: Box<dyn FnMut(Unit) -> A + Send>,
     /// The stack's clock.
     pub clock: Clock,
+    /// What to measure with, if anything.
+    pub instruments: Option<Arc<Instruments>>,
 }
 
 /// Why an organization could not be started.

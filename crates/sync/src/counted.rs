@@ -4,7 +4,12 @@ use crate::raw::RawLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The lock `L`, measured. Costs three readings of the clock a use.
+/// Of how many uses the time that the lock is held is taken, and multiplied. A
+/// prime: no rhythm hides in it.
+const EVERY: u64 = 17;
+
+/// The lock `L`, measured. The clock is read if there is a wait, and of one use
+/// in 17 for how long it is held; else a use costs a few counts.
 #[derive(Debug, Default)]
 pub struct Counted<L> {
     lock: L,
@@ -23,10 +28,10 @@ pub struct LockCounts {
     /// How many of these found it taken, so that they had to wait. Looked at
     /// just before asking for it: one that came in between is not counted.
     pub contended: u64,
-    /// Time from asking for it to having it, over all uses.
+    /// Time from asking for it to having it, over those uses.
     pub wait: Duration,
-    /// Time from having it to letting it go, over all uses. Of shared uses at
-    /// the same time, each counts.
+    /// Time from having it to letting it go, over all uses, from samples. Of
+    /// shared uses at the same time, each counts.
     pub hold: Duration,
 }
 
@@ -61,12 +66,24 @@ impl<L> Counted<L> {
 struct Count<'a, L> {
     counted: &'a Counted<L>,
     shared: bool,
-    contended: bool,
-    asked: Instant,
-    taken: Instant,
+    /// How long it was waited for.
+    waited: Option<Duration>,
+    /// When it was taken, if how long it is held is measured.
+    taken: Option<Instant>,
+}
+
+impl<'a, L> Count<'a, L> {
+    /// The lock has been taken; it was asked for at `asked` if it was not free.
+    #[inline]
+    fn taken(counted: &'a Counted<L>, shared: bool, asked: Option<Instant>) -> Self {
+        let waited = asked.map(|asked| asked.elapsed());
+        let timed = counted.uses.load(Ordering::Relaxed).is_multiple_of(EVERY);
+        Count { counted, shared, waited, taken: timed.then(Instant::now) }
+    }
 }
 
 impl<L> Drop for Count<'_, L> {
+    #[inline]
     fn drop(&mut self) {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let add = |to: &AtomicU64, n: u64| {
@@ -76,32 +93,34 @@ impl<L> Drop for Count<'_, L> {
                 to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
             }
         };
-        add(&self.counted.uses, 1);
-        if self.contended {
+        if let Some(waited) = self.waited {
             add(&self.counted.contended, 1);
+            add(&self.counted.wait, nanos(waited));
         }
-        add(&self.counted.wait, nanos(self.taken.saturating_duration_since(self.asked)));
-        add(&self.counted.hold, nanos(self.taken.elapsed()));
+        if let Some(taken) = self.taken {
+            add(&self.counted.hold, nanos(taken.elapsed()).saturating_mul(EVERY));
+        }
+        add(&self.counted.uses, 1);
     }
 }
 
 // SAFETY: it is `L`, round a closure that calls `f` once and does not catch its
 // panic.
 unsafe impl<L: RawLock> RawLock for Counted<L> {
+    #[inline]
     fn with<R>(&self, f: impl FnOnce() -> R) -> R {
-        let (contended, asked) = (self.lock.is_locked(), Instant::now());
+        let asked = self.lock.is_locked().then(Instant::now);
         self.lock.with(|| {
-            let taken = Instant::now();
-            let _count = Count { counted: self, shared: false, contended, asked, taken };
+            let _count = Count::taken(self, false, asked);
             f()
         })
     }
 
+    #[inline]
     fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
-        let (contended, asked) = (self.lock.is_locked_shared(), Instant::now());
+        let asked = self.lock.is_locked_shared().then(Instant::now);
         self.lock.with_shared(|| {
-            let taken = Instant::now();
-            let _count = Count { counted: self, shared: true, contended, asked, taken };
+            let _count = Count::taken(self, true, asked);
             f()
         })
     }
@@ -112,5 +131,9 @@ unsafe impl<L: RawLock> RawLock for Counted<L> {
 
     fn is_locked_shared(&self) -> bool {
         self.lock.is_locked_shared()
+    }
+
+    fn counts(&self) -> LockCounts {
+        Counted::counts(self)
     }
 }

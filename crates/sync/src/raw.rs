@@ -1,6 +1,7 @@
 //! [`RawLock`], the seam between what is locked and how; and [`Locked`], a
 //! value behind one.
 
+use crate::counted::LockCounts;
 use crate::primitive::UnsafeCell;
 
 /// A mutual exclusion of threads that guards nothing by itself.
@@ -40,6 +41,11 @@ pub unsafe trait RawLock: Default + Send + Sync {
     /// As [`is_locked`](RawLock::is_locked), for a shared use.
     fn is_locked_shared(&self) -> bool {
         self.is_locked()
+    }
+
+    /// What it has counted, if it is a [`Counted`](crate::counted::Counted) one.
+    fn counts(&self) -> LockCounts {
+        LockCounts::default()
     }
 }
 
