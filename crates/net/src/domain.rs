@@ -8,7 +8,7 @@ use crate::connections::{Connections, OwnedTable};
 use crate::counters::Counters;
 use crate::down::{Below, Down};
 use crate::ip::icmp::{self, Kind};
-use crate::ip::{self, Ip, Up};
+use crate::ip::{self, Ip, Reassembling, SharedReassembly, Up};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
 use crate::transport::{self, Transport};
@@ -67,9 +67,27 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         }
     }
 
+    /// Puts datagrams together from fragments with all units that share
+    /// `reassembly`.
+    #[must_use]
+    pub fn sharing(mut self, reassembly: Arc<SharedReassembly>) -> Self {
+        self.ip.reassembly = Reassembling::Shared(reassembly);
+        self
+    }
+
     /// The connections.
     pub fn connections(&self) -> &C {
         &self.conns
+    }
+    /// The connections, for an organization that prepares the way to one.
+    pub fn connections_mut(&mut self) -> &mut C {
+        &mut self.conns
+    }
+    /// Hands segments that were put together and still wait to their connection.
+    #[inline]
+    pub fn end_batch(&mut self, now: Instant) {
+        let Domain { transport, conns, counters, .. } = self;
+        transport.end_batch(conns, now, counters);
     }
     /// Has [`Call::Reset`] been done? Calls that come after are in vain.
     pub fn is_over(&self) -> bool {

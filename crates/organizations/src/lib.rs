@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`uniprocessor`] | one thread owns the one domain |
 //! | [`global_lock`] | one lock round the one domain, any thread enters |
+//! | [`message_parallel`] | the lock of a shared table, then of the connection; any thread |
 //! | [`group_locks`] | a lock round each of G domains, any thread enters |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
 //!
@@ -18,6 +19,7 @@ pub mod global_lock;
 pub mod group_locks;
 pub mod instrument;
 pub mod locked;
+pub mod message_parallel;
 pub mod options;
 pub mod owned;
 pub mod processor_per_connection;

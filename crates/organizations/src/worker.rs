@@ -99,10 +99,21 @@ impl Sleeper {
 /// Receives a batch by every interface, and notes in each packet which it was.
 #[inline]
 pub fn receive(receivers: &mut [Box<dyn Receive>], into: &mut Vec<Packet>) -> usize {
+    receive_up_to(receivers, into, BATCH)
+}
+
+/// Receives up to `most` packets by every interface, and notes in each which it
+/// was.
+#[inline]
+pub fn receive_up_to(
+    receivers: &mut [Box<dyn Receive>],
+    into: &mut Vec<Packet>,
+    most: usize,
+) -> usize {
     let before = into.len();
     for (interface, receiver) in receivers.iter_mut().enumerate() {
         let start = into.len();
-        receiver.receive(into, BATCH);
+        receiver.receive(into, most);
         if interface > 0 {
             for packet in &mut into[start..] {
                 packet.meta_mut().interface = interface as u16;
