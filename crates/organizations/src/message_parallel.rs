@@ -21,7 +21,8 @@
 
 mod tickets;
 
-use crate::locked::Shared;
+use crate::instrument::Watch;
+use crate::locked::{self, Shared};
 use crate::worker;
 use crate::{Running, Setup, StartError};
 use device::Receive;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sync::RawLock;
 use sync::adaptive::Adaptive;
+use sync::counted::LockCounts;
 use tickets::{Office, Ticket};
 use wire::Packet;
 
@@ -50,7 +52,8 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    start_with::<Adaptive, A>(setup)
+    let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
+    sync::with_lock!(kind, counted, L => start_with::<L, A>(setup))
 }
 
 fn start_with<L: RawLock + 'static, A: Application + 'static>(
@@ -67,6 +70,7 @@ where
         .into_iter()
         .map(|receivers| Mutex::new(Queue { receivers, office: order.then(Office::new) }))
         .collect();
+    show_locks(&shared);
     let handle =
         Arc::new(Handle { shared: shared.clone(), processors, hasher: RandomState::new() });
     let threads = (0..processors).map(|index| {
@@ -78,7 +82,7 @@ where
             queues: queues.clone(),
             index,
         };
-        move || thread.run()
+        move |watch: &mut Watch| thread.run(watch)
     });
     if let Err(error) = shared.spawn("ana-message", pin, threads) {
         handle.stop();
@@ -112,6 +116,34 @@ pub(crate) fn contexts<L: RawLock + 'static, A: Application>(
     })
 }
 
+/// Shows the locks of contexts, shards and connections to the instruments.
+pub(crate) fn show_locks<L: RawLock + 'static, A: Application + 'static>(
+    shared: &Arc<Contexts<L, A>>,
+) where
+    A::Connection: 'static,
+    A::Listener: 'static,
+    A::Udp: 'static,
+{
+    shared.show_locks("context");
+    let Some(instruments) = &shared.instruments else { return };
+    let table = shared.groups[0].domain.with(|domain| domain.connections().table().clone());
+    let (shards, slots) = (Arc::downgrade(&table), Arc::downgrade(&table));
+    instruments.lock("connection table", move || {
+        let mut counts = LockCounts::default();
+        if let Some(table) = shards.upgrade() {
+            table.shard_locks().for_each(|lock| counts.add(&lock.counts()));
+        }
+        counts
+    });
+    instruments.lock("connection", move || {
+        let mut counts = LockCounts::default();
+        if let Some(table) = slots.upgrade() {
+            table.for_each_slot_lock(|lock| counts.add(&lock.counts()));
+        }
+        counts
+    });
+}
+
 /// One queue of each device; any thread takes from it.
 struct Queue {
     receivers: Vec<Box<dyn Receive>>,
@@ -128,15 +160,17 @@ struct Thread<L: RawLock, A: Application> {
 }
 
 impl<L: RawLock, A: Application> Thread<L, A> {
-    fn run(&mut self) {
+    fn run(&mut self, watch: &mut Watch) {
         while !self.shared.stopping.load(Ordering::Relaxed) {
+            watch.begin();
             let mut received = 0;
             for n in 0..self.queues.len() {
                 let queue = (self.index + n) % self.queues.len();
-                received += self.take(queue);
+                received += self.take(queue, watch);
             }
-            let busy = self.shared.own_groups(self.index, &mut self.egress);
-            let waiting = self.shared.flush(self.index);
+            let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
+            let waiting = self.shared.processors[self.index].flush(watch);
+            watch.end();
             if received > 0 || busy {
                 continue;
             }
@@ -145,13 +179,14 @@ impl<L: RawLock, A: Application> Thread<L, A> {
                 std::thread::yield_now();
             } else {
                 self.sleep();
+                watch.slept();
             }
         }
     }
 
     /// Takes the next packets of a queue, unless another thread is at it, and
     /// brings them up.
-    fn take(&mut self, queue: usize) -> usize {
+    fn take(&mut self, queue: usize, watch: &mut Watch) -> usize {
         let queues = self.queues.clone();
         let Some(mut queue) = queues[queue].try_lock() else { return 0 };
         let most = self.shared.config.burst;
@@ -165,7 +200,8 @@ impl<L: RawLock, A: Application> Thread<L, A> {
         }
         self.leave(queue, most);
         let received = self.batch.len();
-        self.up();
+        watch.received(&self.batch);
+        self.up(watch);
         received
     }
 
@@ -179,21 +215,24 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     /// Brings the batch through all layers, in this thread's own context.
-    fn up(&mut self) {
+    fn up(&mut self, watch: &mut Watch) {
         // Two units: of one, every frame would be its own.
         let config = &self.shared.config;
         let everyones = |frame: &&Packet| net::domain::unit_of(config, frame, 2).is_none();
         let copies: Vec<Packet> = self.batch.iter().filter(everyones).cloned().collect();
-        self.through();
+        self.through(watch);
         // Not before: who waits for a turn of ours holds its context.
-        copies.into_iter().for_each(|frame| self.tell_others(frame));
+        copies.into_iter().for_each(|frame| self.tell_others(&frame, watch));
     }
 
-    fn through(&mut self) {
+    fn through(&mut self, watch: &mut Watch) {
         let Thread { shared, batch, tickets, egress, index, .. } = self;
-        shared.visit(*index, egress, |domain, now, egress| {
+        shared.visit(*index, egress, watch, |domain, now, egress, watch| {
             if tickets.is_empty() {
-                return batch.drain(..).for_each(|frame| domain.input(frame, now, egress));
+                return match watch.observer() {
+                    Some(observer) => locked::input(domain, batch, now, egress, observer),
+                    None => locked::input(domain, batch, now, egress, &mut ()),
+                };
             }
             let mut held: Option<Ticket> = None;
             for (frame, ticket) in batch.drain(..).zip(tickets.drain(..)) {
@@ -216,11 +255,13 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     /// A frame that is for everyone (ARP) goes to the other contexts as well.
-    fn tell_others(&mut self, frame: Packet) {
+    fn tell_others(&mut self, frame: &Packet, watch: &mut Watch) {
         let Thread { shared, egress, index, .. } = self;
         for other in (0..shared.groups.len()).filter(|other| other != index) {
             let frame = frame.clone();
-            shared.visit(other, egress, |domain, now, egress| domain.input(frame, now, egress));
+            shared.visit(other, egress, watch, |domain, now, egress, _| {
+                domain.input(frame, now, egress);
+            });
         }
     }
 
@@ -280,7 +321,7 @@ pub(crate) fn call_in_place<L: RawLock, A: Application>(
     };
     let mut egress = Egress::new(shared.config.interfaces.len());
     let mut late = None;
-    shared.visit(index, &mut egress, |domain, now, egress| {
+    shared.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
         if domain.is_over() {
             late = Some(call);
         } else {

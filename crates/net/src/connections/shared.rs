@@ -97,7 +97,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
     #[inline]
     pub fn find(&self, flow: &FlowKey) -> Option<ConnId> {
         let hash = self.hasher.hash_one(flow);
-        self.shard(hash).with(|shard| {
+        self.shard(hash).read(|shard| {
             let place = shard.places.find(hash, |p| p.hash == hash && p.flow == *flow)?;
             Some(ConnId { unit: 0, slot: place.slot, generation: place.generation })
         })

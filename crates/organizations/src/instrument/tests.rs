@@ -46,8 +46,12 @@ fn queues_and_locks_of_one_name_are_reported_together() {
     let mut watch = Watch::of(Some(&instruments), || "worker".to_owned());
     let queues = [0, 1].map(|_| QueueWatch::of(Some(&instruments), || "mailbox".to_owned()));
     for uses in [3, 4] {
-        let counts =
-            LockCounts { uses, wait: Duration::from_millis(uses), hold: Duration::from_millis(1) };
+        let counts = LockCounts {
+            uses,
+            wait: Duration::from_millis(uses),
+            hold: Duration::from_millis(1),
+            ..LockCounts::default()
+        };
         instruments.lock("group", move || counts);
     }
     watch.begin();
