@@ -32,9 +32,9 @@ use parking_lot::{Mutex, MutexGuard};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use sync::RawLock;
 use sync::adaptive::Adaptive;
 use sync::counted::LockCounts;
+use sync::{Named, RawLock};
 use tickets::{Office, Ticket};
 use wire::Packet;
 
@@ -52,20 +52,8 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
-    sync::with_lock!(kind, counted, L => start_with::<L, A>(setup))
-}
-
-fn start_with<L: RawLock + 'static, A: Application + 'static>(
-    setup: Setup<A>,
-) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
     let (pin, order, processors) = (setup.options.pin, setup.options.order, setup.processors);
-    let (shared, receivers) = contexts::<L, A>(setup, NAME, SHARDS)?;
+    let (shared, receivers) = contexts(setup, NAME, SHARDS)?;
     let queues: Arc<[Mutex<Queue>]> = receivers
         .into_iter()
         .map(|receivers| Mutex::new(Queue { receivers, office: order.then(Office::new) }))
@@ -93,18 +81,19 @@ where
 
 /// Contexts over one table: one for each processor's thread, and behind them as
 /// many for borrowed threads.
-pub(crate) type Contexts<L, A> = Shared<Adaptive, A, SharedRef<L, <A as Application>::Connection>>;
+pub(crate) type Contexts<A> = Shared<Adaptive, A, SharedRef<Named, <A as Application>::Connection>>;
 
 /// Makes them, over a table of so many shards.
 #[allow(clippy::type_complexity)]
-pub(crate) fn contexts<L: RawLock + 'static, A: Application>(
+pub(crate) fn contexts<A: Application>(
     setup: Setup<A>,
     organization: &'static str,
     shards: usize,
-) -> Result<(Arc<Contexts<L, A>>, Vec<Vec<Box<dyn Receive>>>), StartError> {
+) -> Result<(Arc<Contexts<A>>, Vec<Vec<Box<dyn Receive>>>), StartError> {
+    let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
     let count = 2 * setup.processors.min(1024) as u16;
     Shared::new(setup, organization, |config, make| {
-        let table = Arc::new(SharedTable::new(config, shards));
+        let table = Arc::new(SharedTable::new(config, shards, move || Named::new(kind, counted)));
         let reassembly = Arc::new(SharedReassembly::new(config));
         let domain = |index| {
             let unit = Unit::any(index, count);
@@ -117,9 +106,8 @@ pub(crate) fn contexts<L: RawLock + 'static, A: Application>(
 }
 
 /// Shows the locks of contexts, shards and connections to the instruments.
-pub(crate) fn show_locks<L: RawLock + 'static, A: Application + 'static>(
-    shared: &Arc<Contexts<L, A>>,
-) where
+pub(crate) fn show_locks<A: Application + 'static>(shared: &Arc<Contexts<A>>)
+where
     A::Connection: 'static,
     A::Listener: 'static,
     A::Udp: 'static,
@@ -150,8 +138,8 @@ struct Queue {
     office: Option<Office>,
 }
 
-struct Thread<L: RawLock, A: Application> {
-    shared: Arc<Contexts<L, A>>,
+struct Thread<A: Application> {
+    shared: Arc<Contexts<A>>,
     queues: Arc<[Mutex<Queue>]>,
     index: usize,
     batch: Vec<Packet>,
@@ -159,7 +147,7 @@ struct Thread<L: RawLock, A: Application> {
     egress: Egress,
 }
 
-impl<L: RawLock, A: Application> Thread<L, A> {
+impl<A: Application> Thread<A> {
     fn run(&mut self, watch: &mut Watch) {
         while !self.shared.stopping.load(Ordering::Relaxed) {
             watch.begin();
@@ -273,13 +261,13 @@ impl<L: RawLock, A: Application> Thread<L, A> {
 }
 
 /// The handle: its threads end with it.
-struct Handle<L: RawLock, A: Application> {
-    shared: Arc<Contexts<L, A>>,
+struct Handle<A: Application> {
+    shared: Arc<Contexts<A>>,
     processors: usize,
     hasher: RandomState,
 }
 
-impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
+impl<A: Application> Running<A> for Handle<A> {
     fn units(&self) -> u16 {
         self.shared.groups.len() as u16
     }
@@ -297,7 +285,7 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     }
 }
 
-impl<L: RawLock, A: Application> Drop for Handle<L, A> {
+impl<A: Application> Drop for Handle<A> {
     fn drop(&mut self) {
         self.stop();
     }
@@ -305,8 +293,8 @@ impl<L: RawLock, A: Application> Drop for Handle<L, A> {
 
 /// Does a call on the calling thread: what every context has to know in context
 /// `unit`, the rest in one of the contexts for borrowed threads.
-pub(crate) fn call_in_place<L: RawLock, A: Application>(
-    shared: &Contexts<L, A>,
+pub(crate) fn call_in_place<A: Application>(
+    shared: &Contexts<A>,
     processors: usize,
     hasher: &RandomState,
     unit: u16,

@@ -8,6 +8,7 @@ pub mod by_name;
 pub mod bytes;
 pub mod counted;
 pub mod mcs;
+pub mod named;
 pub mod os;
 pub mod primitive;
 pub mod raw;
@@ -20,5 +21,6 @@ pub mod ticket;
 pub mod token;
 
 pub use by_name::LockKind;
+pub use named::Named;
 pub use raw::{Locked, RawLock};
 pub use sleep::SleepFlag;

@@ -72,6 +72,11 @@ impl<L: RawLock, T> Locked<L, T> {
         Locked { lock: L::default(), value: UnsafeCell::new(value) }
     }
 
+    /// Puts `value` behind this lock.
+    pub fn of(lock: L, value: T) -> Locked<L, T> {
+        Locked { lock, value: UnsafeCell::new(value) }
+    }
+
     /// Calls `f` with the value while holding the lock. Must not be nested.
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
