@@ -169,7 +169,7 @@ impl Report {
 
     /// Time waited for locks, over all threads and locks, seconds.
     pub fn lock_wait_s(&self) -> f64 {
-        self.locks.iter().map(|lock| lock.wait_s).sum()
+        self.locks.iter().fold(0.0, |sum, lock| sum + lock.wait_s)
     }
 
     /// Packets handed from thread to thread.
@@ -180,7 +180,8 @@ impl Report {
     /// Time in `layer`, over all threads, seconds.
     pub fn layer_s(&self, layer: Layer) -> f64 {
         let times = self.threads.iter().flat_map(|thread| &thread.layers);
-        times.filter(|time| time.layer == layer.name()).map(|time| time.seconds).sum()
+        let times = times.filter(|time| time.layer == layer.name());
+        times.fold(0.0, |sum, time| sum + time.seconds)
     }
 }
 
