@@ -16,5 +16,5 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    locked::start::<Adaptive, A>(setup, "global-lock", 1)
+    locked::start::<Adaptive, A>(setup, "global-lock", 1, usize::MAX)
 }

@@ -18,5 +18,5 @@ where
     A::Udp: 'static,
 {
     let groups = setup.options.groups.max(1);
-    locked::start::<Adaptive, A>(setup, "group-locks", groups)
+    locked::start::<Adaptive, A>(setup, "group-locks", groups, usize::MAX)
 }

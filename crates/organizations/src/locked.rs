@@ -6,17 +6,22 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
-use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
+use crate::out::{self, Out};
+use crate::worker::{self, BACKLOG, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
-use device::{Receive, Transmit};
+use device::Receive;
 use net::{Application, Call, Config, Connections, Counters, Domain, Egress, OwnedTable, Unit};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use sync::{Locked, RawLock};
 use wire::{Instant, Packet};
+
+/// How often a thread that came for something else enters a group again in
+/// which it has left something to do, before the group's own processor is told.
+const STAYS: usize = 16;
 
 /// One group of connections.
 pub(crate) struct Group<L, A: Application, C> {
@@ -27,17 +32,9 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) pending: AtomicBool,
 }
 
-/// The transmitting half of a queue of every device, and what waits for it.
-pub(crate) struct Out {
-    pub(crate) transmitters: Vec<Box<dyn Transmit>>,
-    pub(crate) egress: Egress,
-}
-
 /// What a processor's thread shares with those who enter its groups.
 pub(crate) struct Processor {
-    pub(crate) out: Mutex<Out>,
-    /// Frames that wait in `out`.
-    pub(crate) waiting: AtomicUsize,
+    pub(crate) out: Out,
     pub(crate) sleeper: Sleeper,
 }
 
@@ -48,15 +45,20 @@ pub(crate) struct Shared<L, A: Application, C> {
     pub(crate) clock: Clock,
     pub(crate) groups: Vec<CachePadded<Group<L, A, C>>>,
     pub(crate) processors: Vec<CachePadded<Processor>>,
+    /// Packets up or down for which a thread stays in a group before it yields
+    /// it, if there is a limit.
+    pub(crate) stay: usize,
     pub(crate) stopping: AtomicBool,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Starts one thread a processor, round `groups` domains behind locks `L`.
+/// Starts one thread a processor, round `groups` domains behind locks `L`, in
+/// which a thread stays for `stay` packets at a time.
 pub(crate) fn start<L, A>(
     setup: Setup<A>,
     organization: &'static str,
     groups: u16,
+    stay: usize,
 ) -> Result<Arc<dyn Running<A>>, StartError>
 where
     L: RawLock + 'static,
@@ -66,13 +68,16 @@ where
     A::Udp: 'static,
 {
     let pin = setup.options.pin;
-    let (shared, receivers) = Shared::<L, A, _>::new(setup, organization, |config, make| {
+    let (mut shared, receivers) = Shared::<L, A, _>::new(setup, organization, |config, make| {
         let domain = |index| {
             let unit = Unit::of(index, groups);
             Domain::new(config.clone(), unit, make(unit))
         };
         (0..groups).map(domain).collect()
     })?;
+    if let Some(shared) = Arc::get_mut(&mut shared) {
+        shared.stay = stay.max(1);
+    }
     let handle = Arc::new(Handle(shared.clone()));
     let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let mut thread = Thread::new(shared.clone(), index, receivers);
@@ -103,14 +108,12 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
         }
         crate::check_queues(&setup)?;
-        let interfaces = setup.config.interfaces.len();
         let mut receivers = Vec::new();
         let mut outs = Vec::new();
         for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
             receivers.push(ours);
             outs.push(CachePadded::new(Processor {
-                out: Mutex::new(Out { transmitters, egress: Egress::new(interfaces) }),
-                waiting: AtomicUsize::new(0),
+                out: Out::new(transmitters),
                 sleeper: Sleeper::new()?,
             }));
         }
@@ -125,6 +128,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let shared = Arc::new(Shared {
             groups: domains.into_iter().map(group).collect(),
             processors: outs,
+            stay: usize::MAX,
             config: setup.config,
             clock: setup.clock,
             stopping: AtomicBool::new(false),
@@ -171,18 +175,9 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
                 crate::end(domain, now, egress);
             });
         }
-        let since = self.clock.now();
-        for processor in &self.processors {
-            let mut out = processor.out.lock();
-            let Out { transmitters, egress } = &mut *out;
-            while !egress.is_empty() && self.clock.now().since(since) < LAST_WORDS {
-                worker::transmit(transmitters, egress);
-                std::thread::yield_now();
-            }
-            // Sockets that are left keep this alive; the devices are closed now.
-            transmitters.clear();
-            egress.clear();
-        }
+        // Sockets that are left keep this alive; the devices are closed now.
+        let in_time = out::until_silence(self.clock);
+        self.processors.iter().for_each(|processor| processor.out.close(&in_time));
     }
 
     /// What all groups have counted.
@@ -210,7 +205,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processor_of(index);
-        let room = BACKLOG.saturating_sub(processor.waiting.load(Ordering::Relaxed));
+        let room = BACKLOG.saturating_sub(processor.out.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
         let out = group.domain.with(|domain| {
@@ -219,17 +214,16 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if domain.next_timeout().is_some_and(|at| at <= now) {
                 domain.on_timeout(now, egress);
             }
-            let more = domain.serve(now, egress, room);
+            let more = domain.serve(now, egress, room.min(self.stay));
             resteered.extend(domain.take_resteered());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
-            if egress.is_empty() { None } else { Some(processor.out.lock()) }
+            if egress.is_empty() { None } else { Some(processor.out.begin()) }
         });
-        if let Some(mut out) = out {
-            send(&mut out, egress);
-            processor.waiting.store(out.egress.len(), Ordering::Relaxed);
+        if let Some(out) = out {
+            out.send(egress);
         }
         A::wake(wakes);
         resteered
@@ -244,6 +238,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress),
     ) {
         let mut resteered = self.enter(index, egress, f);
+        resteered.extend(self.stay_on(index, egress));
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
             resteered.extend(self.enter(usize::from(unit), egress, |domain, now, egress| {
@@ -253,10 +248,22 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
+    /// Where threads yield groups: enters this one anew for what was left, as
+    /// whoever waits for it does, a few times.
+    fn stay_on(&self, index: usize, egress: &mut Egress) -> Vec<(u16, Packet)> {
+        let mut resteered = Vec::new();
+        let mut left = if self.stay == usize::MAX { 0 } else { STAYS };
+        while left > 0 && self.groups[index].pending.load(Ordering::Relaxed) {
+            left -= 1;
+            resteered.extend(self.enter(index, egress, |_, _, _| {}));
+        }
+        resteered
+    }
+
     /// Tells a group's processor what was left in it to do.
     pub(crate) fn tell(&self, index: usize) {
         let (group, processor) = (&self.groups[index], self.processor_of(index));
-        if group.pending.load(Ordering::Relaxed) || processor.waiting.load(Ordering::Relaxed) > 0 {
+        if group.pending.load(Ordering::Relaxed) || processor.out.waiting() > 0 {
             processor.sleeper.notify();
         } else {
             let deadline = group.deadline.load(Ordering::Relaxed);
@@ -288,15 +295,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     /// Offers the device again what it had no room for. Returns whether some of
     /// it still waits.
     pub(crate) fn flush(&self, processor: usize) -> bool {
-        let processor = &self.processors[processor];
-        if processor.waiting.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let mut out = processor.out.lock();
-        let Out { transmitters, egress } = &mut *out;
-        worker::transmit(transmitters, egress);
-        processor.waiting.store(out.egress.len(), Ordering::Relaxed);
-        !out.egress.is_empty()
+        self.processors[processor].out.flush()
     }
 
     /// Lets a processor's thread sleep until there is something to do, unless
@@ -310,9 +309,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let own = self.own(processor);
         let processor = &self.processors[processor];
         processor.sleeper.sleep(receivers, &self.clock, || {
-            let mut work = work()
-                || self.stopping.load(Ordering::Relaxed)
-                || processor.waiting.load(Ordering::Relaxed) > 0;
+            let mut work =
+                work() || self.stopping.load(Ordering::Relaxed) || processor.out.waiting() > 0;
             let mut deadline = u64::MAX;
             for group in own.map(|index| &self.groups[index]) {
                 work |= group.pending.load(Ordering::Relaxed);
@@ -320,21 +318,6 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             }
             (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))
         });
-    }
-}
-
-/// Hands `egress` to the transmitters, behind what waits there.
-fn send(out: &mut Out, egress: &mut Egress) {
-    let Out { transmitters, egress: waiting } = out;
-    if transmitters.is_empty() {
-        // Stopped: the devices are closed.
-        return egress.clear();
-    }
-    if waiting.is_empty() {
-        worker::transmit(transmitters, egress);
-    }
-    for interface in 0..transmitters.len() {
-        waiting.batch(interface).append(egress.batch(interface));
     }
 }
 
@@ -404,11 +387,14 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     fn frames(&mut self) {
         for group in self.touched.drain(..) {
             let bin = &mut self.bins[group];
-            self.shared.visit(group, &mut self.egress, |domain, now, egress| {
-                for frame in bin.drain(..) {
-                    domain.input(frame, now, egress);
-                }
-            });
+            while !bin.is_empty() {
+                let stay = bin.len().min(self.shared.stay);
+                self.shared.visit(group, &mut self.egress, |domain, now, egress| {
+                    for frame in bin.drain(..stay) {
+                        domain.input(frame, now, egress);
+                    }
+                });
+            }
         }
     }
 }

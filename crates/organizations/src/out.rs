@@ -1,0 +1,95 @@
+//! ⑨ The transmitting half of a processor's queues, where any thread may send
+//! by it: what the device cannot take now waits here, in order.
+
+use crate::worker;
+use device::Transmit;
+use net::Egress;
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wire::Instant;
+
+/// The transmitters of one queue of every device, and what waits for them.
+pub(crate) struct Out {
+    state: Mutex<State>,
+    waiting: AtomicUsize,
+}
+
+struct State {
+    /// None once the devices are closed.
+    transmitters: Vec<Box<dyn Transmit>>,
+    egress: Egress,
+}
+
+/// The transmitters, for one batch.
+pub(crate) struct Sending<'a> {
+    state: MutexGuard<'a, State>,
+    waiting: &'a AtomicUsize,
+}
+
+impl Out {
+    pub(crate) fn new(transmitters: Vec<Box<dyn Transmit>>) -> Out {
+        let egress = Egress::new(transmitters.len());
+        Out { state: Mutex::new(State { transmitters, egress }), waiting: AtomicUsize::new(0) }
+    }
+
+    /// Frames that wait for the device.
+    #[inline]
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Has the transmitters to oneself: whoever has them first sends first.
+    #[inline]
+    pub(crate) fn begin(&self) -> Sending<'_> {
+        Sending { state: self.state.lock(), waiting: &self.waiting }
+    }
+
+    /// Offers the device again what it had no room for. Returns whether some of
+    /// it still waits.
+    pub(crate) fn flush(&self) -> bool {
+        if self.waiting() == 0 {
+            return false;
+        }
+        let Sending { mut state, waiting } = self.begin();
+        let State { transmitters, egress } = &mut *state;
+        worker::transmit(transmitters, egress);
+        let left = egress.len();
+        waiting.store(left, Ordering::Relaxed);
+        left > 0
+    }
+
+    /// Sends what waits, for as long as `in_time`, and closes the devices.
+    pub(crate) fn close(&self, in_time: impl Fn() -> bool) {
+        while self.flush() && in_time() {
+            std::thread::yield_now();
+        }
+        let mut state = self.begin().state;
+        state.transmitters.clear();
+        state.egress.clear();
+        self.waiting.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Sending<'_> {
+    /// Hands `egress` to the transmitters, behind what waits there.
+    #[inline]
+    pub(crate) fn send(mut self, egress: &mut Egress) {
+        let State { transmitters, egress: waiting } = &mut *self.state;
+        if transmitters.is_empty() {
+            return egress.clear();
+        }
+        if waiting.is_empty() {
+            worker::transmit(transmitters, egress);
+        }
+        for interface in 0..transmitters.len() {
+            waiting.batch(interface).append(egress.batch(interface));
+        }
+        self.waiting.store(waiting.len(), Ordering::Relaxed);
+    }
+}
+
+/// Is the time of last words not over yet? For [`Out::close`].
+pub(crate) fn until_silence(clock: crate::Clock) -> impl Fn() -> bool {
+    let since: Instant = clock.now();
+    move || clock.now().since(since) < worker::LAST_WORDS
+}
