@@ -2,8 +2,8 @@
 
 use crate::options::Choice;
 use crate::{
-    Running, Setup, StartError, global_lock, group_locks, processor_per_connection, uniprocessor,
-    virtual_processors,
+    Running, Setup, StartError, global_lock, group_locks, group_threads, processor_per_connection,
+    uniprocessor, virtual_processors,
 };
 use net::Application;
 use std::sync::Arc;
@@ -62,6 +62,7 @@ catalog! {
     uniprocessor "uniprocessor" ("every paper's baseline", "the stack", true) [Pin];
     global_lock "global-lock" ("the default SMP kernel of old", "the stack", false) [Lock Pin];
     group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false) [Groups Lock Pin];
+    group_threads "group-threads" ("Willmann 2006, ConnP-T", "a group of connections", false) [Groups Pin];
     virtual_processors "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
 }

@@ -7,6 +7,7 @@
 //! | [`global_lock`] | one lock round the one domain, any thread enters |
 //! | [`group_locks`] | a lock round each of G domains, any thread enters |
 //! | [`virtual_processors`] | a semaphore round each of V domains, yielded after a burst |
+//! | [`group_threads`] | a thread owns each of G domains, and gets its packets by mail |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
 //!
 //! What organizations share is how a thread works: [`worker`] for its devices
@@ -17,6 +18,8 @@
 pub mod catalog;
 pub mod global_lock;
 pub mod group_locks;
+pub mod group_threads;
+mod handed;
 pub mod locked;
 pub mod options;
 mod out;

@@ -1,10 +1,12 @@
 //! ⑨ The transmitting half of a processor's queues, where any thread may send
 //! by it: what the device cannot take now waits here, in order.
 
-use crate::worker;
+use crate::handed::Parker;
+use crate::worker::{self, BACKLOG};
 use device::Transmit;
 use net::Egress;
 use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wire::Instant;
 
@@ -18,6 +20,8 @@ struct State {
     /// None once the devices are closed.
     transmitters: Vec<Box<dyn Transmit>>,
     egress: Egress,
+    /// Threads that sleep until less waits.
+    blocked: Vec<Arc<Parker>>,
 }
 
 /// The transmitters, for one batch.
@@ -29,7 +33,8 @@ pub(crate) struct Sending<'a> {
 impl Out {
     pub(crate) fn new(transmitters: Vec<Box<dyn Transmit>>) -> Out {
         let egress = Egress::new(transmitters.len());
-        Out { state: Mutex::new(State { transmitters, egress }), waiting: AtomicUsize::new(0) }
+        let state = State { transmitters, egress, blocked: Vec::new() };
+        Out { state: Mutex::new(state), waiting: AtomicUsize::new(0) }
     }
 
     /// Frames that wait for the device.
@@ -51,11 +56,29 @@ impl Out {
             return false;
         }
         let Sending { mut state, waiting } = self.begin();
-        let State { transmitters, egress } = &mut *state;
+        let State { transmitters, egress, blocked } = &mut *state;
         worker::transmit(transmitters, egress);
         let left = egress.len();
         waiting.store(left, Ordering::Relaxed);
+        if left < BACKLOG && !blocked.is_empty() {
+            let blocked = std::mem::take(blocked);
+            drop(state);
+            release(blocked);
+        }
         left > 0
+    }
+
+    /// Notes that `parker`'s thread is about to sleep until less than
+    /// [`BACKLOG`] frames wait here; `false` if that is so already.
+    pub(crate) fn wait_for_room(&self, parker: &Arc<Parker>) -> bool {
+        let mut state = self.state.lock();
+        if state.egress.len() < BACKLOG {
+            return false;
+        }
+        if !parker.waits.swap(true, Ordering::Relaxed) {
+            state.blocked.push(parker.clone());
+        }
+        true
     }
 
     /// Sends what waits, for as long as `in_time`, and closes the devices.
@@ -66,7 +89,18 @@ impl Out {
         let mut state = self.begin().state;
         state.transmitters.clear();
         state.egress.clear();
+        let blocked = std::mem::take(&mut state.blocked);
         self.waiting.store(0, Ordering::Relaxed);
+        drop(state);
+        release(blocked);
+    }
+}
+
+/// Wakes threads that waited for room.
+fn release(blocked: Vec<Arc<Parker>>) {
+    for parker in blocked {
+        parker.waits.store(false, Ordering::Relaxed);
+        parker.notify();
     }
 }
 
@@ -74,7 +108,7 @@ impl Sending<'_> {
     /// Hands `egress` to the transmitters, behind what waits there.
     #[inline]
     pub(crate) fn send(mut self, egress: &mut Egress) {
-        let State { transmitters, egress: waiting } = &mut *self.state;
+        let State { transmitters, egress: waiting, .. } = &mut *self.state;
         if transmitters.is_empty() {
             return egress.clear();
         }
