@@ -9,6 +9,7 @@ use crate::single::{OPENING, PATIENCE};
 use device::Device;
 use device::memory::peers::PeerCounts;
 use net::Unit;
+use organizations::instrument::Instruments;
 use organizations::{Clock, Running, Setup, catalog};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ fn start(
     side: Side,
     device: Device,
     loads: &Loads,
+    instruments: Option<Arc<Instruments>>,
 ) -> Result<Stack, Error> {
     let loads = loads.clone();
     let flows = flows(plan, side);
@@ -39,7 +41,7 @@ fn start(
         options: plan.options.clone(),
         application: Box::new(move |_: Unit| loads.load(flows.clone())),
         clock: Clock::start(),
-        instruments: None,
+        instruments,
     };
     match catalog::start(organization, setup) {
         Some(started) => Ok(started?),
@@ -116,21 +118,25 @@ struct Stacks {
     peer: Option<Stack>,
     driver: Option<Arc<PeerCounts>>,
     meter: Arc<Meter>,
+    /// Of the stack under test.
+    instruments: Option<Arc<Instruments>>,
 }
 
 impl Stacks {
     fn start(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
-        let meter = Arc::new(Meter::default());
+        let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
         let loads = Loads::new(plan.bytes(), meter.clone());
         if plan.peer == Peer::Driver {
             let (device, counts) = host::driver(plan);
-            let tested = start(plan, organization, Side::Tested, device, &loads)?;
-            return Ok(Stacks { tested, peer: None, driver: Some(counts), meter });
+            let ours = instruments.clone();
+            let tested = start(plan, organization, Side::Tested, device, &loads, ours)?;
+            return Ok(Stacks { tested, peer: None, driver: Some(counts), meter, instruments });
         }
         let (a, b) = host::devices(plan);
-        let peer = start(plan, organization, Side::Peer, b, &loads)?;
-        let tested = start(plan, organization, Side::Tested, a, &loads)?;
-        Ok(Stacks { tested, peer: Some(peer), driver: None, meter })
+        let peer = start(plan, organization, Side::Peer, b, &loads, None)?;
+        let ours = instruments.clone();
+        let tested = start(plan, organization, Side::Tested, a, &loads, ours)?;
+        Ok(Stacks { tested, peer: Some(peer), driver: None, meter, instruments })
     }
 
     /// Opens the connections and flows of `plan`, and waits until they are
@@ -226,7 +232,7 @@ pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
         stacks.meter.set_driver(counts.clone());
     }
     stacks.pass(plan.warm_up);
-    let mark = Mark::now(&stacks.meter);
+    let mark = Mark::now(&stacks.meter, stacks.instruments.as_ref());
     stacks.pass(plan.seconds);
     while mark.is_empty(&stacks.meter, plan) {
         stacks.pass(0.05);

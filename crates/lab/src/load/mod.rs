@@ -3,10 +3,12 @@
 mod bulk;
 mod meter;
 mod pattern;
+mod shares;
 mod transactions;
 mod udp;
 
 pub use meter::{Meter, Totals};
+pub(crate) use shares::jain;
 pub use udp::Socket;
 pub(crate) use udp::{Flow, Way};
 
@@ -15,6 +17,7 @@ use meter::Tally;
 use net::application::ConnectError;
 use net::{Application, Datagram};
 use pattern::Pattern;
+use shares::{Shares, Since};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tcp::{Events, Tcb};
@@ -60,6 +63,10 @@ pub struct Talk {
     unsent: u32,
     /// Bytes of its echo that are still to be read.
     missing: u32,
+    /// When the message was begun.
+    asked: Since,
+    /// Its number among those whose parts are counted.
+    number: u32,
     /// Where an active open went to.
     remote: Option<Endpoint>,
 }
@@ -75,8 +82,15 @@ impl Talk {
             in_at: 0,
             unsent: 0,
             missing: 0,
+            asked: Since::default(),
+            number: u32::MAX,
             remote,
         }
+    }
+
+    /// The same, whose part is counted under `number`.
+    pub(crate) fn numbered(self, number: u32) -> Talk {
+        Talk { number, ..self }
     }
 }
 
@@ -87,6 +101,7 @@ pub struct Load {
     pattern: Pattern,
     tally: Arc<CachePadded<Tally>>,
     meter: Arc<Meter>,
+    shares: Shares,
     calls: VecDeque<Call>,
     flows: Vec<Flow>,
     /// Flows that stream, and how many have had their turn in this round.
@@ -117,6 +132,7 @@ impl Loads {
             pattern: self.pattern.clone(),
             tally: self.meter.tally(),
             meter: self.meter.clone(),
+            shares: self.meter.shares().clone(),
             calls: VecDeque::new(),
             flows,
             streams: VecDeque::new(),
@@ -161,7 +177,9 @@ impl Application for Load {
     type Wakes = ();
 
     fn incoming(&mut self, listener: &Role) -> Option<Talk> {
-        Some(Talk::new(*listener, None))
+        let talk = Talk::new(*listener, None);
+        // Simulated peers open their connections to the stack under test.
+        Some(if *listener == Role::Drain { talk.numbered(self.shares.number()) } else { talk })
     }
 
     fn connect_failed(&mut self, talk: Talk, error: ConnectError) {
@@ -169,7 +187,7 @@ impl Application for Load {
     }
 
     #[inline]
-    fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, events: Events, _now: Instant) -> bool {
+    fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, events: Events, now: Instant) -> bool {
         if events.has(Events::CONNECTED) {
             talk.open = true;
             self.tally.connected.add(1);
@@ -186,7 +204,7 @@ impl Application for Load {
                 self.write(talk, tcb)
             }
             Role::Echo => self.echo(talk, tcb),
-            Role::Client | Role::Churn => self.transact(talk, tcb),
+            Role::Client | Role::Churn => self.transact(talk, tcb, now),
         }
     }
 
