@@ -2,7 +2,8 @@
 
 use crate::options::Choice;
 use crate::{
-    Running, Setup, StartError, global_lock, group_locks, processor_per_connection, uniprocessor,
+    Running, Setup, StartError, global_lock, group_locks, layer_parallel, processor_per_connection,
+    uniprocessor,
 };
 use net::Application;
 use std::sync::Arc;
@@ -62,6 +63,7 @@ catalog! {
     global_lock "global-lock" ("the default SMP kernel of old", "the stack", false) [Lock Pin];
     group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false) [Groups Lock Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
+    layer_parallel "layer-parallel" ("Schmidt and Suda 1996", "the layer", false) [Pin];
 }
 
 /// The entry called `name`.

@@ -7,6 +7,7 @@
 //! | [`global_lock`] | one lock round the one domain, any thread enters |
 //! | [`group_locks`] | a lock round each of G domains, any thread enters |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
+//! | [`layer_parallel`] | a thread owns each layer's part of a domain |
 //!
 //! What organizations share is how a thread works: [`worker`] for its devices
 //! and its sleep, [`owned`] and [`locked`] for the loops of owners and of
@@ -16,6 +17,7 @@
 pub mod catalog;
 pub mod global_lock;
 pub mod group_locks;
+pub mod layer_parallel;
 pub mod locked;
 pub mod options;
 pub mod owned;
