@@ -170,7 +170,6 @@ impl<A: Application> Pipeline<A> {
         self.link.ring();
         posted
     }
-
 }
 
 /// All pipelines, and which of them the thread is of.

@@ -289,3 +289,6 @@ mod tests;
 
 #[cfg(all(test, loom))]
 mod model;
+
+#[cfg(test)]
+mod toy;
