@@ -1,10 +1,7 @@
 //! The names of the organizations, and what starts them.
 
 use crate::options::Choice;
-use crate::{
-    Running, Setup, StartError, global_lock, group_locks, group_threads, message_parallel,
-    processor_per_connection, uniprocessor, virtual_processors,
-};
+use crate::{Running, Setup, StartError};
 use net::Application;
 use std::sync::Arc;
 
@@ -51,7 +48,7 @@ macro_rules! catalog {
             A::Udp: 'static,
         {
             match name {
-                $($name => Some($module::start(setup)),)*
+                $($name => Some(crate::$module::start(setup)),)*
                 _ => None,
             }
         }
@@ -66,6 +63,7 @@ catalog! {
     group_threads "group-threads" ("Willmann 2006, ConnP-T", "a group of connections", false) [Groups Pin];
     virtual_processors "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
+    layer_parallel "layer-parallel" ("Schmidt and Suda 1996", "the layer", false) [Pin];
 }
 
 /// The entry called `name`.

@@ -10,6 +10,7 @@
 //! | [`virtual_processors`] | a semaphore round each of V domains, yielded after a burst |
 //! | [`group_threads`] | a thread owns each of G domains, and gets its packets by mail |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
+//! | [`layer_parallel`] | a thread owns each layer's part of a domain |
 //!
 //! What organizations share is how a thread works: [`worker`] for its devices
 //! and its sleep, [`owned`] and [`locked`] for the loops of owners and of
@@ -22,6 +23,7 @@ pub mod group_locks;
 pub mod group_threads;
 mod handed;
 pub mod instrument;
+pub mod layer_parallel;
 pub mod locked;
 pub mod message_parallel;
 pub mod options;
