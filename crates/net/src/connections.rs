@@ -4,9 +4,11 @@
 
 mod owned;
 mod remains;
+mod shared;
 mod time_wait;
 
 pub use owned::OwnedTable;
+pub use shared::{SharedRef, SharedTable};
 
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;

@@ -22,7 +22,7 @@ pub mod transport;
 
 pub use application::{Application, Call, Datagram};
 pub use config::{Config, InterfaceConfig, Unit};
-pub use connections::{ConnId, Connection, Connections, OwnedTable};
+pub use connections::{ConnId, Connection, Connections, OwnedTable, SharedRef, SharedTable};
 pub use counters::{Counters, Drop};
 pub use domain::Domain;
 

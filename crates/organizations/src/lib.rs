@@ -27,7 +27,7 @@ pub use catalog::{CATALOG, Entry, find};
 pub use options::{Choice, Options};
 
 use device::Device;
-use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
+use net::{Application, Call, Config, Connections, Counters, Domain, Egress, Unit};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::Instant;
@@ -120,7 +120,11 @@ pub trait Running<A: Application>: Send + Sync {
 
 /// Lets the connections of a domain that was reset end, whether there is room
 /// for what they say or not.
-fn end<A: Application>(domain: &mut Domain<A>, now: Instant, egress: &mut Egress) {
+fn end<A: Application, C: Connections<A::Connection>>(
+    domain: &mut Domain<A, C>,
+    now: Instant,
+    egress: &mut Egress,
+) {
     // One turn is enough for a connection that was aborted; the bound is for
     // applications that go on asking.
     for _ in 0..8 {

@@ -10,7 +10,7 @@ use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::{Receive, Transmit};
-use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
+use net::{Application, Call, Config, Connections, Counters, Domain, Egress, OwnedTable, Unit};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -19,40 +19,42 @@ use sync::{Locked, RawLock};
 use wire::{Instant, Packet};
 
 /// One group of connections.
-struct Group<L, A: Application> {
-    domain: Locked<L, Domain<A>>,
+pub(crate) struct Group<L, A: Application, C> {
+    pub(crate) domain: Locked<L, Domain<A, C>>,
     /// When its next timer is due, in the clock's nanoseconds.
-    deadline: AtomicU64,
+    pub(crate) deadline: AtomicU64,
     /// It has more to say than there was room for.
-    pending: AtomicBool,
+    pub(crate) pending: AtomicBool,
 }
 
 /// The transmitting half of a queue of every device, and what waits for it.
-struct Out {
-    transmitters: Vec<Box<dyn Transmit>>,
-    egress: Egress,
+pub(crate) struct Out {
+    pub(crate) transmitters: Vec<Box<dyn Transmit>>,
+    pub(crate) egress: Egress,
 }
 
 /// What a processor's thread shares with those who enter its groups.
-struct Processor {
-    out: Mutex<Out>,
+pub(crate) struct Processor {
+    pub(crate) out: Mutex<Out>,
     /// Frames that wait in `out`.
-    waiting: AtomicUsize,
-    sleeper: Sleeper,
+    pub(crate) waiting: AtomicUsize,
+    pub(crate) sleeper: Sleeper,
 }
 
-struct Shared<L, A: Application> {
-    config: Arc<Config>,
-    clock: Clock,
-    groups: Vec<CachePadded<Group<L, A>>>,
-    processors: Vec<CachePadded<Processor>>,
-    stopping: AtomicBool,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+/// Groups of connections, or contexts of threads that share connections, and the
+/// processors that they belong to, in turn.
+pub(crate) struct Shared<L, A: Application, C> {
+    pub(crate) config: Arc<Config>,
+    pub(crate) clock: Clock,
+    pub(crate) groups: Vec<CachePadded<Group<L, A, C>>>,
+    pub(crate) processors: Vec<CachePadded<Processor>>,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// Starts one thread a processor, round `groups` domains behind locks `L`.
 pub(crate) fn start<L, A>(
-    mut setup: Setup<A>,
+    setup: Setup<A>,
     organization: &'static str,
     groups: u16,
 ) -> Result<Arc<dyn Running<A>>, StartError>
@@ -63,63 +65,136 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    let processors = setup.processors;
-    if processors == 0 || processors > 1024 {
-        return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
-    }
-    crate::check_queues(&setup)?;
-    let interfaces = setup.config.interfaces.len();
-    let mut receivers = Vec::new();
-    let mut outs = Vec::new();
-    for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
-        receivers.push(ours);
-        outs.push(CachePadded::new(Processor {
-            out: Mutex::new(Out { transmitters, egress: Egress::new(interfaces) }),
-            waiting: AtomicUsize::new(0),
-            sleeper: Sleeper::new()?,
-        }));
-    }
-    let group = |index| {
-        let unit = Unit::of(index, groups);
-        let domain = Domain::new(setup.config.clone(), unit, (setup.application)(unit));
-        CachePadded::new(Group {
-            domain: Locked::new(domain),
-            deadline: AtomicU64::new(u64::MAX),
-            pending: AtomicBool::new(false),
-        })
-    };
-    let shared = Arc::new(Shared::<L, A> {
-        groups: (0..groups).map(group).collect(),
-        processors: outs,
-        config: setup.config,
-        clock: setup.clock,
-        stopping: AtomicBool::new(false),
-        threads: Mutex::new(Vec::new()),
-    });
+    let pin = setup.options.pin;
+    let (shared, receivers) = Shared::<L, A, _>::new(setup, organization, |config, make| {
+        let domain = |index| {
+            let unit = Unit::of(index, groups);
+            Domain::new(config.clone(), unit, make(unit))
+        };
+        (0..groups).map(domain).collect()
+    })?;
     let handle = Arc::new(Handle(shared.clone()));
-    for (index, receivers) in receivers.into_iter().enumerate() {
-        let pin = setup.options.pin;
+    let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let mut thread = Thread::new(shared.clone(), index, receivers);
-        let spawned =
-            std::thread::Builder::new().name(format!("ana-cpu-{index}")).spawn(move || {
-                if pin {
-                    worker::pin(index);
-                }
-                thread.run();
-            });
-        match spawned {
-            Ok(thread) => shared.threads.lock().push(thread),
-            Err(error) => {
-                handle.stop();
-                return Err(error.into());
-            }
-        }
+        move || thread.run()
+    });
+    if let Err(error) = shared.spawn("ana-cpu", pin, threads) {
+        handle.stop();
+        return Err(error);
     }
     Ok(handle)
 }
 
-impl<L: RawLock, A: Application> Shared<L, A> {
-    fn processor_of(&self, group: usize) -> &Processor {
+/// Makes the application of a unit.
+type Make<A> = dyn FnMut(Unit) -> A + Send;
+/// The receiving halves of one queue of each device, by processor.
+type Receivers = Vec<Vec<Box<dyn Receive>>>;
+
+impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> {
+    /// What `organization` needs on its processors, round the domains that
+    /// `domains` makes; and the receivers, for the processors' threads.
+    pub(crate) fn new(
+        mut setup: Setup<A>,
+        organization: &'static str,
+        domains: impl FnOnce(&Arc<Config>, &mut Make<A>) -> Vec<Domain<A, C>>,
+    ) -> Result<(Arc<Self>, Receivers), StartError> {
+        let processors = setup.processors;
+        if processors == 0 || processors > 1024 {
+            return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
+        }
+        crate::check_queues(&setup)?;
+        let interfaces = setup.config.interfaces.len();
+        let mut receivers = Vec::new();
+        let mut outs = Vec::new();
+        for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
+            receivers.push(ours);
+            outs.push(CachePadded::new(Processor {
+                out: Mutex::new(Out { transmitters, egress: Egress::new(interfaces) }),
+                waiting: AtomicUsize::new(0),
+                sleeper: Sleeper::new()?,
+            }));
+        }
+        let group = |domain| {
+            CachePadded::new(Group {
+                domain: Locked::new(domain),
+                deadline: AtomicU64::new(u64::MAX),
+                pending: AtomicBool::new(false),
+            })
+        };
+        let domains = domains(&setup.config, &mut *setup.application);
+        let shared = Arc::new(Shared {
+            groups: domains.into_iter().map(group).collect(),
+            processors: outs,
+            config: setup.config,
+            clock: setup.clock,
+            stopping: AtomicBool::new(false),
+            threads: Mutex::new(Vec::new()),
+        });
+        Ok((shared, receivers))
+    }
+
+    /// Starts threads, numbered as they come.
+    pub(crate) fn spawn<F: FnMut() + Send + 'static>(
+        &self,
+        name: &str,
+        pin: bool,
+        threads: impl Iterator<Item = F>,
+    ) -> Result<(), StartError> {
+        for (index, mut run) in threads.enumerate() {
+            let thread = std::thread::Builder::new().name(format!("{name}-{index}"));
+            let spawned = thread.spawn(move || {
+                if pin {
+                    worker::pin(index);
+                }
+                run();
+            });
+            self.threads.lock().push(spawned?);
+        }
+        Ok(())
+    }
+
+    /// Ends all threads, and lets each group say its last words; what the device
+    /// does not take now is lost, as at the end of any host.
+    pub(crate) fn stop(&self) {
+        let mut threads = self.threads.lock();
+        if self.stopping.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        for processor in &self.processors {
+            processor.sleeper.notify();
+        }
+        crate::join(threads.drain(..));
+        let mut egress = Egress::new(self.config.interfaces.len());
+        for index in 0..self.groups.len() {
+            self.enter(index, &mut egress, |domain, now, egress| {
+                domain.call(Call::Reset, now, egress);
+                crate::end(domain, now, egress);
+            });
+        }
+        let since = self.clock.now();
+        for processor in &self.processors {
+            let mut out = processor.out.lock();
+            let Out { transmitters, egress } = &mut *out;
+            while !egress.is_empty() && self.clock.now().since(since) < LAST_WORDS {
+                worker::transmit(transmitters, egress);
+                std::thread::yield_now();
+            }
+            // Sockets that are left keep this alive; the devices are closed now.
+            transmitters.clear();
+            egress.clear();
+        }
+    }
+
+    /// What all groups have counted.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        for group in &self.groups {
+            group.domain.with(|domain| sum.add(&domain.counters));
+        }
+        sum
+    }
+
+    pub(crate) fn processor_of(&self, group: usize) -> &Processor {
         &self.processors[group % self.processors.len()]
     }
 
@@ -127,11 +202,11 @@ impl<L: RawLock, A: Application> Shared<L, A> {
     /// what they said. `egress` is empty before and after. Returns packets that
     /// turned out to be other groups'.
     #[inline]
-    fn enter(
+    pub(crate) fn enter(
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress),
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processor_of(index);
@@ -162,11 +237,11 @@ impl<L: RawLock, A: Application> Shared<L, A> {
 
     /// As [`Shared::enter`], by a thread that does not come back for what is
     /// left: the group's own processor is told.
-    fn visit(
+    pub(crate) fn visit(
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress),
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress),
     ) {
         let mut resteered = self.enter(index, egress, f);
         self.tell(index);
@@ -179,7 +254,7 @@ impl<L: RawLock, A: Application> Shared<L, A> {
     }
 
     /// Tells a group's processor what was left in it to do.
-    fn tell(&self, index: usize) {
+    pub(crate) fn tell(&self, index: usize) {
         let (group, processor) = (&self.groups[index], self.processor_of(index));
         if group.pending.load(Ordering::Relaxed) || processor.waiting.load(Ordering::Relaxed) > 0 {
             processor.sleeper.notify();
@@ -187,6 +262,64 @@ impl<L: RawLock, A: Application> Shared<L, A> {
             let deadline = group.deadline.load(Ordering::Relaxed);
             processor.sleeper.notify_by(Instant::from_nanos(deadline));
         }
+    }
+
+    /// Enters each of a processor's groups that has a timer due, or more to say.
+    /// Returns whether one still has.
+    pub(crate) fn own_groups(&self, processor: usize, egress: &mut Egress) -> bool {
+        let now = self.clock.now().as_nanos();
+        let mut busy = false;
+        for index in self.own(processor) {
+            let group = &self.groups[index];
+            if group.pending.load(Ordering::Relaxed)
+                || group.deadline.load(Ordering::Relaxed) <= now
+            {
+                self.enter(index, egress, |_, _, _| {});
+                busy |= group.pending.load(Ordering::Relaxed);
+            }
+        }
+        busy
+    }
+
+    fn own(&self, processor: usize) -> impl Iterator<Item = usize> + use<L, A, C> {
+        (processor..self.groups.len()).step_by(self.processors.len())
+    }
+
+    /// Offers the device again what it had no room for. Returns whether some of
+    /// it still waits.
+    pub(crate) fn flush(&self, processor: usize) -> bool {
+        let processor = &self.processors[processor];
+        if processor.waiting.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let mut out = processor.out.lock();
+        let Out { transmitters, egress } = &mut *out;
+        worker::transmit(transmitters, egress);
+        processor.waiting.store(out.egress.len(), Ordering::Relaxed);
+        !out.egress.is_empty()
+    }
+
+    /// Lets a processor's thread sleep until there is something to do, unless
+    /// `work` says that there is something else.
+    pub(crate) fn sleep(
+        &self,
+        processor: usize,
+        receivers: &mut [Box<dyn Receive>],
+        work: impl FnOnce() -> bool,
+    ) {
+        let own = self.own(processor);
+        let processor = &self.processors[processor];
+        processor.sleeper.sleep(receivers, &self.clock, || {
+            let mut work = work()
+                || self.stopping.load(Ordering::Relaxed)
+                || processor.waiting.load(Ordering::Relaxed) > 0;
+            let mut deadline = u64::MAX;
+            for group in own.map(|index| &self.groups[index]) {
+                work |= group.pending.load(Ordering::Relaxed);
+                deadline = deadline.min(group.deadline.load(Ordering::Relaxed));
+            }
+            (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))
+        });
     }
 }
 
@@ -207,7 +340,7 @@ fn send(out: &mut Out, egress: &mut Egress) {
 
 /// A processor's thread.
 struct Thread<L, A: Application> {
-    shared: Arc<Shared<L, A>>,
+    shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>,
     index: usize,
     receivers: Vec<Box<dyn Receive>>,
     received: Vec<Packet>,
@@ -218,7 +351,11 @@ struct Thread<L, A: Application> {
 }
 
 impl<L: RawLock, A: Application> Thread<L, A> {
-    fn new(shared: Arc<Shared<L, A>>, index: usize, receivers: Vec<Box<dyn Receive>>) -> Self {
+    fn new(
+        shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>,
+        index: usize,
+        receivers: Vec<Box<dyn Receive>>,
+    ) -> Self {
         Thread {
             egress: Egress::new(shared.config.interfaces.len()),
             bins: shared.groups.iter().map(|_| Vec::new()).collect(),
@@ -235,8 +372,8 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             let received = worker::receive(&mut self.receivers, &mut self.received);
             self.sort();
             self.frames();
-            let busy = self.own_groups();
-            let waiting = self.flush();
+            let busy = self.shared.own_groups(self.index, &mut self.egress);
+            let waiting = self.shared.flush(self.index);
             if received > 0 || busy {
                 continue;
             }
@@ -244,7 +381,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
                 // The device is full: let its other end run.
                 std::thread::yield_now();
             } else {
-                self.sleep();
+                self.shared.sleep(self.index, &mut self.receivers, || false);
             }
         }
     }
@@ -274,57 +411,6 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             });
         }
     }
-
-    /// Enters each of this processor's groups that has a timer due, or more to
-    /// say. Returns whether one still has.
-    fn own_groups(&mut self) -> bool {
-        let now = self.shared.clock.now().as_nanos();
-        let mut busy = false;
-        for index in self.own() {
-            let group = &self.shared.groups[index];
-            if group.pending.load(Ordering::Relaxed)
-                || group.deadline.load(Ordering::Relaxed) <= now
-            {
-                self.shared.enter(index, &mut self.egress, |_, _, _| {});
-                busy |= group.pending.load(Ordering::Relaxed);
-            }
-        }
-        busy
-    }
-
-    fn own(&self) -> impl Iterator<Item = usize> + use<L, A> {
-        (self.index..self.shared.groups.len()).step_by(self.shared.processors.len())
-    }
-
-    /// Offers the device again what it had no room for. Returns whether some of
-    /// it still waits.
-    fn flush(&mut self) -> bool {
-        let processor = &self.shared.processors[self.index];
-        if processor.waiting.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let mut out = processor.out.lock();
-        let Out { transmitters, egress } = &mut *out;
-        worker::transmit(transmitters, egress);
-        processor.waiting.store(out.egress.len(), Ordering::Relaxed);
-        !out.egress.is_empty()
-    }
-
-    fn sleep(&mut self) {
-        let own = self.own();
-        let shared = &self.shared;
-        let processor = &shared.processors[self.index];
-        processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
-            let mut work = shared.stopping.load(Ordering::Relaxed)
-                || processor.waiting.load(Ordering::Relaxed) > 0;
-            let mut deadline = u64::MAX;
-            for group in own.map(|index| &shared.groups[index]) {
-                work |= group.pending.load(Ordering::Relaxed);
-                deadline = deadline.min(group.deadline.load(Ordering::Relaxed));
-            }
-            (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))
-        });
-    }
 }
 
 #[inline]
@@ -336,7 +422,7 @@ fn put(bins: &mut [Vec<Packet>], touched: &mut Vec<usize>, group: usize, frame: 
 }
 
 /// The handle: its threads end with it.
-struct Handle<L: RawLock, A: Application>(Arc<Shared<L, A>>);
+struct Handle<L: RawLock, A: Application>(Arc<Shared<L, A, OwnedTable<A::Connection>>>);
 
 impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     fn units(&self) -> u16 {
@@ -359,43 +445,11 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     }
 
     fn counters(&self) -> Counters {
-        let mut sum = Counters::default();
-        for group in &self.0.groups {
-            group.domain.with(|domain| sum.add(&domain.counters));
-        }
-        sum
+        self.0.counters()
     }
 
     fn stop(&self) {
-        let mut threads = self.0.threads.lock();
-        if self.0.stopping.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        for processor in &self.0.processors {
-            processor.sleeper.notify();
-        }
-        crate::join(threads.drain(..));
-        // Each group says its last words; what the device does not take now is
-        // lost, as at the end of any host.
-        let mut egress = Egress::new(self.0.config.interfaces.len());
-        for index in 0..self.0.groups.len() {
-            self.0.enter(index, &mut egress, |domain, now, egress| {
-                domain.call(Call::Reset, now, egress);
-                crate::end(domain, now, egress);
-            });
-        }
-        let since = self.0.clock.now();
-        for processor in &self.0.processors {
-            let mut out = processor.out.lock();
-            let Out { transmitters, egress } = &mut *out;
-            while !egress.is_empty() && self.0.clock.now().since(since) < LAST_WORDS {
-                worker::transmit(transmitters, egress);
-                std::thread::yield_now();
-            }
-            // Sockets that are left keep this alive; the devices are closed now.
-            transmitters.clear();
-            egress.clear();
-        }
+        self.0.stop();
     }
 }
 
