@@ -22,7 +22,7 @@ mod single;
 mod threads;
 pub mod usage;
 
-pub use plan::{Direction, Peer, Plan, Workload};
+pub use plan::{Direction, Peer, Plan, Presentation, Workload};
 pub use row::Row;
 pub use run::{Progress, quick, run};
 

@@ -1,12 +1,14 @@
 //! Both ends polled by one thread: nothing but the work itself.
 
 use crate::host::{self, Side};
-use crate::load::{Load, Loads, Meter};
+use crate::load::presentation::Presentation;
+use crate::load::{Call, Load, Loads, Meter, Wakes};
 use crate::plan::{Plan, Workload};
 use crate::run::{Mark, Sample, check, failed};
 use crate::{Error, threads};
+use crossbeam_queue::SegQueue;
 use device::{Device, Receive, Transmit};
-use net::{Config, Domain, Egress, Unit};
+use net::{Application, Config, Domain, Egress, Unit};
 use organizations::Clock;
 use organizations::worker::{BACKLOG, BATCH};
 use std::sync::Arc;
@@ -20,12 +22,26 @@ struct Host {
     receive: Box<dyn Receive>,
     transmit: Box<dyn Transmit>,
     received: Vec<Packet>,
+    /// Calls that the presentation layer has made; `None`: there is none.
+    notified: Option<Arc<SegQueue<Call>>>,
 }
 
 impl Host {
-    fn new(config: Arc<Config>, device: Device, load: Load) -> Option<Host> {
+    fn new(
+        config: Arc<Config>,
+        device: Device,
+        load: Load,
+        presentation: Option<Arc<Presentation>>,
+    ) -> Option<Host> {
         let queue = device.queues.into_iter().next()?;
+        let notified = presentation.map(|presentation| {
+            let calls = Arc::new(SegQueue::new());
+            let into = calls.clone();
+            presentation.set_notify(Box::new(move |_, call| into.push(call)));
+            calls
+        });
         Some(Host {
+            notified,
             egress: Egress::new(1),
             domain: Domain::new(config, Unit::ONLY, load),
             receive: queue.receive,
@@ -49,6 +65,19 @@ impl Host {
         let batch = self.egress.batch(0);
         if !batch.is_empty() {
             self.transmit.transmit(batch);
+        }
+        if self.notified.is_some() {
+            self.present(now);
+        }
+    }
+
+    /// Does the work of the presentation layer.
+    fn present(&mut self, now: wire::Instant) {
+        let mut wakes = Wakes::default();
+        self.domain.app.take_wakes(&mut wakes);
+        Load::wake(wakes);
+        while let Some(call) = self.notified.as_ref().and_then(|calls| calls.pop()) {
+            self.domain.call(call, now, &mut self.egress);
         }
     }
 }
@@ -76,8 +105,10 @@ impl Pair {
         let loads = Loads::new(plan.bytes(), meter.clone());
         let (a, b) = host::devices(plan);
         let host = |side, device: Device| {
-            let load = loads.load(threads::flows(plan, side));
-            Host::new(host::config(plan, side, &device), device, load)
+            let presentation = host::presentation(plan, &meter);
+            let loads = loads.clone().with_flows(threads::flows(plan, side));
+            let load = loads.with_presentation(presentation.clone()).load(0);
+            Host::new(host::config(plan, side, &device), device, load, presentation)
                 .ok_or_else(|| failed(plan, "uniprocessor", "the device has no queue"))
         };
         let (tested, peer) = (host(Side::Tested, a)?, host(Side::Peer, b)?);
