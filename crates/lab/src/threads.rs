@@ -42,6 +42,7 @@ fn start(
         options: plan.options.clone(),
         application: Box::new(move |unit: Unit| loads.load(unit.index)),
         clock: Clock::start(),
+        instruments: None,
     };
     let Some(started) = catalog::start(organization, setup) else {
         return Err(Error::Plan(format!("there is no organization '{organization}'")));

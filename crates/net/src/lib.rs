@@ -16,6 +16,7 @@ pub mod down;
 mod harness;
 pub mod ip;
 pub mod link;
+pub mod observe;
 pub mod ports;
 pub mod timer_wheel;
 pub mod transport;
@@ -25,6 +26,7 @@ pub use config::{Config, InterfaceConfig, Unit};
 pub use connections::{ConnId, Connection, Connections, OwnedTable, SharedRef, SharedTable};
 pub use counters::{Counters, Drop};
 pub use domain::Domain;
+pub use observe::{Layer, Observer};
 
 use std::collections::VecDeque;
 use wire::{Instant, Packet};

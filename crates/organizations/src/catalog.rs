@@ -2,7 +2,8 @@
 
 use crate::options::Choice;
 use crate::{
-    Running, Setup, StartError, global_lock, group_locks, processor_per_connection, uniprocessor,
+    Running, Setup, StartError, global_lock, group_locks, message_parallel,
+    processor_per_connection, uniprocessor,
 };
 use net::Application;
 use std::sync::Arc;
@@ -60,6 +61,7 @@ macro_rules! catalog {
 catalog! {
     uniprocessor "uniprocessor" ("every paper's baseline", "the stack", true) [Pin];
     global_lock "global-lock" ("the default SMP kernel of old", "the stack", false) [Lock Pin];
+    message_parallel "message-parallel" ("Schmidt 1996, Message Parallelism; Willmann 2006, MsgP", "the packet", false) [Order Lock Pin];
     group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false) [Groups Lock Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
 }

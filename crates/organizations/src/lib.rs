@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`uniprocessor`] | one thread owns the one domain |
 //! | [`global_lock`] | one lock round the one domain, any thread enters |
+//! | [`message_parallel`] | the lock of a shared table, then of the connection; any thread |
 //! | [`group_locks`] | a lock round each of G domains, any thread enters |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
 //!
@@ -16,7 +17,9 @@
 pub mod catalog;
 pub mod global_lock;
 pub mod group_locks;
+pub mod instrument;
 pub mod locked;
+pub mod message_parallel;
 pub mod options;
 pub mod owned;
 pub mod processor_per_connection;
@@ -24,6 +27,7 @@ pub mod uniprocessor;
 pub mod worker;
 
 pub use catalog::{CATALOG, Entry, find};
+pub use instrument::Instruments;
 pub use options::{Choice, Options};
 
 use device::Device;
@@ -67,6 +71,8 @@ pub struct Setup<A: Application> {
     pub application: Box<dyn FnMut(Unit) -> A + Send>,
     /// The stack's clock.
     pub clock: Clock,
+    /// What to measure with, if anything.
+    pub instruments: Option<Arc<Instruments>>,
 }
 
 /// Why an organization could not be started.

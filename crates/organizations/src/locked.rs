@@ -6,15 +6,22 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
-use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
+mod out;
+
+pub(crate) use out::Processor;
+
+use crate::instrument::{Instruments, Watch};
+use crate::worker::{self, BACKLOG, Queues};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
-use device::{Receive, Transmit};
+use device::Receive;
 use net::{Application, Call, Config, Connections, Counters, Domain, Egress, OwnedTable, Unit};
+use net::{Layer, Observer};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use sync::counted::LockCounts;
 use sync::{Locked, RawLock};
 use wire::{Instant, Packet};
 
@@ -27,20 +34,6 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) pending: AtomicBool,
 }
 
-/// The transmitting half of a queue of every device, and what waits for it.
-pub(crate) struct Out {
-    pub(crate) transmitters: Vec<Box<dyn Transmit>>,
-    pub(crate) egress: Egress,
-}
-
-/// What a processor's thread shares with those who enter its groups.
-pub(crate) struct Processor {
-    pub(crate) out: Mutex<Out>,
-    /// Frames that wait in `out`.
-    pub(crate) waiting: AtomicUsize,
-    pub(crate) sleeper: Sleeper,
-}
-
 /// Groups of connections, or contexts of threads that share connections, and the
 /// processors that they belong to, in turn.
 pub(crate) struct Shared<L, A: Application, C> {
@@ -50,6 +43,7 @@ pub(crate) struct Shared<L, A: Application, C> {
     pub(crate) processors: Vec<CachePadded<Processor>>,
     pub(crate) stopping: AtomicBool,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) instruments: Option<Arc<Instruments>>,
 }
 
 /// Starts one thread a processor, round `groups` domains behind locks `L`.
@@ -73,10 +67,11 @@ where
         };
         (0..groups).map(domain).collect()
     })?;
+    shared.show_locks("group");
     let handle = Arc::new(Handle(shared.clone()));
     let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let mut thread = Thread::new(shared.clone(), index, receivers);
-        move || thread.run()
+        move |watch: &mut Watch| thread.run(watch)
     });
     if let Err(error) = shared.spawn("ana-cpu", pin, threads) {
         handle.stop();
@@ -108,11 +103,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let mut outs = Vec::new();
         for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
             receivers.push(ours);
-            outs.push(CachePadded::new(Processor {
-                out: Mutex::new(Out { transmitters, egress: Egress::new(interfaces) }),
-                waiting: AtomicUsize::new(0),
-                sleeper: Sleeper::new()?,
-            }));
+            outs.push(CachePadded::new(Processor::new(transmitters, interfaces)?));
         }
         let group = |domain| {
             CachePadded::new(Group {
@@ -129,24 +120,46 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             clock: setup.clock,
             stopping: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
+            instruments: setup.instruments,
         });
         Ok((shared, receivers))
     }
 
+    /// Shows the locks to the instruments, if there are any; `name` is that of
+    /// the domains' locks.
+    pub(crate) fn show_locks(self: &Arc<Self>, name: &str)
+    where
+        Self: Send + Sync + 'static,
+    {
+        let Some(instruments) = &self.instruments else { return };
+        let show = |name: &str, read: Box<dyn Fn(&Self) -> LockCounts + Send + Sync>| {
+            let weak = Arc::downgrade(self);
+            instruments
+                .lock(name, move || weak.upgrade().map_or_else(LockCounts::default, |s| read(&s)));
+        };
+        for index in 0..self.groups.len() {
+            show(name, Box::new(move |shared| shared.groups[index].domain.lock().counts()));
+        }
+        for index in 0..self.processors.len() {
+            show("transmitters", Box::new(move |shared| shared.processors[index].counts()));
+        }
+    }
+
     /// Starts threads, numbered as they come.
-    pub(crate) fn spawn<F: FnMut() + Send + 'static>(
+    pub(crate) fn spawn<F: FnMut(&mut Watch) + Send + 'static>(
         &self,
         name: &str,
         pin: bool,
         threads: impl Iterator<Item = F>,
     ) -> Result<(), StartError> {
         for (index, mut run) in threads.enumerate() {
-            let thread = std::thread::Builder::new().name(format!("{name}-{index}"));
+            let (name, instruments) = (format!("{name}-{index}"), self.instruments.clone());
+            let thread = std::thread::Builder::new().name(name.clone());
             let spawned = thread.spawn(move || {
                 if pin {
                     worker::pin(index);
                 }
-                run();
+                run(&mut Watch::of(instruments.as_ref(), || name));
             });
             self.threads.lock().push(spawned?);
         }
@@ -166,22 +179,14 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         crate::join(threads.drain(..));
         let mut egress = Egress::new(self.config.interfaces.len());
         for index in 0..self.groups.len() {
-            self.enter(index, &mut egress, |domain, now, egress| {
+            self.enter(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
                 domain.call(Call::Reset, now, egress);
                 crate::end(domain, now, egress);
             });
         }
         let since = self.clock.now();
         for processor in &self.processors {
-            let mut out = processor.out.lock();
-            let Out { transmitters, egress } = &mut *out;
-            while !egress.is_empty() && self.clock.now().since(since) < LAST_WORDS {
-                worker::transmit(transmitters, egress);
-                std::thread::yield_now();
-            }
-            // Sockets that are left keep this alive; the devices are closed now.
-            transmitters.clear();
-            egress.clear();
+            processor.close(&self.clock, since);
         }
     }
 
@@ -206,32 +211,39 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress),
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processor_of(index);
         let room = BACKLOG.saturating_sub(processor.waiting.load(Ordering::Relaxed));
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
+        watch.lap(Layer::Handoff);
         let out = group.domain.with(|domain| {
+            watch.lap(Layer::Lock);
             let now = self.clock.now();
-            f(domain, now, egress);
+            f(domain, now, egress, watch);
             if domain.next_timeout().is_some_and(|at| at <= now) {
                 domain.on_timeout(now, egress);
             }
-            let more = domain.serve(now, egress, room);
+            let more = match watch.observer() {
+                Some(observer) => domain.serve_observed(now, egress, room, observer),
+                None => domain.serve(now, egress, room),
+            };
             resteered.extend(domain.take_resteered());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
-            if egress.is_empty() { None } else { Some(processor.out.lock()) }
+            if egress.is_empty() { None } else { Some(processor.out()) }
         });
         if let Some(mut out) = out {
-            send(&mut out, egress);
-            processor.waiting.store(out.egress.len(), Ordering::Relaxed);
+            watch.lap(Layer::Lock);
+            processor.send(&mut out, egress, watch);
         }
         A::wake(wakes);
+        watch.lap(Layer::Presentation);
         resteered
     }
 
@@ -241,14 +253,16 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress),
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
     ) {
-        let mut resteered = self.enter(index, egress, f);
+        let mut resteered = self.enter(index, egress, watch, f);
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
-            resteered.extend(self.enter(usize::from(unit), egress, |domain, now, egress| {
+            let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
                 domain.input_resteered(packet, now, egress);
-            }));
+            });
+            resteered.extend(enter);
             self.tell(usize::from(unit));
         }
     }
@@ -266,7 +280,12 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 
     /// Enters each of a processor's groups that has a timer due, or more to say.
     /// Returns whether one still has.
-    pub(crate) fn own_groups(&self, processor: usize, egress: &mut Egress) -> bool {
+    pub(crate) fn own_groups(
+        &self,
+        processor: usize,
+        egress: &mut Egress,
+        watch: &mut Watch,
+    ) -> bool {
         let now = self.clock.now().as_nanos();
         let mut busy = false;
         for index in self.own(processor) {
@@ -274,7 +293,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if group.pending.load(Ordering::Relaxed)
                 || group.deadline.load(Ordering::Relaxed) <= now
             {
-                self.enter(index, egress, |_, _, _| {});
+                self.enter(index, egress, watch, |_, _, _, _| {});
                 busy |= group.pending.load(Ordering::Relaxed);
             }
         }
@@ -283,20 +302,6 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 
     fn own(&self, processor: usize) -> impl Iterator<Item = usize> + use<L, A, C> {
         (processor..self.groups.len()).step_by(self.processors.len())
-    }
-
-    /// Offers the device again what it had no room for. Returns whether some of
-    /// it still waits.
-    pub(crate) fn flush(&self, processor: usize) -> bool {
-        let processor = &self.processors[processor];
-        if processor.waiting.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let mut out = processor.out.lock();
-        let Out { transmitters, egress } = &mut *out;
-        worker::transmit(transmitters, egress);
-        processor.waiting.store(out.egress.len(), Ordering::Relaxed);
-        !out.egress.is_empty()
     }
 
     /// Lets a processor's thread sleep until there is something to do, unless
@@ -320,21 +325,6 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             }
             (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))
         });
-    }
-}
-
-/// Hands `egress` to the transmitters, behind what waits there.
-fn send(out: &mut Out, egress: &mut Egress) {
-    let Out { transmitters, egress: waiting } = out;
-    if transmitters.is_empty() {
-        // Stopped: the devices are closed.
-        return egress.clear();
-    }
-    if waiting.is_empty() {
-        worker::transmit(transmitters, egress);
-    }
-    for interface in 0..transmitters.len() {
-        waiting.batch(interface).append(egress.batch(interface));
     }
 }
 
@@ -367,13 +357,16 @@ impl<L: RawLock, A: Application> Thread<L, A> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, watch: &mut Watch) {
         while !self.shared.stopping.load(Ordering::Relaxed) {
+            watch.begin();
             let received = worker::receive(&mut self.receivers, &mut self.received);
+            watch.received(&self.received);
             self.sort();
-            self.frames();
-            let busy = self.shared.own_groups(self.index, &mut self.egress);
-            let waiting = self.shared.flush(self.index);
+            self.frames(watch);
+            let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
+            let waiting = self.shared.processors[self.index].flush(watch);
+            watch.end();
             if received > 0 || busy {
                 continue;
             }
@@ -382,6 +375,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
                 std::thread::yield_now();
             } else {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
+                watch.slept();
             }
         }
     }
@@ -401,15 +395,30 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     /// Enters each group that frames have come for.
-    fn frames(&mut self) {
+    fn frames(&mut self, watch: &mut Watch) {
         for group in self.touched.drain(..) {
             let bin = &mut self.bins[group];
-            self.shared.visit(group, &mut self.egress, |domain, now, egress| {
-                for frame in bin.drain(..) {
-                    domain.input(frame, now, egress);
+            self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
+                match watch.observer() {
+                    Some(observer) => input(domain, bin, now, egress, observer),
+                    None => input(domain, bin, now, egress, &mut ()),
                 }
             });
         }
+    }
+}
+
+/// Takes in what has come for a domain.
+#[inline]
+pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
+    domain: &mut Domain<A, C>,
+    frames: &mut Vec<Packet>,
+    now: Instant,
+    egress: &mut Egress,
+    observer: &mut impl Observer,
+) {
+    for frame in frames.drain(..) {
+        domain.input_observed(frame, now, egress, observer);
     }
 }
 
@@ -432,7 +441,8 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     fn call(&self, unit: u16, call: Call<A>) {
         let mut egress = Egress::new(self.0.config.interfaces.len());
         let mut late = None;
-        self.0.visit(usize::from(unit), &mut egress, |domain, now, egress| {
+        let watch = &mut Watch::off();
+        self.0.visit(usize::from(unit), &mut egress, watch, |domain, now, egress, _| {
             if domain.is_over() {
                 late = Some(call);
             } else {
