@@ -154,5 +154,7 @@ pub(crate) fn connect(plan: &Plan, index: usize) -> Call {
     };
     let port = first + (index / PER_PORT) as u16;
     let remote = Endpoint { address: Side::Peer.address(), port };
-    Call::Connect { remote, local: None, connection: Talk::new(role, Some(remote)) }
+    let number = if role == Role::Idle { u32::MAX } else { index as u32 };
+    let connection = Talk::new(role, Some(remote)).numbered(number);
+    Call::Connect { remote, local: None, connection }
 }

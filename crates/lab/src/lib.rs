@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bound;
+mod detail;
 mod host;
 pub mod idle;
 pub mod load;
@@ -23,6 +24,7 @@ mod threads;
 pub mod usage;
 
 pub use plan::{Direction, Peer, Plan, Presentation, Workload};
+pub use detail::{Detail, SampleDetail, Spread};
 pub use row::Row;
 pub use run::{Progress, quick, run};
 

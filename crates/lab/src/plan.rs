@@ -1,6 +1,9 @@
 //! [`Plan`]: what to measure.
 
 use crate::Error;
+use crate::load::Meter;
+use organizations::instrument::Instruments;
+use std::sync::Arc;
 
 /// What the connections do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +144,11 @@ pub struct Plan {
     pub options: organizations::Options,
     /// Packets that a connection may send in its turn.
     pub burst: usize,
+    /// Measure with instruments, too: threads, locks, queues, connections.
+    pub instruments: bool,
+    /// Measure organizations that run on one processor only on one, beside the
+    /// others, for comparison.
+    pub reference: bool,
 }
 
 impl Default for Plan {
@@ -162,6 +170,8 @@ impl Default for Plan {
             bound: 0.3,
             options: organizations::Options::default(),
             burst: 32,
+            instruments: false,
+            reference: false,
         }
     }
 }
@@ -204,6 +214,24 @@ impl Plan {
     /// Are both ends polled by one thread?
     pub fn is_single(&self, organization: &str) -> bool {
         organization == "uniprocessor" && self.processors == 1 && self.peer == Peer::Stack
+    }
+
+    /// What a sample is measured with.
+    pub(crate) fn make_instruments(&self) -> Option<Arc<Instruments>> {
+        self.instruments.then(Instruments::new)
+    }
+
+    /// What the loads of a sample count in.
+    pub(crate) fn meter(&self) -> Meter {
+        if self.instruments { Meter::detailed(self.active()) } else { Meter::default() }
+    }
+
+    /// The plan as it is for `organization`: on one processor if that runs on no
+    /// more and is measured for comparison.
+    pub(crate) fn on(&self, organization: &str) -> Plan {
+        let single = organizations::find(organization).is_some_and(|entry| entry.single);
+        let processors = if self.reference && single { 1 } else { self.processors };
+        Plan { processors, reference: processors != self.processors, ..self.clone() }
     }
 
     /// Does the plan make sense?

@@ -10,6 +10,7 @@ use crossbeam_utils::CachePadded;
 use device::Device;
 use device::memory::peers::PeerCounts;
 use net::Unit;
+use organizations::instrument::Instruments;
 use organizations::{Clock, Running, Setup, catalog};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,9 +31,9 @@ fn start(
     side: Side,
     device: Device,
     loads: &Loads,
-    meter: &Arc<Meter>,
+    instruments: Option<Arc<Instruments>>,
 ) -> Result<Stack, Error> {
-    let presentation = host::presentation(plan, meter);
+    let presentation = host::presentation(plan, loads.meter());
     let loads = loads.clone().with_flows(flows(plan, side));
     let loads = loads.with_presentation(presentation.clone());
     let setup = Setup {
@@ -42,7 +43,7 @@ fn start(
         options: plan.options.clone(),
         application: Box::new(move |unit: Unit| loads.load(unit.index)),
         clock: Clock::start(),
-        instruments: None,
+        instruments,
     };
     let Some(started) = catalog::start(organization, setup) else {
         return Err(Error::Plan(format!("there is no organization '{organization}'")));
@@ -132,21 +133,25 @@ struct Stacks {
     peer: Option<Stack>,
     driver: Option<Arc<PeerCounts>>,
     meter: Arc<Meter>,
+    /// Of the stack under test.
+    instruments: Option<Arc<Instruments>>,
 }
 
 impl Stacks {
     fn start(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
-        let meter = Arc::new(Meter::default());
+        let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
         let loads = Loads::new(plan.bytes(), meter.clone());
         if plan.peer == Peer::Driver {
             let (device, counts) = host::driver(plan);
-            let tested = start(plan, organization, Side::Tested, device, &loads, &meter)?;
-            return Ok(Stacks { tested, peer: None, driver: Some(counts), meter });
+            let ours = instruments.clone();
+            let tested = start(plan, organization, Side::Tested, device, &loads, ours)?;
+            return Ok(Stacks { tested, peer: None, driver: Some(counts), meter, instruments });
         }
         let (a, b) = host::devices(plan);
-        let peer = start(plan, organization, Side::Peer, b, &loads, &meter)?;
-        let tested = start(plan, organization, Side::Tested, a, &loads, &meter)?;
-        Ok(Stacks { tested, peer: Some(peer), driver: None, meter })
+        let peer = start(plan, organization, Side::Peer, b, &loads, None)?;
+        let ours = instruments.clone();
+        let tested = start(plan, organization, Side::Tested, a, &loads, ours)?;
+        Ok(Stacks { tested, peer: Some(peer), driver: None, meter, instruments })
     }
 
     /// Opens the connections and flows of `plan`, and waits until they are
@@ -242,7 +247,7 @@ pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
         stacks.meter.set_driver(counts.clone());
     }
     stacks.pass(plan.warm_up);
-    let mark = Mark::now(&stacks.meter);
+    let mark = Mark::now(&stacks.meter, stacks.instruments.as_ref());
     stacks.pass(plan.seconds);
     while mark.is_empty(&stacks.meter, plan) {
         stacks.pass(0.05);

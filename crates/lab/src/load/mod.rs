@@ -4,11 +4,13 @@ mod bulk;
 mod meter;
 mod pattern;
 pub(crate) mod presentation;
+mod shares;
 mod transactions;
 mod udp;
 
 pub use meter::{Meter, Totals};
 pub use presentation::Wakes;
+pub(crate) use shares::jain;
 pub use udp::Socket;
 pub(crate) use udp::{Flow, Flows, NUMBER, Way};
 
@@ -18,6 +20,7 @@ use net::application::ConnectError;
 use net::{Application, ConnId, Datagram};
 use pattern::Pattern;
 use presentation::{Presentation, Presented};
+use shares::{Shares, Since};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tcp::{Events, Tcb};
@@ -63,6 +66,10 @@ pub struct Talk {
     unsent: u32,
     /// Bytes of its echo that are still to be read.
     missing: u32,
+    /// When the message was begun.
+    asked: Since,
+    /// Its number among those whose parts are counted.
+    number: u32,
     /// Where an active open went to.
     remote: Option<Endpoint>,
     /// What the presentation layer keeps with it.
@@ -80,9 +87,16 @@ impl Talk {
             in_at: 0,
             unsent: 0,
             missing: 0,
+            asked: Since::default(),
+            number: u32::MAX,
             remote,
             presented: None,
         }
+    }
+
+    /// The same, whose part is counted under `number`.
+    pub(crate) fn numbered(self, number: u32) -> Talk {
+        Talk { number, ..self }
     }
 }
 
@@ -93,6 +107,7 @@ pub struct Load {
     pattern: Pattern,
     tally: Arc<CachePadded<Tally>>,
     meter: Arc<Meter>,
+    shares: Shares,
     calls: VecDeque<Call>,
     flows: Flows,
     /// The unit that this load is of.
@@ -123,6 +138,11 @@ impl Loads {
         Loads { bytes, pattern, meter, flows: Flows::default(), presentation: None }
     }
 
+    /// Where they count.
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.meter
+    }
+
     /// Those of a host with these flows of UDP, which all its loads share.
     pub(crate) fn with_flows(self, flows: Flows) -> Loads {
         Loads { flows, ..self }
@@ -140,6 +160,7 @@ impl Loads {
             pattern: self.pattern.clone(),
             tally: self.meter.tally(),
             meter: self.meter.clone(),
+            shares: self.meter.shares().clone(),
             calls: VecDeque::new(),
             flows: self.flows.clone(),
             unit,
@@ -201,7 +222,9 @@ impl Application for Load {
     }
 
     fn incoming(&mut self, listener: &Role) -> Option<Talk> {
-        Some(Talk::new(*listener, None))
+        let talk = Talk::new(*listener, None);
+        // Simulated peers open their connections to the stack under test.
+        Some(if *listener == Role::Drain { talk.numbered(self.shares.number()) } else { talk })
     }
 
     fn connect_failed(&mut self, talk: Talk, error: ConnectError) {
@@ -209,7 +232,7 @@ impl Application for Load {
     }
 
     #[inline]
-    fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, events: Events, _now: Instant) -> bool {
+    fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, events: Events, now: Instant) -> bool {
         if events.has(Events::CONNECTED) {
             talk.open = true;
             self.tally.connected.add(1);
@@ -229,7 +252,7 @@ impl Application for Load {
                 self.write(talk, tcb)
             }
             Role::Echo => self.echo(talk, tcb),
-            Role::Client | Role::Churn => self.transact(talk, tcb),
+            Role::Client | Role::Churn => self.transact(talk, tcb, now),
         }
     }
 

@@ -56,6 +56,16 @@ impl Histogram {
         self.sum.fetch_add(value.saturating_mul(n), Ordering::Relaxed);
     }
 
+    /// Counts `value` (ns) once, where one thread at a time does so.
+    #[inline]
+    pub fn record_alone(&self, value: u64) {
+        let add = |to: &AtomicU64, n: u64| {
+            to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+        };
+        add(&self.buckets[bucket_of(value)], 1);
+        add(&self.sum, value);
+    }
+
     /// What it has counted.
     pub fn snapshot(&self) -> Counted {
         let buckets = self.buckets.iter().map(|count| count.load(Ordering::Relaxed)).collect();

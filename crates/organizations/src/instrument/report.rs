@@ -260,6 +260,7 @@ fn add_lock(locks: &mut Vec<LockReport>, name: &str, then: &LockCounts, now: &Lo
     let uses = now.uses.saturating_sub(then.uses);
     lock.locks += 1;
     lock.uses += uses;
+    lock.contended += now.contended.saturating_sub(then.contended);
     lock.wait_s += wait;
     lock.hold_s += between(now.hold, then.hold);
     lock.wait_max_s = lock.wait_max_s.max(wait);

@@ -67,7 +67,7 @@ fn queues_and_locks_of_one_name_are_reported_together() {
     assert_eq!((queue.length_mean, queue.length_max), (3.0, 5));
     assert_eq!((queue.residence.samples, report.handoffs()), (1, 1));
     let [lock] = &report.locks[..] else { panic!("one name: {report:?}") };
-    assert_eq!((lock.locks, lock.uses, lock.uses_max), (2, 7, 4));
+    assert_eq!((lock.locks, lock.uses, lock.uses_max, lock.contended), (2, 7, 4, 2));
     assert!((report.lock_wait_s() - 0.007).abs() < 1e-9);
 }
 
