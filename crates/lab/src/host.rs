@@ -1,7 +1,8 @@
 //! The two hosts of an experiment.
 
-use crate::load::{Call, Role, Talk};
-use crate::plan::{Plan, Workload};
+use crate::load::presentation::Presentation;
+use crate::load::{Call, Meter, NUMBER, Role, Talk};
+use crate::plan::{self, Plan, Workload};
 use device::memory::peers::{self, PeerCounts};
 use device::{Device, Medium, memory};
 use std::net::Ipv4Addr;
@@ -111,6 +112,13 @@ pub(crate) fn config(plan: &Plan, side: Side, device: &Device) -> Arc<net::Confi
         config.max_time_wait = 8192;
     }
     Arc::new(config)
+}
+
+/// The presentation layer of a host, if the plan has one.
+pub(crate) fn presentation(plan: &Plan, meter: &Arc<Meter>) -> Option<Arc<Presentation>> {
+    let front = if plan.workload == Workload::Udp { NUMBER } else { 0 };
+    let with = plan.presentation == plan::Presentation::Xdr;
+    with.then(|| Arc::new(Presentation::new(plan.bytes(), front, meter.clone())))
 }
 
 /// What the connections of `side` do, those that carry something.

@@ -86,6 +86,27 @@ impl Peer {
     }
 }
 
+/// What stands between the application's data and the transport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presentation {
+    /// Nothing: bytes are bytes.
+    #[default]
+    None,
+    /// Arrays of structures are encoded in XDR and decoded (Schmidt and Suda
+    /// 1996, 4.2).
+    Xdr,
+}
+
+impl Presentation {
+    /// Its name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Presentation::None => "none",
+            Presentation::Xdr => "xdr",
+        }
+    }
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -109,6 +130,8 @@ pub struct Plan {
     pub direction: Direction,
     /// What stands at the other end.
     pub peer: Peer,
+    /// What stands above the transport, of bulk and udp.
+    pub presentation: Presentation,
     /// Length of a sample, seconds.
     pub seconds: f64,
     /// Samples of each organization.
@@ -140,6 +163,7 @@ impl Default for Plan {
             mtu: 1500,
             direction: Direction::Send,
             peer: Peer::Stack,
+            presentation: Presentation::None,
             seconds: 1.0,
             repeat: 5,
             warm_up: 0.3,
@@ -154,6 +178,10 @@ impl Default for Plan {
 
 /// Bytes of the IPv4 and TCP headers with timestamps (RFC 7323 3.2).
 const TCP_HEADERS: usize = 52;
+/// Bytes of a message of the presentation layer over TCP, about.
+const XDR_MESSAGE: usize = 4096;
+/// The least bytes of a datagram with a message of the presentation layer.
+const XDR_DATAGRAM: usize = 64;
 /// Bytes of the IPv4 and UDP headers.
 const UDP_HEADERS: usize = 28;
 /// The most connections that a plan may have: half of what a domain takes.
@@ -163,6 +191,7 @@ impl Plan {
     /// Bytes of the application's reads and writes, messages or datagrams.
     pub fn bytes(&self) -> usize {
         self.bytes.unwrap_or(match self.workload {
+            Workload::Bulk if self.presentation == Presentation::Xdr => XDR_MESSAGE,
             Workload::Bulk => 64 * 1024,
             Workload::Rr | Workload::Crr => 64,
             Workload::Udp => self.mtu.saturating_sub(UDP_HEADERS),
@@ -243,6 +272,7 @@ impl Plan {
             return no("udp takes at most 16384 flows".to_owned());
         }
         self.check_driver()?;
+        self.check_presentation()?;
         let times = [self.seconds, self.warm_up, self.bound];
         if times.iter().any(|t| !t.is_finite() || *t < 0.0 || *t > 3600.0) || self.seconds == 0.0 {
             return no("seconds must be more than 0 and at most 3600".to_owned());
@@ -264,6 +294,24 @@ impl Plan {
         }
         if self.active() != self.connections && self.direction == Direction::Receive {
             return no("the driver sends on all its connections: leave out --active");
+        }
+        Ok(())
+    }
+
+    /// What the presentation layer can do.
+    fn check_presentation(&self) -> Result<(), Error> {
+        let no = |what: &str| Err(Error::Plan(what.to_owned()));
+        if self.presentation == Presentation::None {
+            return Ok(());
+        }
+        if self.workload.is_transactions() {
+            return no("--presentation xdr goes with bulk and udp only");
+        }
+        if self.peer == Peer::Driver && self.direction.receives() {
+            return no("the driver sends no XDR: use --peer stack, or --direction send");
+        }
+        if self.bytes() < XDR_DATAGRAM {
+            return no("messages in XDR have at least 64 bytes: leave out --bytes");
         }
         Ok(())
     }

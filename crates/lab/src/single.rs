@@ -1,12 +1,14 @@
 //! Both ends polled by one thread: nothing but the work itself.
 
 use crate::host::{self, Side};
-use crate::load::{Load, Loads, Meter};
+use crate::load::presentation::Presentation;
+use crate::load::{Call, Load, Loads, Meter, Wakes};
 use crate::plan::{Plan, Workload};
 use crate::run::{Mark, Sample, check, failed};
 use crate::{Error, threads};
+use crossbeam_queue::SegQueue;
 use device::{Device, Receive, Transmit};
-use net::{Config, Domain, Egress, Observer, Unit};
+use net::{Application, Config, Domain, Egress, Observer, Unit};
 use organizations::Clock;
 use organizations::instrument::{Instruments, Watch};
 use organizations::worker::{self, BACKLOG, BATCH};
@@ -21,13 +23,28 @@ struct Host {
     receive: Box<dyn Receive>,
     transmitters: Vec<Box<dyn Transmit>>,
     received: Vec<Packet>,
+    /// Calls that the presentation layer has made; `None`: there is none.
+    notified: Option<Arc<SegQueue<Call>>>,
     watch: Watch,
 }
 
 impl Host {
-    fn new(config: Arc<Config>, device: Device, load: Load, watch: Watch) -> Option<Host> {
+    fn new(
+        config: Arc<Config>,
+        device: Device,
+        load: Load,
+        presentation: Option<Arc<Presentation>>,
+        watch: Watch,
+    ) -> Option<Host> {
         let queue = device.queues.into_iter().next()?;
+        let notified = presentation.map(|presentation| {
+            let calls = Arc::new(SegQueue::new());
+            let into = calls.clone();
+            presentation.set_notify(Box::new(move |_, call| into.push(call)));
+            calls
+        });
         Some(Host {
+            notified,
             egress: Egress::new(1),
             domain: Domain::new(config, Unit::ONLY, load),
             receive: queue.receive,
@@ -50,6 +67,19 @@ impl Host {
         }
         worker::transmit_watched(&mut self.transmitters, &mut self.egress, &mut self.watch);
         self.watch.end();
+        if self.notified.is_some() {
+            self.present(now);
+        }
+    }
+
+    /// Does the work of the presentation layer.
+    fn present(&mut self, now: wire::Instant) {
+        let mut wakes = Wakes::default();
+        self.domain.app.take_wakes(&mut wakes);
+        Load::wake(wakes);
+        while let Some(call) = self.notified.as_ref().and_then(|calls| calls.pop()) {
+            self.domain.call(call, now, &mut self.egress);
+        }
     }
 }
 
@@ -95,10 +125,13 @@ impl Pair {
         let loads = Loads::new(plan.bytes(), meter.clone());
         let (a, b) = host::devices(plan);
         let host = |side, device: Device| {
-            let load = loads.load(threads::flows(plan, side));
+            let presentation = host::presentation(plan, &meter);
+            let loads = loads.clone().with_flows(threads::flows(plan, side));
+            let load = loads.with_presentation(presentation.clone()).load(0);
             let watched = instruments.as_ref().filter(|_| side == Side::Tested);
             let watch = Watch::of(watched, || "both ends".to_owned());
-            Host::new(host::config(plan, side, &device), device, load, watch)
+            let config = host::config(plan, side, &device);
+            Host::new(config, device, load, presentation, watch)
                 .ok_or_else(|| failed(plan, "uniprocessor", "the device has no queue"))
         };
         let (tested, peer) = (host(Side::Tested, a)?, host(Side::Peer, b)?);

@@ -2,10 +2,11 @@
 
 use crate::Error;
 use crate::host::{self, DRIVER_PORT, STEERING, Side};
-use crate::load::{Call, Flow, Load, Loads, Meter, Role, Socket, Way};
+use crate::load::{Call, Flow, Flows, Load, Loads, Meter, Role, Socket, Way};
 use crate::plan::{Peer, Plan, Workload};
 use crate::run::{Mark, Sample, check, failed};
 use crate::single::{OPENING, PATIENCE};
+use crossbeam_utils::CachePadded;
 use device::Device;
 use device::memory::peers::PeerCounts;
 use net::Unit;
@@ -32,25 +33,39 @@ fn start(
     loads: &Loads,
     instruments: Option<Arc<Instruments>>,
 ) -> Result<Stack, Error> {
-    let loads = loads.clone();
-    let flows = flows(plan, side);
+    let presentation = host::presentation(plan, loads.meter());
+    let loads = loads.clone().with_flows(flows(plan, side));
+    let loads = loads.with_presentation(presentation.clone());
     let setup = Setup {
         config: host::config(plan, side, &device),
         devices: vec![device],
         processors: plan.processors,
         options: plan.options.clone(),
-        application: Box::new(move |_: Unit| loads.load(flows.clone())),
+        application: Box::new(move |unit: Unit| loads.load(unit.index)),
         clock: Clock::start(),
         instruments,
     };
-    match catalog::start(organization, setup) {
-        Some(started) => Ok(started?),
-        None => Err(Error::Plan(format!("there is no organization '{organization}'"))),
+    let Some(started) = catalog::start(organization, setup) else {
+        return Err(Error::Plan(format!("there is no organization '{organization}'")));
+    };
+    let stack: Stack = started?;
+    if let Some(presentation) = presentation {
+        let stack = Arc::downgrade(&stack);
+        presentation.set_notify(Box::new(move |unit, call| {
+            if let Some(stack) = stack.upgrade() {
+                stack.call(unit % stack.units().max(1), call);
+            }
+        }));
     }
+    Ok(stack)
 }
 
 /// The flows of UDP that end at `side`.
-pub(crate) fn flows(plan: &Plan, side: Side) -> Vec<Flow> {
+pub(crate) fn flows(plan: &Plan, side: Side) -> Flows {
+    list(plan, side).into_iter().map(CachePadded::new).collect()
+}
+
+fn list(plan: &Plan, side: Side) -> Vec<Flow> {
     if plan.workload != Workload::Udp {
         return Vec::new();
     }

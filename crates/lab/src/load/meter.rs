@@ -51,6 +51,9 @@ pub struct Totals {
 #[derive(Debug, Default)]
 pub struct Meter {
     tallies: Mutex<Vec<Arc<CachePadded<Tally>>>>,
+    /// Bytes that presentation layers have decoded: any thread adds, a batch of
+    /// messages at a time.
+    decoded: CachePadded<AtomicU64>,
     failure: OnceLock<String>,
     /// What a simulated peer counts, and the resets it had while it connected:
     /// it may knock before anyone listens.
@@ -88,6 +91,11 @@ impl Meter {
         tally
     }
 
+    /// A presentation layer has decoded so many bytes.
+    pub(crate) fn decoded(&self, bytes: u64) {
+        self.decoded.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// The sum of all tallies.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
@@ -97,6 +105,7 @@ impl Meter {
             totals.transactions += tally.transactions.get();
             totals.connected += tally.connected.get();
         }
+        totals.received += self.decoded.load(Ordering::Relaxed);
         if let Some((driver, _)) = self.driver.get() {
             totals.received += driver.totals().bytes_received;
         }

@@ -3,25 +3,28 @@
 mod bulk;
 mod meter;
 mod pattern;
+pub(crate) mod presentation;
 mod shares;
 mod transactions;
 mod udp;
 
 pub use meter::{Meter, Totals};
+pub use presentation::Wakes;
 pub(crate) use shares::jain;
 pub use udp::Socket;
-pub(crate) use udp::{Flow, Way};
+pub(crate) use udp::{Flow, Flows, NUMBER, Way};
 
 use crossbeam_utils::CachePadded;
 use meter::Tally;
 use net::application::ConnectError;
-use net::{Application, Datagram};
+use net::{Application, ConnId, Datagram};
 use pattern::Pattern;
+use presentation::{Presentation, Presented};
 use shares::{Shares, Since};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tcp::{Events, Tcb};
-use wire::{Endpoint, Instant};
+use wire::{Endpoint, FlowKey, Instant};
 
 /// A call on a domain with a load.
 pub type Call = net::Call<Load>;
@@ -48,7 +51,7 @@ pub enum Role {
 }
 
 /// What a load keeps with a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Talk {
     role: Role,
     /// It is established.
@@ -69,6 +72,8 @@ pub struct Talk {
     number: u32,
     /// Where an active open went to.
     remote: Option<Endpoint>,
+    /// What the presentation layer keeps with it.
+    presented: Option<Box<Presented>>,
 }
 
 impl Talk {
@@ -85,6 +90,7 @@ impl Talk {
             asked: Since::default(),
             number: u32::MAX,
             remote,
+            presented: None,
         }
     }
 
@@ -103,7 +109,11 @@ pub struct Load {
     meter: Arc<Meter>,
     shares: Shares,
     calls: VecDeque<Call>,
-    flows: Vec<Flow>,
+    flows: Flows,
+    /// The unit that this load is of.
+    unit: u16,
+    /// Work of the presentation layer, if there is one.
+    wakes: Wakes,
     /// Flows that stream, and how many have had their turn in this round.
     streams: VecDeque<Socket>,
     turns: usize,
@@ -117,16 +127,34 @@ pub struct Loads {
     bytes: usize,
     pattern: Pattern,
     meter: Arc<Meter>,
+    flows: Flows,
+    presentation: Option<Arc<Presentation>>,
 }
 
 impl Loads {
     /// Loads with writes or messages of `bytes`, that count in `meter`.
     pub fn new(bytes: usize, meter: Arc<Meter>) -> Loads {
-        Loads { bytes, pattern: Pattern::new(bytes.max(READ)), meter }
+        let pattern = Pattern::new(bytes.max(READ));
+        Loads { bytes, pattern, meter, flows: Flows::default(), presentation: None }
     }
 
-    /// The load of a unit, with these flows of UDP.
-    pub(crate) fn load(&self, flows: Vec<Flow>) -> Load {
+    /// Where they count.
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.meter
+    }
+
+    /// Those of a host with these flows of UDP, which all its loads share.
+    pub(crate) fn with_flows(self, flows: Flows) -> Loads {
+        Loads { flows, ..self }
+    }
+
+    /// Those of a host with this presentation layer.
+    pub(crate) fn with_presentation(self, presentation: Option<Arc<Presentation>>) -> Loads {
+        Loads { presentation, ..self }
+    }
+
+    /// The load of a unit.
+    pub(crate) fn load(&self, unit: u16) -> Load {
         Load {
             bytes: self.bytes,
             pattern: self.pattern.clone(),
@@ -134,7 +162,9 @@ impl Loads {
             meter: self.meter.clone(),
             shares: self.meter.shares().clone(),
             calls: VecDeque::new(),
-            flows,
+            flows: self.flows.clone(),
+            unit,
+            wakes: self.presentation.clone().map(Wakes::of).unwrap_or_default(),
             streams: VecDeque::new(),
             turns: 0,
             resting: false,
@@ -174,7 +204,22 @@ impl Application for Load {
     type Connection = Talk;
     type Listener = Role;
     type Udp = Socket;
-    type Wakes = ();
+    type Wakes = Wakes;
+
+    #[inline]
+    fn take_wakes(&mut self, wakes: &mut Wakes) {
+        self.give_wakes(wakes);
+    }
+
+    #[inline]
+    fn wake(wakes: Wakes) {
+        wakes.work();
+    }
+
+    #[inline]
+    fn opened(&mut self, talk: &mut Talk, id: ConnId, _: &FlowKey) {
+        self.present(talk, id);
+    }
 
     fn incoming(&mut self, listener: &Role) -> Option<Talk> {
         let talk = Talk::new(*listener, None);
@@ -194,6 +239,9 @@ impl Application for Load {
         }
         if !talk.open || events.has(Events::CLOSED) {
             return false;
+        }
+        if talk.presented.is_some() {
+            return self.presented(talk, tcb);
         }
         match talk.role {
             Role::Idle => false,
@@ -220,7 +268,7 @@ impl Application for Load {
     }
 
     fn datagram(&mut self, socket: &Socket, datagram: Datagram) -> bool {
-        self.arrived(*socket, &datagram);
+        self.arrived(*socket, datagram);
         true
     }
 
