@@ -12,7 +12,7 @@ fn a_thread_that_has_ended_is_still_reported() {
         watch.received(&[]);
         std::thread::sleep(Duration::from_millis(2));
         watch.lap(Layer::Transport);
-        watch.sent(3, 300);
+        watch.sent(3);
         watch.end();
     });
     thread.join().expect("no panic");
