@@ -50,7 +50,7 @@ fn queues_and_locks_of_one_name_are_reported_together() {
             uses,
             wait: Duration::from_millis(uses),
             hold: Duration::from_millis(1),
-            ..LockCounts::default()
+            contended: 1,
         };
         instruments.lock("group", move || counts);
     }
