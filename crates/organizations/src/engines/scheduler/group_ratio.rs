@@ -11,8 +11,8 @@
 //!
 //! Figure 3 prints `W_{i+1} / (W_{i+1} + 1)` on the left, which is below 1 and so
 //! never above a ratio of sorted weights: only the first group would ever be
-//! served. GR3 has `(W_i + 1) / (W_{i+1} + 1)`, as here. The figure divides by
-//! `phi_min^G`, which GR3 defines as the least weight that the group may have,
+//! served. GR3 has `(W_i + 1) / (W_{i+1} + 1)`, as here. For `phi_min^G`, by which
+//! the figure divides, we take the least weight that the group may have,
 //! `2^sigma`: so there is no minimum to keep when members leave.
 //!
 //! # Bounds
@@ -35,8 +35,9 @@
 //! of the slots since the last ([`GroupRatio::settle`]), after which a new group
 //! starts at 0. A socket takes its part of the group's error with it: into the
 //! next group when its weight changes, into oblivion when it leaves. It also
-//! takes along, up to two slots, what it has waited for within the group; if that
-//! is a slot, it comes to the front of the next, but not twice in a row. Since
+//! takes along what it has waited for within the group, and comes to the front of
+//! the next if that is more than who is there has waited for, but only so many in
+//! a row. Since
 //! change may come before every decision, and the walk of figure 3 would begin
 //! anew each time, the walk goes on where it was; and a group that is owed more
 //! than can be while weights stay is served next. What is owed is forgotten
@@ -52,6 +53,12 @@ pub const GROUPS: usize = 32;
 const SLOT: i64 = 1 << 32;
 /// Slots after which accounts are settled though no weight has changed.
 const SETTLE: u64 = 1 << 24;
+
+/// How many may come to the front of a group in a row: so that nobody waits for
+/// more than this many times as long as if none did.
+const JUMPS: u8 = 16;
+/// The most slots that a socket takes along, of those it has waited for.
+const MOST_WAITED: i64 = 16 * SLOT;
 
 /// Slots that one of `groups` groups can be owed while weights stay.
 pub const fn most_owed(groups: usize) -> usize {
@@ -75,8 +82,8 @@ struct Group {
     members: u32,
     /// Its place in the order by weight, if it has members.
     place: u8,
-    /// Has a member had its turn since one came to the front out of turn?
-    may_jump: bool,
+    /// How many came to the front out of turn since one had its turn.
+    jumps: u8,
 }
 
 /// A socket. Its group is that of its weight.
@@ -86,8 +93,12 @@ struct Member {
     weight: u32,
     /// `D`: slots left of its turn, and the fraction kept for the next.
     deficit: i64,
-    /// Its group's `served` when its last turn ended.
+    /// Its group's `served` when its last slot ended, or it came to this group;
     since: u64,
+    /// and what it had waited for in other groups by then, in slots.
+    carried: i64,
+    /// It came to the front out of turn.
+    jumped: bool,
 }
 
 /// How many steps were taken: groups looked at and sockets moved.
@@ -156,8 +167,9 @@ impl GroupRatio {
         }
         let weight = weight.max(1);
         self.settle();
-        *super::entry(&mut self.members, key) = Member { weight, deficit: 0, since: 0 };
         let group = self.join(weight, 0);
+        let since = self.groups[usize::from(group)].served;
+        *super::entry(&mut self.members, key) = Member { weight, since, ..Member::default() };
         self.wait(key, group);
     }
 
@@ -181,24 +193,20 @@ impl GroupRatio {
         }
         self.settle();
         let (from, to) = (sigma(old), sigma(weight));
-        self.members[key as usize].weight = weight;
         if from == to {
+            self.members[key as usize].weight = weight;
             let group = &mut self.groups[usize::from(to)];
             group.weight = group.weight - u64::from(old) + u64::from(weight);
             self.weight = self.weight - u64::from(old) + u64::from(weight);
             self.sort(to);
             return;
         }
-        let credit = self.credit(key, old);
+        let carried = self.waited(key);
         let waits = self.waiting.remove(key);
         let error = self.part(old);
         let to = self.join(weight, error);
-        let group = &mut self.groups[usize::from(to)];
-        let jump = credit >= SLOT && group.may_jump;
         let member = &mut self.members[key as usize];
-        member.since = group.served;
-        member.deficit = if jump { credit } else { credit.min(SLOT - 1) };
-        group.may_jump &= !jump;
+        *member = Member { weight, since: self.groups[usize::from(to)].served, carried, ..*member };
         if waits {
             self.wait(key, to);
         }
@@ -228,9 +236,7 @@ impl GroupRatio {
         if let Some(weight) = self.weight_of(key)
             && self.waiting.list_of(key).is_none()
         {
-            let group = sigma(weight);
-            self.members[key as usize].since = self.groups[usize::from(group)].served;
-            self.wait(key, group);
+            self.wait(key, sigma(weight));
         }
     }
 
@@ -285,11 +291,13 @@ impl GroupRatio {
         if member.deficit < SLOT {
             // phi_C / 2^sigma, exactly.
             member.deficit += (i64::from(member.weight) << 32) >> sigma(member.weight);
-            group.may_jump = true;
+            if !std::mem::take(&mut member.jumped) {
+                group.jumps = 0;
+            }
         }
         member.deficit -= SLOT;
         group.served += 1;
-        member.since = group.served;
+        (member.since, member.carried) = (group.served, 0);
         Some(key)
     }
 
@@ -322,9 +330,6 @@ impl GroupRatio {
     /// rounded up, so that no share is lost by often settling; and keeps it within
     /// the bounds. A group that is at its bound is served next.
     fn settle(&mut self) {
-        if self.slots == 0 {
-            return;
-        }
         let owed = -(most_owed(self.order.len()) as i64 * SLOT);
         let owing = most_owing(self.order.len()) as i64 * SLOT;
         let slots = u128::from(self.slots) << 32;
@@ -342,14 +347,14 @@ impl GroupRatio {
         self.steps.change += self.order.len() as u64;
     }
 
-    /// What a member is owed within its group: what it would have had of the
-    /// slots since its last turn, and what is left of that turn, but two at most.
-    fn credit(&self, key: Key, weight: u32) -> i64 {
+    /// What a member has waited for since its last slot: its share of those that
+    /// its groups had, but [`MOST_WAITED`] at most.
+    fn waited(&self, key: Key) -> i64 {
         let member = &self.members[key as usize];
-        let group = &self.groups[usize::from(sigma(weight))];
-        let since = group.served.saturating_sub(member.since).min(SETTLE);
-        let waited = share(since as i64 * SLOT, u64::from(weight), group.weight);
-        waited.saturating_add(member.deficit).min(2 * SLOT)
+        let group = &self.groups[usize::from(sigma(member.weight))];
+        let since = group.served.saturating_sub(member.since).min(SETTLE) as i64;
+        let here = share(since * SLOT, u64::from(member.weight), group.weight);
+        member.carried.saturating_add(here).min(MOST_WAITED)
     }
 
     /// Adds a weight to its group, with what it is owed (negative) or owes.
@@ -357,7 +362,7 @@ impl GroupRatio {
         let index = sigma(weight);
         let group = &mut self.groups[usize::from(index)];
         if group.members == 0 {
-            *group = Group { place: self.order.len() as u8, may_jump: true, ..*group };
+            *group = Group { place: self.order.len() as u8, ..*group };
             self.order.push(index);
         }
         group.members += 1;
@@ -414,15 +419,31 @@ impl GroupRatio {
         self.steps.change += 1;
     }
 
-    /// Puts a member that does not wait into its group's list: at the front if it
-    /// has a slot left.
+    /// Puts a member that does not wait into its group's list: at the front if its
+    /// turn is not over, or if it has waited longer, elsewhere, than the first
+    /// whose turn has not begun.
     fn wait(&mut self, key: Key, group: u8) {
+        let jumps = self.jumps(key, group);
         let member = &mut self.members[key as usize];
-        if member.deficit >= SLOT {
+        member.jumped = jumps;
+        if jumps || member.deficit >= SLOT {
             self.waiting.push_front(group, key);
         } else {
             self.waiting.push_back(group, key);
         }
+        self.groups[usize::from(group)].jumps += u8::from(jumps);
+    }
+
+    /// May a member come to the front because it has waited longest?
+    fn jumps(&self, key: Key, group: u8) -> bool {
+        let in_turn = |key: Key| self.members[key as usize].deficit >= SLOT;
+        let mut first = self.waiting.first(group);
+        if let Some(begun) = first.filter(|first| in_turn(*first)) {
+            first = self.waiting.after(begun);
+        }
+        !in_turn(key)
+            && self.groups[usize::from(group)].jumps < JUMPS
+            && first.is_some_and(|first| self.waited(key) > self.waited(first))
     }
 }
 

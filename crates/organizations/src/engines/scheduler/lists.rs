@@ -61,6 +61,12 @@ impl Lists {
         (first != NONE).then_some(first)
     }
 
+    /// The key behind `key` in its list.
+    pub fn after(&self, key: Key) -> Option<Key> {
+        let after = self.links.get(key as usize)?.after;
+        (after != NONE).then_some(after)
+    }
+
     /// Puts a key that is in no list at the end of `list`.
     pub fn push_back(&mut self, list: u8, key: Key) {
         let last = self.ends[usize::from(list)].last;

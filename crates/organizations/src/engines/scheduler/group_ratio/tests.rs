@@ -166,6 +166,8 @@ proptest! {
     fn with_fixed_weights_it_is_figure_3(weights in weights(60)) {
         let mut all = fill(&weights);
         let mut figure = Figure::new(&weights, false);
+        // The order of groups of equal weight is nobody's.
+        prop_assume!(figure.groups.windows(2).all(|pair| pair[0].0 != pair[1].0));
         run(&mut all, 4_000, |key, _| assert_eq!(key, figure.schedule()));
     }
 
@@ -219,6 +221,8 @@ proptest! {
         }
     }
 }
+
+mod churn;
 
 /// The bound is the same for 20,000 sockets as for 20, and so is the error.
 #[test]
