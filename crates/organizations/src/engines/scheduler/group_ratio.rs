@@ -32,7 +32,7 @@
 //! The paper leaves open what becomes of `W` when weights change. Line 4 does not
 //! change if every `W_i` is reduced by `phi_i` times the same number. So `W` is
 //! kept as the service error: at each change it is reduced by the group's share
-//! of the slots since the last ([`GroupRatio::settle`]), after which a new group
+//! of the slots since the last, after which a new group
 //! starts at 0. A socket takes its part of the group's error with it: into the
 //! next group when its weight changes, into oblivion when it leaves. It also
 //! takes along what it has waited for within the group, and comes to the front of
