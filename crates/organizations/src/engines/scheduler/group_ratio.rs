@@ -16,32 +16,34 @@
 //! `2^sigma`: so there is no minimum to keep when members leave.
 //!
 //! # Bounds
-//! While weights stay, let `v_i = W_i / phi_i`. Line 4 keeps
-//! `1/phi_i - 1/phi_{i+1} <= v_{i+1} - v_i < 1/phi_i` (it is served only when
-//! it holds with the right side, and not passed by when it would break the
-//! left). Summed over the groups, of which there are `g`, that bounds the
-//! service error of a group, `W_i` minus its share of all slots:
+//! While weights stay, let `v_i = W_i / phi_i`. Group `i + 1` is chosen only if
+//! line 4 holds, so `v_{i+1} < v_i + 1/phi_i`; and whenever line 4 holds it is
+//! chosen, so `v_{i+1} + 1/phi_{i+1} >= v_i + 1/phi_i`. Summed over the `g`
+//! groups this bounds a group's service error, `W_i` minus its share of all slots:
 //!
-//! `-(1 + g(g-1)/2) - 1 <= error <= g`.
+//! `-(2 + g(g-1)/2) <= error <= g`,
 //!
-//! Within a group, a member is between 3 slots behind and 4 ahead of its share of
-//! the group's. Neither depends on the number of sockets. The tests hold it to
-//! [`most_owed`] and [`most_owing`], and to these.
+//! where one slot is for the middle of a walk. Within a group, a member is between
+//! 3 slots behind and 4 ahead of its share of the group's. None of this depends on
+//! the number of sockets. The tests hold every socket to these, at every slot.
 //!
 //! # Change
-//! The paper leaves open what becomes of `W` when weights change. Line 4 does not
-//! change if every `W_i` is reduced by `phi_i` times the same number. So `W` is
-//! kept as the service error: at each change it is reduced by the group's share
-//! of the slots since the last, after which a new group
-//! starts at 0. A socket takes its part of the group's error with it: into the
-//! next group when its weight changes, into oblivion when it leaves. It also
-//! takes along what it has waited for within the group, and comes to the front of
-//! the next if that is more than who is there has waited for, but only so many in
-//! a row. Since
-//! change may come before every decision, and the walk of figure 3 would begin
-//! anew each time, the walk goes on where it was; and a group that is owed more
-//! than can be while weights stay is served next. What is owed is forgotten
-//! beyond that, on both sides: nobody is owed, or owes, without bound.
+//! The paper leaves open what becomes of `W` when weights change, which here is
+//! at every packet. Line 4 says the same if every `W_i` is reduced by `phi_i`
+//! times one number. So `W` is kept as the service error: at each change it is
+//! reduced by the group's share of the slots since the last. Then
+//!
+//! - a new group starts at 0, neither owed anything nor owing;
+//! - a socket takes its part of the group's error with it, into the next group
+//!   when its weight changes, into oblivion when it leaves;
+//! - it also takes along what it has waited for within the group, and comes to
+//!   the front of the next if whoever is there has waited for less, though only
+//!   so many may in a row;
+//! - the walk of figure 3 goes on where it was, since one that began anew at each
+//!   change would never come to the end;
+//! - a group that is owed more than it can be while weights stay is served next;
+//!   beyond that, what is owed is forgotten, and so is what is owing: nobody is
+//!   owed, or owes, without bound ([`most_owed`], [`most_owing`]).
 
 use super::Key;
 use super::lists::Lists;
