@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod engines;
 pub mod global_lock;
 pub mod group_locks;
 pub mod group_threads;
