@@ -279,6 +279,18 @@ fn flow_of(packet: &Packet) -> Option<FlowKey> {
     })
 }
 
+/// The unit that a packet with its transport header in front belongs to, of
+/// `count`. One that was put together from fragments may be another's than its
+/// fragments were.
+#[inline]
+pub fn unit_above_ip(config: &Config, packet: &Packet, count: u16) -> u16 {
+    if count == 1 {
+        return 0;
+    }
+    let hash = flow_of(packet).map_or(0, |flow| config.steering.flow(&flow));
+    (hash % u32::from(count)) as u16
+}
+
 /// The unit that a frame belongs to, of `count`; `None` if it is for all.
 #[inline]
 pub fn unit_of(config: &Config, frame: &Packet, count: u16) -> Option<u16> {

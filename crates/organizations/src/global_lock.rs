@@ -16,5 +16,5 @@ where
     A::Udp: 'static,
 {
     let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
-    sync::with_lock!(kind, counted, L => locked::start::<L, A>(setup, "global-lock", 1))
+    sync::with_lock!(kind, counted, L => locked::start::<L, A>(setup, "global-lock", 1, usize::MAX))
 }

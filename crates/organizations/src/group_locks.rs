@@ -18,5 +18,5 @@ where
 {
     let groups = setup.options.groups.max(1);
     let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
-    sync::with_lock!(kind, counted, L => locked::start::<L, A>(setup, "group-locks", groups))
+    sync::with_lock!(kind, counted, L => locked::start::<L, A>(setup, "group-locks", groups, usize::MAX))
 }

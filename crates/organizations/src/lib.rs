@@ -7,7 +7,10 @@
 //! | [`global_lock`] | one lock round the one domain, any thread enters |
 //! | [`message_parallel`] | the lock of a shared table, then of the connection; any thread |
 //! | [`group_locks`] | a lock round each of G domains, any thread enters |
+//! | [`virtual_processors`] | a semaphore round each of V domains, yielded after a burst |
+//! | [`group_threads`] | a thread owns each of G domains, and gets its packets by mail |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
+//! | [`layer_parallel`] | a thread owns each layer's part of a domain |
 //!
 //! What organizations share is how a thread works: [`worker`] for its devices
 //! and its sleep, [`owned`] and [`locked`] for the loops of owners and of
@@ -17,13 +20,18 @@
 pub mod catalog;
 pub mod global_lock;
 pub mod group_locks;
+pub mod group_threads;
+mod handed;
 pub mod instrument;
+pub mod layer_parallel;
 pub mod locked;
 pub mod message_parallel;
 pub mod options;
+mod out;
 pub mod owned;
 pub mod processor_per_connection;
 pub mod uniprocessor;
+pub mod virtual_processors;
 pub mod worker;
 
 pub use catalog::{CATALOG, Entry, find};
@@ -100,6 +108,16 @@ pub enum StartError {
         /// What it can run on.
         allowed: &'static str,
         /// What was asked for.
+        processors: usize,
+    },
+    /// Fewer virtual processors than processors.
+    #[error(
+        "{virtual_processors} virtual processors keep fewer than {processors} processors busy: raise --virtual-processors to at least {processors}, or use fewer processors"
+    )]
+    VirtualProcessors {
+        /// Those asked for.
+        virtual_processors: u16,
+        /// The processors asked for.
         processors: usize,
     },
     /// The system gives no more threads or descriptors.

@@ -6,12 +6,9 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
-mod out;
-
-pub(crate) use out::Processor;
-
 use crate::instrument::{Instruments, Watch};
-use crate::worker::{self, BACKLOG, Queues};
+use crate::out::{self, Out};
+use crate::worker::{self, BACKLOG, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
@@ -25,6 +22,10 @@ use sync::counted::LockCounts;
 use sync::{Locked, RawLock};
 use wire::{Instant, Packet};
 
+/// How often a thread that came for something else enters a group again in
+/// which it has left something to do, before the group's own processor is told.
+const STAYS: usize = 16;
+
 /// One group of connections.
 pub(crate) struct Group<L, A: Application, C> {
     pub(crate) domain: Locked<L, Domain<A, C>>,
@@ -34,6 +35,12 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) pending: AtomicBool,
 }
 
+/// What a processor's thread shares with those who enter its groups.
+pub(crate) struct Processor {
+    pub(crate) out: Out,
+    pub(crate) sleeper: Sleeper,
+}
+
 /// Groups of connections, or contexts of threads that share connections, and the
 /// processors that they belong to, in turn.
 pub(crate) struct Shared<L, A: Application, C> {
@@ -41,16 +48,21 @@ pub(crate) struct Shared<L, A: Application, C> {
     pub(crate) clock: Clock,
     pub(crate) groups: Vec<CachePadded<Group<L, A, C>>>,
     pub(crate) processors: Vec<CachePadded<Processor>>,
+    /// Packets up or down for which a thread stays in a group before it yields
+    /// it, if there is a limit.
+    pub(crate) stay: usize,
     pub(crate) stopping: AtomicBool,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) instruments: Option<Arc<Instruments>>,
 }
 
-/// Starts one thread a processor, round `groups` domains behind locks `L`.
+/// Starts one thread a processor, round `groups` domains behind locks `L`, in
+/// which a thread stays for `stay` packets at a time.
 pub(crate) fn start<L, A>(
     setup: Setup<A>,
     organization: &'static str,
     groups: u16,
+    stay: usize,
 ) -> Result<Arc<dyn Running<A>>, StartError>
 where
     L: RawLock + 'static,
@@ -60,7 +72,7 @@ where
     A::Udp: 'static,
 {
     let pin = setup.options.pin;
-    let (shared, receivers) = Shared::<L, A, _>::new(setup, organization, |config, make| {
+    let (mut shared, receivers) = Shared::<L, A, _>::new(setup, organization, |config, make| {
         let domain = |index| {
             let unit = Unit::of(index, groups);
             Domain::new(config.clone(), unit, make(unit))
@@ -68,6 +80,9 @@ where
         (0..groups).map(domain).collect()
     })?;
     shared.show_locks("group");
+    if let Some(shared) = Arc::get_mut(&mut shared) {
+        shared.stay = stay.max(1);
+    }
     let handle = Arc::new(Handle(shared.clone()));
     let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let mut thread = Thread::new(shared.clone(), index, receivers);
@@ -98,12 +113,14 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
         }
         crate::check_queues(&setup)?;
-        let interfaces = setup.config.interfaces.len();
         let mut receivers = Vec::new();
         let mut outs = Vec::new();
         for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
             receivers.push(ours);
-            outs.push(CachePadded::new(Processor::new(transmitters, interfaces)?));
+            outs.push(CachePadded::new(Processor {
+                out: Out::new(transmitters),
+                sleeper: Sleeper::new()?,
+            }));
         }
         let group = |domain| {
             CachePadded::new(Group {
@@ -116,6 +133,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let shared = Arc::new(Shared {
             groups: domains.into_iter().map(group).collect(),
             processors: outs,
+            stay: usize::MAX,
             config: setup.config,
             clock: setup.clock,
             stopping: AtomicBool::new(false),
@@ -141,7 +159,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             show(name, Box::new(move |shared| shared.groups[index].domain.lock().counts()));
         }
         for index in 0..self.processors.len() {
-            show("transmitters", Box::new(move |shared| shared.processors[index].counts()));
+            show("transmitters", Box::new(move |shared| shared.processors[index].out.counts()));
         }
     }
 
@@ -184,10 +202,9 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
                 crate::end(domain, now, egress);
             });
         }
-        let since = self.clock.now();
-        for processor in &self.processors {
-            processor.close(&self.clock, since);
-        }
+        // Sockets that are left keep this alive; the devices are closed now.
+        let in_time = out::until_silence(self.clock);
+        self.processors.iter().for_each(|processor| processor.out.close(&in_time));
     }
 
     /// What all groups have counted.
@@ -216,7 +233,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processor_of(index);
-        let room = BACKLOG.saturating_sub(processor.waiting.load(Ordering::Relaxed));
+        let room = BACKLOG.saturating_sub(processor.out.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
         watch.lap(Layer::Handoff);
@@ -228,19 +245,19 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
                 domain.on_timeout(now, egress);
             }
             let more = match watch.observer() {
-                Some(observer) => domain.serve_observed(now, egress, room, observer),
-                None => domain.serve(now, egress, room),
+                Some(observer) => domain.serve_observed(now, egress, room.min(self.stay), observer),
+                None => domain.serve(now, egress, room.min(self.stay)),
             };
             resteered.extend(domain.take_resteered());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
-            if egress.is_empty() { None } else { Some(processor.out()) }
+            if egress.is_empty() { None } else { Some(processor.out.begin()) }
         });
-        if let Some(mut out) = out {
+        if let Some(out) = out {
             watch.lap(Layer::Lock);
-            processor.send(&mut out, egress, watch);
+            out.send(egress, watch);
         }
         A::wake(wakes);
         watch.lap(Layer::Presentation);
@@ -257,6 +274,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
     ) {
         let mut resteered = self.enter(index, egress, watch, f);
+        resteered.extend(self.stay_on(index, egress, watch));
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
             let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
@@ -267,10 +285,22 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
+    /// Where threads yield groups: enters this one anew for what was left, as
+    /// whoever waits for it does, a few times.
+    fn stay_on(&self, index: usize, egress: &mut Egress, watch: &mut Watch) -> Vec<(u16, Packet)> {
+        let mut resteered = Vec::new();
+        let mut left = if self.stay == usize::MAX { 0 } else { STAYS };
+        while left > 0 && self.groups[index].pending.load(Ordering::Relaxed) {
+            left -= 1;
+            resteered.extend(self.enter(index, egress, watch, |_, _, _, _| {}));
+        }
+        resteered
+    }
+
     /// Tells a group's processor what was left in it to do.
     pub(crate) fn tell(&self, index: usize) {
         let (group, processor) = (&self.groups[index], self.processor_of(index));
-        if group.pending.load(Ordering::Relaxed) || processor.waiting.load(Ordering::Relaxed) > 0 {
+        if group.pending.load(Ordering::Relaxed) || processor.out.waiting() > 0 {
             processor.sleeper.notify();
         } else {
             let deadline = group.deadline.load(Ordering::Relaxed);
@@ -315,9 +345,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let own = self.own(processor);
         let processor = &self.processors[processor];
         processor.sleeper.sleep(receivers, &self.clock, || {
-            let mut work = work()
-                || self.stopping.load(Ordering::Relaxed)
-                || processor.waiting.load(Ordering::Relaxed) > 0;
+            let mut work =
+                work() || self.stopping.load(Ordering::Relaxed) || processor.out.waiting() > 0;
             let mut deadline = u64::MAX;
             for group in own.map(|index| &self.groups[index]) {
                 work |= group.pending.load(Ordering::Relaxed);
@@ -365,7 +394,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             self.sort();
             self.frames(watch);
             let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
-            let waiting = self.shared.processors[self.index].flush(watch);
+            let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
             if received > 0 || busy {
                 continue;
@@ -398,12 +427,16 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     fn frames(&mut self, watch: &mut Watch) {
         for group in self.touched.drain(..) {
             let bin = &mut self.bins[group];
-            self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
-                match watch.observer() {
-                    Some(observer) => input(domain, bin, now, egress, observer),
-                    None => input(domain, bin, now, egress, &mut ()),
-                }
-            });
+            while !bin.is_empty() {
+                let stay = bin.len().min(self.shared.stay);
+                self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
+                    let frames = bin.drain(..stay);
+                    match watch.observer() {
+                        Some(observer) => input(domain, frames, now, egress, observer),
+                        None => input(domain, frames, now, egress, &mut ()),
+                    }
+                });
+            }
         }
     }
 }
@@ -412,12 +445,12 @@ impl<L: RawLock, A: Application> Thread<L, A> {
 #[inline]
 pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
     domain: &mut Domain<A, C>,
-    frames: &mut Vec<Packet>,
+    frames: impl Iterator<Item = Packet>,
     now: Instant,
     egress: &mut Egress,
     observer: &mut impl Observer,
 ) {
-    for frame in frames.drain(..) {
+    for frame in frames {
         domain.input_observed(frame, now, egress, observer);
     }
 }

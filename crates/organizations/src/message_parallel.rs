@@ -157,7 +157,7 @@ impl<A: Application> Thread<A> {
                 received += self.take(queue, watch);
             }
             let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
-            let waiting = self.shared.processors[self.index].flush(watch);
+            let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
             if received > 0 || busy {
                 continue;
@@ -218,8 +218,8 @@ impl<A: Application> Thread<A> {
         shared.visit(*index, egress, watch, |domain, now, egress, watch| {
             if tickets.is_empty() {
                 return match watch.observer() {
-                    Some(observer) => locked::input(domain, batch, now, egress, observer),
-                    None => locked::input(domain, batch, now, egress, &mut ()),
+                    Some(observer) => locked::input(domain, batch.drain(..), now, egress, observer),
+                    None => locked::input(domain, batch.drain(..), now, egress, &mut ()),
                 };
             }
             let mut held: Option<Ticket> = None;

@@ -15,6 +15,7 @@ pub use reassembly::Reassembly;
 pub use route::{Route, Routes};
 
 use crate::config::{Config, Unit};
+use crate::counters::Counters;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use wire::{Address, Instant};
@@ -49,6 +50,16 @@ impl Ip {
             identification_step: unit.count,
             config,
         }
+    }
+
+    /// When [`Ip::on_timeout`] has something to do.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.reassembly.next_timeout()
+    }
+
+    /// Lets time pass: gives up datagrams whose fragments do not come.
+    pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters) {
+        self.reassembly.on_timeout(now, counters);
     }
 
     pub(crate) fn identification(&mut self) -> u16 {
