@@ -24,7 +24,7 @@ mod threads;
 pub mod usage;
 
 pub use detail::{Detail, SampleDetail, Spread};
-pub use plan::{Direction, Peer, Plan, Presentation, Workload};
+pub use plan::{Direction, Peer, Plan, Presentation, ReceiveBuffers, Workload};
 pub use row::Row;
 pub use run::{Progress, quick, run};
 
