@@ -3,7 +3,7 @@
 use crate::options::Choice;
 use crate::{
     Running, Setup, StartError, global_lock, group_locks, group_threads, processor_per_connection,
-    uniprocessor, virtual_processors,
+    thread_per_connection, uniprocessor, virtual_processors,
 };
 use net::Application;
 use std::sync::Arc;
@@ -63,6 +63,7 @@ catalog! {
     global_lock "global-lock" ("the default SMP kernel of old", "the stack", false) [Lock Pin];
     group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false) [Groups Lock Pin];
     group_threads "group-threads" ("Willmann 2006, ConnP-T", "a group of connections", false) [Groups Pin];
+    thread_per_connection "thread-per-connection" ("Schmidt 1996, CP; Yates 1996, TPC", "the connection", false) [MaxThreads Pin];
     virtual_processors "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
 }

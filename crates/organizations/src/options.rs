@@ -14,13 +14,22 @@ pub struct Options {
     pub engines: (u16, u16),
     /// Keep the order in which packets of a flow arrived, by tickets.
     pub order: bool,
+    /// The most threads for connections; 0: as many as the system gives.
+    pub max_threads: usize,
     /// Wire threads to processors, where the organization does not do so anyway.
     pub pin: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { groups: 128, virtual_processors: 16, engines: (0, 0), order: false, pin: false }
+        Options {
+            groups: 128,
+            virtual_processors: 16,
+            engines: (0, 0),
+            order: false,
+            max_threads: 0,
+            pin: false,
+        }
     }
 }
 
@@ -37,6 +46,8 @@ pub enum Choice {
     Lock,
     /// [`Options::order`].
     Order,
+    /// [`Options::max_threads`].
+    MaxThreads,
     /// [`Options::pin`].
     Pin,
 }
@@ -50,6 +61,7 @@ impl Choice {
             Choice::Engines => "engines",
             Choice::Lock => "lock",
             Choice::Order => "order",
+            Choice::MaxThreads => "max-threads",
             Choice::Pin => "pin",
         }
     }
