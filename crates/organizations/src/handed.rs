@@ -12,7 +12,7 @@ mod mailbox;
 mod owner;
 
 pub(crate) use dispatcher::{Sorter, dispatch};
-pub(crate) use mailbox::{Frame, Letters, Mailbox, Message, Parker};
+pub(crate) use mailbox::{Frame, Letters, Mailbox, Message, Parker, Posted};
 pub(crate) use owner::Owner;
 
 use crate::out::{self, Out};
@@ -32,6 +32,9 @@ pub(crate) struct Processor {
     pub(crate) sleeper: Sleeper,
 }
 
+/// The receiving halves of one queue of each device, by processor.
+type Receivers = Vec<Vec<Box<dyn Receive>>>;
+
 /// What all threads share, but for the mailboxes.
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
@@ -50,7 +53,7 @@ impl Shared {
     pub(crate) fn new<A: Application>(
         setup: &mut Setup<A>,
         organization: &'static str,
-    ) -> Result<(Arc<Shared>, Vec<Vec<Box<dyn Receive>>>), StartError> {
+    ) -> Result<(Arc<Shared>, Receivers), StartError> {
         let processors = setup.processors;
         if processors == 0 || processors > 1024 {
             return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });

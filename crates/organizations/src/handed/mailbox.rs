@@ -1,6 +1,6 @@
 //! What is put before the owner of a domain, and how it is woken.
 
-use net::{Application, Call, Counters};
+use net::{Application, Call, Connection, Counters, Remnant};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
@@ -24,9 +24,23 @@ pub(crate) enum Frame {
     Reassembled(Packet),
 }
 
+/// What became of a frame that was posted.
+pub(crate) enum Posted {
+    /// It will be looked at.
+    Done,
+    /// There was no room, and it is gone.
+    Full,
+    /// Nobody looks any more; here it is.
+    Closed(Frame),
+}
+
 /// What an owner is asked.
 pub(crate) enum Message<A: Application> {
     Call(Call<A>),
+    /// A connection comes to live here.
+    Adopt(Box<Connection<A::Connection>>),
+    /// What is left of a connection that lived elsewhere.
+    Keep(Remnant),
     Stop,
 }
 
@@ -122,17 +136,26 @@ impl<A: Application> Mailbox<A> {
         Ok(())
     }
 
-    /// Posts one frame. Returns whether there was room for it.
-    pub(crate) fn post(&self, frame: Frame) -> bool {
+    /// Puts frames before those that have come.
+    pub(crate) fn post_first(&self, frames: impl DoubleEndedIterator<Item = Frame>) {
+        let mut letters = self.letters.lock();
+        frames.rev().for_each(|frame| letters.frames.push_front(frame));
+    }
+
+    /// Posts one frame.
+    pub(crate) fn post(&self, frame: Frame) -> Posted {
         {
             let mut letters = self.letters.lock();
-            if letters.closed || letters.frames.len() >= FRAMES {
-                return false;
+            if letters.closed {
+                return Posted::Closed(frame);
+            }
+            if letters.frames.len() >= FRAMES {
+                return Posted::Full;
             }
             letters.frames.push_back(frame);
         }
         self.parker.notify();
-        true
+        Posted::Done
     }
 
     /// Posts a batch, as it came from a device, and wakes the owner once. Frames

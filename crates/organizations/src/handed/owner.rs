@@ -61,6 +61,11 @@ impl<A: Application> Owner<A> {
         match message {
             Message::Call(call) if self.domain.is_over() => crate::refuse(call),
             Message::Call(call) => self.domain.call(call, now, &mut self.egress),
+            Message::Adopt(connection) => {
+                // There is none with its flow, and room for one.
+                let _ = self.domain.adopt(connection);
+            }
+            Message::Keep(remnant) => self.domain.keep_remains(remnant, now),
             Message::Stop => {
                 self.stopping = Some(now);
                 self.domain.call(Call::Reset, now, &mut self.egress);
