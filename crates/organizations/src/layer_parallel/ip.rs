@@ -74,13 +74,14 @@ impl<A: Application> IpLayer<A> {
                     up.extend(match ip::input(datagram, ip, now, counters, replies) {
                         Some(Up::Tcp(segment)) => Some(FromIp::Tcp(segment)),
                         Some(Up::Udp(datagram)) => Some(FromIp::Udp(datagram)),
-                        Some(Up::Error(error)) => Some(FromIp::Error(error)),
+                        Some(Up::Error(error)) => Some(FromIp::Error(Box::new(error))),
                         None => None,
                     });
                 }
                 FromLink::Failed(datagram) => {
                     let kind = Kind::Unreachable(Unreachable::Host);
-                    up.extend(icmp::about(&datagram, kind).map(FromIp::Error));
+                    let error = icmp::about(&datagram, kind);
+                    up.extend(error.map(|error| FromIp::Error(Box::new(error))));
                 }
                 FromLink::Report(mut report) => {
                     report.sum.add(counters);

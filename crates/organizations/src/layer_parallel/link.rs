@@ -191,7 +191,7 @@ impl<A: Application> LinkLayer<A> {
         while let Some(to) = self.place.pipeline().reports.pop() {
             any = true;
             let sum = self.counters.clone();
-            self.up.push_back(FromLink::Report(Report { sum, to }));
+            self.up.push_back(FromLink::Report(Box::new(Report { sum, to })));
         }
         any
     }
