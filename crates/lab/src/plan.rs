@@ -1,6 +1,9 @@
 //! [`Plan`]: what to measure.
 
 use crate::Error;
+use crate::load::Meter;
+use organizations::instrument::Instruments;
+use std::sync::Arc;
 
 /// What the connections do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +86,56 @@ impl Peer {
     }
 }
 
+/// What stands between the application's data and the transport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presentation {
+    /// Nothing: bytes are bytes.
+    #[default]
+    None,
+    /// Arrays of structures are encoded in XDR and decoded (Schmidt and Suda
+    /// 1996, 4.2).
+    Xdr,
+}
+
+impl Presentation {
+    /// Its name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Presentation::None => "none",
+            Presentation::Xdr => "xdr",
+        }
+    }
+}
+
+/// How a driver comes by the buffers of the payload that it sends. (Buffers of
+/// what the stack sends are always taken last in, first out, by each thread.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiveBuffers {
+    /// Few, over and over: payload comes up in the cache.
+    #[default]
+    Lifo,
+    /// From a circular list twice the size of the second-level cache, one for
+    /// each queue: payload comes from memory (Yates 1996, 3.2).
+    Circular,
+}
+
+impl ReceiveBuffers {
+    /// Its name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ReceiveBuffers::Lifo => "lifo",
+            ReceiveBuffers::Circular => "circular",
+        }
+    }
+    /// Bytes of all buffers of a queue.
+    pub fn bytes(self) -> usize {
+        match self {
+            ReceiveBuffers::Lifo => 64 * 1024,
+            ReceiveBuffers::Circular => 2 * crate::usage::second_level_cache(),
+        }
+    }
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -106,6 +159,15 @@ pub struct Plan {
     pub direction: Direction,
     /// What stands at the other end.
     pub peer: Peer,
+    /// What stands above the transport, of bulk and udp.
+    pub presentation: Presentation,
+    /// How the driver comes by the payload that it sends.
+    pub receive_buffers: ReceiveBuffers,
+    /// Are transport checksums computed and verified? If not, by neither end: as
+    /// if the device did both.
+    pub checksum: bool,
+    /// Bytes of payload in a segment that a driver receives, at most.
+    pub segment: Option<usize>,
     /// Length of a sample, seconds.
     pub seconds: f64,
     /// Samples of each organization.
@@ -118,6 +180,20 @@ pub struct Plan {
     pub options: organizations::Options,
     /// Packets that a connection may send in its turn.
     pub burst: usize,
+    /// Measure with instruments, too: threads, locks, queues, connections.
+    pub instruments: bool,
+    /// Measure organizations that run on one processor only on one, beside the
+    /// others, for comparison.
+    pub reference: bool,
+}
+
+impl Plan {
+    /// The set-up of Yates 1996, 3.2: packets of 4 KB of payload on a link with
+    /// FDDI's MTU, and a driver at the other end.
+    pub fn yates(self) -> Plan {
+        let (bytes, segment) = (Some(4096), Some(4096));
+        Plan { mtu: 4352, bytes, segment, peer: Peer::Driver, ..self }
+    }
 }
 
 impl Default for Plan {
@@ -132,18 +208,28 @@ impl Default for Plan {
             mtu: 1500,
             direction: Direction::Send,
             peer: Peer::Stack,
+            presentation: Presentation::None,
+            receive_buffers: ReceiveBuffers::Lifo,
+            checksum: true,
+            segment: None,
             seconds: 1.0,
             repeat: 5,
             warm_up: 0.3,
             bound: 0.3,
             options: organizations::Options::default(),
             burst: 32,
+            instruments: false,
+            reference: false,
         }
     }
 }
 
 /// Bytes of the IPv4 and TCP headers with timestamps (RFC 7323 3.2).
 const TCP_HEADERS: usize = 52;
+/// Bytes of a message of the presentation layer over TCP, about.
+const XDR_MESSAGE: usize = 4096;
+/// The least bytes of a datagram with a message of the presentation layer.
+const XDR_DATAGRAM: usize = 64;
 /// Bytes of the IPv4 and UDP headers.
 const UDP_HEADERS: usize = 28;
 /// The most connections that a plan may have: half of what a domain takes.
@@ -153,6 +239,7 @@ impl Plan {
     /// Bytes of the application's reads and writes, messages or datagrams.
     pub fn bytes(&self) -> usize {
         self.bytes.unwrap_or(match self.workload {
+            Workload::Bulk if self.presentation == Presentation::Xdr => XDR_MESSAGE,
             Workload::Bulk => 64 * 1024,
             Workload::Rr | Workload::Crr => 64,
             Workload::Udp => self.mtu.saturating_sub(UDP_HEADERS),
@@ -163,7 +250,7 @@ impl Plan {
     /// is measured with.
     pub fn payload_in_packet(&self) -> usize {
         let headers = if self.workload == Workload::Udp { UDP_HEADERS } else { TCP_HEADERS };
-        let fits = self.mtu.saturating_sub(headers).max(1);
+        let fits = self.mtu.saturating_sub(headers).min(self.segment.unwrap_or(usize::MAX)).max(1);
         self.bytes().clamp(1, fits)
     }
 
@@ -175,6 +262,24 @@ impl Plan {
     /// Are both ends polled by one thread?
     pub fn is_single(&self, organization: &str) -> bool {
         organization == "uniprocessor" && self.processors == 1 && self.peer == Peer::Stack
+    }
+
+    /// What a sample is measured with.
+    pub(crate) fn make_instruments(&self) -> Option<Arc<Instruments>> {
+        self.instruments.then(Instruments::new)
+    }
+
+    /// What the loads of a sample count in.
+    pub(crate) fn meter(&self) -> Meter {
+        if self.instruments { Meter::detailed(self.active()) } else { Meter::default() }
+    }
+
+    /// The plan as it is for `organization`: on one processor if that runs on no
+    /// more and is measured for comparison.
+    pub(crate) fn on(&self, organization: &str) -> Plan {
+        let single = organizations::find(organization).is_some_and(|entry| entry.single);
+        let processors = if self.reference && single { 1 } else { self.processors };
+        Plan { processors, reference: processors != self.processors, ..self.clone() }
     }
 
     /// Does the plan make sense?
@@ -215,6 +320,7 @@ impl Plan {
             return no("udp takes at most 16384 flows".to_owned());
         }
         self.check_driver()?;
+        self.check_presentation()?;
         let times = [self.seconds, self.warm_up, self.bound];
         if times.iter().any(|t| !t.is_finite() || *t < 0.0 || *t > 3600.0) || self.seconds == 0.0 {
             return no("seconds must be more than 0 and at most 3600".to_owned());
@@ -224,10 +330,14 @@ impl Plan {
 
     /// What the simulated peers of the papers can do.
     fn check_driver(&self) -> Result<(), Error> {
+        let no = |what: &str| Err(Error::Plan(what.to_owned()));
+        let circular = self.receive_buffers == ReceiveBuffers::Circular;
+        if circular && (self.peer == Peer::Stack || self.direction != Direction::Receive) {
+            return no("circular buffers are the driver's: --peer driver --direction receive");
+        }
         if self.peer == Peer::Stack {
             return Ok(());
         }
-        let no = |what: &str| Err(Error::Plan(what.to_owned()));
         if self.workload.is_transactions() {
             return no("the driver only takes or sends data: use --peer stack for rr and crr");
         }
@@ -236,6 +346,24 @@ impl Plan {
         }
         if self.active() != self.connections && self.direction == Direction::Receive {
             return no("the driver sends on all its connections: leave out --active");
+        }
+        Ok(())
+    }
+
+    /// What the presentation layer can do.
+    fn check_presentation(&self) -> Result<(), Error> {
+        let no = |what: &str| Err(Error::Plan(what.to_owned()));
+        if self.presentation == Presentation::None {
+            return Ok(());
+        }
+        if self.workload.is_transactions() {
+            return no("--presentation xdr goes with bulk and udp only");
+        }
+        if self.peer == Peer::Driver && self.direction.receives() {
+            return no("the driver sends no XDR: use --peer stack, or --direction send");
+        }
+        if self.bytes() < XDR_DATAGRAM {
+            return no("messages in XDR have at least 64 bytes: leave out --bytes");
         }
         Ok(())
     }

@@ -4,9 +4,12 @@
 
 mod owned;
 mod remains;
+mod shared;
 mod time_wait;
 
 pub use owned::OwnedTable;
+pub use remains::Remnant;
+pub use shared::{SharedRef, SharedTable};
 
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;

@@ -2,14 +2,17 @@
 //! to go its whole way. Organizations replicate it by unit of concurrency
 //! (Yates 3.1), lock it, or move it into a thread; it does not know which.
 
+mod travel;
+
 use crate::application::{Application, Call};
 use crate::config::{Config, Unit};
 use crate::connections::{Connections, OwnedTable};
 use crate::counters::Counters;
 use crate::down::{Below, Down};
 use crate::ip::icmp::{self, Kind};
-use crate::ip::{self, Ip, Up};
+use crate::ip::{self, Ip, Reassembling, SharedReassembly, Up};
 use crate::link::{self, Link};
+use crate::observe::{Layer, Observer};
 use crate::transport::{self, Transport};
 use crate::{Drop, Egress, sooner};
 use std::sync::Arc;
@@ -38,6 +41,11 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     failed: Vec<Packet>,
     resteered: Vec<Packet>,
     over: bool,
+    /// Whose flow a packet put together from fragments is, the organization says.
+    defers_reassembled: bool,
+    /// Connections are guests here: what the application asks of a host is for
+    /// another unit to do.
+    calls_away: Option<Vec<Call<A>>>,
 }
 
 impl<A: Application> Domain<A> {
@@ -63,12 +71,32 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             failed: Vec::new(),
             resteered: Vec::new(),
             over: false,
+            defers_reassembled: false,
+            calls_away: None,
         }
+    }
+
+    /// Puts datagrams together from fragments with all units that share
+    /// `reassembly`.
+    #[must_use]
+    pub fn reassembling(mut self, reassembly: Arc<SharedReassembly>) -> Self {
+        self.ip.reassembly = Reassembling::Shared(reassembly);
+        self
     }
 
     /// The connections.
     pub fn connections(&self) -> &C {
         &self.conns
+    }
+    /// The connections, for an organization that prepares the way to one.
+    pub fn connections_mut(&mut self) -> &mut C {
+        &mut self.conns
+    }
+    /// Hands segments that were put together and still wait to their connection.
+    #[inline]
+    pub fn end_batch(&mut self, now: Instant) {
+        let Domain { transport, conns, counters, .. } = self;
+        transport.end_batch(conns, now, counters);
     }
     /// Has [`Call::Reset`] been done? Calls that come after are in vain.
     pub fn is_over(&self) -> bool {
@@ -87,17 +115,32 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// ② ③ ④ Takes a frame that arrived by the interface in its `meta`.
     #[inline]
     pub fn input(&mut self, frame: Packet, now: Instant, egress: &mut Egress) {
+        self.input_observed(frame, now, egress, &mut ());
+    }
+
+    /// As [`Domain::input`], before an observer.
+    #[inline]
+    pub fn input_observed(
+        &mut self,
+        frame: Packet,
+        now: Instant,
+        egress: &mut Egress,
+        observer: &mut impl Observer,
+    ) {
         let Domain { link, ip, counters, replies, .. } = self;
-        let Some(datagram) = link::input(frame, link, now, counters, egress) else { return };
-        let Some(up) = ip::input(datagram, ip, now, counters, replies) else {
-            return self.send_replies(now, egress);
-        };
+        let datagram = link::input(frame, link, now, counters, egress);
+        observer.lap(Layer::Link);
+        let Some(datagram) = datagram else { return };
+        let up = ip::input(datagram, ip, now, counters, replies);
+        observer.lap(Layer::Ip);
+        let Some(up) = up else { return self.send_replies(now, egress) };
         match up {
             Up::Tcp(segment) => self.segment(segment, now),
             Up::Udp(datagram) => self.datagram(datagram, now),
             Up::Error(error) => self.error(&error),
         }
         self.send_replies(now, egress);
+        observer.lap(Layer::Transport);
     }
 
     /// ④ Takes a packet that another unit has put together from fragments and
@@ -124,8 +167,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[inline]
     pub fn is_foreign(&self, packet: &Packet) -> bool {
         packet.meta().reassembled
-            && flow_of(packet)
-                .is_some_and(|flow| !self.unit.has(self.ip.config.steering.flow(&flow)))
+            && (self.defers_reassembled
+                || flow_of(packet)
+                    .is_some_and(|flow| !self.unit.has(self.ip.config.steering.flow(&flow))))
     }
 
     #[inline]
@@ -159,7 +203,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         if replies.is_empty() && transport.down.is_empty() {
             return;
         }
-        let mut down = Down { ip, link, egress, now };
+        let mut down = Down { ip, link, egress, now, observer: () };
         for packet in replies.drain(..).chain(transport.down.drain(..)) {
             down.send(packet, counters);
         }
@@ -179,15 +223,31 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// more to do at once.
     #[inline]
     pub fn serve(&mut self, now: Instant, egress: &mut Egress, room: usize) -> bool {
+        self.serve_observed(now, egress, room, &mut ())
+    }
+
+    /// As [`Domain::serve`], before an observer.
+    #[inline]
+    pub fn serve_observed(
+        &mut self,
+        now: Instant,
+        egress: &mut Egress,
+        room: usize,
+        observer: &mut impl Observer,
+    ) -> bool {
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
         transport.end_batch(conns, now, counters);
-        let mut down = Down { ip, link, egress, now };
+        let mut down = Down { ip, link, egress, now, observer: &mut *observer };
         let more = transport.serve(conns, app, now, counters, room, &mut down);
         let mut called = false;
         while let Some(call) = self.app.next_call() {
-            self.call(call, now, egress);
+            match &mut self.calls_away {
+                Some(away) if !travel::is_own(&call, self.unit) => away.push(call),
+                _ => self.call(call, now, egress),
+            }
             called = true;
         }
+        observer.lap(Layer::Transport);
         more || called
     }
 
@@ -222,7 +282,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
 }
 
 /// The flow of a packet whose IP header has been taken off.
-fn flow_of(packet: &Packet) -> Option<FlowKey> {
+pub fn flow_of(packet: &Packet) -> Option<FlowKey> {
     let meta = packet.meta();
     let ports = packet.front().first_chunk::<4>()?;
     let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);

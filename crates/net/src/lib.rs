@@ -16,15 +16,20 @@ pub mod down;
 mod harness;
 pub mod ip;
 pub mod link;
+pub mod observe;
 pub mod ports;
 pub mod timer_wheel;
 pub mod transport;
 
 pub use application::{Application, Call, Datagram};
 pub use config::{Config, InterfaceConfig, Unit};
-pub use connections::{ConnId, Connection, Connections, OwnedTable};
+pub use connections::{
+    ConnId, Connection, Connections, OwnedTable, Remnant, SharedRef, SharedTable,
+};
 pub use counters::{Counters, Drop};
 pub use domain::Domain;
+pub use link::SharedNeighbours;
+pub use observe::{Layer, Observer};
 
 use std::collections::VecDeque;
 use wire::{Instant, Packet};

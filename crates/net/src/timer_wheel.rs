@@ -12,11 +12,26 @@ const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = 6;
 /// A tick is 2^20 ns, about one millisecond.
 const TICK_SHIFT: u32 = 20;
+/// Up to so many entries are kept in a list: a wheel of one connection has no
+/// more, and there may be as many wheels as connections.
+const FEW: usize = 8;
 const LAST: u64 = (1 << (BITS * LEVELS as u32)) - 1;
+
+type Slots<T> = [Vec<(u64, T)>; SLOTS];
 
 struct Level<T> {
     occupied: u64,
-    slots: [Vec<(u64, T)>; SLOTS],
+    /// Allocated when the level is first used.
+    slots: Option<Box<Slots<T>>>,
+}
+
+impl<T> Level<T> {
+    const EMPTY: Level<T> = Level { occupied: 0, slots: None };
+
+    fn slot(&mut self, slot: usize) -> &mut Vec<(u64, T)> {
+        let empty = || Box::new(std::array::from_fn(|_| Vec::new()));
+        &mut self.slots.get_or_insert_with(empty)[slot]
+    }
 }
 
 /// A timing wheel of things of type `T` (keys, not the things themselves).
@@ -24,7 +39,9 @@ pub struct TimerWheel<T> {
     /// The tick up to which everything has expired.
     elapsed: u64,
     len: usize,
-    levels: Vec<Level<T>>,
+    /// All entries, with their ticks, as long as they are few; else none.
+    few: Vec<(u64, T)>,
+    levels: [Level<T>; LEVELS],
 }
 
 impl<T> Default for TimerWheel<T> {
@@ -36,8 +53,7 @@ impl<T> Default for TimerWheel<T> {
 impl<T> TimerWheel<T> {
     /// An empty wheel at time zero.
     pub fn new() -> TimerWheel<T> {
-        let level = || Level { occupied: 0, slots: std::array::from_fn(|_| Vec::new()) };
-        TimerWheel { elapsed: 0, len: 0, levels: (0..LEVELS).map(|_| level()).collect() }
+        TimerWheel { elapsed: 0, len: 0, few: Vec::new(), levels: [const { Level::EMPTY }; LEVELS] }
     }
 
     /// Entries in the wheel.
@@ -52,8 +68,16 @@ impl<T> TimerWheel<T> {
     /// Lets `item` expire at `deadline`, or up to one tick after.
     pub fn insert(&mut self, deadline: Instant, item: T) {
         let tick = deadline.as_nanos().saturating_add((1 << TICK_SHIFT) - 1) >> TICK_SHIFT;
+        let tick = tick.clamp(self.elapsed + 1, self.elapsed.saturating_add(LAST / 2));
         self.len += 1;
-        self.place(tick.clamp(self.elapsed + 1, self.elapsed.saturating_add(LAST / 2)), item);
+        // The list has all, or none.
+        if self.few.len() + 1 == self.len && self.len <= FEW {
+            return self.few.push((tick, item));
+        }
+        for (tick, item) in std::mem::take(&mut self.few) {
+            self.place(tick, item);
+        }
+        self.place(tick, item);
     }
 
     fn place(&mut self, tick: u64, item: T) {
@@ -63,7 +87,7 @@ impl<T> TimerWheel<T> {
         let slot = (tick >> (BITS * level as u32)) as usize % SLOTS;
         let level = &mut self.levels[level];
         level.occupied |= 1 << slot;
-        level.slots[slot].push((tick, item));
+        level.slot(slot).push((tick, item));
     }
 
     /// Level, slot and first tick of the earliest occupied slot.
@@ -84,19 +108,24 @@ impl<T> TimerWheel<T> {
 
     /// No entry expires before this.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.earliest().map(|(_, _, tick)| Instant::from_nanos(tick << TICK_SHIFT))
+        let listed = self.few.iter().map(|(tick, _)| *tick).min();
+        let tick = listed.or_else(|| self.earliest().map(|(_, _, tick)| tick))?;
+        Some(Instant::from_nanos(tick << TICK_SHIFT))
     }
 
     /// Moves what has expired by `now` to `due`.
     pub fn expire(&mut self, now: Instant, due: &mut Vec<T>) {
         let now = now.as_nanos() >> TICK_SHIFT;
+        let before = self.few.len();
+        due.extend(self.few.extract_if(.., |(tick, _)| *tick <= now).map(|(_, item)| item));
+        self.len -= before - self.few.len();
         while let Some((level, slot, start)) = self.earliest()
             && start <= now
         {
             self.elapsed = start;
             let level = &mut self.levels[level];
             level.occupied &= !(1 << slot);
-            let mut entries = std::mem::take(&mut level.slots[slot]);
+            let mut entries = std::mem::take(level.slot(slot));
             for (tick, item) in entries.drain(..) {
                 if tick <= now {
                     self.len -= 1;

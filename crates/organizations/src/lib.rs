@@ -5,7 +5,11 @@
 //! |---|---|
 //! | [`uniprocessor`] | one thread owns the one domain |
 //! | [`global_lock`] | one lock round the one domain, any thread enters |
+//! | [`message_parallel`] | the lock of a shared table, then of the connection; any thread |
 //! | [`group_locks`] | a lock round each of G domains, any thread enters |
+//! | [`virtual_processors`] | a semaphore round each of V domains, yielded after a burst |
+//! | [`group_threads`] | a thread owns each of G domains, and gets its packets by mail |
+//! | [`thread_per_connection`] | a thread owns the domain of each connection, and gets its packets by mail |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
 //! | [`layer_parallel`] | a thread owns each layer's part of a domain |
 //!
@@ -15,21 +19,30 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod engines;
 pub mod global_lock;
 pub mod group_locks;
+pub mod group_threads;
+mod handed;
+pub mod instrument;
 pub mod layer_parallel;
 pub mod locked;
+pub mod message_parallel;
 pub mod options;
+mod out;
 pub mod owned;
 pub mod processor_per_connection;
+pub mod thread_per_connection;
 pub mod uniprocessor;
+pub mod virtual_processors;
 pub mod worker;
 
 pub use catalog::{CATALOG, Entry, find};
+pub use instrument::Instruments;
 pub use options::{Choice, Options};
 
 use device::Device;
-use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
+use net::{Application, Call, Config, Connections, Counters, Domain, Egress, Unit};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::Instant;
@@ -69,6 +82,8 @@ pub struct Setup<A: Application> {
     pub application: Box<dyn FnMut(Unit) -> A + Send>,
     /// The stack's clock.
     pub clock: Clock,
+    /// What to measure with, if anything.
+    pub instruments: Option<Arc<Instruments>>,
 }
 
 /// Why an organization could not be started.
@@ -98,6 +113,16 @@ pub enum StartError {
         /// What was asked for.
         processors: usize,
     },
+    /// Fewer virtual processors than processors.
+    #[error(
+        "{virtual_processors} virtual processors keep fewer than {processors} processors busy: raise --virtual-processors to at least {processors}, or use fewer processors"
+    )]
+    VirtualProcessors {
+        /// Those asked for.
+        virtual_processors: u16,
+        /// The processors asked for.
+        processors: usize,
+    },
     /// The system gives no more threads or descriptors.
     #[error("cannot start a thread: {0}: raise the limit (ulimit -u, ulimit -n)")]
     System(#[from] std::io::Error),
@@ -122,7 +147,11 @@ pub trait Running<A: Application>: Send + Sync {
 
 /// Lets the connections of a domain that was reset end, whether there is room
 /// for what they say or not.
-fn end<A: Application>(domain: &mut Domain<A>, now: Instant, egress: &mut Egress) {
+fn end<A: Application, C: Connections<A::Connection>>(
+    domain: &mut Domain<A, C>,
+    now: Instant,
+    egress: &mut Egress,
+) {
     // One turn is enough for a connection that was aborted; the bound is for
     // applications that go on asking.
     for _ in 0..8 {

@@ -6,55 +6,65 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
-use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
+use crate::instrument::{Instruments, Watch};
+use crate::out::{self, Out};
+use crate::worker::{self, BACKLOG, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
-use device::{Receive, Transmit};
-use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
+use device::Receive;
+use net::{
+    Application, Call, Config, Connections, Counters, Domain, Egress, Layer, Observer, OwnedTable,
+    SharedNeighbours, Unit,
+};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use sync::counted::LockCounts;
 use sync::{Locked, RawLock};
 use wire::{Instant, Packet};
 
-/// One group of connections.
-struct Group<L, A: Application> {
-    domain: Locked<L, Domain<A>>,
-    /// When its next timer is due, in the clock's nanoseconds.
-    deadline: AtomicU64,
-    /// It has more to say than there was room for.
-    pending: AtomicBool,
-}
+/// How often a thread that came for something else enters a group again in
+/// which it has left something to do, before the group's own processor is told.
+const STAYS: usize = 16;
 
-/// The transmitting half of a queue of every device, and what waits for it.
-struct Out {
-    transmitters: Vec<Box<dyn Transmit>>,
-    egress: Egress,
+/// One group of connections.
+pub(crate) struct Group<L, A: Application, C> {
+    pub(crate) domain: Locked<L, Domain<A, C>>,
+    /// When its next timer is due, in the clock's nanoseconds.
+    pub(crate) deadline: AtomicU64,
+    /// It has more to say than there was room for.
+    pub(crate) pending: AtomicBool,
 }
 
 /// What a processor's thread shares with those who enter its groups.
-struct Processor {
-    out: Mutex<Out>,
-    /// Frames that wait in `out`.
-    waiting: AtomicUsize,
-    sleeper: Sleeper,
+pub(crate) struct Processor {
+    pub(crate) out: Out,
+    pub(crate) sleeper: Sleeper,
 }
 
-struct Shared<L, A: Application> {
-    config: Arc<Config>,
-    clock: Clock,
-    groups: Vec<CachePadded<Group<L, A>>>,
-    processors: Vec<CachePadded<Processor>>,
-    stopping: AtomicBool,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+/// Groups of connections, or contexts of threads that share connections, and the
+/// processors that they belong to, in turn.
+pub(crate) struct Shared<L, A: Application, C> {
+    pub(crate) config: Arc<Config>,
+    pub(crate) clock: Clock,
+    pub(crate) groups: Vec<CachePadded<Group<L, A, C>>>,
+    pub(crate) processors: Vec<CachePadded<Processor>>,
+    /// Packets up or down for which a thread stays in a group before it yields
+    /// it, if there is a limit.
+    pub(crate) stay: usize,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) instruments: Option<Arc<Instruments>>,
 }
 
-/// Starts one thread a processor, round `groups` domains behind locks `L`.
+/// Starts one thread a processor, round `groups` domains behind locks `L`, in
+/// which a thread stays for `stay` packets at a time.
 pub(crate) fn start<L, A>(
-    mut setup: Setup<A>,
+    setup: Setup<A>,
     organization: &'static str,
     groups: u16,
+    stay: usize,
 ) -> Result<Arc<dyn Running<A>>, StartError>
 where
     L: RawLock + 'static,
@@ -63,63 +73,153 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    let processors = setup.processors;
-    if processors == 0 || processors > 1024 {
-        return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
+    let pin = setup.options.pin;
+    let (mut shared, receivers) = Shared::<L, A, _>::new(setup, organization, |config, make| {
+        let neighbours = SharedNeighbours::new(config);
+        let domain = |index| {
+            let unit = Unit::of(index, groups);
+            Domain::new(config.clone(), unit, make(unit)).sharing(&neighbours)
+        };
+        (0..groups).map(domain).collect()
+    })?;
+    shared.show_locks("group");
+    if let Some(shared) = Arc::get_mut(&mut shared) {
+        shared.stay = stay.max(1);
     }
-    crate::check_queues(&setup)?;
-    let interfaces = setup.config.interfaces.len();
-    let mut receivers = Vec::new();
-    let mut outs = Vec::new();
-    for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
-        receivers.push(ours);
-        outs.push(CachePadded::new(Processor {
-            out: Mutex::new(Out { transmitters, egress: Egress::new(interfaces) }),
-            waiting: AtomicUsize::new(0),
-            sleeper: Sleeper::new()?,
-        }));
-    }
-    let group = |index| {
-        let unit = Unit::of(index, groups);
-        let domain = Domain::new(setup.config.clone(), unit, (setup.application)(unit));
-        CachePadded::new(Group {
-            domain: Locked::new(domain),
-            deadline: AtomicU64::new(u64::MAX),
-            pending: AtomicBool::new(false),
-        })
-    };
-    let shared = Arc::new(Shared::<L, A> {
-        groups: (0..groups).map(group).collect(),
-        processors: outs,
-        config: setup.config,
-        clock: setup.clock,
-        stopping: AtomicBool::new(false),
-        threads: Mutex::new(Vec::new()),
-    });
     let handle = Arc::new(Handle(shared.clone()));
-    for (index, receivers) in receivers.into_iter().enumerate() {
-        let pin = setup.options.pin;
+    let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let mut thread = Thread::new(shared.clone(), index, receivers);
-        let spawned =
-            std::thread::Builder::new().name(format!("ana-cpu-{index}")).spawn(move || {
-                if pin {
-                    worker::pin(index);
-                }
-                thread.run();
-            });
-        match spawned {
-            Ok(thread) => shared.threads.lock().push(thread),
-            Err(error) => {
-                handle.stop();
-                return Err(error.into());
-            }
-        }
+        move |watch: &mut Watch| thread.run(watch)
+    });
+    if let Err(error) = shared.spawn("ana-cpu", pin, threads) {
+        handle.stop();
+        return Err(error);
     }
     Ok(handle)
 }
 
-impl<L: RawLock, A: Application> Shared<L, A> {
-    fn processor_of(&self, group: usize) -> &Processor {
+/// Makes the application of a unit.
+type Make<A> = dyn FnMut(Unit) -> A + Send;
+/// The receiving halves of one queue of each device, by processor.
+type Receivers = Vec<Vec<Box<dyn Receive>>>;
+
+impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> {
+    /// What `organization` needs on its processors, round the domains that
+    /// `domains` makes; and the receivers, for the processors' threads.
+    pub(crate) fn new(
+        mut setup: Setup<A>,
+        organization: &'static str,
+        domains: impl FnOnce(&Arc<Config>, &mut Make<A>) -> Vec<Domain<A, C>>,
+    ) -> Result<(Arc<Self>, Receivers), StartError> {
+        let processors = setup.processors;
+        if processors == 0 || processors > 1024 {
+            return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
+        }
+        crate::check_queues(&setup)?;
+        let mut receivers = Vec::new();
+        let mut outs = Vec::new();
+        for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
+            receivers.push(ours);
+            outs.push(CachePadded::new(Processor {
+                out: Out::new(transmitters),
+                sleeper: Sleeper::new()?,
+            }));
+        }
+        let group = |domain| {
+            CachePadded::new(Group {
+                domain: Locked::new(domain),
+                deadline: AtomicU64::new(u64::MAX),
+                pending: AtomicBool::new(false),
+            })
+        };
+        let domains = domains(&setup.config, &mut *setup.application);
+        let shared = Arc::new(Shared {
+            groups: domains.into_iter().map(group).collect(),
+            processors: outs,
+            stay: usize::MAX,
+            config: setup.config,
+            clock: setup.clock,
+            stopping: AtomicBool::new(false),
+            threads: Mutex::new(Vec::new()),
+            instruments: setup.instruments,
+        });
+        Ok((shared, receivers))
+    }
+
+    /// Shows the locks to the instruments, if there are any; `name` is that of
+    /// the domains' locks.
+    pub(crate) fn show_locks(self: &Arc<Self>, name: &str)
+    where
+        Self: Send + Sync + 'static,
+    {
+        let Some(instruments) = &self.instruments else { return };
+        let show = |name: &str, read: Box<dyn Fn(&Self) -> LockCounts + Send + Sync>| {
+            let weak = Arc::downgrade(self);
+            instruments
+                .lock(name, move || weak.upgrade().map_or_else(LockCounts::default, |s| read(&s)));
+        };
+        for index in 0..self.groups.len() {
+            show(name, Box::new(move |shared| shared.groups[index].domain.lock().counts()));
+        }
+        for index in 0..self.processors.len() {
+            show("transmitters", Box::new(move |shared| shared.processors[index].out.counts()));
+        }
+    }
+
+    /// Starts threads, numbered as they come.
+    pub(crate) fn spawn<F: FnMut(&mut Watch) + Send + 'static>(
+        &self,
+        name: &str,
+        pin: bool,
+        threads: impl Iterator<Item = F>,
+    ) -> Result<(), StartError> {
+        for (index, mut run) in threads.enumerate() {
+            let (name, instruments) = (format!("{name}-{index}"), self.instruments.clone());
+            let thread = std::thread::Builder::new().name(name.clone());
+            let spawned = thread.spawn(move || {
+                if pin {
+                    worker::pin(index);
+                }
+                run(&mut Watch::of(instruments.as_ref(), || name));
+            });
+            self.threads.lock().push(spawned?);
+        }
+        Ok(())
+    }
+
+    /// Ends all threads, and lets each group say its last words; what the device
+    /// does not take now is lost, as at the end of any host.
+    pub(crate) fn stop(&self) {
+        let mut threads = self.threads.lock();
+        if self.stopping.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        for processor in &self.processors {
+            processor.sleeper.notify();
+        }
+        crate::join(threads.drain(..));
+        let mut egress = Egress::new(self.config.interfaces.len());
+        for index in 0..self.groups.len() {
+            self.enter(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+                domain.call(Call::Reset, now, egress);
+                crate::end(domain, now, egress);
+            });
+        }
+        // Sockets that are left keep this alive; the devices are closed now.
+        let in_time = out::until_silence(self.clock);
+        self.processors.iter().for_each(|processor| processor.out.close(&in_time));
+    }
+
+    /// What all groups have counted.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        for group in &self.groups {
+            group.domain.with(|domain| sum.add(&domain.counters));
+        }
+        sum
+    }
+
+    pub(crate) fn processor_of(&self, group: usize) -> &Processor {
         &self.processors[group % self.processors.len()]
     }
 
@@ -127,87 +227,142 @@ impl<L: RawLock, A: Application> Shared<L, A> {
     /// what they said. `egress` is empty before and after. Returns packets that
     /// turned out to be other groups'.
     #[inline]
-    fn enter(
+    pub(crate) fn enter(
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress),
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processor_of(index);
-        let room = BACKLOG.saturating_sub(processor.waiting.load(Ordering::Relaxed));
+        let room = BACKLOG.saturating_sub(processor.out.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
+        watch.lap(Layer::Handoff);
         let out = group.domain.with(|domain| {
+            watch.lap(Layer::Lock);
             let now = self.clock.now();
-            f(domain, now, egress);
+            f(domain, now, egress, watch);
             if domain.next_timeout().is_some_and(|at| at <= now) {
                 domain.on_timeout(now, egress);
             }
-            let more = domain.serve(now, egress, room);
+            let more = match watch.observer() {
+                Some(observer) => domain.serve_observed(now, egress, room.min(self.stay), observer),
+                None => domain.serve(now, egress, room.min(self.stay)),
+            };
             resteered.extend(domain.take_resteered());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
-            if egress.is_empty() { None } else { Some(processor.out.lock()) }
+            if egress.is_empty() { None } else { Some(processor.out.begin()) }
         });
-        if let Some(mut out) = out {
-            send(&mut out, egress);
-            processor.waiting.store(out.egress.len(), Ordering::Relaxed);
+        if let Some(out) = out {
+            watch.lap(Layer::Lock);
+            out.send(egress, watch);
         }
         A::wake(wakes);
+        watch.lap(Layer::Presentation);
         resteered
     }
 
     /// As [`Shared::enter`], by a thread that does not come back for what is
     /// left: the group's own processor is told.
-    fn visit(
+    pub(crate) fn visit(
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A>, Instant, &mut Egress),
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
     ) {
-        let mut resteered = self.enter(index, egress, f);
+        let mut resteered = self.enter(index, egress, watch, f);
+        resteered.extend(self.stay_on(index, egress, watch));
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
-            resteered.extend(self.enter(usize::from(unit), egress, |domain, now, egress| {
+            let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
                 domain.input_resteered(packet, now, egress);
-            }));
+            });
+            resteered.extend(enter);
             self.tell(usize::from(unit));
         }
     }
 
+    /// Where threads yield groups: enters this one anew for what was left, as
+    /// whoever waits for it does, a few times.
+    fn stay_on(&self, index: usize, egress: &mut Egress, watch: &mut Watch) -> Vec<(u16, Packet)> {
+        let mut resteered = Vec::new();
+        let mut left = if self.stay == usize::MAX { 0 } else { STAYS };
+        while left > 0 && self.groups[index].pending.load(Ordering::Relaxed) {
+            left -= 1;
+            resteered.extend(self.enter(index, egress, watch, |_, _, _, _| {}));
+        }
+        resteered
+    }
+
     /// Tells a group's processor what was left in it to do.
-    fn tell(&self, index: usize) {
+    pub(crate) fn tell(&self, index: usize) {
         let (group, processor) = (&self.groups[index], self.processor_of(index));
-        if group.pending.load(Ordering::Relaxed) || processor.waiting.load(Ordering::Relaxed) > 0 {
+        if group.pending.load(Ordering::Relaxed) || processor.out.waiting() > 0 {
             processor.sleeper.notify();
         } else {
             let deadline = group.deadline.load(Ordering::Relaxed);
             processor.sleeper.notify_by(Instant::from_nanos(deadline));
         }
     }
-}
 
-/// Hands `egress` to the transmitters, behind what waits there.
-fn send(out: &mut Out, egress: &mut Egress) {
-    let Out { transmitters, egress: waiting } = out;
-    if transmitters.is_empty() {
-        // Stopped: the devices are closed.
-        return egress.clear();
+    /// Enters each of a processor's groups that has a timer due, or more to say.
+    /// Returns whether one still has.
+    pub(crate) fn own_groups(
+        &self,
+        processor: usize,
+        egress: &mut Egress,
+        watch: &mut Watch,
+    ) -> bool {
+        let now = self.clock.now().as_nanos();
+        let mut busy = false;
+        for index in self.own(processor) {
+            let group = &self.groups[index];
+            if group.pending.load(Ordering::Relaxed)
+                || group.deadline.load(Ordering::Relaxed) <= now
+            {
+                self.enter(index, egress, watch, |_, _, _, _| {});
+                busy |= group.pending.load(Ordering::Relaxed);
+            }
+        }
+        busy
     }
-    if waiting.is_empty() {
-        worker::transmit(transmitters, egress);
+
+    fn own(&self, processor: usize) -> impl Iterator<Item = usize> + use<L, A, C> {
+        (processor..self.groups.len()).step_by(self.processors.len())
     }
-    for interface in 0..transmitters.len() {
-        waiting.batch(interface).append(egress.batch(interface));
+
+    /// Lets a processor's thread sleep until there is something to do, unless
+    /// `work` says that there is something else.
+    pub(crate) fn sleep(
+        &self,
+        processor: usize,
+        receivers: &mut [Box<dyn Receive>],
+        work: impl FnOnce() -> bool,
+    ) {
+        let own = self.own(processor);
+        let processor = &self.processors[processor];
+        processor.sleeper.sleep(receivers, &self.clock, || {
+            let mut work =
+                work() || self.stopping.load(Ordering::Relaxed) || processor.out.waiting() > 0;
+            let mut deadline = u64::MAX;
+            for group in own.map(|index| &self.groups[index]) {
+                work |= group.pending.load(Ordering::Relaxed);
+                deadline = deadline.min(group.deadline.load(Ordering::Relaxed));
+            }
+            (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))
+        });
     }
 }
 
 /// A processor's thread.
 struct Thread<L, A: Application> {
-    shared: Arc<Shared<L, A>>,
+    shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>,
     index: usize,
     receivers: Vec<Box<dyn Receive>>,
     received: Vec<Packet>,
@@ -218,7 +373,11 @@ struct Thread<L, A: Application> {
 }
 
 impl<L: RawLock, A: Application> Thread<L, A> {
-    fn new(shared: Arc<Shared<L, A>>, index: usize, receivers: Vec<Box<dyn Receive>>) -> Self {
+    fn new(
+        shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>,
+        index: usize,
+        receivers: Vec<Box<dyn Receive>>,
+    ) -> Self {
         Thread {
             egress: Egress::new(shared.config.interfaces.len()),
             bins: shared.groups.iter().map(|_| Vec::new()).collect(),
@@ -230,13 +389,16 @@ impl<L: RawLock, A: Application> Thread<L, A> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, watch: &mut Watch) {
         while !self.shared.stopping.load(Ordering::Relaxed) {
+            watch.begin();
             let received = worker::receive(&mut self.receivers, &mut self.received);
+            watch.received(&self.received);
             self.sort();
-            self.frames();
-            let busy = self.own_groups();
-            let waiting = self.flush();
+            self.frames(watch);
+            let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
+            let waiting = self.shared.processors[self.index].out.flush(watch);
+            watch.end();
             if received > 0 || busy {
                 continue;
             }
@@ -244,7 +406,8 @@ impl<L: RawLock, A: Application> Thread<L, A> {
                 // The device is full: let its other end run.
                 std::thread::yield_now();
             } else {
-                self.sleep();
+                self.shared.sleep(self.index, &mut self.receivers, || false);
+                watch.slept();
             }
         }
     }
@@ -253,77 +416,41 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     fn sort(&mut self) {
         let count = self.bins.len() as u16;
         for frame in self.received.drain(..) {
-            let Some(group) = net::domain::unit_of(&self.shared.config, &frame, count) else {
-                for group in 0..self.bins.len() {
-                    put(&mut self.bins, &mut self.touched, group, frame.clone());
-                }
-                continue;
-            };
+            // What is for all of them is for the table that they share.
+            let group = net::domain::unit_of(&self.shared.config, &frame, count).unwrap_or(0);
             put(&mut self.bins, &mut self.touched, usize::from(group), frame);
         }
     }
 
     /// Enters each group that frames have come for.
-    fn frames(&mut self) {
+    fn frames(&mut self, watch: &mut Watch) {
         for group in self.touched.drain(..) {
             let bin = &mut self.bins[group];
-            self.shared.visit(group, &mut self.egress, |domain, now, egress| {
-                for frame in bin.drain(..) {
-                    domain.input(frame, now, egress);
-                }
-            });
-        }
-    }
-
-    /// Enters each of this processor's groups that has a timer due, or more to
-    /// say. Returns whether one still has.
-    fn own_groups(&mut self) -> bool {
-        let now = self.shared.clock.now().as_nanos();
-        let mut busy = false;
-        for index in self.own() {
-            let group = &self.shared.groups[index];
-            if group.pending.load(Ordering::Relaxed)
-                || group.deadline.load(Ordering::Relaxed) <= now
-            {
-                self.shared.enter(index, &mut self.egress, |_, _, _| {});
-                busy |= group.pending.load(Ordering::Relaxed);
+            while !bin.is_empty() {
+                let stay = bin.len().min(self.shared.stay);
+                self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
+                    let frames = bin.drain(..stay);
+                    match watch.observer() {
+                        Some(observer) => input(domain, frames, now, egress, observer),
+                        None => input(domain, frames, now, egress, &mut ()),
+                    }
+                });
             }
         }
-        busy
     }
+}
 
-    fn own(&self) -> impl Iterator<Item = usize> + use<L, A> {
-        (self.index..self.shared.groups.len()).step_by(self.shared.processors.len())
-    }
-
-    /// Offers the device again what it had no room for. Returns whether some of
-    /// it still waits.
-    fn flush(&mut self) -> bool {
-        let processor = &self.shared.processors[self.index];
-        if processor.waiting.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let mut out = processor.out.lock();
-        let Out { transmitters, egress } = &mut *out;
-        worker::transmit(transmitters, egress);
-        processor.waiting.store(out.egress.len(), Ordering::Relaxed);
-        !out.egress.is_empty()
-    }
-
-    fn sleep(&mut self) {
-        let own = self.own();
-        let shared = &self.shared;
-        let processor = &shared.processors[self.index];
-        processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
-            let mut work = shared.stopping.load(Ordering::Relaxed)
-                || processor.waiting.load(Ordering::Relaxed) > 0;
-            let mut deadline = u64::MAX;
-            for group in own.map(|index| &shared.groups[index]) {
-                work |= group.pending.load(Ordering::Relaxed);
-                deadline = deadline.min(group.deadline.load(Ordering::Relaxed));
-            }
-            (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))
-        });
+/// Takes in what has come for a domain.
+#[inline]
+pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
+    domain: &mut Domain<A, C>,
+    frames: impl Iterator<Item = Packet>,
+    now: Instant,
+    egress: &mut Egress,
+    observer: &mut impl Observer,
+) {
+    for frame in frames {
+        domain.input_observed(frame, now, egress, observer);
     }
 }
 
@@ -336,7 +463,7 @@ fn put(bins: &mut [Vec<Packet>], touched: &mut Vec<usize>, group: usize, frame: 
 }
 
 /// The handle: its threads end with it.
-struct Handle<L: RawLock, A: Application>(Arc<Shared<L, A>>);
+struct Handle<L: RawLock, A: Application>(Arc<Shared<L, A, OwnedTable<A::Connection>>>);
 
 impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     fn units(&self) -> u16 {
@@ -346,7 +473,8 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     fn call(&self, unit: u16, call: Call<A>) {
         let mut egress = Egress::new(self.0.config.interfaces.len());
         let mut late = None;
-        self.0.visit(usize::from(unit), &mut egress, |domain, now, egress| {
+        let watch = &mut Watch::off();
+        self.0.visit(usize::from(unit), &mut egress, watch, |domain, now, egress, _| {
             if domain.is_over() {
                 late = Some(call);
             } else {
@@ -359,43 +487,11 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     }
 
     fn counters(&self) -> Counters {
-        let mut sum = Counters::default();
-        for group in &self.0.groups {
-            group.domain.with(|domain| sum.add(&domain.counters));
-        }
-        sum
+        self.0.counters()
     }
 
     fn stop(&self) {
-        let mut threads = self.0.threads.lock();
-        if self.0.stopping.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        for processor in &self.0.processors {
-            processor.sleeper.notify();
-        }
-        crate::join(threads.drain(..));
-        // Each group says its last words; what the device does not take now is
-        // lost, as at the end of any host.
-        let mut egress = Egress::new(self.0.config.interfaces.len());
-        for index in 0..self.0.groups.len() {
-            self.0.enter(index, &mut egress, |domain, now, egress| {
-                domain.call(Call::Reset, now, egress);
-                crate::end(domain, now, egress);
-            });
-        }
-        let since = self.0.clock.now();
-        for processor in &self.0.processors {
-            let mut out = processor.out.lock();
-            let Out { transmitters, egress } = &mut *out;
-            while !egress.is_empty() && self.0.clock.now().since(since) < LAST_WORDS {
-                worker::transmit(transmitters, egress);
-                std::thread::yield_now();
-            }
-            // Sockets that are left keep this alive; the devices are closed now.
-            transmitters.clear();
-            egress.clear();
-        }
+        self.0.stop();
     }
 }
 

@@ -25,9 +25,11 @@ pub(super) fn input(
     counters.absorbed += 1;
     // A probe (RFC 5227) has no sender address yet: answer it, learn nothing.
     if sender.is_unicast() {
-        let waiting = link.neighbours.learn(sender, message.sender, for_us, now);
+        let waiting = link
+            .neighbours
+            .with(|neighbours| neighbours.learn(sender, message.sender, for_us, now));
         link.last = None;
-        for packet in waiting {
+        for (_, packet) in waiting {
             output::frame(packet, message.sender, link, counters, egress);
         }
     }

@@ -7,8 +7,10 @@ mod neighbours;
 mod output;
 
 pub use input::input;
-pub use neighbours::Neighbours;
+pub use neighbours::{Neighbours, SharedNeighbours};
 pub use output::output;
+
+use neighbours::{INTERVAL, Table};
 
 use crate::config::{Config, InterfaceConfig, Unit};
 use crate::{Counters, Egress};
@@ -31,7 +33,10 @@ impl std::hash::BuildHasher for Keyed {
 /// The state of the link layer.
 pub struct Link {
     pub(crate) config: Arc<Config>,
-    pub(crate) neighbours: Neighbours,
+    neighbours: Table,
+    unit: u16,
+    /// When packets of ours will have waited long for a neighbour's answer.
+    again: Option<Instant>,
     /// Answers requests for our addresses. They come to all units, and one
     /// answer is enough.
     pub(crate) answers: bool,
@@ -44,7 +49,24 @@ impl Link {
     /// The link layer of one unit; it knows no neighbour yet.
     pub fn new(config: Arc<Config>, unit: Unit) -> Link {
         let neighbours = Neighbours::new(Keyed(config.secret), config.neighbour_lifetime);
-        Link { config, neighbours, answers: unit.index == 0, last: None }
+        Link {
+            config,
+            neighbours: Table::Own(neighbours),
+            unit: unit.index,
+            again: None,
+            answers: unit.index == 0 || unit.any,
+            last: None,
+        }
+    }
+
+    /// Uses a table with the other units of the host from now on.
+    pub fn share(&mut self, neighbours: &SharedNeighbours) {
+        self.neighbours = Table::Shared(neighbours.clone());
+    }
+
+    /// A packet of ours has begun to wait.
+    fn wait(&mut self, now: Instant) {
+        self.again = crate::sooner(self.again, Some(now + INTERVAL));
     }
 
     pub(crate) fn interface(&self, index: u16) -> &InterfaceConfig {
@@ -53,7 +75,7 @@ impl Link {
 
     /// When [`Link::on_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.neighbours.next_timeout()
+        self.again
     }
 
     /// Asks again for neighbours that have not answered. Packets that waited for
@@ -65,7 +87,15 @@ impl Link {
         egress: &mut Egress,
         failed: &mut Vec<Packet>,
     ) {
-        for (address, interface) in self.neighbours.on_timeout(now, failed) {
+        if self.again.is_none_or(|at| now < at) {
+            return;
+        }
+        let unit = self.unit;
+        let (ask, again) = self.neighbours.with(|neighbours| {
+            (neighbours.on_timeout(now, unit, failed), neighbours.next_timeout(unit))
+        });
+        self.again = again;
+        for (address, interface) in ask {
             output::solicit(self, address, interface, None, counters, egress);
         }
         counters.out_dropped += failed.len() as u64;

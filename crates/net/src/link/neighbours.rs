@@ -1,9 +1,14 @@
 //! Which Ethernet address a neighbour's IP address has (the ARP table). Bounded
 //! in entries, and in packets that wait for an answer (RFC 1122 2.3.2).
+//!
+//! A table may be one unit's, or one for all units of a host ([`Table`]). Who
+//! gets an answer sends the packets of all that wait for it; packets that wait in
+//! vain go back to the unit that they came from, which has the connection.
 
 use super::Keyed;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 use wire::time::Duration;
 use wire::{Address, EthernetAddress, Instant, Packet};
 
@@ -14,8 +19,11 @@ const MAX_ASKED: usize = 256;
 /// Packets that wait for one neighbour; the oldest makes room.
 const MAX_WAITING: usize = 16;
 /// Time between two requests, and how often to ask.
-const INTERVAL: Duration = Duration::from_secs(1);
+pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 const TRIES: u8 = 3;
+/// How long packets that waited in vain are kept for their unit: it may have
+/// ended.
+const LINGER: Duration = Duration::from_secs(2);
 
 struct Known {
     ethernet: EthernetAddress,
@@ -28,7 +36,20 @@ struct Asked {
     interface: u16,
     tries: u8,
     again: Instant,
-    waiting: VecDeque<Packet>,
+    /// Packets, with the unit that each came from.
+    waiting: VecDeque<(u16, Packet)>,
+}
+
+impl Asked {
+    /// Nobody has answered, and what still waits is to be fetched.
+    fn is_over(&self, now: Instant) -> bool {
+        self.tries == TRIES && now >= self.again
+    }
+
+    /// Nobody has come for what still waits.
+    fn is_left(&self, now: Instant) -> bool {
+        self.is_over(now) && now >= self.again + LINGER
+    }
 }
 
 /// What [`Neighbours::resolve`] found.
@@ -52,8 +73,6 @@ pub struct Neighbours {
     lifetime: Duration,
     known: HashMap<Address, Known, Keyed>,
     asked: HashMap<Address, Asked, Keyed>,
-    /// No request is to be repeated before this.
-    next: Option<Instant>,
 }
 
 impl Neighbours {
@@ -62,7 +81,6 @@ impl Neighbours {
             lifetime,
             known: HashMap::with_hasher(hasher),
             asked: HashMap::with_hasher(hasher),
-            next: None,
         }
     }
 
@@ -76,12 +94,13 @@ impl Neighbours {
         self.known.is_empty()
     }
 
-    /// The Ethernet address of `address`. If it has to be asked for, `packet` is
-    /// taken and waits.
+    /// The Ethernet address of `address`. If it has to be asked for, the packet of
+    /// `unit` is taken and waits.
     pub(super) fn resolve(
         &mut self,
         address: Address,
         interface: u16,
+        unit: u16,
         packet: &mut Option<Packet>,
         now: Instant,
     ) -> Resolved {
@@ -100,20 +119,23 @@ impl Neighbours {
             }
             self.known.remove(&address);
         }
-        self.wait(address, interface, packet, now)
+        self.wait(address, interface, unit, packet, now)
     }
 
     fn wait(
         &mut self,
         address: Address,
         interface: u16,
+        unit: u16,
         packet: &mut Option<Packet>,
         now: Instant,
     ) -> Resolved {
-        let found = self.asked.get_mut(&address);
-        let is_new = found.is_none();
+        let mut is_new = !self.asked.contains_key(&address);
         if is_new && self.asked.len() >= MAX_ASKED {
-            return Resolved::Full;
+            self.asked.retain(|_, asked| !asked.is_left(now));
+            if self.asked.len() >= MAX_ASKED {
+                return Resolved::Full;
+            }
         }
         let asked = self.asked.entry(address).or_insert_with(|| Asked {
             interface,
@@ -121,15 +143,17 @@ impl Neighbours {
             again: now + INTERVAL,
             waiting: VecDeque::new(),
         });
+        if asked.is_over(now) {
+            (asked.tries, asked.again, is_new) = (1, now + INTERVAL, true);
+        }
         let is_full = asked.waiting.len() == MAX_WAITING;
         if is_full {
             asked.waiting.pop_front();
         }
-        asked.waiting.extend(packet.take());
+        asked.waiting.extend(packet.take().map(|packet| (unit, packet)));
         if !is_new {
             return if is_full { Resolved::Replaced } else { Resolved::Waiting };
         }
-        self.next = Some(self.next.unwrap_or(Instant::FAR_FUTURE).min(now + INTERVAL));
         Resolved::Ask
     }
 
@@ -141,7 +165,7 @@ impl Neighbours {
         ethernet: EthernetAddress,
         create: bool,
         now: Instant,
-    ) -> VecDeque<Packet> {
+    ) -> VecDeque<(u16, Packet)> {
         let asked = self.asked.remove(&address);
         if asked.is_none() && !create && !self.known.contains_key(&address) {
             return VecDeque::new();
@@ -157,35 +181,79 @@ impl Neighbours {
         asked.map(|a| a.waiting).unwrap_or_default()
     }
 
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.next
+    /// When [`Neighbours::on_timeout`] has something to do for `unit`.
+    pub(super) fn next_timeout(&self, unit: u16) -> Option<Instant> {
+        let mine = |asked: &&Asked| asked.waiting.iter().any(|(of, _)| *of == unit);
+        self.asked.values().filter(mine).map(|asked| asked.again).min()
     }
 
-    /// Who has to be asked again. Packets for those who never answered go to
-    /// `failed`.
+    /// Who has to be asked again. Packets of `unit` for those who never answered
+    /// go to `failed`.
     pub(super) fn on_timeout(
         &mut self,
         now: Instant,
+        unit: u16,
         failed: &mut Vec<Packet>,
     ) -> Vec<(Address, u16)> {
-        if self.next.is_none_or(|next| now < next) {
-            return Vec::new();
-        }
         let mut again = Vec::new();
         self.asked.retain(|address, asked| {
             if now < asked.again {
                 return true;
             }
-            if asked.tries == TRIES {
-                failed.extend(asked.waiting.drain(..));
-                return false;
+            if asked.is_over(now) {
+                let all = asked.is_left(now);
+                for (of, packet) in std::mem::take(&mut asked.waiting) {
+                    if of == unit || all {
+                        failed.push(packet);
+                    } else {
+                        asked.waiting.push_back((of, packet));
+                    }
+                }
+                return !asked.waiting.is_empty();
             }
             asked.tries += 1;
             asked.again = now + INTERVAL;
             again.push((*address, asked.interface));
             true
         });
-        self.next = self.asked.values().map(|a| a.again).min();
         again
+    }
+}
+
+/// One table for all units of a host. It is locked only where a unit does not
+/// know the neighbour that it spoke to last.
+#[derive(Clone)]
+pub struct SharedNeighbours(Arc<Mutex<Neighbours>>);
+
+impl SharedNeighbours {
+    /// An empty table for a host.
+    pub fn new(config: &crate::Config) -> SharedNeighbours {
+        let neighbours = Neighbours::new(Keyed(config.secret), config.neighbour_lifetime);
+        SharedNeighbours(Arc::new(Mutex::new(neighbours)))
+    }
+}
+
+/// A unit's table, or the table that it shares with others.
+pub(super) enum Table {
+    Own(Neighbours),
+    Shared(SharedNeighbours),
+}
+
+impl Table {
+    /// Runs `f` with exclusive access to the table.
+    pub(super) fn with<R>(&mut self, f: impl FnOnce(&mut Neighbours) -> R) -> R {
+        match self {
+            Table::Own(table) => f(table),
+            Table::Shared(table) => f(&mut table.0.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// How long what the table has said is relied on without asking it: what
+    /// others learn comes only here.
+    pub(super) fn trust(&self, until: Instant, now: Instant) -> Instant {
+        match self {
+            Table::Own(_) => until,
+            Table::Shared(_) => until.min(now + INTERVAL),
+        }
     }
 }

@@ -46,8 +46,16 @@ fn resolve(
         return frame(packet, to, link, counters, egress);
     }
     let mut packet = Some(packet);
-    match link.neighbours.resolve(next_hop, index, &mut packet, now) {
+    let unit = link.unit;
+    let resolved = link
+        .neighbours
+        .with(|neighbours| neighbours.resolve(next_hop, index, unit, &mut packet, now));
+    if packet.is_none() {
+        link.wait(now);
+    }
+    match resolved {
         Resolved::Known(ethernet, until) => {
+            let until = link.neighbours.trust(until, now);
             link.last = Some((next_hop, index, ethernet, until));
             frame(packet.expect("not taken"), ethernet, link, counters, egress);
         }

@@ -1,0 +1,203 @@
+//! What is put before the owner of a domain, and how it is woken.
+
+use net::{Application, Call, Connection, Counters, Remnant};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+use std::time::Duration;
+use sync::SleepFlag;
+use wire::Packet;
+
+/// Frames that may wait in a mailbox; beyond, they are dropped, as a device
+/// whose ring is full would.
+const FRAMES: usize = 1024;
+/// Letters for which a mailbox that is looked into keeps room.
+const KEEP: usize = 64;
+
+/// What a packet is that comes by mail.
+pub(crate) enum Frame {
+    /// As it came from the device.
+    Whole(Packet),
+    /// Put together from fragments: a domain has seen it before.
+    Reassembled(Packet),
+}
+
+/// What became of a frame that was posted.
+pub(crate) enum Posted {
+    /// It will be looked at.
+    Done,
+    /// There was no room, and it is gone.
+    Full,
+    /// Nobody looks any more; here it is.
+    Closed(Frame),
+}
+
+/// What an owner is asked.
+pub(crate) enum Message<A: Application> {
+    Call(Call<A>),
+    /// A connection comes to live here.
+    Adopt(Box<Connection<A::Connection>>),
+    /// What is left of a connection that lived elsewhere.
+    Keep(Remnant),
+    Stop,
+}
+
+/// What lies in a mailbox.
+pub(crate) struct Letters<A: Application> {
+    pub(crate) messages: VecDeque<Message<A>>,
+    pub(crate) frames: VecDeque<Frame>,
+    /// Nobody looks into it any more.
+    pub(crate) closed: bool,
+}
+
+impl<A: Application> Default for Letters<A> {
+    fn default() -> Self {
+        Letters { messages: VecDeque::new(), frames: VecDeque::new(), closed: false }
+    }
+}
+
+impl<A: Application> Letters<A> {
+    fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.frames.is_empty()
+    }
+}
+
+/// By what a thread without devices sleeps and is woken: its unpark token.
+#[derive(Default)]
+pub(crate) struct Parker {
+    flag: SleepFlag,
+    thread: OnceLock<Thread>,
+    /// It stands among those who wait for room.
+    pub(crate) waits: AtomicBool,
+}
+
+impl Parker {
+    /// The calling thread is the one that will sleep. Nobody wakes it before: it
+    /// is awake.
+    pub(crate) fn enlist(&self) {
+        let _ = self.thread.set(thread::current());
+    }
+
+    /// There is something to do. Called after it was put where the thread looks.
+    #[inline]
+    pub(crate) fn notify(&self) {
+        if self.flag.should_wake()
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Sleeps for `timeout` at most, or until notified; but not if `ready` says,
+    /// after the announcement, that there is something to do.
+    pub(crate) fn sleep(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
+        self.flag.prepare();
+        if !ready() {
+            match timeout {
+                Some(timeout) => thread::park_timeout(timeout),
+                None => thread::park(),
+            }
+        }
+        self.flag.awake();
+    }
+}
+
+/// What is put before an owner.
+pub(crate) struct Mailbox<A: Application> {
+    pub(crate) letters: Mutex<Letters<A>>,
+    pub(crate) parker: Arc<Parker>,
+    /// What the owner has counted, as of its last round.
+    pub(crate) counters: Mutex<Counters>,
+}
+
+impl<A: Application> Default for Mailbox<A> {
+    fn default() -> Self {
+        Mailbox { letters: Mutex::default(), parker: Arc::default(), counters: Mutex::default() }
+    }
+}
+
+impl<A: Application> Mailbox<A> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.letters.lock().is_empty()
+    }
+
+    /// Posts a message; gives it back if nobody looks any more.
+    pub(crate) fn send(&self, message: Message<A>) -> Result<(), Message<A>> {
+        {
+            let mut letters = self.letters.lock();
+            if letters.closed {
+                return Err(message);
+            }
+            letters.messages.push_back(message);
+        }
+        self.parker.notify();
+        Ok(())
+    }
+
+    /// Puts frames before those that have come.
+    pub(crate) fn post_first(&self, frames: impl DoubleEndedIterator<Item = Frame>) {
+        let mut letters = self.letters.lock();
+        frames.rev().for_each(|frame| letters.frames.push_front(frame));
+    }
+
+    /// Posts one frame.
+    pub(crate) fn post(&self, frame: Frame) -> Posted {
+        {
+            let mut letters = self.letters.lock();
+            if letters.closed {
+                return Posted::Closed(frame);
+            }
+            if letters.frames.len() >= FRAMES {
+                return Posted::Full;
+            }
+            letters.frames.push_back(frame);
+        }
+        self.parker.notify();
+        Posted::Done
+    }
+
+    /// Posts a batch, as it came from a device, and wakes the owner once. Frames
+    /// for which there is no room are dropped: returns how many. If nobody looks
+    /// any more, all stay in `batch`.
+    pub(crate) fn post_batch(&self, batch: &mut Vec<Packet>) -> u64 {
+        let lost = {
+            let mut letters = self.letters.lock();
+            if letters.closed {
+                return 0;
+            }
+            let fit = batch.len().min(FRAMES.saturating_sub(letters.frames.len()));
+            let lost = batch.len() - fit;
+            letters.frames.extend(batch.drain(..fit).map(Frame::Whole));
+            lost
+        };
+        batch.clear();
+        self.parker.notify();
+        lost as u64
+    }
+
+    /// Takes all letters out, into `into`, which is empty.
+    pub(crate) fn take(&self, into: &mut Letters<A>) {
+        let mut letters = self.letters.lock();
+        std::mem::swap(&mut letters.messages, &mut into.messages);
+        std::mem::swap(&mut letters.frames, &mut into.frames);
+    }
+
+    /// Nobody will look any more: takes out what is left.
+    pub(crate) fn close(&self) -> Letters<A> {
+        std::mem::replace(&mut *self.letters.lock(), Letters { closed: true, ..Letters::default() })
+    }
+}
+
+impl<A: Application> Letters<A> {
+    /// Lets go of memory that only a busy mailbox needs.
+    pub(crate) fn shrink(&mut self) {
+        if self.frames.capacity() > KEEP {
+            self.frames = VecDeque::new();
+        }
+        if self.messages.capacity() > KEEP {
+            self.messages = VecDeque::new();
+        }
+    }
+}

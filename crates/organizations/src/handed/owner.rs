@@ -1,0 +1,173 @@
+//! A thread that owns a domain, and gets its packets by mail.
+
+use super::{Frame, Letters, Mailbox, Message, Shared};
+use crate::instrument::Watch;
+use crate::worker::{BACKLOG, LAST_WORDS};
+use net::{Application, Call, Domain, Egress};
+use std::sync::Arc;
+use wire::{Instant, Packet};
+
+/// The owner of a domain. Its loop is the organization's; this is what it is
+/// made of.
+pub(crate) struct Owner<A: Application> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) domain: Domain<A>,
+    pub(crate) mailbox: Arc<Mailbox<A>>,
+    /// The processor by whose queues it sends.
+    pub(crate) processor: usize,
+    /// What was in the mailbox.
+    pub(crate) letters: Letters<A>,
+    pub(crate) egress: Egress,
+    /// Since when it has been stopping.
+    stopping: Option<Instant>,
+}
+
+/// How a round has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// There is more to do at once.
+    Busy,
+    /// There is more to do once the device has taken what waits for it.
+    Full,
+    /// There is nothing to do.
+    Idle,
+}
+
+impl<A: Application> Owner<A> {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        domain: Domain<A>,
+        mailbox: Arc<Mailbox<A>>,
+        processor: usize,
+    ) -> Owner<A> {
+        let egress = Egress::new(shared.config.interfaces.len());
+        let letters = Letters::default();
+        Owner { shared, domain, mailbox, processor, letters, egress, stopping: None }
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
+    /// Takes what is in the mailbox. Returns whether there was anything.
+    pub(crate) fn open_mail(&mut self) -> bool {
+        self.mailbox.take(&mut self.letters);
+        !self.letters.messages.is_empty() || !self.letters.frames.is_empty()
+    }
+
+    /// Does what a message asks.
+    pub(crate) fn obey(&mut self, message: Message<A>, now: Instant) {
+        match message {
+            Message::Call(call) if self.domain.is_over() => crate::refuse(call),
+            Message::Call(call) => self.domain.call(call, now, &mut self.egress),
+            Message::Adopt(connection) => {
+                // There is none with its flow, and room for one.
+                let _ = self.domain.adopt(connection);
+            }
+            Message::Keep(remnant) => self.domain.keep_remains(remnant, now),
+            Message::Stop => {
+                self.stopping = Some(now);
+                self.domain.call(Call::Reset, now, &mut self.egress);
+            }
+        }
+    }
+
+    /// Takes a packet.
+    #[inline]
+    pub(crate) fn input(&mut self, frame: Frame, now: Instant) {
+        match frame {
+            Frame::Whole(frame) => self.domain.input(frame, now, &mut self.egress),
+            Frame::Reassembled(packet) => {
+                self.domain.input_resteered(packet, now, &mut self.egress);
+            }
+        }
+    }
+
+    /// Lets time pass and connections speak, and sends what they said; packets
+    /// of others go to `elsewhere`, which returns whether it could hand them on.
+    pub(crate) fn speak(
+        &mut self,
+        now: Instant,
+        mut elsewhere: impl FnMut(u16, Packet) -> bool,
+    ) -> Round {
+        let Owner { shared, domain, egress, .. } = self;
+        let processor = shared.processor_of(self.processor);
+        if domain.next_timeout().is_some_and(|at| at <= now) {
+            domain.on_timeout(now, egress);
+        }
+        let room = BACKLOG.saturating_sub(processor.out.waiting());
+        let more = domain.serve(now, egress, room);
+        let mut lost = 0;
+        for (unit, packet) in domain.take_resteered() {
+            lost += u32::from(!elsewhere(unit, packet));
+        }
+        (0..lost).for_each(|_| domain.drop_foreign(true));
+        if !egress.is_empty() {
+            processor.out.begin().send(egress, &mut Watch::off());
+            if processor.out.waiting() > 0 {
+                processor.sleeper.notify();
+            }
+        }
+        self.mailbox.counters.lock().clone_from(&self.domain.counters);
+        let round = match more {
+            false => Round::Idle,
+            true if processor.out.waiting() >= BACKLOG => Round::Full,
+            true => Round::Busy,
+        };
+        self.wake();
+        round
+    }
+
+    fn wake(&mut self) {
+        let mut wakes = A::Wakes::default();
+        self.domain.app.take_wakes(&mut wakes);
+        A::wake(wakes);
+    }
+
+    /// Is the owner to end now, after a round that ended so?
+    pub(crate) fn is_over(&self, round: Round, now: Instant) -> bool {
+        let out = &self.shared.processor_of(self.processor).out;
+        self.stopping.is_some_and(|since| {
+            (round == Round::Idle && out.waiting() == 0) || now.since(since) > LAST_WORDS
+        })
+    }
+
+    /// Sleeps until there is mail, a timer is due or, after a round that ended
+    /// so, there is room to send.
+    pub(crate) fn sleep(&mut self, round: Round) {
+        let out = &self.shared.processor_of(self.processor).out;
+        if round == Round::Busy {
+            return;
+        }
+        if round == Round::Full && !out.wait_for_room(&self.mailbox.parker) {
+            return;
+        }
+        self.letters.shrink();
+        if self.stopping.is_some() {
+            // What waits for the device goes on without a word to us.
+            return std::thread::yield_now();
+        }
+        let now = self.now();
+        let timeout = self.domain.next_timeout().map(|at| at.since(now));
+        self.mailbox.parker.sleep(timeout, || !self.mailbox.is_empty());
+    }
+
+    /// Connections that had no chance to say their last words end without.
+    pub(crate) fn end(&mut self, now: Instant) {
+        crate::end(&mut self.domain, now, &mut self.egress);
+        self.egress.clear();
+        let mut lost = self.domain.take_resteered().count();
+        let Letters { messages, frames, .. } = self.mailbox.close();
+        for message in messages {
+            if let Message::Call(call) = message {
+                crate::refuse(call);
+            }
+        }
+        // Whole frames were not counted in yet.
+        lost += frames.iter().filter(|frame| matches!(frame, Frame::Reassembled(_))).count();
+        (0..lost).for_each(|_| self.domain.drop_foreign(true));
+        self.mailbox.counters.lock().clone_from(&self.domain.counters);
+        self.wake();
+    }
+}
