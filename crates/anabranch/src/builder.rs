@@ -154,6 +154,7 @@ impl Builder {
             options: self.options,
             application: Box::new(|_| SocketLayer::default()),
             clock,
+            instruments: None,
         };
         let running = catalog::start(&self.organization, setup).ok_or_else(|| {
             let known: Vec<_> = CATALOG.iter().map(|e| e.name).collect();

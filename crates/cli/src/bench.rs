@@ -1,12 +1,14 @@
 //! `anabranch bench`: measures the stack in memory.
 
+mod table;
+
 use crate::failure::Failure;
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Direction, Error, Peer, Plan, Progress, Row, Workload};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use table::table;
 
 const MORE: &str = "\
 Two hosts stand back to back in memory. With `uniprocessor` and `--peer stack`
@@ -68,6 +70,9 @@ pub struct Args {
     /// Wire threads to processors, where the organization leaves it open
     #[arg(long)]
     pin: bool,
+    /// Measure without instruments: they cost about 1 %
+    #[arg(long)]
+    no_instruments: bool,
     /// Write the figures to this file, as a JSON array (`-`: to standard output,
     /// instead of the table)
     #[arg(long, value_name = "FILE")]
@@ -98,7 +103,7 @@ enum PeerArg {
 impl Args {
     fn plan(&self) -> Plan {
         let all = self.organization.iter().any(|name| name == "all");
-        let fitting = organizations_for(self.processors);
+        let names = || anabranch::organizations::CATALOG.iter().map(|entry| entry.name.to_owned());
         Plan {
             workload: match self.workload {
                 WorkloadArg::Bulk => Workload::Bulk,
@@ -106,7 +111,7 @@ impl Args {
                 WorkloadArg::Crr => Workload::Crr,
                 WorkloadArg::Udp => Workload::Udp,
             },
-            organizations: if all { fitting } else { self.organization.clone() },
+            organizations: if all { names().collect() } else { self.organization.clone() },
             processors: self.processors,
             connections: self.connections,
             active: self.active,
@@ -124,6 +129,8 @@ impl Args {
             seconds: self.seconds,
             repeat: self.repeat,
             options: self.options(),
+            instruments: !self.no_instruments,
+            reference: all,
             ..Plan::default()
         }
     }
@@ -135,13 +142,6 @@ impl Args {
     fn to_stdout(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }
-}
-
-/// The names of all organizations that run on so many processors.
-fn organizations_for(processors: usize) -> Vec<String> {
-    let fits = |entry: &&anabranch::organizations::Entry| processors == 1 || !entry.single;
-    let catalog = anabranch::organizations::CATALOG.iter().filter(fits);
-    catalog.map(|entry| entry.name.to_owned()).collect()
 }
 
 /// Measures, and prints what it found.
@@ -201,81 +201,6 @@ fn show(bar: &ProgressBar, progress: Progress<'_>) {
     bar.set_message(progress.organization.to_owned());
 }
 
-/// The rows as a table, for people.
-pub fn table(rows: &[Row]) -> Table {
-    let Some(first) = rows.first() else { return Table::new() };
-    let cost = if first.cpu_s_per_gb.is_some() { "CPU s/GB" } else { "CPU s/100k" };
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_header([
-        "workload",
-        "organization",
-        "CPUs",
-        "conns",
-        "bytes",
-        "MTU",
-        "direction",
-        first.unit,
-        "min",
-        "max",
-        cost,
-        "switches/s",
-        "bound Gbit/s",
-        "of bound",
-        "a core",
-    ]);
-    for row in rows {
-        let number = |value: f64| if value >= 1000.0 { thousands(value) } else { short(value) };
-        let cost = row.cpu_s_per_gb.or(row.cpu_s_per_100k).unwrap_or(0.0);
-        let connections = match row.active {
-            active if active == row.connections => row.connections.to_string(),
-            active => format!("{active} of {}", row.connections),
-        };
-        table.add_row([
-            row.workload.to_owned(),
-            row.organization.clone(),
-            row.processors.to_string(),
-            connections,
-            row.payload_bytes.to_string(),
-            row.mtu.to_string(),
-            row.direction.to_owned(),
-            number(row.median),
-            number(row.min),
-            number(row.max),
-            format!("{cost:.3}"),
-            thousands(row.context_switches_per_s),
-            short(row.bound_gbit_per_s),
-            format!("{:.1} %", 100.0 * row.ratio_to_bound),
-            format!("{:.1} %", 100.0 * row.ratio_to_bound_per_core),
-        ]);
-    }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-/// Three digits that count.
-fn short(value: f64) -> String {
-    match value {
-        v if v >= 100.0 => format!("{v:.0}"),
-        v if v >= 10.0 => format!("{v:.1}"),
-        v => format!("{v:.2}"),
-    }
-}
-
-/// Whole, with a comma between thousands.
-fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,17 +217,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_for_people() {
-        assert_eq!(thousands(1_234_567.8), "1,234,568");
-        assert_eq!(thousands(999.0), "999");
-        assert_eq!([short(123.4), short(12.34), short(1.234)], ["123", "12.3", "1.23"]);
-    }
-
-    #[test]
-    fn all_means_those_that_fit() {
+    fn all_means_all() {
         let plan = args(&["bulk", "--organization", "all", "--processors", "2"]).plan();
-        assert!(plan.organizations.len() > 1);
-        assert!(!plan.organizations.contains(&"uniprocessor".to_owned()));
+        assert_eq!(plan.organizations.len(), anabranch::organizations::CATALOG.len());
+        assert!(plan.reference);
         let two = args(&["rr", "--organization", "global-lock,group-locks"]).plan();
         assert_eq!(two.organizations, ["global-lock", "group-locks"]);
     }
@@ -312,7 +230,7 @@ mod tests {
         let mut plan = args(&["bulk", "--seconds", "0.05", "--repeat", "1"]).plan();
         (plan.warm_up, plan.bound) = (0.01, 0.002);
         let rows = lab::run(&plan, &mut |_| {}).expect("figures");
-        let text = table(&rows).to_string();
+        let text = table(&rows);
         assert!(text.contains("uniprocessor") && text.contains("Gbit/s"), "{text}");
     }
 

@@ -4,6 +4,7 @@
 
 use crate::usage::thread_time;
 use std::hint::black_box;
+use std::sync::Barrier;
 use std::time::Duration;
 use wire::checksum::copy_sum;
 
@@ -49,8 +50,35 @@ pub fn measure(payload: usize, time: Duration) -> f64 {
     bits / elapsed.as_secs_f64() / 1e9
 }
 
+/// What `threads` threads copy and sum at once, Gbit/s in all, each wired to a
+/// processor as an organization's threads are. What they lose against as many
+/// times [`measure`] the machine takes (caches and memory that processors share),
+/// and no organization can give it back.
+pub fn measure_many(payload: usize, time: Duration, threads: usize) -> f64 {
+    if threads <= 1 {
+        return measure(payload, time);
+    }
+    let barrier = Barrier::new(threads);
+    let one = |index: usize| {
+        organizations::worker::pin(index);
+        barrier.wait();
+        measure(payload, time)
+    };
+    let one = &one;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|n| scope.spawn(move || one(n))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).sum()
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn several_threads_have_one_too() {
+        let time = std::time::Duration::from_millis(5);
+        assert!(super::measure_many(1448, time, 3) > 0.0);
+    }
+
     #[test]
     fn any_payload_has_a_bound() {
         for payload in [1, 64, 1448, 4300, 300_000] {

@@ -1,7 +1,8 @@
 //! The two hosts of an experiment.
 
-use crate::load::{Call, Role, Talk};
-use crate::plan::{Plan, Workload};
+use crate::load::presentation::Presentation;
+use crate::load::{Call, Meter, NUMBER, Role, Talk};
+use crate::plan::{self, Plan, Workload};
 use device::memory::peers::{self, PeerCounts};
 use device::{Device, Medium, memory};
 use std::net::Ipv4Addr;
@@ -113,6 +114,13 @@ pub(crate) fn config(plan: &Plan, side: Side, device: &Device) -> Arc<net::Confi
     Arc::new(config)
 }
 
+/// The presentation layer of a host, if the plan has one.
+pub(crate) fn presentation(plan: &Plan, meter: &Arc<Meter>) -> Option<Arc<Presentation>> {
+    let front = if plan.workload == Workload::Udp { NUMBER } else { 0 };
+    let with = plan.presentation == plan::Presentation::Xdr;
+    with.then(|| Arc::new(Presentation::new(plan.bytes(), front, meter.clone())))
+}
+
 /// What the connections of `side` do, those that carry something.
 pub(crate) fn role(plan: &Plan, side: Side) -> Role {
     match (plan.workload, side) {
@@ -146,5 +154,7 @@ pub(crate) fn connect(plan: &Plan, index: usize) -> Call {
     };
     let port = first + (index / PER_PORT) as u16;
     let remote = Endpoint { address: Side::Peer.address(), port };
-    Call::Connect { remote, local: None, connection: Talk::new(role, Some(remote)) }
+    let number = if role == Role::Idle { u32::MAX } else { index as u32 };
+    let connection = Talk::new(role, Some(remote)).numbered(number);
+    Call::Connect { remote, local: None, connection }
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bound;
+mod detail;
 mod host;
 pub mod idle;
 pub mod load;
@@ -22,7 +23,8 @@ mod single;
 mod threads;
 pub mod usage;
 
-pub use plan::{Direction, Peer, Plan, Workload};
+pub use plan::{Direction, Peer, Plan, Presentation, Workload};
+pub use detail::{Detail, SampleDetail, Spread};
 pub use row::Row;
 pub use run::{Progress, quick, run};
 

@@ -1,6 +1,9 @@
 //! [`Plan`]: what to measure.
 
 use crate::Error;
+use crate::load::Meter;
+use organizations::instrument::Instruments;
+use std::sync::Arc;
 
 /// What the connections do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +86,27 @@ impl Peer {
     }
 }
 
+/// What stands between the application's data and the transport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presentation {
+    /// Nothing: bytes are bytes.
+    #[default]
+    None,
+    /// Arrays of structures are encoded in XDR and decoded (Schmidt and Suda
+    /// 1996, 4.2).
+    Xdr,
+}
+
+impl Presentation {
+    /// Its name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Presentation::None => "none",
+            Presentation::Xdr => "xdr",
+        }
+    }
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -106,6 +130,8 @@ pub struct Plan {
     pub direction: Direction,
     /// What stands at the other end.
     pub peer: Peer,
+    /// What stands above the transport, of bulk and udp.
+    pub presentation: Presentation,
     /// Length of a sample, seconds.
     pub seconds: f64,
     /// Samples of each organization.
@@ -118,6 +144,11 @@ pub struct Plan {
     pub options: organizations::Options,
     /// Packets that a connection may send in its turn.
     pub burst: usize,
+    /// Measure with instruments, too: threads, locks, queues, connections.
+    pub instruments: bool,
+    /// Measure organizations that run on one processor only on one, beside the
+    /// others, for comparison.
+    pub reference: bool,
 }
 
 impl Default for Plan {
@@ -132,18 +163,25 @@ impl Default for Plan {
             mtu: 1500,
             direction: Direction::Send,
             peer: Peer::Stack,
+            presentation: Presentation::None,
             seconds: 1.0,
             repeat: 5,
             warm_up: 0.3,
             bound: 0.3,
             options: organizations::Options::default(),
             burst: 32,
+            instruments: false,
+            reference: false,
         }
     }
 }
 
 /// Bytes of the IPv4 and TCP headers with timestamps (RFC 7323 3.2).
 const TCP_HEADERS: usize = 52;
+/// Bytes of a message of the presentation layer over TCP, about.
+const XDR_MESSAGE: usize = 4096;
+/// The least bytes of a datagram with a message of the presentation layer.
+const XDR_DATAGRAM: usize = 64;
 /// Bytes of the IPv4 and UDP headers.
 const UDP_HEADERS: usize = 28;
 /// The most connections that a plan may have: half of what a domain takes.
@@ -153,6 +191,7 @@ impl Plan {
     /// Bytes of the application's reads and writes, messages or datagrams.
     pub fn bytes(&self) -> usize {
         self.bytes.unwrap_or(match self.workload {
+            Workload::Bulk if self.presentation == Presentation::Xdr => XDR_MESSAGE,
             Workload::Bulk => 64 * 1024,
             Workload::Rr | Workload::Crr => 64,
             Workload::Udp => self.mtu.saturating_sub(UDP_HEADERS),
@@ -175,6 +214,24 @@ impl Plan {
     /// Are both ends polled by one thread?
     pub fn is_single(&self, organization: &str) -> bool {
         organization == "uniprocessor" && self.processors == 1 && self.peer == Peer::Stack
+    }
+
+    /// What a sample is measured with.
+    pub(crate) fn make_instruments(&self) -> Option<Arc<Instruments>> {
+        self.instruments.then(Instruments::new)
+    }
+
+    /// What the loads of a sample count in.
+    pub(crate) fn meter(&self) -> Meter {
+        if self.instruments { Meter::detailed(self.active()) } else { Meter::default() }
+    }
+
+    /// The plan as it is for `organization`: on one processor if that runs on no
+    /// more and is measured for comparison.
+    pub(crate) fn on(&self, organization: &str) -> Plan {
+        let single = organizations::find(organization).is_some_and(|entry| entry.single);
+        let processors = if self.reference && single { 1 } else { self.processors };
+        Plan { processors, reference: processors != self.processors, ..self.clone() }
     }
 
     /// Does the plan make sense?
@@ -215,6 +272,7 @@ impl Plan {
             return no("udp takes at most 16384 flows".to_owned());
         }
         self.check_driver()?;
+        self.check_presentation()?;
         let times = [self.seconds, self.warm_up, self.bound];
         if times.iter().any(|t| !t.is_finite() || *t < 0.0 || *t > 3600.0) || self.seconds == 0.0 {
             return no("seconds must be more than 0 and at most 3600".to_owned());
@@ -236,6 +294,24 @@ impl Plan {
         }
         if self.active() != self.connections && self.direction == Direction::Receive {
             return no("the driver sends on all its connections: leave out --active");
+        }
+        Ok(())
+    }
+
+    /// What the presentation layer can do.
+    fn check_presentation(&self) -> Result<(), Error> {
+        let no = |what: &str| Err(Error::Plan(what.to_owned()));
+        if self.presentation == Presentation::None {
+            return Ok(());
+        }
+        if self.workload.is_transactions() {
+            return no("--presentation xdr goes with bulk and udp only");
+        }
+        if self.peer == Peer::Driver && self.direction.receives() {
+            return no("the driver sends no XDR: use --peer stack, or --direction send");
+        }
+        if self.bytes() < XDR_DATAGRAM {
+            return no("messages in XDR have at least 64 bytes: leave out --bytes");
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! [`Row`]: the figures of one case.
 
+use crate::detail::Detail;
 use crate::plan::Plan;
 use crate::run::Sample;
 use serde::Serialize;
@@ -13,6 +14,8 @@ pub struct Row {
     pub organization: String,
     /// Processors of the stack under test.
     pub processors: usize,
+    /// It runs on one processor only, and stands here for comparison.
+    pub reference: bool,
     /// Threads that carried packets, those of the peer included.
     pub threads: usize,
     /// Connections, or flows of UDP.
@@ -51,6 +54,9 @@ pub struct Row {
     pub ratio_to_bound: f64,
     /// The same for each second of processor time instead of each second.
     pub ratio_to_bound_per_core: f64,
+    /// What the instruments say, if the plan has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Detail>,
 }
 
 impl Row {
@@ -64,6 +70,7 @@ impl Row {
             workload: plan.workload.name(),
             organization: organization.to_owned(),
             processors: plan.processors,
+            reference: plan.reference,
             threads: if single || driver { plan.processors } else { 2 * plan.processors },
             connections: plan.connections,
             active: plan.active(),
@@ -86,6 +93,7 @@ impl Row {
             ratio_to_bound_per_core: median(&of(&|s| {
                 s.gbit_per_s() * s.seconds / s.processor.max(1e-9) / s.bound
             })),
+            detail: Detail::new(plan, samples),
         }
     }
 }

@@ -6,6 +6,8 @@ use crate::plan::{Plan, Workload};
 use crate::row::Row;
 use crate::usage::Usage;
 use crate::{Error, bound, single, threads};
+use organizations::instrument::{Counted, Instruments, Report, Snapshot};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How far an experiment is.
@@ -20,7 +22,7 @@ pub struct Progress<'a> {
 }
 
 /// One sample.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) seconds: f64,
     /// Bytes of payload that applications have received.
@@ -32,6 +34,18 @@ pub(crate) struct Sample {
     pub(crate) switches: u64,
     /// The bound, measured just before, Gbit/s.
     pub(crate) bound: f64,
+    /// What the instruments say, if the plan has any.
+    pub(crate) details: Option<Details>,
+}
+
+/// What instruments say of a sample.
+#[derive(Clone, Debug)]
+pub(crate) struct Details {
+    pub(crate) report: Report,
+    /// Bytes or transactions of each connection that carries something.
+    pub(crate) connections: Vec<u64>,
+    /// How long transactions took.
+    pub(crate) latency: Counted,
 }
 
 impl Sample {
@@ -48,18 +62,49 @@ impl Sample {
 /// How long a sample goes on in which nothing moves, before it is an error.
 const STARVED: Duration = Duration::from_secs(20);
 
-/// The state of things at one end of a sample.
-#[derive(Clone, Copy)]
+/// The state of things at the beginning of a sample.
 pub(crate) struct Mark {
     at: Instant,
     usage: Usage,
     totals: Totals,
+    details: Option<Look>,
+}
+
+/// What the instruments had counted at the beginning.
+struct Look {
+    instruments: Arc<Instruments>,
+    snapshot: Snapshot,
+    connections: Vec<u64>,
+    latency: Counted,
+}
+
+impl Look {
+    fn now(instruments: &Arc<Instruments>, meter: &Meter) -> Look {
+        Look {
+            instruments: instruments.clone(),
+            snapshot: instruments.snapshot(),
+            connections: meter.shares().counts(),
+            latency: meter.latency(),
+        }
+    }
+
+    /// What has happened since.
+    fn details(&self, meter: &Meter) -> Details {
+        let now = meter.shares().counts();
+        let before = self.connections.iter();
+        Details {
+            report: self.instruments.snapshot().since(&self.snapshot),
+            connections: now.iter().zip(before).map(|(now, then)| now - then).collect(),
+            latency: meter.latency().since(&self.latency),
+        }
+    }
 }
 
 impl Mark {
     /// Now.
-    pub(crate) fn now(meter: &Meter) -> Mark {
-        Mark { usage: Usage::now(), totals: meter.totals(), at: Instant::now() }
+    pub(crate) fn now(meter: &Meter, instruments: Option<&Arc<Instruments>>) -> Mark {
+        let details = instruments.map(|instruments| Look::now(instruments, meter));
+        Mark { details, usage: Usage::now(), totals: meter.totals(), at: Instant::now() }
     }
 
     /// Is a sample of `plan` that began here still without anything in it, on a
@@ -84,6 +129,7 @@ impl Mark {
         let totals = meter.totals();
         let seconds = self.at.elapsed().as_secs_f64();
         let usage = Usage::now().since(self.usage);
+        let details = self.details.map(|look| look.details(meter));
         check(meter, plan, organization)?;
         let sample = Sample {
             seconds,
@@ -92,6 +138,7 @@ impl Mark {
             processor: usage.processor.as_secs_f64(),
             switches: usage.switches,
             bound: 0.0,
+            details,
         };
         let moved =
             if plan.workload.is_transactions() { sample.transactions } else { sample.bytes };
@@ -124,11 +171,13 @@ pub(crate) fn check(meter: &Meter, plan: &Plan, organization: &str) -> Result<()
 /// [`Error`], at the first one.
 pub fn run(plan: &Plan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Vec<Row>, Error> {
     plan.check()?;
-    let total = plan.repeat * plan.organizations.len();
-    let mut samples = vec![Vec::new(); plan.organizations.len()];
+    let cases: Vec<(&str, Plan)> =
+        plan.organizations.iter().map(|name| (name.as_str(), plan.on(name))).collect();
+    let total = plan.repeat * cases.len();
+    let mut samples = vec![Vec::new(); cases.len()];
     let mut done = 0;
     for _ in 0..plan.repeat {
-        for (organization, samples) in plan.organizations.iter().zip(&mut samples) {
+        for ((organization, plan), samples) in cases.iter().zip(&mut samples) {
             progress(Progress { done, total, organization });
             let time = Duration::from_secs_f64(plan.bound.max(0.001));
             let bound = bound::measure(plan.payload_in_packet(), time);
@@ -142,8 +191,8 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Vec<Ro
         }
     }
     progress(Progress { done, total, organization: "" });
-    let rows = plan.organizations.iter().zip(&samples);
-    Ok(rows.map(|(organization, samples)| Row::new(plan, organization, samples)).collect())
+    let rows = cases.iter().zip(&samples);
+    Ok(rows.map(|((name, case), samples)| Row::new(case, name, samples)).collect())
 }
 
 /// A short look at organizations: `bulk` and `rr` over 16 connections, three

@@ -1,14 +1,17 @@
 //! Both ends polled by one thread: nothing but the work itself.
 
 use crate::host::{self, Side};
-use crate::load::{Load, Loads, Meter};
+use crate::load::presentation::Presentation;
+use crate::load::{Call, Load, Loads, Meter, Wakes};
 use crate::plan::{Plan, Workload};
 use crate::run::{Mark, Sample, check, failed};
 use crate::{Error, threads};
+use crossbeam_queue::SegQueue;
 use device::{Device, Receive, Transmit};
-use net::{Config, Domain, Egress, Unit};
+use net::{Application, Config, Domain, Egress, Observer, Unit};
 use organizations::Clock;
-use organizations::worker::{BACKLOG, BATCH};
+use organizations::instrument::{Instruments, Watch};
+use organizations::worker::{self, BACKLOG, BATCH};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::Packet;
@@ -18,39 +21,84 @@ struct Host {
     domain: Domain<Load>,
     egress: Egress,
     receive: Box<dyn Receive>,
-    transmit: Box<dyn Transmit>,
+    transmitters: Vec<Box<dyn Transmit>>,
     received: Vec<Packet>,
+    /// Calls that the presentation layer has made; `None`: there is none.
+    notified: Option<Arc<SegQueue<Call>>>,
+    watch: Watch,
 }
 
 impl Host {
-    fn new(config: Arc<Config>, device: Device, load: Load) -> Option<Host> {
+    fn new(
+        config: Arc<Config>,
+        device: Device,
+        load: Load,
+        presentation: Option<Arc<Presentation>>,
+        watch: Watch,
+    ) -> Option<Host> {
         let queue = device.queues.into_iter().next()?;
+        let notified = presentation.map(|presentation| {
+            let calls = Arc::new(SegQueue::new());
+            let into = calls.clone();
+            presentation.set_notify(Box::new(move |_, call| into.push(call)));
+            calls
+        });
         Some(Host {
+            notified,
             egress: Egress::new(1),
             domain: Domain::new(config, Unit::ONLY, load),
             receive: queue.receive,
-            transmit: queue.transmit,
+            transmitters: vec![queue.transmit],
             received: Vec::with_capacity(BATCH),
+            watch,
         })
     }
 
     /// One round of an owner, as in `organizations::owned`, without the sleep.
     #[inline]
     fn round(&mut self, now: wire::Instant) {
+        self.watch.begin();
         self.receive.receive(&mut self.received, BATCH);
-        for frame in self.received.drain(..) {
-            self.domain.input(frame, now, &mut self.egress);
+        self.watch.received(&self.received);
+        let Host { domain, egress, received, watch, .. } = self;
+        match watch.observer() {
+            Some(observer) => layers(domain, received, now, egress, observer),
+            None => layers(domain, received, now, egress, &mut ()),
         }
-        if self.domain.next_timeout().is_some_and(|at| at <= now) {
-            self.domain.on_timeout(now, &mut self.egress);
-        }
-        let room = BACKLOG.saturating_sub(self.egress.len());
-        self.domain.serve(now, &mut self.egress, room);
-        let batch = self.egress.batch(0);
-        if !batch.is_empty() {
-            self.transmit.transmit(batch);
+        worker::transmit_watched(&mut self.transmitters, &mut self.egress, &mut self.watch);
+        self.watch.end();
+        if self.notified.is_some() {
+            self.present(now);
         }
     }
+
+    /// Does the work of the presentation layer.
+    fn present(&mut self, now: wire::Instant) {
+        let mut wakes = Wakes::default();
+        self.domain.app.take_wakes(&mut wakes);
+        Load::wake(wakes);
+        while let Some(call) = self.notified.as_ref().and_then(|calls| calls.pop()) {
+            self.domain.call(call, now, &mut self.egress);
+        }
+    }
+}
+
+#[inline]
+fn layers(
+    domain: &mut Domain<Load>,
+    received: &mut Vec<Packet>,
+    now: wire::Instant,
+    egress: &mut Egress,
+    observer: &mut impl Observer,
+) {
+    for frame in received.drain(..) {
+        domain.input_observed(frame, now, egress, observer);
+    }
+    if domain.next_timeout().is_some_and(|at| at <= now) {
+        domain.on_timeout(now, egress);
+    }
+    let room = BACKLOG.saturating_sub(egress.len());
+    domain.serve_observed(now, egress, room, observer);
 }
 
 /// Two hosts in one thread.
@@ -59,6 +107,7 @@ pub(crate) struct Pair {
     peer: Host,
     clock: Clock,
     meter: Arc<Meter>,
+    instruments: Option<Arc<Instruments>>,
 }
 
 /// Rounds between two looks at the meter.
@@ -72,16 +121,21 @@ pub(crate) const OPENING: usize = 128;
 impl Pair {
     /// Two hosts for `plan`, with no connection yet.
     pub(crate) fn new(plan: &Plan) -> Result<Pair, Error> {
-        let meter = Arc::new(Meter::default());
+        let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
         let loads = Loads::new(plan.bytes(), meter.clone());
         let (a, b) = host::devices(plan);
         let host = |side, device: Device| {
-            let load = loads.load(threads::flows(plan, side));
-            Host::new(host::config(plan, side, &device), device, load)
+            let presentation = host::presentation(plan, &meter);
+            let loads = loads.clone().with_flows(threads::flows(plan, side));
+            let load = loads.with_presentation(presentation.clone()).load(0);
+            let watched = instruments.as_ref().filter(|_| side == Side::Tested);
+            let watch = Watch::of(watched, || "both ends".to_owned());
+            let config = host::config(plan, side, &device);
+            Host::new(config, device, load, presentation, watch)
                 .ok_or_else(|| failed(plan, "uniprocessor", "the device has no queue"))
         };
         let (tested, peer) = (host(Side::Tested, a)?, host(Side::Peer, b)?);
-        Ok(Pair { tested, peer, clock: Clock::start(), meter })
+        Ok(Pair { tested, peer, clock: Clock::start(), meter, instruments })
     }
 
     #[inline]
@@ -155,7 +209,7 @@ pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
     let mut pair = Pair::new(plan)?;
     pair.open(plan)?;
     pair.run(Duration::from_secs_f64(plan.warm_up));
-    let mark = Mark::now(&pair.meter);
+    let mark = Mark::now(&pair.meter, pair.instruments.as_ref());
     pair.run(Duration::from_secs_f64(plan.seconds));
     while mark.is_empty(&pair.meter, plan) {
         pair.run(Duration::from_millis(50));

@@ -2,13 +2,15 @@
 
 use crate::Error;
 use crate::host::{self, DRIVER_PORT, STEERING, Side};
-use crate::load::{Call, Flow, Load, Loads, Meter, Role, Socket, Way};
+use crate::load::{Call, Flow, Flows, Load, Loads, Meter, Role, Socket, Way};
 use crate::plan::{Peer, Plan, Workload};
 use crate::run::{Mark, Sample, check, failed};
 use crate::single::{OPENING, PATIENCE};
+use crossbeam_utils::CachePadded;
 use device::Device;
 use device::memory::peers::PeerCounts;
 use net::Unit;
+use organizations::instrument::Instruments;
 use organizations::{Clock, Running, Setup, catalog};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,25 +31,41 @@ fn start(
     side: Side,
     device: Device,
     loads: &Loads,
+    instruments: Option<Arc<Instruments>>,
 ) -> Result<Stack, Error> {
-    let loads = loads.clone();
-    let flows = flows(plan, side);
+    let presentation = host::presentation(plan, loads.meter());
+    let loads = loads.clone().with_flows(flows(plan, side));
+    let loads = loads.with_presentation(presentation.clone());
     let setup = Setup {
         config: host::config(plan, side, &device),
         devices: vec![device],
         processors: plan.processors,
         options: plan.options.clone(),
-        application: Box::new(move |_: Unit| loads.load(flows.clone())),
+        application: Box::new(move |unit: Unit| loads.load(unit.index)),
         clock: Clock::start(),
+        instruments,
     };
-    match catalog::start(organization, setup) {
-        Some(started) => Ok(started?),
-        None => Err(Error::Plan(format!("there is no organization '{organization}'"))),
+    let Some(started) = catalog::start(organization, setup) else {
+        return Err(Error::Plan(format!("there is no organization '{organization}'")));
+    };
+    let stack: Stack = started?;
+    if let Some(presentation) = presentation {
+        let stack = Arc::downgrade(&stack);
+        presentation.set_notify(Box::new(move |unit, call| {
+            if let Some(stack) = stack.upgrade() {
+                stack.call(unit % stack.units().max(1), call);
+            }
+        }));
     }
+    Ok(stack)
 }
 
 /// The flows of UDP that end at `side`.
-pub(crate) fn flows(plan: &Plan, side: Side) -> Vec<Flow> {
+pub(crate) fn flows(plan: &Plan, side: Side) -> Flows {
+    list(plan, side).into_iter().map(CachePadded::new).collect()
+}
+
+fn list(plan: &Plan, side: Side) -> Vec<Flow> {
     if plan.workload != Workload::Udp {
         return Vec::new();
     }
@@ -115,21 +133,25 @@ struct Stacks {
     peer: Option<Stack>,
     driver: Option<Arc<PeerCounts>>,
     meter: Arc<Meter>,
+    /// Of the stack under test.
+    instruments: Option<Arc<Instruments>>,
 }
 
 impl Stacks {
     fn start(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
-        let meter = Arc::new(Meter::default());
+        let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
         let loads = Loads::new(plan.bytes(), meter.clone());
         if plan.peer == Peer::Driver {
             let (device, counts) = host::driver(plan);
-            let tested = start(plan, organization, Side::Tested, device, &loads)?;
-            return Ok(Stacks { tested, peer: None, driver: Some(counts), meter });
+            let ours = instruments.clone();
+            let tested = start(plan, organization, Side::Tested, device, &loads, ours)?;
+            return Ok(Stacks { tested, peer: None, driver: Some(counts), meter, instruments });
         }
         let (a, b) = host::devices(plan);
-        let peer = start(plan, organization, Side::Peer, b, &loads)?;
-        let tested = start(plan, organization, Side::Tested, a, &loads)?;
-        Ok(Stacks { tested, peer: Some(peer), driver: None, meter })
+        let peer = start(plan, organization, Side::Peer, b, &loads, None)?;
+        let ours = instruments.clone();
+        let tested = start(plan, organization, Side::Tested, a, &loads, ours)?;
+        Ok(Stacks { tested, peer: Some(peer), driver: None, meter, instruments })
     }
 
     /// Opens the connections and flows of `plan`, and waits until they are
@@ -225,7 +247,7 @@ pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
         stacks.meter.set_driver(counts.clone());
     }
     stacks.pass(plan.warm_up);
-    let mark = Mark::now(&stacks.meter);
+    let mark = Mark::now(&stacks.meter, stacks.instruments.as_ref());
     stacks.pass(plan.seconds);
     while mark.is_empty(&stacks.meter, plan) {
         stacks.pass(0.05);

@@ -1,7 +1,7 @@
 //! Every workload runs under every organization, on one and on two processors,
 //! and gives figures.
 
-use lab::{Direction, Peer, Plan, Row, Workload};
+use lab::{Direction, Peer, Plan, Presentation, Row, Workload};
 
 fn short(workload: Workload, organization: &str, processors: usize) -> Plan {
     Plan {
@@ -86,6 +86,23 @@ fn simulated_peers() {
             for entry in organizations::CATALOG {
                 let plan = short(workload, entry.name, if entry.single { 1 } else { 2 });
                 check(&Plan { peer: Peer::Driver, direction, ..plan });
+            }
+        }
+    }
+}
+
+#[test]
+fn with_a_presentation_layer() {
+    for workload in [Workload::Bulk, Workload::Udp] {
+        for direction in [Direction::Send, Direction::Both] {
+            for entry in organizations::CATALOG {
+                let plan = short(workload, entry.name, if entry.single { 1 } else { 2 });
+                let plan = Plan { presentation: Presentation::Xdr, direction, ..plan };
+                check(&plan);
+                if direction == Direction::Send {
+                    check(&Plan { peer: Peer::Driver, ..plan.clone() });
+                    check(&Plan { mtu: 4352, bytes: Some(3000), ..plan });
+                }
             }
         }
     }

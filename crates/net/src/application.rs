@@ -56,7 +56,12 @@ pub trait Application: Sized + Send {
 
     /// Wake-ups for threads and tasks of the application, gathered while the
     /// domain is held, and done after it is let go.
-    type Wakes: Default;
+    type Wakes: Default + Send;
+
+    /// Are there wake-ups that are due? Asked where handing them on has a price.
+    fn has_wakes(&self) -> bool {
+        size_of::<Self::Wakes>() > 0
+    }
 
     /// Moves the wake-ups that are due to `wakes`.
     fn take_wakes(&mut self, wakes: &mut Self::Wakes) {

@@ -10,8 +10,9 @@ use crate::connections::{Connections, OwnedTable};
 use crate::counters::Counters;
 use crate::down::{Below, Down};
 use crate::ip::icmp::{self, Kind};
-use crate::ip::{self, Ip, Up};
+use crate::ip::{self, Ip, Reassembling, SharedReassembly, Up};
 use crate::link::{self, Link};
+use crate::observe::{Layer, Observer};
 use crate::transport::{self, Transport};
 use crate::{Drop, Egress, sooner};
 use std::sync::Arc;
@@ -75,9 +76,27 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         }
     }
 
+    /// Puts datagrams together from fragments with all units that share
+    /// `reassembly`.
+    #[must_use]
+    pub fn sharing(mut self, reassembly: Arc<SharedReassembly>) -> Self {
+        self.ip.reassembly = Reassembling::Shared(reassembly);
+        self
+    }
+
     /// The connections.
     pub fn connections(&self) -> &C {
         &self.conns
+    }
+    /// The connections, for an organization that prepares the way to one.
+    pub fn connections_mut(&mut self) -> &mut C {
+        &mut self.conns
+    }
+    /// Hands segments that were put together and still wait to their connection.
+    #[inline]
+    pub fn end_batch(&mut self, now: Instant) {
+        let Domain { transport, conns, counters, .. } = self;
+        transport.end_batch(conns, now, counters);
     }
     /// Has [`Call::Reset`] been done? Calls that come after are in vain.
     pub fn is_over(&self) -> bool {
@@ -96,17 +115,32 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// ② ③ ④ Takes a frame that arrived by the interface in its `meta`.
     #[inline]
     pub fn input(&mut self, frame: Packet, now: Instant, egress: &mut Egress) {
+        self.input_observed(frame, now, egress, &mut ());
+    }
+
+    /// As [`Domain::input`], before an observer.
+    #[inline]
+    pub fn input_observed(
+        &mut self,
+        frame: Packet,
+        now: Instant,
+        egress: &mut Egress,
+        observer: &mut impl Observer,
+    ) {
         let Domain { link, ip, counters, replies, .. } = self;
-        let Some(datagram) = link::input(frame, link, now, counters, egress) else { return };
-        let Some(up) = ip::input(datagram, ip, now, counters, replies) else {
-            return self.send_replies(now, egress);
-        };
+        let datagram = link::input(frame, link, now, counters, egress);
+        observer.lap(Layer::Link);
+        let Some(datagram) = datagram else { return };
+        let up = ip::input(datagram, ip, now, counters, replies);
+        observer.lap(Layer::Ip);
+        let Some(up) = up else { return self.send_replies(now, egress) };
         match up {
             Up::Tcp(segment) => self.segment(segment, now),
             Up::Udp(datagram) => self.datagram(datagram, now),
             Up::Error(error) => self.error(&error),
         }
         self.send_replies(now, egress);
+        observer.lap(Layer::Transport);
     }
 
     /// ④ Takes a packet that another unit has put together from fragments and
@@ -169,7 +203,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         if replies.is_empty() && transport.down.is_empty() {
             return;
         }
-        let mut down = Down { ip, link, egress, now };
+        let mut down = Down { ip, link, egress, now, observer: () };
         for packet in replies.drain(..).chain(transport.down.drain(..)) {
             down.send(packet, counters);
         }
@@ -189,9 +223,21 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// more to do at once.
     #[inline]
     pub fn serve(&mut self, now: Instant, egress: &mut Egress, room: usize) -> bool {
+        self.serve_observed(now, egress, room, &mut ())
+    }
+
+    /// As [`Domain::serve`], before an observer.
+    #[inline]
+    pub fn serve_observed(
+        &mut self,
+        now: Instant,
+        egress: &mut Egress,
+        room: usize,
+        observer: &mut impl Observer,
+    ) -> bool {
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
         transport.end_batch(conns, now, counters);
-        let mut down = Down { ip, link, egress, now };
+        let mut down = Down { ip, link, egress, now, observer: &mut *observer };
         let more = transport.serve(conns, app, now, counters, room, &mut down);
         let mut called = false;
         while let Some(call) = self.app.next_call() {
@@ -201,6 +247,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             }
             called = true;
         }
+        observer.lap(Layer::Transport);
         more || called
     }
 
@@ -243,6 +290,18 @@ pub fn flow_of(packet: &Packet) -> Option<FlowKey> {
         local: Endpoint { address: meta.destination, port: port(2) },
         remote: Endpoint { address: meta.source, port: port(0) },
     })
+}
+
+/// The unit that a packet with its transport header in front belongs to, of
+/// `count`. One that was put together from fragments may be another's than its
+/// fragments were.
+#[inline]
+pub fn unit_above_ip(config: &Config, packet: &Packet, count: u16) -> u16 {
+    if count == 1 {
+        return 0;
+    }
+    let hash = flow_of(packet).map_or(0, |flow| config.steering.flow(&flow));
+    (hash % u32::from(count)) as u16
 }
 
 /// The unit that a frame belongs to, of `count`; `None` if it is for all.

@@ -3,6 +3,7 @@
 
 use crate::ip::{self, Ip};
 use crate::link::{self, Link};
+use crate::observe::{Layer, Observer};
 use crate::{Counters, Egress};
 use wire::{Instant, Packet, protocol};
 
@@ -19,26 +20,36 @@ pub trait Below {
         make: impl FnOnce(&Packet) -> Packet,
         counters: &mut Counters,
     );
+
+    /// What was done since the last lap was done in `layer`.
+    #[inline(always)]
+    fn lap(&mut self, layer: Layer) {
+        let _ = layer;
+    }
 }
 
 /// The layers below the transport, for as long as it speaks.
-pub struct Down<'a> {
+pub struct Down<'a, O = ()> {
     pub(crate) ip: &'a mut Ip,
     pub(crate) link: &'a mut Link,
     pub(crate) egress: &'a mut Egress,
     pub(crate) now: Instant,
+    pub(crate) observer: O,
 }
 
-impl Below for Down<'_> {
+impl<O: Observer> Below for Down<'_, O> {
     /// The frame can be repeated if it is a segment and the last frame there now:
     /// not if it waits for a neighbour's address.
     #[inline]
     fn send(&mut self, packet: Packet, counters: &mut Counters) -> Option<u16> {
-        let Down { ip, link, egress, now } = self;
+        let Down { ip, link, egress, now, observer } = self;
+        observer.lap(Layer::Transport);
         let (before, mut interface) = (counters.packets_out, 0);
         let sent = ip::output(packet, ip, &mut |datagram| {
             interface = datagram.meta().interface;
+            observer.lap(Layer::Ip);
             link::output(datagram, link, *now, counters, egress);
+            observer.lap(Layer::Link);
         });
         if sent.is_err() {
             counters.out_dropped += 1;
@@ -61,5 +72,10 @@ impl Below for Down<'_> {
         counters.packets_out += 1;
         counters.bytes_out += frame.len() as u64;
         batch.push_back(frame);
+    }
+
+    #[inline(always)]
+    fn lap(&mut self, layer: Layer) {
+        self.observer.lap(layer);
     }
 }

@@ -16,6 +16,7 @@ pub mod down;
 mod harness;
 pub mod ip;
 pub mod link;
+pub mod observe;
 pub mod ports;
 pub mod timer_wheel;
 pub mod transport;
@@ -28,6 +29,7 @@ pub use connections::{
 pub use counters::{Counters, Drop};
 pub use domain::Domain;
 pub use link::SharedNeighbours;
+pub use observe::{Layer, Observer};
 
 use std::collections::VecDeque;
 use wire::{Instant, Packet};

@@ -1,10 +1,7 @@
 //! The names of the organizations, and what starts them.
 
 use crate::options::Choice;
-use crate::{
-    Running, Setup, StartError, global_lock, group_locks, group_threads, processor_per_connection,
-    thread_per_connection, uniprocessor, virtual_processors,
-};
+use crate::{Running, Setup, StartError};
 use net::Application;
 use std::sync::Arc;
 
@@ -51,7 +48,7 @@ macro_rules! catalog {
             A::Udp: 'static,
         {
             match name {
-                $($name => Some($module::start(setup)),)*
+                $($name => Some(crate::$module::start(setup)),)*
                 _ => None,
             }
         }
@@ -61,11 +58,13 @@ macro_rules! catalog {
 catalog! {
     uniprocessor "uniprocessor" ("every paper's baseline", "the stack", true) [Pin];
     global_lock "global-lock" ("the default SMP kernel of old", "the stack", false) [Lock Pin];
+    message_parallel "message-parallel" ("Schmidt 1996, Message Parallelism; Willmann 2006, MsgP", "the packet", false) [Order Lock Pin];
     group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false) [Groups Lock Pin];
     group_threads "group-threads" ("Willmann 2006, ConnP-T", "a group of connections", false) [Groups Pin];
     thread_per_connection "thread-per-connection" ("Schmidt 1996, CP; Yates 1996, TPC", "the connection", false) [MaxThreads Pin];
     virtual_processors "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
+    layer_parallel "layer-parallel" ("Schmidt and Suda 1996", "the layer", false) [Pin];
 }
 
 /// The entry called `name`.

@@ -4,7 +4,6 @@
 use crate::{Running, Setup, StartError, locked};
 use net::Application;
 use std::sync::Arc;
-use sync::adaptive::Adaptive;
 
 /// Starts it.
 ///
@@ -16,5 +15,6 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    locked::start::<Adaptive, A>(setup, "global-lock", 1, usize::MAX)
+    let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
+    sync::with_lock!(kind, counted, L => locked::start::<L, A>(setup, "global-lock", 1, usize::MAX))
 }

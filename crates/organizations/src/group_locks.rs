@@ -5,7 +5,6 @@
 use crate::{Running, Setup, StartError, locked};
 use net::Application;
 use std::sync::Arc;
-use sync::adaptive::Adaptive;
 
 /// Starts it.
 ///
@@ -18,5 +17,6 @@ where
     A::Udp: 'static,
 {
     let groups = setup.options.groups.max(1);
-    locked::start::<Adaptive, A>(setup, "group-locks", groups, usize::MAX)
+    let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
+    sync::with_lock!(kind, counted, L => locked::start::<L, A>(setup, "group-locks", groups, usize::MAX))
 }

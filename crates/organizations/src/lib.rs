@@ -5,11 +5,13 @@
 //! |---|---|
 //! | [`uniprocessor`] | one thread owns the one domain |
 //! | [`global_lock`] | one lock round the one domain, any thread enters |
+//! | [`message_parallel`] | the lock of a shared table, then of the connection; any thread |
 //! | [`group_locks`] | a lock round each of G domains, any thread enters |
 //! | [`virtual_processors`] | a semaphore round each of V domains, yielded after a burst |
 //! | [`group_threads`] | a thread owns each of G domains, and gets its packets by mail |
 //! | [`thread_per_connection`] | a thread owns the domain of each connection, and gets its packets by mail |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
+//! | [`layer_parallel`] | a thread owns each layer's part of a domain |
 //!
 //! What organizations share is how a thread works: [`worker`] for its devices
 //! and its sleep, [`owned`] and [`locked`] for the loops of owners and of
@@ -21,7 +23,10 @@ pub mod global_lock;
 pub mod group_locks;
 pub mod group_threads;
 mod handed;
+pub mod instrument;
+pub mod layer_parallel;
 pub mod locked;
+pub mod message_parallel;
 pub mod options;
 mod out;
 pub mod owned;
@@ -32,6 +37,7 @@ pub mod virtual_processors;
 pub mod worker;
 
 pub use catalog::{CATALOG, Entry, find};
+pub use instrument::Instruments;
 pub use options::{Choice, Options};
 
 use device::Device;
@@ -75,6 +81,8 @@ pub struct Setup<A: Application> {
     pub application: Box<dyn FnMut(Unit) -> A + Send>,
     /// The stack's clock.
     pub clock: Clock,
+    /// What to measure with, if anything.
+    pub instruments: Option<Arc<Instruments>>,
 }
 
 /// Why an organization could not be started.

@@ -6,6 +6,7 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
+use crate::instrument::{Instruments, Watch};
 use crate::out::{self, Out};
 use crate::worker::{self, BACKLOG, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
@@ -15,10 +16,12 @@ use net::{
     Application, Call, Config, Connections, Counters, Domain, Egress, OwnedTable, SharedNeighbours,
     Unit,
 };
+use net::{Layer, Observer};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use sync::counted::LockCounts;
 use sync::{Locked, RawLock};
 use wire::{Instant, Packet};
 
@@ -53,6 +56,7 @@ pub(crate) struct Shared<L, A: Application, C> {
     pub(crate) stay: usize,
     pub(crate) stopping: AtomicBool,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) instruments: Option<Arc<Instruments>>,
 }
 
 /// Starts one thread a processor, round `groups` domains behind locks `L`, in
@@ -75,17 +79,18 @@ where
         let neighbours = SharedNeighbours::new(config);
         let domain = |index| {
             let unit = Unit::of(index, groups);
-            Domain::new(config.clone(), unit, make(unit)).sharing(&neighbours)
+            Domain::new(config.clone(), unit, make(unit)).sharing_neighbours(&neighbours)
         };
         (0..groups).map(domain).collect()
     })?;
+    shared.show_locks("group");
     if let Some(shared) = Arc::get_mut(&mut shared) {
         shared.stay = stay.max(1);
     }
     let handle = Arc::new(Handle(shared.clone()));
     let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let mut thread = Thread::new(shared.clone(), index, receivers);
-        move || thread.run()
+        move |watch: &mut Watch| thread.run(watch)
     });
     if let Err(error) = shared.spawn("ana-cpu", pin, threads) {
         handle.stop();
@@ -137,24 +142,46 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             clock: setup.clock,
             stopping: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
+            instruments: setup.instruments,
         });
         Ok((shared, receivers))
     }
 
+    /// Shows the locks to the instruments, if there are any; `name` is that of
+    /// the domains' locks.
+    pub(crate) fn show_locks(self: &Arc<Self>, name: &str)
+    where
+        Self: Send + Sync + 'static,
+    {
+        let Some(instruments) = &self.instruments else { return };
+        let show = |name: &str, read: Box<dyn Fn(&Self) -> LockCounts + Send + Sync>| {
+            let weak = Arc::downgrade(self);
+            instruments
+                .lock(name, move || weak.upgrade().map_or_else(LockCounts::default, |s| read(&s)));
+        };
+        for index in 0..self.groups.len() {
+            show(name, Box::new(move |shared| shared.groups[index].domain.lock().counts()));
+        }
+        for index in 0..self.processors.len() {
+            show("transmitters", Box::new(move |shared| shared.processors[index].out.counts()));
+        }
+    }
+
     /// Starts threads, numbered as they come.
-    pub(crate) fn spawn<F: FnMut() + Send + 'static>(
+    pub(crate) fn spawn<F: FnMut(&mut Watch) + Send + 'static>(
         &self,
         name: &str,
         pin: bool,
         threads: impl Iterator<Item = F>,
     ) -> Result<(), StartError> {
         for (index, mut run) in threads.enumerate() {
-            let thread = std::thread::Builder::new().name(format!("{name}-{index}"));
+            let (name, instruments) = (format!("{name}-{index}"), self.instruments.clone());
+            let thread = std::thread::Builder::new().name(name.clone());
             let spawned = thread.spawn(move || {
                 if pin {
                     worker::pin(index);
                 }
-                run();
+                run(&mut Watch::of(instruments.as_ref(), || name));
             });
             self.threads.lock().push(spawned?);
         }
@@ -174,7 +201,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         crate::join(threads.drain(..));
         let mut egress = Egress::new(self.config.interfaces.len());
         for index in 0..self.groups.len() {
-            self.enter(index, &mut egress, |domain, now, egress| {
+            self.enter(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
                 domain.call(Call::Reset, now, egress);
                 crate::end(domain, now, egress);
             });
@@ -205,20 +232,26 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress),
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processor_of(index);
         let room = BACKLOG.saturating_sub(processor.out.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
+        watch.lap(Layer::Handoff);
         let out = group.domain.with(|domain| {
+            watch.lap(Layer::Lock);
             let now = self.clock.now();
-            f(domain, now, egress);
+            f(domain, now, egress, watch);
             if domain.next_timeout().is_some_and(|at| at <= now) {
                 domain.on_timeout(now, egress);
             }
-            let more = domain.serve(now, egress, room.min(self.stay));
+            let more = match watch.observer() {
+                Some(observer) => domain.serve_observed(now, egress, room.min(self.stay), observer),
+                None => domain.serve(now, egress, room.min(self.stay)),
+            };
             resteered.extend(domain.take_resteered());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
@@ -227,9 +260,11 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if egress.is_empty() { None } else { Some(processor.out.begin()) }
         });
         if let Some(out) = out {
-            out.send(egress);
+            watch.lap(Layer::Lock);
+            out.send(egress, watch);
         }
         A::wake(wakes);
+        watch.lap(Layer::Presentation);
         resteered
     }
 
@@ -239,27 +274,29 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress),
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
     ) {
-        let mut resteered = self.enter(index, egress, f);
-        resteered.extend(self.stay_on(index, egress));
+        let mut resteered = self.enter(index, egress, watch, f);
+        resteered.extend(self.stay_on(index, egress, watch));
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
-            resteered.extend(self.enter(usize::from(unit), egress, |domain, now, egress| {
+            let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
                 domain.input_resteered(packet, now, egress);
-            }));
+            });
+            resteered.extend(enter);
             self.tell(usize::from(unit));
         }
     }
 
     /// Where threads yield groups: enters this one anew for what was left, as
     /// whoever waits for it does, a few times.
-    fn stay_on(&self, index: usize, egress: &mut Egress) -> Vec<(u16, Packet)> {
+    fn stay_on(&self, index: usize, egress: &mut Egress, watch: &mut Watch) -> Vec<(u16, Packet)> {
         let mut resteered = Vec::new();
         let mut left = if self.stay == usize::MAX { 0 } else { STAYS };
         while left > 0 && self.groups[index].pending.load(Ordering::Relaxed) {
             left -= 1;
-            resteered.extend(self.enter(index, egress, |_, _, _| {}));
+            resteered.extend(self.enter(index, egress, watch, |_, _, _, _| {}));
         }
         resteered
     }
@@ -277,7 +314,12 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 
     /// Enters each of a processor's groups that has a timer due, or more to say.
     /// Returns whether one still has.
-    pub(crate) fn own_groups(&self, processor: usize, egress: &mut Egress) -> bool {
+    pub(crate) fn own_groups(
+        &self,
+        processor: usize,
+        egress: &mut Egress,
+        watch: &mut Watch,
+    ) -> bool {
         let now = self.clock.now().as_nanos();
         let mut busy = false;
         for index in self.own(processor) {
@@ -285,7 +327,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if group.pending.load(Ordering::Relaxed)
                 || group.deadline.load(Ordering::Relaxed) <= now
             {
-                self.enter(index, egress, |_, _, _| {});
+                self.enter(index, egress, watch, |_, _, _, _| {});
                 busy |= group.pending.load(Ordering::Relaxed);
             }
         }
@@ -294,12 +336,6 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 
     fn own(&self, processor: usize) -> impl Iterator<Item = usize> + use<L, A, C> {
         (processor..self.groups.len()).step_by(self.processors.len())
-    }
-
-    /// Offers the device again what it had no room for. Returns whether some of
-    /// it still waits.
-    pub(crate) fn flush(&self, processor: usize) -> bool {
-        self.processors[processor].out.flush()
     }
 
     /// Lets a processor's thread sleep until there is something to do, unless
@@ -354,13 +390,16 @@ impl<L: RawLock, A: Application> Thread<L, A> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, watch: &mut Watch) {
         while !self.shared.stopping.load(Ordering::Relaxed) {
+            watch.begin();
             let received = worker::receive(&mut self.receivers, &mut self.received);
+            watch.received(&self.received);
             self.sort();
-            self.frames();
-            let busy = self.shared.own_groups(self.index, &mut self.egress);
-            let waiting = self.shared.flush(self.index);
+            self.frames(watch);
+            let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
+            let waiting = self.shared.processors[self.index].out.flush(watch);
+            watch.end();
             if received > 0 || busy {
                 continue;
             }
@@ -369,6 +408,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
                 std::thread::yield_now();
             } else {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
+                watch.slept();
             }
         }
     }
@@ -384,18 +424,34 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     /// Enters each group that frames have come for.
-    fn frames(&mut self) {
+    fn frames(&mut self, watch: &mut Watch) {
         for group in self.touched.drain(..) {
             let bin = &mut self.bins[group];
             while !bin.is_empty() {
                 let stay = bin.len().min(self.shared.stay);
-                self.shared.visit(group, &mut self.egress, |domain, now, egress| {
-                    for frame in bin.drain(..stay) {
-                        domain.input(frame, now, egress);
+                self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
+                    let frames = bin.drain(..stay);
+                    match watch.observer() {
+                        Some(observer) => input(domain, frames, now, egress, observer),
+                        None => input(domain, frames, now, egress, &mut ()),
                     }
                 });
             }
         }
+    }
+}
+
+/// Takes in what has come for a domain.
+#[inline]
+pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
+    domain: &mut Domain<A, C>,
+    frames: impl Iterator<Item = Packet>,
+    now: Instant,
+    egress: &mut Egress,
+    observer: &mut impl Observer,
+) {
+    for frame in frames {
+        domain.input_observed(frame, now, egress, observer);
     }
 }
 
@@ -418,7 +474,8 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     fn call(&self, unit: u16, call: Call<A>) {
         let mut egress = Egress::new(self.0.config.interfaces.len());
         let mut late = None;
-        self.0.visit(usize::from(unit), &mut egress, |domain, now, egress| {
+        let watch = &mut Watch::off();
+        self.0.visit(usize::from(unit), &mut egress, watch, |domain, now, egress, _| {
             if domain.is_over() {
                 late = Some(call);
             } else {

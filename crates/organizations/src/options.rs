@@ -1,5 +1,7 @@
 //! What organizations can be told, beside the number of processors.
 
+use sync::LockKind;
+
 /// The choices that an organization leaves open. Each takes those that its entry
 /// in the catalog names ([`crate::Entry::choices`]) and passes over the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub struct Options {
     /// The least and the most packet processing engines; between them, their
     /// number follows the load. 0: as many as there are processors.
     pub engines: (u16, u16),
+    /// The type of the locks that connections are processed under.
+    pub lock: LockKind,
     /// Keep the order in which packets of a flow arrived, by tickets.
     pub order: bool,
     /// The most threads for connections; 0: as many as the system gives.
@@ -26,6 +30,7 @@ impl Default for Options {
             groups: 128,
             virtual_processors: 16,
             engines: (0, 0),
+            lock: LockKind::default(),
             order: false,
             max_threads: 0,
             pin: false,
@@ -42,7 +47,7 @@ pub enum Choice {
     VirtualProcessors,
     /// [`Options::engines`].
     Engines,
-    /// The type of the locks.
+    /// [`Options::lock`].
     Lock,
     /// [`Options::order`].
     Order,

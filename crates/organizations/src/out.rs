@@ -2,12 +2,14 @@
 //! by it: what the device cannot take now waits here, in order.
 
 use crate::handed::Parker;
+use crate::instrument::Watch;
 use crate::worker::{self, BACKLOG};
 use device::Transmit;
-use net::Egress;
+use net::{Egress, Layer};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use sync::counted::LockCounts;
 use wire::Instant;
 
 /// The transmitters of one queue of every device, and what waits for them.
@@ -22,6 +24,7 @@ struct State {
     egress: Egress,
     /// Threads that sleep until less waits.
     blocked: Vec<Arc<Parker>>,
+    counts: LockCounts,
 }
 
 /// The transmitters, for one batch.
@@ -33,7 +36,8 @@ pub(crate) struct Sending<'a> {
 impl Out {
     pub(crate) fn new(transmitters: Vec<Box<dyn Transmit>>) -> Out {
         let egress = Egress::new(transmitters.len());
-        let state = State { transmitters, egress, blocked: Vec::new() };
+        let state =
+            State { transmitters, egress, blocked: Vec::new(), counts: LockCounts::default() };
         Out { state: Mutex::new(state), waiting: AtomicUsize::new(0) }
     }
 
@@ -43,21 +47,43 @@ impl Out {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Has the transmitters to oneself: whoever has them first sends first.
+    /// Has the transmitters to oneself: whoever has them first sends first. The
+    /// clock is read only if there is a wait, so it is counted with and without
+    /// instruments; how long they are held is not.
     #[inline]
     pub(crate) fn begin(&self) -> Sending<'_> {
-        Sending { state: self.state.lock(), waiting: &self.waiting }
+        let mut state = match self.state.try_lock() {
+            Some(state) => state,
+            None => self.wait(),
+        };
+        state.counts.uses += 1;
+        Sending { state, waiting: &self.waiting }
+    }
+
+    #[cold]
+    fn wait(&self) -> MutexGuard<'_, State> {
+        let asked = std::time::Instant::now();
+        let mut state = self.state.lock();
+        state.counts.contended += 1;
+        state.counts.wait += asked.elapsed();
+        state
+    }
+
+    /// What became of the lock of the transmitters.
+    pub(crate) fn counts(&self) -> LockCounts {
+        self.state.lock().counts
     }
 
     /// Offers the device again what it had no room for. Returns whether some of
     /// it still waits.
-    pub(crate) fn flush(&self) -> bool {
+    pub(crate) fn flush(&self, watch: &mut Watch) -> bool {
         if self.waiting() == 0 {
             return false;
         }
         let Sending { mut state, waiting } = self.begin();
-        let State { transmitters, egress, blocked } = &mut *state;
-        worker::transmit(transmitters, egress);
+        watch.lap(Layer::Lock);
+        let State { transmitters, egress, blocked, .. } = &mut *state;
+        worker::transmit_watched(transmitters, egress, watch);
         let left = egress.len();
         waiting.store(left, Ordering::Relaxed);
         if left < BACKLOG && !blocked.is_empty() {
@@ -83,7 +109,7 @@ impl Out {
 
     /// Sends what waits, for as long as `in_time`, and closes the devices.
     pub(crate) fn close(&self, in_time: impl Fn() -> bool) {
-        while self.flush() && in_time() {
+        while self.flush(&mut Watch::off()) && in_time() {
             std::thread::yield_now();
         }
         let mut state = self.begin().state;
@@ -107,13 +133,13 @@ fn release(blocked: Vec<Arc<Parker>>) {
 impl Sending<'_> {
     /// Hands `egress` to the transmitters, behind what waits there.
     #[inline]
-    pub(crate) fn send(mut self, egress: &mut Egress) {
+    pub(crate) fn send(mut self, egress: &mut Egress, watch: &mut Watch) {
         let State { transmitters, egress: waiting, .. } = &mut *self.state;
         if transmitters.is_empty() {
             return egress.clear();
         }
         if waiting.is_empty() {
-            worker::transmit(transmitters, egress);
+            worker::transmit_watched(transmitters, egress, watch);
         }
         for interface in 0..transmitters.len() {
             waiting.batch(interface).append(egress.batch(interface));

@@ -2,10 +2,11 @@
 //! by which the others post to it. No lock, no atomic, is passed by a packet
 //! that comes up in the unit that it belongs to.
 
+use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError, refuse};
 use crossbeam_queue::{ArrayQueue, SegQueue};
-use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
+use net::{Application, Call, Config, Counters, Domain, Egress, Layer, Observer, Unit};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, mpsc};
@@ -17,11 +18,12 @@ use wire::{Instant, Packet};
 const FRAMES: usize = 1024;
 
 /// What owners send each other.
-enum Frame {
-    /// A frame that came up in the wrong unit, or is for all.
-    Whole(Packet),
-    /// A packet put together from fragments, of this unit's flow.
-    Reassembled(Packet),
+struct Frame {
+    /// It is a frame that came up in the wrong unit, or is for all; and not a
+    /// packet put together from fragments, of this unit's flow.
+    whole: bool,
+    packet: Packet,
+    stamp: Stamp,
 }
 
 enum Message<A: Application> {
@@ -34,6 +36,7 @@ enum Message<A: Application> {
 struct Mailbox<A: Application> {
     messages: SegQueue<Message<A>>,
     frames: ArrayQueue<Frame>,
+    queue: QueueWatch,
     sleeper: Sleeper,
 }
 
@@ -66,11 +69,13 @@ where
 {
     crate::check_queues(&setup)?;
     let count = setup.processors as u16;
+    let instruments = setup.instruments.clone();
     let mailboxes: Arc<[Mailbox<A>]> = (0..count)
         .map(|_| {
             Ok(Mailbox {
                 messages: SegQueue::new(),
                 frames: ArrayQueue::new(FRAMES),
+                queue: QueueWatch::of(instruments.as_ref(), || "mailbox".to_owned()),
                 sleeper: Sleeper::new()?,
             })
         })
@@ -93,15 +98,18 @@ where
             queues,
             mailboxes: mailboxes.clone(),
             received: Vec::new(),
+            stamp: Stamp::NONE,
+            handed: 0,
         };
-        let spawned =
-            std::thread::Builder::new().name(format!("ana-unit-{index}")).spawn(move || {
-                if pin {
-                    worker::pin(index);
-                }
-                owner.run();
-                owner.domain.counters
-            });
+        let name = format!("ana-unit-{index}");
+        let instruments = instruments.clone();
+        let spawned = std::thread::Builder::new().name(name.clone()).spawn(move || {
+            if pin {
+                worker::pin(index);
+            }
+            owner.run(&mut Watch::of(instruments.as_ref(), || name));
+            owner.domain.counters
+        });
         match spawned {
             Ok(thread) => owners.threads.lock().push(thread),
             Err(error) => {
@@ -122,6 +130,10 @@ struct Owner<A: Application> {
     egress: Egress,
     mailboxes: Arc<[Mailbox<A>]>,
     received: Vec<Packet>,
+    /// Of this round's packets, if they are followed.
+    stamp: Stamp,
+    /// Packets that were handed to other owners in this round.
+    handed: u64,
 }
 
 impl<A: Application> Owner<A> {
@@ -129,38 +141,57 @@ impl<A: Application> Owner<A> {
         &self.mailboxes[self.domain.unit.index as usize]
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, watch: &mut Watch) {
         let mut stopping = None;
         loop {
+            watch.begin();
             let now = self.clock.now();
             let (called, stop) = self.calls(now);
             if stop {
                 stopping = Some(now);
             }
             let received = worker::receive(&mut self.queues.receivers, &mut self.received);
-            self.frames(now);
-            if self.domain.next_timeout().is_some_and(|at| at <= now) {
-                self.domain.on_timeout(now, &mut self.egress);
-            }
-            let room = BACKLOG.saturating_sub(self.egress.len());
-            let more = self.domain.serve(now, &mut self.egress, room);
-            self.resteer();
-            worker::transmit(&mut self.queues.transmitters, &mut self.egress);
+            watch.received(&self.received);
+            self.stamp = watch.stamp();
+            let posted = self.posted(now, watch);
+            let more = match watch.observer() {
+                Some(observer) => self.layers(now, observer),
+                None => self.layers(now, &mut ()),
+            };
+            watch.handed(std::mem::take(&mut self.handed));
+            worker::transmit_watched(&mut self.queues.transmitters, &mut self.egress, watch);
             self.wake();
+            watch.lap(Layer::Presentation);
+            watch.end();
             if let Some(since) = stopping
                 && ((!more && self.egress.is_empty()) || now.since(since) > LAST_WORDS)
             {
                 return self.end(now);
             }
-            if !called && received == 0 && !more {
+            if !called && received == 0 && !posted && !more {
                 if self.egress.is_empty() {
                     self.sleep();
+                    watch.slept();
                 } else {
                     // The device is full: let its other end run.
                     std::thread::yield_now();
                 }
             }
         }
+    }
+
+    /// What the packets in hand have to go through. Returns whether connections
+    /// remain that have something to do.
+    #[inline]
+    fn layers(&mut self, now: Instant, observer: &mut impl Observer) -> bool {
+        self.frames(now, observer);
+        if self.domain.next_timeout().is_some_and(|at| at <= now) {
+            self.domain.on_timeout(now, &mut self.egress);
+        }
+        let room = BACKLOG.saturating_sub(self.egress.len());
+        let more = self.domain.serve_observed(now, &mut self.egress, room, observer);
+        self.resteer();
+        more
     }
 
     /// Connections that had no chance to say their last words end without.
@@ -206,57 +237,82 @@ impl<A: Application> Owner<A> {
                 }
             }
         }
-        while let Some(frame) = self.mailbox().frames.pop() {
-            any = true;
-            match frame {
-                Frame::Whole(frame) => self.domain.input(frame, now, &mut self.egress),
-                Frame::Reassembled(p) => self.domain.input_resteered(p, now, &mut self.egress),
+        (any, false)
+    }
+
+    /// Takes in what other owners have handed over. Returns whether there was
+    /// anything.
+    fn posted(&mut self, now: Instant, watch: &mut Watch) -> bool {
+        let mut count = 0;
+        while let Some(Frame { packet, whole, stamp }) = self.mailbox().frames.pop() {
+            count += 1;
+            self.mailbox().queue.left(stamp);
+            watch.follow(stamp);
+            watch.lap(Layer::Handoff);
+            let Owner { domain, egress, .. } = self;
+            match (whole, watch.observer()) {
+                (false, _) => domain.input_resteered(packet, now, egress),
+                (true, None) => domain.input(packet, now, egress),
+                (true, Some(observer)) => domain.input_observed(packet, now, egress, observer),
             }
         }
-        (any, false)
+        self.mailbox().queue.taken(count);
+        count > 0
     }
 
     /// Processes the frames received, or hands them to the unit they belong to.
     #[inline]
-    fn frames(&mut self, now: Instant) {
+    fn frames(&mut self, now: Instant, observer: &mut impl Observer) {
         let unit = self.domain.unit;
-        for frame in self.received.drain(..) {
+        let mut received = std::mem::take(&mut self.received);
+        for frame in received.drain(..) {
             match net::domain::unit_of(&self.config, &frame, unit.count) {
                 Some(index) if index == unit.index => {}
                 Some(index) => {
-                    if !post(&self.mailboxes[index as usize], Frame::Whole(frame)) {
+                    if !self.post(index, frame, true) {
                         self.domain.drop_foreign(false);
                     }
+                    observer.lap(Layer::Handoff);
                     continue;
                 }
                 None => {
                     for index in (0..unit.count).filter(|i| *i != unit.index) {
-                        let copy = Frame::Whole(frame.clone());
-                        if !post(&self.mailboxes[index as usize], copy) {
+                        if !self.post(index, frame.clone(), true) {
                             self.domain.drop_foreign(false);
                         }
                     }
+                    observer.lap(Layer::Handoff);
                 }
             }
-            self.domain.input(frame, now, &mut self.egress);
+            self.domain.input_observed(frame, now, &mut self.egress, observer);
         }
+        self.received = received;
     }
 
     fn resteer(&mut self) {
         let mut full = 0;
         for (index, packet) in self.domain.take_resteered() {
-            if !post(&self.mailboxes[index as usize], Frame::Reassembled(packet)) {
-                full += 1;
-            }
+            let posted = post(&self.mailboxes[index as usize], packet, false, self.stamp);
+            self.handed += u64::from(posted);
+            full += u32::from(!posted);
         }
         for _ in 0..full {
             self.domain.drop_foreign(true);
         }
     }
+
+    fn post(&mut self, unit: u16, packet: Packet, whole: bool) -> bool {
+        let posted = post(&self.mailboxes[unit as usize], packet, whole, self.stamp);
+        self.handed += u64::from(posted);
+        posted
+    }
 }
 
-fn post<A: Application>(mailbox: &Mailbox<A>, frame: Frame) -> bool {
-    let posted = mailbox.frames.push(frame).is_ok();
+fn post<A: Application>(mailbox: &Mailbox<A>, packet: Packet, whole: bool, stamp: Stamp) -> bool {
+    let Mailbox { frames, queue, .. } = mailbox;
+    let stamp = queue.put(stamp, || frames.len() + 1);
+    let posted = frames.push(Frame { whole, packet, stamp }).is_ok();
+    queue.dropped(usize::from(!posted));
     mailbox.sleeper.notify();
     posted
 }
@@ -334,7 +390,7 @@ impl<A: Application> Running<A> for Owners<A> {
         for mailbox in &*self.mailboxes {
             while let Some(frame) = mailbox.frames.pop() {
                 // It was counted in where it came up.
-                if matches!(frame, Frame::Reassembled(_)) {
+                if !frame.whole {
                     Counters::drop(&mut last, net::Drop::MailboxFull);
                 }
             }

@@ -14,7 +14,8 @@
 use crate::{Running, Setup, StartError, locked};
 use net::Application;
 use std::sync::Arc;
-use sync::os::Os;
+use sync::counted::Counted;
+use sync::semaphore::BinarySemaphore;
 
 /// Starts it.
 ///
@@ -31,5 +32,10 @@ where
         return Err(StartError::VirtualProcessors { virtual_processors, processors });
     }
     let burst = setup.config.burst;
-    locked::start::<Os, A>(setup, "virtual-processors", virtual_processors, burst)
+    let name = "virtual-processors";
+    if setup.instruments.is_some() {
+        locked::start::<Counted<BinarySemaphore>, A>(setup, name, virtual_processors, burst)
+    } else {
+        locked::start::<BinarySemaphore, A>(setup, name, virtual_processors, burst)
+    }
 }

@@ -2,8 +2,9 @@
 //! device, its batches, and its way to sleep and to be woken.
 
 use crate::Clock;
+use crate::instrument::Watch;
 use device::{Receive, Transmit};
-use net::Egress;
+use net::{Egress, Layer};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,10 +99,21 @@ impl Sleeper {
 /// Receives a batch by every interface, and notes in each packet which it was.
 #[inline]
 pub fn receive(receivers: &mut [Box<dyn Receive>], into: &mut Vec<Packet>) -> usize {
+    receive_up_to(receivers, into, BATCH)
+}
+
+/// Receives up to `most` packets by every interface, and notes in each which it
+/// was.
+#[inline]
+pub fn receive_up_to(
+    receivers: &mut [Box<dyn Receive>],
+    into: &mut Vec<Packet>,
+    most: usize,
+) -> usize {
     let before = into.len();
     for (interface, receiver) in receivers.iter_mut().enumerate() {
         let start = into.len();
-        receiver.receive(into, BATCH);
+        receiver.receive(into, most);
         if interface > 0 {
             for packet in &mut into[start..] {
                 packet.meta_mut().interface = interface as u16;
@@ -120,6 +132,34 @@ pub fn transmit(transmitters: &mut [Box<dyn Transmit>], egress: &mut Egress) {
             transmitter.transmit(batch);
         }
     }
+}
+
+/// As [`transmit`], counted.
+#[inline]
+pub fn transmit_watched(
+    transmitters: &mut [Box<dyn Transmit>],
+    egress: &mut Egress,
+    watch: &mut Watch,
+) {
+    if !watch.is_on() {
+        return transmit(transmitters, egress);
+    }
+    let interfaces = transmitters.len();
+    let waiting = |egress: &mut Egress| {
+        (0..interfaces).fold((0, 0), |sum, interface| {
+            let batch = egress.batch(interface);
+            let bytes: usize = batch.iter().map(Packet::len).sum();
+            (sum.0 + batch.len() as u64, sum.1 + bytes as u64)
+        })
+    };
+    let before = waiting(egress);
+    if before.0 == 0 {
+        return;
+    }
+    transmit(transmitters, egress);
+    let left = waiting(egress);
+    watch.sent(before.0 - left.0, before.1 - left.1);
+    watch.lap(Layer::Transmit);
 }
 
 /// Wires the calling thread to a processor, if the system lets it.

@@ -1,14 +1,14 @@
 //! Spin for as long as it has paid lately, then park.
 
+use crate::primitive::{AtomicU32, Ordering, Parking, spin_loop};
 use crate::raw::RawLock;
-use parking_lot::RawMutex;
+#[cfg(not(any(loom, shuttle)))]
 use parking_lot::lock_api::RawMutex as _;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A lock whose waiters spin up to about twice as long as successful ones spun
 /// lately, then park in the kernel (the policy of glibc's adaptive mutex).
 pub struct Adaptive {
-    lock: RawMutex,
+    lock: Parking,
     /// Running average of pauses before success.
     usual: AtomicU32,
 }
@@ -16,7 +16,7 @@ pub struct Adaptive {
 impl Adaptive {
     /// The most pauses before a waiter parks: a few microseconds, about what
     /// parking and being woken costs.
-    const MOST: u32 = 200;
+    const MOST: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 200 };
 
     #[cold]
     fn wait(&self) {
@@ -27,7 +27,7 @@ impl Adaptive {
             if pauses == limit {
                 break false;
             }
-            std::hint::spin_loop();
+            spin_loop();
             pauses += 1;
             if !self.lock.is_locked() && self.lock.try_lock() {
                 break true;
@@ -44,7 +44,11 @@ impl Adaptive {
 
 impl Default for Adaptive {
     fn default() -> Adaptive {
-        Adaptive { lock: RawMutex::INIT, usual: AtomicU32::new(0) }
+        #[cfg(not(any(loom, shuttle)))]
+        let lock = Parking::INIT;
+        #[cfg(any(loom, shuttle))]
+        let lock = Parking::default();
+        Adaptive { lock, usual: AtomicU32::new(0) }
     }
 }
 
@@ -54,7 +58,7 @@ impl std::fmt::Debug for Adaptive {
     }
 }
 
-struct Release<'a>(&'a RawMutex);
+struct Release<'a>(&'a Parking);
 
 impl Drop for Release<'_> {
     #[inline]
@@ -64,7 +68,7 @@ impl Drop for Release<'_> {
     }
 }
 
-// SAFETY: `RawMutex` is a mutual exclusion with acquire and release; it is
+// SAFETY: `Parking` is a mutual exclusion with acquire and release; it is
 // taken before `f` and released when `Release` is dropped, at return or
 // unwinding.
 unsafe impl RawLock for Adaptive {
@@ -75,5 +79,9 @@ unsafe impl RawLock for Adaptive {
         }
         let _release = Release(&self.lock);
         f()
+    }
+
+    fn is_locked(&self) -> bool {
+        self.lock.is_locked()
     }
 }

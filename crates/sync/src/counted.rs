@@ -4,12 +4,18 @@ use crate::raw::RawLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The lock `L`, measured. Costs three readings of the clock a use.
+/// Of how many uses the time that the lock is held is taken, and multiplied. A
+/// prime: no rhythm hides in it.
+const EVERY: u64 = 17;
+
+/// The lock `L`, measured. The clock is read if there is a wait, and of one use
+/// in 17 for how long it is held; else a use costs a few counts.
 #[derive(Debug, Default)]
 pub struct Counted<L> {
     lock: L,
-    // Written only while the lock is held.
+    // In an exclusive use they are written by plain stores: the lock is held.
     uses: AtomicU64,
+    contended: AtomicU64,
     wait: AtomicU64,
     hold: AtomicU64,
 }
@@ -17,19 +23,39 @@ pub struct Counted<L> {
 /// What a [`Counted`] lock has seen since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockCounts {
-    /// How often it was taken.
+    /// How often it was taken, by shared uses too.
     pub uses: u64,
-    /// Time from asking for it to having it, over all uses.
+    /// How many of these found it taken, so that they had to wait. Looked at
+    /// just before asking for it: one that came in between is not counted.
+    pub contended: u64,
+    /// Time from asking for it to having it, over those uses.
     pub wait: Duration,
-    /// Time from having it to letting it go, over all uses.
+    /// Time from having it to letting it go, over all uses, from samples. Of
+    /// shared uses at the same time, each counts.
     pub hold: Duration,
 }
 
+impl LockCounts {
+    /// Adds the counts of another lock.
+    pub fn add(&mut self, other: &LockCounts) {
+        self.uses += other.uses;
+        self.contended += other.contended;
+        self.wait += other.wait;
+        self.hold += other.hold;
+    }
+}
+
 impl<L> Counted<L> {
+    /// The lock that is measured.
+    pub fn inner(&self) -> &L {
+        &self.lock
+    }
+
     /// The counts now. Not one consistent snapshot while the lock is in use.
     pub fn counts(&self) -> LockCounts {
         LockCounts {
             uses: self.uses.load(Ordering::Relaxed),
+            contended: self.contended.load(Ordering::Relaxed),
             wait: Duration::from_nanos(self.wait.load(Ordering::Relaxed)),
             hold: Duration::from_nanos(self.hold.load(Ordering::Relaxed)),
         }
@@ -39,30 +65,75 @@ impl<L> Counted<L> {
 /// Counts the use when it ends, still under the lock.
 struct Count<'a, L> {
     counted: &'a Counted<L>,
-    asked: Instant,
-    taken: Instant,
+    shared: bool,
+    /// How long it was waited for.
+    waited: Option<Duration>,
+    /// When it was taken, if how long it is held is measured.
+    taken: Option<Instant>,
 }
 
-impl<L> Drop for Count<'_, L> {
-    fn drop(&mut self) {
-        let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
-        let add = |to: &AtomicU64, n: u64| {
-            to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
-        };
-        add(&self.counted.uses, 1);
-        add(&self.counted.wait, nanos(self.taken.saturating_duration_since(self.asked)));
-        add(&self.counted.hold, nanos(self.taken.elapsed()));
+impl<'a, L> Count<'a, L> {
+    /// The lock has been taken; it was asked for at `asked` if it was not free.
+    #[inline]
+    fn taken(counted: &'a Counted<L>, shared: bool, asked: Option<Instant>) -> Self {
+        let waited = asked.map(|asked| asked.elapsed());
+        let timed = counted.uses.load(Ordering::Relaxed).is_multiple_of(EVERY);
+        Count { counted, shared, waited, taken: timed.then(Instant::now) }
     }
 }
 
-// SAFETY: it is `L::with`, round a closure that calls `f` once and does not
-// catch its panic.
+impl<L> Drop for Count<'_, L> {
+    #[inline]
+    fn drop(&mut self) {
+        let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        let add = |to: &AtomicU64, n: u64| {
+            if self.shared {
+                to.fetch_add(n, Ordering::Relaxed);
+            } else {
+                to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+            }
+        };
+        if let Some(waited) = self.waited {
+            add(&self.counted.contended, 1);
+            add(&self.counted.wait, nanos(waited));
+        }
+        if let Some(taken) = self.taken {
+            add(&self.counted.hold, nanos(taken.elapsed()).saturating_mul(EVERY));
+        }
+        add(&self.counted.uses, 1);
+    }
+}
+
+// SAFETY: it is `L`, round a closure that calls `f` once and does not catch its
+// panic.
 unsafe impl<L: RawLock> RawLock for Counted<L> {
+    #[inline]
     fn with<R>(&self, f: impl FnOnce() -> R) -> R {
-        let asked = Instant::now();
+        let asked = self.lock.is_locked().then(Instant::now);
         self.lock.with(|| {
-            let _count = Count { counted: self, asked, taken: Instant::now() };
+            let _count = Count::taken(self, false, asked);
             f()
         })
+    }
+
+    #[inline]
+    fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
+        let asked = self.lock.is_locked_shared().then(Instant::now);
+        self.lock.with_shared(|| {
+            let _count = Count::taken(self, true, asked);
+            f()
+        })
+    }
+
+    fn is_locked(&self) -> bool {
+        self.lock.is_locked()
+    }
+
+    fn is_locked_shared(&self) -> bool {
+        self.lock.is_locked_shared()
+    }
+
+    fn counts(&self) -> LockCounts {
+        Counted::counts(self)
     }
 }

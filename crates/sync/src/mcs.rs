@@ -96,4 +96,8 @@ unsafe impl RawLock for Mcs {
         let _release = Release { lock: self, node: &node };
         f()
     }
+
+    fn is_locked(&self) -> bool {
+        !self.tail.load(Ordering::Relaxed).is_null()
+    }
 }

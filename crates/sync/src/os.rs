@@ -1,7 +1,8 @@
 //! The mutex of the standard library: a futex.
 
+use crate::primitive::Mutex;
 use crate::raw::RawLock;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, TryLockError};
 
 /// The operating system's mutex, as the standard library wraps it: waiters
 /// sleep in the kernel after a short spin.
@@ -15,5 +16,10 @@ unsafe impl RawLock for Os {
     fn with<R>(&self, f: impl FnOnce() -> R) -> R {
         let _guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         f()
+    }
+
+    /// By trying to take it, which for that moment locks others out.
+    fn is_locked(&self) -> bool {
+        matches!(self.0.try_lock(), Err(TryLockError::WouldBlock))
     }
 }

@@ -1,6 +1,7 @@
 //! [`RawLock`], the seam between what is locked and how; and [`Locked`], a
 //! value behind one.
 
+use crate::counted::LockCounts;
 use crate::primitive::UnsafeCell;
 
 /// A mutual exclusion of threads that guards nothing by itself.
@@ -8,19 +9,48 @@ use crate::primitive::UnsafeCell;
 /// It is used through a closure and not a guard, so that what a waiter needs
 /// (an MCS queue node) can live on its stack.
 ///
+/// A use is *exclusive* ([`with`](RawLock::with)) or *shared*
+/// ([`with_shared`](RawLock::with_shared)); most locks know only exclusive ones
+/// and make a shared use exclusive too.
+///
 /// # Safety
-/// - While one call's `f` runs, no other call on the same lock starts its `f`;
-///   and what an `f` wrote is visible to every later one.
-/// - That holds for nested calls by one thread too: they block for ever, or
+/// - While the `f` of an exclusive use runs, no other use of the same lock,
+///   exclusive or shared, starts its `f`; while the `f` of a shared use runs, no
+///   exclusive one starts. What an exclusive `f` wrote is visible to every later
+///   `f`, and what a shared `f` read was read before every later exclusive one.
+/// - That holds for nested uses by one thread too: they block for ever, or
 ///   panic, but do not enter.
-/// - `f` is called exactly once if `with` returns, and the lock is released
+/// - `f` is called exactly once if the method returns, and the lock is released
 ///   when `f` returns or unwinds.
 pub unsafe trait RawLock: Default + Send + Sync {
-    /// Calls `f` while holding the lock. Must not be nested.
+    /// Calls `f` while holding the lock alone. Must not be nested.
     fn with<R>(&self, f: impl FnOnce() -> R) -> R;
+
+    /// Calls `f` while holding the lock, perhaps together with other shared
+    /// uses. Must not be nested: where writers wait, a reader's second use waits
+    /// behind them, and they for its first.
+    #[inline]
+    fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.with(f)
+    }
+
+    /// Would an exclusive use have to wait just now? A hint, for statistics: it
+    /// may have changed when it is looked at.
+    fn is_locked(&self) -> bool;
+
+    /// As [`is_locked`](RawLock::is_locked), for a shared use.
+    fn is_locked_shared(&self) -> bool {
+        self.is_locked()
+    }
+
+    /// What it has counted, if it is a [`Counted`](crate::counted::Counted) one.
+    fn counts(&self) -> LockCounts {
+        LockCounts::default()
+    }
 }
 
-/// A `T` that one thread at a time can reach, by the lock `L`.
+/// A `T` that one thread at a time can reach, by the lock `L`; or several to
+/// read it, where `L` has shared uses.
 ///
 /// There is no poisoning: if a closure panics, the next one sees the value as
 /// it was left.
@@ -31,8 +61,9 @@ pub struct Locked<L, T> {
 }
 
 // SAFETY: `&Locked` gives access to the value only inside `L::with`, to one
-// thread at a time, with the visibility that `RawLock` promises. So `T` moves
-// between threads (`Send`) but is never shared by them. `L` is `Sync` itself.
+// thread at a time, with the visibility that `RawLock` promises: so `T` moves
+// between threads (`Send`); and inside `L::with_shared`, as `&T`, which only a
+// `T: Sync` lets (`Locked::read` says so). `L` is `Sync` itself.
 unsafe impl<L: RawLock, T: Send> Sync for Locked<L, T> {}
 
 impl<L: RawLock, T> Locked<L, T> {
@@ -41,14 +72,35 @@ impl<L: RawLock, T> Locked<L, T> {
         Locked { lock: L::default(), value: UnsafeCell::new(value) }
     }
 
+    /// Puts `value` behind this lock.
+    pub fn of(lock: L, value: T) -> Locked<L, T> {
+        Locked { lock, value: UnsafeCell::new(value) }
+    }
+
     /// Calls `f` with the value while holding the lock. Must not be nested.
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         self.lock.with(|| {
             self.value.with_mut(|value| {
                 // SAFETY: `RawLock` promises that no other `f` runs meanwhile,
-                // and only here and through `&mut self` is the value reached.
+                // and only in one and through `&mut self` is the value reached.
                 f(unsafe { &mut *value })
+            })
+        })
+    }
+
+    /// Calls `f` with the value to read, while holding the lock, together with
+    /// other readers if it is a readers/writer lock. Must not be nested.
+    #[inline]
+    pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R
+    where
+        T: Sync,
+    {
+        self.lock.with_shared(|| {
+            self.value.with(|value| {
+                // SAFETY: `RawLock` promises that no exclusive `f` runs
+                // meanwhile; shared ones only read, and `T: Sync` lets them.
+                f(unsafe { &*value })
             })
         })
     }
@@ -71,5 +123,5 @@ impl<L: RawLock, T> Locked<L, T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

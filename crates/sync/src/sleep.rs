@@ -30,13 +30,13 @@ pub struct SleepFlag {
 
 impl SleepFlag {
     /// Of a worker that is awake.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     pub const fn new() -> SleepFlag {
         SleepFlag { asleep: AtomicBool::new(false) }
     }
 
     /// Of a worker that is awake.
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     pub fn new() -> SleepFlag {
         SleepFlag { asleep: AtomicBool::new(false) }
     }
@@ -76,5 +76,5 @@ impl Default for SleepFlag {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

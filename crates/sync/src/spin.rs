@@ -53,4 +53,8 @@ unsafe impl RawLock for Spin {
         let _release = Release(self);
         f()
     }
+
+    fn is_locked(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
+    }
 }

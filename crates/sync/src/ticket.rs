@@ -47,4 +47,8 @@ unsafe impl RawLock for Ticket {
         let _release = Release { lock: self, ticket };
         f()
     }
+
+    fn is_locked(&self) -> bool {
+        self.serving.load(Ordering::Relaxed) != self.next.load(Ordering::Relaxed)
+    }
 }

@@ -8,6 +8,7 @@ anabranch_linux_peer::suite! {
     thread_per_connection { one 1 two 2 }
     virtual_processors { one 1 two 2 }
     processor_per_connection { one 1 two 2 }
+    layer_parallel { one 1 two 2 }
 }
 
 #[test]

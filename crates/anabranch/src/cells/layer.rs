@@ -21,6 +21,10 @@ impl Application for SocketLayer {
     type Udp = Arc<UdpCell>;
     type Wakes = Vec<Waker>;
 
+    fn has_wakes(&self) -> bool {
+        !self.wakes.is_empty()
+    }
+
     fn take_wakes(&mut self, wakes: &mut Vec<Waker>) {
         wakes.append(&mut self.wakes);
     }

@@ -1,7 +1,9 @@
 //! What loads count, for whoever measures them.
 
+use super::shares::{Latency, Shares};
 use crossbeam_utils::CachePadded;
 use device::memory::peers::PeerCounts;
+use organizations::instrument::Counted;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,6 +16,7 @@ pub(crate) struct Tally {
     pub(crate) sent: Count,
     pub(crate) transactions: Count,
     pub(crate) connected: Count,
+    pub(crate) latency: Latency,
 }
 
 /// A count with one writer at a time.
@@ -48,18 +51,49 @@ pub struct Totals {
 #[derive(Debug, Default)]
 pub struct Meter {
     tallies: Mutex<Vec<Arc<CachePadded<Tally>>>>,
+    /// Bytes that presentation layers have decoded: any thread adds, a batch of
+    /// messages at a time.
+    decoded: CachePadded<AtomicU64>,
     failure: OnceLock<String>,
     /// What a simulated peer counts, and the resets it had while it connected:
     /// it may knock before anyone listens.
     driver: OnceLock<(Arc<PeerCounts>, u64)>,
+    /// Each connection's part.
+    shares: Shares,
+    /// Do tallies take the time of transactions?
+    timed: bool,
 }
 
 impl Meter {
+    /// That keeps apart what each of so many connections has, and how long
+    /// transactions take.
+    pub(crate) fn detailed(connections: usize) -> Meter {
+        Meter { shares: Shares::new(connections), timed: true, ..Meter::default() }
+    }
+
+    /// Each connection's part.
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    /// How long transactions took.
+    pub(crate) fn latency(&self) -> Counted {
+        let mut sum = Counted::default();
+        self.tallies.lock().iter().for_each(|tally| tally.latency.add_to(&mut sum));
+        sum
+    }
+
     /// A new unit's tally.
     pub(crate) fn tally(&self) -> Arc<CachePadded<Tally>> {
-        let tally = Arc::new(CachePadded::new(Tally::default()));
+        let latency = Latency::new(self.timed);
+        let tally = Arc::new(CachePadded::new(Tally { latency, ..Tally::default() }));
         self.tallies.lock().push(tally.clone());
         tally
+    }
+
+    /// A presentation layer has decoded so many bytes.
+    pub(crate) fn decoded(&self, bytes: u64) {
+        self.decoded.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// The sum of all tallies.
@@ -71,6 +105,7 @@ impl Meter {
             totals.transactions += tally.transactions.get();
             totals.connected += tally.connected.get();
         }
+        totals.received += self.decoded.load(Ordering::Relaxed);
         if let Some((driver, _)) = self.driver.get() {
             totals.received += driver.totals().bytes_received;
         }

@@ -3,22 +3,28 @@
 mod bulk;
 mod meter;
 mod pattern;
+pub(crate) mod presentation;
+mod shares;
 mod transactions;
 mod udp;
 
 pub use meter::{Meter, Totals};
+pub use presentation::Wakes;
+pub(crate) use shares::jain;
 pub use udp::Socket;
-pub(crate) use udp::{Flow, Way};
+pub(crate) use udp::{Flow, Flows, NUMBER, Way};
 
 use crossbeam_utils::CachePadded;
 use meter::Tally;
 use net::application::ConnectError;
-use net::{Application, Datagram};
+use net::{Application, ConnId, Datagram};
 use pattern::Pattern;
+use presentation::{Presentation, Presented};
+use shares::{Shares, Since};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tcp::{Events, Tcb};
-use wire::{Endpoint, Instant};
+use wire::{Endpoint, FlowKey, Instant};
 
 /// A call on a domain with a load.
 pub type Call = net::Call<Load>;
@@ -45,7 +51,7 @@ pub enum Role {
 }
 
 /// What a load keeps with a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Talk {
     role: Role,
     /// It is established.
@@ -60,8 +66,14 @@ pub struct Talk {
     unsent: u32,
     /// Bytes of its echo that are still to be read.
     missing: u32,
+    /// When the message was begun.
+    asked: Since,
+    /// Its number among those whose parts are counted.
+    number: u32,
     /// Where an active open went to.
     remote: Option<Endpoint>,
+    /// What the presentation layer keeps with it.
+    presented: Option<Box<Presented>>,
 }
 
 impl Talk {
@@ -75,8 +87,16 @@ impl Talk {
             in_at: 0,
             unsent: 0,
             missing: 0,
+            asked: Since::default(),
+            number: u32::MAX,
             remote,
+            presented: None,
         }
+    }
+
+    /// The same, whose part is counted under `number`.
+    pub(crate) fn numbered(self, number: u32) -> Talk {
+        Talk { number, ..self }
     }
 }
 
@@ -87,8 +107,13 @@ pub struct Load {
     pattern: Pattern,
     tally: Arc<CachePadded<Tally>>,
     meter: Arc<Meter>,
+    shares: Shares,
     calls: VecDeque<Call>,
-    flows: Vec<Flow>,
+    flows: Flows,
+    /// The unit that this load is of.
+    unit: u16,
+    /// Work of the presentation layer, if there is one.
+    wakes: Wakes,
     /// Flows that stream, and how many have had their turn in this round.
     streams: VecDeque<Socket>,
     turns: usize,
@@ -102,23 +127,44 @@ pub struct Loads {
     bytes: usize,
     pattern: Pattern,
     meter: Arc<Meter>,
+    flows: Flows,
+    presentation: Option<Arc<Presentation>>,
 }
 
 impl Loads {
     /// Loads with writes or messages of `bytes`, that count in `meter`.
     pub fn new(bytes: usize, meter: Arc<Meter>) -> Loads {
-        Loads { bytes, pattern: Pattern::new(bytes.max(READ)), meter }
+        let pattern = Pattern::new(bytes.max(READ));
+        Loads { bytes, pattern, meter, flows: Flows::default(), presentation: None }
     }
 
-    /// The load of a unit, with these flows of UDP.
-    pub(crate) fn load(&self, flows: Vec<Flow>) -> Load {
+    /// Where they count.
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.meter
+    }
+
+    /// Those of a host with these flows of UDP, which all its loads share.
+    pub(crate) fn with_flows(self, flows: Flows) -> Loads {
+        Loads { flows, ..self }
+    }
+
+    /// Those of a host with this presentation layer.
+    pub(crate) fn with_presentation(self, presentation: Option<Arc<Presentation>>) -> Loads {
+        Loads { presentation, ..self }
+    }
+
+    /// The load of a unit.
+    pub(crate) fn load(&self, unit: u16) -> Load {
         Load {
             bytes: self.bytes,
             pattern: self.pattern.clone(),
             tally: self.meter.tally(),
             meter: self.meter.clone(),
+            shares: self.meter.shares().clone(),
             calls: VecDeque::new(),
-            flows,
+            flows: self.flows.clone(),
+            unit,
+            wakes: self.presentation.clone().map(Wakes::of).unwrap_or_default(),
             streams: VecDeque::new(),
             turns: 0,
             resting: false,
@@ -158,10 +204,27 @@ impl Application for Load {
     type Connection = Talk;
     type Listener = Role;
     type Udp = Socket;
-    type Wakes = ();
+    type Wakes = Wakes;
+
+    #[inline]
+    fn take_wakes(&mut self, wakes: &mut Wakes) {
+        self.give_wakes(wakes);
+    }
+
+    #[inline]
+    fn wake(wakes: Wakes) {
+        wakes.work();
+    }
+
+    #[inline]
+    fn opened(&mut self, talk: &mut Talk, id: ConnId, _: &FlowKey) {
+        self.present(talk, id);
+    }
 
     fn incoming(&mut self, listener: &Role) -> Option<Talk> {
-        Some(Talk::new(*listener, None))
+        let talk = Talk::new(*listener, None);
+        // Simulated peers open their connections to the stack under test.
+        Some(if *listener == Role::Drain { talk.numbered(self.shares.number()) } else { talk })
     }
 
     fn connect_failed(&mut self, talk: Talk, error: ConnectError) {
@@ -169,13 +232,16 @@ impl Application for Load {
     }
 
     #[inline]
-    fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, events: Events, _now: Instant) -> bool {
+    fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, events: Events, now: Instant) -> bool {
         if events.has(Events::CONNECTED) {
             talk.open = true;
             self.tally.connected.add(1);
         }
         if !talk.open || events.has(Events::CLOSED) {
             return false;
+        }
+        if talk.presented.is_some() {
+            return self.presented(talk, tcb);
         }
         match talk.role {
             Role::Idle => false,
@@ -186,7 +252,7 @@ impl Application for Load {
                 self.write(talk, tcb)
             }
             Role::Echo => self.echo(talk, tcb),
-            Role::Client | Role::Churn => self.transact(talk, tcb),
+            Role::Client | Role::Churn => self.transact(talk, tcb, now),
         }
     }
 
@@ -202,7 +268,7 @@ impl Application for Load {
     }
 
     fn datagram(&mut self, socket: &Socket, datagram: Datagram) -> bool {
-        self.arrived(*socket, &datagram);
+        self.arrived(*socket, datagram);
         true
     }
 

@@ -1,8 +1,10 @@
 //! Messages and their echoes.
 
 use super::pattern::after;
+use super::shares::Since;
 use super::{Call, Load, READ, Role, Talk, with_buffer};
 use tcp::Tcb;
+use wire::Instant;
 
 impl Load {
     /// Sends back what has come, as far as there is room.
@@ -31,12 +33,12 @@ impl Load {
 
     /// Sends a message if the last one has come back whole.
     #[inline]
-    pub(super) fn transact(&mut self, talk: &mut Talk, tcb: &mut Tcb) -> bool {
+    pub(super) fn transact(&mut self, talk: &mut Talk, tcb: &mut Tcb, now: Instant) -> bool {
         if talk.closing {
             return false;
         }
         if talk.missing > 0 {
-            self.answer(talk, tcb);
+            self.answer(talk, tcb, now);
             if tcb.eof() {
                 talk.closing = true;
                 self.fail(talk, "was closed by the peer");
@@ -51,6 +53,7 @@ impl Load {
         if talk.missing == 0 && (!self.resting || talk.out_at == 0) {
             talk.missing = self.bytes as u32;
             talk.unsent = self.bytes as u32;
+            talk.asked = Since::at(now);
         }
         if talk.unsent > 0 {
             self.ask(talk, tcb);
@@ -74,7 +77,7 @@ impl Load {
 
     /// Reads what has come of the echo.
     #[inline]
-    fn answer(&mut self, talk: &mut Talk, tcb: &mut Tcb) {
+    fn answer(&mut self, talk: &mut Talk, tcb: &mut Tcb, now: Instant) {
         let mut total = 0;
         with_buffer(READ, |buffer| {
             while talk.missing > 0 && tcb.received() > 0 {
@@ -95,8 +98,12 @@ impl Load {
         if total > 0 {
             self.tally.received.add(total as u64);
         }
-        if talk.missing == 0 && talk.role == Role::Client {
-            self.tally.transactions.add(1);
+        if talk.missing == 0 {
+            self.tally.latency.record(talk.asked.until(now));
+            self.shares.add(talk.number, 1);
+            if talk.role == Role::Client {
+                self.tally.transactions.add(1);
+            }
         }
     }
 
@@ -105,7 +112,7 @@ impl Load {
     pub(super) fn again(&mut self, talk: Talk) {
         self.tally.transactions.add(1);
         if let Some(remote) = talk.remote {
-            let connection = Talk::new(Role::Churn, Some(remote));
+            let connection = Talk::new(Role::Churn, Some(remote)).numbered(talk.number);
             self.calls.push_back(Call::Connect { remote, local: None, connection });
         }
     }

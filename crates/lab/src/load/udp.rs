@@ -1,11 +1,18 @@
 //! Datagrams without end. So that a sender neither outruns the link nor waits
 //! for a clock, the receiver reports from time to time which datagram came last,
 //! and the sender keeps a window outstanding. A datagram that is lost so costs
-//! nothing but itself.
+//! nothing but itself, and one that overtakes others no more.
+//!
+//! The flows of a host are shared by all its units: under some organizations any
+//! thread takes any datagram.
 
 use super::pattern::PERIOD;
+use super::presentation::{Outbox, Sender, Undecoded};
 use super::{Call, Load, with_buffer};
+use crossbeam_utils::CachePadded;
 use net::Datagram;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use wire::{Endpoint, Parts, Slice};
 
 /// Datagrams of a flow that may be outstanding.
@@ -13,7 +20,7 @@ const WINDOW: u64 = 64;
 /// The receiver reports each time when this many have come.
 const REPORT: u64 = 16;
 /// Bytes of the number that each datagram starts with.
-const NUMBER: usize = 8;
+pub(crate) const NUMBER: usize = 8;
 
 /// Names a flow at one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,56 +40,97 @@ pub(crate) enum Way {
     Drain,
 }
 
+/// The flows of a host, as all its units know them.
+pub(crate) type Flows = Arc<[CachePadded<Flow>]>;
+
 /// One end of a flow.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Flow {
     way: Way,
     local: Endpoint,
     remote: Endpoint,
-    /// Sender: the datagrams sent; receiver: the number of the latest.
-    last: u64,
+    /// Sender: the datagrams sent; receiver: the greatest number that came.
+    last: AtomicU64,
     /// The latest number that the receiver has reported.
-    reported: u64,
+    reported: AtomicU64,
+    /// What was encoded for it, if there is a presentation layer.
+    outbox: OnceLock<Arc<Outbox>>,
 }
 
 impl Flow {
     pub(crate) fn new(way: Way, local: Endpoint, remote: Endpoint) -> Flow {
-        Flow { way, local, remote, last: 0, reported: 0 }
+        let (last, reported) = (AtomicU64::new(0), AtomicU64::new(0));
+        Flow { way, local, remote, last, reported, outbox: OnceLock::new() }
+    }
+
+    fn last(&self) -> u64 {
+        self.last.load(Ordering::Relaxed)
+    }
+
+    fn reported(&self) -> u64 {
+        self.reported.load(Ordering::Relaxed)
+    }
+
+    /// The number of the next datagram, if the window has room for one.
+    #[inline]
+    fn next_number(&self) -> Option<u64> {
+        let next = |last: u64| (last.saturating_sub(self.reported()) < WINDOW).then_some(last + 1);
+        let before = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        before.ok().map(|last| last + 1)
+    }
+
+    /// Is a report due?
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.last().saturating_sub(self.reported()) >= REPORT
+    }
+
+    /// What to report, if a report is due: to one who asks.
+    fn report(&self) -> Option<u64> {
+        let last = self.last();
+        let due = |reported: u64| (last.saturating_sub(reported) >= REPORT).then_some(last);
+        self.reported.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).ok().map(|_| last)
     }
 }
 
 impl Load {
     /// A datagram has come.
-    pub(super) fn arrived(&mut self, socket: Socket, datagram: &Datagram) {
-        let Some(flow) = self.flows.get_mut(socket.flow as usize) else { return };
+    pub(super) fn arrived(&mut self, socket: Socket, datagram: Datagram) {
+        let Some(flow) = self.flows.get(socket.flow as usize) else { return };
         let Some(number) = number(&datagram.payload) else {
             return self.meter.fail("a datagram came out too short");
         };
         match flow.way {
             Way::Send => {
-                flow.reported = flow.reported.max(number);
-                if flow.last < flow.reported {
+                if flow.last() < number {
                     return self.meter.fail("a report about a datagram that was never sent");
                 }
+                // Reports may overtake each other.
+                flow.reported.fetch_max(number, Ordering::Relaxed);
                 self.calls.push_back(Call::FlushUdp(socket));
             }
             Way::Stream => {}
-            Way::Drain => self.take(None, &datagram.payload),
+            Way::Drain => self.take(None, datagram.payload),
             Way::Receive => {
-                flow.last = flow.last.max(number);
-                if flow.last - flow.reported >= REPORT {
+                flow.last.fetch_max(number, Ordering::Relaxed);
+                if flow.is_due() {
                     self.calls.push_back(Call::FlushUdp(socket));
                 }
-                self.take(Some(number), &datagram.payload);
+                self.take(Some(number), datagram.payload);
             }
         }
     }
 
-    /// Copies the payload out, as an application that receives does.
-    fn take(&mut self, number: Option<u64>, payload: &Parts) {
+    /// Copies the payload out, as an application that receives does; or has it
+    /// decoded.
+    fn take(&mut self, number: Option<u64>, mut payload: Parts) {
+        if self.wakes.presentation().is_some() && number.is_some() {
+            drop_front(&mut payload, NUMBER);
+            return self.wakes.decode(Undecoded::datagram(payload));
+        }
         let total = with_buffer(self.bytes.max(65536), |buffer| {
             let mut at = 0;
-            for part in payload {
+            for part in &payload {
                 buffer[at..at + part.len()].copy_from_slice(part);
                 at += part.len();
             }
@@ -109,31 +157,80 @@ impl Load {
 
     /// The next datagram of a flow, if it may send one.
     pub(super) fn compose(&mut self, socket: Socket) -> Option<Datagram> {
-        let flow = self.flows.get_mut(socket.flow as usize)?;
+        let flow = self.flows.get(socket.flow as usize)?;
         let (local, remote) = (flow.local, flow.remote);
         let payload = match flow.way {
-            Way::Send | Way::Stream if flow.last - flow.reported < WINDOW => {
-                flow.last += 1;
-                let mut slice = Slice::with_capacity(self.bytes);
-                slice.append(&flow.last.to_be_bytes());
-                slice.append(self.pattern.from(place(flow.last), self.bytes - NUMBER));
-                self.tally.sent.add(self.bytes as u64);
-                slice
+            Way::Send | Way::Stream if self.wakes.presentation().is_some() => {
+                self.encoded(socket)?
             }
-            Way::Receive if flow.last - flow.reported >= REPORT => {
-                flow.reported = flow.last;
-                Slice::copy_of(&flow.last.to_be_bytes())
-            }
-            Way::Stream => {
-                // A turn is over; the next one comes with the next round.
-                flow.reported = flow.last - (WINDOW - REPORT);
-                self.streams.push_back(socket);
-                return None;
-            }
-            _ => return None,
+            Way::Send | Way::Stream => match flow.next_number() {
+                Some(number) => self.plain(number),
+                None => return self.end_turn(socket),
+            },
+            Way::Receive => Slice::copy_of(&flow.report()?.to_be_bytes()),
+            Way::Drain => return None,
         };
         let payload = std::iter::once(payload).collect();
         Some(Datagram { local, remote, payload })
+    }
+
+    /// The payload of datagram `number`, from the pattern.
+    #[inline]
+    fn plain(&self, number: u64) -> Slice {
+        let mut slice = Slice::with_capacity(self.bytes);
+        slice.append(&number.to_be_bytes());
+        slice.append(self.pattern.from(place(number), self.bytes - NUMBER));
+        self.tally.sent.add(self.bytes as u64);
+        slice
+    }
+
+    /// The window is used up. A stream's turn is over so; the next one comes with
+    /// the next round.
+    #[inline]
+    fn end_turn(&mut self, socket: Socket) -> Option<Datagram> {
+        let flow = &self.flows[socket.flow as usize];
+        if flow.way == Way::Stream {
+            let reported = flow.last().saturating_sub(WINDOW - REPORT);
+            flow.reported.store(reported, Ordering::Relaxed);
+            self.streams.push_back(socket);
+        }
+        None
+    }
+
+    /// The next payload that was encoded, with the number of its datagram in
+    /// front.
+    fn encoded(&mut self, socket: Socket) -> Option<Slice> {
+        let flow = self.flows.get(socket.flow as usize)?;
+        let host = self.wakes.presentation()?;
+        let outbox = flow.outbox.get_or_init(|| Arc::new(host.outbox(0)));
+        // A stream has its turns anyway; and since nothing but its turns holds it
+        // back, who notified it in place would never come to an end.
+        let stream = flow.way == Way::Stream;
+        let (mut payload, mut shut) = (None, false);
+        let refill = outbox.send(!stream, |slice, _| {
+            if payload.is_some() {
+                return false;
+            }
+            let Some(number) = flow.next_number() else {
+                shut = true;
+                return false;
+            };
+            if let Some(front) = slice.get_mut().and_then(|bytes| bytes.get_mut(..NUMBER)) {
+                front.copy_from_slice(&number.to_be_bytes());
+            }
+            payload = Some(slice.clone());
+            true
+        });
+        if refill {
+            let outbox = outbox.clone();
+            self.wakes.refill(outbox, self.unit, Sender::Flow(socket));
+        }
+        if shut || (stream && payload.is_none()) {
+            self.end_turn(socket);
+        }
+        let sent = payload.as_ref().map_or(0, |payload| payload.len());
+        self.tally.sent.add(sent as u64);
+        payload
     }
 }
 
@@ -150,4 +247,13 @@ fn number(payload: &Parts) -> Option<u64> {
         number = number << 8 | u64::from(bytes.next()?);
     }
     Some(number)
+}
+
+/// Takes the first `len` bytes off, which are there.
+fn drop_front(payload: &mut Parts, mut len: usize) {
+    for part in payload {
+        let n = part.len().min(len);
+        part.advance(n);
+        len -= n;
+    }
 }

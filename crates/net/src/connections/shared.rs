@@ -56,21 +56,26 @@ pub struct SharedTable<L, U> {
 }
 
 impl<L: RawLock, U: Send> SharedTable<L, U> {
-    /// An empty table of so many shards, at least one.
-    pub fn new(config: &Config, shards: usize) -> SharedTable<L, U> {
+    /// An empty table of so many shards, at least one, with locks that `lock`
+    /// makes.
+    pub fn new(
+        config: &Config,
+        shards: usize,
+        lock: impl Fn() -> L + Send + Sync + 'static,
+    ) -> SharedTable<L, U> {
         let hasher = Keyed(config.secret);
         let shards = shards.max(1);
         let waits = config.max_time_wait.div_ceil(shards);
         let shard = |_| {
             let time_wait = TimeWaitTable::new(hasher, waits);
-            Padded(Locked::new(Shard { places: HashTable::new(), time_wait }))
+            Padded(Locked::of(lock(), Shard { places: HashTable::new(), time_wait }))
         };
         let (first, last) = config.ephemeral_ports;
         SharedTable {
             hasher,
             max: config.max_connections,
             shards: (0..shards).map(shard).collect(),
-            slots: Slots::new(),
+            slots: Slots::new(Box::new(lock)),
             len: AtomicUsize::new(0),
             expiry: AtomicU64::new(u64::MAX),
             ports: Mutex::new(PortAllocator::new(first, last, hasher)),
@@ -97,7 +102,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
     #[inline]
     pub fn find(&self, flow: &FlowKey) -> Option<ConnId> {
         let hash = self.hasher.hash_one(flow);
-        self.shard(hash).with(|shard| {
+        self.shard(hash).read(|shard| {
             let place = shard.places.find(hash, |p| p.hash == hash && p.flow == *flow)?;
             Some(ConnId { unit: 0, slot: place.slot, generation: place.generation })
         })

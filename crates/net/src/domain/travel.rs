@@ -26,7 +26,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Has one table of neighbours with other domains: then ARP frames need to
     /// come to one of them only, the one with index 0.
     #[must_use]
-    pub fn sharing(mut self, neighbours: &SharedNeighbours) -> Self {
+    pub fn sharing_neighbours(mut self, neighbours: &SharedNeighbours) -> Self {
         self.link.share(neighbours);
         self
     }
@@ -103,7 +103,7 @@ impl<A: Application> Domain<A> {
     ) {
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
         connection.tcb.abort();
-        let mut down = Down { ip, link, egress, now };
+        let mut down = Down { ip, link, egress, now, observer: () };
         transport.speak(&mut connection, now, 1, counters, &mut down);
         conns.bury(&connection, now);
         counters.closed += 1;

@@ -4,16 +4,18 @@ mod fragment;
 pub mod icmp;
 mod input;
 mod output;
+mod reassembling;
 mod reassembly;
 mod route;
 
 pub use input::{Up, input};
 pub use output::output;
+pub use reassembling::{Reassembling, SharedReassembly};
 pub use reassembly::Reassembly;
 pub use route::{Route, Routes};
 
 use crate::config::{Config, Unit};
-use crate::link::Keyed;
+use crate::counters::Counters;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use wire::{Address, Instant};
@@ -22,7 +24,7 @@ use wire::{Address, Instant};
 pub struct Ip {
     pub(crate) config: Arc<Config>,
     pub(crate) routes: Routes,
-    pub(crate) reassembly: Reassembly,
+    pub(crate) reassembly: Reassembling,
     pub(crate) errors: RateLimit,
     /// Answers to echo requests, which all come to one unit.
     pub(crate) echoes: RateLimit,
@@ -40,7 +42,7 @@ impl Ip {
     pub fn new(config: Arc<Config>, unit: Unit) -> Ip {
         Ip {
             routes: Routes::new(&config),
-            reassembly: Reassembly::new(Keyed(config.secret), config.reassembly_bytes),
+            reassembly: Reassembling::Own(Box::new(Reassembly::of(&config))),
             errors: RateLimit::new(unit.share(config.errors_per_second)),
             echoes: RateLimit::new(config.errors_per_second),
             accepted: None,
@@ -48,6 +50,16 @@ impl Ip {
             identification_step: unit.count,
             config,
         }
+    }
+
+    /// When [`Ip::on_timeout`] has something to do.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.reassembly.next_timeout()
+    }
+
+    /// Lets time pass: gives up datagrams whose fragments do not come.
+    pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters) {
+        self.reassembly.on_timeout(now, counters);
     }
 
     pub(crate) fn identification(&mut self) -> u16 {

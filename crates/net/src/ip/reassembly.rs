@@ -3,7 +3,7 @@
 //! ends its datagram, as RFC 5722 asks of IPv6: no honest sender makes one.
 
 use crate::link::Keyed;
-use crate::{Counters, Drop};
+use crate::{Config, Counters, Drop};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -51,11 +51,12 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    pub(super) fn new(hasher: Keyed, max_bytes: usize) -> Reassembly {
+    /// With the limits of `config`.
+    pub fn of(config: &Config) -> Reassembly {
         Reassembly {
-            max_bytes,
+            max_bytes: config.reassembly_bytes,
             bytes: 0,
-            waiting: HashMap::with_hasher(hasher),
+            waiting: HashMap::with_hasher(Keyed(config.secret)),
             by_age: VecDeque::new(),
         }
     }

@@ -97,7 +97,7 @@ impl<A: Application> Transport<A> {
     /// The batch is over: hands on what waits, and forgets the connection, which
     /// may end before the next.
     #[inline]
-    pub(crate) fn end_batch<C: Connections<A::Connection>>(
+    pub fn end_batch<C: Connections<A::Connection>>(
         &mut self,
         conns: &mut C,
         now: Instant,

@@ -76,6 +76,14 @@ impl<A: Application> Transport<A> {
         }
     }
 
+    /// The packets that the layer has made of its own accord since the last time,
+    /// for IP: resets, answers of TIME-WAIT, datagrams of [`crate::Call::FlushUdp`].
+    /// What connections say goes down by [`Transport::serve`].
+    #[inline]
+    pub fn take_down(&mut self) -> std::vec::Drain<'_, Packet> {
+        self.down.drain(..)
+    }
+
     /// The entry of `table` for `local`: for the very address, else for any.
     pub(crate) fn bound<'a, T>(
         table: &'a HashMap<Endpoint, T, Keyed>,

@@ -6,6 +6,7 @@ use crate::Counters;
 use crate::application::Application;
 use crate::connections::{ConnId, Connection, Connections};
 use crate::down::Below;
+use crate::observe::Layer;
 use tcp::{Limits, State};
 use wire::Instant;
 
@@ -63,7 +64,9 @@ impl<A: Application> Transport<A> {
                 return After::Leave;
             }
             let events = connection.tcb.take_events();
+            down.lap(Layer::Transport);
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
+            down.lap(Layer::Application);
             let quota = transport.config.burst.min(room);
             sent = transport.speak(connection, now, quota, counters, down);
             let unfinished = sent == quota && connection.tcb.wants_transmit();

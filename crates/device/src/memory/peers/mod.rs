@@ -194,7 +194,9 @@ trait Peer: Send + 'static {
     fn counts(&mut self) -> &mut Totals;
 }
 
-/// One queue's peer, and what is between it and the stack.
+/// One queue's peer, and what is between it and the stack: on cache lines of its
+/// own, for another processor has the next one.
+#[repr(align(128))]
 struct Station<P> {
     state: Mutex<State<P>>,
     event: Option<Event>,

@@ -29,10 +29,16 @@ struct Free {
     next: u32,
 }
 
+/// Allocated when its first slot is used.
+type Chunk<L, U> = OnceLock<Box<[Cell<L, U>]>>;
+
 pub(super) struct Slots<L, U> {
-    chunks: [OnceLock<Box<[Cell<L, U>]>>; CHUNKS],
+    chunks: [Chunk<L, U>; CHUNKS],
     free: Mutex<Free>,
+    lock: MakeLock<L>,
 }
+
+pub(super) type MakeLock<L> = Box<dyn Fn() -> L + Send + Sync>;
 
 /// Chunk and place in it of a slot.
 #[inline]
@@ -43,8 +49,9 @@ fn split(slot: u32) -> (usize, usize) {
 }
 
 impl<L: RawLock, U: Send> Slots<L, U> {
-    pub(super) fn new() -> Slots<L, U> {
+    pub(super) fn new(lock: MakeLock<L>) -> Slots<L, U> {
         Slots {
+            lock,
             chunks: std::array::from_fn(|_| OnceLock::new()),
             free: Mutex::new(Free { list: Vec::new(), next: 0 }),
         }
@@ -66,7 +73,9 @@ impl<L: RawLock, U: Send> Slots<L, U> {
         let (chunk, at) = split(slot);
         let cells = self.chunks[chunk].get_or_init(|| {
             let slot = || Slot { generation: 0, connection: None };
-            (0..(FIRST as usize) << chunk).map(|_| Cell(Locked::new(slot()))).collect()
+            (0..(FIRST as usize) << chunk)
+                .map(|_| Cell(Locked::of((self.lock)(), slot())))
+                .collect()
         });
         &cells[at]
     }

@@ -24,7 +24,7 @@ fn tcb(flow: &FlowKey) -> Tcb {
 
 #[test]
 fn opens_finds_and_closes() {
-    let table = Arc::new(Table::new(&config(), 4));
+    let table = Arc::new(Table::new(&config(), 4, Spin::default));
     let mut conns = SharedRef::new(table);
     let now = Instant::from_millis(1000);
     let id = conns.open(flow(1), tcb(&flow(1)), 11).expect("room");
@@ -46,7 +46,7 @@ fn opens_finds_and_closes() {
 
 #[test]
 fn holds_as_many_as_it_may() {
-    let mut conns = SharedRef::new(Arc::new(Table::new(&config(), 4)));
+    let mut conns = SharedRef::new(Arc::new(Table::new(&config(), 4, Spin::default)));
     for n in 0..1000 {
         conns.open(flow(n), tcb(&flow(n)), n.into()).expect("room");
     }
@@ -58,7 +58,7 @@ fn holds_as_many_as_it_may() {
 /// once, and whoever finds one finds the one that was asked for.
 #[test]
 fn threads_see_one_connection_or_none() {
-    let table = Arc::new(Table::new(&config(), 2));
+    let table = Arc::new(Table::new(&config(), 2, Spin::default));
     let (opened, closed) = (AtomicU32::new(0), AtomicU32::new(0));
     std::thread::scope(|scope| {
         for thread in 0..4u16 {
@@ -98,7 +98,7 @@ fn threads_see_one_connection_or_none() {
 
 #[test]
 fn ports_come_back_and_are_nobody_elses() {
-    let mut conns = SharedRef::new(Arc::new(Table::new(&config(), 4)));
+    let mut conns = SharedRef::new(Arc::new(Table::new(&config(), 4, Spin::default)));
     let remote = flow(9).remote;
     let port = conns.allocate_port(remote).expect("free");
     assert_ne!(conns.allocate_port(remote), Some(port));

@@ -1,0 +1,85 @@
+//! Reassembly by one unit for itself, or by all together under a lock of its
+//! own: fragments of a datagram then may come up anywhere.
+
+use super::Reassembly;
+use crate::{Config, Counters};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use wire::{Instant, Packet, ipv4};
+
+/// Reassembly that units share.
+pub struct SharedReassembly {
+    inner: Mutex<Reassembly>,
+    /// When the oldest datagram is to be given up, nanoseconds.
+    next: AtomicU64,
+}
+
+impl SharedReassembly {
+    /// With the limits of `config`.
+    pub fn new(config: &Config) -> SharedReassembly {
+        SharedReassembly {
+            inner: Mutex::new(Reassembly::of(config)),
+            next: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut Reassembly) -> R) -> R {
+        let mut inner = self.inner.lock();
+        let result = f(&mut inner);
+        let next = inner.next_timeout().map_or(u64::MAX, Instant::as_nanos);
+        self.next.store(next, Ordering::Relaxed);
+        result
+    }
+}
+
+/// Whose reassembly a unit uses.
+pub enum Reassembling {
+    /// Its own.
+    Own(Box<Reassembly>),
+    /// All units'.
+    Shared(Arc<SharedReassembly>),
+}
+
+impl Reassembling {
+    /// When the oldest datagram is to be given up.
+    #[inline]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        match self {
+            Reassembling::Own(own) => own.next_timeout(),
+            Reassembling::Shared(shared) => {
+                let next = shared.next.load(Ordering::Relaxed);
+                (next != u64::MAX).then(|| Instant::from_nanos(next))
+            }
+        }
+    }
+
+    /// Gives up what has waited too long.
+    pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters) {
+        match self {
+            Reassembling::Own(own) => own.on_timeout(now, counters),
+            Reassembling::Shared(shared) => shared.with(|r| r.on_timeout(now, counters)),
+        }
+    }
+
+    pub(super) fn input(
+        &mut self,
+        packet: Packet,
+        header: &ipv4::Header,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<Packet> {
+        match self {
+            Reassembling::Own(own) => own.input(packet, header, now, counters),
+            Reassembling::Shared(shared) => shared.with(|r| r.input(packet, header, now, counters)),
+        }
+    }
+
+    /// Bytes of memory that fragments hold.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Reassembling::Own(own) => own.bytes(),
+            Reassembling::Shared(shared) => shared.with(|r| r.bytes()),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What each thread, lock and queue of a running stack does, and what it costs.
+//!
+//! [`Instruments`] go into [`crate::Setup`]. An organization asks them, when it
+//! starts, for a [`Watch`] in each thread, a [`QueueProbe`] for each queue, and
+//! tells them how to read each lock. Whoever measures takes a
+//! [`Instruments::snapshot`] before and one after, and [`Snapshot::since`] is
+//! the [`Report`].
+//!
+//! Without instruments a thread asks a few times a round whether there are any,
+//! and nothing a packet. With them, packets and bytes are counted by the round;
+//! times are taken in one round of [`EVERY`] on average, at random distances,
+//! and multiplied. Context switches and processor time are read from `/proc` by
+//! whoever takes the snapshot.
+
+mod histogram;
+mod queue;
+mod report;
+mod task;
+mod thread;
+
+pub use histogram::{Counted, Histogram};
+pub use net::observe::Layer;
+pub use queue::{QueueProbe, QueueWatch, Stamp};
+pub use report::{LayerTime, LockReport, Percentiles, QueueReport, Report, ThreadReport};
+pub use task::TaskUsage;
+pub use thread::{ThreadProbe, Watch};
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Instant;
+use sync::counted::LockCounts;
+
+/// Of how many rounds one is timed, unless said otherwise.
+pub const EVERY: u32 = 32;
+
+type ReadLock = Box<dyn Fn() -> LockCounts + Send + Sync>;
+
+/// The instruments of one stack.
+pub struct Instruments {
+    clock: Clock,
+    every: u32,
+    threads: Mutex<Vec<Arc<ThreadProbe>>>,
+    locks: Mutex<Vec<(String, ReadLock)>>,
+    queues: Mutex<Vec<Arc<QueueProbe>>>,
+}
+
+/// The time since the instruments were made, and what it costs to ask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+    /// What reading it costs, ns.
+    cost: u64,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        let start = Instant::now();
+        let read = |_| {
+            let before = Instant::now();
+            Instant::now().saturating_duration_since(before).as_nanos() as u64
+        };
+        // The least of many: the others were interrupted.
+        let cost = (0..64).map(read).min().unwrap_or(0);
+        Clock { start, cost }
+    }
+
+    /// Nanoseconds since the start; never 0.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64 | 1
+    }
+}
+
+impl Default for Instruments {
+    fn default() -> Instruments {
+        Instruments::every(EVERY)
+    }
+}
+
+impl Instruments {
+    /// Instruments that time one round of [`EVERY`].
+    pub fn new() -> Arc<Instruments> {
+        Arc::new(Instruments::default())
+    }
+
+    /// Instruments that time one round of `rounds` on average.
+    pub fn every(rounds: u32) -> Instruments {
+        Instruments {
+            clock: Clock::start(),
+            every: rounds.max(1),
+            threads: Mutex::default(),
+            locks: Mutex::default(),
+            queues: Mutex::default(),
+        }
+    }
+
+    /// Watches the calling thread. [`Watch::of`] is the usual way.
+    pub fn thread(&self, name: impl Into<String>) -> Arc<ThreadProbe> {
+        let probe = Arc::new(ThreadProbe::new(name.into(), self.clock, self.every));
+        self.threads.lock().push(probe.clone());
+        probe
+    }
+
+    /// Watches a lock: `counts` reads what it has counted. Locks of one name
+    /// are reported together. `counts` must not keep the stack alive that has
+    /// these instruments: it holds a [`std::sync::Weak`].
+    pub fn lock(
+        &self,
+        name: impl Into<String>,
+        counts: impl Fn() -> LockCounts + Send + Sync + 'static,
+    ) {
+        self.locks.lock().push((name.into(), Box::new(counts)));
+    }
+
+    /// Watches a queue. Queues of one name are reported together.
+    /// [`QueueWatch::of`] is the usual way.
+    pub fn queue(&self, name: impl Into<String>) -> Arc<QueueProbe> {
+        let probe = Arc::new(QueueProbe::new(name.into(), self.clock));
+        self.queues.lock().push(probe.clone());
+        probe
+    }
+
+    /// What has been counted until now. Takes some 50 microseconds a thread.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            at: self.clock.now(),
+            threads: self.threads.lock().iter().map(|probe| probe.snapshot()).collect(),
+            locks: self.locks.lock().iter().map(|(name, read)| (name.clone(), read())).collect(),
+            queues: self.queues.lock().iter().map(|probe| probe.snapshot()).collect(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Instruments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Instruments").field("every", &self.every).finish_non_exhaustive()
+    }
+}
+
+/// What [`Instruments`] had counted at some time.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    at: u64,
+    threads: Vec<thread::Counts>,
+    locks: Vec<(String, LockCounts)>,
+    queues: Vec<queue::Counts>,
+}
+
+impl Snapshot {
+    /// What has happened since `earlier`, a snapshot of the same instruments.
+    pub fn since(&self, earlier: &Snapshot) -> Report {
+        report::between(earlier, self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

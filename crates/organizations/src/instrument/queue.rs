@@ -1,0 +1,179 @@
+//! What is known of a queue between threads.
+
+#[cfg(doc)]
+use super::Watch;
+use super::histogram::{self, Histogram};
+use super::{Clock, Instruments};
+use crossbeam_utils::CachePadded;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// When a packet was taken from a device, and when it was put into the queue
+/// that it is in; of most packets, nothing. It travels with the packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    taken: Option<NonZeroU64>,
+    put: u64,
+}
+
+impl Stamp {
+    /// Of a packet that is not followed.
+    pub const NONE: Stamp = Stamp { taken: None, put: 0 };
+
+    /// Taken from a device at a time of the instruments' clock, nanoseconds.
+    #[inline]
+    pub(super) fn taken_at(nanos: u64) -> Stamp {
+        Stamp { taken: NonZeroU64::new(nanos), put: 0 }
+    }
+    #[inline]
+    pub(super) fn taken(self) -> Option<u64> {
+        self.taken.map(NonZeroU64::get)
+    }
+    /// Is the packet followed?
+    #[inline]
+    pub fn is_some(self) -> bool {
+        self.taken.is_some()
+    }
+}
+
+/// The counts of a queue. Any thread may write them.
+#[derive(Debug)]
+pub struct QueueProbe {
+    name: String,
+    clock: Clock,
+    /// What came out, counted by the batch.
+    out: CachePadded<AtomicU64>,
+    dropped: CachePadded<AtomicU64>,
+    /// The length, when a packet that is followed was put in.
+    samples: CachePadded<AtomicU64>,
+    lengths: AtomicU64,
+    now: AtomicUsize,
+    max: AtomicUsize,
+    residence: Histogram,
+}
+
+/// What a queue had counted at some time.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    pub(super) name: String,
+    pub(super) out: u64,
+    pub(super) dropped: u64,
+    pub(super) samples: u64,
+    pub(super) lengths: u64,
+    pub(super) now: usize,
+    pub(super) max: usize,
+    pub(super) residence: histogram::Counted,
+}
+
+impl QueueProbe {
+    pub(super) fn new(name: String, clock: Clock) -> QueueProbe {
+        QueueProbe {
+            name,
+            clock,
+            out: CachePadded::default(),
+            dropped: CachePadded::default(),
+            samples: CachePadded::default(),
+            lengths: AtomicU64::new(0),
+            now: AtomicUsize::new(0),
+            max: AtomicUsize::new(0),
+            residence: Histogram::default(),
+        }
+    }
+
+    /// A packet that is followed is put in; the queue is then so long. Returns
+    /// the stamp that goes with it.
+    pub fn put(&self, stamp: Stamp, len: usize) -> Stamp {
+        self.samples.fetch_add(1, Ordering::Relaxed);
+        self.lengths.fetch_add(len as u64, Ordering::Relaxed);
+        self.now.store(len, Ordering::Relaxed);
+        self.max.fetch_max(len, Ordering::Relaxed);
+        Stamp { put: self.clock.now(), ..stamp }
+    }
+
+    /// So many came out.
+    #[inline]
+    pub fn taken(&self, n: u64) {
+        self.out.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// What was stamped so came out.
+    #[inline]
+    pub fn left(&self, stamp: Stamp) {
+        if stamp.is_some() {
+            self.residence.record(self.clock.now().saturating_sub(stamp.put), 1);
+        }
+    }
+
+    /// So many were not put in: the queue was full.
+    #[cold]
+    pub fn dropped(&self, n: u64) {
+        self.dropped.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub(super) fn snapshot(&self) -> Counts {
+        Counts {
+            name: self.name.clone(),
+            out: self.out.load(Ordering::Relaxed),
+            dropped: self.dropped.load(Ordering::Relaxed),
+            samples: self.samples.load(Ordering::Relaxed),
+            lengths: self.lengths.load(Ordering::Relaxed),
+            now: self.now.load(Ordering::Relaxed),
+            max: self.max.load(Ordering::Relaxed),
+            residence: self.residence.snapshot(),
+        }
+    }
+}
+
+/// A queue's probe, if there are instruments.
+#[derive(Clone, Debug, Default)]
+pub struct QueueWatch(Option<Arc<QueueProbe>>);
+
+impl QueueWatch {
+    /// Of a queue called so; without `instruments` it does nothing.
+    pub fn of(instruments: Option<&Arc<Instruments>>, name: impl FnOnce() -> String) -> QueueWatch {
+        QueueWatch(instruments.map(|instruments| instruments.queue(name())))
+    }
+
+    /// A packet is put in; `stamp` is the [`Watch::stamp`] of the thread, or
+    /// what the packet has brought from another queue. `len` tells how long the
+    /// queue then is, and is asked only of packets that are followed. Returns the
+    /// stamp that goes with the packet.
+    #[inline]
+    pub fn put(&self, stamp: Stamp, len: impl FnOnce() -> usize) -> Stamp {
+        match &self.0 {
+            Some(probe) if stamp.is_some() => probe.put(stamp, len()),
+            _ => stamp,
+        }
+    }
+
+    /// So many came out: once a batch.
+    #[inline]
+    pub fn taken(&self, n: usize) {
+        if let Some(probe) = &self.0
+            && n > 0
+        {
+            probe.taken(n as u64);
+        }
+    }
+
+    /// What was stamped so by [`QueueWatch::put`] came out.
+    #[inline]
+    pub fn left(&self, stamp: Stamp) {
+        if let Some(probe) = &self.0
+            && stamp.is_some()
+        {
+            probe.left(stamp);
+        }
+    }
+
+    /// So many were not put in: the queue was full.
+    #[inline]
+    pub fn dropped(&self, n: usize) {
+        if let Some(probe) = &self.0
+            && n > 0
+        {
+            probe.dropped(n as u64);
+        }
+    }
+}

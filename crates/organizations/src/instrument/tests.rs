@@ -1,0 +1,90 @@
+use super::*;
+use std::time::Duration;
+
+#[test]
+fn a_thread_that_has_ended_is_still_reported() {
+    let instruments = Arc::new(Instruments::every(1));
+    let before = instruments.snapshot();
+    let ours = instruments.clone();
+    let thread = std::thread::spawn(move || {
+        let mut watch = Watch::of(Some(&ours), || "worker".to_owned());
+        watch.begin();
+        watch.received(&[]);
+        std::thread::sleep(Duration::from_millis(2));
+        watch.lap(Layer::Transport);
+        watch.sent(3, 300);
+        watch.end();
+    });
+    thread.join().expect("no panic");
+    let report = instruments.snapshot().since(&before);
+    let [thread] = &report.threads[..] else { panic!("one thread: {report:?}") };
+    assert_eq!((thread.name.as_str(), thread.rounds, thread.packets_out), ("worker", 1, 3));
+    assert!(thread.voluntary_switches > 0);
+    assert!(report.layer_s(Layer::Transport) >= 0.0019);
+    assert_eq!(report.latency.samples, 0);
+}
+
+#[test]
+fn one_round_of_many_is_timed() {
+    let instruments = Arc::new(Instruments::every(16));
+    let mut watch = Watch::of(Some(&instruments), || "worker".to_owned());
+    let rounds = (0..16_000).filter(|_| {
+        watch.begin();
+        let timed = watch.timed();
+        watch.end();
+        timed
+    });
+    assert!((800..1250).contains(&rounds.count()));
+    let mut off = Watch::off();
+    off.begin();
+    assert!(!off.timed() && !off.stamp().is_some());
+}
+
+#[test]
+fn queues_and_locks_of_one_name_are_reported_together() {
+    let instruments = Arc::new(Instruments::every(1));
+    let mut watch = Watch::of(Some(&instruments), || "worker".to_owned());
+    let queues = [0, 1].map(|_| QueueWatch::of(Some(&instruments), || "mailbox".to_owned()));
+    for uses in [3, 4] {
+        let counts = LockCounts {
+            uses,
+            wait: Duration::from_millis(uses),
+            hold: Duration::from_millis(1),
+            ..LockCounts::default()
+        };
+        instruments.lock("group", move || counts);
+    }
+    watch.begin();
+    let stamp = queues[0].put(watch.stamp(), || 5);
+    queues[1].put(watch.stamp(), || 1);
+    queues[0].taken(1);
+    queues[0].left(stamp);
+    queues[1].dropped(2);
+    let empty = Instruments::default().snapshot();
+    let report = instruments.snapshot().since(&empty);
+    let [queue] = &report.queues[..] else { panic!("one name: {report:?}") };
+    assert_eq!((queue.queues, queue.taken, queue.dropped), (2, 1, 2));
+    assert_eq!((queue.length_mean, queue.length_max), (3.0, 5));
+    assert_eq!((queue.residence.samples, report.handoffs()), (1, 1));
+    let [lock] = &report.locks[..] else { panic!("one name: {report:?}") };
+    assert_eq!((lock.locks, lock.uses, lock.uses_max, lock.contended), (2, 7, 4, 2));
+    assert!((report.lock_wait_s() - 0.007).abs() < 1e-9);
+}
+
+#[test]
+fn what_is_stamped_has_a_latency_where_it_is_served() {
+    let instruments = Arc::new(Instruments::every(1));
+    let mut taker = Watch::of(Some(&instruments), || "taker".to_owned());
+    let mut server = Watch::of(Some(&instruments), || "server".to_owned());
+    let before = instruments.snapshot();
+    taker.begin();
+    taker.received(&[]);
+    let stamp = taker.stamp();
+    taker.end();
+    server.begin();
+    server.follow(stamp);
+    server.follow(Stamp::NONE);
+    server.end();
+    let report = instruments.snapshot().since(&before);
+    assert_eq!((report.latency.samples, report.threads[1].latency.samples), (1, 1));
+}

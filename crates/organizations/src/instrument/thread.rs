@@ -1,0 +1,331 @@
+//! A thread's counts, and the stop-watch by which it makes them.
+
+use super::histogram::{self, Histogram};
+use super::task::{self, TaskUsage};
+use super::{Clock, Instruments, Stamp};
+use crossbeam_utils::CachePadded;
+use net::observe::{Layer, Observer};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use wire::Packet;
+
+/// A count that one thread writes.
+#[derive(Debug, Default)]
+struct Count(AtomicU64);
+
+impl Count {
+    #[inline]
+    fn add(&self, n: u64) {
+        // One writer: no read-modify-write is needed.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What one thread counts; anyone reads it.
+#[derive(Debug)]
+pub struct ThreadProbe {
+    name: String,
+    tid: u32,
+    clock: Clock,
+    every: u32,
+    counts: CachePadded<Own>,
+    latency: Histogram,
+    /// What the thread had used when it ended.
+    last: Mutex<Option<TaskUsage>>,
+}
+
+#[derive(Debug, Default)]
+struct Own {
+    rounds: Count,
+    batches: Count,
+    packets_in: Count,
+    bytes_in: Count,
+    packets_out: Count,
+    bytes_out: Count,
+    handed: Count,
+    sleeps: Count,
+    /// Nanoseconds, already multiplied, by [`Layer`].
+    layers: [Count; Layer::ALL.len()],
+}
+
+impl ThreadProbe {
+    /// Of the calling thread.
+    pub(super) fn new(name: String, clock: Clock, every: u32) -> ThreadProbe {
+        ThreadProbe {
+            name,
+            tid: task::own_tid(),
+            clock,
+            every,
+            counts: CachePadded::default(),
+            latency: Histogram::default(),
+            last: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> Counts {
+        // Under the lock, so that the number is not another thread's by now.
+        let last = self.last.lock();
+        let usage = last.or_else(|| TaskUsage::of(self.tid)).unwrap_or_default();
+        drop(last);
+        let own = &*self.counts;
+        Counts {
+            name: self.name.clone(),
+            tid: self.tid,
+            usage,
+            rounds: own.rounds.get(),
+            batches: own.batches.get(),
+            packets_in: own.packets_in.get(),
+            bytes_in: own.bytes_in.get(),
+            packets_out: own.packets_out.get(),
+            bytes_out: own.bytes_out.get(),
+            handed: own.handed.get(),
+            sleeps: own.sleeps.get(),
+            layers: std::array::from_fn(|layer| own.layers[layer].get()),
+            latency: self.latency.snapshot(),
+        }
+    }
+}
+
+/// What a thread had counted at some time.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    pub(super) name: String,
+    pub(super) tid: u32,
+    pub(super) usage: TaskUsage,
+    pub(super) rounds: u64,
+    pub(super) batches: u64,
+    pub(super) packets_in: u64,
+    pub(super) bytes_in: u64,
+    pub(super) packets_out: u64,
+    pub(super) bytes_out: u64,
+    pub(super) handed: u64,
+    pub(super) sleeps: u64,
+    pub(super) layers: [u64; Layer::ALL.len()],
+    pub(super) latency: histogram::Counted,
+}
+
+/// A thread's stop-watch. Made in the thread, used by it alone, and dropped in
+/// it: it then notes what the thread has used.
+///
+/// A round of a thread is [`Watch::begin`]; [`Watch::received`] with what the
+/// devices gave; [`Watch::lap`] after each thing that it did; [`Watch::sent`];
+/// [`Watch::end`]. Where a layer is to be told from the next inside the domain,
+/// it is given there as the [`Observer`] in rounds that are timed
+/// ([`Watch::timed`]).
+#[derive(Debug)]
+pub struct Watch {
+    probe: Option<Arc<ThreadProbe>>,
+    /// This round is timed.
+    timed: bool,
+    /// Rounds until the next one that is.
+    countdown: u32,
+    random: u32,
+    /// When the last lap ended, and when this round's packets were taken.
+    last: u64,
+    taken: u64,
+    /// Packets taken in this round.
+    packets: u64,
+    /// When those were taken that other threads handed to this one.
+    followed: Vec<u64>,
+}
+
+impl Watch {
+    /// Of the calling thread; without `instruments` it does nothing.
+    pub fn of(instruments: Option<&Arc<Instruments>>, name: impl FnOnce() -> String) -> Watch {
+        let probe = instruments.map(|instruments| instruments.thread(name()));
+        let random = probe.as_ref().map_or(1, |probe| probe.tid.wrapping_mul(0x9e37_79b9) | 1);
+        Watch {
+            probe,
+            random,
+            timed: false,
+            countdown: 1,
+            last: 0,
+            taken: 0,
+            packets: 0,
+            followed: Vec::new(),
+        }
+    }
+
+    /// That does nothing.
+    pub fn off() -> Watch {
+        Watch::of(None, String::new)
+    }
+
+    /// Is this round timed?
+    #[inline]
+    pub fn timed(&self) -> bool {
+        self.timed
+    }
+
+    /// Are there instruments at all?
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// The observer of this round, if it is timed.
+    #[inline]
+    pub fn observer(&mut self) -> Option<&mut Watch> {
+        if self.timed { Some(self) } else { None }
+    }
+
+    /// A round begins.
+    #[inline]
+    pub fn begin(&mut self) {
+        let Some(probe) = &self.probe else { return };
+        probe.counts.rounds.add(1);
+        self.packets = 0;
+        self.countdown -= 1;
+        self.timed = self.countdown == 0;
+        if self.timed {
+            self.start();
+        }
+    }
+
+    #[cold]
+    fn start(&mut self) {
+        let Some(probe) = &self.probe else { return };
+        // Distances of 1 to 2n-1, n on average: rounds that come in a rhythm do
+        // not hide in it. (Xorshift, Marsaglia 2003.)
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        self.countdown = 1 + self.random % (2 * probe.every - 1);
+        self.last = probe.clock.now();
+        self.taken = self.last;
+    }
+
+    /// What was done since the last lap, in a round that is timed, was `layer`.
+    #[inline]
+    pub fn lap(&mut self, layer: Layer) {
+        if self.timed {
+            self.take(layer);
+        }
+    }
+
+    fn take(&mut self, layer: Layer) {
+        let Some(probe) = &self.probe else { return };
+        let now = probe.clock.now();
+        let spent = now.saturating_sub(self.last).saturating_sub(probe.clock.cost);
+        probe.counts.layers[layer as usize].add(spent * u64::from(probe.every));
+        self.last = now;
+    }
+
+    /// Nobody's time has passed since the last lap: the thread slept.
+    #[inline]
+    pub fn slept(&mut self) {
+        let Some(probe) = &self.probe else { return };
+        probe.counts.sleeps.add(1);
+        if self.timed {
+            self.last = probe.clock.now();
+        }
+    }
+
+    /// These were taken from the devices, or from where the thread gets its
+    /// packets: counts them, and laps.
+    #[inline]
+    pub fn received(&mut self, packets: &[Packet]) {
+        if self.probe.is_some() {
+            self.count_received(packets);
+        }
+    }
+
+    fn count_received(&mut self, packets: &[Packet]) {
+        let Some(probe) = &self.probe else { return };
+        if !packets.is_empty() {
+            let bytes = packets.iter().map(|packet| packet.len() as u64).sum();
+            probe.counts.batches.add(1);
+            probe.counts.packets_in.add(packets.len() as u64);
+            probe.counts.bytes_in.add(bytes);
+            self.packets += packets.len() as u64;
+        }
+        if self.timed {
+            self.take(if packets.is_empty() { Layer::Poll } else { Layer::Receive });
+            self.taken = self.last;
+        }
+    }
+
+    /// So much was handed to devices.
+    #[inline]
+    pub fn sent(&mut self, packets: u64, bytes: u64) {
+        if let Some(probe) = &self.probe
+            && packets > 0
+        {
+            probe.counts.packets_out.add(packets);
+            probe.counts.bytes_out.add(bytes);
+        }
+    }
+
+    /// When this round's packets were taken, for those that other threads will
+    /// have served; nothing if the round is not timed.
+    #[inline]
+    pub fn stamp(&self) -> Stamp {
+        if self.timed { Stamp::taken_at(self.taken) } else { Stamp::NONE }
+    }
+
+    /// So many packets were handed to other threads: each counts one hand-off,
+    /// and its latency is for those to count ([`Watch::follow`]).
+    #[inline]
+    pub fn handed(&mut self, packets: u64) {
+        if let Some(probe) = &self.probe
+            && packets > 0
+        {
+            probe.counts.handed.add(packets);
+            self.packets = self.packets.saturating_sub(packets);
+        }
+    }
+
+    /// A packet with this stamp came from another thread, and will have been
+    /// served when this round ends.
+    #[inline]
+    pub fn follow(&mut self, stamp: Stamp) {
+        if let Some(then) = stamp.taken()
+            && self.probe.is_some()
+        {
+            self.followed.push(then);
+        }
+    }
+
+    /// The round is over: what it took has been served.
+    #[inline]
+    pub fn end(&mut self) {
+        if self.timed || !self.followed.is_empty() {
+            self.finish();
+        }
+    }
+
+    #[cold]
+    fn finish(&mut self) {
+        let Some(probe) = &self.probe else { return };
+        let now = probe.clock.now();
+        if self.timed && self.packets > 0 {
+            probe.latency.record(now.saturating_sub(self.taken), self.packets);
+        }
+        for then in self.followed.drain(..) {
+            probe.latency.record(now.saturating_sub(then), 1);
+        }
+        self.timed = false;
+    }
+}
+
+impl Observer for Watch {
+    #[inline]
+    fn lap(&mut self, layer: Layer) {
+        Watch::lap(self, layer);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(probe) = &self.probe {
+            let mut last = probe.last.lock();
+            if probe.tid == task::own_tid() {
+                *last = TaskUsage::of(probe.tid);
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! ⑤ The presentation layer's thread: does what the application has gathered
+//! while it held its connections ([`Application::Wakes`]), outside of them.
+
+use super::{BATCH, Place};
+use net::{Application, Counters};
+use wire::Instant;
+
+/// Runs until the transport has ended.
+pub(super) fn run<A: Application>(place: &Place<A>) -> Counters {
+    let pipeline = place.pipeline();
+    let queue = &pipeline.to_presentation;
+    let mut batch = Vec::new();
+    loop {
+        if queue.take(&mut batch, BATCH) > 0 {
+            batch.drain(..).for_each(A::wake);
+            continue;
+        }
+        if queue.is_finished() {
+            return Counters::default();
+        }
+        let ready = || (!queue.is_empty() || queue.is_finished(), None);
+        pipeline.presentation.sleep(ready, |at: Instant| at.since(place.clock.now()));
+    }
+}
