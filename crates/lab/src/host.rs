@@ -52,6 +52,7 @@ fn link(plan: &Plan) -> memory::Config {
         mtu: plan.mtu,
         queues: plan.processors,
         steering: STEERING,
+        transmit_checksum: !plan.checksum,
         ..memory::Config::default()
     }
 }
@@ -71,6 +72,7 @@ pub(crate) const DRIVER_PORT: u16 = 5001;
 pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
     let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
     let receives = plan.direction.receives();
+    let whole = if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX };
     let config = peers::Config {
         link: link(plan),
         stack: ip(Side::Tested),
@@ -78,7 +80,10 @@ pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
         connections: if receives { plan.connections } else { 0 },
         stack_port: DRIVER_PORT,
         window: DRIVER_WINDOW,
-        payload: if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX },
+        payload: plan.segment.unwrap_or(whole),
+        mss: plan.segment.unwrap_or(usize::MAX),
+        buffers: plan.receive_buffers.bytes(),
+        checksum: plan.checksum,
         ..peers::Config::default()
     };
     match (plan.workload == Workload::Udp, receives) {

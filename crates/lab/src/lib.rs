@@ -23,8 +23,8 @@ mod single;
 mod threads;
 pub mod usage;
 
-pub use plan::{Direction, Peer, Plan, Presentation, Workload};
 pub use detail::{Detail, SampleDetail, Spread};
+pub use plan::{Direction, Peer, Plan, Presentation, ReceiveBuffers, Workload};
 pub use row::Row;
 pub use run::{Progress, quick, run};
 

@@ -107,6 +107,35 @@ impl Presentation {
     }
 }
 
+/// How a driver comes by the buffers of the payload that it sends. (Buffers of
+/// what the stack sends are always taken last in, first out, by each thread.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiveBuffers {
+    /// Few, over and over: payload comes up in the cache.
+    #[default]
+    Lifo,
+    /// From a circular list twice the size of the second-level cache, one for
+    /// each queue: payload comes from memory (Yates 1996, 3.2).
+    Circular,
+}
+
+impl ReceiveBuffers {
+    /// Its name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ReceiveBuffers::Lifo => "lifo",
+            ReceiveBuffers::Circular => "circular",
+        }
+    }
+    /// Bytes of all buffers of a queue.
+    pub fn bytes(self) -> usize {
+        match self {
+            ReceiveBuffers::Lifo => 64 * 1024,
+            ReceiveBuffers::Circular => 2 * crate::usage::second_level_cache(),
+        }
+    }
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -132,6 +161,13 @@ pub struct Plan {
     pub peer: Peer,
     /// What stands above the transport, of bulk and udp.
     pub presentation: Presentation,
+    /// How the driver comes by the payload that it sends.
+    pub receive_buffers: ReceiveBuffers,
+    /// Are transport checksums computed and verified? If not, by neither end: as
+    /// if the device did both.
+    pub checksum: bool,
+    /// Bytes of payload in a segment that a driver receives, at most.
+    pub segment: Option<usize>,
     /// Length of a sample, seconds.
     pub seconds: f64,
     /// Samples of each organization.
@@ -151,6 +187,15 @@ pub struct Plan {
     pub reference: bool,
 }
 
+impl Plan {
+    /// The set-up of Yates 1996, 3.2: packets of 4 KB of payload on a link with
+    /// FDDI's MTU, and a driver at the other end.
+    pub fn yates(self) -> Plan {
+        let (bytes, segment) = (Some(4096), Some(4096));
+        Plan { mtu: 4352, bytes, segment, peer: Peer::Driver, ..self }
+    }
+}
+
 impl Default for Plan {
     fn default() -> Plan {
         Plan {
@@ -164,6 +209,9 @@ impl Default for Plan {
             direction: Direction::Send,
             peer: Peer::Stack,
             presentation: Presentation::None,
+            receive_buffers: ReceiveBuffers::Lifo,
+            checksum: true,
+            segment: None,
             seconds: 1.0,
             repeat: 5,
             warm_up: 0.3,
@@ -202,7 +250,7 @@ impl Plan {
     /// is measured with.
     pub fn payload_in_packet(&self) -> usize {
         let headers = if self.workload == Workload::Udp { UDP_HEADERS } else { TCP_HEADERS };
-        let fits = self.mtu.saturating_sub(headers).max(1);
+        let fits = self.mtu.saturating_sub(headers).min(self.segment.unwrap_or(usize::MAX)).max(1);
         self.bytes().clamp(1, fits)
     }
 
@@ -282,10 +330,14 @@ impl Plan {
 
     /// What the simulated peers of the papers can do.
     fn check_driver(&self) -> Result<(), Error> {
+        let no = |what: &str| Err(Error::Plan(what.to_owned()));
+        let circular = self.receive_buffers == ReceiveBuffers::Circular;
+        if circular && (self.peer == Peer::Stack || self.direction != Direction::Receive) {
+            return no("circular buffers are the driver's: --peer driver --direction receive");
+        }
         if self.peer == Peer::Stack {
             return Ok(());
         }
-        let no = |what: &str| Err(Error::Plan(what.to_owned()));
         if self.workload.is_transactions() {
             return no("the driver only takes or sends data: use --peer stack for rr and crr");
         }

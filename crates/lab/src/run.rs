@@ -180,7 +180,7 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Vec<Ro
         for ((organization, plan), samples) in cases.iter().zip(&mut samples) {
             progress(Progress { done, total, organization });
             let time = Duration::from_secs_f64(plan.bound.max(0.001));
-            let bound = bound::measure(plan.payload_in_packet(), time);
+            let bound = bound_of(plan, time);
             let sample = if plan.is_single(organization) {
                 single::sample(plan, organization)?
             } else {
@@ -193,6 +193,12 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Vec<Ro
     progress(Progress { done, total, organization: "" });
     let rows = cases.iter().zip(&samples);
     Ok(rows.map(|((name, case), samples)| Row::new(case, name, samples)).collect())
+}
+
+/// The bound of what `plan` has one core do.
+fn bound_of(plan: &Plan, time: Duration) -> f64 {
+    let measure = if plan.checksum { bound::measure } else { bound::measure_unsummed };
+    measure(plan.payload_in_packet(), time)
 }
 
 /// A short look at organizations: `bulk` and `rr` over 16 connections, three

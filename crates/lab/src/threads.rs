@@ -101,13 +101,23 @@ fn udp_ends(sender: Side, index: usize) -> (Endpoint, Endpoint) {
     (from, to)
 }
 
+/// Sockets bound in all units together, at most, if every flow is bound in each.
+const EVERYWHERE: usize = 1 << 18;
+
 /// The calls that start the flows of UDP, with the side and the unit that each
-/// is for, when both sides have `units`: receivers first. A receiver is bound
-/// where its datagrams come up; a sender where the reports do.
+/// is for, when both sides have `units`: receivers first. An end is bound in all
+/// units, since under some organizations any of them takes any datagram; of very
+/// many flows, only where its datagrams are steered to.
 pub(crate) fn udp_calls(plan: &Plan, units: u16) -> Vec<(Side, u16, Call)> {
     let unit_of =
         |local, remote| (STEERING.flow(&FlowKey { local, remote }) % u32::from(units)) as u16;
+    let everywhere = plan.connections * usize::from(units) <= EVERYWHERE;
     let mut binds = Vec::new();
+    let mut bind = |side, local, remote, socket| {
+        let steered = unit_of(local, remote);
+        let units = if everywhere { 0..units } else { steered..steered + 1 };
+        binds.extend(units.map(|unit| (side, unit, Call::BindUdp(local, socket))));
+    };
     let mut sends = Vec::new();
     for sender in [Side::Tested, Side::Peer].into_iter().filter(|side| side.sends(plan)) {
         let receiver = sender.other();
@@ -115,10 +125,9 @@ pub(crate) fn udp_calls(plan: &Plan, units: u16) -> Vec<(Side, u16, Call)> {
         let before = if receiver.sends(plan) { plan.connections } else { 0 };
         for index in 0..plan.connections {
             let (from, to) = udp_ends(sender, index);
-            let socket = Socket { flow: (before + index) as u32 };
-            binds.push((receiver, unit_of(to, from), Call::BindUdp(to, socket)));
+            bind(receiver, to, from, Socket { flow: (before + index) as u32 });
             let (socket, unit) = (Socket { flow: index as u32 }, unit_of(from, to));
-            binds.push((sender, unit, Call::BindUdp(from, socket)));
+            bind(sender, from, to, socket);
             sends.push((sender, unit, Call::FlushUdp(socket)));
         }
     }

@@ -1,7 +1,7 @@
 //! Every workload runs under every organization, on one and on two processors,
 //! and gives figures.
 
-use lab::{Direction, Peer, Plan, Presentation, Row, Workload};
+use lab::{Direction, Peer, Plan, Presentation, ReceiveBuffers, Row, Workload};
 
 fn short(workload: Workload, organization: &str, processors: usize) -> Plan {
     Plan {
@@ -87,6 +87,24 @@ fn simulated_peers() {
                 let plan = short(workload, entry.name, if entry.single { 1 } else { 2 });
                 check(&Plan { peer: Peer::Driver, direction, ..plan });
             }
+        }
+    }
+}
+
+#[test]
+fn checksums_off_and_the_drivers_of_the_papers() {
+    for entry in organizations::CATALOG {
+        for workload in [Workload::Bulk, Workload::Udp] {
+            let plan = short(workload, entry.name, if entry.single { 1 } else { 2 });
+            check(&Plan { checksum: false, direction: Direction::Both, ..plan.clone() });
+            check(&Plan { checksum: false, ..plan.clone() }.yates());
+            let receives = Plan {
+                direction: Direction::Receive,
+                receive_buffers: ReceiveBuffers::Circular,
+                ..plan.yates()
+            };
+            check(&receives);
+            check(&Plan { checksum: false, ..receives });
         }
     }
 }

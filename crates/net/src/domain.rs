@@ -79,7 +79,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Puts datagrams together from fragments with all units that share
     /// `reassembly`.
     #[must_use]
-    pub fn sharing(mut self, reassembly: Arc<SharedReassembly>) -> Self {
+    pub fn reassembling(mut self, reassembly: Arc<SharedReassembly>) -> Self {
         self.ip.reassembly = Reassembling::Shared(reassembly);
         self
     }

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod engines;
 pub mod global_lock;
 pub mod group_locks;
 pub mod group_threads;

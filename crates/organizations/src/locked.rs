@@ -13,10 +13,9 @@ use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
 use net::{
-    Application, Call, Config, Connections, Counters, Domain, Egress, OwnedTable, SharedNeighbours,
-    Unit,
+    Application, Call, Config, Connections, Counters, Domain, Egress, Layer, Observer, OwnedTable,
+    SharedNeighbours, Unit,
 };
-use net::{Layer, Observer};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

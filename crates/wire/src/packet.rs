@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::io::IoSlice;
 use std::sync::{Mutex, PoisonError};
-use sync::bytes::{Slice, sum};
+use sync::bytes::{self, Slice, sum};
 
 /// Payload: slices of shared buffers, in order.
 pub type Parts = SmallVec<[Slice; 4]>;
@@ -98,7 +98,7 @@ struct Inner {
 /// A packet. It is a pointer's size, and recycled by the thread that drops it.
 pub struct Packet(Option<Box<Inner>>);
 
-/// How many packets a thread keeps for its next allocations.
+/// How many packets a thread keeps for its next allocations, if threads are few.
 const KEEP: usize = 1024;
 /// How many threads exchange at a time: those that one thread makes and another
 /// drops find their way back so.
@@ -391,7 +391,7 @@ impl Drop for Packet {
         let _ = POOL.try_with(move |pool| {
             let pool = &mut *pool.borrow_mut();
             pool.push(inner);
-            if pool.len() >= KEEP {
+            if pool.len() >= MAGAZINE && pool.len() >= bytes::share(KEEP) {
                 spill(pool);
             }
         });

@@ -6,7 +6,10 @@ use crate::ip::Routes;
 use crate::{Counters, Drop};
 use wire::packet::ChecksumState;
 use wire::udp::{Header, LEN};
-use wire::{Endpoint, Packet, checksum, protocol};
+use wire::{Endpoint, Packet, checksum, ipv4, protocol};
+
+/// Offset of the checksum field in a UDP header.
+const CHECKSUM: usize = 6;
 
 /// Takes a UDP datagram, UDP header in front. Gives back one to a port that
 /// nobody has, for [`crate::ip::icmp::unreachable`].
@@ -71,7 +74,14 @@ impl<A: Application> Transport<A> {
             {
                 datagram.local.address = route.source;
             }
-            match route.and_then(|_| packet(datagram)) {
+            let packet = route.and_then(|route| {
+                let interface = &self.config.interfaces[route.interface as usize];
+                // A device sums whole datagrams only.
+                let by_device =
+                    interface.transmit_checksum.then_some(route.mtu.saturating_sub(ipv4::LEN));
+                packet(datagram, by_device.unwrap_or(0))
+            });
+            match packet {
                 Some(packet) => self.down.push(packet),
                 None => counters.out_dropped += 1,
             }
@@ -79,8 +89,9 @@ impl<A: Application> Transport<A> {
     }
 }
 
-/// The packet of a datagram; `None` if it is longer than UDP can say.
-fn packet(datagram: Datagram) -> Option<Packet> {
+/// The packet of a datagram; `None` if it is longer than UDP can say. Up to
+/// `by_device` bytes the device fills in the checksum.
+fn packet(datagram: Datagram, by_device: usize) -> Option<Packet> {
     let Datagram { local, remote, payload } = datagram;
     let mut packet = Packet::from_parts(payload);
     let length = u16::try_from(packet.len() + LEN).ok()?;
@@ -88,13 +99,22 @@ fn packet(datagram: Datagram) -> Option<Packet> {
     Header { source_port, destination_port, length, checksum: 0 }.emit(packet.push(LEN));
     let pseudo =
         checksum::pseudo_header(local.address, remote.address, protocol::UDP, u32::from(length));
-    // RFC 768: a sum that comes out as zero is sent as all ones.
-    let sum = match !checksum::add(pseudo, packet.sum_from(0)) {
-        0 => 0xffff,
-        sum => sum,
+    let partial = packet.len() <= by_device;
+    let sum = if partial {
+        pseudo
+    } else {
+        // RFC 768: a sum that comes out as zero is sent as all ones.
+        match !checksum::add(pseudo, packet.sum_from(0)) {
+            0 => 0xffff,
+            sum => sum,
+        }
     };
-    packet.head_mut()[6..8].copy_from_slice(&sum.to_be_bytes());
+    packet.head_mut()[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
     let meta = packet.meta_mut();
+    if partial {
+        meta.checksum = ChecksumState::Partial;
+        meta.csum_offset = CHECKSUM as u16;
+    }
     meta.protocol = protocol::UDP;
     meta.source = local.address;
     meta.destination = remote.address;

@@ -11,25 +11,74 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// segment of a device with segmentation offload.
 pub const CLASSES: [usize; 5] = [256, 2048, 4608, 16 * 1024, 65 * 1024];
 
-/// How many blocks of a class a thread keeps before it gives half to the depot.
+/// How many blocks of a class a thread keeps before it gives half to the depot,
+/// as long as there are no more than [`FEW`] threads; more share what these would
+/// keep.
 const KEEP: [usize; CLASSES.len()] = [2048, 2048, 1024, 256, 64];
-/// Bytes of a class that the depot keeps, in magazines of half of `KEEP`, before
-/// it frees.
+/// Threads that each keep as much as `KEEP` says.
+const FEW: usize = 4;
+/// The least that a thread keeps, blocks.
+const LEAST: usize = 4;
+/// Bytes of a class that the depot keeps, in magazines, before it frees.
 const DEPOT: usize = 32 << 20;
 /// Bytes freed after which the allocator is asked to give memory back.
 const TRIM: usize = 32 << 20;
 
-#[derive(Default)]
-struct Local([Vec<Block>; CLASSES.len()]);
+/// A thread's lists, and how long each may get: looked up anew whenever it has.
+struct Local {
+    lists: [Vec<Block>; CLASSES.len()],
+    keep: [usize; CLASSES.len()],
+}
+
+/// Threads that have lists.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+/// What each keeps of what it would keep if they were few: 1024 is all.
+static SHARE: AtomicUsize = AtomicUsize::new(1024);
+
+/// So many more threads, or fewer, have lists from now on.
+fn count_threads(change: isize) {
+    let before = THREADS.fetch_add(change as usize, Ordering::Relaxed);
+    let threads = before.wrapping_add(change as usize).max(FEW);
+    SHARE.store(1024 * FEW / threads, Ordering::Relaxed);
+}
+
+/// How many of `whole` things a thread is to keep for itself: all while there
+/// are few threads, else its share of what these would keep.
+#[inline]
+pub fn share(whole: usize) -> usize {
+    (whole * SHARE.load(Ordering::Relaxed)) >> 10
+}
+
+impl Default for Local {
+    fn default() -> Local {
+        count_threads(1);
+        Local { lists: Default::default(), keep: std::array::from_fn(keep) }
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        count_threads(-1);
+    }
+}
+
+/// Blocks of `class` that a thread keeps.
+fn keep(class: usize) -> usize {
+    share(KEEP[class]).max(LEAST)
+}
 
 thread_local! {
     static LOCAL: RefCell<Local> = RefCell::new(Local::default());
 }
 
-#[derive(Default)]
-struct Depot([Vec<Vec<Block>>; CLASSES.len()]);
+/// The magazines of a class, and the blocks in them.
+struct Depot {
+    magazines: Vec<Vec<Block>>,
+    blocks: usize,
+}
 
-static DEPOT_LISTS: Mutex<Depot> = Mutex::new(Depot([const { Vec::new() }; CLASSES.len()]));
+static DEPOTS: [Mutex<Depot>; CLASSES.len()] =
+    [const { Mutex::new(Depot { magazines: Vec::new(), blocks: 0 }) }; CLASSES.len()];
 static FREED: AtomicUsize = AtomicUsize::new(0);
 static ALLOCATED: [AtomicUsize; CLASSES.len()] = [const { AtomicUsize::new(0) }; CLASSES.len()];
 
@@ -43,7 +92,7 @@ pub(super) fn class_of(size: usize) -> usize {
 pub(super) fn take(class: usize) -> Block {
     LOCAL
         .try_with(|local| {
-            let list = &mut local.borrow_mut().0[class];
+            let list = &mut local.borrow_mut().lists[class];
             list.pop().or_else(|| refill(list, class))
         })
         .ok()
@@ -56,8 +105,9 @@ pub(super) fn take(class: usize) -> Block {
 
 #[cold]
 fn refill(list: &mut Vec<Block>, class: usize) -> Option<Block> {
-    let mut depot = DEPOT_LISTS.lock().unwrap_or_else(|e| e.into_inner());
-    *list = depot.0[class].pop()?;
+    let mut depot = DEPOTS[class].lock().unwrap_or_else(|e| e.into_inner());
+    *list = depot.magazines.pop()?;
+    depot.blocks -= list.len();
     list.pop()
 }
 
@@ -67,29 +117,36 @@ pub(super) fn give(class: usize, block: Block) {
     // A thread that is being torn down has no list any more: the block is
     // dropped with the closure, which frees it.
     let _ = LOCAL.try_with(move |local| {
-        let list = &mut local.borrow_mut().0[class];
+        let local = &mut *local.borrow_mut();
+        let list = &mut local.lists[class];
         list.push(block);
-        if list.len() >= KEEP[class] {
-            spill(list, class);
+        if list.len() >= local.keep[class] {
+            local.keep[class] = spill(list, class);
         }
     });
 }
 
+/// Gives half of what a thread keeps to the depot, or back to the system.
+/// Returns how much the thread keeps from now on.
 #[cold]
-fn spill(list: &mut Vec<Block>, class: usize) {
-    let magazine = list.split_off(KEEP[class] / 2);
-    let bytes = magazine.len() * CLASSES[class];
+fn spill(list: &mut Vec<Block>, class: usize) -> usize {
+    let keep = keep(class);
+    let magazine = list.split_off((keep / 2).min(list.len()));
     {
-        let mut depot = DEPOT_LISTS.lock().unwrap_or_else(|e| e.into_inner());
-        if (depot.0[class].len() + 1) * bytes <= DEPOT {
-            return depot.0[class].push(magazine);
+        let mut depot = DEPOTS[class].lock().unwrap_or_else(|e| e.into_inner());
+        if (depot.blocks + magazine.len()) * CLASSES[class] <= DEPOT {
+            depot.blocks += magazine.len();
+            depot.magazines.push(magazine);
+            return keep;
         }
     }
+    let bytes = magazine.len() * CLASSES[class];
     drop(magazine);
     if FREED.fetch_add(bytes, Ordering::Relaxed) + bytes >= TRIM {
         FREED.store(0, Ordering::Relaxed);
         trim();
     }
+    keep
 }
 
 /// Has the allocator give back to the system what it has free. The blocks are

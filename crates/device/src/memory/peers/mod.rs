@@ -48,6 +48,9 @@ pub struct Config {
     /// Bytes of payload that a source puts into a packet; what the MTU does not
     /// hold is cut.
     pub payload: usize,
+    /// Bytes of payload that TCP peers let the stack put into a segment: what
+    /// the MTU does not hold is cut.
+    pub mss: usize,
     /// Bytes of the circular list of payload buffers that each queue's source
     /// sends from; the paper's is twice the second-level cache.
     pub buffers: usize,
@@ -70,6 +73,7 @@ impl Default for Config {
             stack_port: 5001,
             window: 65_535,
             payload: usize::MAX,
+            mss: usize::MAX,
             buffers: 64 * 1024,
             limit: u64::MAX,
             checksum: true,

@@ -153,8 +153,9 @@ impl Peer {
         // The window of a SYN is never scaled (RFC 7323 2.2).
         let window = self.config.window.min(0xffff) as u16;
         let fields = Fields { window, ..self.fields(c, c.iss, flags) };
+        let mss = self.config.link.mtu.saturating_sub(40).min(self.config.mss);
         let options = Options {
-            mss: Some(self.config.link.mtu.saturating_sub(40).min(0xffff) as u16),
+            mss: Some(mss.min(0xffff) as u16),
             window_scale: c.scaled.then_some(self.scale),
             ..Options::NONE
         };
