@@ -103,7 +103,7 @@ pub(crate) fn contexts<A: Application>(
             let unit = Unit::any(index, count);
             let conns = SharedRef::new(table.clone());
             Domain::with_connections(config.clone(), unit, make(unit), conns)
-                .sharing(&neighbours)
+                .sharing_neighbours(&neighbours)
                 .reassembling(reassembly.clone())
         };
         (0..count).map(domain).collect()
