@@ -65,8 +65,9 @@ pub struct ThreadReport {
     pub system_s: f64,
     /// Time it could have run but others did.
     pub runnable_s: f64,
-    /// Wall-clock time in each layer; times in which it was not running count
-    /// for the layer that it was in.
+    /// Wall-clock time in each layer, from samples. Times of less than half a
+    /// millisecond in which it was not running count for the layer that it was
+    /// in.
     pub layers: Vec<LayerTime>,
     /// See [`Report::latency`].
     pub latency: Percentiles,

@@ -10,6 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use wire::Packet;
 
+/// A lap of so many nanoseconds is no sample of anything: the thread did not run.
+/// It counts once, and is not multiplied.
+const AWAY: u64 = 500_000;
+
 /// A count that one thread writes.
 #[derive(Debug, Default)]
 struct Count(AtomicU64);
@@ -291,7 +295,8 @@ impl Watch {
         let Some(probe) = &self.probe else { return };
         let now = probe.clock.now();
         let spent = now.saturating_sub(self.last).saturating_sub(probe.clock.cost);
-        probe.counts.layers[layer as usize].add(spent * u64::from(probe.every));
+        let weight = if spent < AWAY { u64::from(probe.every) } else { 1 };
+        probe.counts.layers[layer as usize].add(spent * weight);
         self.last = now;
     }
 
