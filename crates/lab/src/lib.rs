@@ -14,6 +14,7 @@
 pub mod blocks;
 pub mod bound;
 mod detail;
+pub mod hog;
 mod host;
 pub mod idle;
 pub mod load;

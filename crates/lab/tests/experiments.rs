@@ -1,6 +1,7 @@
 //! The experiments that are not one workload, short, under every organization.
 
 use lab::blocks::Blocks;
+use lab::hog::{Hog, Protocol};
 use organizations::{CATALOG, Options};
 
 fn names() -> Vec<String> {
@@ -27,6 +28,29 @@ fn blocks_beside_short_lived_connections() {
             assert!(pair[0].median > 0.0 && pair[1].median > 0.0, "{name}");
             assert_eq!((pair[0].begun_per_s, pair[0].of_first), (0.0, 1.0), "{name}");
             assert!(pair[1].begun_per_s > 0.0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn well_behaved_sockets_beside_a_hog() {
+    for protocol in [Protocol::Udp, Protocol::Tcp] {
+        let hog = Hog {
+            organizations: names(),
+            processors: 2,
+            protocol,
+            sockets: 3,
+            rate: 200.0,
+            seconds: 0.1,
+            warm_up: 0.02,
+            repeat: 1,
+            options: Options { groups: 8, ..Options::default() },
+            ..Hog::default()
+        };
+        for row in hog.run(&mut |_| {}).expect("figures") {
+            let name = (&row.organization, protocol);
+            assert!(row.goodput_alone > 0.0 && row.p99_alone_us > 0.0, "{name:?}");
+            assert!(row.hog_per_s > 0.0, "{name:?}");
         }
     }
 }

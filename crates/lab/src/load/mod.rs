@@ -8,6 +8,7 @@ pub(crate) mod presentation;
 mod shares;
 mod transactions;
 mod udp;
+pub(crate) mod watched;
 
 pub use meter::{Meter, Totals};
 pub use presentation::Wakes;
@@ -278,8 +279,7 @@ impl Application for Load {
     }
 
     fn datagram(&mut self, socket: &Socket, datagram: Datagram) -> bool {
-        self.arrived(*socket, datagram);
-        true
+        self.arrived(*socket, datagram)
     }
 
     fn datagram_error(&mut self, socket: &Socket, remote: Endpoint, error: tcp::Error) {

@@ -8,6 +8,7 @@
 
 use super::pattern::PERIOD;
 use super::presentation::{Outbox, Sender, Undecoded};
+use super::watched::Watched;
 use super::{Call, Load, with_buffer};
 use crossbeam_utils::CachePadded;
 use net::Datagram;
@@ -38,6 +39,8 @@ pub(crate) enum Way {
     Receive,
     /// Receives what is not in the loads' pattern, and does not report.
     Drain,
+    /// Receives stamped datagrams.
+    Watch,
 }
 
 /// The flows of a host, as all its units know them.
@@ -55,12 +58,19 @@ pub(crate) struct Flow {
     reported: AtomicU64,
     /// What was encoded for it, if there is a presentation layer.
     outbox: OnceLock<Arc<Outbox>>,
+    /// What is known of a socket that is watched.
+    watched: Option<Arc<Watched>>,
 }
 
 impl Flow {
     pub(crate) fn new(way: Way, local: Endpoint, remote: Endpoint) -> Flow {
         let (last, reported) = (AtomicU64::new(0), AtomicU64::new(0));
-        Flow { way, local, remote, last, reported, outbox: OnceLock::new() }
+        Flow { way, local, remote, last, reported, outbox: OnceLock::new(), watched: None }
+    }
+
+    /// A socket that is watched.
+    pub(crate) fn watched(local: Endpoint, watched: Arc<Watched>) -> Flow {
+        Flow { watched: Some(watched), ..Flow::new(Way::Watch, local, local) }
     }
 
     fn last(&self) -> u64 {
@@ -94,12 +104,22 @@ impl Flow {
 }
 
 impl Load {
-    /// A datagram has come.
-    pub(super) fn arrived(&mut self, socket: Socket, datagram: Datagram) {
-        let Some(flow) = self.flows.get(socket.flow as usize) else { return };
+    /// A datagram has come; `false` if there is no room for it.
+    pub(super) fn arrived(&mut self, socket: Socket, datagram: Datagram) -> bool {
+        let Some(flow) = self.flows.get(socket.flow as usize) else { return true };
         let Some(number) = number(&datagram.payload) else {
-            return self.meter.fail("a datagram came out too short");
+            self.meter.fail("a datagram came out too short");
+            return true;
         };
+        if let Some(watched) = &flow.watched {
+            return watched.take(number);
+        }
+        self.arrived_in_flow(socket, number, datagram);
+        true
+    }
+
+    fn arrived_in_flow(&mut self, socket: Socket, number: u64, datagram: Datagram) {
+        let Some(flow) = self.flows.get(socket.flow as usize) else { return };
         match flow.way {
             Way::Send => {
                 if flow.last() < number {
@@ -109,7 +129,7 @@ impl Load {
                 flow.reported.fetch_max(number, Ordering::Relaxed);
                 self.calls.push_back(Call::FlushUdp(socket));
             }
-            Way::Stream => {}
+            Way::Stream | Way::Watch => {}
             Way::Drain => self.take(None, datagram.payload),
             Way::Receive => {
                 flow.last.fetch_max(number, Ordering::Relaxed);
@@ -168,7 +188,7 @@ impl Load {
                 None => return self.end_turn(socket),
             },
             Way::Receive => Slice::copy_of(&flow.report()?.to_be_bytes()),
-            Way::Drain => return None,
+            Way::Drain | Way::Watch => return None,
         };
         let payload = std::iter::once(payload).collect();
         Some(Datagram { local, remote, payload })
