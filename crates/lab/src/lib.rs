@@ -22,6 +22,7 @@ pub mod plan;
 mod row;
 mod run;
 mod single;
+pub mod soak;
 mod threads;
 pub mod usage;
 

@@ -2,6 +2,7 @@
 
 use lab::blocks::Blocks;
 use lab::hog::{Hog, Protocol};
+use lab::soak::Soak;
 use organizations::{CATALOG, Options};
 
 fn names() -> Vec<String> {
@@ -52,5 +53,22 @@ fn well_behaved_sockets_beside_a_hog() {
             assert!(row.goodput_alone > 0.0 && row.p99_alone_us > 0.0, "{name:?}");
             assert!(row.hog_per_s > 0.0, "{name:?}");
         }
+    }
+}
+
+#[test]
+fn a_short_soak_loses_nothing() {
+    let soak = Soak {
+        threads: 2..=4,
+        connections: 24,
+        time: std::time::Duration::ZERO,
+        leg: std::time::Duration::from_millis(300),
+        options: Options { groups: 8, ..Options::default() },
+        ..Soak::default()
+    };
+    let legs = soak.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(legs.len(), CATALOG.len());
+    for leg in legs {
+        assert!(leg.conversations > 0 && leg.bytes > 0 && leg.datagrams > 0, "{leg:?}");
     }
 }
