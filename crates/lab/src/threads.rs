@@ -34,7 +34,11 @@ fn start(
     instruments: Option<Arc<Instruments>>,
 ) -> Result<Stack, Error> {
     let presentation = host::presentation(plan, loads.meter());
-    let loads = loads.clone().with_flows(flows(plan, side));
+    let flows = flows(plan, side);
+    if side == Side::Tested {
+        loads.meter().set_flows(flows.clone(), plan.bytes());
+    }
+    let loads = loads.clone().with_flows(flows);
     let loads = loads.with_presentation(presentation.clone());
     let config = host::config(plan, side, &device);
     let setup = Setup {

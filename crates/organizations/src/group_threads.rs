@@ -4,6 +4,7 @@
 //! system schedules their threads.
 
 use crate::handed::{Frame, Mailbox, Message, Owner, Posted, Shared, Sorter, dispatch};
+use crate::instrument::{QueueWatch, Stamp};
 use crate::{Running, Setup, StartError, refuse, worker};
 use net::{Application, Call, Config, Counters, Domain, SharedNeighbours, Unit};
 use parking_lot::Mutex;
@@ -46,7 +47,7 @@ where
     for index in 0..count {
         let unit = Unit::of(index, count);
         let domain = Domain::new(setup.config.clone(), unit, (setup.application)(unit));
-        let domain = domain.sharing(&neighbours);
+        let domain = domain.sharing_neighbours(&neighbours);
         let mailboxes = groups.mailboxes.clone();
         let mailbox = mailboxes[usize::from(index)].clone();
         let processor = usize::from(index) % setup.processors;
@@ -66,7 +67,8 @@ where
 
 /// The loop of a group's thread.
 fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
-    owner.mailbox.parker.enlist();
+    let index = owner.domain.unit.index;
+    owner.enlist(|| format!("ana-group-{index}"));
     loop {
         let mail = owner.open_mail();
         let now = owner.now();
@@ -78,7 +80,7 @@ fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
         }
         let round = owner.speak(now, |unit, packet| {
             let mailbox = &mailboxes[usize::from(unit)];
-            matches!(mailbox.post(Frame::Reassembled(packet)), Posted::Done)
+            matches!(mailbox.post(Frame::reassembled(packet)), Posted::Done)
         });
         if owner.is_over(round, now) {
             return owner.end(now);
@@ -120,10 +122,10 @@ impl<A: Application + 'static> Sorter for Bins<A> {
         self.bins[group].push(frame);
     }
 
-    fn post(&mut self) -> u64 {
+    fn post(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64 {
         let mut lost = 0;
         for group in self.touched.drain(..) {
-            lost += self.mailboxes[group].post_batch(&mut self.bins[group]);
+            lost += self.mailboxes[group].post_batch(&mut self.bins[group], stamp, queue);
             self.bins[group].clear();
         }
         lost

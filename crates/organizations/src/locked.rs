@@ -78,7 +78,7 @@ where
         let neighbours = SharedNeighbours::new(config);
         let domain = |index| {
             let unit = Unit::of(index, groups);
-            Domain::new(config.clone(), unit, make(unit)).sharing(&neighbours)
+            Domain::new(config.clone(), unit, make(unit)).sharing_neighbours(&neighbours)
         };
         (0..groups).map(domain).collect()
     })?;

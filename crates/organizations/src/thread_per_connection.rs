@@ -61,7 +61,7 @@ where
     });
     let neighbours = SharedNeighbours::new(&config);
     let app = (setup.application)(Unit::ONLY);
-    let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&neighbours);
+    let mut domain = Domain::new(config, Unit::ONLY, app).sharing_neighbours(&neighbours);
     domain.hand_over();
     let owner = Owner::new(shared.clone(), domain, registry.home.clone(), 0);
     let home = Home::new(owner, registry.clone(), neighbours, setup.application, pin);

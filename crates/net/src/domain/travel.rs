@@ -26,7 +26,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Has one table of neighbours with other domains: then ARP frames need to
     /// come to one of them only, the one with index 0.
     #[must_use]
-    pub fn sharing(mut self, neighbours: &SharedNeighbours) -> Self {
+    pub fn sharing_neighbours(mut self, neighbours: &SharedNeighbours) -> Self {
         self.link.share(neighbours);
         self
     }

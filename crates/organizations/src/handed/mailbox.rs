@@ -1,5 +1,6 @@
 //! What is put before the owner of a domain, and how it is woken.
 
+use crate::instrument::{QueueWatch, Stamp};
 use net::{Application, Call, Connection, Counters, Remnant};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -16,12 +17,20 @@ const FRAMES: usize = 1024;
 /// Letters for which a mailbox that is looked into keeps room.
 const KEEP: usize = 64;
 
-/// What a packet is that comes by mail.
-pub(crate) enum Frame {
-    /// As it came from the device.
-    Whole(Packet),
-    /// Put together from fragments: a domain has seen it before.
-    Reassembled(Packet),
+/// A packet that comes by mail.
+pub(crate) struct Frame {
+    pub(crate) packet: Packet,
+    /// It is as it came from the device; and not put together from fragments,
+    /// which a domain has seen before.
+    pub(crate) whole: bool,
+    pub(crate) stamp: Stamp,
+}
+
+impl Frame {
+    /// Put together from fragments.
+    pub(crate) fn reassembled(packet: Packet) -> Frame {
+        Frame { packet, whole: false, stamp: Stamp::NONE }
+    }
 }
 
 /// What became of a frame that was posted.
@@ -160,8 +169,13 @@ impl<A: Application> Mailbox<A> {
 
     /// Posts a batch, as it came from a device, and wakes the owner once. Frames
     /// for which there is no room are dropped: returns how many. If nobody looks
-    /// any more, all stay in `batch`.
-    pub(crate) fn post_batch(&self, batch: &mut Vec<Packet>) -> u64 {
+    /// any more, all stay in `batch`. `stamp` goes with the first.
+    pub(crate) fn post_batch(
+        &self,
+        batch: &mut Vec<Packet>,
+        stamp: Stamp,
+        queue: &QueueWatch,
+    ) -> u64 {
         let lost = {
             let mut letters = self.letters.lock();
             if letters.closed {
@@ -169,7 +183,11 @@ impl<A: Application> Mailbox<A> {
             }
             let fit = batch.len().min(FRAMES.saturating_sub(letters.frames.len()));
             let lost = batch.len() - fit;
-            letters.frames.extend(batch.drain(..fit).map(Frame::Whole));
+            let mut stamp = queue.put(stamp, || letters.frames.len() + fit);
+            letters.frames.extend(batch.drain(..fit).map(|packet| {
+                let stamp = std::mem::replace(&mut stamp, Stamp::NONE);
+                Frame { packet, whole: true, stamp }
+            }));
             lost
         };
         batch.clear();

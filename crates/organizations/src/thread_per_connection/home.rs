@@ -15,6 +15,9 @@ use wire::{FlowKey, Instant, Packet};
 /// Bytes of a connection's thread's stack: it runs the layers and one
 /// application's upcalls, no deeper than a domain's owner does.
 const STACK: usize = 256 * 1024;
+/// Units whose first thread instruments watch: they remember each that they have
+/// ever watched.
+const WATCHED: u16 = 512;
 /// How long no thread is asked for after the system has given none.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -50,7 +53,7 @@ where
     }
 
     pub(super) fn run(mut self) {
-        self.owner.mailbox.parker.enlist();
+        self.owner.enlist(|| "ana-home".to_owned());
         loop {
             let mut mail = self.owner.open_mail();
             let now = self.owner.now();
@@ -92,10 +95,8 @@ where
     /// Takes a frame; or hands it to its connection, which has moved out since
     /// the frame was sorted.
     fn input(&mut self, frame: Frame, now: Instant) {
-        let flow = match &frame {
-            Frame::Whole(frame) => sorter::flow_of(&self.owner.shared.config, frame),
-            Frame::Reassembled(_) => None,
-        };
+        let config = &self.owner.shared.config;
+        let flow = sorter::flow_of(config, &frame.packet).filter(|_| frame.whole);
         match flow.and_then(|flow| self.mailbox_of(&flow)) {
             None => self.owner.input(frame, now),
             Some(mailbox) => self.pass_on(&mailbox, frame),
@@ -107,7 +108,7 @@ where
     }
 
     fn pass_on(&mut self, mailbox: &Mailbox<A>, frame: Frame) {
-        let counted = matches!(frame, Frame::Reassembled(_));
+        let counted = !frame.whole;
         match mailbox.post(frame) {
             Posted::Done => {}
             Posted::Full => self.owner.domain.drop_foreign(counted),
@@ -125,8 +126,8 @@ where
         let flow =
             net::domain::flow_of(&packet).filter(|_| packet.meta().protocol == wire::protocol::TCP);
         match flow.and_then(|flow| self.mailbox_of(&flow)) {
-            None => self.owner.input(Frame::Reassembled(packet), now),
-            Some(mailbox) => self.pass_on(&mailbox, Frame::Reassembled(packet)),
+            None => self.owner.input(Frame::reassembled(packet), now),
+            Some(mailbox) => self.pass_on(&mailbox, Frame::reassembled(packet)),
         }
     }
 
@@ -184,9 +185,19 @@ where
         // As its frames come up, so they leave.
         let hash = shared.config.steering.flow(&flow) as usize;
         let processor = hash % shared.processors.len();
-        let owner =
-            Owner::new(shared, domain.sharing(&self.neighbours), place.mailbox.clone(), processor);
-        let resident = Resident::new(owner, self.registry.clone(), place.index, flow);
+        let owner = Owner::new(
+            shared,
+            domain.sharing_neighbours(&self.neighbours),
+            place.mailbox.clone(),
+            processor,
+        );
+        let resident = Resident::new(
+            owner,
+            self.registry.clone(),
+            place.index,
+            flow,
+            place.index <= WATCHED && generation == 0,
+        );
         let pin = self.pin.then_some(processor);
         let thread = std::thread::Builder::new().name(format!("ana-conn-{}", place.index));
         thread.stack_size(STACK).spawn(move || {
@@ -207,10 +218,8 @@ where
         let mut theirs: Vec<Vec<Frame>> = settled.iter().map(|_| Vec::new()).collect();
         let mut ours = Vec::new();
         for frame in waiting {
-            let flow = match &frame {
-                Frame::Whole(frame) => sorter::flow_of(&self.owner.shared.config, frame),
-                Frame::Reassembled(_) => None,
-            };
+            let config = &self.owner.shared.config;
+            let flow = sorter::flow_of(config, &frame.packet).filter(|_| frame.whole);
             let whose = settled.iter().position(|(_, c)| Some(c.flow) == flow);
             whose.map_or(&mut ours, |index| &mut theirs[index]).push(frame);
         }

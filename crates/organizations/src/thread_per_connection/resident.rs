@@ -1,7 +1,7 @@
 //! The thread of one connection.
 
 use super::registry::Registry;
-use crate::handed::{Frame, Letters, Message, Owner, Posted};
+use crate::handed::{Letters, Message, Owner, Posted};
 use net::{Application, Connections};
 use std::sync::Arc;
 use wire::{FlowKey, Instant};
@@ -12,6 +12,8 @@ pub(super) struct Resident<A: Application> {
     registry: Arc<Registry<A>>,
     index: u16,
     flow: FlowKey,
+    /// By instruments, if there are any.
+    watched: bool,
 }
 
 impl<A: Application> Resident<A> {
@@ -20,12 +22,18 @@ impl<A: Application> Resident<A> {
         registry: Arc<Registry<A>>,
         index: u16,
         flow: FlowKey,
+        watched: bool,
     ) -> Resident<A> {
-        Resident { owner, registry, index, flow }
+        Resident { owner, registry, index, flow, watched }
     }
 
     pub(super) fn run(mut self) {
-        self.owner.mailbox.parker.enlist();
+        let index = self.index;
+        if self.watched {
+            self.owner.enlist(|| format!("ana-conn-{index}"));
+        } else {
+            self.owner.mailbox.parker.enlist();
+        }
         if !self.wait() {
             let now = self.owner.now();
             return self.end(now);
@@ -88,11 +96,10 @@ impl<A: Application> Resident<A> {
         let Letters { frames, .. } = self.owner.mailbox.close();
         let mut lost = 0;
         for frame in frames {
-            match frame {
-                Frame::Whole(_) => {
-                    lost += u64::from(!matches!(self.registry.home.post(frame), Posted::Done));
-                }
-                Frame::Reassembled(_) => self.owner.domain.drop_foreign(true),
+            if !frame.whole {
+                self.owner.domain.drop_foreign(true);
+            } else if !matches!(self.registry.home.post(frame), Posted::Done) {
+                lost += 1;
             }
         }
         self.owner.shared.count_lost(lost);

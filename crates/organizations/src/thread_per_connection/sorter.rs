@@ -2,6 +2,7 @@
 
 use super::registry::Registry;
 use crate::handed::{Mailbox, Sorter};
+use crate::instrument::{QueueWatch, Stamp};
 use net::{Application, Config};
 use std::sync::Arc;
 use wire::{FlowKey, Packet, filter, protocol};
@@ -98,16 +99,16 @@ where
         }
     }
 
-    fn post(&mut self) -> u64 {
+    fn post(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64 {
         self.last = None;
         let mut lost = 0;
         for unit in self.touched.drain(..) {
             let bin = &mut self.bins[usize::from(unit)];
             let Some(mailbox) = bin.mailbox.take() else { continue };
-            lost += mailbox.post_batch(&mut bin.frames);
+            lost += mailbox.post_batch(&mut bin.frames, stamp, queue);
             if !bin.frames.is_empty() && unit != 0 {
                 // Its connection has just ended: what is left of it is at home.
-                lost += self.registry.home.post_batch(&mut bin.frames);
+                lost += self.registry.home.post_batch(&mut bin.frames, stamp, queue);
             }
             bin.frames.clear();
         }

@@ -30,7 +30,7 @@ fn segment(port: u16, flags: Flags, seq: u32, ack: Seq, data: &[u8]) -> Vec<u8> 
 fn home() -> (Host, SharedNeighbours) {
     let lonely = Host::lonely(Unit::ONLY, |_| ());
     let neighbours = SharedNeighbours::new(&lonely.domain.transport.config);
-    let mut home = Host::of(lonely.domain.sharing(&neighbours));
+    let mut home = Host::of(lonely.domain.sharing_neighbours(&neighbours));
     home.domain.hand_over();
     home.take(&arp_frame(Operation::Request, PEER, US));
     home.domain.counters = Counters::default();
@@ -41,7 +41,7 @@ fn home() -> (Host, SharedNeighbours) {
 fn guests(home: &Host, neighbours: &SharedNeighbours, generation: u32) -> Host {
     let config = home.domain.transport.config.clone();
     let domain = Domain::for_guests(config, Unit::any(7, 1), generation, App::default());
-    let mut host = Host::of(domain.sharing(neighbours));
+    let mut host = Host::of(domain.sharing_neighbours(neighbours));
     host.now = home.now;
     host
 }
