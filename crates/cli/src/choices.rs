@@ -26,6 +26,10 @@ pub struct Choices {
     /// message-parallel
     #[arg(long)]
     order: bool,
+    /// The most threads for connections, 0 for as many as the system gives:
+    /// thread-per-connection
+    #[arg(long, default_value_t = 0)]
+    max_threads: usize,
     /// Packets that a connection may send in its turn, 1 to 64
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=64))]
     burst: u16,
@@ -43,6 +47,7 @@ impl Choices {
             engines: self.engines.unwrap_or((0, 0)),
             lock: self.lock,
             order: self.order,
+            max_threads: self.max_threads,
             pin: self.pin,
         }
     }
