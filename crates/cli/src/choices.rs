@@ -15,7 +15,8 @@ pub struct Choices {
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     virtual_processors: u16,
     /// Packet processing engines, a number or the least and the most of them:
-    /// engines, engines-early, engines-sched [default: as many as processors]
+    /// engines, engines-early, engines-sched [default: 1 to as many as
+    /// processors, as the load needs]
     #[arg(long, value_name = "N|MIN-MAX", value_parser = engines)]
     engines: Option<(u16, u16)>,
     /// The locks that connections are processed under: spin, ticket, mcs,
