@@ -54,7 +54,19 @@ pub(crate) fn connect_error(error: net::application::ConnectError) -> io::Error 
         E::NoPort => io::ErrorKind::AddrNotAvailable,
         E::InUse => io::ErrorKind::AddrInUse,
         E::TableFull => io::ErrorKind::OutOfMemory,
+        E::NoThread => NO_THREAD,
         E::Stopped => io::ErrorKind::ConnectionAborted,
     };
     io::Error::new(kind, error)
+}
+
+/// The kind of error, and of no other, that means that there is no thread.
+const NO_THREAD: io::ErrorKind = io::ErrorKind::QuotaExceeded;
+
+/// The error of a failed open, of which the kind was kept.
+pub(crate) fn told(kind: io::ErrorKind) -> io::Error {
+    match kind {
+        NO_THREAD => io::Error::new(kind, net::application::ConnectError::NoThread),
+        _ => kind.into(),
+    }
 }

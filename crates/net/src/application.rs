@@ -35,6 +35,11 @@ pub enum ConnectError {
     /// The domain holds as many connections as it may.
     #[error("the connection table is full")]
     TableFull,
+    /// The system gives no thread for the connection.
+    #[error(
+        "the system gives no more threads: raise ulimit -u, kernel.threads-max or vm.max_map_count, or choose virtual-processors"
+    )]
+    NoThread,
     /// The stack has stopped.
     #[error("the stack has stopped")]
     Stopped,

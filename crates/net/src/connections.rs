@@ -8,6 +8,7 @@ mod shared;
 mod time_wait;
 
 pub use owned::OwnedTable;
+pub use remains::Remnant;
 pub use shared::{SharedRef, SharedTable};
 
 use tcp::Tcb;

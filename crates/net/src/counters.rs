@@ -69,6 +69,8 @@ drops! {
     TcpBacklog = "tcp_backlog",
     /// A SYN beyond the connections that the table may hold.
     TcpTableFull = "tcp_table_full",
+    /// A SYN for whose connection the system gives no thread.
+    TcpNoThread = "tcp_no_thread",
 }
 
 /// What a domain, or a thread's share of one, has counted.
@@ -98,6 +100,8 @@ pub struct Counters {
     pub opened_passive: u64,
     /// Connections that ended.
     pub closed: u64,
+    /// Connections reset, once established, since the system gave no thread.
+    pub refused_no_thread: u64,
     /// RST segments sent for no connection.
     pub resets_out: u64,
 }
@@ -133,6 +137,7 @@ impl Counters {
             (&mut self.opened_active, o.opened_active),
             (&mut self.opened_passive, o.opened_passive),
             (&mut self.closed, o.closed),
+            (&mut self.refused_no_thread, o.refused_no_thread),
             (&mut self.resets_out, o.resets_out),
         ];
         for (sum, n) in pairs {

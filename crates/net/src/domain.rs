@@ -2,6 +2,8 @@
 //! to go its whole way. Organizations replicate it by unit of concurrency
 //! (Yates 3.1), lock it, or move it into a thread; it does not know which.
 
+mod travel;
+
 use crate::application::{Application, Call};
 use crate::config::{Config, Unit};
 use crate::connections::{Connections, OwnedTable};
@@ -39,6 +41,11 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     failed: Vec<Packet>,
     resteered: Vec<Packet>,
     over: bool,
+    /// Whose flow a packet put together from fragments is, the organization says.
+    defers_reassembled: bool,
+    /// Connections are guests here: what the application asks of a host is for
+    /// another unit to do.
+    calls_away: Option<Vec<Call<A>>>,
 }
 
 impl<A: Application> Domain<A> {
@@ -64,13 +71,15 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             failed: Vec::new(),
             resteered: Vec::new(),
             over: false,
+            defers_reassembled: false,
+            calls_away: None,
         }
     }
 
     /// Puts datagrams together from fragments with all units that share
     /// `reassembly`.
     #[must_use]
-    pub fn sharing(mut self, reassembly: Arc<SharedReassembly>) -> Self {
+    pub fn reassembling(mut self, reassembly: Arc<SharedReassembly>) -> Self {
         self.ip.reassembly = Reassembling::Shared(reassembly);
         self
     }
@@ -159,8 +168,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[inline]
     pub fn is_foreign(&self, packet: &Packet) -> bool {
         packet.meta().reassembled
-            && flow_of(packet)
-                .is_some_and(|flow| !self.unit.has(self.ip.config.steering.flow(&flow)))
+            && (self.defers_reassembled
+                || flow_of(packet)
+                    .is_some_and(|flow| !self.unit.has(self.ip.config.steering.flow(&flow))))
     }
 
     #[inline]
@@ -232,7 +242,10 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         let more = transport.serve(conns, app, now, counters, room, &mut down);
         let mut called = false;
         while let Some(call) = self.app.next_call() {
-            self.call(call, now, egress);
+            match &mut self.calls_away {
+                Some(away) if !travel::is_own(&call, self.unit) => away.push(call),
+                _ => self.call(call, now, egress),
+            }
             called = true;
         }
         observer.lap(Layer::Transport);
@@ -270,7 +283,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
 }
 
 /// The flow of a packet whose IP header has been taken off.
-fn flow_of(packet: &Packet) -> Option<FlowKey> {
+pub fn flow_of(packet: &Packet) -> Option<FlowKey> {
     let meta = packet.meta();
     let ports = packet.front().first_chunk::<4>()?;
     let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);

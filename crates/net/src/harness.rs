@@ -30,6 +30,7 @@ pub(crate) struct App {
     pub(crate) leaving: VecDeque<Datagram>,
     pub(crate) close: bool,
     pub(crate) ports_closed: usize,
+    pub(crate) refused: usize,
 }
 
 impl Application for App {
@@ -44,6 +45,9 @@ impl Application for App {
     fn is_short_of_embryos(&self, (): &()) -> bool {
         let waiting = self.opened.len() - self.closed.len();
         self.most_embryos.is_some_and(|most| waiting >= most)
+    }
+    fn refused(&mut self, (): ()) {
+        self.refused += 1;
     }
     fn opened(&mut self, (): &mut (), id: ConnId, flow: &FlowKey) {
         self.opened.push((id, *flow));
@@ -117,7 +121,11 @@ impl Host {
         let mut config = Config::new(vec![interface()], 7);
         config.tcp = Arc::new(tcp::Config { nagle: false, ..tcp::Config::default() });
         tune(&mut config);
-        let domain = Domain::new(Arc::new(config), unit, App::default());
+        Host::of(Domain::new(Arc::new(config), unit, App::default()))
+    }
+
+    /// One whose domain this is.
+    pub(crate) fn of(domain: Domain<App>) -> Host {
         Host { domain, now: Instant::from_millis(5000), egress: Egress::new(1) }
     }
 
@@ -148,6 +156,19 @@ impl Host {
         let out = self.settle();
         self.conserved();
         out
+    }
+
+    /// Frames come in one batch; nothing is said before the last is there.
+    pub(crate) fn take_batch(&mut self, frames: &[Vec<u8>]) {
+        for frame in frames {
+            self.domain.input(Packet::copy_of(frame), self.now, &mut self.egress);
+        }
+    }
+
+    /// Refuses a connection that has nowhere to go; what leaves.
+    pub(crate) fn refuse(&mut self, connection: Box<crate::Connection<()>>) -> Vec<Packet> {
+        self.domain.refuse(connection, ConnectError::NoThread, self.now, &mut self.egress);
+        self.settle()
     }
 
     pub(crate) fn call(&mut self, call: Call<App>) -> Vec<Packet> {

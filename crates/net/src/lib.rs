@@ -23,9 +23,12 @@ pub mod transport;
 
 pub use application::{Application, Call, Datagram};
 pub use config::{Config, InterfaceConfig, Unit};
-pub use connections::{ConnId, Connection, Connections, OwnedTable, SharedRef, SharedTable};
+pub use connections::{
+    ConnId, Connection, Connections, OwnedTable, Remnant, SharedRef, SharedTable,
+};
 pub use counters::{Counters, Drop};
 pub use domain::Domain;
+pub use link::SharedNeighbours;
 pub use observe::{Layer, Observer};
 
 use std::collections::VecDeque;

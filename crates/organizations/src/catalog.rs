@@ -61,6 +61,7 @@ catalog! {
     message_parallel "message-parallel" ("Schmidt 1996, Message Parallelism; Willmann 2006, MsgP", "the packet", false) [Order Lock Pin];
     group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false) [Groups Lock Pin];
     group_threads "group-threads" ("Willmann 2006, ConnP-T", "a group of connections", false) [Groups Pin];
+    thread_per_connection "thread-per-connection" ("Schmidt 1996, CP; Yates 1996, TPC", "the connection", false) [MaxThreads Pin];
     virtual_processors "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
     layer_parallel "layer-parallel" ("Schmidt and Suda 1996", "the layer", false) [Pin];

@@ -3,9 +3,10 @@
 //! handed to that thread. There are usually more groups than processors, and the
 //! system schedules their threads.
 
-use crate::handed::{Frame, Mailbox, Message, Owner, Shared, Sorter, dispatch};
+use crate::handed::{Frame, Mailbox, Message, Owner, Posted, Shared, Sorter, dispatch};
+use crate::instrument::{QueueWatch, Stamp};
 use crate::{Running, Setup, StartError, refuse, worker};
-use net::{Application, Call, Config, Counters, Domain, Unit};
+use net::{Application, Call, Config, Counters, Domain, SharedNeighbours, Unit};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,9 +43,11 @@ where
         threads: Mutex::default(),
         stopped: AtomicBool::new(false),
     });
+    let neighbours = SharedNeighbours::new(&setup.config);
     for index in 0..count {
         let unit = Unit::of(index, count);
         let domain = Domain::new(setup.config.clone(), unit, (setup.application)(unit));
+        let domain = domain.sharing_neighbours(&neighbours);
         let mailboxes = groups.mailboxes.clone();
         let mailbox = mailboxes[usize::from(index)].clone();
         let processor = usize::from(index) % setup.processors;
@@ -64,7 +67,8 @@ where
 
 /// The loop of a group's thread.
 fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
-    owner.mailbox.parker.enlist();
+    let index = owner.domain.unit.index;
+    owner.enlist(|| format!("ana-group-{index}"));
     loop {
         let mail = owner.open_mail();
         let now = owner.now();
@@ -75,7 +79,8 @@ fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
             owner.input(frame, now);
         }
         let round = owner.speak(now, |unit, packet| {
-            mailboxes[usize::from(unit)].post(Frame::Reassembled(packet))
+            let mailbox = &mailboxes[usize::from(unit)];
+            matches!(mailbox.post(Frame::reassembled(packet)), Posted::Done)
         });
         if owner.is_over(round, now) {
             return owner.end(now);
@@ -103,29 +108,24 @@ impl<A: Application> Bins<A> {
             touched: Vec::new(),
         }
     }
-
-    #[inline]
-    fn put(&mut self, group: usize, frame: Packet) {
-        if self.bins[group].is_empty() {
-            self.touched.push(group);
-        }
-        self.bins[group].push(frame);
-    }
 }
 
 impl<A: Application + 'static> Sorter for Bins<A> {
     #[inline]
     fn sort(&mut self, frame: Packet) {
-        match net::domain::unit_of(&self.config, &frame, self.bins.len() as u16) {
-            Some(group) => self.put(usize::from(group), frame),
-            None => (0..self.bins.len()).for_each(|group| self.put(group, frame.clone())),
+        // What is for all groups is for the table of neighbours that they share.
+        let group = net::domain::unit_of(&self.config, &frame, self.bins.len() as u16);
+        let group = usize::from(group.unwrap_or(0));
+        if self.bins[group].is_empty() {
+            self.touched.push(group);
         }
+        self.bins[group].push(frame);
     }
 
-    fn post(&mut self) -> u64 {
+    fn post(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64 {
         let mut lost = 0;
         for group in self.touched.drain(..) {
-            lost += self.mailboxes[group].post_batch(&mut self.bins[group]);
+            lost += self.mailboxes[group].post_batch(&mut self.bins[group], stamp, queue);
             self.bins[group].clear();
         }
         lost

@@ -12,9 +12,10 @@ mod mailbox;
 mod owner;
 
 pub(crate) use dispatcher::{Sorter, dispatch};
-pub(crate) use mailbox::{Frame, Letters, Mailbox, Message, Parker};
+pub(crate) use mailbox::{Frame, Letters, Mailbox, Message, Parker, Posted};
 pub(crate) use owner::Owner;
 
+use crate::instrument::{Instruments, QueueWatch};
 use crate::out::{self, Out};
 use crate::worker::{self, Queues, Sleeper};
 use crate::{Clock, Setup, StartError};
@@ -32,6 +33,9 @@ pub(crate) struct Processor {
     pub(crate) sleeper: Sleeper,
 }
 
+/// The receiving halves of one queue of each device, by processor.
+type Receivers = Vec<Vec<Box<dyn Receive>>>;
+
 /// What all threads share, but for the mailboxes.
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
@@ -42,6 +46,9 @@ pub(crate) struct Shared {
     dispatchers: Mutex<Vec<JoinHandle<()>>>,
     /// What was dropped on the way to an owner.
     pub(crate) lost: Mutex<Counters>,
+    pub(crate) instruments: Option<Arc<Instruments>>,
+    /// All mailboxes, to the instruments.
+    pub(crate) queue: QueueWatch,
 }
 
 impl Shared {
@@ -50,7 +57,7 @@ impl Shared {
     pub(crate) fn new<A: Application>(
         setup: &mut Setup<A>,
         organization: &'static str,
-    ) -> Result<(Arc<Shared>, Vec<Vec<Box<dyn Receive>>>), StartError> {
+    ) -> Result<(Arc<Shared>, Receivers), StartError> {
         let processors = setup.processors;
         if processors == 0 || processors > 1024 {
             return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
@@ -64,15 +71,32 @@ impl Shared {
             let processor = Processor { out: Out::new(transmitters), sleeper: Sleeper::new()? };
             outs.push(CachePadded::new(processor));
         }
-        let shared = Shared {
+        let instruments = setup.instruments.clone();
+        let shared = Arc::new(Shared {
+            queue: QueueWatch::of(instruments.as_ref(), || "mailbox".to_owned()),
+            instruments,
             config: setup.config.clone(),
             clock: setup.clock,
             processors: outs,
             stopping: AtomicBool::new(false),
             dispatchers: Mutex::default(),
             lost: Mutex::default(),
-        };
-        Ok((Arc::new(shared), receivers))
+        });
+        shared.show_locks();
+        Ok((shared, receivers))
+    }
+
+    /// Shows the transmitters' locks to the instruments, if there are any.
+    fn show_locks(self: &Arc<Self>) {
+        let Some(instruments) = &self.instruments else { return };
+        for index in 0..self.processors.len() {
+            let weak = Arc::downgrade(self);
+            instruments.lock("transmitters", move || {
+                weak.upgrade()
+                    .map(|shared| shared.processors[index].out.counts())
+                    .unwrap_or_default()
+            });
+        }
     }
 
     /// The processor that owner number `index` belongs to.
@@ -93,6 +117,7 @@ impl Shared {
     /// Counts frames that were dropped before any domain has seen them.
     pub(crate) fn count_lost(&self, frames: u64) {
         if frames > 0 {
+            self.queue.dropped(frames as usize);
             let lost = &mut *self.lost.lock();
             lost.packets_in += frames;
             (0..frames).for_each(|_| lost.drop(net::Drop::MailboxFull));

@@ -9,6 +9,7 @@
 //! | [`group_locks`] | a lock round each of G domains, any thread enters |
 //! | [`virtual_processors`] | a semaphore round each of V domains, yielded after a burst |
 //! | [`group_threads`] | a thread owns each of G domains, and gets its packets by mail |
+//! | [`thread_per_connection`] | a thread owns the domain of each connection, and gets its packets by mail |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
 //! | [`layer_parallel`] | a thread owns each layer's part of a domain |
 //!
@@ -31,6 +32,7 @@ pub mod options;
 mod out;
 pub mod owned;
 pub mod processor_per_connection;
+pub mod thread_per_connection;
 pub mod uniprocessor;
 pub mod virtual_processors;
 pub mod worker;

@@ -12,8 +12,10 @@ use crate::worker::{self, BACKLOG, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
-use net::{Application, Call, Config, Connections, Counters, Domain, Egress, OwnedTable, Unit};
-use net::{Layer, Observer};
+use net::{
+    Application, Call, Config, Connections, Counters, Domain, Egress, Layer, Observer, OwnedTable,
+    SharedNeighbours, Unit,
+};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,9 +75,10 @@ where
 {
     let pin = setup.options.pin;
     let (mut shared, receivers) = Shared::<L, A, _>::new(setup, organization, |config, make| {
+        let neighbours = SharedNeighbours::new(config);
         let domain = |index| {
             let unit = Unit::of(index, groups);
-            Domain::new(config.clone(), unit, make(unit))
+            Domain::new(config.clone(), unit, make(unit)).sharing_neighbours(&neighbours)
         };
         (0..groups).map(domain).collect()
     })?;
@@ -413,12 +416,8 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     fn sort(&mut self) {
         let count = self.bins.len() as u16;
         for frame in self.received.drain(..) {
-            let Some(group) = net::domain::unit_of(&self.shared.config, &frame, count) else {
-                for group in 0..self.bins.len() {
-                    put(&mut self.bins, &mut self.touched, group, frame.clone());
-                }
-                continue;
-            };
+            // What is for all of them is for the table that they share.
+            let group = net::domain::unit_of(&self.shared.config, &frame, count).unwrap_or(0);
             put(&mut self.bins, &mut self.touched, usize::from(group), frame);
         }
     }

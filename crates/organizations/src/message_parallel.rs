@@ -8,7 +8,8 @@
 //! these locks.
 //!
 //! Each thread has a context: a domain over the shared table, with routes,
-//! neighbours, a ready list and a timer wheel of its own. It is entered once a
+//! a ready list and a timer wheel of its own; neighbours and reassembly are
+//! shared. It is entered once a
 //! batch, under a lock that is nobody else's business but for calls that all
 //! contexts must hear (to listen, say). Threads of the application are borrowed
 //! for their calls, and use contexts of their own.
@@ -27,7 +28,9 @@ use crate::worker;
 use crate::{Running, Setup, StartError};
 use device::Receive;
 use net::ip::SharedReassembly;
-use net::{Application, Call, Counters, Domain, Egress, SharedRef, SharedTable, Unit};
+use net::{
+    Application, Call, Counters, Domain, Egress, SharedNeighbours, SharedRef, SharedTable, Unit,
+};
 use parking_lot::{Mutex, MutexGuard};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -95,11 +98,13 @@ pub(crate) fn contexts<A: Application>(
     Shared::new(setup, organization, |config, make| {
         let table = Arc::new(SharedTable::new(config, shards, move || Named::new(kind, counted)));
         let reassembly = Arc::new(SharedReassembly::new(config));
+        let neighbours = SharedNeighbours::new(config);
         let domain = |index| {
             let unit = Unit::any(index, count);
             let conns = SharedRef::new(table.clone());
             Domain::with_connections(config.clone(), unit, make(unit), conns)
-                .sharing(reassembly.clone())
+                .sharing(&neighbours)
+                .reassembling(reassembly.clone())
         };
         (0..count).map(domain).collect()
     })
@@ -204,16 +209,6 @@ impl<A: Application> Thread<A> {
 
     /// Brings the batch through all layers, in this thread's own context.
     fn up(&mut self, watch: &mut Watch) {
-        // Two units: of one, every frame would be its own.
-        let config = &self.shared.config;
-        let everyones = |frame: &&Packet| net::domain::unit_of(config, frame, 2).is_none();
-        let copies: Vec<Packet> = self.batch.iter().filter(everyones).cloned().collect();
-        self.through(watch);
-        // Not before: who waits for a turn of ours holds its context.
-        copies.into_iter().for_each(|frame| self.tell_others(&frame, watch));
-    }
-
-    fn through(&mut self, watch: &mut Watch) {
         let Thread { shared, batch, tickets, egress, index, .. } = self;
         shared.visit(*index, egress, watch, |domain, now, egress, watch| {
             if tickets.is_empty() {
@@ -240,17 +235,6 @@ impl<A: Application> Thread<A> {
             domain.end_batch(now);
             held.into_iter().for_each(Ticket::done);
         });
-    }
-
-    /// A frame that is for everyone (ARP) goes to the other contexts as well.
-    fn tell_others(&mut self, frame: &Packet, watch: &mut Watch) {
-        let Thread { shared, egress, index, .. } = self;
-        for other in (0..shared.groups.len()).filter(|other| other != index) {
-            let frame = frame.clone();
-            shared.visit(other, egress, watch, |domain, now, egress, _| {
-                domain.input(frame, now, egress);
-            });
-        }
     }
 
     /// Sleeps at the own queue, which nobody else needs to look into meanwhile.

@@ -18,6 +18,8 @@ pub struct Options {
     pub lock: LockKind,
     /// Keep the order in which packets of a flow arrived, by tickets.
     pub order: bool,
+    /// The most threads for connections; 0: as many as the system gives.
+    pub max_threads: usize,
     /// Wire threads to processors, where the organization does not do so anyway.
     pub pin: bool,
 }
@@ -30,6 +32,7 @@ impl Default for Options {
             engines: (0, 0),
             lock: LockKind::default(),
             order: false,
+            max_threads: 0,
             pin: false,
         }
     }
@@ -48,6 +51,8 @@ pub enum Choice {
     Lock,
     /// [`Options::order`].
     Order,
+    /// [`Options::max_threads`].
+    MaxThreads,
     /// [`Options::pin`].
     Pin,
 }
@@ -61,6 +66,7 @@ impl Choice {
             Choice::Engines => "engines",
             Choice::Lock => "lock",
             Choice::Order => "order",
+            Choice::MaxThreads => "max-threads",
             Choice::Pin => "pin",
         }
     }

@@ -17,6 +17,11 @@ impl Tcb {
         !matches!(self.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
+    /// Was it opened by the peer?
+    pub fn is_passive(&self) -> bool {
+        self.is.passive
+    }
+
     /// Lets go of memory that only a busy connection needs. To be called when
     /// the connection has been silent for a while; it costs it a few allocations
     /// when it speaks again.

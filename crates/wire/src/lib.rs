@@ -9,6 +9,7 @@ pub mod address;
 pub mod arp;
 pub mod checksum;
 pub mod ethernet;
+pub mod filter;
 pub mod icmpv4;
 pub mod ipv4;
 pub mod packet;

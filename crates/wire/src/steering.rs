@@ -126,4 +126,4 @@ impl Steering {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,6 +5,7 @@ anabranch_linux_peer::suite! {
     global_lock { one 1 two 2 }
     group_locks { one 1 two 2 }
     group_threads { one 1 two 2 }
+    thread_per_connection { one 1 two 2 }
     virtual_processors { one 1 two 2 }
     processor_per_connection { one 1 two 2 }
     layer_parallel { one 1 two 2 }

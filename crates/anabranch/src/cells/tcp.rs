@@ -1,7 +1,7 @@
 //! [`TcpCell`]: what a stream and its connection share.
 
 use super::ListenerCell;
-use crate::error::{connect_error, io_error};
+use crate::error::{connect_error, io_error, told};
 use crate::wait::Waiters;
 use net::ConnId;
 use net::application::ConnectError;
@@ -225,7 +225,7 @@ impl TcpCell {
         match state.phase {
             Phase::Open => Poll::Ready(Ok(())),
             Phase::Closed => Poll::Ready(match state.error.take() {
-                Some(error) => Err(error.into()),
+                Some(error) => Err(told(error)),
                 // Opened and ended before anyone looked.
                 None => Ok(()),
             }),

@@ -1,6 +1,6 @@
 //! [`OwnedTable`]: no lock exists; `&mut self` is the exclusion.
 
-use super::remains::Remains;
+use super::remains::{Remains, Remnant};
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
 use crate::link::Keyed;
@@ -31,6 +31,8 @@ pub struct OwnedTable<U> {
     places: HashTable<Place>,
     slots: Vec<Slot<U>>,
     free: Vec<u32>,
+    /// The generation of slots that were never used.
+    generation: u32,
     remains: Remains,
 }
 
@@ -44,8 +46,78 @@ impl<U> OwnedTable<U> {
             places: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
+            generation: 0,
             remains: Remains::new(config),
         }
+    }
+
+    /// An empty table for connections that come from elsewhere
+    /// ([`OwnedTable::put_in`]), and whose remains others keep
+    /// ([`OwnedTable::fetch_remains`]). Names begin with `generation`: of all
+    /// tables that units of this index ever have, none has used it before.
+    pub fn for_guests(unit: u16, generation: u32, config: &Config) -> OwnedTable<U> {
+        let remains = Remains::elsewhere(config);
+        OwnedTable { generation, remains, ..OwnedTable::new(unit, config) }
+    }
+
+    /// Takes a connection out that goes on elsewhere: nothing of it is left.
+    pub fn take_out(&mut self, id: ConnId) -> Option<Box<Connection<U>>> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        if slot.generation != id.generation {
+            return None;
+        }
+        let connection = slot.connection.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        let hash = self.hasher.hash_one(connection.flow);
+        if let Ok(entry) = self.places.find_entry(hash, |p| p.slot == id.slot) {
+            entry.remove();
+        }
+        self.free.push(id.slot);
+        Some(connection)
+    }
+
+    /// Puts in a connection that was taken out of a table. It has another name
+    /// here, and stands on no list.
+    ///
+    /// # Errors
+    /// If there is one with its flow, or no room; it comes back.
+    pub fn put_in(
+        &mut self,
+        mut connection: Box<Connection<U>>,
+    ) -> Result<ConnId, (OpenError, Box<Connection<U>>)> {
+        if self.len() >= self.max {
+            return Err((OpenError::TableFull, connection));
+        }
+        if self.find(&connection.flow).is_some() {
+            return Err((OpenError::Exists, connection));
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: self.generation, connection: None });
+            self.slots.len() as u32 - 1
+        });
+        let hash = self.hasher.hash_one(connection.flow);
+        let place = &mut self.slots[slot as usize];
+        let id = ConnId { unit: self.unit, slot, generation: place.generation };
+        (connection.id, connection.scheduled, connection.timer) = (id, false, None);
+        place.connection = Some(connection);
+        let entry = Place { hash: hash as u32, slot };
+        self.places.insert_unique(hash, entry, rehash(&self.slots, self.hasher));
+        Ok(id)
+    }
+
+    /// What is left of connections that have ended since, for others to keep.
+    pub fn fetch_remains(&mut self) -> Vec<Remnant> {
+        self.remains.fetch()
+    }
+
+    /// Keeps what is left of a connection that has ended elsewhere.
+    pub fn keep_remains(&mut self, remnant: Remnant, now: Instant) {
+        self.remains.keep(remnant, now);
+    }
+
+    /// Keeps what is left of a connection that was taken out before.
+    pub(crate) fn bury(&mut self, connection: &Connection<U>, now: Instant) {
+        self.remains.leave(connection, now);
     }
 
     #[inline]
@@ -90,45 +162,20 @@ impl<U> Connections<U> for OwnedTable<U> {
     }
 
     fn open(&mut self, flow: FlowKey, tcb: Tcb, user: U) -> Result<ConnId, (OpenError, U)> {
-        if self.len() >= self.max {
-            return Err((OpenError::TableFull, user));
-        }
-        if self.find(&flow).is_some() {
-            return Err((OpenError::Exists, user));
-        }
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, connection: None });
-            self.slots.len() as u32 - 1
-        });
-        let place = &mut self.slots[slot as usize];
-        let id = ConnId { unit: self.unit, slot, generation: place.generation };
-        place.connection = Some(Box::new(Connection {
-            id,
+        let connection = Connection {
+            id: ConnId { unit: self.unit, slot: 0, generation: 0 },
             flow,
             tcb,
             user,
             scheduled: false,
             port_allocated: false,
             timer: None,
-        }));
-        let hash = self.hasher.hash_one(flow);
-        let entry = Place { hash: hash as u32, slot };
-        self.places.insert_unique(hash, entry, rehash(&self.slots, self.hasher));
-        Ok(id)
+        };
+        self.put_in(Box::new(connection)).map_err(|(error, connection)| (error, connection.user))
     }
 
     fn close(&mut self, id: ConnId, now: Instant) -> Option<Box<Connection<U>>> {
-        let slot = self.slots.get_mut(id.slot as usize)?;
-        if slot.generation != id.generation {
-            return None;
-        }
-        let connection = slot.connection.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
-        let hash = self.hasher.hash_one(connection.flow);
-        if let Ok(entry) = self.places.find_entry(hash, |p| p.slot == id.slot) {
-            entry.remove();
-        }
-        self.free.push(id.slot);
+        let connection = self.take_out(id)?;
         self.remains.leave(&connection, now);
         Some(connection)
     }

@@ -8,10 +8,21 @@ use crate::ports::PortAllocator;
 use tcp::time_wait::TimeWait;
 use wire::{FlowKey, Instant};
 
+/// What is left of one connection, on its way from the unit in which it ended
+/// to the one that keeps it.
+#[derive(Debug)]
+pub struct Remnant {
+    flow: FlowKey,
+    time_wait: Option<TimeWait>,
+    port_allocated: bool,
+}
+
 /// Flows in TIME-WAIT, and ports.
 pub(crate) struct Remains {
     pub(super) time_wait: TimeWaitTable,
     pub(super) ports: PortAllocator<Keyed>,
+    /// They are not kept here: they wait to be fetched.
+    away: Option<Vec<Remnant>>,
 }
 
 impl Remains {
@@ -21,16 +32,39 @@ impl Remains {
         Remains {
             time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
             ports: PortAllocator::new(first, last, hasher),
+            away: None,
         }
+    }
+
+    /// Remains that others keep.
+    pub(super) fn elsewhere(config: &Config) -> Remains {
+        Remains { away: Some(Vec::new()), ..Remains::new(config) }
+    }
+
+    /// Fetches what others are to keep.
+    pub(super) fn fetch(&mut self) -> Vec<Remnant> {
+        self.away.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Keeps of a connection that is taken out what has to be kept.
     pub(super) fn leave<U>(&mut self, connection: &Connection<U>, now: Instant) {
         let Connection { flow, tcb, port_allocated, .. } = connection;
-        if let Some(state) = TimeWait::new(tcb) {
-            self.time_wait.insert(*flow, state, *port_allocated);
+        let (time_wait, port_allocated) = (TimeWait::new(tcb), *port_allocated);
+        let remnant = Remnant { flow: *flow, time_wait, port_allocated };
+        match &mut self.away {
+            Some(away) if remnant.time_wait.is_some() || port_allocated => away.push(remnant),
+            Some(_) => {}
+            None => self.keep(remnant, now),
+        }
+    }
+
+    /// Keeps what is left of a connection.
+    pub(super) fn keep(&mut self, remnant: Remnant, now: Instant) {
+        let Remnant { flow, time_wait, port_allocated } = remnant;
+        if let Some(state) = time_wait {
+            self.time_wait.insert(flow, state, port_allocated);
             self.expire(now);
-        } else if *port_allocated {
+        } else if port_allocated {
             self.ports.release(flow.remote, flow.local.port);
         }
     }

@@ -61,7 +61,7 @@ impl Link {
             neighbours: Table::Own(neighbours),
             unit: unit.index,
             again: None,
-            answers: unit.index == 0,
+            answers: unit.index == 0 || unit.any,
             last: None,
         }
     }

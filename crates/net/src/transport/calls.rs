@@ -85,6 +85,9 @@ impl<A: Application> Transport<A> {
         let Some(route) = route.filter(|_| possible) else {
             return app.connect_failed(user, ConnectError::NoRoute);
         };
+        if self.is_short_of_threads {
+            return app.connect_failed(user, ConnectError::NoThread);
+        }
         let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
         let source = address.unwrap_or(route.source);
         let fixed = local.map(|l| l.port).filter(|p| *p != 0);

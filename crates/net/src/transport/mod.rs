@@ -44,6 +44,12 @@ pub struct Transport<A: Application> {
     due: Vec<(ConnId, Instant)>,
     /// The connection that the last segment was for, and what waits for it.
     run: Option<coalesce::Run>,
+    /// Connections leave for another unit once they are established.
+    pub(crate) hands_over: bool,
+    /// Those that are to leave now.
+    pub(crate) leaving: Vec<ConnId>,
+    /// No connection can be opened for want of a thread.
+    pub(crate) is_short_of_threads: bool,
 }
 
 impl<A: Application> Transport<A> {
@@ -62,6 +68,9 @@ impl<A: Application> Transport<A> {
             down: Vec::new(),
             due: Vec::new(),
             run: None,
+            hands_over: false,
+            leaving: Vec::new(),
+            is_short_of_threads: false,
             unit,
             config,
         }

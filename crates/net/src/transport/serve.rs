@@ -14,6 +14,7 @@ use wire::Instant;
 enum After {
     Nothing,
     Close,
+    Leave,
 }
 
 impl<A: Application> Transport<A> {
@@ -59,6 +60,9 @@ impl<A: Application> Transport<A> {
         let transport = &mut *self;
         let after = conns.with_id(id, |connection| {
             connection.scheduled = false;
+            if transport.hands_over && connection.tcb.is_synchronized() {
+                return After::Leave;
+            }
             let events = connection.tcb.take_events();
             down.lap(Layer::Transport);
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
@@ -72,15 +76,17 @@ impl<A: Application> Transport<A> {
             Transport::<A>::arm(&mut transport.timers, connection);
             after(connection)
         });
-        if let Some(After::Close) = after {
-            self.close(id, conns, app, now, counters);
+        match after {
+            Some(After::Close) => self.close(id, conns, app, now, counters),
+            Some(After::Leave) => self.leaving.push(id),
+            Some(After::Nothing) | None => {}
         }
         sent
     }
 
     /// Sends what a connection has to say, `quota` packets at most.
     #[inline]
-    fn speak(
+    pub(crate) fn speak(
         &mut self,
         connection: &mut Connection<A::Connection>,
         now: Instant,

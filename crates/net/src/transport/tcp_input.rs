@@ -149,6 +149,11 @@ impl Arrived {
         if conns.len() >= transport.config.max_connections {
             return counters.drop(Drop::TcpTableFull);
         }
+        if transport.is_short_of_threads {
+            counters.drop(Drop::TcpNoThread);
+            let reply = input::closed::reply(&self.header, self.len);
+            return transport.reset(&self.flow, reply, now, counters);
+        }
         let Some(user) = transport.incoming(listener, conns, app, now, counters) else {
             return counters.drop(Drop::TcpBacklog);
         };

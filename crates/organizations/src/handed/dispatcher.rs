@@ -1,9 +1,10 @@
 //! The thread of a processor that receives and demultiplexes.
 
 use super::Shared;
-use crate::instrument::Watch;
+use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::{StartError, worker};
 use device::Receive;
+use net::Layer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::Packet;
@@ -12,8 +13,9 @@ use wire::Packet;
 pub(crate) trait Sorter: Send + 'static {
     /// Puts a frame with the others of its owner.
     fn sort(&mut self, frame: Packet);
-    /// Posts what was sorted. Returns how many frames were dropped.
-    fn post(&mut self) -> u64;
+    /// Posts what was sorted; `stamp` goes with the first of each batch. Returns
+    /// how many frames were dropped.
+    fn post(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64;
 }
 
 /// Starts the dispatchers, one for each of `receivers`.
@@ -26,12 +28,12 @@ pub(crate) fn dispatch<S: Sorter>(
     for (index, receivers) in receivers.into_iter().enumerate() {
         let shared_too = shared.clone();
         let mut dispatcher = Dispatcher { shared: shared_too, index, receivers, sorter: sorter() };
-        let thread = std::thread::Builder::new().name(format!("ana-cpu-{index}"));
-        let spawned = thread.spawn(move || {
+        let (name, instruments) = (format!("ana-cpu-{index}"), shared.instruments.clone());
+        let spawned = std::thread::Builder::new().name(name.clone()).spawn(move || {
             if pin {
                 worker::pin(index);
             }
-            dispatcher.run();
+            dispatcher.run(&mut Watch::of(instruments.as_ref(), || name));
         });
         shared.dispatchers.lock().push(spawned?);
     }
@@ -46,15 +48,20 @@ struct Dispatcher<S> {
 }
 
 impl<S: Sorter> Dispatcher<S> {
-    fn run(&mut self) {
+    fn run(&mut self, watch: &mut Watch) {
         let mut received: Vec<Packet> = Vec::new();
         let shared = self.shared.clone();
         let processor = &shared.processors[self.index];
         while !shared.stopping.load(Ordering::Relaxed) {
+            watch.begin();
             let any = worker::receive(&mut self.receivers, &mut received) > 0;
+            watch.received(&received);
+            watch.handed(received.len() as u64);
             received.drain(..).for_each(|frame| self.sorter.sort(frame));
-            shared.count_lost(self.sorter.post());
-            let waiting = processor.out.flush(&mut Watch::off());
+            shared.count_lost(self.sorter.post(watch.stamp(), &shared.queue));
+            watch.lap(Layer::Handoff);
+            let waiting = processor.out.flush(watch);
+            watch.end();
             if any {
                 continue;
             }
@@ -66,6 +73,7 @@ impl<S: Sorter> Dispatcher<S> {
                     let stopping = shared.stopping.load(Ordering::Relaxed);
                     (stopping || processor.out.waiting() > 0, None)
                 });
+                watch.slept();
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What is put before the owner of a domain, and how it is woken.
 
-use net::{Application, Call, Counters};
+use crate::instrument::{QueueWatch, Stamp};
+use net::{Application, Call, Connection, Counters, Remnant};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
@@ -16,17 +17,39 @@ const FRAMES: usize = 1024;
 /// Letters for which a mailbox that is looked into keeps room.
 const KEEP: usize = 64;
 
-/// What a packet is that comes by mail.
-pub(crate) enum Frame {
-    /// As it came from the device.
-    Whole(Packet),
-    /// Put together from fragments: a domain has seen it before.
-    Reassembled(Packet),
+/// A packet that comes by mail.
+pub(crate) struct Frame {
+    pub(crate) packet: Packet,
+    /// It is as it came from the device; and not put together from fragments,
+    /// which a domain has seen before.
+    pub(crate) whole: bool,
+    pub(crate) stamp: Stamp,
+}
+
+impl Frame {
+    /// Put together from fragments.
+    pub(crate) fn reassembled(packet: Packet) -> Frame {
+        Frame { packet, whole: false, stamp: Stamp::NONE }
+    }
+}
+
+/// What became of a frame that was posted.
+pub(crate) enum Posted {
+    /// It will be looked at.
+    Done,
+    /// There was no room, and it is gone.
+    Full,
+    /// Nobody looks any more; here it is.
+    Closed(Frame),
 }
 
 /// What an owner is asked.
 pub(crate) enum Message<A: Application> {
     Call(Call<A>),
+    /// A connection comes to live here.
+    Adopt(Box<Connection<A::Connection>>),
+    /// What is left of a connection that lived elsewhere.
+    Keep(Remnant),
     Stop,
 }
 
@@ -122,23 +145,37 @@ impl<A: Application> Mailbox<A> {
         Ok(())
     }
 
-    /// Posts one frame. Returns whether there was room for it.
-    pub(crate) fn post(&self, frame: Frame) -> bool {
+    /// Puts frames before those that have come.
+    pub(crate) fn post_first(&self, frames: impl DoubleEndedIterator<Item = Frame>) {
+        let mut letters = self.letters.lock();
+        frames.rev().for_each(|frame| letters.frames.push_front(frame));
+    }
+
+    /// Posts one frame.
+    pub(crate) fn post(&self, frame: Frame) -> Posted {
         {
             let mut letters = self.letters.lock();
-            if letters.closed || letters.frames.len() >= FRAMES {
-                return false;
+            if letters.closed {
+                return Posted::Closed(frame);
+            }
+            if letters.frames.len() >= FRAMES {
+                return Posted::Full;
             }
             letters.frames.push_back(frame);
         }
         self.parker.notify();
-        true
+        Posted::Done
     }
 
     /// Posts a batch, as it came from a device, and wakes the owner once. Frames
     /// for which there is no room are dropped: returns how many. If nobody looks
-    /// any more, all stay in `batch`.
-    pub(crate) fn post_batch(&self, batch: &mut Vec<Packet>) -> u64 {
+    /// any more, all stay in `batch`. `stamp` goes with the first.
+    pub(crate) fn post_batch(
+        &self,
+        batch: &mut Vec<Packet>,
+        stamp: Stamp,
+        queue: &QueueWatch,
+    ) -> u64 {
         let lost = {
             let mut letters = self.letters.lock();
             if letters.closed {
@@ -146,7 +183,11 @@ impl<A: Application> Mailbox<A> {
             }
             let fit = batch.len().min(FRAMES.saturating_sub(letters.frames.len()));
             let lost = batch.len() - fit;
-            letters.frames.extend(batch.drain(..fit).map(Frame::Whole));
+            let mut stamp = queue.put(stamp, || letters.frames.len() + fit);
+            letters.frames.extend(batch.drain(..fit).map(|packet| {
+                let stamp = std::mem::replace(&mut stamp, Stamp::NONE);
+                Frame { packet, whole: true, stamp }
+            }));
             lost
         };
         batch.clear();

@@ -3,7 +3,7 @@
 use super::{Frame, Letters, Mailbox, Message, Shared};
 use crate::instrument::Watch;
 use crate::worker::{BACKLOG, LAST_WORDS};
-use net::{Application, Call, Domain, Egress};
+use net::{Application, Call, Domain, Egress, Layer};
 use std::sync::Arc;
 use wire::{Instant, Packet};
 
@@ -18,6 +18,9 @@ pub(crate) struct Owner<A: Application> {
     /// What was in the mailbox.
     pub(crate) letters: Letters<A>,
     pub(crate) egress: Egress,
+    pub(crate) watch: Watch,
+    /// Frames taken from the mailbox in this round.
+    taken: usize,
     /// Since when it has been stopping.
     stopping: Option<Instant>,
 }
@@ -42,7 +45,24 @@ impl<A: Application> Owner<A> {
     ) -> Owner<A> {
         let egress = Egress::new(shared.config.interfaces.len());
         let letters = Letters::default();
-        Owner { shared, domain, mailbox, processor, letters, egress, stopping: None }
+        let watch = Watch::off();
+        Owner {
+            shared,
+            domain,
+            mailbox,
+            processor,
+            letters,
+            egress,
+            watch,
+            taken: 0,
+            stopping: None,
+        }
+    }
+
+    /// The calling thread is the owner's from now on; `name` is for instruments.
+    pub(crate) fn enlist(&mut self, name: impl FnOnce() -> String) {
+        self.mailbox.parker.enlist();
+        self.watch = Watch::of(self.shared.instruments.as_ref(), name);
     }
 
     /// The time.
@@ -52,6 +72,7 @@ impl<A: Application> Owner<A> {
 
     /// Takes what is in the mailbox. Returns whether there was anything.
     pub(crate) fn open_mail(&mut self) -> bool {
+        self.watch.begin();
         self.mailbox.take(&mut self.letters);
         !self.letters.messages.is_empty() || !self.letters.frames.is_empty()
     }
@@ -61,6 +82,11 @@ impl<A: Application> Owner<A> {
         match message {
             Message::Call(call) if self.domain.is_over() => crate::refuse(call),
             Message::Call(call) => self.domain.call(call, now, &mut self.egress),
+            Message::Adopt(connection) => {
+                // There is none with its flow, and room for one.
+                let _ = self.domain.adopt(connection);
+            }
+            Message::Keep(remnant) => self.domain.keep_remains(remnant, now),
             Message::Stop => {
                 self.stopping = Some(now);
                 self.domain.call(Call::Reset, now, &mut self.egress);
@@ -71,11 +97,16 @@ impl<A: Application> Owner<A> {
     /// Takes a packet.
     #[inline]
     pub(crate) fn input(&mut self, frame: Frame, now: Instant) {
-        match frame {
-            Frame::Whole(frame) => self.domain.input(frame, now, &mut self.egress),
-            Frame::Reassembled(packet) => {
-                self.domain.input_resteered(packet, now, &mut self.egress);
-            }
+        let Frame { packet, whole, stamp } = frame;
+        let Owner { domain, egress, watch, shared, .. } = self;
+        self.taken += 1;
+        shared.queue.left(stamp);
+        watch.follow(stamp);
+        watch.lap(Layer::Handoff);
+        match (whole, watch.observer()) {
+            (false, _) => domain.input_resteered(packet, now, egress),
+            (true, None) => domain.input(packet, now, egress),
+            (true, Some(observer)) => domain.input_observed(packet, now, egress, observer),
         }
     }
 
@@ -86,20 +117,24 @@ impl<A: Application> Owner<A> {
         now: Instant,
         mut elsewhere: impl FnMut(u16, Packet) -> bool,
     ) -> Round {
-        let Owner { shared, domain, egress, .. } = self;
+        let Owner { shared, domain, egress, watch, .. } = self;
+        shared.queue.taken(std::mem::take(&mut self.taken));
         let processor = shared.processor_of(self.processor);
         if domain.next_timeout().is_some_and(|at| at <= now) {
             domain.on_timeout(now, egress);
         }
         let room = BACKLOG.saturating_sub(processor.out.waiting());
-        let more = domain.serve(now, egress, room);
+        let more = match watch.observer() {
+            Some(observer) => domain.serve_observed(now, egress, room, observer),
+            None => domain.serve(now, egress, room),
+        };
         let mut lost = 0;
         for (unit, packet) in domain.take_resteered() {
             lost += u32::from(!elsewhere(unit, packet));
         }
         (0..lost).for_each(|_| domain.drop_foreign(true));
         if !egress.is_empty() {
-            processor.out.begin().send(egress, &mut Watch::off());
+            processor.out.begin().send(egress, watch);
             if processor.out.waiting() > 0 {
                 processor.sleeper.notify();
             }
@@ -111,6 +146,8 @@ impl<A: Application> Owner<A> {
             true => Round::Busy,
         };
         self.wake();
+        self.watch.lap(Layer::Presentation);
+        self.watch.end();
         round
     }
 
@@ -146,6 +183,7 @@ impl<A: Application> Owner<A> {
         let now = self.now();
         let timeout = self.domain.next_timeout().map(|at| at.since(now));
         self.mailbox.parker.sleep(timeout, || !self.mailbox.is_empty());
+        self.watch.slept();
     }
 
     /// Connections that had no chance to say their last words end without.
@@ -160,7 +198,7 @@ impl<A: Application> Owner<A> {
             }
         }
         // Whole frames were not counted in yet.
-        lost += frames.iter().filter(|frame| matches!(frame, Frame::Reassembled(_))).count();
+        lost += frames.iter().filter(|frame| !frame.whole).count();
         (0..lost).for_each(|_| self.domain.drop_foreign(true));
         self.mailbox.counters.lock().clone_from(&self.domain.counters);
         self.wake();

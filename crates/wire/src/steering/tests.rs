@@ -3,7 +3,7 @@ use crate::{Endpoint, EthernetAddress, Seq, tcp, udp};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
-fn flow() -> impl Strategy<Value = FlowKey> {
+pub(crate) fn flow() -> impl Strategy<Value = FlowKey> {
     let end = any::<(u32, u16)>()
         .prop_map(|(bits, port)| Endpoint { address: Ipv4Addr::from_bits(bits).into(), port });
     (end.clone(), end).prop_map(|(local, remote)| FlowKey { local, remote })
@@ -30,7 +30,7 @@ fn datagram(source: Address, destination: Address, protocol: u8, payload: &[u8])
     bytes
 }
 
-fn frame(vlan: Option<u16>, ethertype: u16, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(vlan: Option<u16>, ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let (destination, source) = (EthernetAddress([2; 6]), EthernetAddress([4; 6]));
     let header = ethernet::Header { destination, source, vlan, ethertype };
     let mut bytes = vec![0; header.len()];
@@ -40,7 +40,7 @@ fn frame(vlan: Option<u16>, ethertype: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 /// What `from.local` sends to `from.remote`.
-fn sent_by(from: &FlowKey, protocol: u8) -> Vec<u8> {
+pub(crate) fn sent_by(from: &FlowKey, protocol: u8) -> Vec<u8> {
     let (source_port, destination_port) = (from.local.port, from.remote.port);
     let mut payload = vec![0; if protocol == protocol::TCP { tcp::LEN } else { udp::LEN }];
     if protocol == protocol::TCP {
@@ -62,7 +62,7 @@ fn sent_by(from: &FlowKey, protocol: u8) -> Vec<u8> {
     datagram(from.local.address, from.remote.address, protocol, &payload)
 }
 
-fn icmp_error(about: &[u8], message: Message, to: Address) -> Vec<u8> {
+pub(crate) fn icmp_error(about: &[u8], message: Message, to: Address) -> Vec<u8> {
     let mut payload = vec![0; icmpv4::LEN];
     message.emit(&mut payload);
     payload.extend(about);

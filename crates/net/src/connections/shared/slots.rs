@@ -29,8 +29,11 @@ struct Free {
     next: u32,
 }
 
+/// Allocated when its first slot is used.
+type Chunk<L, U> = OnceLock<Box<[Cell<L, U>]>>;
+
 pub(super) struct Slots<L, U> {
-    chunks: [OnceLock<Box<[Cell<L, U>]>>; CHUNKS],
+    chunks: [Chunk<L, U>; CHUNKS],
     free: Mutex<Free>,
     lock: MakeLock<L>,
 }

@@ -1,0 +1,249 @@
+use crate::application::ConnectError;
+use crate::config::Unit;
+use crate::connections::{ConnId, Connection, Connections};
+use crate::domain::Domain;
+use crate::harness::*;
+use crate::{Call, Counters, Drop, SharedNeighbours};
+use std::time::Duration;
+use wire::arp::Operation;
+use wire::tcp::{Flags, Header, Options};
+use wire::{Packet, Seq};
+
+const SECOND: Duration = Duration::from_secs(1);
+const FIN_ACK: Flags = Flags::FIN.with(Flags::ACK);
+
+fn segment(port: u16, flags: Flags, seq: u32, ack: Seq, data: &[u8]) -> Vec<u8> {
+    let header = Header {
+        source_port: port,
+        destination_port: 80,
+        seq: Seq(seq),
+        ack,
+        flags,
+        window: 10_000,
+        urgent: 0,
+        options: Options::NONE,
+    };
+    tcp_frame(&header, data)
+}
+
+/// A host that hands over, which knows its peer, and the table that it shares.
+fn home() -> (Host, SharedNeighbours) {
+    let lonely = Host::lonely(Unit::ONLY, |_| ());
+    let neighbours = SharedNeighbours::new(&lonely.domain.transport.config);
+    let mut home = Host::of(lonely.domain.sharing_neighbours(&neighbours));
+    home.domain.hand_over();
+    home.take(&arp_frame(Operation::Request, PEER, US));
+    home.domain.counters = Counters::default();
+    home.call(Call::Listen(end(US, 80), ()));
+    (home, neighbours)
+}
+
+fn guests(home: &Host, neighbours: &SharedNeighbours, generation: u32) -> Host {
+    let config = home.domain.transport.config.clone();
+    let domain = Domain::for_guests(config, Unit::any(7, 1), generation, App::default());
+    let mut host = Host::of(domain.sharing_neighbours(neighbours));
+    host.now = home.now;
+    host
+}
+
+/// The one connection that leaves now.
+fn leaving(home: &mut Host) -> Box<Connection<()>> {
+    let [id] = home.domain.take_leaving()[..] else { panic!("not one leaves") };
+    home.domain.extract(id, home.now).expect("it is there")
+}
+
+/// A peer connects from `port` with sequence number 1; our next one.
+fn handshake(home: &mut Host, port: u16) -> Seq {
+    let answer = home.take(&segment(port, Flags::SYN, 0, Seq(0), b""));
+    let ours = parse_tcp(&answer[0]).seq + 1;
+    assert!(home.domain.take_leaving().is_empty(), "not before it is established");
+    let out = home.take(&segment(port, Flags::ACK, 1, ours, b""));
+    assert!(out.is_empty());
+    ours
+}
+
+/// A connection with a peer at `port` that lives with guests now.
+fn moved(port: u16) -> (Host, Host, Seq) {
+    let (mut home, neighbours) = home();
+    let ours = handshake(&mut home, port);
+    let connection = leaving(&mut home);
+    let mut guests = guests(&home, &neighbours, 3);
+    assert!(guests.domain.adopt(connection).is_ok());
+    assert!(guests.settle().is_empty());
+    (home, guests, ours)
+}
+
+#[test]
+fn an_established_connection_goes_on_elsewhere() {
+    let (mut home, mut guests, ours) = moved(5000);
+    let (first, flow) = home.domain.app.opened[0];
+    let (second, same) = guests.domain.app.opened[0];
+    assert_eq!((first.unit, second), (0, ConnId { unit: 7, slot: 0, generation: 3 }));
+    assert_eq!(flow, same);
+    let mut out = guests.take(&segment(5000, Flags::ACK, 1, ours, b"hello"));
+    out.extend(guests.wait(SECOND));
+    assert_eq!(out.iter().map(|f| parse_tcp(f).ack).collect::<Vec<_>>(), [Seq(6)]);
+    // Its old name finds nothing, nor do lists and timers there.
+    assert!(home.call(Call::Notify(first)).is_empty());
+    assert!(home.wait(60 * SECOND).is_empty());
+    assert!(home.domain.connections().is_empty());
+}
+
+#[test]
+fn what_has_come_for_it_goes_with_it() {
+    let (mut home, neighbours) = home();
+    let ours = handshake(&mut home, 5000);
+    // They wait to be put together, behind the one that has found the connection.
+    let data = vec![7; 1000];
+    let frames = [1u32, 1001, 2001].map(|seq| segment(5000, Flags::ACK, seq, ours, &data));
+    home.take_batch(&frames);
+    let connection = leaving(&mut home);
+    assert_eq!(connection.tcb.received(), 3000);
+    let mut guests = guests(&home, &neighbours, 0);
+    assert!(guests.domain.adopt(connection).is_ok());
+    let mut out = guests.settle();
+    out.extend(guests.wait(SECOND));
+    assert_eq!(parse_tcp(out.last().expect("an answer")).ack, Seq(3001));
+    home.conserved();
+}
+
+#[test]
+fn timers_run_where_it_lives() {
+    let (mut home, mut guests, ours) = moved(5000);
+    guests.domain.app.close = true;
+    let id = guests.domain.app.opened[0].0;
+    let fin = guests.call(Call::Notify(id));
+    assert!(parse_tcp(&fin[0]).flags.has(Flags::FIN));
+    let again = guests.wait(3 * SECOND);
+    assert_eq!(parse_tcp(&again[0]).seq, ours);
+    assert!(home.wait(3 * SECOND).is_empty());
+}
+
+#[test]
+fn what_is_left_of_it_comes_home() {
+    let (mut home, mut guests, ours) = moved(5000);
+    guests.domain.app.close = true;
+    guests.call(Call::Notify(guests.domain.app.opened[0].0));
+    let fin = segment(5000, FIN_ACK, 1, ours + 1, b"");
+    let out = guests.take(&fin);
+    assert_eq!(parse_tcp(&out[0]).ack, Seq(2));
+    assert!(guests.domain.connections().is_empty());
+    assert_eq!(guests.domain.time_wait_len(), 0);
+    for remnant in guests.domain.take_remains() {
+        home.domain.keep_remains(remnant, home.now);
+    }
+    assert_eq!(home.domain.time_wait_len(), 1);
+    //= RFC 9293 3.10.7.4: TIME-WAIT: acknowledge a retransmitted FIN
+    let out = home.take(&fin);
+    assert_eq!((parse_tcp(&out[0]).flags, parse_tcp(&out[0]).ack), (Flags::ACK, Seq(2)));
+}
+
+/// An active open that has just been established; the peer's answer is given.
+fn connected(home: &mut Host) -> Header {
+    let call = Call::Connect { remote: end(PEER, 80), local: None, connection: () };
+    let syn = parse_tcp(&home.call(call)[0]);
+    let header = Header {
+        source_port: 80,
+        destination_port: syn.source_port,
+        seq: Seq(100),
+        ack: syn.seq + 1,
+        flags: Flags::SYN.with(Flags::ACK),
+        window: 10_000,
+        urgent: 0,
+        options: Options::NONE,
+    };
+    home.take(&tcp_frame(&header, b""));
+    header
+}
+
+#[test]
+fn ports_come_home_too() {
+    let (mut home, neighbours) = home();
+    let answer = connected(&mut home);
+    let mut guests = guests(&home, &neighbours, 0);
+    assert!(guests.domain.adopt(leaving(&mut home)).is_ok());
+    let out = guests.settle();
+    assert_eq!(parse_tcp(&out[0]).ack, Seq(101), "the handshake ends");
+    guests.take(&tcp_frame(&Header { flags: Flags::RST, seq: Seq(101), ..answer }, b""));
+    let remains = guests.domain.take_remains();
+    assert_eq!(remains.len(), 1);
+    let remote = end(PEER, 80);
+    let fresh = |home: &mut Host| home.domain.conns.allocate_port(remote);
+    // All others are taken first, then the one that came back.
+    assert_ne!(fresh(&mut home), Some(answer.destination_port));
+    remains.into_iter().for_each(|remnant| home.domain.keep_remains(remnant, home.now));
+    let all = std::iter::from_fn(|| fresh(&mut home));
+    assert_eq!(all.last(), Some(answer.destination_port));
+}
+
+fn is_reset(out: &[Packet]) -> bool {
+    matches!(out, [reset] if parse_tcp(reset).flags.has(Flags::RST))
+}
+
+#[test]
+fn who_has_nowhere_to_go_is_refused() {
+    let (mut home, _) = home();
+    handshake(&mut home, 5000);
+    let passive = leaving(&mut home);
+    assert!(is_reset(&home.refuse(passive)));
+    assert_eq!((home.domain.app.refused, home.domain.app.closed.len()), (1, 0));
+    connected(&mut home);
+    let active = leaving(&mut home);
+    assert!(is_reset(&home.refuse(active)));
+    assert_eq!(home.domain.app.failed, [ConnectError::NoThread]);
+    assert_eq!(home.domain.counters.refused_no_thread, 2);
+    assert!(home.domain.connections().is_empty());
+}
+
+#[test]
+fn without_threads_nobody_gets_in() {
+    let (mut home, _) = home();
+    home.domain.set_short_of_threads(true);
+    assert!(is_reset(&home.take(&segment(5000, Flags::SYN, 0, Seq(0), b""))));
+    assert_eq!(home.domain.counters.dropped(Drop::TcpNoThread), 1);
+    let call = Call::Connect { remote: end(PEER, 80), local: None, connection: () };
+    assert!(home.call(call).is_empty());
+    assert_eq!(home.domain.app.failed, [ConnectError::NoThread]);
+    home.domain.set_short_of_threads(false);
+    handshake(&mut home, 5000);
+}
+
+#[test]
+fn handshakes_are_bounded_while_others_leave() {
+    let (mut home, _) = home();
+    home.domain.app.most_embryos = Some(10);
+    handshake(&mut home, 4999);
+    // To the listener its handshake is over.
+    home.domain.app.closed.push(None);
+    let connection = leaving(&mut home);
+    for port in 5000..6000 {
+        assert_eq!(home.take(&segment(port, Flags::SYN, 0, Seq(0), b"")).len(), 1, "{port}");
+    }
+    assert_eq!(home.domain.connections().len(), 10);
+    assert!(home.domain.adopt(connection).is_ok(), "and back again");
+}
+
+#[test]
+fn neighbours_are_shared_and_what_waits_in_vain_comes_back() {
+    let (mut home, neighbours) = home();
+    let mut other = guests(&home, &neighbours, 0);
+    // The peer is known to both, though only one has heard of it.
+    assert_eq!(parse(&other.say(PEER, b"x")[0]).1.last(), Some(&b'x'));
+    let stranger = std::net::Ipv4Addr::new(10, 0, 0, 77);
+    assert_eq!(parse_arp(&other.say(stranger, b"y")[0]).1.target_ip, stranger);
+    assert!(home.say(stranger, b"z").is_empty(), "asked once");
+    let out = home.take(&arp_frame(Operation::Reply, stranger, US));
+    let said: Vec<u8> = out.iter().map(|f| *parse(f).1.last().expect("a payload")).collect();
+    assert_eq!(said, b"yz", "who gets the answer sends for all");
+    // Nobody answers: each gets what is its own.
+    let nobody = std::net::Ipv4Addr::new(10, 0, 0, 78);
+    other.say(nobody, b"a");
+    home.say(nobody, b"b");
+    for _ in 0..3 {
+        home.wait(SECOND);
+        other.wait(SECOND);
+    }
+    assert_eq!((home.domain.counters.out_dropped, other.domain.counters.out_dropped), (1, 1));
+    assert_eq!(home.domain.next_timeout(), None);
+    assert_eq!(other.domain.next_timeout(), None);
+}

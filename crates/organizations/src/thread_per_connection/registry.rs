@@ -1,0 +1,229 @@
+//! Which connections have a thread, and which thread: the table of the packet
+//! filter, and the units that have been given out.
+
+use crate::handed::{Mailbox, Message};
+use net::link::Keyed;
+use net::{Application, Config, Counters};
+use parking_lot::RwLock;
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use wire::FlowKey;
+
+/// Parts of the table that are locked one by one.
+const SHARDS: usize = 64;
+/// Threads that the system is left with, for all else.
+const RESERVE: usize = 256;
+
+/// A unit that a connection lives in.
+pub(super) struct Place<A: Application> {
+    /// The unit's index, from 1: 0 is the home.
+    pub(super) index: u16,
+    pub(super) mailbox: Arc<Mailbox<A>>,
+}
+
+impl<A: Application> Clone for Place<A> {
+    fn clone(&self) -> Self {
+        Place { index: self.index, mailbox: self.mailbox.clone() }
+    }
+}
+
+struct Slot<A: Application> {
+    /// How many have lived here before.
+    generation: u32,
+    mailbox: Option<Arc<Mailbox<A>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The units, by index, less one.
+struct Slots<A: Application> {
+    slots: Vec<Slot<A>>,
+    free: Vec<u16>,
+    /// What those have counted that have ended.
+    ended: Counters,
+    /// Nobody moves in any more.
+    stopping: bool,
+}
+
+type Shard<A> = RwLock<HashMap<FlowKey, Place<A>, Keyed>>;
+
+/// See the module.
+pub(super) struct Registry<A: Application> {
+    hasher: Keyed,
+    shards: Box<[Shard<A>]>,
+    slots: RwLock<Slots<A>>,
+    live: AtomicUsize,
+    limit: usize,
+    pub(super) home: Arc<Mailbox<A>>,
+}
+
+impl<A: Application> Registry<A> {
+    pub(super) fn new(config: &Config, limit: usize) -> Registry<A> {
+        let hasher = Keyed(config.secret);
+        Registry {
+            hasher,
+            shards: (0..SHARDS).map(|_| RwLock::new(HashMap::with_hasher(hasher))).collect(),
+            slots: RwLock::new(Slots {
+                slots: Vec::new(),
+                free: Vec::new(),
+                ended: Counters::default(),
+                stopping: false,
+            }),
+            live: AtomicUsize::new(0),
+            limit: limit.min(config.max_connections).min(usize::from(u16::MAX)),
+            home: Arc::default(),
+        }
+    }
+
+    fn shard(&self, flow: &FlowKey) -> &Shard<A> {
+        // The upper bits: the map of a shard uses the lower.
+        &self.shards[(self.hasher.hash_one(flow) >> 32) as usize % SHARDS]
+    }
+
+    /// Runs `f` on the place of a flow's connection, if it has one.
+    #[inline]
+    pub(super) fn with_place<R>(
+        &self,
+        flow: &FlowKey,
+        f: impl FnOnce(&Place<A>) -> R,
+    ) -> Option<R> {
+        self.shard(flow).read().get(flow).map(f)
+    }
+
+    /// Frames of `flow` go to `place` from now on.
+    pub(super) fn register(&self, flow: FlowKey, place: &Place<A>) {
+        self.shard(&flow).write().insert(flow, place.clone());
+    }
+
+    /// Frames of `flow` go home from now on.
+    pub(super) fn unregister(&self, flow: &FlowKey) {
+        self.shard(flow).write().remove(flow);
+    }
+
+    /// Are there as many threads as there may be?
+    pub(super) fn is_full(&self) -> bool {
+        self.live.load(Ordering::Relaxed) >= self.limit
+    }
+
+    /// How many units are lived in.
+    pub(super) fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// A unit for a connection, and how many have lived there before.
+    ///
+    /// # Errors
+    /// If there are as many threads as there may be.
+    pub(super) fn reserve(&self) -> std::io::Result<(Place<A>, u32)> {
+        let mut slots = self.slots.write();
+        if self.is_full() || slots.stopping {
+            return Err(std::io::ErrorKind::WouldBlock.into());
+        }
+        let Slots { slots, free, .. } = &mut *slots;
+        let index = free.pop().unwrap_or_else(|| {
+            slots.push(Slot { generation: 0, mailbox: None, thread: None });
+            slots.len() as u16
+        });
+        self.live.fetch_add(1, Ordering::Relaxed);
+        let generation = slots[usize::from(index) - 1].generation;
+        Ok((Place { index, mailbox: Arc::default() }, generation))
+    }
+
+    /// The thread for the place that was reserved, if there is one. It waits for
+    /// its connection.
+    ///
+    /// # Errors
+    /// If there is none; and if everything stops: it has ended then.
+    pub(super) fn occupy(
+        &self,
+        place: Place<A>,
+        thread: std::io::Result<JoinHandle<()>>,
+    ) -> std::io::Result<Place<A>> {
+        let mut slots = self.slots.write();
+        let stopping = slots.stopping;
+        let slot = &mut slots.slots[usize::from(place.index) - 1];
+        match thread {
+            Ok(thread) if stopping => {
+                drop(slots);
+                let _ = place.mailbox.send(Message::Stop);
+                let _ = thread.join();
+                Err(std::io::ErrorKind::WouldBlock.into())
+            }
+            Ok(thread) => {
+                slot.thread = Some(thread);
+                slot.mailbox = Some(place.mailbox.clone());
+                Ok(place)
+            }
+            Err(error) => {
+                slots.free.push(place.index);
+                self.live.fetch_sub(1, Ordering::Relaxed);
+                Err(error)
+            }
+        }
+    }
+
+    /// The connection in unit `index` has ended, and its thread is about to.
+    pub(super) fn move_out(&self, index: u16, counted: &Counters) {
+        let mut slots = self.slots.write();
+        let Slots { slots, free, ended, .. } = &mut *slots;
+        let slot = &mut slots[usize::from(index) - 1];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.mailbox = None;
+        // Nobody waits for it any more, unless it is being stopped.
+        slot.thread = None;
+        free.push(index);
+        ended.add(counted);
+        self.live.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The mailbox of unit `index`, if it is lived in.
+    pub(super) fn mailbox(&self, index: u16) -> Option<Arc<Mailbox<A>>> {
+        let slots = self.slots.read();
+        slots.slots.get(usize::from(index).checked_sub(1)?)?.mailbox.clone()
+    }
+
+    /// Adds what all have counted, living and ended.
+    pub(super) fn add_counters(&self, sum: &mut Counters) {
+        // Under the lock, so that nobody moves out meanwhile and counts twice.
+        let slots = self.slots.read();
+        sum.add(&slots.ended);
+        for mailbox in slots.slots.iter().filter_map(|slot| slot.mailbox.as_ref()) {
+            sum.add(&mailbox.counters.lock());
+        }
+    }
+
+    /// Lets nobody move in any more, and tells all to end. Returns their threads.
+    pub(super) fn stop(&self) -> Vec<JoinHandle<()>> {
+        let mut slots = self.slots.write();
+        slots.stopping = true;
+        for mailbox in slots.slots.iter().filter_map(|slot| slot.mailbox.as_ref()) {
+            let _ = mailbox.send(Message::Stop);
+        }
+        slots.slots.iter_mut().filter_map(|slot| slot.thread.take()).collect()
+    }
+}
+
+/// How many threads connections may have: `wanted` if it is not 0, but no more
+/// than the system surely gives.
+pub(super) fn limit(wanted: usize) -> usize {
+    let wanted = if wanted == 0 { usize::MAX } else { wanted };
+    wanted.min(system_limit())
+}
+
+/// What the system's limits leave for connections. The library's runtime ends
+/// the process if a thread that has been given cannot map its signal stack, so
+/// the limit on mappings must not be reached.
+fn system_limit() -> usize {
+    let read = |path: &str| -> usize {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.trim().parse().unwrap_or(usize::MAX)
+    };
+    // A thread has its stack and its signal stack, and a guard page below each.
+    let mappings = read("/proc/sys/vm/max_map_count") / 4;
+    let threads = read("/proc/sys/kernel/threads-max").min(read("/proc/sys/kernel/pid_max"));
+    let user = rustix::process::getrlimit(rustix::process::Resource::Nproc).current;
+    let user = user.map_or(usize::MAX, |n| n as usize);
+    mappings.min(threads).min(user).saturating_sub(RESERVE).max(1)
+}
