@@ -21,10 +21,10 @@ pub struct Entry {
 }
 
 macro_rules! catalog {
-    ($($module:ident $name:literal ($source:literal, $unit:literal, $single:literal) [$($choice:ident)*];)*) => {
+    ($($(#[$meta:meta])* $module:ident $name:literal ($source:literal, $unit:literal, $single:literal) [$($choice:ident)*];)*) => {
         /// All organizations.
         pub const CATALOG: &[Entry] = &[
-            $(Entry {
+            $($(#[$meta])* Entry {
                 name: $name,
                 source: $source,
                 unit: $unit,
@@ -48,7 +48,7 @@ macro_rules! catalog {
             A::Udp: 'static,
         {
             match name {
-                $($name => Some(crate::$module::start(setup)),)*
+                $($(#[$meta])* $name => Some(crate::$module::start(setup)),)*
                 _ => None,
             }
         }
@@ -65,9 +65,15 @@ catalog! {
     virtual_processors "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
     layer_parallel "layer-parallel" ("Schmidt and Suda 1996", "the layer", false) [Pin];
+    // The worked example of docs/organizations.md.
+    #[cfg(any(test, thirteenth))]
+    combining "combining" ("Hendler et al. 2010, flat combining", "the stack", false) [Pin];
 }
 
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {
     CATALOG.iter().find(|entry| entry.name == name)
 }
+
+#[cfg(test)]
+mod tests;
