@@ -64,6 +64,9 @@ catalog! {
     thread_per_connection "thread-per-connection" ("Schmidt 1996, CP; Yates 1996, TPC", "the connection", false) [MaxThreads Pin];
     virtual_processors "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
+    engines "engines" ("Bohra and Iftode 2007, TCPServers", "dedicated engines", false) [Engines Lock Pin];
+    engines_early "engines-early" ("Bohra and Iftode 2007, TCPS Early", "the socket", false) [Engines Lock Pin];
+    engines_sched "engines-sched" ("Bohra and Iftode 2007, TCPS Sched", "the socket", false) [Engines Lock Pin];
     layer_parallel "layer-parallel" ("Schmidt and Suda 1996", "the layer", false) [Pin];
     // The worked example of docs/organizations.md.
     #[cfg(any(test, thirteenth))]
