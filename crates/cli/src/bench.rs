@@ -1,9 +1,12 @@
 //! `anabranch bench`: measures the stack in memory.
 
+mod drivers;
 mod table;
 
+use crate::choices::Choices;
 use crate::failure::Failure;
-use clap::ValueEnum;
+use clap::{Subcommand, ValueEnum};
+use drivers::Drivers;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Direction, Error, Peer, Plan, Progress, Row, Workload};
 use std::io::{IsTerminal, Write};
@@ -23,14 +26,30 @@ Examples:
   anabranch bench rr --connections 16 --organization uniprocessor,group-locks
   anabranch bench bulk --organization all --processors 2 --connections 64 --json rows.json";
 
+/// `anabranch bench`.
+#[derive(Debug, clap::Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+/// What is done.
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    /// TCP: data without end
+    Bulk(Box<Args>),
+    /// TCP: messages and their echoes, one outstanding on each connection
+    Rr(Box<Args>),
+    /// TCP: connect, one message and its echo, close, and again
+    Crr(Box<Args>),
+    /// UDP: datagrams without end
+    Udp(Box<Args>),
+}
+
 /// What to measure.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub struct Args {
-    /// What the connections do: data without end; echoes of one message each;
-    /// connect, echo, close; datagrams without end
-    #[arg(value_enum)]
-    workload: WorkloadArg,
     /// Organizations, separated by commas, or `all`; their samples are
     /// interleaved
     #[arg(long, value_delimiter = ',', default_value = "uniprocessor")]
@@ -64,12 +83,6 @@ pub struct Args {
     /// Samples of each organization
     #[arg(long, default_value_t = 5)]
     repeat: usize,
-    /// Groups of connections, for organizations that group them
-    #[arg(long, default_value_t = 128)]
-    groups: u16,
-    /// Wire threads to processors, where the organization leaves it open
-    #[arg(long)]
-    pin: bool,
     /// Measure without instruments: they cost about 1 %
     #[arg(long)]
     no_instruments: bool,
@@ -77,14 +90,10 @@ pub struct Args {
     /// instead of the table)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum WorkloadArg {
-    Bulk,
-    Rr,
-    Crr,
-    Udp,
+    #[command(flatten)]
+    choices: Choices,
+    #[command(flatten)]
+    drivers: Drivers,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -101,16 +110,11 @@ enum PeerArg {
 }
 
 impl Args {
-    fn plan(&self) -> Plan {
+    fn plan(&self, workload: Workload) -> Plan {
         let all = self.organization.iter().any(|name| name == "all");
         let names = || anabranch::organizations::CATALOG.iter().map(|entry| entry.name.to_owned());
-        Plan {
-            workload: match self.workload {
-                WorkloadArg::Bulk => Workload::Bulk,
-                WorkloadArg::Rr => Workload::Rr,
-                WorkloadArg::Crr => Workload::Crr,
-                WorkloadArg::Udp => Workload::Udp,
-            },
+        let plan = Plan {
+            workload,
             organizations: if all { names().collect() } else { self.organization.clone() },
             processors: self.processors,
             connections: self.connections,
@@ -128,15 +132,13 @@ impl Args {
             },
             seconds: self.seconds,
             repeat: self.repeat,
-            options: self.options(),
+            options: self.choices.options(),
+            burst: self.choices.burst(),
             instruments: !self.no_instruments,
             reference: all,
             ..Plan::default()
-        }
-    }
-
-    fn options(&self) -> anabranch::Options {
-        anabranch::Options { groups: self.groups, pin: self.pin, ..Default::default() }
+        };
+        self.drivers.apply(plan)
     }
 
     fn to_stdout(&self) -> bool {
@@ -144,12 +146,22 @@ impl Args {
     }
 }
 
-/// Measures, and prints what it found.
+/// Does the experiment, and prints what it found.
 ///
 /// # Errors
 /// [`Failure`]: code 2 for a plan that makes no sense, 1 for a load that failed.
-pub fn run(args: Args) -> Result<(), Failure> {
-    let plan = args.plan();
+pub fn run(bench: Bench) -> Result<(), Failure> {
+    match bench.experiment {
+        Experiment::Bulk(args) => measure(&args, Workload::Bulk),
+        Experiment::Rr(args) => measure(&args, Workload::Rr),
+        Experiment::Crr(args) => measure(&args, Workload::Crr),
+        Experiment::Udp(args) => measure(&args, Workload::Udp),
+    }
+}
+
+/// Measures a workload.
+fn measure(args: &Args, workload: Workload) -> Result<(), Failure> {
+    let plan = args.plan(workload);
     plan.check().map_err(Failure::refused)?;
     // A file that cannot be written is better known before than after.
     let file = match args.json.as_deref().filter(|_| !args.to_stdout()) {
@@ -209,25 +221,43 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Command {
         #[command(flatten)]
-        args: Args,
+        bench: Bench,
     }
 
-    fn args(words: &[&str]) -> Args {
-        Command::try_parse_from(["bench"].iter().chain(words)).expect("good").args
+    fn bench(words: &[&str]) -> Bench {
+        Command::try_parse_from(["bench"].iter().chain(words)).expect("good").bench
+    }
+
+    fn plan(words: &[&str]) -> Plan {
+        match bench(words).experiment {
+            Experiment::Bulk(args) => args.plan(Workload::Bulk),
+            Experiment::Rr(args) => args.plan(Workload::Rr),
+            Experiment::Crr(args) => args.plan(Workload::Crr),
+            Experiment::Udp(args) => args.plan(Workload::Udp),
+        }
+    }
+
+    #[test]
+    fn presets_and_choices() {
+        let plan = plan(&["bulk", "--preset", "yates", "--engines", "1-2", "--lock", "mcs"]);
+        assert_eq!((plan.mtu, plan.bytes, plan.peer), (4352, Some(4096), Peer::Driver));
+        assert_eq!((plan.options.engines, plan.options.lock.name()), ((1, 2), "mcs"));
+        let both = Command::try_parse_from(["bench", "bulk", "--preset", "yates", "--mtu", "1500"]);
+        assert!(both.is_err());
     }
 
     #[test]
     fn all_means_all() {
-        let plan = args(&["bulk", "--organization", "all", "--processors", "2"]).plan();
-        assert_eq!(plan.organizations.len(), anabranch::organizations::CATALOG.len());
-        assert!(plan.reference);
-        let two = args(&["rr", "--organization", "global-lock,group-locks"]).plan();
+        let all = plan(&["bulk", "--organization", "all", "--processors", "2"]);
+        assert_eq!(all.organizations.len(), anabranch::organizations::CATALOG.len());
+        assert!(all.reference);
+        let two = plan(&["rr", "--organization", "global-lock,group-locks"]);
         assert_eq!(two.organizations, ["global-lock", "group-locks"]);
     }
 
     #[test]
     fn a_short_run_gives_a_table() {
-        let mut plan = args(&["bulk", "--seconds", "0.05", "--repeat", "1"]).plan();
+        let mut plan = plan(&["bulk", "--seconds", "0.05", "--repeat", "1"]);
         (plan.warm_up, plan.bound) = (0.01, 0.002);
         let rows = lab::run(&plan, &mut |_| {}).expect("figures");
         let text = table(&rows);
@@ -237,7 +267,7 @@ mod tests {
     #[test]
     fn a_plan_that_makes_no_sense_is_refused() {
         for words in [&["bulk", "--organization", "nobody"][..], &["rr", "--connections", "0"]] {
-            let failure = run(args(words)).expect_err("bad");
+            let failure = run(bench(words)).expect_err("bad");
             assert!(!failure.to_string().contains('\n'));
         }
     }

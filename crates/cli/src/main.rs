@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod choices;
 mod demo;
 mod doctor;
 mod failure;
@@ -36,7 +37,7 @@ enum Command {
     /// Serve files and small test services over a TAP device
     Serve(Box<serve::Args>),
     /// Measure the stack in memory
-    Bench(bench::Args),
+    Bench(bench::Bench),
     /// Show what it does, in a private network, without any rights
     Demo(demo::Args),
     /// Say what this machine offers, and what mends what is missing

@@ -288,15 +288,7 @@ impl Plan {
     /// [`Error::Plan`], in one line, with the mend.
     pub fn check(&self) -> Result<(), Error> {
         let no = |what: String| Err(Error::Plan(what));
-        for name in &self.organizations {
-            if organizations::find(name).is_none() {
-                let known: Vec<_> = organizations::CATALOG.iter().map(|e| e.name).collect();
-                return no(format!(
-                    "there is no organization '{name}': choose from {}",
-                    known.join(", ")
-                ));
-            }
-        }
+        check_names(&self.organizations)?;
         if self.organizations.is_empty() || self.processors == 0 || self.repeat == 0 {
             return no("organizations, processors and repeat must be at least 1".to_owned());
         }
@@ -371,4 +363,17 @@ impl Plan {
     fn is_udp_payload(&self) -> bool {
         (16..=self.mtu - UDP_HEADERS).contains(&self.bytes())
     }
+}
+
+/// Is there an organization of each of these names?
+///
+/// # Errors
+/// [`Error::Plan`], if not.
+pub(crate) fn check_names(names: &[String]) -> Result<(), Error> {
+    let Some(name) = names.iter().find(|name| organizations::find(name).is_none()) else {
+        return Ok(());
+    };
+    let known: Vec<_> = organizations::CATALOG.iter().map(|entry| entry.name).collect();
+    let known = known.join(", ");
+    Err(Error::Plan(format!("there is no organization '{name}': choose from {known}")))
 }

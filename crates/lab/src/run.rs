@@ -83,14 +83,14 @@ impl Look {
         Look {
             instruments: instruments.clone(),
             snapshot: instruments.snapshot(),
-            connections: meter.shares().counts(),
+            connections: meter.parts(),
             latency: meter.latency(),
         }
     }
 
     /// What has happened since.
     fn details(&self, meter: &Meter) -> Details {
-        let now = meter.shares().counts();
+        let now = meter.parts();
         let before = self.connections.iter();
         Details {
             report: self.instruments.snapshot().since(&self.snapshot),

@@ -126,7 +126,11 @@ impl Pair {
         let (a, b) = host::devices(plan);
         let host = |side, device: Device| {
             let presentation = host::presentation(plan, &meter);
-            let loads = loads.clone().with_flows(threads::flows(plan, side));
+            let flows = threads::flows(plan, side);
+            if side == Side::Tested {
+                meter.set_flows(flows.clone(), plan.bytes());
+            }
+            let loads = loads.clone().with_flows(flows);
             let load = loads.with_presentation(presentation.clone()).load(0);
             let watched = instruments.as_ref().filter(|_| side == Side::Tested);
             let watch = Watch::of(watched, || "both ends".to_owned());

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::{Endpoint, FlowKey};
 
-type Stack = Arc<dyn Running<Load>>;
+pub(crate) type Stack = Arc<dyn Running<Load>>;
 
 /// The ports of flows that a side sends from: one for each unit that reports may
 /// have to come to.
@@ -34,10 +34,15 @@ fn start(
     instruments: Option<Arc<Instruments>>,
 ) -> Result<Stack, Error> {
     let presentation = host::presentation(plan, loads.meter());
-    let loads = loads.clone().with_flows(flows(plan, side));
+    let flows = flows(plan, side);
+    if side == Side::Tested {
+        loads.meter().set_flows(flows.clone(), plan.bytes());
+    }
+    let loads = loads.clone().with_flows(flows);
     let loads = loads.with_presentation(presentation.clone());
+    let config = host::config(plan, side, &device);
     let setup = Setup {
-        config: host::config(plan, side, &device),
+        config,
         devices: vec![device],
         processors: plan.processors,
         options: plan.options.clone(),
@@ -45,10 +50,7 @@ fn start(
         clock: Clock::start(),
         instruments,
     };
-    let Some(started) = catalog::start(organization, setup) else {
-        return Err(Error::Plan(format!("there is no organization '{organization}'")));
-    };
-    let stack: Stack = started?;
+    let stack = launch(organization, setup)?;
     if let Some(presentation) = presentation {
         let stack = Arc::downgrade(&stack);
         presentation.set_notify(Box::new(move |unit, call| {
@@ -58,6 +60,14 @@ fn start(
         }));
     }
     Ok(stack)
+}
+
+/// Starts a stack under `organization`.
+pub(crate) fn launch(organization: &str, setup: Setup<Load>) -> Result<Stack, Error> {
+    match catalog::start(organization, setup) {
+        Some(started) => Ok(started?),
+        None => Err(Error::Plan(format!("there is no organization '{organization}'"))),
+    }
 }
 
 /// The flows of UDP that end at `side`.

@@ -178,3 +178,24 @@ fn a_quick_look() {
     let rows = lab::quick(&["uniprocessor", "group-locks"], 1, 0.03).expect("figures");
     assert_eq!(rows.len(), 4);
 }
+
+#[test]
+fn instruments_tell_of_threads_and_connections() {
+    for workload in [Workload::Bulk, Workload::Rr, Workload::Udp] {
+        for (organization, processors) in
+            [("uniprocessor", 1), ("group-locks", 2), ("processor-per-connection", 2)]
+        {
+            let plan = Plan { instruments: true, ..short(workload, organization, processors) };
+            let detail = check(&plan).detail.expect("instruments");
+            assert_eq!(detail.per_connection.count, 5, "{organization}");
+            assert!(detail.jain > 0.0 && detail.jain <= 1.0 + 1e-9, "{organization}");
+            let [sample] = &detail.samples[..] else { panic!("one sample") };
+            let threads = &sample.report.threads;
+            assert_eq!(threads.len(), processors, "{organization}");
+            assert!(threads.iter().any(|t| t.packets_in > 0 && t.bytes_out > 0), "{organization}");
+            if workload == Workload::Rr {
+                assert!(detail.latency.samples > 0, "{organization}");
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! `layer-parallel`: Schmidt and Suda 1996, sections 2.1, 3 and 4.3.2 (Layer
 //! Parallelism). Link, IP, transport and presentation have a thread each, which
-//! owns its layer's state; messages pass between them by bounded [`queue`]s with
+//! owns its layer's state; messages pass between them by bounded queues with
 //! sleep locks, never by copying what is in them.
 //!
 //! ```text
@@ -21,7 +21,7 @@
 //! IP could wait for the link to take frames while the link waits for IP to take
 //! datagrams. The two directions therefore are bounded in different ways.
 //!
-//! *Up*, the producer sleeps until there is room ([`queue::Queue::put_all`]): the
+//! *Up*, the producer sleeps until there is room (`Queue::put_all`): the
 //! link for IP, IP for the transport, the transport for the presentation. Each
 //! waits for the next one only, and presentation waits for nobody, so these
 //! waits form no cycle.
@@ -37,7 +37,7 @@
 //!
 //! So presentation always gets on, hence transport, hence IP, hence link; and
 //! once the device takes frames, link empties its queue, hence IP does, hence
-//! transport speaks. The model of this is `queue/model.rs`, for loom.
+//! transport speaks. `queue/model.rs` is a model of this, for loom.
 
 mod ip;
 mod link;
@@ -106,15 +106,15 @@ enum FromLink {
     Datagram(Packet),
     /// One of ours, whose neighbour has not answered.
     Failed(Packet),
-    Report(Report),
+    Report(Box<Report>),
 }
 
 /// From IP up to the transport.
 enum FromIp {
     Tcp(Packet),
     Udp(Packet),
-    Error(icmp::Error),
-    Report(Report),
+    Error(Box<icmp::Error>),
+    Report(Box<Report>),
 }
 
 /// From the transport down to IP.

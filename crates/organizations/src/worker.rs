@@ -144,22 +144,13 @@ pub fn transmit_watched(
     if !watch.is_on() {
         return transmit(transmitters, egress);
     }
-    let interfaces = transmitters.len();
-    let waiting = |egress: &mut Egress| {
-        (0..interfaces).fold((0, 0), |sum, interface| {
-            let batch = egress.batch(interface);
-            let bytes: usize = batch.iter().map(Packet::len).sum();
-            (sum.0 + batch.len() as u64, sum.1 + bytes as u64)
-        })
-    };
-    let before = waiting(egress);
-    if before.0 == 0 {
-        return;
+    let before = egress.len();
+    if before > 0 {
+        (0..transmitters.len()).for_each(|at| watch.sending(egress.batch(at).iter()));
+        transmit(transmitters, egress);
+        watch.sent(before - egress.len());
+        watch.lap(Layer::Transmit);
     }
-    transmit(transmitters, egress);
-    let left = waiting(egress);
-    watch.sent(before.0 - left.0, before.1 - left.1);
-    watch.lap(Layer::Transmit);
 }
 
 /// Wires the calling thread to a processor, if the system lets it.

@@ -1,6 +1,7 @@
 //! What loads count, for whoever measures them.
 
 use super::shares::{Latency, Shares};
+use super::udp::Flows;
 use crossbeam_utils::CachePadded;
 use device::memory::peers::PeerCounts;
 use organizations::instrument::Counted;
@@ -60,6 +61,8 @@ pub struct Meter {
     driver: OnceLock<(Arc<PeerCounts>, u64)>,
     /// Each connection's part.
     shares: Shares,
+    /// The flows of UDP at the stack under test, and the bytes of a datagram.
+    flows: OnceLock<(Flows, u64)>,
     /// Do tallies take the time of transactions?
     timed: bool,
 }
@@ -74,6 +77,22 @@ impl Meter {
     /// Each connection's part.
     pub(crate) fn shares(&self) -> &Shares {
         &self.shares
+    }
+
+    /// These flows are those whose parts are counted; a datagram has so many
+    /// bytes.
+    pub(crate) fn set_flows(&self, flows: Flows, bytes: usize) {
+        let _ = self.flows.set((flows, bytes as u64));
+    }
+
+    /// What each connection or flow has had.
+    pub(crate) fn parts(&self) -> Vec<u64> {
+        match self.flows.get() {
+            Some((flows, bytes)) if self.timed && !flows.is_empty() => {
+                flows.iter().filter_map(|flow| Some(flow.datagrams()? * bytes)).collect()
+            }
+            _ => self.shares.counts(),
+        }
     }
 
     /// How long transactions took.

@@ -1,5 +1,6 @@
 //! The loads: applications that live inside the domains.
 
+pub(crate) mod blocks;
 mod bulk;
 mod meter;
 mod pattern;
@@ -48,6 +49,10 @@ pub enum Role {
     Client,
     /// Sends a message, waits for its echo, closes, and opens another connection.
     Churn,
+    /// Sends a block from memory, waits for a message, and again.
+    Blocks,
+    /// Closes when its peer does.
+    Short,
 }
 
 /// What a load keeps with a connection.
@@ -114,6 +119,8 @@ pub struct Load {
     unit: u16,
     /// Work of the presentation layer, if there is one.
     wakes: Wakes,
+    /// What is sent of blocks.
+    block: blocks::Block,
     /// Flows that stream, and how many have had their turn in this round.
     streams: VecDeque<Socket>,
     turns: usize,
@@ -165,6 +172,7 @@ impl Loads {
             flows: self.flows.clone(),
             unit,
             wakes: self.presentation.clone().map(Wakes::of).unwrap_or_default(),
+            block: blocks::Block::default(),
             streams: VecDeque::new(),
             turns: 0,
             resting: false,
@@ -252,6 +260,8 @@ impl Application for Load {
                 self.write(talk, tcb)
             }
             Role::Echo => self.echo(talk, tcb),
+            Role::Blocks => self.serve_blocks(talk, tcb),
+            Role::Short => self.short(talk, tcb),
             Role::Client | Role::Churn => self.transact(talk, tcb, now),
         }
     }
@@ -262,7 +272,7 @@ impl Application for Load {
         }
         match talk.role {
             Role::Churn if talk.closing => self.again(talk),
-            Role::Echo if talk.closing => {}
+            Role::Echo | Role::Short if talk.closing => {}
             _ => self.fail(&talk, "ended before its time"),
         }
     }

@@ -81,6 +81,12 @@ impl Flow {
         before.ok().map(|last| last + 1)
     }
 
+    /// The datagrams of this flow that were sent, or the greatest number that
+    /// came; none if it does not number them.
+    pub(crate) fn datagrams(&self) -> Option<u64> {
+        (self.way != Way::Drain).then(|| self.last())
+    }
+
     /// Is a report due?
     #[inline]
     fn is_due(&self) -> bool {

@@ -40,11 +40,11 @@ pub struct ThreadReport {
     pub tid: u32,
     /// Frames that it took from devices.
     pub packets_in: u64,
-    /// Bytes of them.
+    /// Bytes of them, from samples.
     pub bytes_in: u64,
     /// Frames that it handed to devices.
     pub packets_out: u64,
-    /// Bytes of them.
+    /// Bytes of them, from samples.
     pub bytes_out: u64,
     /// Times round its loop.
     pub rounds: u64,
@@ -169,7 +169,7 @@ impl Report {
 
     /// Time waited for locks, over all threads and locks, seconds.
     pub fn lock_wait_s(&self) -> f64 {
-        self.locks.iter().map(|lock| lock.wait_s).sum()
+        self.locks.iter().fold(0.0, |sum, lock| sum + lock.wait_s)
     }
 
     /// Packets handed from thread to thread.
@@ -180,7 +180,8 @@ impl Report {
     /// Time in `layer`, over all threads, seconds.
     pub fn layer_s(&self, layer: Layer) -> f64 {
         let times = self.threads.iter().flat_map(|thread| &thread.layers);
-        times.filter(|time| time.layer == layer.name()).map(|time| time.seconds).sum()
+        let times = times.filter(|time| time.layer == layer.name());
+        times.fold(0.0, |sum, time| sum + time.seconds)
     }
 }
 
@@ -219,6 +220,11 @@ fn nanos(n: u64) -> f64 {
 
 fn thread(then: Option<&thread::Counts>, now: &thread::Counts) -> (ThreadReport, Counted) {
     let count = |f: fn(&thread::Counts) -> u64| f(now).saturating_sub(then.map_or(0, f));
+    let traffic = |f: fn(&thread::Counts) -> thread::TrafficCounts| {
+        f(now).since(&then.map(f).unwrap_or_default())
+    };
+    let ((packets_in, bytes_in), (packets_out, bytes_out)) =
+        (traffic(|c| c.traffic_in), traffic(|c| c.traffic_out));
     let usage = now.usage.since(&then.map(|then| then.usage).unwrap_or_default());
     let latency = then.map_or_else(|| now.latency.clone(), |then| now.latency.since(&then.latency));
     let layers = Layer::ALL.into_iter().map(|layer| {
@@ -229,10 +235,10 @@ fn thread(then: Option<&thread::Counts>, now: &thread::Counts) -> (ThreadReport,
     let report = ThreadReport {
         name: now.name.clone(),
         tid: now.tid,
-        packets_in: count(|c| c.packets_in),
-        bytes_in: count(|c| c.bytes_in),
-        packets_out: count(|c| c.packets_out),
-        bytes_out: count(|c| c.bytes_out),
+        packets_in,
+        bytes_in,
+        packets_out,
+        bytes_out,
         rounds: count(|c| c.rounds),
         batches: count(|c| c.batches),
         handed: count(|c| c.handed),

@@ -12,7 +12,7 @@ fn a_thread_that_has_ended_is_still_reported() {
         watch.received(&[]);
         std::thread::sleep(Duration::from_millis(2));
         watch.lap(Layer::Transport);
-        watch.sent(3, 300);
+        watch.sent(3);
         watch.end();
     });
     thread.join().expect("no panic");
@@ -50,7 +50,7 @@ fn queues_and_locks_of_one_name_are_reported_together() {
             uses,
             wait: Duration::from_millis(uses),
             hold: Duration::from_millis(1),
-            ..LockCounts::default()
+            contended: 1,
         };
         instruments.lock("group", move || counts);
     }

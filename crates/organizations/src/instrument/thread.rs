@@ -38,14 +38,62 @@ pub struct ThreadProbe {
     last: Mutex<Option<TaskUsage>>,
 }
 
+/// Packets, and how many bytes some of them had: to look at each would fetch it
+/// into the cache before its time.
+#[derive(Debug, Default)]
+struct Traffic {
+    packets: Count,
+    sized: Count,
+    bytes: Count,
+}
+
+impl Traffic {
+    /// Are the sizes of the next ones wanted?
+    #[inline]
+    fn wants_sizes(&self, timed: bool) -> bool {
+        timed || self.sized.get() == 0
+    }
+    fn size(&self, packets: u64, bytes: u64) {
+        self.sized.add(packets);
+        self.bytes.add(bytes);
+    }
+    fn totals(&self) -> TrafficCounts {
+        TrafficCounts {
+            packets: self.packets.get(),
+            sized: self.sized.get(),
+            bytes: self.bytes.get(),
+        }
+    }
+}
+
+/// What a [`Traffic`] had counted at some time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TrafficCounts {
+    pub(super) packets: u64,
+    pub(super) sized: u64,
+    pub(super) bytes: u64,
+}
+
+impl TrafficCounts {
+    /// Packets since `earlier`, and their bytes, as the sizes that are known
+    /// have it.
+    pub(super) fn since(&self, earlier: &TrafficCounts) -> (u64, u64) {
+        let packets = self.packets.saturating_sub(earlier.packets);
+        let (mut sized, mut bytes) = (self.sized - earlier.sized, self.bytes - earlier.bytes);
+        if sized == 0 {
+            (sized, bytes) = (self.sized, self.bytes);
+        }
+        let all = u128::from(packets) * u128::from(bytes) / u128::from(sized.max(1));
+        (packets, u64::try_from(all).unwrap_or(u64::MAX))
+    }
+}
+
 #[derive(Debug, Default)]
 struct Own {
     rounds: Count,
     batches: Count,
-    packets_in: Count,
-    bytes_in: Count,
-    packets_out: Count,
-    bytes_out: Count,
+    traffic_in: Traffic,
+    traffic_out: Traffic,
     handed: Count,
     sleeps: Count,
     /// Nanoseconds, already multiplied, by [`Layer`].
@@ -78,10 +126,8 @@ impl ThreadProbe {
             usage,
             rounds: own.rounds.get(),
             batches: own.batches.get(),
-            packets_in: own.packets_in.get(),
-            bytes_in: own.bytes_in.get(),
-            packets_out: own.packets_out.get(),
-            bytes_out: own.bytes_out.get(),
+            traffic_in: own.traffic_in.totals(),
+            traffic_out: own.traffic_out.totals(),
             handed: own.handed.get(),
             sleeps: own.sleeps.get(),
             layers: std::array::from_fn(|layer| own.layers[layer].get()),
@@ -98,10 +144,8 @@ pub(super) struct Counts {
     pub(super) usage: TaskUsage,
     pub(super) rounds: u64,
     pub(super) batches: u64,
-    pub(super) packets_in: u64,
-    pub(super) bytes_in: u64,
-    pub(super) packets_out: u64,
-    pub(super) bytes_out: u64,
+    pub(super) traffic_in: TrafficCounts,
+    pub(super) traffic_out: TrafficCounts,
     pub(super) handed: u64,
     pub(super) sleeps: u64,
     pub(super) layers: [u64; Layer::ALL.len()],
@@ -237,26 +281,42 @@ impl Watch {
     fn count_received(&mut self, packets: &[Packet]) {
         let Some(probe) = &self.probe else { return };
         if !packets.is_empty() {
-            let bytes = packets.iter().map(|packet| packet.len() as u64).sum();
             probe.counts.batches.add(1);
-            probe.counts.packets_in.add(packets.len() as u64);
-            probe.counts.bytes_in.add(bytes);
+            probe.counts.traffic_in.packets.add(packets.len() as u64);
             self.packets += packets.len() as u64;
         }
         if self.timed {
             self.take(if packets.is_empty() { Layer::Poll } else { Layer::Receive });
             self.taken = self.last;
         }
+        let Some(probe) = &self.probe else { return };
+        if !packets.is_empty() && probe.counts.traffic_in.wants_sizes(self.timed) {
+            let bytes = packets.iter().map(|packet| packet.len() as u64).sum();
+            probe.counts.traffic_in.size(packets.len() as u64, bytes);
+        }
     }
 
-    /// So much was handed to devices.
+    /// So many packets were handed to devices.
     #[inline]
-    pub fn sent(&mut self, packets: u64, bytes: u64) {
+    pub fn sent(&mut self, packets: usize) {
         if let Some(probe) = &self.probe
             && packets > 0
         {
-            probe.counts.packets_out.add(packets);
-            probe.counts.bytes_out.add(bytes);
+            probe.counts.traffic_out.packets.add(packets as u64);
+        }
+    }
+
+    /// These are about to be handed to a device: looks at their sizes, now and
+    /// then.
+    #[inline]
+    pub fn sending<'a>(&mut self, packets: impl ExactSizeIterator<Item = &'a Packet>) {
+        if let Some(probe) = &self.probe
+            && probe.counts.traffic_out.wants_sizes(self.timed)
+            && packets.len() > 0
+        {
+            let count = packets.len() as u64;
+            let bytes = packets.map(|packet| packet.len() as u64).sum();
+            probe.counts.traffic_out.size(count, bytes);
         }
     }
 

@@ -51,9 +51,11 @@ impl<A: Application> IpLayer<A> {
             if self.ip.next_timeout().is_some_and(|at| at <= now) {
                 self.ip.on_timeout(now, &mut self.counters);
             }
-            if self.place.pipeline().down_to_ip.is_finished() {
+            let queue = &self.place.pipeline().down_to_ip;
+            if queue.is_finished() {
                 let since = *ended.get_or_insert(now);
-                if self.down.is_empty() || now.since(since) > LAST_WORDS {
+                let gone = self.down.is_empty() && queue.is_empty();
+                if gone || now.since(since) > LAST_WORDS {
                     return self.end();
                 }
             }
@@ -72,13 +74,14 @@ impl<A: Application> IpLayer<A> {
                     up.extend(match ip::input(datagram, ip, now, counters, replies) {
                         Some(Up::Tcp(segment)) => Some(FromIp::Tcp(segment)),
                         Some(Up::Udp(datagram)) => Some(FromIp::Udp(datagram)),
-                        Some(Up::Error(error)) => Some(FromIp::Error(error)),
+                        Some(Up::Error(error)) => Some(FromIp::Error(Box::new(error))),
                         None => None,
                     });
                 }
                 FromLink::Failed(datagram) => {
                     let kind = Kind::Unreachable(Unreachable::Host);
-                    up.extend(icmp::about(&datagram, kind).map(FromIp::Error));
+                    let error = icmp::about(&datagram, kind);
+                    up.extend(error.map(|error| FromIp::Error(Box::new(error))));
                 }
                 FromLink::Report(mut report) => {
                     report.sum.add(counters);
@@ -165,14 +168,15 @@ impl<A: Application> IpLayer<A> {
         self.counters.out_dropped += dropped as u64;
     }
 
-    fn sleep(&self, deadline: Option<Instant>) {
+    /// `end` is when it gives up what is left to say, if the transport has ended.
+    fn sleep(&self, end: Option<Instant>) {
         let pipeline = self.place.pipeline();
-        let deadline = [deadline, self.ip.next_timeout()].into_iter().flatten().min();
+        let deadline = [end, self.ip.next_timeout()].into_iter().flatten().min();
         let ready = || {
             let comes = !pipeline.up_to_ip.is_empty();
             let waits = !self.down.is_empty() || !pipeline.down_to_ip.is_empty();
             let goes = waits && pipeline.to_link.credit() > 0;
-            let ends = pipeline.down_to_ip.is_finished() && self.down.is_empty();
+            let ends = end.is_none() && pipeline.down_to_ip.is_finished();
             (comes || goes || ends, deadline)
         };
         pipeline.ip.sleep(ready, |at| at.since(self.place.clock.now()));

@@ -88,9 +88,11 @@ impl<A: Application> LinkLayer<A> {
             transmit(&mut self.queues.transmitters, &mut self.egress);
             busy |= self.reports();
             self.hand_up();
-            if self.place.pipeline().to_link.is_finished() {
+            let queue = &self.place.pipeline().to_link;
+            if queue.is_finished() {
                 let since = *ended.get_or_insert(now);
-                if self.egress.is_empty() || now.since(since) > LAST_WORDS {
+                let gone = self.egress.is_empty() && queue.is_empty();
+                if gone || now.since(since) > LAST_WORDS {
                     return self.end();
                 }
             }
@@ -189,7 +191,7 @@ impl<A: Application> LinkLayer<A> {
         while let Some(to) = self.place.pipeline().reports.pop() {
             any = true;
             let sum = self.counters.clone();
-            self.up.push_back(FromLink::Report(Report { sum, to }));
+            self.up.push_back(FromLink::Report(Box::new(Report { sum, to })));
         }
         any
     }
@@ -219,7 +221,8 @@ impl<A: Application> LinkLayer<A> {
     }
 
     /// What the devices do not take now is lost, as at the end of any host.
-    fn end(self) -> Counters {
+    fn end(mut self) -> Counters {
+        self.counters.out_dropped += self.place.pipeline().to_link.close().len() as u64;
         self.counters
     }
 }

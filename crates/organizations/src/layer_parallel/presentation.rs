@@ -11,11 +11,13 @@ pub(super) fn run<A: Application>(place: &Place<A>) -> Counters {
     let queue = &pipeline.to_presentation;
     let mut batch = Vec::new();
     loop {
+        // In this order: what came before the end is taken after it was seen.
+        let ended = queue.is_finished();
         if queue.take(&mut batch, BATCH) > 0 {
             batch.drain(..).for_each(A::wake);
             continue;
         }
-        if queue.is_finished() {
+        if ended {
             return Counters::default();
         }
         let ready = || (!queue.is_empty() || queue.is_finished(), None);

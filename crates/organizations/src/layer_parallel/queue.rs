@@ -219,10 +219,9 @@ impl<T> Queue<T> {
         self.consumer.ring();
     }
 
-    /// Is the queue empty, and nothing comes any more?
+    /// Does nothing come any more, beside what is in it?
     pub(super) fn is_finished(&self) -> bool {
-        let state = self.state.lock();
-        state.finished && state.messages.is_empty()
+        self.state.lock().finished
     }
 }
 

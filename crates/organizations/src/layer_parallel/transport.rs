@@ -201,16 +201,16 @@ impl<A: Application> TransportLayer<A> {
         }
     }
 
-    fn sleep(&self, deadline: Option<Instant>) {
+    /// `end` is when it gives up what is left to say, if it is to stop.
+    fn sleep(&self, end: Option<Instant>) {
         let pipeline = self.place.pipeline();
-        let stopping = deadline.is_some();
         let timeout = self.transport.next_timeout(&self.conns);
-        let deadline = [deadline, timeout].into_iter().flatten().min();
+        let deadline = [end, timeout].into_iter().flatten().min();
         let waits = self.waits || !self.down.0.is_empty();
         let ready = || {
             let comes = !pipeline.up_to_transport.is_empty()
                 || !pipeline.calls.is_empty()
-                || (!stopping && pipeline.stop.load(Ordering::Acquire));
+                || (end.is_none() && pipeline.stop.load(Ordering::Acquire));
             (comes || (waits && pipeline.down_to_ip.credit() > 0), deadline)
         };
         pipeline.transport.sleep(ready, |at| at.since(self.place.clock.now()));

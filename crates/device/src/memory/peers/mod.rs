@@ -56,6 +56,15 @@ pub struct Config {
     pub buffers: usize,
     /// Bytes that a source sends on each connection before it closes it.
     pub limit: u64,
+    /// Bytes of the blocks that clients acknowledge with a message; 0: none.
+    pub block: u64,
+    /// Bytes of that message.
+    pub answer: u64,
+    /// Connections a second, over all queues, that clients open to `short_port`
+    /// and close as soon as they are established.
+    pub short_lived: f64,
+    /// The stack's port for short-lived connections.
+    pub short_port: u16,
     /// Peers send right transport checksums. If not, they send a dummy, and the
     /// device vouches for it.
     pub checksum: bool,
@@ -76,6 +85,10 @@ impl Default for Config {
             mss: usize::MAX,
             buffers: 64 * 1024,
             limit: u64::MAX,
+            block: 0,
+            answer: 16,
+            short_lived: 0.0,
+            short_port: 5002,
             checksum: true,
             ack_delay: Duration::from_millis(1),
         }
@@ -106,10 +119,17 @@ pub struct Totals {
     pub reset: u64,
     /// Frames that made no sense to the peers.
     pub ignored: u64,
+    /// Short-lived connections that were begun.
+    pub short_opened: u64,
+    /// Short-lived connections that both sides have closed.
+    pub short_closed: u64,
 }
 
+/// How many counters there are.
+const COUNTERS: usize = 12;
+
 impl Totals {
-    fn fields(&mut self) -> [&mut u64; 10] {
+    fn fields(&mut self) -> [&mut u64; COUNTERS] {
         [
             &mut self.packets_received,
             &mut self.bytes_received,
@@ -121,6 +141,8 @@ impl Totals {
             &mut self.closed,
             &mut self.reset,
             &mut self.ignored,
+            &mut self.short_opened,
+            &mut self.short_closed,
         ]
     }
 }
@@ -128,7 +150,7 @@ impl Totals {
 /// The counters of one queue's peer, on cache lines of their own.
 #[repr(align(128))]
 #[derive(Debug, Default)]
-struct Shard([AtomicU64; 10]);
+struct Shard([AtomicU64; COUNTERS]);
 
 /// What peers have done so far; brought up to date once a batch.
 #[derive(Debug)]
@@ -158,12 +180,19 @@ impl PeerCounts {
 
 /// A device to simulated TCP receivers, which discard what they get.
 pub fn sink(config: &Config) -> (Device, Arc<PeerCounts>) {
-    device("sink", config, |queue| tcp::Peer::new(config, queue, false))
+    device("sink", config, |queue| tcp::Peer::new(config, queue, tcp::Kind::Sink))
 }
 
 /// A device to simulated TCP senders.
 pub fn source(config: &Config) -> (Device, Arc<PeerCounts>) {
-    device("source", config, |queue| tcp::Peer::new(config, queue, true))
+    device("source", config, |queue| tcp::Peer::new(config, queue, tcp::Kind::Source))
+}
+
+/// A device to simulated clients of a server that sends blocks (Bohra 2007, 5):
+/// they discard what they get and send a message at the end of each block. Beside
+/// those connections they open short-lived ones, which they close at once.
+pub fn clients(config: &Config) -> (Device, Arc<PeerCounts>) {
+    device("clients", config, |queue| tcp::Peer::new(config, queue, tcp::Kind::Clients))
 }
 
 /// A device to simulated UDP receivers, which count and discard.
@@ -184,6 +213,8 @@ trait Peer: Send + 'static {
     /// Puts what is due without having been asked for into `out`, which is
     /// empty: openings, late acknowledgments, repetitions.
     fn control(&mut self, _out: &mut Batch) {}
+    /// Puts what has to be begun by now into `out`, whatever waits there.
+    fn tick(&mut self, _out: &mut Batch) {}
     /// Sends up to `max` packets of its data.
     fn output(&mut self, out: &mut Vec<Packet>, max: usize);
     /// Would it send something now?
@@ -269,6 +300,7 @@ impl<P: Peer> Receive for PeerReceive<P> {
         if state.out.is_empty() {
             state.peer.control(&mut state.out);
         }
+        state.peer.tick(&mut state.out);
         let answers = state.out.len().min(max);
         into.extend(state.out.drain(..answers));
         state.peer.output(into, max - answers);
@@ -360,13 +392,20 @@ impl<P: Peer> Transmit for PeerTransmit<P> {
 fn ports(config: &Config, queue: usize) -> Vec<u16> {
     let queues = config.link.queues.max(1);
     let share = config.connections / queues + usize::from(queue < config.connections % queues);
-    let local = Endpoint { address: config.stack.into(), port: config.stack_port };
+    steered(config, queue, config.stack_port, share)
+}
+
+/// Up to `count` ports of peers whose flows with `stack_port` are steered to
+/// `queue`.
+fn steered(config: &Config, queue: usize, stack_port: u16, count: usize) -> Vec<u16> {
+    let queues = config.link.queues.max(1);
+    let local = Endpoint { address: config.stack.into(), port: stack_port };
     let here = |&port: &u16| {
         let remote = Endpoint { address: config.peer.into(), port };
         let hash = config.link.steering.flow(&FlowKey { local, remote });
         hash as usize % queues == queue
     };
-    (1024..=u16::MAX).filter(here).take(share).collect()
+    (1024..=u16::MAX).filter(here).take(count).collect()
 }
 
 /// The circular list of payload, with the sum of each.

@@ -5,11 +5,13 @@
 //! what seems lost, so that a stack which drops packets does not stall.
 
 mod connection;
+mod short;
 
 use super::frame::{self, Fields, Segment, Template, answer_arp};
 use super::{Buffers, Config, Peer as Simulated, Totals, payload, ports};
 use crate::Batch;
 use connection::{Connection, Next, Phase, Plan};
+use short::Shorts;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::{Duration, Instant};
@@ -41,10 +43,23 @@ fn key(stack_port: u16, peer_port: u16) -> u32 {
     u32::from(stack_port) << 16 | u32::from(peer_port)
 }
 
+/// What a peer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It takes all data.
+    Sink,
+    /// It sends.
+    Source,
+    /// It takes blocks, and opens short-lived connections.
+    Clients,
+}
+
 /// The peer of one queue.
 pub(super) struct Peer {
     config: Config,
     plan: Plan,
+    /// Short-lived connections, if it opens any.
+    shorts: Option<Shorts>,
     template: Template,
     buffers: Buffers,
     /// Bytes of payload in a full segment.
@@ -71,14 +86,23 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(config: &Config, queue: usize, sends: bool) -> Peer {
+    pub(super) fn new(config: &Config, queue: usize, kind: Kind) -> Peer {
+        let sends = kind == Kind::Source;
+        let limit = if sends { config.limit } else { 0 };
+        let plan = Plan { limit, closes: sends && limit != u64::MAX };
+        let buffers = match kind {
+            Kind::Source => config.buffers,
+            // A single one, of which answers are the start.
+            Kind::Sink | Kind::Clients => 0,
+        };
         let payload = payload(config, ipv4::LEN + tcp::LEN);
         let scale = (0..14).find(|&s| config.window >> s <= 0xffff).unwrap_or(14);
         Peer {
             config: config.clone(),
-            plan: Plan { sends, limit: config.limit },
+            plan,
+            shorts: (kind == Kind::Clients).then(|| Shorts::new(config, queue)).flatten(),
             template: Template::new(config, protocol::TCP),
-            buffers: Buffers::new(payload, if sends { config.buffers } else { 0 }),
+            buffers: Buffers::new(payload, buffers),
             payload: payload as u32,
             scale,
             connections: Vec::new(),
@@ -98,7 +122,8 @@ impl Peer {
     /// A new connection; its index.
     fn insert(&mut self, stack_port: u16, peer_port: u16, phase: Phase) -> u32 {
         self.iss += 1 << 20;
-        let connection = Connection::new(stack_port, peer_port, phase, self.iss, self.payload);
+        let connection =
+            Connection::new(stack_port, peer_port, phase, self.iss, self.payload, self.plan);
         let index = match self.free.pop() {
             Some(index) => {
                 self.connections[index as usize] = connection;
@@ -117,6 +142,11 @@ impl Peer {
     fn remove(&mut self, index: u32) {
         let connection = &mut self.connections[index as usize];
         connection.phase = Phase::Closed;
+        if connection.short
+            && let Some(shorts) = &mut self.shorts
+        {
+            shorts.ended(connection.peer_port);
+        }
         self.by_ports.remove(&key(connection.stack_port, connection.peer_port));
         self.release(index);
     }
@@ -205,8 +235,9 @@ impl Peer {
             // There is no TIME-WAIT here: whoever loses the last acknowledgment of
             // its FIN is told so by a reset.
             let over = c.is_closing();
-            self.counts.closed += u64::from(over);
-            self.counts.reset += u64::from(!over);
+            let short = c.short;
+            self.closed(over, short);
+            let c = &self.connections[index as usize];
             // If nobody listens yet, it is tried again, later.
             if c.phase != Phase::SynSent {
                 self.remove(index);
@@ -219,7 +250,7 @@ impl Peer {
                     return out.push_back(self.refuse(s));
                 }
                 c.synchronize(s);
-                self.opening -= 1;
+                self.opening -= usize::from(!c.short);
                 self.establish(index, s);
                 out.push_back(self.ack(index));
             }
@@ -253,6 +284,9 @@ impl Peer {
         if taken > 0 {
             self.counts.packets_received += u64::from(s.count);
             c.unacked += s.count;
+            if let Some(blocks) = c.received.checked_div(self.config.block) {
+                c.plan.limit = blocks * self.config.answer;
+            }
         }
         let strange = s.flags.syn() || (s.len > 0 && taken == 0);
         if s.flags.fin() && c.rcv_nxt == s.seq + s.len {
@@ -268,16 +302,26 @@ impl Peer {
         }
         let c = &self.connections[index as usize];
         if c.is_over() {
-            self.counts.closed += 1;
+            self.closed(true, c.short);
             return self.remove(index);
         }
         self.may_send(index);
     }
 
+    /// Counts the end of a connection: in order, or by a reset.
+    fn closed(&mut self, in_order: bool, short: bool) {
+        match (in_order, short) {
+            (true, true) => self.counts.short_closed += 1,
+            (true, false) => self.counts.closed += 1,
+            (false, false) => self.counts.reset += 1,
+            (false, true) => {}
+        }
+    }
+
     /// Gives a connection its turn if it has something to send.
     fn may_send(&mut self, index: u32) {
         let c = &mut self.connections[index as usize];
-        if !c.in_turn && c.next(self.plan).is_some() {
+        if !c.in_turn && c.next().is_some() {
             c.in_turn = true;
             self.turn.push_back(index);
         }
@@ -352,7 +396,7 @@ impl Peer {
                     if c.is_stuck() {
                         c.go_back();
                         self.may_send(index);
-                    } else if c.wants_probe(self.plan) {
+                    } else if c.wants_probe() {
                         out.push_back(self.send(index, Next::Data(1)));
                     }
                 }
@@ -381,16 +425,22 @@ impl Simulated for Peer {
         }
     }
 
+    fn tick(&mut self, out: &mut Batch) {
+        if self.shorts.is_some() {
+            self.open_shorts(out);
+        }
+    }
+
     fn output(&mut self, out: &mut Vec<Packet>, max: usize) {
         let before = out.len();
         while out.len() - before < max
             && let Some(index) = self.turn.pop_front()
         {
-            if let Some(next) = self.connections[index as usize].next(self.plan) {
+            if let Some(next) = self.connections[index as usize].next() {
                 out.push(self.send(index, next));
             }
             let c = &mut self.connections[index as usize];
-            if c.next(self.plan).is_some() {
+            if c.next().is_some() {
                 self.turn.push_back(index);
             } else {
                 c.in_turn = false;
@@ -405,7 +455,8 @@ impl Simulated for Peer {
 
     fn deadline(&self) -> Option<Instant> {
         let pending = self.pending_since.map(|since| since + self.config.ack_delay);
-        [pending, self.repeat_at].into_iter().flatten().min()
+        let short = self.shorts.as_ref().and_then(Shorts::next);
+        [pending, self.repeat_at, short].into_iter().flatten().min()
     }
 
     fn idle(&mut self) {

@@ -15,7 +15,7 @@ fn check(preemptions: usize, f: impl Fn() + Send + Sync + 'static) {
 }
 
 fn both_ways(marks: Marks, messages: usize) {
-    check(2, move || {
+    check(4, move || {
         let toy = Arc::new(Toy::new(marks, messages));
         let above = toy.clone();
         let thread = thread::spawn(move || above.above());
@@ -38,7 +38,7 @@ fn queues_of_two_go_both_ways() {
 /// back, and nobody sleeps on.
 #[test]
 fn closing_wakes_the_producer() {
-    check(3, || {
+    check(5, || {
         let bell = Arc::new(Bell::new());
         let marks = Marks { high: 1, low: 0 };
         let queue = Arc::new(Queue::new(marks, bell as Arc<dyn Alarm>, None));

@@ -20,18 +20,23 @@ pub(super) enum Next {
     Fin,
 }
 
-/// What the peer sends on every connection.
+/// What the peer sends on a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
-    /// Does it send at all?
-    pub(super) sends: bool,
-    /// Bytes before it closes; `u64::MAX`: it never does.
+    /// Bytes, so far.
     pub(super) limit: u64,
+    /// Does it close behind them?
+    pub(super) closes: bool,
 }
 
 /// Positions in the stream to the stack are counted in bytes from its start, as
 /// 64 bits; the FIN is the position behind the last byte.
 pub(super) struct Connection {
+    pub(super) plan: Plan,
+    /// It is closed as soon as it is established.
+    pub(super) short: bool,
+    /// Bytes of payload received in order.
+    pub(super) received: u64,
     pub(super) stack_port: u16,
     pub(super) peer_port: u16,
     pub(super) phase: Phase,
@@ -73,8 +78,12 @@ impl Connection {
         phase: Phase,
         iss: Seq,
         mss: u32,
+        plan: Plan,
     ) -> Connection {
         Connection {
+            plan,
+            short: false,
+            received: 0,
             stack_port,
             peer_port,
             phase,
@@ -183,26 +192,26 @@ impl Connection {
             return 0;
         }
         self.rcv_nxt += s.len - old;
+        self.received += u64::from(s.len - old);
         s.len - old
     }
 
     /// Where the payload ends, and whether a FIN follows.
-    fn end(&self, plan: Plan) -> (u64, bool) {
+    fn end(&self) -> (u64, bool) {
         match self.fin {
             Some(end) => (end, true),
             // The stack has closed: what was begun still has to arrive.
             None if self.fin_received => (self.max, true),
-            None if plan.sends => (plan.limit, plan.limit != u64::MAX),
-            None => (self.max, false),
+            None => (self.plan.limit, self.plan.closes),
         }
     }
 
     /// What can be sent now.
-    pub(super) fn next(&self, plan: Plan) -> Option<Next> {
+    pub(super) fn next(&self) -> Option<Next> {
         if self.phase != Phase::Open {
             return None;
         }
-        let (end, fin) = self.end(plan);
+        let (end, fin) = self.end();
         if self.nxt >= end {
             return (fin && self.nxt == end).then_some(Next::Fin);
         }
@@ -228,9 +237,9 @@ impl Connection {
     }
 
     /// Is a window that stays shut to be probed (RFC 9293 3.8.6.1)?
-    pub(super) fn wants_probe(&self, plan: Plan) -> bool {
+    pub(super) fn wants_probe(&self) -> bool {
         let waits = self.nxt == self.una && self.edge <= self.nxt;
-        waits && self.nxt < self.end(plan).0
+        waits && self.nxt < self.end().0
     }
 
     /// Have both sides closed?

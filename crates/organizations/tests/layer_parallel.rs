@@ -1,0 +1,284 @@
+//! `layer-parallel` with queues so short that every layer always waits for the
+//! next one: nobody waits for ever, whatever fills up first.
+
+use device::memory;
+use net::application::ConnectError;
+use net::{Application, Call, Config, ConnId, Counters, Datagram, InterfaceConfig};
+use organizations::layer_parallel::{Lengths, Marks, start_with};
+use organizations::{Clock, Options, Running, Setup};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tcp::{Events, State, Tcb};
+use wire::{Address, Endpoint, FlowKey, Slice};
+
+/// Bytes that go each way on each connection.
+const BYTES: usize = 150_000;
+/// Connections.
+const TALKS: usize = 6;
+/// How long to wait: many times what it takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What all units of one stack have seen.
+#[derive(Default)]
+struct Tally {
+    /// Connections over which all has come.
+    done: AtomicUsize,
+    closed: AtomicUsize,
+    datagrams: AtomicUsize,
+    gathered: AtomicUsize,
+    woken: AtomicUsize,
+}
+
+/// Byte `at` of what goes over a connection.
+fn byte(at: usize) -> u8 {
+    (at * 7 + at / 251) as u8
+}
+
+#[derive(Default)]
+struct Talk {
+    sent: usize,
+    received: usize,
+}
+
+struct App {
+    tally: Arc<Tally>,
+    wakes: Vec<Arc<Tally>>,
+}
+
+impl App {
+    fn gather(&mut self) {
+        self.tally.gathered.fetch_add(1, Relaxed);
+        self.wakes.push(self.tally.clone());
+    }
+}
+
+impl Application for App {
+    type Connection = Talk;
+    type Listener = ();
+    type Udp = Arc<parking_lot::Mutex<VecDeque<Datagram>>>;
+    type Wakes = Vec<Arc<Tally>>;
+
+    fn has_wakes(&self) -> bool {
+        !self.wakes.is_empty()
+    }
+
+    fn take_wakes(&mut self, wakes: &mut Vec<Arc<Tally>>) {
+        wakes.append(&mut self.wakes);
+    }
+
+    fn wake(wakes: Vec<Arc<Tally>>) {
+        for tally in wakes {
+            tally.woken.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn incoming(&mut self, (): &()) -> Option<Talk> {
+        Some(Talk::default())
+    }
+
+    fn connect_failed(&mut self, _: Talk, error: ConnectError) {
+        panic!("{error}");
+    }
+
+    fn opened(&mut self, _: &mut Talk, _: ConnId, _: &FlowKey) {
+        self.gather();
+    }
+
+    fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, _: Events, _: wire::Instant) -> bool {
+        if tcb.state() == State::SynSent {
+            return false;
+        }
+        let mut bytes = [0; 4000];
+        while let Ok(n @ 1..) = tcb.receive(&mut bytes) {
+            let right = |(at, b): (usize, &u8)| *b == byte(talk.received + at);
+            assert!(bytes[..n].iter().enumerate().all(right));
+            talk.received += n;
+            self.gather();
+            if talk.received == BYTES {
+                self.tally.done.fetch_add(1, Relaxed);
+            }
+        }
+        while talk.sent < BYTES {
+            let end = BYTES.min(talk.sent + bytes.len());
+            let block: Vec<u8> = (talk.sent..end).map(byte).collect();
+            let Ok(n) = tcb.send(&block) else { return false };
+            talk.sent += n;
+        }
+        tcb.shutdown_write();
+        false
+    }
+
+    fn closed(&mut self, _: Talk, _: &mut Tcb) {
+        self.tally.closed.fetch_add(1, Relaxed);
+    }
+
+    fn datagram(&mut self, _: &Self::Udp, _: Datagram) -> bool {
+        self.tally.datagrams.fetch_add(1, Relaxed);
+        true
+    }
+
+    fn next_datagram(&mut self, socket: &Self::Udp) -> Option<Datagram> {
+        socket.lock().pop_front()
+    }
+}
+
+fn marks(high: usize) -> Marks {
+    Marks { high, low: high / 2 }
+}
+
+struct Host {
+    running: Arc<dyn Running<App>>,
+    tally: Arc<Tally>,
+    address: Address,
+}
+
+fn host(device: device::Device, last: u8, processors: usize, lengths: Lengths) -> Host {
+    let address = Address::from(std::net::Ipv4Addr::new(10, 0, 0, last));
+    let mut config = Config::new(
+        vec![InterfaceConfig {
+            is_ethernet: true,
+            ethernet: device.ethernet,
+            vlan: None,
+            addresses: vec![(address, 24)],
+            mtu: device.capabilities.mtu,
+            transmit_checksum: false,
+            segmentation: 0,
+        }],
+        0,
+    );
+    config.tcp = Arc::new(tcp::Config {
+        min_rto: Duration::from_millis(20),
+        time_wait: Duration::from_millis(100),
+        ..tcp::Config::default()
+    });
+    let tally = Arc::<Tally>::default();
+    let ours = tally.clone();
+    let setup = Setup {
+        config: Arc::new(config),
+        devices: vec![device],
+        processors,
+        options: Options::default(),
+        application: Box::new(move |_| App { tally: ours.clone(), wakes: Vec::new() }),
+        clock: Clock::start(),
+    };
+    Host { running: start_with(setup, lengths).expect("it starts"), tally, address }
+}
+
+fn pair(processors: usize, high: usize, ring: usize) -> [Host; 2] {
+    let (a, b) =
+        memory::pair(memory::Config { queues: processors, ring, ..memory::Config::default() });
+    let lengths = Lengths { up: marks(high), down: marks(high), presentation: marks(high) };
+    [host(a, 1, processors, lengths), host(b, 2, processors, lengths)]
+}
+
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !so() {
+        assert!(Instant::now() < end, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Host {
+    fn end(&self, port: u16) -> Endpoint {
+        Endpoint { address: self.address, port }
+    }
+
+    fn each(&self, call: impl Fn() -> Call<App>) {
+        (0..self.running.units()).for_each(|unit| self.running.call(unit, call()));
+    }
+
+    /// Opens all connections to `server`.
+    fn connect(&self, server: &Host) {
+        for n in 0..TALKS {
+            let remote = server.end(80);
+            let connection = Talk::default();
+            let call = Call::Connect { remote, local: None, connection };
+            self.running.call((n % usize::from(self.running.units())) as u16, call);
+        }
+    }
+
+    /// Sends datagrams in fragments to a port that is open, and to one that is not.
+    fn blast(&self, to: &Host) {
+        let socket = Arc::default();
+        self.each(|| Call::BindUdp(self.end(53), Arc::clone(&socket)));
+        for n in 0..100 {
+            let payload = Slice::copy_of(&[n; 3000]);
+            let datagram = Datagram {
+                local: self.end(53),
+                remote: to.end(53 + u16::from(n % 2)),
+                payload: std::iter::once(payload).collect(),
+            };
+            socket.lock().push_back(datagram);
+            self.running.call(0, Call::FlushUdp(socket.clone()));
+        }
+    }
+
+    fn stop(&self) {
+        self.running.stop();
+        let Counters { packets_in, delivered, absorbed, .. } = self.running.counters();
+        let dropped = self.running.counters().dropped_in_all();
+        assert_eq!(packets_in, delivered + absorbed + dropped);
+        let tally = &self.tally;
+        assert_eq!(tally.gathered.load(Relaxed), tally.woken.load(Relaxed), "no wake-up is lost");
+    }
+}
+
+/// All goes both ways at once, TCP and UDP.
+fn all_comes(processors: usize, high: usize, ring: usize) {
+    let [server, client] = pair(processors, high, ring);
+    server.each(|| Call::Listen(server.end(80), ()));
+    client.connect(&server);
+    client.blast(&server);
+    server.blast(&client);
+    for host in [&client, &server] {
+        until("all has come", || host.tally.done.load(Relaxed) == TALKS);
+        until("all have ended", || host.tally.closed.load(Relaxed) == TALKS);
+        assert_eq!(host.running.counters().closed, TALKS as u64);
+    }
+    server.stop();
+    client.stop();
+}
+
+/// A stop while every queue is full.
+fn stops(processors: usize, high: usize, ring: usize) {
+    let [server, client] = pair(processors, high, ring);
+    server.each(|| Call::Listen(server.end(80), ()));
+    client.connect(&server);
+    client.blast(&server);
+    server.blast(&client);
+    until("something has come", || server.tally.gathered.load(Relaxed) > TALKS);
+    client.stop();
+    // Nobody is at the other end any more: the device stays full.
+    server.blast(&client);
+    server.stop();
+    server.running.call(0, Call::FlushUdp(Arc::default()));
+}
+
+#[test]
+fn queues_of_one() {
+    all_comes(1, 1, 1);
+    all_comes(1, 1, 256);
+}
+
+#[test]
+fn queues_of_two() {
+    all_comes(1, 2, 2);
+}
+
+#[test]
+fn several_pipelines_with_queues_of_one() {
+    all_comes(8, 1, 1);
+    all_comes(13, 1, 4);
+}
+
+#[test]
+fn a_stop_with_full_queues() {
+    for _ in 0..5 {
+        stops(1, 1, 1);
+        stops(1, 64, 4);
+        stops(8, 1, 2);
+    }
+}
