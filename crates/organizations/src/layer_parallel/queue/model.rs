@@ -1,6 +1,6 @@
 //! Models of two neighbouring layers, over the interleavings with up to a few
 //! preemptions: nobody waits for ever, nothing is lost. Run with
-//! `RUSTFLAGS="--cfg loom" cargo test -p anabranch-organizations --lib model`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p anabranch-organizations --lib queue::model`.
 
 use super::toy::Toy;
 use super::{Alarm, Bell, Marks, Queue};
