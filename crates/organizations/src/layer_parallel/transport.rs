@@ -197,7 +197,8 @@ impl<A: Application> TransportLayer<A> {
             Some(observer) => self.serve(now, left, observer),
             None => self.serve(now, left, ()),
         };
-        while self.down.len() < room {
+        let mut cut = true;
+        while cut && self.down.len() < room {
             match self.app.next_call() {
                 Some(call) => {
                     self.call(call, now);
@@ -205,16 +206,16 @@ impl<A: Application> TransportLayer<A> {
                 }
                 // The end of the round in which there was no room for more calls.
                 None if self.cut => self.cut = false,
-                None => break,
+                None => cut = false,
             }
         }
-        self.cut |= more && self.down.len() >= room;
+        self.cut = cut;
         watch.lap(Layer::Transport);
         watch.handed(self.down.len() as u64);
         self.offer(watch.stamp());
         watch.lap(Layer::Handoff);
         self.waits = room == 0;
-        more || !self.flushes.is_empty()
+        more || self.cut || !self.flushes.is_empty()
     }
 
     fn serve(&mut self, now: Instant, room: usize, observer: impl Observer) -> bool {
