@@ -238,8 +238,9 @@ impl Pair {
                 let local = Endpoint { address: side.address(), port: PORT };
                 stack.call(unit, Call::Listen(local, Role::SoakServer));
                 for flow in 0..FLOWS {
-                    let socket = Socket { flow: flow.into() };
-                    stack.call(unit, Call::BindUdp(end(side, flow), socket));
+                    let local = end(side, flow);
+                    let socket = Socket { flow: flow.into(), local };
+                    stack.call(unit, Call::BindUdp(local, socket));
                 }
             }
         }
@@ -259,7 +260,8 @@ impl Pair {
         let tested = &self.stacks[0];
         for flow in 0..FLOWS {
             let unit = flow % tested.units().max(1);
-            tested.call(unit, Call::FlushUdp(Socket { flow: flow.into() }));
+            let local = end(Side::Tested, flow);
+            tested.call(unit, Call::FlushUdp(Socket { flow: flow.into(), local }));
         }
     }
 

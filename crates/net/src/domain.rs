@@ -2,7 +2,10 @@
 //! to go its whole way. Organizations replicate it by unit of concurrency
 //! (Yates 3.1), lock it, or move it into a thread; it does not know which.
 
+mod commons;
 mod travel;
+
+pub use commons::Commons;
 
 use crate::application::{Application, Call};
 use crate::config::{Config, Unit};
@@ -118,8 +121,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         self.input_observed(frame, now, egress, &mut ());
     }
 
-    /// As [`Domain::input`], before an observer.
-    #[inline]
+    /// As [`Domain::input`], before an observer. A table of contents, and so part
+    /// of every loop over packets, however many organizations have one.
+    #[inline(always)]
     pub fn input_observed(
         &mut self,
         frame: Packet,

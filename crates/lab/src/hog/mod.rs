@@ -312,8 +312,8 @@ impl Bench {
         for unit in 0..stack.units() {
             for flow in 0..count as u16 {
                 let port = if flow == 0 { HOG_PORT } else { GOOD_PORT + flow - 1 };
-                let socket = Socket { flow: flow.into() };
-                stack.call(unit, Call::BindUdp(at(Side::Tested, port), socket));
+                let local = at(Side::Tested, port);
+                stack.call(unit, Call::BindUdp(local, Socket { flow: flow.into(), local }));
             }
             stack.call(unit, Call::Listen(at(Side::Tested, GOOD_PORT), Role::Echo));
         }

@@ -309,6 +309,10 @@ impl Application for Load {
         }
     }
 
+    fn bound_to(socket: &Socket) -> Option<Endpoint> {
+        Some(socket.local)
+    }
+
     fn datagram(&mut self, socket: &Socket, datagram: Datagram) -> bool {
         self.arrived(*socket, datagram)
     }

@@ -28,6 +28,8 @@ pub(crate) const NUMBER: usize = 8;
 pub struct Socket {
     /// Its index.
     pub flow: u32,
+    /// What it is bound to.
+    pub local: Endpoint,
 }
 
 /// Which end of a flow.
