@@ -50,6 +50,10 @@ pub struct Row {
     pub context_switches_per_s: f64,
     /// What one core can do at all with this payload ([`crate::bound`]); median.
     pub bound_gbit_per_s: f64,
+    /// What as many processors can do at once ([`crate::bound::measure_many`];
+    /// without checksums, so many times that of one); median. What this is less
+    /// than so many times the other, no organization can give back.
+    pub bound_of_processors_gbit_per_s: f64,
     /// Payload carried, of the bound, each sample of its own; median.
     pub ratio_to_bound: f64,
     /// The same for each second of processor time instead of each second.
@@ -89,6 +93,7 @@ impl Row {
                 .then(|| median(&of(&|s| s.processor * 1e5 / s.transactions as f64))),
             context_switches_per_s: median(&of(&|s| s.switches as f64 / s.seconds)),
             bound_gbit_per_s: median(&of(&|s| s.bound)),
+            bound_of_processors_gbit_per_s: median(&of(&|s| s.bound_of_all)),
             ratio_to_bound: median(&of(&|s| s.gbit_per_s() / s.bound)),
             ratio_to_bound_per_core: median(&of(&|s| {
                 s.gbit_per_s() * s.seconds / s.processor.max(1e-9) / s.bound

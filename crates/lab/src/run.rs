@@ -34,6 +34,8 @@ pub(crate) struct Sample {
     pub(crate) switches: u64,
     /// The bound, measured just before, Gbit/s.
     pub(crate) bound: f64,
+    /// That of as many processors at once; of one, the same.
+    pub(crate) bound_of_all: f64,
     /// What the instruments say, if the plan has any.
     pub(crate) details: Option<Details>,
 }
@@ -138,6 +140,7 @@ impl Mark {
             processor: usage.processor.as_secs_f64(),
             switches: usage.switches,
             bound: 0.0,
+            bound_of_all: 0.0,
             details,
         };
         let moved =
@@ -181,12 +184,18 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Vec<Ro
             progress(Progress { done, total, organization });
             let time = Duration::from_secs_f64(plan.bound.max(0.001));
             let bound = bound_of(plan, time);
+            let bound_of_all = match plan.processors {
+                2.. if plan.checksum => {
+                    bound::measure_many(plan.payload_in_packet(), time, plan.processors)
+                }
+                processors => bound * processors as f64,
+            };
             let sample = if plan.is_single(organization) {
                 single::sample(plan, organization)?
             } else {
                 threads::sample(plan, organization)?
             };
-            samples.push(Sample { bound, ..sample });
+            samples.push(Sample { bound, bound_of_all, ..sample });
             done += 1;
         }
     }

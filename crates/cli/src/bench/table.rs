@@ -21,7 +21,8 @@ pub fn table(rows: &[Row]) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let mut text = format!("{}\n{table}", title(first));
+    let widest = rows.iter().max_by_key(|row| row.processors).unwrap_or(first);
+    let mut text = format!("{}\n{table}", title(widest));
     if rows.iter().any(|row| row.reference) {
         text += "\n* for comparison: one processor and one thread, for both ends if a stack is the peer";
     }
@@ -43,8 +44,12 @@ fn title(row: &Row) -> String {
         active if active == row.connections => row.connections.to_string(),
         active => format!("{active} of {}", row.connections),
     };
+    let of_all = match row.processors {
+        1 => String::new(),
+        n => format!(", on {n} processors {}", short(row.bound_of_processors_gbit_per_s)),
+    };
     format!(
-        "{}, {connections} connections, {} bytes, MTU {}, {}, peer: {}, bound {} Gbit/s",
+        "{}, {connections} connections, {} bytes, MTU {}, {}, peer: {}, bound {} Gbit/s{of_all}",
         row.workload,
         row.payload_bytes,
         row.mtu,

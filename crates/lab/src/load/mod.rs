@@ -233,6 +233,11 @@ impl Application for Load {
     type Wakes = Wakes;
 
     #[inline]
+    fn has_wakes(&self) -> bool {
+        !self.wakes.is_empty()
+    }
+
+    #[inline]
     fn take_wakes(&mut self, wakes: &mut Wakes) {
         self.give_wakes(wakes);
     }
@@ -289,12 +294,17 @@ impl Application for Load {
         if self.soak.is_some() {
             return self.conversed(&talk, tcb.error());
         }
+        // A handshake may make room for another, and what becomes of a short-lived
+        // connection is for its client to count.
+        if talk.role == Role::Short || (!talk.open && talk.remote.is_none()) {
+            return;
+        }
         if let Some(error) = tcb.error() {
             return self.fail(&talk, &format!("failed: {error}"));
         }
         match talk.role {
             Role::Churn if talk.closing => self.again(talk),
-            Role::Echo | Role::Short if talk.closing => {}
+            Role::Echo if talk.closing => {}
             _ => self.fail(&talk, "ended before its time"),
         }
     }

@@ -29,6 +29,8 @@ pub(super) struct TransportLayer<A: Application> {
     flushes: VecDeque<A::Udp>,
     /// There was no credit: connections wait for it.
     waits: bool,
+    /// There was no room for all calls that the application makes of its own.
+    cut: bool,
     over: bool,
 }
 
@@ -67,6 +69,7 @@ impl<A: Application> TransportLayer<A> {
             down: VecDeque::new(),
             flushes: VecDeque::new(),
             waits: false,
+            cut: false,
             over: false,
         }
     }
@@ -194,18 +197,25 @@ impl<A: Application> TransportLayer<A> {
             Some(observer) => self.serve(now, left, observer),
             None => self.serve(now, left, ()),
         };
-        while self.down.len() < room
-            && let Some(call) = self.app.next_call()
-        {
-            self.call(call, now);
-            more = true;
+        let mut cut = true;
+        while cut && self.down.len() < room {
+            match self.app.next_call() {
+                Some(call) => {
+                    self.call(call, now);
+                    more = true;
+                }
+                // The end of the round in which there was no room for more calls.
+                None if self.cut => self.cut = false,
+                None => cut = false,
+            }
         }
+        self.cut = cut;
         watch.lap(Layer::Transport);
         watch.handed(self.down.len() as u64);
         self.offer(watch.stamp());
         watch.lap(Layer::Handoff);
         self.waits = room == 0;
-        more || !self.flushes.is_empty()
+        more || self.cut || !self.flushes.is_empty()
     }
 
     fn serve(&mut self, now: Instant, room: usize, observer: impl Observer) -> bool {

@@ -326,10 +326,16 @@ impl Wakes {
         self.refill.push(Refill { outbox, unit, sender });
     }
 
+    /// Is there no work?
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.decode.is_empty() && self.refill.is_empty()
+    }
+
     /// Moves the work to `to`.
     #[inline]
     pub(crate) fn give(&mut self, to: &mut Wakes) {
-        if self.decode.is_empty() && self.refill.is_empty() {
+        if self.is_empty() {
             return;
         }
         if to.host.is_none() {
