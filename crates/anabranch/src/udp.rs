@@ -34,7 +34,7 @@ struct Options {
 impl Shared {
     pub(crate) fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<Arc<Shared>> {
         let local = stack.bind(Protocol::Udp, resolve(local)?)?;
-        let cell = Arc::new(UdpCell::default());
+        let cell = Arc::new(UdpCell::new(local));
         for unit in 0..stack.units() {
             stack.call(unit, Call::BindUdp(local, cell.clone()));
         }

@@ -84,7 +84,7 @@ fn list(plan: &Plan, side: Side) -> Vec<Flow> {
             let (from, to) = udp_ends(sender, index);
             match way {
                 Way::Send | Way::Stream => Flow::new(way, from, to),
-                Way::Receive | Way::Drain => Flow::new(way, to, from),
+                Way::Receive | Way::Drain | Way::Watch => Flow::new(way, to, from),
             }
         })
     };
@@ -135,8 +135,8 @@ pub(crate) fn udp_calls(plan: &Plan, units: u16) -> Vec<(Side, u16, Call)> {
         let before = if receiver.sends(plan) { plan.connections } else { 0 };
         for index in 0..plan.connections {
             let (from, to) = udp_ends(sender, index);
-            bind(receiver, to, from, Socket { flow: (before + index) as u32 });
-            let (socket, unit) = (Socket { flow: index as u32 }, unit_of(from, to));
+            bind(receiver, to, from, Socket { flow: (before + index) as u32, local: to });
+            let (socket, unit) = (Socket { flow: index as u32, local: from }, unit_of(from, to));
             bind(sender, from, to, socket);
             sends.push((sender, unit, Call::FlushUdp(socket)));
         }
@@ -217,7 +217,7 @@ impl Stacks {
             self.tested.call(
                 unit,
                 match plan.workload {
-                    Workload::Udp => Call::BindUdp(local, Socket { flow: 0 }),
+                    Workload::Udp => Call::BindUdp(local, Socket { flow: 0, local }),
                     _ => Call::Listen(local, Role::Drain),
                 },
             );

@@ -131,6 +131,13 @@ pub trait Application: Sized + Send {
         let _ = (call, wakes);
     }
 
+    /// What a socket is bound to, where it says so: an organization may give such
+    /// sockets units of their own.
+    fn bound_to(socket: &Self::Udp) -> Option<Endpoint> {
+        let _ = socket;
+        None
+    }
+
     /// A datagram has come in; `false` if there is no room for it.
     fn datagram(&mut self, socket: &Self::Udp, datagram: Datagram) -> bool;
 

@@ -2,7 +2,10 @@
 //! to go its whole way. Organizations replicate it by unit of concurrency
 //! (Yates 3.1), lock it, or move it into a thread; it does not know which.
 
+mod commons;
 mod travel;
+
+pub use commons::Commons;
 
 use crate::application::{Application, Call};
 use crate::config::{Config, Unit};

@@ -27,8 +27,7 @@ pub use connections::{
     ConnId, Connection, Connections, OwnedTable, Remnant, SharedRef, SharedTable,
 };
 pub use counters::{Counters, Drop};
-pub use domain::Domain;
-pub use link::SharedNeighbours;
+pub use domain::{Commons, Domain};
 pub use observe::{Layer, Observer};
 
 use std::collections::VecDeque;

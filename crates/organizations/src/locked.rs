@@ -13,8 +13,8 @@ use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
 use net::{
-    Application, Call, Config, Connections, Counters, Domain, Egress, Layer, Observer, OwnedTable,
-    SharedNeighbours, Unit,
+    Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, Observer,
+    OwnedTable, Unit,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -75,10 +75,10 @@ where
 {
     let pin = setup.options.pin;
     let (mut shared, receivers) = Shared::<L, A, _>::new(setup, organization, |config, make| {
-        let neighbours = SharedNeighbours::new(config);
+        let commons = Commons::new(config);
         let domain = |index| {
             let unit = Unit::of(index, groups);
-            Domain::new(config.clone(), unit, make(unit)).sharing_neighbours(&neighbours)
+            Domain::new(config.clone(), unit, make(unit)).sharing(&commons)
         };
         (0..groups).map(domain).collect()
     })?;

@@ -28,9 +28,7 @@ use crate::worker;
 use crate::{Running, Setup, StartError};
 use device::Receive;
 use net::ip::SharedReassembly;
-use net::{
-    Application, Call, Counters, Domain, Egress, SharedNeighbours, SharedRef, SharedTable, Unit,
-};
+use net::{Application, Call, Commons, Counters, Domain, Egress, SharedRef, SharedTable, Unit};
 use parking_lot::{Mutex, MutexGuard};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -101,12 +99,12 @@ where
     Shared::new(setup, organization, |config, make| {
         let table = Arc::new(SharedTable::new(config, shards, move || Named::new(kind, counted)));
         let reassembly = Arc::new(SharedReassembly::new(config));
-        let neighbours = SharedNeighbours::new(config);
+        let commons = Commons::new(config);
         let domain = |index| {
             let unit = Unit::any(index, count);
             let conns = SharedRef::new(table.clone());
             Domain::with_connections(config.clone(), unit, make(unit), conns)
-                .sharing_neighbours(&neighbours)
+                .sharing(&commons)
                 .reassembling(reassembly.clone())
         };
         (0..count).map(domain).collect()

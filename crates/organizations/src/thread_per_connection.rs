@@ -6,10 +6,14 @@
 //!
 //! One more unit, the [`home`], has all that belongs to no connection: listening
 //! ports, handshakes, flows that nobody knows, ARP, echo requests, fragments,
-//! flows in TIME-WAIT, local ports, and UDP. A connection is born there, and
+//! flows in TIME-WAIT, and local ports. A connection is born there, and
 //! moves into a thread ([`resident`]) when its handshake is done: a thread for
 //! each SYN would let a flood take all threads that the system has. When it
 //! ends, so does its thread, and what is left of it goes home.
+//!
+//! A UDP socket is a connection here, too (Yates 3.2: a long-lived association):
+//! it has a thread for as long as it is bound, found by its local address and
+//! port; or is at home, if the system gives no thread.
 //!
 //! There are as many connections as threads: past the limit, further ones are
 //! reset, and counted (`tcp_no_thread`, `refused_no_thread`).
@@ -22,7 +26,7 @@ mod sorter;
 use crate::handed::{Mailbox, Message, Owner, Shared, dispatch};
 use crate::{Running, Setup, StartError, refuse, worker};
 use home::Home;
-use net::{Application, Call, Counters, Domain, SharedNeighbours, Unit};
+use net::{Application, Call, Commons, Counters, Domain, Unit};
 use parking_lot::Mutex;
 use registry::Registry;
 use sorter::Flows;
@@ -52,19 +56,19 @@ where
 {
     let (shared, receivers) = Shared::new(&mut setup, "thread-per-connection")?;
     let (config, pin) = (setup.config.clone(), setup.options.pin);
-    let registry = Arc::new(Registry::new(&config, registry::limit(setup.options.max_threads)));
+    let registry = Arc::new(Registry::new(&config, setup.options.max_threads));
     let connections = Arc::new(Connections {
         shared: shared.clone(),
         registry: registry.clone(),
         home: Mutex::new(None),
         stopped: AtomicBool::new(false),
     });
-    let neighbours = SharedNeighbours::new(&config);
+    let commons = Commons::new(&config);
     let app = (setup.application)(Unit::ONLY);
-    let mut domain = Domain::new(config, Unit::ONLY, app).sharing_neighbours(&neighbours);
+    let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&commons);
     domain.hand_over();
     let owner = Owner::new(shared.clone(), domain, registry.home.clone(), 0);
-    let home = Home::new(owner, registry.clone(), neighbours, setup.application, pin);
+    let home = Home::new(owner, registry.clone(), commons, setup.application, pin);
     let thread = std::thread::Builder::new().name("ana-home".into());
     *connections.home.lock() = Some(thread.spawn(move || {
         if pin {
@@ -81,6 +85,10 @@ impl<A: Application> Connections<A> {
     fn recipient(&self, call: &Call<A>) -> Option<Arc<Mailbox<A>>> {
         match call {
             Call::Notify(id) if id.unit != 0 => self.registry.mailbox(id.unit),
+            Call::FlushUdp(socket) => {
+                let place = A::bound_to(socket).and_then(|local| self.registry.port(&local));
+                Some(place.map_or_else(|| self.registry.home.clone(), |place| place.mailbox))
+            }
             _ => Some(self.registry.home.clone()),
         }
     }
@@ -125,3 +133,6 @@ impl<A: Application> Drop for Connections<A> {
         self.stop();
     }
 }
+
+#[cfg(test)]
+mod tests;

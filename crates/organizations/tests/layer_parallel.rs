@@ -163,6 +163,7 @@ fn host(device: device::Device, last: u8, processors: usize, lengths: Lengths) -
         application: Box::new(move |_| App { tally: ours.clone(), wakes: Vec::new() }),
         instruments: None,
         clock: Clock::start(),
+        instruments: None,
     };
     Host { running: start_with(setup, lengths).expect("it starts"), tally, address }
 }

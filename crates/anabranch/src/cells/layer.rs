@@ -90,6 +90,10 @@ impl Application for SocketLayer {
         }
     }
 
+    fn bound_to(socket: &Arc<UdpCell>) -> Option<Endpoint> {
+        Some(socket.local())
+    }
+
     fn datagram(&mut self, socket: &Arc<UdpCell>, datagram: Datagram) -> bool {
         socket.arrived(datagram, &mut self.wakes)
     }

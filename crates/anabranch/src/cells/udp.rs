@@ -31,8 +31,11 @@ struct State {
 }
 
 /// A UDP port.
-#[derive(Debug, Default)]
-pub(crate) struct UdpCell(Mutex<State>);
+#[derive(Debug)]
+pub(crate) struct UdpCell {
+    local: Endpoint,
+    state: Mutex<State>,
+}
 
 /// What `datagram` keeps in memory. Parts that follow each other in memory are
 /// of one block, which counts once: fragments of a large datagram that was never
@@ -51,8 +54,17 @@ fn footprint(datagram: &Datagram) -> usize {
 }
 
 impl UdpCell {
+    pub(crate) fn new(local: Endpoint) -> UdpCell {
+        UdpCell { local, state: Mutex::default() }
+    }
+
+    /// What it is bound to.
+    pub(crate) fn local(&self) -> Endpoint {
+        self.local
+    }
+
     pub(crate) fn arrived(&self, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let bytes = footprint(&datagram);
         let stranger = state.peer.is_some_and(|peer| peer != datagram.remote);
         if stranger || state.arrived_bytes + bytes > BUFFER {
@@ -65,7 +77,7 @@ impl UdpCell {
     }
 
     pub(crate) fn failed(&self, remote: Endpoint, error: tcp::Error, wakes: &mut Vec<Waker>) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         // Only a connected socket hears of errors: another could not tell whose
         // they are (RFC 1122 4.1.3.3, and as Linux does).
         if state.peer == Some(remote) {
@@ -76,7 +88,7 @@ impl UdpCell {
     }
 
     pub(crate) fn next(&self, wakes: &mut Vec<Waker>) -> Option<Datagram> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let datagram = state.leaving.pop_front()?;
         state.leaving_bytes -= footprint(&datagram);
         state.writers.take(wakes);
@@ -85,7 +97,7 @@ impl UdpCell {
 
     /// Nothing comes any more, and nothing can be sent.
     pub(crate) fn close(&self, wakes: &mut Vec<Waker>) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.closed = true;
         state.leaving.clear();
         state.leaving_bytes = 0;
@@ -94,18 +106,18 @@ impl UdpCell {
     }
 
     pub(crate) fn connect(&self, peer: Endpoint) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.peer = Some(peer);
         state.arrived.retain(|d| d.remote == peer);
         state.arrived_bytes = state.arrived.iter().map(footprint).sum();
     }
 
     pub(crate) fn peer(&self) -> Option<Endpoint> {
-        self.0.lock().peer
+        self.state.lock().peer
     }
 
     pub(crate) fn take_error(&self) -> Option<io::Error> {
-        self.0.lock().error.take().map(io::Error::from)
+        self.state.lock().error.take().map(io::Error::from)
     }
 
     pub(crate) fn poll_receive(
@@ -113,7 +125,7 @@ impl UdpCell {
         cx: Option<&Context<'_>>,
         peek: bool,
     ) -> Poll<io::Result<Datagram>> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if let Some(error) = state.error.take() {
             return Poll::Ready(Err(error.into()));
         }
@@ -139,7 +151,7 @@ impl UdpCell {
         cx: Option<&Context<'_>>,
         datagram: &mut Option<Datagram>,
     ) -> Poll<io::Result<()>> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if let Some(error) = state.error.take() {
             return Poll::Ready(Err(error.into()));
         }

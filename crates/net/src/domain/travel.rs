@@ -8,7 +8,6 @@ use crate::application::{Application, Call, ConnectError};
 use crate::config::{Config, Unit};
 use crate::connections::{ConnId, Connection, Connections, OpenError, OwnedTable, Remnant};
 use crate::down::Down;
-use crate::link::SharedNeighbours;
 use crate::transport::Transport;
 use std::sync::Arc;
 use wire::Instant;
@@ -19,16 +18,6 @@ pub(super) fn is_own<A: Application>(call: &Call<A>, unit: Unit) -> bool {
         Call::Notify(id) => id.unit == unit.index,
         Call::FlushUdp(_) => true,
         _ => false,
-    }
-}
-
-impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
-    /// Has one table of neighbours with other domains: then ARP frames need to
-    /// come to one of them only, the one with index 0.
-    #[must_use]
-    pub fn sharing_neighbours(mut self, neighbours: &SharedNeighbours) -> Self {
-        self.link.share(neighbours);
-        self
     }
 }
 

@@ -18,6 +18,7 @@ use crate::config::{Config, Unit};
 use crate::counters::Counters;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use wire::{Address, Instant};
 
 /// The state of the Internet layer.
@@ -35,6 +36,8 @@ pub struct Ip {
     /// use the same (RFC 6864 4.1).
     next_identification: u16,
     identification_step: u16,
+    /// Those of all units, if they have them in common.
+    identifications: Option<Arc<AtomicU16>>,
 }
 
 impl Ip {
@@ -48,8 +51,14 @@ impl Ip {
             accepted: None,
             next_identification: unit.index,
             identification_step: unit.count,
+            identifications: None,
             config,
         }
+    }
+
+    /// Takes identifications from where other units do from now on.
+    pub fn share(&mut self, identifications: &Arc<AtomicU16>) {
+        self.identifications = Some(identifications.clone());
     }
 
     /// When [`Ip::on_timeout`] has something to do.
@@ -63,6 +72,9 @@ impl Ip {
     }
 
     pub(crate) fn identification(&mut self) -> u16 {
+        if let Some(all) = &self.identifications {
+            return all.fetch_add(1, Ordering::Relaxed);
+        }
         let id = self.next_identification;
         self.next_identification = id.wrapping_add(self.identification_step);
         id

@@ -1,16 +1,17 @@
 //! The unit that has all that belongs to no connection with a thread.
 
-use super::registry::{Place, Registry};
+use super::registry::{Place, Registry, Tenancy};
 use super::resident::Resident;
 use super::sorter;
 use crate::handed::{Frame, Mailbox, Message, Owner, Posted};
 use crate::worker;
 use net::application::ConnectError;
-use net::{Application, Connection, Domain, SharedNeighbours, Unit};
+use net::{Application, Call, Commons, Connection, Domain, Unit};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use wire::{FlowKey, Instant, Packet};
+use wire::filter::FiveTuple;
+use wire::{Endpoint, Instant, Packet};
 
 /// Bytes of a connection's thread's stack: it runs the layers and one
 /// application's upcalls, no deeper than a domain's owner does.
@@ -29,7 +30,7 @@ type Make<A> = Box<dyn FnMut(Unit) -> A + Send>;
 pub(super) struct Home<A: Application> {
     owner: Owner<A>,
     registry: Arc<Registry<A>>,
-    neighbours: SharedNeighbours,
+    commons: Commons,
     application: Make<A>,
     pin: bool,
     /// Since when the system gives no more threads, and how many there were.
@@ -45,11 +46,11 @@ where
     pub(super) fn new(
         owner: Owner<A>,
         registry: Arc<Registry<A>>,
-        neighbours: SharedNeighbours,
+        commons: Commons,
         application: Make<A>,
         pin: bool,
     ) -> Home<A> {
-        Home { owner, registry, neighbours, application, pin, short: None }
+        Home { owner, registry, commons, application, pin, short: None }
     }
 
     pub(super) fn run(mut self) {
@@ -60,7 +61,7 @@ where
             let is_short = self.is_short_of_threads(now);
             self.owner.domain.set_short_of_threads(is_short);
             while let Some(message) = self.owner.letters.messages.pop_front() {
-                self.owner.obey(message, now);
+                self.obey(message, now);
             }
             while let Some(frame) = self.owner.letters.frames.pop_front() {
                 self.input(frame, now);
@@ -92,19 +93,63 @@ where
         self.short.is_some() || self.registry.is_full()
     }
 
+    /// Does what a message asks, or has it done where the socket is.
+    fn obey(&mut self, message: Message<A>, now: Instant) {
+        let Message::Call(call) = message else { return self.owner.obey(message, now) };
+        let call = match call {
+            Call::BindUdp(local, socket) if !self.owner.domain.is_over() => {
+                return self.bind(local, socket, now);
+            }
+            Call::UnbindUdp(local) => match self.registry.port(&local) {
+                Some(place) => {
+                    self.registry.unregister(Tenancy::Port(local), place.index);
+                    return drop(place.mailbox.send(Message::Call(Call::UnbindUdp(local))));
+                }
+                None => Call::UnbindUdp(local),
+            },
+            Call::FlushUdp(socket) => {
+                let local = A::bound_to(&socket);
+                match local.and_then(|local| self.registry.port(&local)) {
+                    Some(place) => {
+                        return drop(place.mailbox.send(Message::Call(Call::FlushUdp(socket))));
+                    }
+                    None => Call::FlushUdp(socket),
+                }
+            }
+            call => call,
+        };
+        self.owner.obey(Message::Call(call), now);
+    }
+
+    /// A socket of UDP gets a thread, if there is one.
+    fn bind(&mut self, local: Endpoint, socket: A::Udp, now: Instant) {
+        let tenancy = Tenancy::Port(local);
+        let place = match A::bound_to(&socket) {
+            Some(bound) if bound == local => self.settle(tenancy).ok(),
+            _ => None,
+        };
+        let call = Message::Call(Call::BindUdp(local, socket));
+        let Some(place) = place else { return self.owner.obey(call, now) };
+        match place.mailbox.send(call) {
+            Ok(()) => self.registry.register(tenancy, &place),
+            Err(Message::Call(call)) => crate::refuse(call),
+            Err(_) => {}
+        }
+    }
+
     /// Takes a frame; or hands it to its connection, which has moved out since
     /// the frame was sorted.
     fn input(&mut self, frame: Frame, now: Instant) {
         let config = &self.owner.shared.config;
-        let flow = sorter::flow_of(config, &frame.packet).filter(|_| frame.whole);
-        match flow.and_then(|flow| self.mailbox_of(&flow)) {
+        let tuple = sorter::tuple_of(config, &frame.packet).filter(|_| frame.whole);
+        match tuple.and_then(|tuple| self.mailbox_of(&tuple)) {
             None => self.owner.input(frame, now),
             Some(mailbox) => self.pass_on(&mailbox, frame),
         }
     }
 
-    fn mailbox_of(&self, flow: &FlowKey) -> Option<Arc<Mailbox<A>>> {
-        self.registry.with_place(flow, |place| place.mailbox.clone())
+    fn mailbox_of(&self, tuple: &FiveTuple) -> Option<Arc<Mailbox<A>>> {
+        self.registry.with(tuple, |place| place.mailbox.clone())
     }
 
     fn pass_on(&mut self, mailbox: &Mailbox<A>, frame: Frame) {
@@ -123,9 +168,9 @@ where
     }
 
     fn reassembled(&mut self, packet: Packet, now: Instant) {
-        let flow =
-            net::domain::flow_of(&packet).filter(|_| packet.meta().protocol == wire::protocol::TCP);
-        match flow.and_then(|flow| self.mailbox_of(&flow)) {
+        let protocol = packet.meta().protocol;
+        let tuple = net::domain::flow_of(&packet).map(|flow| FiveTuple { protocol, flow });
+        match tuple.and_then(|tuple| self.mailbox_of(&tuple)) {
             None => self.owner.input(Frame::reassembled(packet), now),
             Some(mailbox) => self.pass_on(&mailbox, Frame::reassembled(packet)),
         }
@@ -138,10 +183,10 @@ where
         let mut settled = Vec::new();
         for id in &leaving {
             let Some(connection) = self.owner.domain.extract(*id, now) else { continue };
-            let flow = connection.flow;
-            match self.settle(flow) {
+            let tenancy = Tenancy::Flow(connection.flow);
+            match self.settle(tenancy) {
                 Ok(place) => {
-                    self.registry.register(flow, &place);
+                    self.registry.register(tenancy, &place);
                     settled.push((place, connection));
                 }
                 Err(_) => {
@@ -165,10 +210,10 @@ where
         domain.refuse(gone, why, now, egress);
     }
 
-    /// A thread for the connection with this flow.
-    fn settle(&mut self, flow: FlowKey) -> std::io::Result<Place<A>> {
+    /// A thread for a tenant.
+    fn settle(&mut self, tenancy: Tenancy) -> std::io::Result<Place<A>> {
         let (place, generation) = self.registry.reserve()?;
-        let spawned = self.spawn(&place, generation, flow);
+        let spawned = self.spawn(&place, generation, tenancy);
         self.registry.occupy(place, spawned)
     }
 
@@ -176,26 +221,25 @@ where
         &mut self,
         place: &Place<A>,
         generation: u32,
-        flow: FlowKey,
+        tenancy: Tenancy,
     ) -> std::io::Result<JoinHandle<()>> {
         let shared = self.owner.shared.clone();
         let unit = Unit::any(place.index, 1);
         let app = (self.application)(unit);
         let domain = Domain::for_guests(shared.config.clone(), unit, generation, app);
         // As its frames come up, so they leave.
-        let hash = shared.config.steering.flow(&flow) as usize;
+        let hash = match tenancy {
+            Tenancy::Flow(flow) => shared.config.steering.flow(&flow) as usize,
+            Tenancy::Port(port) => usize::from(port.port),
+        };
         let processor = hash % shared.processors.len();
-        let owner = Owner::new(
-            shared,
-            domain.sharing_neighbours(&self.neighbours),
-            place.mailbox.clone(),
-            processor,
-        );
+        let owner =
+            Owner::new(shared, domain.sharing(&self.commons), place.mailbox.clone(), processor);
         let resident = Resident::new(
             owner,
             self.registry.clone(),
             place.index,
-            flow,
+            tenancy,
             place.index <= WATCHED && generation == 0,
         );
         let pin = self.pin.then_some(processor);
@@ -219,7 +263,8 @@ where
         let mut ours = Vec::new();
         for frame in waiting {
             let config = &self.owner.shared.config;
-            let flow = sorter::flow_of(config, &frame.packet).filter(|_| frame.whole);
+            let tuple = sorter::tuple_of(config, &frame.packet).filter(|_| frame.whole);
+            let flow = tuple.filter(|t| t.protocol == wire::protocol::TCP).map(|t| t.flow);
             let whose = settled.iter().position(|(_, c)| Some(c.flow) == flow);
             whose.map_or(&mut ours, |index| &mut theirs[index]).push(frame);
         }

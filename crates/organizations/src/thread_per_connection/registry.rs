@@ -10,12 +10,16 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use wire::FlowKey;
+use wire::filter::FiveTuple;
+use wire::{Address, Endpoint, FlowKey, protocol};
 
 /// Parts of the table that are locked one by one.
 const SHARDS: usize = 64;
 /// Threads that the system is left with, for all else.
 const RESERVE: usize = 256;
+
+/// Threads of connections in this process, of all its stacks.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// A unit that a connection lives in.
 pub(super) struct Place<A: Application> {
@@ -47,24 +51,41 @@ struct Slots<A: Application> {
     stopping: bool,
 }
 
+/// What lives in a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tenancy {
+    /// A connection.
+    Flow(FlowKey),
+    /// A UDP socket, bound to this.
+    Port(Endpoint),
+}
+
+type Ports<A> = HashMap<Endpoint, Place<A>, Keyed>;
 type Shard<A> = RwLock<HashMap<FlowKey, Place<A>, Keyed>>;
 
 /// See the module.
 pub(super) struct Registry<A: Application> {
     hasher: Keyed,
     shards: Box<[Shard<A>]>,
+    /// The sockets of UDP.
+    ports: RwLock<Ports<A>>,
     slots: RwLock<Slots<A>>,
     live: AtomicUsize,
     limit: usize,
+    /// What the system gives to the process.
+    system: usize,
     pub(super) home: Arc<Mailbox<A>>,
 }
 
 impl<A: Application> Registry<A> {
+    /// Of a host, for `limit` threads at most; 0: as many as the system gives.
     pub(super) fn new(config: &Config, limit: usize) -> Registry<A> {
+        let limit = if limit == 0 { usize::MAX } else { limit };
         let hasher = Keyed(config.secret);
         Registry {
             hasher,
             shards: (0..SHARDS).map(|_| RwLock::new(HashMap::with_hasher(hasher))).collect(),
+            ports: RwLock::new(HashMap::with_hasher(hasher)),
             slots: RwLock::new(Slots {
                 slots: Vec::new(),
                 free: Vec::new(),
@@ -73,6 +94,7 @@ impl<A: Application> Registry<A> {
             }),
             live: AtomicUsize::new(0),
             limit: limit.min(config.max_connections).min(usize::from(u16::MAX)),
+            system: system_limit(),
             home: Arc::default(),
         }
     }
@@ -92,19 +114,60 @@ impl<A: Application> Registry<A> {
         self.shard(flow).read().get(flow).map(f)
     }
 
-    /// Frames of `flow` go to `place` from now on.
-    pub(super) fn register(&self, flow: FlowKey, place: &Place<A>) {
-        self.shard(&flow).write().insert(flow, place.clone());
+    /// Runs `f` on the place of the UDP socket that datagrams to `local` go to,
+    /// if it has one: that is bound to the very address, else to any.
+    #[inline]
+    pub(super) fn with_port<R>(
+        &self,
+        local: &Endpoint,
+        f: impl FnOnce(&Place<A>) -> R,
+    ) -> Option<R> {
+        let ports = self.ports.read();
+        let any = Endpoint { address: Address::UNSPECIFIED_V4, port: local.port };
+        ports.get(local).or_else(|| ports.get(&any)).map(f)
     }
 
-    /// Frames of `flow` go home from now on.
-    pub(super) fn unregister(&self, flow: &FlowKey) {
-        self.shard(flow).write().remove(flow);
+    /// As [`Registry::with_place`] or [`Registry::with_port`].
+    #[inline]
+    pub(super) fn with<R>(&self, tuple: &FiveTuple, f: impl FnOnce(&Place<A>) -> R) -> Option<R> {
+        match tuple.protocol {
+            protocol::TCP => self.with_place(&tuple.flow, f),
+            _ => self.with_port(&tuple.flow.local, f),
+        }
+    }
+
+    /// The place of the socket that is bound to just this.
+    pub(super) fn port(&self, local: &Endpoint) -> Option<Place<A>> {
+        self.ports.read().get(local).cloned()
+    }
+
+    /// Frames for the tenant go to `place` from now on.
+    pub(super) fn register(&self, tenancy: Tenancy, place: &Place<A>) {
+        match tenancy {
+            Tenancy::Flow(flow) => drop(self.shard(&flow).write().insert(flow, place.clone())),
+            Tenancy::Port(port) => drop(self.ports.write().insert(port, place.clone())),
+        }
+    }
+
+    /// Frames for the tenant of unit `index` go home from now on.
+    pub(super) fn unregister(&self, tenancy: Tenancy, index: u16) {
+        match tenancy {
+            Tenancy::Flow(flow) => {
+                self.shard(&flow).write().remove(&flow);
+            }
+            Tenancy::Port(port) => {
+                // Another socket may have the port by now.
+                let mut ports = self.ports.write();
+                if ports.get(&port).is_some_and(|place| place.index == index) {
+                    ports.remove(&port);
+                }
+            }
+        }
     }
 
     /// Are there as many threads as there may be?
     pub(super) fn is_full(&self) -> bool {
-        self.live.load(Ordering::Relaxed) >= self.limit
+        self.live() >= self.limit || LIVE.load(Ordering::Relaxed) >= self.system
     }
 
     /// How many units are lived in.
@@ -127,6 +190,7 @@ impl<A: Application> Registry<A> {
             slots.len() as u16
         });
         self.live.fetch_add(1, Ordering::Relaxed);
+        LIVE.fetch_add(1, Ordering::Relaxed);
         let generation = slots[usize::from(index) - 1].generation;
         Ok((Place { index, mailbox: Arc::default() }, generation))
     }
@@ -159,6 +223,7 @@ impl<A: Application> Registry<A> {
             Err(error) => {
                 slots.free.push(place.index);
                 self.live.fetch_sub(1, Ordering::Relaxed);
+                LIVE.fetch_sub(1, Ordering::Relaxed);
                 Err(error)
             }
         }
@@ -176,6 +241,7 @@ impl<A: Application> Registry<A> {
         free.push(index);
         ended.add(counted);
         self.live.fetch_sub(1, Ordering::Relaxed);
+        LIVE.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The mailbox of unit `index`, if it is lived in.
@@ -205,13 +271,6 @@ impl<A: Application> Registry<A> {
     }
 }
 
-/// How many threads connections may have: `wanted` if it is not 0, but no more
-/// than the system surely gives.
-pub(super) fn limit(wanted: usize) -> usize {
-    let wanted = if wanted == 0 { usize::MAX } else { wanted };
-    wanted.min(system_limit())
-}
-
 /// What the system's limits leave for connections. The library's runtime ends
 /// the process if a thread that has been given cannot map its signal stack, so
 /// the limit on mappings must not be reached.
@@ -227,3 +286,6 @@ fn system_limit() -> usize {
     let user = user.map_or(usize::MAX, |n| n as usize);
     mappings.min(threads).min(user).saturating_sub(RESERVE).max(1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,19 +1,21 @@
-//! The thread of one connection.
+//! The thread of one connection, or of one socket of UDP.
 
-use super::registry::Registry;
+use super::registry::{Registry, Tenancy};
 use crate::handed::{Letters, Message, Owner, Posted};
-use net::{Application, Connections};
+use net::{Application, Call, Connections};
 use std::sync::Arc;
-use wire::{FlowKey, Instant};
+use wire::Instant;
 
-/// A thread and the connection that lives in it.
+/// A thread and the tenant that lives in it.
 pub(super) struct Resident<A: Application> {
     owner: Owner<A>,
     registry: Arc<Registry<A>>,
     index: u16,
-    flow: FlowKey,
+    tenancy: Tenancy,
     /// By instruments, if there are any.
     watched: bool,
+    /// The socket is bound no more.
+    unbound: bool,
 }
 
 impl<A: Application> Resident<A> {
@@ -21,10 +23,10 @@ impl<A: Application> Resident<A> {
         owner: Owner<A>,
         registry: Arc<Registry<A>>,
         index: u16,
-        flow: FlowKey,
+        tenancy: Tenancy,
         watched: bool,
     ) -> Resident<A> {
-        Resident { owner, registry, index, flow, watched }
+        Resident { owner, registry, index, tenancy, watched, unbound: false }
     }
 
     pub(super) fn run(mut self) {
@@ -42,6 +44,7 @@ impl<A: Application> Resident<A> {
             let mail = self.owner.open_mail();
             let now = self.owner.now();
             while let Some(message) = self.owner.letters.messages.pop_front() {
+                self.unbound |= matches!(&message, Message::Call(Call::UnbindUdp(_)));
                 self.owner.obey(message, now);
             }
             while let Some(frame) = self.owner.letters.frames.pop_front() {
@@ -49,7 +52,7 @@ impl<A: Application> Resident<A> {
             }
             let round = self.owner.speak(now, |_, _| false);
             self.ask_home();
-            if self.owner.domain.connections().is_empty() {
+            if self.has_ended() {
                 return self.depart();
             }
             if self.owner.is_over(round, now) {
@@ -61,13 +64,20 @@ impl<A: Application> Resident<A> {
         }
     }
 
-    /// Waits for the connection: frames that come before it stay where they are.
+    fn has_ended(&self) -> bool {
+        match self.tenancy {
+            Tenancy::Flow(_) => self.owner.domain.connections().is_empty(),
+            Tenancy::Port(_) => self.unbound,
+        }
+    }
+
+    /// Waits for the tenant: frames that come before it stay where they are.
     /// Returns whether it is coming, and nobody stops us.
     fn wait(&self) -> bool {
         let mailbox = &self.owner.mailbox;
         let first = || {
             let letters = mailbox.letters.lock();
-            letters.messages.front().map(|message| matches!(message, Message::Adopt(_)))
+            letters.messages.front().map(|message| !matches!(message, Message::Stop))
         };
         loop {
             if let Some(is_coming) = first() {
@@ -86,13 +96,13 @@ impl<A: Application> Resident<A> {
         }
     }
 
-    /// The connection has ended. What is left of it goes home first, so that it
+    /// The tenant has ended. What is left of it goes home first, so that it
     /// is there when frames come there.
     fn depart(mut self) {
         for remnant in self.owner.domain.take_remains() {
             let _ = self.registry.home.send(Message::Keep(remnant));
         }
-        self.registry.unregister(&self.flow);
+        self.registry.unregister(self.tenancy, self.index);
         let Letters { frames, .. } = self.owner.mailbox.close();
         let mut lost = 0;
         for frame in frames {
@@ -109,7 +119,7 @@ impl<A: Application> Resident<A> {
     /// The stack ends.
     fn end(mut self, now: Instant) {
         self.owner.end(now);
-        self.registry.unregister(&self.flow);
+        self.registry.unregister(self.tenancy, self.index);
         self.registry.move_out(self.index, &self.owner.domain.counters);
     }
 }

@@ -5,18 +5,18 @@ use crate::handed::{Mailbox, Sorter};
 use crate::instrument::{QueueWatch, Stamp};
 use net::{Application, Config};
 use std::sync::Arc;
-use wire::{FlowKey, Packet, filter, protocol};
+use wire::Packet;
+use wire::filter::{self, FiveTuple};
 
-/// The flow of TCP that a frame belongs to.
+/// The five-tuple of a frame.
 #[inline]
-pub(super) fn flow_of(config: &Config, frame: &Packet) -> Option<FlowKey> {
+pub(super) fn tuple_of(config: &Config, frame: &Packet) -> Option<FiveTuple> {
     let interface = config.interfaces.get(usize::from(frame.meta().interface))?;
-    let tuple = if interface.is_ethernet {
+    if interface.is_ethernet {
         filter::frame(frame.front())
     } else {
         filter::datagram(frame.front())
-    };
-    tuple.filter(|tuple| tuple.protocol == protocol::TCP).map(|tuple| tuple.flow)
+    }
 }
 
 /// The frames of a batch for one unit.
@@ -32,7 +32,7 @@ pub(super) struct Flows<A: Application> {
     bins: Vec<Bin<A>>,
     touched: Vec<u16>,
     /// The last frame's flow and unit: frames come in bursts.
-    last: Option<(FlowKey, u16)>,
+    last: Option<(FiveTuple, u16)>,
 }
 
 impl<A: Application> Flows<A> {
@@ -48,14 +48,14 @@ impl<A: Application> Flows<A> {
 
     /// The unit that a flow's frames go to in this batch.
     #[inline]
-    fn unit_of(&mut self, flow: FlowKey) -> u16 {
+    fn unit_of(&mut self, tuple: FiveTuple) -> u16 {
         if let Some((last, unit)) = self.last
-            && last == flow
+            && last == tuple
         {
             return unit;
         }
         let Flows { registry, bins, touched, .. } = self;
-        let found = registry.with_place(&flow, |place| {
+        let found = registry.with(&tuple, |place| {
             let index = usize::from(place.index);
             if bins.len() <= index {
                 bins.resize_with(index + 1, || Bin { mailbox: None, frames: Vec::new() });
@@ -69,7 +69,7 @@ impl<A: Application> Flows<A> {
             place.index
         });
         let unit = found.unwrap_or(0);
-        self.last = Some((flow, unit));
+        self.last = Some((tuple, unit));
         unit
     }
 
@@ -93,7 +93,7 @@ where
 {
     #[inline]
     fn sort(&mut self, frame: Packet) {
-        match flow_of(&self.config, &frame).map(|flow| self.unit_of(flow)) {
+        match tuple_of(&self.config, &frame).map(|tuple| self.unit_of(tuple)) {
             None | Some(0) => self.put_home(frame),
             Some(unit) => self.bins[usize::from(unit)].frames.push(frame),
         }
@@ -115,3 +115,6 @@ where
         lost
     }
 }
+
+#[cfg(test)]
+mod tests;
