@@ -1,14 +1,17 @@
 //! `anabranch bench`: measures the stack in memory.
 
 mod drivers;
+mod experiments;
 mod table;
 
 use crate::choices::Choices;
 use crate::failure::Failure;
 use clap::{Subcommand, ValueEnum};
 use drivers::Drivers;
+use experiments::{BlocksArgs, HogArgs, SoakArgs, failure};
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::{Direction, Error, Peer, Plan, Progress, Row, Workload};
+use lab::{Direction, Peer, Plan, Progress, Workload};
+use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use table::table;
@@ -44,6 +47,12 @@ enum Experiment {
     Crr(Box<Args>),
     /// UDP: datagrams without end
     Udp(Box<Args>),
+    /// TCP: blocks from memory, beside short-lived connections
+    Blocks(Box<BlocksArgs>),
+    /// What well-behaved sockets keep beside one that is flooded
+    Hog(Box<HogArgs>),
+    /// Everything at once over a bad link, looking at every byte
+    Soak(Box<SoakArgs>),
 }
 
 /// What to measure.
@@ -156,6 +165,9 @@ pub fn run(bench: Bench) -> Result<(), Failure> {
         Experiment::Rr(args) => measure(&args, Workload::Rr),
         Experiment::Crr(args) => measure(&args, Workload::Crr),
         Experiment::Udp(args) => measure(&args, Workload::Udp),
+        Experiment::Blocks(args) => args.run(),
+        Experiment::Hog(args) => args.run(),
+        Experiment::Soak(args) => args.run(),
     }
 }
 
@@ -171,10 +183,7 @@ fn measure(args: &Args, workload: Workload) -> Result<(), Failure> {
     let bar = progress_bar();
     let rows = lab::run(&plan, &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
-    let rows = rows.map_err(|error| match error {
-        Error::Plan(_) | Error::Start(_) => Failure::refused(error),
-        Error::Load { .. } | Error::System(_) => Failure::failed(error),
-    })?;
+    let rows = rows.map_err(failure)?;
     if args.to_stdout() {
         write_json(std::io::stdout().lock(), &rows)
     } else {
@@ -192,7 +201,7 @@ fn create(path: &Path) -> Result<std::fs::File, Failure> {
     })
 }
 
-fn write_json(mut to: impl Write, rows: &[Row]) -> Result<(), Failure> {
+fn write_json<T: Serialize>(mut to: impl Write, rows: &[T]) -> Result<(), Failure> {
     serde_json::to_writer_pretty(&mut to, rows).map_err(Failure::failed)?;
     writeln!(to).map_err(Failure::failed)
 }
@@ -234,6 +243,7 @@ mod tests {
             Experiment::Rr(args) => args.plan(Workload::Rr),
             Experiment::Crr(args) => args.plan(Workload::Crr),
             Experiment::Udp(args) => args.plan(Workload::Udp),
+            other => panic!("{other:?} has no plan"),
         }
     }
 

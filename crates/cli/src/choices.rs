@@ -15,7 +15,8 @@ pub struct Choices {
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     virtual_processors: u16,
     /// Packet processing engines, a number or the least and the most of them:
-    /// engines, engines-early, engines-sched [default: as many as processors]
+    /// engines, engines-early, engines-sched [default: 1 to as many as
+    /// processors, as the load needs]
     #[arg(long, value_name = "N|MIN-MAX", value_parser = engines)]
     engines: Option<(u16, u16)>,
     /// The locks that connections are processed under: spin, ticket, mcs,
@@ -26,6 +27,10 @@ pub struct Choices {
     /// message-parallel
     #[arg(long)]
     order: bool,
+    /// The most threads for connections, 0 for as many as the system gives:
+    /// thread-per-connection
+    #[arg(long, default_value_t = 0)]
+    max_threads: usize,
     /// Packets that a connection may send in its turn, 1 to 64
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=64))]
     burst: u16,
@@ -43,6 +48,7 @@ impl Choices {
             engines: self.engines.unwrap_or((0, 0)),
             lock: self.lock,
             order: self.order,
+            max_threads: self.max_threads,
             pin: self.pin,
         }
     }

@@ -15,7 +15,10 @@ pub struct Detail {
     pub voluntary_switches_per_s: f64,
     /// And because others had their turn.
     pub involuntary_switches_per_s: f64,
-    /// Time that its threads waited for locks, of the time that there was.
+    /// Time that its threads waited for locks, all together, milliseconds a
+    /// second.
+    pub lock_wait_ms_per_s: f64,
+    /// The same, of the time that the threads had.
     pub lock_wait_share: f64,
     /// The same, microseconds for 10^9 bytes of payload.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,6 +124,7 @@ impl Detail {
                 let switches = r.threads.iter().map(|t| t.involuntary_switches);
                 switches.sum::<u64>() as f64 / r.seconds
             }),
+            lock_wait_ms_per_s: of(&|_, r| 1e3 * r.lock_wait_s() / r.seconds),
             lock_wait_share: of(&|_, r| {
                 r.lock_wait_s() / (r.seconds * r.threads.len().max(1) as f64)
             }),

@@ -14,6 +14,7 @@
 pub mod blocks;
 pub mod bound;
 mod detail;
+pub mod hog;
 mod host;
 pub mod idle;
 pub mod load;
@@ -21,6 +22,7 @@ pub mod plan;
 mod row;
 mod run;
 mod single;
+pub mod soak;
 mod threads;
 pub mod usage;
 

@@ -84,7 +84,7 @@ fn list(plan: &Plan, side: Side) -> Vec<Flow> {
             let (from, to) = udp_ends(sender, index);
             match way {
                 Way::Send | Way::Stream => Flow::new(way, from, to),
-                Way::Receive | Way::Drain => Flow::new(way, to, from),
+                Way::Receive | Way::Drain | Way::Watch => Flow::new(way, to, from),
             }
         })
     };

@@ -1,6 +1,8 @@
 //! The experiments that are not one workload, short, under every organization.
 
 use lab::blocks::Blocks;
+use lab::hog::{Hog, Protocol};
+use lab::soak::Soak;
 use organizations::{CATALOG, Options};
 
 fn names() -> Vec<String> {
@@ -28,5 +30,45 @@ fn blocks_beside_short_lived_connections() {
             assert_eq!((pair[0].begun_per_s, pair[0].of_first), (0.0, 1.0), "{name}");
             assert!(pair[1].begun_per_s > 0.0, "{name}");
         }
+    }
+}
+
+#[test]
+fn well_behaved_sockets_beside_a_hog() {
+    for protocol in [Protocol::Udp, Protocol::Tcp] {
+        let hog = Hog {
+            organizations: names(),
+            processors: 2,
+            protocol,
+            sockets: 3,
+            rate: 200.0,
+            seconds: 0.1,
+            warm_up: 0.02,
+            repeat: 1,
+            options: Options { groups: 8, ..Options::default() },
+            ..Hog::default()
+        };
+        for row in hog.run(&mut |_| {}).expect("figures") {
+            let name = (&row.organization, protocol);
+            assert!(row.goodput_alone > 0.0 && row.p99_alone_us > 0.0, "{name:?}");
+            assert!(row.hog_per_s > 0.0, "{name:?}");
+        }
+    }
+}
+
+#[test]
+fn a_short_soak_loses_nothing() {
+    let soak = Soak {
+        threads: 2..=4,
+        connections: 24,
+        time: std::time::Duration::ZERO,
+        leg: std::time::Duration::from_millis(300),
+        options: Options { groups: 8, ..Options::default() },
+        ..Soak::default()
+    };
+    let legs = soak.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(legs.len(), CATALOG.len());
+    for leg in legs {
+        assert!(leg.conversations > 0 && leg.bytes > 0 && leg.datagrams > 0, "{leg:?}");
     }
 }

@@ -21,6 +21,8 @@ macro_rules! drops {
 drops! {
     /// A packet for another unit whose mailbox is full.
     MailboxFull = "mailbox_full",
+    /// A packet for a socket, or a kind of packets, whose receive queue is full.
+    ReceiveQueueFull = "receive_queue_full",
     /// An Ethernet header that is cut short.
     EthernetMalformed = "ethernet_malformed",
     /// A frame for another station.
@@ -111,6 +113,12 @@ impl Counters {
     #[inline]
     pub fn drop(&mut self, reason: Drop) {
         self.drops[reason as usize] += 1;
+    }
+    /// Counts packets that came in and were dropped before any layer saw them.
+    pub fn lost(&mut self, reason: Drop, packets: u64, bytes: u64) {
+        self.packets_in += packets;
+        self.bytes_in += bytes;
+        self.drops[reason as usize] += packets;
     }
     /// How many were dropped for `reason`.
     pub fn dropped(&self, reason: Drop) -> u64 {

@@ -122,8 +122,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         self.input_observed(frame, now, egress, &mut ());
     }
 
-    /// As [`Domain::input`], before an observer.
-    #[inline]
+    /// As [`Domain::input`], before an observer. A table of contents, and so part
+    /// of every loop over packets, however many organizations have one.
+    #[inline(always)]
     pub fn input_observed(
         &mut self,
         frame: Packet,

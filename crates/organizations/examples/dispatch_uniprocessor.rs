@@ -1,8 +1,10 @@
 //! For `scripts/dispatch-cost`: the program with this organization alone.
 
+#[path = "dispatch/arguments.rs"]
+mod arguments;
 #[path = "dispatch/load.rs"]
 mod load;
 
 fn main() {
-    load::run(organizations::uniprocessor::start);
+    arguments::run(organizations::uniprocessor::start);
 }

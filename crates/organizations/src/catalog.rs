@@ -21,10 +21,10 @@ pub struct Entry {
 }
 
 macro_rules! catalog {
-    ($($module:ident $name:literal ($source:literal, $unit:literal, $single:literal) [$($choice:ident)*];)*) => {
+    ($($(#[$meta:meta])* $module:ident $name:literal ($source:literal, $unit:literal, $single:literal) [$($choice:ident)*];)*) => {
         /// All organizations.
         pub const CATALOG: &[Entry] = &[
-            $(Entry {
+            $($(#[$meta])* Entry {
                 name: $name,
                 source: $source,
                 unit: $unit,
@@ -48,7 +48,7 @@ macro_rules! catalog {
             A::Udp: 'static,
         {
             match name {
-                $($name => Some(crate::$module::start(setup)),)*
+                $($(#[$meta])* $name => Some(crate::$module::start(setup)),)*
                 _ => None,
             }
         }
@@ -64,10 +64,19 @@ catalog! {
     thread_per_connection "thread-per-connection" ("Schmidt 1996, CP; Yates 1996, TPC", "the connection", false) [MaxThreads Pin];
     virtual_processors "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
     processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
+    engines "engines" ("Bohra and Iftode 2007, TCPServers", "dedicated engines", false) [Engines Lock Pin];
+    engines_early "engines-early" ("Bohra and Iftode 2007, TCPS Early", "the socket", false) [Engines Lock Pin];
+    engines_sched "engines-sched" ("Bohra and Iftode 2007, TCPS Sched", "the socket", false) [Engines Lock Pin];
     layer_parallel "layer-parallel" ("Schmidt and Suda 1996", "the layer", false) [Pin];
+    // The worked example of docs/organizations.md.
+    #[cfg(any(test, thirteenth))]
+    combining "combining" ("Hendler et al. 2010, flat combining", "the stack", false) [Pin];
 }
 
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {
     CATALOG.iter().find(|entry| entry.name == name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,7 @@ mod transport;
 
 pub use queue::Marks;
 
+use crate::instrument::{Instruments, QueueWatch, Watch};
 use crate::worker::Sleeper;
 use crate::{Clock, Running, Setup, StartError, refuse, worker};
 use crossbeam_queue::{ArrayQueue, SegQueue};
@@ -144,19 +145,38 @@ struct Pipeline<A: Application> {
 }
 
 impl<A: Application> Pipeline<A> {
-    fn new(lengths: Lengths) -> std::io::Result<Pipeline<A>> {
+    fn new(
+        lengths: Lengths,
+        instruments: Option<&Arc<Instruments>>,
+    ) -> std::io::Result<Pipeline<A>> {
+        let watch = |name: &str| QueueWatch::of(instruments, || name.to_owned());
         let link = Arc::new(Sleeper::new()?);
         let [ip, transport, presentation] = std::array::from_fn(|_| Arc::new(Bell::new()));
         Ok(Pipeline {
             frames: ArrayQueue::new(FRAMES),
             reports: SegQueue::new(),
-            to_link: Queue::new(lengths.down, link.clone(), Some(ip.clone())),
-            up_to_ip: Queue::new(lengths.up, ip.clone(), None),
-            down_to_ip: Queue::new(lengths.down, ip.clone(), Some(transport.clone())),
-            up_to_transport: Queue::new(lengths.up, transport.clone(), None),
+            to_link: Queue::new(lengths.down, link.clone(), Some(ip.clone()), watch("IP to link")),
+            up_to_ip: Queue::new(lengths.up, ip.clone(), None, watch("link to IP")),
+            down_to_ip: Queue::new(
+                lengths.down,
+                ip.clone(),
+                Some(transport.clone()),
+                watch("transport to IP"),
+            ),
+            up_to_transport: Queue::new(
+                lengths.up,
+                transport.clone(),
+                None,
+                watch("IP to transport"),
+            ),
             calls: SegQueue::new(),
             stop: AtomicBool::new(false),
-            to_presentation: Queue::new(lengths.presentation, presentation.clone(), None),
+            to_presentation: Queue::new(
+                lengths.presentation,
+                presentation.clone(),
+                None,
+                watch("transport to presentation"),
+            ),
             link,
             ip,
             transport,
@@ -234,7 +254,9 @@ where
         let (device, queues) = (device.name.clone(), device.queues.len());
         return Err(StartError::Queues { device, queues, processors: count });
     }
-    let pipelines = (0..count).map(|_| Pipeline::new(lengths)).collect::<std::io::Result<_>>()?;
+    let instruments = setup.instruments.as_ref();
+    let pipelines =
+        (0..count).map(|_| Pipeline::new(lengths, instruments)).collect::<std::io::Result<_>>()?;
     let mut stack = Stack {
         pipelines,
         threads: Mutex::new(Vec::new()),
@@ -285,15 +307,15 @@ where
         let ip = ip::IpLayer::new(place());
         let transport = transport::TransportLayer::new(place(), (setup.application)(unit));
         let presentation = place();
-        let pin = setup.options.pin;
+        let (pin, instruments) = (setup.options.pin, setup.instruments.clone());
         // Each ends when the one above it has ended: so that all that have
         // started do if one does not start, that comes first.
-        let mut threads = Threads { unit, pin, started: Vec::new() };
+        let mut threads = Threads { unit, pin, instruments, started: Vec::new() };
         let started = threads
-            .spawn("present", LAYERS - 1, move || presentation::run(&presentation))
-            .and_then(|()| threads.spawn("transport", 2, move || transport.run()))
-            .and_then(|()| threads.spawn("ip", 1, move || ip.run()))
-            .and_then(|()| threads.spawn("link", 0, move || link.run()));
+            .spawn("present", LAYERS - 1, move |watch| presentation::run(&presentation, watch))
+            .and_then(|()| threads.spawn("transport", 2, move |watch| transport.run(watch)))
+            .and_then(|()| threads.spawn("ip", 1, move |watch| ip.run(watch)))
+            .and_then(|()| threads.spawn("link", 0, move |watch| link.run(watch)));
         self.threads.lock().append(&mut threads.started);
         started
     }
@@ -303,6 +325,7 @@ where
 struct Threads {
     unit: Unit,
     pin: bool,
+    instruments: Option<Arc<Instruments>>,
     started: Vec<JoinHandle<Counters>>,
 }
 
@@ -311,15 +334,16 @@ impl Threads {
         &mut self,
         name: &str,
         layer: usize,
-        run: impl FnOnce() -> Counters + Send + 'static,
+        run: impl FnOnce(&mut Watch) -> Counters + Send + 'static,
     ) -> std::io::Result<()> {
         let (index, pin) = (usize::from(self.unit.index), self.pin);
-        let thread = std::thread::Builder::new().name(format!("ana-{name}-{index}"));
+        let (instruments, name) = (self.instruments.clone(), format!("ana-{name}-{index}"));
+        let thread = std::thread::Builder::new().name(name.clone());
         self.started.push(thread.spawn(move || {
             if pin {
                 worker::pin(LAYERS * index + layer);
             }
-            run()
+            run(&mut Watch::of(instruments.as_ref(), || name))
         })?);
         Ok(())
     }

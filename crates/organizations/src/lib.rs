@@ -10,6 +10,7 @@
 //! | [`virtual_processors`] | a semaphore round each of V domains, yielded after a burst |
 //! | [`group_threads`] | a thread owns each of G domains, and gets its packets by mail |
 //! | [`thread_per_connection`] | a thread owns the domain of each connection, and gets its packets by mail |
+//! | [`engines`], [`engines_early`], [`engines_sched`] | locks of a shared table; dedicated threads, with queues for all packets or for each socket |
 //! | [`processor_per_connection`] | a pinned thread owns each of P domains |
 //! | [`layer_parallel`] | a thread owns each layer's part of a domain |
 //!
@@ -18,8 +19,16 @@
 //! threads that lock. [`catalog`] maps names to start functions.
 #![forbid(unsafe_code)]
 
+// Examples, which tests include, name the crate from outside.
+#[cfg(test)]
+extern crate self as organizations;
+
 pub mod catalog;
+#[cfg(any(test, thirteenth))]
+pub mod combining;
 pub mod engines;
+pub mod engines_early;
+pub mod engines_sched;
 pub mod global_lock;
 pub mod group_locks;
 pub mod group_threads;
@@ -122,6 +131,20 @@ pub enum StartError {
         virtual_processors: u16,
         /// The processors asked for.
         processors: usize,
+    },
+    /// Bounds of the number of engines that make no sense.
+    #[error(
+        "{organization} cannot have {least} to {most} engines on {processors} processors: give --engines N or LEAST-MOST with 1 <= LEAST <= MOST <= {processors}, or more --processors"
+    )]
+    Engines {
+        /// The organization.
+        organization: &'static str,
+        /// The least number of engines.
+        least: u32,
+        /// The most.
+        most: u32,
+        /// The processors, and so the queues of each device.
+        processors: u32,
     },
     /// The system gives no more threads or descriptors.
     #[error("cannot start a thread: {0}: raise the limit (ulimit -u, ulimit -n)")]

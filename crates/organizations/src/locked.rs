@@ -463,7 +463,9 @@ fn put(bins: &mut [Vec<Packet>], touched: &mut Vec<usize>, group: usize, frame: 
 }
 
 /// The handle: its threads end with it.
-struct Handle<L: RawLock, A: Application>(Arc<Shared<L, A, OwnedTable<A::Connection>>>);
+pub(crate) struct Handle<L: RawLock, A: Application>(
+    pub(crate) Arc<Shared<L, A, OwnedTable<A::Connection>>>,
+);
 
 impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
     fn units(&self) -> u16 {

@@ -90,7 +90,10 @@ pub(crate) fn contexts<A: Application>(
     setup: Setup<A>,
     organization: &'static str,
     shards: usize,
-) -> Result<(Arc<Contexts<A>>, Vec<Vec<Box<dyn Receive>>>), StartError> {
+) -> Result<(Arc<Contexts<A>>, Vec<Vec<Box<dyn Receive>>>), StartError>
+where
+    A::Connection: 'static,
+{
     let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
     let count = 2 * setup.processors.min(1024) as u16;
     Shared::new(setup, organization, |config, make| {

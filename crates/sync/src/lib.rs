@@ -17,6 +17,7 @@ pub mod semaphore;
 pub mod sleep;
 pub mod spin;
 pub mod spsc;
+pub mod stable;
 pub mod ticket;
 pub mod token;
 

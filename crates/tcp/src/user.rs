@@ -149,6 +149,12 @@ impl Tcb {
         self.receive.len()
     }
 
+    /// Bytes that the application has not read, here or outside.
+    #[inline]
+    pub fn unread(&self) -> usize {
+        self.received() + self.rcv.outside as usize
+    }
+
     /// Has the peer closed, and has everything before that been taken out?
     #[inline]
     pub fn eof(&self) -> bool {

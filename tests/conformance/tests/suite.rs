@@ -11,6 +11,9 @@ anabranch_conformance::suite! {
     thread_per_connection { one 1 two 2 }
     virtual_processors { one 1 two 2 }
     processor_per_connection { one 1 two 2 }
+    engines { one 1 two 2 }
+    engines_early { one 1 two 2 }
+    engines_sched { one 1 two 2 }
     layer_parallel { one 1 two 2 }
 }
 

@@ -9,7 +9,7 @@ mod app;
 mod bytes;
 mod check;
 mod flows;
-mod frames;
+pub mod frames;
 mod world;
 
 pub use bytes::Bytes;

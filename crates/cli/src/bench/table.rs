@@ -10,7 +10,7 @@ pub fn table(rows: &[Row]) -> String {
     let cost = if first.cpu_s_per_gb.is_some() { "CPU s/GB" } else { "CPU s/100k" };
     let mut header = vec!["organization", "CPUs", first.unit, "min", "max", cost, "switches/s"];
     if detailed {
-        header.extend(["lock wait", "queue µs", "p50 µs", "p99 µs", "Jain"]);
+        header.extend(["lock ms/s", "queue µs", "p50 µs", "p99 µs", "Jain"]);
     }
     header.extend(["of bound", "a core"]);
     let mut table = Table::new();
@@ -26,12 +26,11 @@ pub fn table(rows: &[Row]) -> String {
         text += "\n* for comparison: one processor and one thread, for both ends if a stack is the peer";
     }
     if let Some(detail) = rows.iter().find_map(|row| row.detail.as_ref()) {
-        text +=
-            "\nlock wait: of the time of the stack's threads. queue: mean time between threads. ";
+        text += "\nlock: waiting for locks, all threads of the stack. queue: mean time between threads.\n";
         text += match detail.latency_of {
             "transaction" => "p50, p99: of a transaction.",
             _ => {
-                "p50, p99: of a packet,\nfrom being taken from the device to the end of its connection's turn."
+                "p50, p99: of a packet, from being taken from the device to the end of its connection's turn."
             }
         };
     }
@@ -80,7 +79,7 @@ fn cells(row: &Row, detailed: bool) -> Vec<String> {
 fn costs(detail: &Detail) -> [String; 5] {
     let locks = detail.samples.iter().any(|sample| !sample.report.locks.is_empty());
     [
-        if locks { format!("{:.1} %", 100.0 * detail.lock_wait_share) } else { "-".to_owned() },
+        if locks { short(detail.lock_wait_ms_per_s) } else { "-".to_owned() },
         detail.queue_residence_us.map_or("-".to_owned(), short),
         short(detail.latency.p50_us),
         short(detail.latency.p99_us),

@@ -116,7 +116,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Link")]
     pub pcap: Option<PathBuf>,
 
-    /// Write what was counted to FILE, at the end and at SIGUSR1
+    /// Write what was counted to FILE, at the end and at SIGUSR1: packets,
+    /// connections, services; and what instruments say of threads, locks and
+    /// queues
     #[arg(long, value_name = "FILE")]
     pub stats_json: Option<PathBuf>,
 }

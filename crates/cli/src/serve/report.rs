@@ -134,6 +134,9 @@ pub fn json(running: &Running, plan: &Plan) -> Value {
         },
         "device": device(running),
         "services": services,
+        "instruments": running.instruments.as_ref().map(|(instruments, start)| {
+            instruments.snapshot().since(start)
+        }),
     })
 }
 

@@ -6,6 +6,8 @@ use super::{datagrams, report};
 use crate::failure::Failure;
 use crate::http;
 use crate::tally::Tally;
+use anabranch::organizations::Instruments;
+use anabranch::organizations::instrument::Snapshot;
 use anabranch::tokio::{TcpListener, UdpSocket};
 use anabranch::{Stack, TcpConfig};
 use device::fault::FaultCounts;
@@ -30,6 +32,8 @@ pub struct Running {
     pub(super) faults: Option<Arc<FaultCounts>>,
     pub(super) tallies: Vec<(&'static str, u16, Arc<Tally>)>,
     pub(super) started: Instant,
+    /// What the stack is measured with, and what they said at its start.
+    pub(super) instruments: Option<(Arc<Instruments>, Snapshot)>,
 }
 
 impl Running {
@@ -41,14 +45,19 @@ impl Running {
         let device = open(plan)?;
         let (name, counts, faults) =
             (device.name.clone(), device.counts.clone(), device.faults.clone());
+        let instruments = plan.args.stats_json.as_ref().map(|_| Instruments::new());
         let result = async {
             let mut running = Running {
-                stack: start_stack(plan, device)?,
+                stack: start_stack(plan, device, instruments.clone())?,
                 device: name,
                 counts,
                 faults,
                 tallies: Vec::new(),
                 started: Instant::now(),
+                instruments: instruments.map(|i| {
+                    let snapshot = i.snapshot();
+                    (i, snapshot)
+                }),
             };
             match running.bind(plan).await {
                 Ok(()) => Ok(running),
@@ -191,7 +200,11 @@ pub fn refused(error: &tap::Error) -> Failure {
     }
 }
 
-fn start_stack(plan: &Plan, device: Device) -> Result<Stack, Failure> {
+fn start_stack(
+    plan: &Plan,
+    device: Device,
+    instruments: Option<Arc<Instruments>>,
+) -> Result<Stack, Failure> {
     let args = &plan.args;
     let mut builder = Stack::builder()
         .device(device)
@@ -203,6 +216,9 @@ fn start_stack(plan: &Plan, device: Device) -> Result<Stack, Failure> {
         .tcp(tcp_config(plan.offload));
     if let Some(gateway) = args.gateway {
         builder = builder.gateway(gateway);
+    }
+    if let Some(instruments) = instruments {
+        builder = builder.instruments(instruments);
     }
     builder.start().map_err(Failure::refused)
 }

@@ -6,8 +6,10 @@ mod meter;
 mod pattern;
 pub(crate) mod presentation;
 mod shares;
+pub(crate) mod soak;
 mod transactions;
 mod udp;
+pub(crate) mod watched;
 
 pub use meter::{Meter, Totals};
 pub use presentation::Wakes;
@@ -53,6 +55,10 @@ pub enum Role {
     Blocks,
     /// Closes when its peer does.
     Short,
+    /// Has conversations of every kind, one after the other.
+    SoakClient,
+    /// Takes part in one.
+    SoakServer,
 }
 
 /// What a load keeps with a connection.
@@ -79,6 +85,8 @@ pub struct Talk {
     remote: Option<Endpoint>,
     /// What the presentation layer keeps with it.
     presented: Option<Box<Presented>>,
+    /// Of a soak.
+    conversation: Option<Box<soak::Conversation>>,
 }
 
 impl Talk {
@@ -96,6 +104,7 @@ impl Talk {
             number: u32::MAX,
             remote,
             presented: None,
+            conversation: None,
         }
     }
 
@@ -119,6 +128,8 @@ pub struct Load {
     unit: u16,
     /// Work of the presentation layer, if there is one.
     wakes: Wakes,
+    /// What the conversations of a soak share.
+    soak: Option<Arc<soak::Shared>>,
     /// What is sent of blocks.
     block: blocks::Block,
     /// Flows that stream, and how many have had their turn in this round.
@@ -136,13 +147,14 @@ pub struct Loads {
     meter: Arc<Meter>,
     flows: Flows,
     presentation: Option<Arc<Presentation>>,
+    soak: Option<Arc<soak::Shared>>,
 }
 
 impl Loads {
     /// Loads with writes or messages of `bytes`, that count in `meter`.
     pub fn new(bytes: usize, meter: Arc<Meter>) -> Loads {
         let pattern = Pattern::new(bytes.max(READ));
-        Loads { bytes, pattern, meter, flows: Flows::default(), presentation: None }
+        Loads { bytes, pattern, meter, flows: Flows::default(), presentation: None, soak: None }
     }
 
     /// Where they count.
@@ -160,6 +172,11 @@ impl Loads {
         Loads { presentation, ..self }
     }
 
+    /// Those of a host that takes part in a soak.
+    pub(crate) fn with_soak(self, soak: Arc<soak::Shared>) -> Loads {
+        Loads { soak: Some(soak), ..self }
+    }
+
     /// The load of a unit.
     pub(crate) fn load(&self, unit: u16) -> Load {
         Load {
@@ -172,6 +189,7 @@ impl Loads {
             flows: self.flows.clone(),
             unit,
             wakes: self.presentation.clone().map(Wakes::of).unwrap_or_default(),
+            soak: self.soak.clone(),
             block: blocks::Block::default(),
             streams: VecDeque::new(),
             turns: 0,
@@ -262,11 +280,15 @@ impl Application for Load {
             Role::Echo => self.echo(talk, tcb),
             Role::Blocks => self.serve_blocks(talk, tcb),
             Role::Short => self.short(talk, tcb),
+            Role::SoakClient | Role::SoakServer => self.converse(talk, tcb, now),
             Role::Client | Role::Churn => self.transact(talk, tcb, now),
         }
     }
 
     fn closed(&mut self, talk: Talk, tcb: &mut Tcb) {
+        if self.soak.is_some() {
+            return self.conversed(&talk, tcb.error());
+        }
         if let Some(error) = tcb.error() {
             return self.fail(&talk, &format!("failed: {error}"));
         }
@@ -282,8 +304,7 @@ impl Application for Load {
     }
 
     fn datagram(&mut self, socket: &Socket, datagram: Datagram) -> bool {
-        self.arrived(*socket, datagram);
-        true
+        self.arrived(*socket, datagram)
     }
 
     fn datagram_error(&mut self, socket: &Socket, remote: Endpoint, error: tcp::Error) {

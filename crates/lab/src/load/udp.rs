@@ -8,6 +8,7 @@
 
 use super::pattern::PERIOD;
 use super::presentation::{Outbox, Sender, Undecoded};
+use super::watched::Watched;
 use super::{Call, Load, with_buffer};
 use crossbeam_utils::CachePadded;
 use net::Datagram;
@@ -40,6 +41,8 @@ pub(crate) enum Way {
     Receive,
     /// Receives what is not in the loads' pattern, and does not report.
     Drain,
+    /// Receives stamped datagrams.
+    Watch,
 }
 
 /// The flows of a host, as all its units know them.
@@ -57,12 +60,19 @@ pub(crate) struct Flow {
     reported: AtomicU64,
     /// What was encoded for it, if there is a presentation layer.
     outbox: OnceLock<Arc<Outbox>>,
+    /// What is known of a socket that is watched.
+    watched: Option<Arc<Watched>>,
 }
 
 impl Flow {
     pub(crate) fn new(way: Way, local: Endpoint, remote: Endpoint) -> Flow {
         let (last, reported) = (AtomicU64::new(0), AtomicU64::new(0));
-        Flow { way, local, remote, last, reported, outbox: OnceLock::new() }
+        Flow { way, local, remote, last, reported, outbox: OnceLock::new(), watched: None }
+    }
+
+    /// A socket that is watched.
+    pub(crate) fn watched(local: Endpoint, watched: Arc<Watched>) -> Flow {
+        Flow { watched: Some(watched), ..Flow::new(Way::Watch, local, local) }
     }
 
     fn last(&self) -> u64 {
@@ -79,6 +89,16 @@ impl Flow {
         let next = |last: u64| (last.saturating_sub(self.reported()) < WINDOW).then_some(last + 1);
         let before = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         before.ok().map(|last| last + 1)
+    }
+
+    /// All that is outstanding counts as lost: nobody will report it.
+    pub(crate) fn forgive(&self) {
+        self.reported.fetch_max(self.last(), Ordering::Relaxed);
+    }
+
+    /// Datagrams sent or come so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.last()
     }
 
     /// The datagrams of this flow that were sent, or the greatest number that
@@ -102,12 +122,22 @@ impl Flow {
 }
 
 impl Load {
-    /// A datagram has come.
-    pub(super) fn arrived(&mut self, socket: Socket, datagram: Datagram) {
-        let Some(flow) = self.flows.get(socket.flow as usize) else { return };
+    /// A datagram has come; `false` if there is no room for it.
+    pub(super) fn arrived(&mut self, socket: Socket, datagram: Datagram) -> bool {
+        let Some(flow) = self.flows.get(socket.flow as usize) else { return true };
         let Some(number) = number(&datagram.payload) else {
-            return self.meter.fail("a datagram came out too short");
+            self.meter.fail("a datagram came out too short");
+            return true;
         };
+        if let Some(watched) = &flow.watched {
+            return watched.take(number);
+        }
+        self.arrived_in_flow(socket, number, datagram);
+        true
+    }
+
+    fn arrived_in_flow(&mut self, socket: Socket, number: u64, datagram: Datagram) {
+        let Some(flow) = self.flows.get(socket.flow as usize) else { return };
         match flow.way {
             Way::Send => {
                 if flow.last() < number {
@@ -117,7 +147,7 @@ impl Load {
                 flow.reported.fetch_max(number, Ordering::Relaxed);
                 self.calls.push_back(Call::FlushUdp(socket));
             }
-            Way::Stream => {}
+            Way::Stream | Way::Watch => {}
             Way::Drain => self.take(None, datagram.payload),
             Way::Receive => {
                 flow.last.fetch_max(number, Ordering::Relaxed);
@@ -142,8 +172,15 @@ impl Load {
                 buffer[at..at + part.len()].copy_from_slice(part);
                 at += part.len();
             }
+            let is_right = |number| {
+                let came = &buffer[NUMBER..at];
+                match self.soak {
+                    Some(_) => came == self.pattern.from(place(number), came.len()),
+                    None => self.pattern.fits(place(number), came),
+                }
+            };
             if let Some(number) = number
-                && (at != self.bytes || !self.pattern.fits(place(number), &buffer[NUMBER..at]))
+                && (at != self.bytes || !is_right(number))
             {
                 self.meter.fail("received a wrong datagram");
             }
@@ -176,7 +213,7 @@ impl Load {
                 None => return self.end_turn(socket),
             },
             Way::Receive => Slice::copy_of(&flow.report()?.to_be_bytes()),
-            Way::Drain => return None,
+            Way::Drain | Way::Watch => return None,
         };
         let payload = std::iter::once(payload).collect();
         Some(Datagram { local, remote, payload })

@@ -62,7 +62,11 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
         config: &Config,
         shards: usize,
         lock: impl Fn() -> L + Send + Sync + 'static,
-    ) -> SharedTable<L, U> {
+    ) -> SharedTable<L, U>
+    where
+        L: 'static,
+        U: 'static,
+    {
         let hasher = Keyed(config.secret);
         let shards = shards.max(1);
         let waits = config.max_time_wait.div_ceil(shards);
@@ -106,6 +110,12 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
             let place = shard.places.find(hash, |p| p.hash == hash && p.flow == *flow)?;
             Some(ConnId { unit: 0, slot: place.slot, generation: place.generation })
         })
+    }
+
+    /// Is the flow in TIME-WAIT?
+    pub fn is_in_time_wait(&self, flow: &FlowKey) -> bool {
+        let hash = self.hasher.hash_one(flow);
+        self.shard(hash).with(|shard| shard.time_wait.get_mut(flow).is_some())
     }
 
     /// Runs `f` on the connection with this name.

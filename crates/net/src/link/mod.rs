@@ -28,6 +28,13 @@ impl std::hash::BuildHasher for Keyed {
     fn build_hasher(&self) -> SipHasher13 {
         SipHasher13::new_with_keys(self.0[0], self.0[1])
     }
+    /// Where it is asked for, however many do: it is on the way of every segment.
+    #[inline(always)]
+    fn hash_one<T: std::hash::Hash>(&self, of: T) -> u64 {
+        let mut hasher = self.build_hasher();
+        of.hash(&mut hasher);
+        std::hash::Hasher::finish(&hasher)
+    }
 }
 
 /// The state of the link layer.

@@ -1,6 +1,7 @@
 //! The load of `scripts/dispatch-cost`: a fixed number of bytes over a few
 //! connections, from simulated senders or to simulated receivers that live in the
-//! device. Only what starts the organization differs between the programs.
+//! device. Only what starts the organization differs between the programs. Tests of
+//! the catalog use it, too.
 
 use device::memory::{self, peers};
 use net::application::ConnectError;
@@ -61,18 +62,18 @@ impl Application for Load {
     }
 }
 
-/// Runs the load that the arguments say, `in|out BYTES [PROCESSORS]`, on what
-/// `start` starts, and prints how many packets with data went by.
-pub fn run(start: impl FnOnce(Setup<Load>) -> Result<Arc<dyn Running<Load>>, StartError>) {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (sends, bytes, processors) = match arguments[..] {
-        [way @ ("in" | "out"), bytes] => (way == "out", bytes, "1"),
-        [way @ ("in" | "out"), bytes, processors] => (way == "out", bytes, processors),
-        _ => panic!("in|out BYTES [PROCESSORS]"),
-    };
-    let each = bytes.parse::<u64>().expect("a number of bytes") / CONNECTIONS;
-    let processors = processors.parse().expect("a number of processors");
+/// Moves so many bytes over what `start` starts. Returns how many packets with
+/// data went by.
+///
+/// # Panics
+/// If it does not start, or a connection fails, or bytes are missing.
+pub fn transfer(
+    sends: bool,
+    bytes: u64,
+    processors: usize,
+    start: impl FnOnce(Setup<Load>) -> Result<Arc<dyn Running<Load>>, StartError>,
+) -> u64 {
+    let each = bytes / CONNECTIONS;
     let link = memory::Config { queues: processors, ..memory::Config::default() };
     let limit = if sends { u64::MAX } else { each };
     let far = peers::Config { link, window: 256 * 1024, limit, ..peers::Config::default() };
@@ -111,8 +112,6 @@ pub fn run(start: impl FnOnce(Setup<Load>) -> Result<Arc<dyn Running<Load>>, Sta
     }
     running.stop();
     let totals = counts.totals();
-    let (packets, bytes) =
-        (totals.packets_sent + totals.packets_received, totals.bytes_acked + totals.bytes_received);
-    assert_eq!(bytes, each * CONNECTIONS);
-    println!("{packets}");
+    assert_eq!(totals.bytes_acked + totals.bytes_received, each * CONNECTIONS);
+    totals.packets_sent + totals.packets_received
 }

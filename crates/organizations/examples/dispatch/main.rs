@@ -1,9 +1,10 @@
 //! For `scripts/dispatch-cost`: an organization chosen at run time, by its name.
 
+mod arguments;
 mod load;
 
 fn main() {
-    load::run(|setup| {
+    arguments::run(|setup| {
         let name = std::env::var("ORGANIZATION").expect("ORGANIZATION");
         organizations::catalog::start(&name, setup).expect("a name in the catalog")
     });

@@ -1,4 +1,25 @@
-//! What the organizations with packet processing engines share (Bohra and
-//! Iftode 2007, "TCPServers").
+//! Dedicated packet processing engines (Bohra and Iftode 2007, "TCPServers"):
+//! threads that do nothing but take packets from devices and process them, apart
+//! from those of the application. Connections stand in a shared table; an
+//! application's thread is borrowed for its own calls, in a context of its own.
+//!
+//! | organization | between the event handler and protocol processing |
+//! |---|---|
+//! | [`engines`](start) | one packet queue, and the table, each under one lock |
+//! | [`engines-early`](super::engines_early) | a receive queue for each socket, served in turn |
+//! | [`engines-sched`](super::engines_sched) | the same, served by class and by weight |
+//!
+//! An engine polls as long as packets come, and sleeps until the next one when
+//! none do (2). How many engines there are follows the load ([`control`]): a
+//! queue of a device is always one engine's, and when their number changes it
+//! goes, with the packets in it, from one to the next.
 
+pub mod control;
+pub(crate) mod demultiplexer;
+pub(crate) mod devices;
+pub(crate) mod early;
+mod packet_queue;
+pub(crate) mod receive_queue;
 pub mod scheduler;
+
+pub use packet_queue::start;

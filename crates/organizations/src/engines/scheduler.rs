@@ -63,6 +63,9 @@ pub enum Serves {
 /// or running at most once, whatever is called when; calls that do not fit a
 /// socket's state do nothing.
 pub trait Discipline: Send {
+    /// Do weights count?
+    const WEIGHS: bool;
+
     /// A packet has come for a socket: it waits, in this class and with this
     /// weight (0 counts as 1). If it waits already, it changes class and weight.
     /// If it runs, it changes them when it has run, and then does not leave:

@@ -39,9 +39,49 @@ type ReadLock = Box<dyn Fn() -> LockCounts + Send + Sync>;
 pub struct Instruments {
     clock: Clock,
     every: u32,
-    threads: Mutex<Vec<Arc<ThreadProbe>>>,
+    threads: Mutex<Threads>,
     locks: Mutex<Vec<(String, ReadLock)>>,
     queues: Mutex<Vec<Arc<QueueProbe>>>,
+}
+
+/// The threads that are watched, or were.
+#[derive(Debug, Default)]
+struct Threads {
+    /// Each with a number that it has alone.
+    probes: Vec<(u64, Arc<ThreadProbe>)>,
+    next: u64,
+    /// When there are so many, those that have ended are put together.
+    sweep: usize,
+    ended: Option<thread::Counts>,
+}
+
+/// Threads that have ended and are still told apart.
+const APART: usize = 256;
+
+impl Threads {
+    fn add(&mut self, probe: Arc<ThreadProbe>) {
+        if self.probes.len() >= self.sweep.max(APART) {
+            self.put_together();
+            // So the work for each thread is bounded, however many live.
+            self.sweep = 2 * self.probes.len();
+        }
+        self.probes.push((self.next, probe));
+        self.next += 1;
+    }
+
+    fn put_together(&mut self) {
+        let Threads { probes, ended, .. } = self;
+        probes.retain(|(_, probe)| {
+            if probe.has_ended() {
+                let sum = ended.get_or_insert_with(|| thread::Counts {
+                    name: "ended".to_owned(),
+                    ..thread::Counts::default()
+                });
+                sum.add(&probe.snapshot());
+            }
+            !probe.has_ended()
+        });
+    }
 }
 
 /// The time since the instruments were made, and what it costs to ask.
@@ -97,7 +137,7 @@ impl Instruments {
     /// Watches the calling thread. [`Watch::of`] is the usual way.
     pub fn thread(&self, name: impl Into<String>) -> Arc<ThreadProbe> {
         let probe = Arc::new(ThreadProbe::new(name.into(), self.clock, self.every));
-        self.threads.lock().push(probe.clone());
+        self.threads.lock().add(probe.clone());
         probe
     }
 
@@ -122,9 +162,16 @@ impl Instruments {
 
     /// What has been counted until now. Takes some 50 microseconds a thread.
     pub fn snapshot(&self) -> Snapshot {
+        let threads = self.threads.lock();
+        let probes = threads.probes.iter();
+        let (ended, threads) = (
+            threads.ended.clone(),
+            probes.map(|(number, probe)| (*number, probe.snapshot())).collect(),
+        );
         Snapshot {
             at: self.clock.now(),
-            threads: self.threads.lock().iter().map(|probe| probe.snapshot()).collect(),
+            ended,
+            threads,
             locks: self.locks.lock().iter().map(|(name, read)| (name.clone(), read())).collect(),
             queues: self.queues.lock().iter().map(|probe| probe.snapshot()).collect(),
         }
@@ -141,7 +188,9 @@ impl std::fmt::Debug for Instruments {
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     at: u64,
-    threads: Vec<thread::Counts>,
+    /// By number, ascending.
+    threads: Vec<(u64, thread::Counts)>,
+    ended: Option<thread::Counts>,
     locks: Vec<(String, LockCounts)>,
     queues: Vec<queue::Counts>,
 }

@@ -3,6 +3,7 @@
 use super::histogram::Counted;
 use super::{Layer, Snapshot, queue, thread};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::time::Duration;
 use sync::counted::LockCounts;
 
@@ -12,7 +13,7 @@ use sync::counted::LockCounts;
 pub struct Report {
     /// How long it was.
     pub seconds: f64,
-    /// Each thread of the stack.
+    /// Each thread of the stack; of many that have ended, all in one, `ended`.
     pub threads: Vec<ThreadReport>,
     /// The locks, by name.
     pub locks: Vec<LockReport>,
@@ -64,8 +65,9 @@ pub struct ThreadReport {
     pub system_s: f64,
     /// Time it could have run but others did.
     pub runnable_s: f64,
-    /// Wall-clock time in each layer; times in which it was not running count
-    /// for the layer that it was in.
+    /// Wall-clock time in each layer, from samples. Times of less than half a
+    /// millisecond in which it was not running count for the layer that it was
+    /// in.
     pub layers: Vec<LayerTime>,
     /// See [`Report::latency`].
     pub latency: Percentiles,
@@ -190,8 +192,18 @@ impl Report {
 pub(super) fn between(earlier: &Snapshot, later: &Snapshot) -> Report {
     let mut report =
         Report { seconds: nanos(later.at.saturating_sub(earlier.at)), ..Report::default() };
-    for (index, now) in later.threads.iter().enumerate() {
-        let (thread, latency) = thread(earlier.threads.get(index), now);
+    let mut before: HashMap<u64, &thread::Counts> =
+        earlier.threads.iter().map(|(number, counts)| (*number, counts)).collect();
+    for (number, now) in &later.threads {
+        let (thread, latency) = thread(before.remove(number), now);
+        report.latencies.add(&latency);
+        report.threads.push(thread);
+    }
+    if let Some(now) = &later.ended {
+        // Those of before that are not told apart any more are in there.
+        let mut then = earlier.ended.clone().unwrap_or_default();
+        before.values().for_each(|counts| then.add(counts));
+        let (thread, latency) = thread(Some(&then), now);
         report.latencies.add(&latency);
         report.threads.push(thread);
     }

@@ -55,6 +55,15 @@ impl TaskUsage {
         Some(usage)
     }
 
+    /// Adds what another thread has used.
+    pub fn add(&mut self, other: &TaskUsage) {
+        self.voluntary += other.voluntary;
+        self.involuntary += other.involuntary;
+        self.user += other.user;
+        self.system += other.system;
+        self.runnable += other.runnable;
+    }
+
     /// What it has used since `earlier`.
     pub fn since(&self, earlier: &TaskUsage) -> TaskUsage {
         TaskUsage {

@@ -88,3 +88,23 @@ fn what_is_stamped_has_a_latency_where_it_is_served() {
     let report = instruments.snapshot().since(&before);
     assert_eq!((report.latency.samples, report.threads[1].latency.samples), (1, 1));
 }
+
+#[test]
+fn many_threads_that_have_ended_are_put_together() {
+    let instruments = Arc::new(Instruments::every(1));
+    let run = |packets: usize| {
+        let ours = instruments.clone();
+        let thread = std::thread::spawn(move || {
+            Watch::of(Some(&ours), || "short".to_owned()).sent(packets);
+        });
+        thread.join().expect("no panic");
+    };
+    (0..100).for_each(|_| run(1));
+    let before = instruments.snapshot();
+    (0..3 * APART).for_each(|_| run(2));
+    let report = instruments.snapshot().since(&before);
+    assert!(report.threads.len() <= 2 * APART);
+    assert_eq!(report.threads.last().map(|t| t.name.as_str()), Some("ended"));
+    let sent: u64 = report.threads.iter().map(|thread| thread.packets_out).sum();
+    assert_eq!(sent, 2 * 3 * APART as u64);
+}

@@ -6,9 +6,13 @@ use super::{Clock, Instruments, Stamp};
 use crossbeam_utils::CachePadded;
 use net::observe::{Layer, Observer};
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use wire::Packet;
+
+/// A lap of so many nanoseconds is no sample of anything: the thread did not run.
+/// It counts once, and is not multiplied.
+const AWAY: u64 = 500_000;
 
 /// A count that one thread writes.
 #[derive(Debug, Default)]
@@ -33,7 +37,8 @@ pub struct ThreadProbe {
     clock: Clock,
     every: u32,
     counts: CachePadded<Own>,
-    latency: Histogram,
+    /// Made when there is something to put in: threads may be many.
+    latency: OnceLock<Histogram>,
     /// What the thread had used when it ended.
     last: Mutex<Option<TaskUsage>>,
 }
@@ -75,11 +80,18 @@ pub(super) struct TrafficCounts {
 }
 
 impl TrafficCounts {
+    fn add(&mut self, other: &TrafficCounts) {
+        self.packets += other.packets;
+        self.sized += other.sized;
+        self.bytes += other.bytes;
+    }
+
     /// Packets since `earlier`, and their bytes, as the sizes that are known
     /// have it.
     pub(super) fn since(&self, earlier: &TrafficCounts) -> (u64, u64) {
         let packets = self.packets.saturating_sub(earlier.packets);
-        let (mut sized, mut bytes) = (self.sized - earlier.sized, self.bytes - earlier.bytes);
+        let mut sized = self.sized.saturating_sub(earlier.sized);
+        let mut bytes = self.bytes.saturating_sub(earlier.bytes);
         if sized == 0 {
             (sized, bytes) = (self.sized, self.bytes);
         }
@@ -109,9 +121,19 @@ impl ThreadProbe {
             clock,
             every,
             counts: CachePadded::default(),
-            latency: Histogram::default(),
+            latency: OnceLock::new(),
             last: Mutex::new(None),
         }
+    }
+
+    /// Has the thread ended, so that nothing is added any more?
+    pub(super) fn has_ended(&self) -> bool {
+        self.last.lock().is_some()
+    }
+
+    #[inline]
+    fn record(&self, nanos: u64, packets: u64) {
+        self.latency.get_or_init(Histogram::default).record(nanos, packets);
     }
 
     pub(super) fn snapshot(&self) -> Counts {
@@ -131,13 +153,13 @@ impl ThreadProbe {
             handed: own.handed.get(),
             sleeps: own.sleeps.get(),
             layers: std::array::from_fn(|layer| own.layers[layer].get()),
-            latency: self.latency.snapshot(),
+            latency: self.latency.get().map(Histogram::snapshot).unwrap_or_default(),
         }
     }
 }
 
 /// What a thread had counted at some time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) name: String,
     pub(super) tid: u32,
@@ -150,6 +172,23 @@ pub(super) struct Counts {
     pub(super) sleeps: u64,
     pub(super) layers: [u64; Layer::ALL.len()],
     pub(super) latency: histogram::Counted,
+}
+
+impl Counts {
+    /// Adds what another thread had counted.
+    pub(super) fn add(&mut self, other: &Counts) {
+        self.usage.add(&other.usage);
+        self.rounds += other.rounds;
+        self.batches += other.batches;
+        self.traffic_in.add(&other.traffic_in);
+        self.traffic_out.add(&other.traffic_out);
+        self.handed += other.handed;
+        self.sleeps += other.sleeps;
+        for (sum, n) in self.layers.iter_mut().zip(other.layers) {
+            *sum += n;
+        }
+        self.latency.add(&other.latency);
+    }
 }
 
 /// A thread's stop-watch. Made in the thread, used by it alone, and dropped in
@@ -178,7 +217,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of the calling thread; without `instruments` it does nothing.
+    /// Of the calling thread; without `instruments` it does nothing. The `name`
+    /// is what it is called in the report.
     pub fn of(instruments: Option<&Arc<Instruments>>, name: impl FnOnce() -> String) -> Watch {
         let probe = instruments.map(|instruments| instruments.thread(name()));
         let random = probe.as_ref().map_or(1, |probe| probe.tid.wrapping_mul(0x9e37_79b9) | 1);
@@ -255,7 +295,8 @@ impl Watch {
         let Some(probe) = &self.probe else { return };
         let now = probe.clock.now();
         let spent = now.saturating_sub(self.last).saturating_sub(probe.clock.cost);
-        probe.counts.layers[layer as usize].add(spent * u64::from(probe.every));
+        let weight = if spent < AWAY { u64::from(probe.every) } else { 1 };
+        probe.counts.layers[layer as usize].add(spent * weight);
         self.last = now;
     }
 
@@ -363,10 +404,10 @@ impl Watch {
         let Some(probe) = &self.probe else { return };
         let now = probe.clock.now();
         if self.timed && self.packets > 0 {
-            probe.latency.record(now.saturating_sub(self.taken), self.packets);
+            probe.record(now.saturating_sub(self.taken), self.packets);
         }
         for then in self.followed.drain(..) {
-            probe.latency.record(now.saturating_sub(then), 1);
+            probe.record(now.saturating_sub(then), 1);
         }
         self.timed = false;
     }

@@ -1,6 +1,7 @@
 //! ③ ⑦ The Internet layer's thread.
 
 use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, Place};
+use crate::instrument::{Layer, Stamp, Watch};
 use crate::worker::LAST_WORDS;
 use net::ip::icmp::{self, Kind};
 use net::ip::{self, Ip, Up};
@@ -38,16 +39,19 @@ impl<A: Application> IpLayer<A> {
     }
 
     /// Runs until the transport has ended and what it said has gone.
-    pub(super) fn run(mut self) -> Counters {
+    pub(super) fn run(mut self, watch: &mut Watch) -> Counters {
         let _end = End(self.place.clone());
         // When the transport ended.
         let mut ended = None;
         loop {
-            let taken = self.place.pipeline().up_to_ip.take(&mut self.from_link, BATCH);
+            watch.begin();
+            let (taken, stamp) = self.place.pipeline().up_to_ip.take(&mut self.from_link, BATCH);
+            watch.lap(if taken > 0 { Layer::Receive } else { Layer::Poll });
             let now = self.place.clock.now();
             self.input(now);
-            self.hand_up();
-            let sent = self.output(now);
+            watch.lap(Layer::Ip);
+            self.hand_up(stamp, watch);
+            let sent = self.output(now, watch);
             if self.ip.next_timeout().is_some_and(|at| at <= now) {
                 self.ip.on_timeout(now, &mut self.counters);
             }
@@ -59,8 +63,10 @@ impl<A: Application> IpLayer<A> {
                     return self.end();
                 }
             }
+            watch.end();
             if taken == 0 && sent == 0 {
                 self.sleep(ended.map(|at| at + LAST_WORDS));
+                watch.slept();
             }
         }
     }
@@ -96,7 +102,7 @@ impl<A: Application> IpLayer<A> {
 
     /// Hands everything to the transport, and sleeps until it has room. What was
     /// put together from fragments may be for another pipeline's.
-    fn hand_up(&mut self) {
+    fn hand_up(&mut self, stamp: Stamp, watch: &mut Watch) {
         let Place { pipelines, unit, config, .. } = &self.place;
         if unit.count > 1 {
             for message in std::mem::take(&mut self.up) {
@@ -112,7 +118,11 @@ impl<A: Application> IpLayer<A> {
                 }
             }
         }
-        self.place.pipeline().up_to_transport.put_all(&mut self.up);
+        watch.handed(self.up.len() as u64);
+        if self.place.pipeline().up_to_transport.put_all(&mut self.up, stamp) {
+            watch.slept();
+        }
+        watch.lap(Layer::Handoff);
         // The transport has ended.
         for message in self.up.drain(..) {
             lost(&message, &mut self.counters);
@@ -121,8 +131,8 @@ impl<A: Application> IpLayer<A> {
 
     /// ⑦ Takes what has come from the transport, as far as the link has room.
     /// Returns how much that was.
-    fn output(&mut self, now: Instant) -> usize {
-        self.offer();
+    fn output(&mut self, now: Instant, watch: &mut Watch) -> usize {
+        self.offer(Stamp::NONE);
         if !self.down.is_empty() {
             return 0;
         }
@@ -131,7 +141,7 @@ impl<A: Application> IpLayer<A> {
             return 0;
         }
         let room = pipeline.to_link.credit().min(BATCH);
-        let taken = pipeline.down_to_ip.take(&mut self.from_transport, room);
+        let (taken, stamp) = pipeline.down_to_ip.take(&mut self.from_transport, room);
         for message in std::mem::take(&mut self.from_transport) {
             match message {
                 FromTransport::Packet(packet) => self.send(packet),
@@ -143,7 +153,10 @@ impl<A: Application> IpLayer<A> {
                 }
             }
         }
-        self.offer();
+        watch.lap(Layer::Ip);
+        watch.handed(self.down.len() as u64);
+        self.offer(stamp);
+        watch.lap(Layer::Handoff);
         taken
     }
 
@@ -163,8 +176,8 @@ impl<A: Application> IpLayer<A> {
         }
     }
 
-    fn offer(&mut self) {
-        let dropped = self.place.pipeline().to_link.offer(&mut self.down);
+    fn offer(&mut self, stamp: Stamp) {
+        let dropped = self.place.pipeline().to_link.offer(&mut self.down, stamp);
         self.counters.out_dropped += dropped as u64;
     }
 

@@ -1,7 +1,8 @@
 //! ① ② ⑧ ⑨ The link layer's thread, with the devices' queues.
 
 use super::{FromLink, Place, Report};
-use crate::worker::{BACKLOG, BATCH, LAST_WORDS, transmit};
+use crate::instrument::{Layer, Watch};
+use crate::worker::{BACKLOG, BATCH, LAST_WORDS, transmit_watched};
 use device::{Device, Receive, Transmit};
 use net::link::{self, Link};
 use net::{Application, Counters, Drop, Egress};
@@ -75,19 +76,22 @@ impl<A: Application> LinkLayer<A> {
     }
 
     /// Runs until IP has ended and what it said has gone.
-    pub(super) fn run(mut self) -> Counters {
+    pub(super) fn run(mut self, watch: &mut Watch) -> Counters {
         // When IP ended.
         let mut ended = None;
         loop {
+            watch.begin();
             let received = self.receive();
+            watch.received(&self.received);
             let now = self.place.clock.now();
             let mut busy = received > 0;
             busy |= self.frames(now);
             self.on_timeout(now);
             busy |= self.output(now) > 0;
-            transmit(&mut self.queues.transmitters, &mut self.egress);
+            watch.lap(Layer::Link);
+            transmit_watched(&mut self.queues.transmitters, &mut self.egress, watch);
             busy |= self.reports();
-            self.hand_up();
+            self.hand_up(watch);
             let queue = &self.place.pipeline().to_link;
             if queue.is_finished() {
                 let since = *ended.get_or_insert(now);
@@ -96,11 +100,13 @@ impl<A: Application> LinkLayer<A> {
                     return self.end();
                 }
             }
+            watch.end();
             if busy {
                 continue;
             }
             if self.egress.is_empty() {
                 self.sleep();
+                watch.slept();
             } else {
                 // The device is full: let its other end run.
                 std::thread::yield_now();
@@ -171,7 +177,7 @@ impl<A: Application> LinkLayer<A> {
     fn output(&mut self, now: Instant) -> usize {
         let room = BACKLOG.saturating_sub(self.egress.len());
         let LinkLayer { place, link, counters, egress, from_ip, .. } = self;
-        let taken = place.pipeline().to_link.take(from_ip, room);
+        let (taken, _) = place.pipeline().to_link.take(from_ip, room);
         for datagram in from_ip.drain(..) {
             link::output(datagram, link, now, counters, egress);
         }
@@ -197,8 +203,13 @@ impl<A: Application> LinkLayer<A> {
     }
 
     /// Hands everything to IP, and sleeps until that has room.
-    fn hand_up(&mut self) {
-        self.place.pipeline().up_to_ip.put_all(&mut self.up);
+    fn hand_up(&mut self, watch: &mut Watch) {
+        watch.handed(self.up.len() as u64);
+        let stamp = watch.stamp();
+        if self.place.pipeline().up_to_ip.put_all(&mut self.up, stamp) {
+            watch.slept();
+        }
+        watch.lap(Layer::Handoff);
         // IP has ended.
         for message in self.up.drain(..) {
             if let FromLink::Datagram(_) = message {

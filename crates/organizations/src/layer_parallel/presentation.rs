@@ -2,25 +2,32 @@
 //! while it held its connections ([`Application::Wakes`]), outside of them.
 
 use super::{BATCH, Place};
+use crate::instrument::{Layer, Watch};
 use net::{Application, Counters};
 use wire::Instant;
 
 /// Runs until the transport has ended.
-pub(super) fn run<A: Application>(place: &Place<A>) -> Counters {
+pub(super) fn run<A: Application>(place: &Place<A>, watch: &mut Watch) -> Counters {
     let pipeline = place.pipeline();
     let queue = &pipeline.to_presentation;
     let mut batch = Vec::new();
     loop {
         // In this order: what came before the end is taken after it was seen.
         let ended = queue.is_finished();
-        if queue.take(&mut batch, BATCH) > 0 {
+        watch.begin();
+        if queue.take(&mut batch, BATCH).0 > 0 {
+            watch.lap(Layer::Receive);
             batch.drain(..).for_each(A::wake);
+            watch.lap(Layer::Presentation);
+            watch.end();
             continue;
         }
         if ended {
             return Counters::default();
         }
         let ready = || (!queue.is_empty() || queue.is_finished(), None);
+        watch.lap(Layer::Poll);
         pipeline.presentation.sleep(ready, |at: Instant| at.since(place.clock.now()));
+        watch.slept();
     }
 }

@@ -13,6 +13,7 @@
 //! there is no credit, its own alarm rings once there is.
 
 use super::primitive::{Condvar, Mutex, MutexGuard};
+use crate::instrument::{QueueWatch, Stamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use sync::SleepFlag;
@@ -40,6 +41,10 @@ pub struct Marks {
 
 struct State<T> {
     messages: VecDeque<T>,
+    /// How many messages have been taken out.
+    taken: u64,
+    /// Of messages that are followed: how many were put in before, and the stamp.
+    stamps: VecDeque<(u64, Stamp)>,
     /// Producers that sleep until there is room.
     sleepers: usize,
     /// A producer that goes by credit has got none, and is to be told.
@@ -58,6 +63,32 @@ pub(super) struct Queue<T> {
     consumer: Arc<dyn Alarm>,
     /// Of the one producer that goes by credit, if there is one.
     producer: Option<Arc<dyn Alarm>>,
+    watch: QueueWatch,
+}
+
+impl<T> State<T> {
+    /// Moves the first `n` of `batch` in. `stamp` is that of the first one.
+    fn append(&mut self, batch: &mut VecDeque<T>, n: usize, stamp: Stamp, watch: &QueueWatch) {
+        if stamp.is_some() && n > 0 {
+            let before = self.taken + self.messages.len() as u64;
+            let stamp = watch.put(stamp, || self.messages.len() + n);
+            self.stamps.push_back((before, stamp));
+        }
+        self.messages.extend(batch.drain(..n));
+    }
+
+    /// The stamp of the first message taken out that has one.
+    fn stamp(&mut self, watch: &QueueWatch) -> Stamp {
+        let mut first = Stamp::NONE;
+        while let Some(&(before, stamp)) = self.stamps.front()
+            && before < self.taken
+        {
+            self.stamps.pop_front();
+            watch.left(stamp);
+            first = if first.is_some() { first } else { stamp };
+        }
+        first
+    }
 }
 
 impl<T> Queue<T> {
@@ -67,10 +98,13 @@ impl<T> Queue<T> {
         marks: Marks,
         consumer: Arc<dyn Alarm>,
         producer: Option<Arc<dyn Alarm>>,
+        watch: QueueWatch,
     ) -> Queue<T> {
         let high = marks.high.max(1);
         let state = State {
             messages: VecDeque::new(),
+            taken: 0,
+            stamps: VecDeque::new(),
             sleepers: 0,
             short: false,
             closed: false,
@@ -82,6 +116,7 @@ impl<T> Queue<T> {
             room: Condvar::new(),
             consumer,
             producer,
+            watch,
         }
     }
 
@@ -91,21 +126,25 @@ impl<T> Queue<T> {
     }
 
     /// Puts in all of `batch`, and sleeps while there is no room. Where the queue
-    /// is closed, or is closed meanwhile, the rest stays in `batch`.
-    pub(super) fn put_all(&self, batch: &mut VecDeque<T>) {
+    /// is closed, or is closed meanwhile, the rest stays in `batch`. `stamp` is
+    /// that of the first message. Returns whether the caller has slept.
+    pub(super) fn put_all(&self, batch: &mut VecDeque<T>, stamp: Stamp) -> bool {
+        let (mut slept, mut stamp) = (false, stamp);
         while !batch.is_empty() {
             let mut state = self.state.lock();
             while self.room(&state) == 0 && !state.closed {
+                slept = true;
                 state = self.wait_for_room(state);
             }
             if state.closed {
-                return;
+                break;
             }
             let n = self.room(&state).min(batch.len());
-            state.messages.extend(batch.drain(..n));
+            state.append(batch, n, std::mem::take(&mut stamp), &self.watch);
             drop(state);
             self.consumer.ring();
         }
+        slept
     }
 
     fn wait_for_room<'a>(&self, mut state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
@@ -122,6 +161,8 @@ impl<T> Queue<T> {
     pub(super) fn try_put(&self, message: T) -> Result<(), T> {
         let mut state = self.state.lock();
         if state.closed || self.room(&state) == 0 {
+            drop(state);
+            self.watch.dropped(1);
             return Err(message);
         }
         state.messages.push_back(message);
@@ -133,7 +174,7 @@ impl<T> Queue<T> {
     /// Moves in what there is room for. What stays in `batch` is to be offered
     /// again when the producer's alarm rings; nothing stays where the queue is
     /// closed. Returns how many messages were dropped for that.
-    pub(super) fn offer(&self, batch: &mut VecDeque<T>) -> usize {
+    pub(super) fn offer(&self, batch: &mut VecDeque<T>, stamp: Stamp) -> usize {
         if batch.is_empty() {
             return 0;
         }
@@ -143,7 +184,7 @@ impl<T> Queue<T> {
             return batch.drain(..).count();
         }
         let n = self.room(&state).min(batch.len());
-        state.messages.extend(batch.drain(..n));
+        state.append(batch, n, stamp, &self.watch);
         state.short |= !batch.is_empty();
         drop(state);
         if n > 0 {
@@ -169,14 +210,17 @@ impl<T> Queue<T> {
         room
     }
 
-    /// Takes up to `max` messages out, without waiting. Returns how many.
-    pub(super) fn take(&self, into: &mut Vec<T>, max: usize) -> usize {
+    /// Takes up to `max` messages out, without waiting. Returns how many, and
+    /// the stamp of the first one that has one.
+    pub(super) fn take(&self, into: &mut Vec<T>, max: usize) -> (usize, Stamp) {
         let mut state = self.state.lock();
         let n = state.messages.len().min(max);
         if n == 0 {
-            return 0;
+            return (0, Stamp::NONE);
         }
         into.extend(state.messages.drain(..n));
+        state.taken += n as u64;
+        let stamp = state.stamp(&self.watch);
         let relieved = state.messages.len() <= self.marks.low;
         let sleepers = relieved && state.sleepers > 0;
         let short = relieved && std::mem::take(&mut state.short);
@@ -187,7 +231,8 @@ impl<T> Queue<T> {
         if short {
             self.tell_producer();
         }
-        n
+        self.watch.taken(n);
+        (n, stamp)
     }
 
     fn tell_producer(&self) {

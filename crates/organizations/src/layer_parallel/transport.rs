@@ -2,10 +2,12 @@
 //! they are.
 
 use super::{ANSWERS, BATCH, FromIp, FromTransport, Place, ip};
+use crate::instrument::{Layer, Stamp, Watch};
 use crate::refuse;
 use crate::worker::LAST_WORDS;
 use net::down::Below;
 use net::ip::Routes;
+use net::observe::Observer;
 use net::transport::{self, Transport};
 use net::{Application, Call, Counters, OwnedTable};
 use std::collections::VecDeque;
@@ -22,7 +24,7 @@ pub(super) struct TransportLayer<A: Application> {
     counters: Counters,
     from_ip: Vec<FromIp>,
     /// On the way to IP, for lack of room still here.
-    down: Down,
+    down: VecDeque<FromTransport>,
     /// Sockets with datagrams to send when there is room.
     flushes: VecDeque<A::Udp>,
     /// There was no credit: connections wait for it.
@@ -30,18 +32,26 @@ pub(super) struct TransportLayer<A: Application> {
     over: bool,
 }
 
-/// What the transport has said and IP has no room for yet.
-struct Down(VecDeque<FromTransport>);
+/// What connections speak to: packets gather until the turns are over.
+struct Down<'a, O> {
+    packets: &'a mut VecDeque<FromTransport>,
+    observer: O,
+}
 
-impl Below for Down {
+impl<O: Observer> Below for Down<'_, O> {
     /// Frames are made elsewhere: none can be repeated.
     #[inline]
     fn send(&mut self, packet: Packet, _: &mut Counters) -> Option<u16> {
-        self.0.push_back(FromTransport::Packet(packet));
+        self.packets.push_back(FromTransport::Packet(packet));
         None
     }
 
     fn repeat(&mut self, _: u16, _: impl FnOnce(&Packet) -> Packet, _: &mut Counters) {}
+
+    #[inline(always)]
+    fn lap(&mut self, layer: Layer) {
+        self.observer.lap(layer);
+    }
 }
 
 impl<A: Application> TransportLayer<A> {
@@ -54,7 +64,7 @@ impl<A: Application> TransportLayer<A> {
             place,
             counters: Counters::default(),
             from_ip: Vec::new(),
-            down: Down(VecDeque::new()),
+            down: VecDeque::new(),
             flushes: VecDeque::new(),
             waits: false,
             over: false,
@@ -62,13 +72,17 @@ impl<A: Application> TransportLayer<A> {
     }
 
     /// Runs until the stack stops.
-    pub(super) fn run(mut self) -> Counters {
+    pub(super) fn run(mut self, watch: &mut Watch) -> Counters {
         let _end = End(self.place.clone());
         let mut stopping = None;
         loop {
             // Before the calls: one that was made before a peer sent something
             // is done before that comes.
-            let taken = self.place.pipeline().up_to_transport.take(&mut self.from_ip, BATCH);
+            watch.begin();
+            let (taken, stamp) =
+                self.place.pipeline().up_to_transport.take(&mut self.from_ip, BATCH);
+            watch.lap(if taken > 0 { Layer::Receive } else { Layer::Poll });
+            watch.follow(stamp);
             let now = self.place.clock.now();
             let stop = stopping.is_none() && self.place.pipeline().stop.load(Ordering::Acquire);
             let called = self.calls(now);
@@ -81,15 +95,18 @@ impl<A: Application> TransportLayer<A> {
                 self.transport.end_batch(&mut self.conns, now, &mut self.counters);
                 self.transport.on_timeout(&mut self.conns, now);
             }
-            let more = self.speak(now);
-            self.hand_up();
+            watch.lap(Layer::Transport);
+            let more = self.speak(now, watch);
+            self.hand_up(watch);
+            watch.end();
             if let Some(since) = stopping
-                && ((!more && self.down.0.is_empty()) || now.since(since) > LAST_WORDS)
+                && ((!more && self.down.is_empty()) || now.since(since) > LAST_WORDS)
             {
-                return self.end(now);
+                return self.end(now, watch);
             }
             if taken == 0 && !called && (!more || self.waits) {
                 self.sleep(stopping.map(|at| at + LAST_WORDS));
+                watch.slept();
             }
         }
     }
@@ -117,7 +134,7 @@ impl<A: Application> TransportLayer<A> {
         }
         let TransportLayer { transport, conns, app, routes, counters, .. } = self;
         transport.call(call, conns, app, routes, now, counters);
-        self.down.0.extend(self.transport.take_down().map(FromTransport::Packet));
+        self.down.extend(self.transport.take_down().map(FromTransport::Packet));
     }
 
     /// ④ Takes what has come from IP.
@@ -152,8 +169,8 @@ impl<A: Application> TransportLayer<A> {
 
     /// Sends what the layer says by itself: for that, nobody waits.
     fn answer(&mut self, answer: FromTransport) {
-        if self.down.0.len() < ANSWERS {
-            self.down.0.push_back(answer);
+        if self.down.len() < ANSWERS {
+            self.down.push_back(answer);
         } else {
             self.counters.out_dropped += 1;
         }
@@ -161,43 +178,57 @@ impl<A: Application> TransportLayer<A> {
 
     /// ⑤ ⑥ Lets connections and sockets speak, as far as IP has room. Returns
     /// whether there is more to say.
-    fn speak(&mut self, now: Instant) -> bool {
-        self.offer();
-        let room = match self.down.0.is_empty() {
+    fn speak(&mut self, now: Instant, watch: &mut Watch) -> bool {
+        self.offer(Stamp::NONE);
+        let room = match self.down.is_empty() {
             true => self.place.pipeline().down_to_ip.credit(),
             false => 0,
         };
-        while self.down.0.len() < room
+        while self.down.len() < room
             && let Some(socket) = self.flushes.pop_front()
         {
             self.call(Call::FlushUdp(socket), now);
         }
-        let left = room.saturating_sub(self.down.0.len());
-        let TransportLayer { transport, conns, app, counters, down, .. } = self;
-        let mut more = transport.serve(conns, app, now, counters, left, down);
-        while self.down.0.len() < room
+        let left = room.saturating_sub(self.down.len());
+        let mut more = match watch.observer() {
+            Some(observer) => self.serve(now, left, observer),
+            None => self.serve(now, left, ()),
+        };
+        while self.down.len() < room
             && let Some(call) = self.app.next_call()
         {
             self.call(call, now);
             more = true;
         }
-        self.offer();
+        watch.lap(Layer::Transport);
+        watch.handed(self.down.len() as u64);
+        self.offer(watch.stamp());
+        watch.lap(Layer::Handoff);
         self.waits = room == 0;
         more || !self.flushes.is_empty()
     }
 
-    fn offer(&mut self) {
-        let dropped = self.place.pipeline().down_to_ip.offer(&mut self.down.0);
+    fn serve(&mut self, now: Instant, room: usize, observer: impl Observer) -> bool {
+        let TransportLayer { transport, conns, app, counters, down: packets, .. } = self;
+        transport.serve(conns, app, now, counters, room, &mut Down { packets, observer })
+    }
+
+    fn offer(&mut self, stamp: Stamp) {
+        let dropped = self.place.pipeline().down_to_ip.offer(&mut self.down, stamp);
         self.counters.out_dropped += dropped as u64;
     }
 
     /// Hands what the application has gathered to the presentation, and sleeps
     /// until that has room.
-    fn hand_up(&mut self) {
+    fn hand_up(&mut self, watch: &mut Watch) {
         if self.app.has_wakes() {
             let mut wakes = A::Wakes::default();
             self.app.take_wakes(&mut wakes);
-            self.place.pipeline().to_presentation.put_all(&mut VecDeque::from([wakes]));
+            let mut batch = VecDeque::from([wakes]);
+            if self.place.pipeline().to_presentation.put_all(&mut batch, watch.stamp()) {
+                watch.slept();
+            }
+            watch.lap(Layer::Handoff);
         }
     }
 
@@ -206,7 +237,7 @@ impl<A: Application> TransportLayer<A> {
         let pipeline = self.place.pipeline();
         let timeout = self.transport.next_timeout(&self.conns);
         let deadline = [end, timeout].into_iter().flatten().min();
-        let waits = self.waits || !self.down.0.is_empty();
+        let waits = self.waits || !self.down.is_empty();
         let ready = || {
             let comes = !pipeline.up_to_transport.is_empty()
                 || !pipeline.calls.is_empty()
@@ -217,21 +248,20 @@ impl<A: Application> TransportLayer<A> {
     }
 
     /// Connections that had no chance to say their last words end without.
-    fn end(mut self, now: Instant) -> Counters {
+    fn end(mut self, now: Instant, watch: &mut Watch) -> Counters {
         for message in self.place.pipeline().up_to_transport.close() {
             ip::lost(&message, &mut self.counters);
         }
-        let TransportLayer { transport, conns, app, counters, down, .. } = &mut self;
         // One turn is enough for a connection that was aborted; the bound is for
         // applications that go on asking.
         for _ in 0..8 {
-            if !transport.serve(conns, app, now, counters, usize::MAX, down) {
+            if !self.serve(now, usize::MAX, ()) {
                 break;
             }
         }
-        self.offer();
-        self.counters.out_dropped += self.down.0.len() as u64;
-        self.hand_up();
+        self.offer(Stamp::NONE);
+        self.counters.out_dropped += self.down.len() as u64;
+        self.hand_up(watch);
         self.counters
     }
 }

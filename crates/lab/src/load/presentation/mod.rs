@@ -369,10 +369,13 @@ fn work(host: &Arc<Presentation>, decode: Vec<Undecoded>, refill: Vec<Refill>) {
     }
 }
 
+/// A call that waits: whose, the unit, and the call.
+type Waiting = (Arc<Presentation>, u16, Call);
+
 thread_local! {
     /// Calls that wait until the one that is being made returns; `None`: none is
     /// being made on this thread.
-    static WAITING: RefCell<Option<VecDeque<(Arc<Presentation>, u16, Call)>>> =
+    static WAITING: RefCell<Option<VecDeque<Waiting>>> =
         const { RefCell::new(None) };
 }
 

@@ -3,7 +3,7 @@
 
 use crate::connections::{ConnId, Connection};
 use parking_lot::Mutex;
-use std::sync::OnceLock;
+use sync::stable::Stable;
 use sync::{Locked, RawLock};
 
 /// What a slot's lock guards.
@@ -17,11 +17,6 @@ pub(super) struct Slot<U> {
 #[repr(align(64))]
 struct Cell<L, U>(Locked<L, Slot<U>>);
 
-/// Slots in the first chunk; each further chunk has twice as many as the last.
-const FIRST: u32 = 64;
-/// Chunks: room for more connections than a `u32` names.
-const CHUNKS: usize = 27;
-
 struct Free {
     /// Slots that were used and are free again.
     list: Vec<u32>,
@@ -29,55 +24,35 @@ struct Free {
     next: u32,
 }
 
-/// Allocated when its first slot is used.
-type Chunk<L, U> = OnceLock<Box<[Cell<L, U>]>>;
-
 pub(super) struct Slots<L, U> {
-    chunks: [Chunk<L, U>; CHUNKS],
+    cells: Stable<Cell<L, U>>,
     free: Mutex<Free>,
-    lock: MakeLock<L>,
 }
 
 pub(super) type MakeLock<L> = Box<dyn Fn() -> L + Send + Sync>;
 
-/// Chunk and place in it of a slot.
-#[inline]
-fn split(slot: u32) -> (usize, usize) {
-    let n = u64::from(slot) + u64::from(FIRST);
-    let chunk = n.ilog2() - FIRST.ilog2();
-    (chunk as usize, (n - (u64::from(FIRST) << chunk)) as usize)
-}
-
 impl<L: RawLock, U: Send> Slots<L, U> {
-    pub(super) fn new(lock: MakeLock<L>) -> Slots<L, U> {
+    pub(super) fn new(lock: MakeLock<L>) -> Slots<L, U>
+    where
+        L: 'static,
+        U: 'static,
+    {
+        let slot = || Slot { generation: 0, connection: None };
         Slots {
-            lock,
-            chunks: std::array::from_fn(|_| OnceLock::new()),
+            cells: Stable::new(move || Cell(Locked::of(lock(), slot()))),
             free: Mutex::new(Free { list: Vec::new(), next: 0 }),
         }
     }
 
     #[inline]
     fn cell(&self, slot: u32) -> Option<&Cell<L, U>> {
-        let (chunk, at) = split(slot);
-        self.chunks.get(chunk)?.get()?.get(at)
+        self.cells.get(slot)
     }
 
     /// Runs `f` on a slot, under its lock.
     #[inline]
     pub(super) fn with<R>(&self, slot: u32, f: impl FnOnce(&mut Slot<U>) -> R) -> Option<R> {
         self.cell(slot).map(|cell| cell.0.with(f))
-    }
-
-    fn grown(&self, slot: u32) -> &Cell<L, U> {
-        let (chunk, at) = split(slot);
-        let cells = self.chunks[chunk].get_or_init(|| {
-            let slot = || Slot { generation: 0, connection: None };
-            (0..(FIRST as usize) << chunk)
-                .map(|_| Cell(Locked::of((self.lock)(), slot())))
-                .collect()
-        });
-        &cells[at]
     }
 
     /// Puts a connection into a free slot.
@@ -89,7 +64,7 @@ impl<L: RawLock, U: Send> Slots<L, U> {
                 free.next - 1
             })
         };
-        self.grown(slot).0.with(|cell| {
+        self.cells.grown(slot).0.with(|cell| {
             let id = ConnId { unit: 0, slot, generation: cell.generation };
             cell.connection = Some(Box::new(make(id)));
             id
@@ -124,20 +99,5 @@ impl<L: RawLock, U: Send> Slots<L, U> {
 
     pub(super) fn for_each_lock(&self, mut f: impl FnMut(&L)) {
         self.used().for_each(|cell| f(cell.0.lock()));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slots_fill_chunk_after_chunk() {
-        assert_eq!(split(0), (0, 0));
-        assert_eq!(split(63), (0, 63));
-        assert_eq!(split(64), (1, 0));
-        assert_eq!(split(191), (1, 127));
-        assert_eq!(split(192), (2, 0));
-        assert!(split(u32::MAX).0 < CHUNKS);
     }
 }

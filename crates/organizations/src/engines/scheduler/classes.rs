@@ -66,6 +66,8 @@ impl Classes {
 }
 
 impl Discipline for Classes {
+    const WEIGHS: bool = true;
+
     fn enqueue(&mut self, key: Key, class: Class, weight: u32) {
         let Some(socket) = self.socket(key) else {
             return self.wait(key, class, weight);

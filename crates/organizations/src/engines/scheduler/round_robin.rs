@@ -45,6 +45,8 @@ impl RoundRobin {
 }
 
 impl Discipline for RoundRobin {
+    const WEIGHS: bool = false;
+
     fn enqueue(&mut self, key: Key, class: Class, _: u32) {
         let socket = entry(&mut self.sockets, key);
         socket.1 = Some(class);

@@ -1,9 +1,10 @@
 //! Models of two neighbouring layers, over the interleavings with up to a few
 //! preemptions: nobody waits for ever, nothing is lost. Run with
-//! `RUSTFLAGS="--cfg loom" cargo test -p anabranch-organizations --lib model`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p anabranch-organizations --lib queue::model`.
 
 use super::toy::Toy;
 use super::{Alarm, Bell, Marks, Queue};
+use crate::instrument::{QueueWatch, Stamp};
 use loom::thread;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,7 +42,8 @@ fn closing_wakes_the_producer() {
     check(5, || {
         let bell = Arc::new(Bell::new());
         let marks = Marks { high: 1, low: 0 };
-        let queue = Arc::new(Queue::new(marks, bell as Arc<dyn Alarm>, None));
+        let bell = bell as Arc<dyn Alarm>;
+        let queue = Arc::new(Queue::new(marks, bell, None, QueueWatch::default()));
         let consumer = queue.clone();
         let thread = thread::spawn(move || {
             let mut taken = Vec::new();
@@ -49,7 +51,7 @@ fn closing_wakes_the_producer() {
             taken.len() + consumer.close().len()
         });
         let mut batch = VecDeque::from([1, 2, 3]);
-        queue.put_all(&mut batch);
+        queue.put_all(&mut batch, Stamp::NONE);
         let taken = thread.join().unwrap();
         assert_eq!(taken + batch.len(), 3);
     });

@@ -3,6 +3,8 @@ use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+const NONE: Stamp = Stamp::NONE;
+
 /// Counts how often it rings.
 #[derive(Default)]
 struct Count(AtomicUsize);
@@ -21,7 +23,8 @@ impl Count {
 
 fn queue(high: usize, low: usize) -> (Queue<usize>, Arc<Count>, Arc<Count>) {
     let (consumer, producer) = (Arc::<Count>::default(), Arc::<Count>::default());
-    let queue = Queue::new(Marks { high, low }, consumer.clone(), Some(producer.clone()));
+    let ends = (consumer.clone(), producer.clone());
+    let queue = Queue::new(Marks { high, low }, ends.0, Some(ends.1), QueueWatch::default());
     (queue, consumer, producer)
 }
 
@@ -29,14 +32,14 @@ fn queue(high: usize, low: usize) -> (Queue<usize>, Arc<Count>, Arc<Count>) {
 fn what_goes_in_comes_out_in_order() {
     let (queue, consumer, _) = queue(8, 4);
     assert!(queue.is_empty());
-    queue.put_all(&mut (0..3).collect());
+    queue.put_all(&mut (0..3).collect(), NONE);
     queue.try_put(3).expect("room");
-    assert_eq!(queue.offer(&mut VecDeque::from([4])), 0);
+    assert_eq!(queue.offer(&mut VecDeque::from([4]), NONE), 0);
     assert_eq!(consumer.get(), 3, "once for each batch");
     let mut out = Vec::new();
-    assert_eq!(queue.take(&mut out, 2), 2);
-    assert_eq!(queue.take(&mut out, 9), 3);
-    assert_eq!(queue.take(&mut out, 9), 0);
+    assert_eq!(queue.take(&mut out, 2).0, 2);
+    assert_eq!(queue.take(&mut out, 9).0, 3);
+    assert_eq!(queue.take(&mut out, 9).0, 0);
     assert_eq!(out, [0, 1, 2, 3, 4]);
 }
 
@@ -45,7 +48,7 @@ fn credit_comes_back_at_the_low_water_mark() {
     let (queue, _, producer) = queue(4, 1);
     assert_eq!(queue.credit(), 4);
     let mut batch: VecDeque<usize> = (0..6).collect();
-    queue.offer(&mut batch);
+    queue.offer(&mut batch, NONE);
     assert_eq!(batch, [4, 5], "as many as there is room for");
     assert_eq!(queue.try_put(9), Err(9));
     assert_eq!(queue.credit(), 0);
@@ -61,7 +64,7 @@ fn credit_comes_back_at_the_low_water_mark() {
 #[test]
 fn a_producer_with_credit_is_not_woken() {
     let (queue, _, producer) = queue(4, 1);
-    queue.offer(&mut VecDeque::from([1, 2]));
+    queue.offer(&mut VecDeque::from([1, 2]), NONE);
     queue.take(&mut Vec::new(), 9);
     assert_eq!(producer.get(), 0);
 }
@@ -69,32 +72,32 @@ fn a_producer_with_credit_is_not_woken() {
 #[test]
 fn what_is_left_in_a_closed_queue_is_known() {
     let (queue, _, _) = queue(4, 1);
-    queue.put_all(&mut VecDeque::from([1, 2]));
+    queue.put_all(&mut VecDeque::from([1, 2]), NONE);
     assert_eq!(queue.close(), [1, 2]);
     assert_eq!(queue.close(), []);
     let mut batch = VecDeque::from([3, 4]);
-    queue.put_all(&mut batch);
+    queue.put_all(&mut batch, NONE);
     assert_eq!(batch, [3, 4], "they come back");
     assert_eq!(queue.try_put(5), Err(5));
-    assert_eq!(queue.offer(&mut batch), 2, "they are gone");
+    assert_eq!(queue.offer(&mut batch, NONE), 2, "they are gone");
     assert!(batch.is_empty() && queue.is_empty() && queue.credit() > 0);
 }
 
 #[test]
 fn a_finished_queue_still_gives_what_is_in_it() {
     let (queue, consumer, _) = queue(4, 1);
-    queue.put_all(&mut VecDeque::from([1]));
+    queue.put_all(&mut VecDeque::from([1]), NONE);
     queue.finish();
     assert_eq!(consumer.get(), 2, "the end is news");
     assert!(queue.is_finished() && !queue.is_empty());
-    assert_eq!(queue.take(&mut Vec::new(), 1), 1);
+    assert_eq!(queue.take(&mut Vec::new(), 1).0, 1);
 }
 
 #[test]
 fn marks_that_make_no_sense_do_no_harm() {
     let (queue, _, _) = queue(0, 7);
     assert_eq!(queue.credit(), 1);
-    queue.put_all(&mut VecDeque::from([1]));
+    queue.put_all(&mut VecDeque::from([1]), NONE);
     assert_eq!(queue.credit(), 0);
 }
 
@@ -106,7 +109,7 @@ fn closing_wakes_producers() {
             .map(|_| {
                 scope.spawn(|| {
                     let mut batch = (0..1000).collect();
-                    queue.put_all(&mut batch);
+                    queue.put_all(&mut batch, NONE);
                     batch.len()
                 })
             })
@@ -136,15 +139,17 @@ fn layers_that_fill_each_others_queues_go_on() {
 fn many_producers_and_a_consumer_that_sleeps() {
     const EACH: usize = 5000;
     let bell = Arc::new(Bell::new());
-    let queue = Queue::new(Marks { high: 2, low: 1 }, bell.clone(), None);
+    let queue = Queue::new(Marks { high: 2, low: 1 }, bell.clone(), None, QueueWatch::default());
     thread::scope(|scope| {
         for producer in 0..3 {
             let queue = &queue;
-            scope.spawn(move || queue.put_all(&mut (0..EACH).map(|n| (producer, n)).collect()));
+            scope.spawn(move || {
+                queue.put_all(&mut (0..EACH).map(|n| (producer, n)).collect(), NONE)
+            });
         }
         let (mut out, mut next) = (Vec::new(), [0; 3]);
         while next.iter().sum::<usize>() < 3 * EACH {
-            if queue.take(&mut out, 2) == 0 {
+            if queue.take(&mut out, 2).0 == 0 {
                 bell.sleep(|| (!queue.is_empty(), None), |()| std::time::Duration::MAX);
             }
             for (producer, n) in out.drain(..) {
@@ -168,4 +173,19 @@ fn a_bell_that_has_rung_lets_nobody_sleep() {
     );
     bell.sleep(|| (true, None), |()| unreachable!("there is work"));
     bell.sleep(|| (false, Some(())), |()| std::time::Duration::ZERO);
+}
+
+#[test]
+fn stamps_go_with_their_messages() {
+    let instruments = Arc::new(crate::Instruments::every(1));
+    let mut watch = crate::instrument::Watch::of(Some(&instruments), || "thread".to_owned());
+    let probe = QueueWatch::of(Some(&instruments), || "queue".to_owned());
+    let queue = Queue::new(Marks { high: 8, low: 4 }, Arc::<Count>::default(), None, probe);
+    watch.begin();
+    queue.put_all(&mut VecDeque::from([1, 2]), NONE);
+    queue.put_all(&mut VecDeque::from([3, 4]), watch.stamp());
+    let mut out = Vec::new();
+    assert!(!queue.take(&mut out, 2).1.is_some());
+    assert!(queue.take(&mut out, 1).1.is_some());
+    assert!(!queue.take(&mut out, 1).1.is_some());
 }

@@ -2,6 +2,7 @@
 //! in a pipeline.
 
 use super::{Alarm, Bell, Marks, Queue};
+use crate::instrument::{QueueWatch, Stamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +23,9 @@ fn never(_: ()) -> Duration {
 impl Toy {
     pub(super) fn new(marks: Marks, messages: usize) -> Toy {
         let (below, above) = (Arc::new(Bell::new()), Arc::new(Bell::new()));
-        let up = Queue::new(marks, above.clone(), None);
-        let down = Queue::new(marks, below.clone(), Some(above.clone() as Arc<dyn Alarm>));
+        let up = Queue::new(marks, above.clone(), None, QueueWatch::default());
+        let producer = above.clone() as Arc<dyn Alarm>;
+        let down = Queue::new(marks, below.clone(), Some(producer), QueueWatch::default());
         Toy { messages, up, down, below, above }
     }
 
@@ -31,10 +33,10 @@ impl Toy {
     pub(super) fn below(&self) {
         let (mut sent, mut came) = (0, Vec::new());
         while came.len() < self.messages {
-            let taken = self.down.take(&mut came, 1);
+            let taken = self.down.take(&mut came, 1).0;
             if sent < self.messages {
                 let mut batch = VecDeque::from([sent]);
-                self.up.put_all(&mut batch);
+                self.up.put_all(&mut batch, Stamp::NONE);
                 assert!(batch.is_empty());
                 sent += 1;
             } else if taken == 0 {
@@ -48,11 +50,11 @@ impl Toy {
     pub(super) fn above(&self) {
         let (mut owed, mut said) = (Vec::new(), 0);
         while said < self.messages {
-            let taken = self.up.take(&mut owed, 1);
+            let taken = self.up.take(&mut owed, 1).0;
             let room = if owed.is_empty() { 0 } else { self.down.credit() };
             let mut batch: VecDeque<usize> = owed.drain(..room.min(owed.len())).collect();
             let can = batch.len();
-            assert_eq!(self.down.offer(&mut batch), 0);
+            assert_eq!(self.down.offer(&mut batch, Stamp::NONE), 0);
             assert!(batch.is_empty(), "there was credit");
             said += can;
             if taken == 0 && can == 0 {

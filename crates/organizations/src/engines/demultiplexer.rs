@@ -1,0 +1,193 @@
+//! Early demultiplexing (Bohra and Iftode 2007, 3.2): from the bytes of a frame
+//! to the receive queue that it goes to, before any layer sees it. The queues of
+//! what is no socket's are shared by all.
+
+use super::receive_queue::{Held, ReceiveQueue};
+use super::scheduler::{Class, Key};
+use net::{Config, ConnId, SharedTable};
+use parking_lot::RwLock;
+use std::collections::HashMap;
+use std::sync::Arc;
+use sync::Named;
+use sync::stable::Stable;
+use wire::{Address, Endpoint, FlowKey, Packet, ethernet, filter, ipv4, protocol};
+
+/// Datagrams for other hosts.
+const FORWARDING: Key = 0;
+/// ARP, ICMP, and segments of connections in TIME-WAIT.
+const CONTROL: Key = 1;
+/// Fragments: which socket they are for is known when they are together.
+const FRAGMENTS: Key = 2;
+/// New connections, ports that nobody has, and what makes no sense.
+const UNKNOWN: Key = 3;
+/// The first key of sockets: TCP's are even, by slot of the table; UDP's odd.
+const SOCKETS: Key = 4;
+
+/// Sockets of UDP, by port; those bound to one group share a queue.
+#[derive(Default)]
+struct Bound {
+    keys: HashMap<Endpoint, (Key, usize)>,
+    free: Vec<Key>,
+    made: Key,
+}
+
+/// All receive queues, and how to find them.
+pub(crate) struct Sockets<U> {
+    pub(crate) queues: Stable<ReceiveQueue>,
+    config: Arc<Config>,
+    table: Arc<SharedTable<Named, U>>,
+    udp: RwLock<Bound>,
+}
+
+impl<U: Send> Sockets<U> {
+    pub(crate) fn new(config: Arc<Config>, table: Arc<SharedTable<Named, U>>) -> Sockets<U> {
+        Sockets { queues: Stable::new(ReceiveQueue::new), config, table, udp: RwLock::default() }
+    }
+
+    /// The table of connections.
+    pub(crate) fn table(&self) -> &SharedTable<Named, U> {
+        &self.table
+    }
+
+    /// A socket of UDP is bound, in one unit more.
+    pub(crate) fn bind(&self, local: Endpoint) {
+        let bound = &mut *self.udp.write();
+        if let Some((_, units)) = bound.keys.get_mut(&local) {
+            *units += 1;
+            return;
+        }
+        let key = bound.free.pop().unwrap_or_else(|| {
+            bound.made += 1;
+            SOCKETS + 1 + 2 * (bound.made - 1)
+        });
+        bound.keys.insert(local, (key, 1));
+    }
+
+    /// It is bound no more, in one unit.
+    pub(crate) fn unbind(&self, local: Endpoint) {
+        let bound = &mut *self.udp.write();
+        let Some((key, units)) = bound.keys.get_mut(&local) else { return };
+        *units -= 1;
+        if *units == 0 {
+            bound.free.push(*key);
+            bound.keys.remove(&local);
+        }
+    }
+
+    fn udp_key(&self, local: Endpoint) -> Option<Key> {
+        let bound = self.udp.read();
+        let any = Endpoint { address: Address::UNSPECIFIED_V4, port: local.port };
+        bound.keys.get(&local).or_else(|| bound.keys.get(&any)).map(|(key, _)| *key)
+    }
+}
+
+/// The demultiplexer of one engine: what it found last comes again, mostly.
+pub(crate) struct Demultiplexer {
+    ours: Option<Address>,
+    last: Held,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sorted {
+    pub(crate) key: Key,
+    pub(crate) class: Class,
+}
+
+const fn to(key: Key, class: Class) -> Sorted {
+    Sorted { key, class }
+}
+
+impl Demultiplexer {
+    pub(crate) fn new() -> Demultiplexer {
+        Demultiplexer { ours: None, last: None }
+    }
+
+    /// What was found is looked up anew: once a batch, since connections end.
+    pub(crate) fn forget(&mut self) {
+        self.last = None;
+    }
+
+    /// Finds the receive queue of a frame.
+    #[inline]
+    pub(crate) fn sort<U: Send>(&mut self, frame: &Packet, sockets: &Sockets<U>) -> Sorted {
+        let interface = &sockets.config.interfaces[frame.meta().interface as usize];
+        let mut front = frame.front();
+        if interface.is_ethernet {
+            let Ok((header, len)) = ethernet::Header::parse(front) else {
+                return to(UNKNOWN, Class::Wait);
+            };
+            match header.ethertype {
+                ethernet::ethertype::IPV4 => front = &front[len..],
+                ethernet::ethertype::ARP => return to(CONTROL, Class::Control),
+                _ => return to(UNKNOWN, Class::Wait),
+            }
+        }
+        self.datagram(front, sockets)
+    }
+
+    #[inline]
+    fn datagram<U: Send>(&mut self, front: &[u8], sockets: &Sockets<U>) -> Sorted {
+        let Some(fixed) = front.first_chunk::<{ ipv4::LEN }>() else {
+            return to(UNKNOWN, Class::Wait);
+        };
+        let destination =
+            Address::from(std::net::Ipv4Addr::new(fixed[16], fixed[17], fixed[18], fixed[19]));
+        if self.ours != Some(destination) {
+            let config = &sockets.config;
+            if config.is_ours(destination) {
+                self.ours = Some(destination);
+            } else if destination.is_unicast() && !config.is_broadcast(destination) {
+                return to(FORWARDING, Class::Forwarding);
+            }
+        }
+        if u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0 {
+            return to(FRAGMENTS, Class::Control);
+        }
+        match fixed[9] {
+            protocol::ICMP => to(CONTROL, Class::Control),
+            protocol::TCP | protocol::UDP => match filter::datagram(front) {
+                Some(tuple) if tuple.protocol == protocol::TCP => {
+                    self.segment(&tuple.flow, front, sockets)
+                }
+                Some(tuple) => match sockets.udp_key(tuple.flow.local) {
+                    Some(key) => to(key, Class::Ready),
+                    None => to(UNKNOWN, Class::Wait),
+                },
+                None => to(UNKNOWN, Class::Wait),
+            },
+            _ => to(UNKNOWN, Class::Wait),
+        }
+    }
+
+    #[inline]
+    fn segment<U: Send>(&mut self, flow: &FlowKey, front: &[u8], sockets: &Sockets<U>) -> Sorted {
+        let held = match self.last {
+            Some(held) if held.0 == *flow => held,
+            _ => match sockets.table.find(flow) {
+                Some(id) => (*flow, id),
+                None if sockets.table.is_in_time_wait(flow) => return to(CONTROL, Class::Control),
+                None => return to(UNKNOWN, Class::Wait),
+            },
+        };
+        self.last = Some(held);
+        let key = key_of(held.1);
+        let class = sockets.queues.grown(key).class(held, ends(front));
+        to(key, class)
+    }
+}
+
+/// The key of a connection.
+pub(crate) fn key_of(id: ConnId) -> Key {
+    SOCKETS + 2 * id.slot
+}
+
+/// Does the segment in this datagram end its connection (FIN, RST)?
+#[inline]
+fn ends(datagram: &[u8]) -> bool {
+    let header_len = usize::from(datagram[0] & 0x0f) * 4;
+    datagram.get(header_len + 13).is_some_and(|flags| flags & 0b101 != 0)
+}
+
+#[cfg(test)]
+mod tests;

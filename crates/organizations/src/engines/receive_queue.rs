@@ -1,0 +1,158 @@
+//! Receive queues (Bohra and Iftode 2007, 3.1): fixed in size, one for each
+//! socket, with one producer (the event handler of the engine that has the
+//! flow's queue of the device) and one consumer (the engine whose turn the
+//! socket has). Each half is behind a test-and-set of its own, which is free
+//! unless the halves go from one engine to another just then.
+
+use super::scheduler::Class;
+use super::scheduler::weights::{Largest, Pending};
+use crate::instrument::Stamp;
+use net::ConnId;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use sync::Locked;
+use sync::spin::Spin;
+use sync::spsc::{self, Consumer, Producer};
+use wire::{FlowKey, Packet};
+
+/// Packets that a receive queue holds: `MaxRQSize`.
+pub(crate) const CAPACITY: usize = 256;
+
+/// The largest sizes, for equation 2: those of the socket with the default
+/// buffers, and of every receive queue.
+pub(crate) const LARGEST: Largest =
+    Largest { send_bytes: 1 << 20, receive_bytes: 1 << 20, packets: CAPACITY as u64 };
+
+/// Whose packets are in a queue of a TCP connection.
+pub(crate) type Held = Option<(FlowKey, ConnId)>;
+
+struct In {
+    producer: Producer<Packet>,
+    /// Packets put in so far.
+    count: u64,
+}
+
+struct Out {
+    consumer: Consumer<Packet>,
+    /// Packets taken so far.
+    count: u64,
+    held: Held,
+}
+
+/// A receive queue, and what the event handler has to know of its socket.
+pub(crate) struct ReceiveQueue {
+    input: Locked<Spin, In>,
+    output: Locked<Spin, Out>,
+    /// What the socket has pending, as of its last turn.
+    pending: Locked<Spin, Pending>,
+    /// Its class, as of its last turn.
+    class: AtomicU8,
+    /// A segment that ends the connection has raised it once.
+    raised: AtomicBool,
+    /// The generation of the connection whose packets come now.
+    generation: AtomicU32,
+    /// A packet whose way is followed: which one, and its stamp.
+    followed: Locked<Spin, Option<(u64, Stamp)>>,
+    follows: AtomicBool,
+}
+
+impl ReceiveQueue {
+    pub(crate) fn new() -> ReceiveQueue {
+        let (producer, consumer) = spsc::ring(CAPACITY);
+        ReceiveQueue {
+            input: Locked::new(In { producer, count: 0 }),
+            output: Locked::new(Out { consumer, count: 0, held: None }),
+            pending: Locked::new(Pending::default()),
+            class: AtomicU8::new(Class::Wait as u8),
+            raised: AtomicBool::new(false),
+            generation: AtomicU32::new(u32::MAX),
+            followed: Locked::new(None),
+            follows: AtomicBool::new(false),
+        }
+    }
+
+    /// The class of the socket of connection `held`; `ends`: of a segment that
+    /// ends it, which raises it once.
+    #[inline]
+    pub(crate) fn class(&self, held: (FlowKey, ConnId), ends: bool) -> Class {
+        let generation = held.1.generation;
+        if self.generation.load(Ordering::Relaxed) != generation {
+            self.reset(held);
+        }
+        if ends && !self.raised.swap(true, Ordering::Relaxed) {
+            return Class::Control;
+        }
+        match self.class.load(Ordering::Relaxed) {
+            c if c == Class::Control as u8 => Class::Control,
+            c if c == Class::Ready as u8 => Class::Ready,
+            _ => Class::Wait,
+        }
+    }
+
+    /// The slot is another connection's from now on.
+    #[cold]
+    fn reset(&self, held: (FlowKey, ConnId)) {
+        self.class.store(Class::Wait as u8, Ordering::Relaxed);
+        self.raised.store(false, Ordering::Relaxed);
+        self.pending.with(|pending| *pending = Pending::default());
+        self.output.with(|output| output.held = Some(held));
+        self.generation.store(held.1.generation, Ordering::Relaxed);
+    }
+
+    /// Puts a packet in; a stamp follows it. `Err` if there is no room.
+    #[inline]
+    pub(crate) fn put(&self, packet: Packet, stamp: Stamp) -> Result<(), Packet> {
+        self.input.with(|input| {
+            input.producer.push(packet)?;
+            input.count += 1;
+            if stamp.is_some() && !self.follows.swap(true, Ordering::Relaxed) {
+                self.followed.with(|followed| *followed = Some((input.count, stamp)));
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes up to `most` packets. Returns whose they are, if they are of a
+    /// connection, and the stamp of the one that was followed.
+    #[inline]
+    pub(crate) fn take(&self, most: usize, into: &mut Vec<Packet>) -> (Held, Stamp) {
+        self.output.with(|output| {
+            let before = into.len();
+            into.extend(std::iter::from_fn(|| output.consumer.pop()).take(most));
+            output.count += (into.len() - before) as u64;
+            let mut stamp = Stamp::NONE;
+            if self.follows.load(Ordering::Relaxed) {
+                self.followed.with(|followed| {
+                    if let Some((_, came)) = followed.take_if(|(at, _)| *at <= output.count) {
+                        stamp = came;
+                        self.follows.store(false, Ordering::Relaxed);
+                    }
+                });
+            }
+            (output.held, stamp)
+        })
+    }
+
+    /// Packets in it.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.output.with(|output| output.consumer.len())
+    }
+
+    /// What a turn has left: the class and the buffers of the socket.
+    #[inline]
+    pub(crate) fn turned(&self, class: Class, pending: Pending) {
+        self.class.store(class as u8, Ordering::Relaxed);
+        self.pending.with(|now| *now = pending);
+    }
+
+    /// The weight of the socket, with so many packets in its queue.
+    #[inline]
+    pub(crate) fn weight(&self) -> u32 {
+        let packets = self.len() as u64;
+        let pending = self.pending.with(|pending| *pending);
+        Pending { packets, max_packets: CAPACITY as u64, ..pending }.weight(&LARGEST)
+    }
+}
+
+#[cfg(test)]
+mod tests;
