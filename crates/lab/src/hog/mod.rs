@@ -313,8 +313,7 @@ impl Bench {
             for flow in 0..count as u16 {
                 let port = if flow == 0 { HOG_PORT } else { GOOD_PORT + flow - 1 };
                 let local = at(Side::Tested, port);
-                let socket = Socket { flow: flow.into(), local };
-                stack.call(unit, Call::BindUdp(local, socket));
+                stack.call(unit, Call::BindUdp(local, Socket { flow: flow.into(), local }));
             }
             stack.call(unit, Call::Listen(at(Side::Tested, GOOD_PORT), Role::Echo));
         }
