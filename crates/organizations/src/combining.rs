@@ -38,9 +38,10 @@ where
     A::Udp: 'static,
 {
     let pin = setup.options.pin;
-    let (shared, receivers) = Shared::<Adaptive, A, _>::new(setup, "combining", |config, make| {
-        vec![Domain::new(config.clone(), Unit::ONLY, make(Unit::ONLY))]
-    })?;
+    let (shared, receivers) =
+        Shared::<Adaptive, A, _>::new(setup, "combining", Adaptive::default, |config, make| {
+            vec![Domain::new(config.clone(), Unit::ONLY, make(Unit::ONLY))]
+        })?;
     shared.show_locks("domain");
     let handle = Arc::new(Handle(shared.clone()));
     let list = Arc::new(List::default());

@@ -15,6 +15,5 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
-    sync::with_lock!(kind, counted, L => locked::start::<L, A>(setup, "global-lock", 1, usize::MAX))
+    locked::start_by_name(setup, "global-lock", 1)
 }

@@ -17,6 +17,5 @@ where
     A::Udp: 'static,
 {
     let groups = setup.options.groups.max(1);
-    let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
-    sync::with_lock!(kind, counted, L => locked::start::<L, A>(setup, "group-locks", groups, usize::MAX))
+    locked::start_by_name(setup, "group-locks", groups)
 }

@@ -20,8 +20,14 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use sync::adaptive::Adaptive;
 use sync::counted::LockCounts;
-use sync::{Locked, RawLock};
+use sync::mcs::Mcs;
+use sync::os::Os;
+use sync::rw::ReadersWriter;
+use sync::spin::Spin;
+use sync::ticket::Ticket;
+use sync::{LockKind, Locked, Named, RawLock};
 use wire::{Instant, Packet};
 
 /// How often a thread that came for something else enters a group again in
@@ -58,13 +64,48 @@ pub(crate) struct Shared<L, A: Application, C> {
     pub(crate) instruments: Option<Arc<Instruments>>,
 }
 
-/// Starts one thread a processor, round `groups` domains behind locks `L`, in
-/// which a thread stays for `stay` packets at a time.
+/// Starts one thread a processor, round `groups` domains behind the locks that
+/// the options name. The threads are compiled for each lock; where locks are
+/// counted, for any.
+pub(crate) fn start_by_name<A>(
+    setup: Setup<A>,
+    organization: &'static str,
+    groups: u16,
+) -> Result<Arc<dyn Running<A>>, StartError>
+where
+    A: Application + 'static,
+    A::Connection: 'static,
+    A::Listener: 'static,
+    A::Udp: 'static,
+{
+    macro_rules! start {
+        ($lock:ty) => {
+            start(setup, organization, groups, usize::MAX, <$lock>::default)
+        };
+    }
+    let kind = setup.options.lock;
+    if setup.instruments.is_some() {
+        let lock = move || Named::new(kind, true);
+        return start(setup, organization, groups, usize::MAX, lock);
+    }
+    match kind {
+        LockKind::Spin => start!(Spin),
+        LockKind::Ticket => start!(Ticket),
+        LockKind::Mcs => start!(Mcs),
+        LockKind::Adaptive => start!(Adaptive),
+        LockKind::Os => start!(Os),
+        LockKind::ReadersWriter => start!(ReadersWriter),
+    }
+}
+
+/// Starts one thread a processor, round `groups` domains behind locks that `lock`
+/// makes, in which a thread stays for `stay` packets at a time.
 pub(crate) fn start<L, A>(
     setup: Setup<A>,
     organization: &'static str,
     groups: u16,
     stay: usize,
+    lock: impl Fn() -> L,
 ) -> Result<Arc<dyn Running<A>>, StartError>
 where
     L: RawLock + 'static,
@@ -74,7 +115,7 @@ where
     A::Udp: 'static,
 {
     let pin = setup.options.pin;
-    let (mut shared, receivers) = Shared::<L, A, _>::new(setup, organization, |config, make| {
+    let (mut shared, receivers) = Shared::new(setup, organization, lock, |config, make| {
         let commons = Commons::new(config);
         let domain = |index| {
             let unit = Unit::of(index, groups);
@@ -109,6 +150,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     pub(crate) fn new(
         mut setup: Setup<A>,
         organization: &'static str,
+        lock: impl Fn() -> L,
         domains: impl FnOnce(&Arc<Config>, &mut Make<A>) -> Vec<Domain<A, C>>,
     ) -> Result<(Arc<Self>, Receivers), StartError> {
         let processors = setup.processors;
@@ -127,7 +169,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
         let group = |domain| {
             CachePadded::new(Group {
-                domain: Locked::new(domain),
+                domain: Locked::of(lock(), domain),
                 deadline: AtomicU64::new(u64::MAX),
                 pending: AtomicBool::new(false),
             })
@@ -399,13 +441,13 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
             let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
-            if received > 0 || busy {
+            if received > 0 {
                 continue;
             }
             if waiting {
                 // The device is full: let its other end run.
                 std::thread::yield_now();
-            } else {
+            } else if !busy {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
                 watch.slept();
             }

@@ -96,7 +96,7 @@ where
 {
     let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
     let count = 2 * setup.processors.min(1024) as u16;
-    Shared::new(setup, organization, |config, make| {
+    Shared::new(setup, organization, Adaptive::default, |config, make| {
         let table = Arc::new(SharedTable::new(config, shards, move || Named::new(kind, counted)));
         let reassembly = Arc::new(SharedReassembly::new(config));
         let commons = Commons::new(config);
@@ -165,13 +165,13 @@ impl<A: Application> Thread<A> {
             let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
             let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
-            if received > 0 || busy {
+            if received > 0 {
                 continue;
             }
             if waiting {
                 // The device is full: let its other end run.
                 std::thread::yield_now();
-            } else {
+            } else if !busy {
                 self.sleep();
                 watch.slept();
             }

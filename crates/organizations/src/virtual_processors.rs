@@ -34,8 +34,9 @@ where
     let burst = setup.config.burst;
     let name = "virtual-processors";
     if setup.instruments.is_some() {
-        locked::start::<Counted<BinarySemaphore>, A>(setup, name, virtual_processors, burst)
+        let semaphore = Counted::<BinarySemaphore>::default;
+        locked::start(setup, name, virtual_processors, burst, semaphore)
     } else {
-        locked::start::<BinarySemaphore, A>(setup, name, virtual_processors, burst)
+        locked::start(setup, name, virtual_processors, burst, BinarySemaphore::default)
     }
 }
