@@ -162,6 +162,7 @@ fn host(device: device::Device, last: u8, processors: usize, lengths: Lengths) -
         options: Options::default(),
         application: Box::new(move |_| App { tally: ours.clone(), wakes: Vec::new() }),
         clock: Clock::start(),
+        instruments: None,
     };
     Host { running: start_with(setup, lengths).expect("it starts"), tally, address }
 }
