@@ -272,6 +272,20 @@ mod tests {
         let rows = lab::run(&plan, &mut |_| {}).expect("figures");
         let text = table(&rows);
         assert!(text.contains("uniprocessor") && text.contains("Gbit/s"), "{text}");
+        assert!(text.contains("lock ms/s") && text.contains("Jain"), "{text}");
+        plan.instruments = false;
+        let text = table(&lab::run(&plan, &mut |_| {}).expect("figures"));
+        assert!(!text.contains("Jain"), "{text}");
+    }
+
+    #[test]
+    fn what_runs_on_one_processor_stands_beside_the_others() {
+        let mut plan = plan(&["bulk", "--seconds", "0.05", "--repeat", "1", "--processors", "2"]);
+        (plan.warm_up, plan.bound, plan.reference) = (0.01, 0.002, true);
+        plan.organizations = vec!["uniprocessor".to_owned(), "group-locks".to_owned()];
+        let rows = lab::run(&plan, &mut |_| {}).expect("figures");
+        assert_eq!(rows.iter().map(|row| row.processors).collect::<Vec<_>>(), [1, 2]);
+        assert!(table(&rows).contains("uniprocessor*"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::observe::{Layer, Observer};
 use crate::transport::{self, Transport};
 use crate::{Drop, Egress, sooner};
 use std::sync::Arc;
+use wire::filter;
 use wire::icmpv4::Unreachable;
 use wire::steering::Steered;
 use wire::{Endpoint, FlowKey, Instant, Packet};
@@ -315,11 +316,17 @@ pub fn unit_of(config: &Config, frame: &Packet, count: u16) -> Option<u16> {
         return Some(0);
     }
     let interface = &config.interfaces[frame.meta().interface as usize];
-    let steered = if interface.is_ethernet {
-        config.steering.frame(frame.front())
-    } else {
-        config.steering.datagram(frame.front())
+    let steer = |front: &[u8]| match interface.is_ethernet {
+        true => config.steering.frame(front),
+        false => config.steering.datagram(front),
     };
+    let mut steered = steer(frame.front());
+    if steered == Steered::Anyone && frame.front().len() < frame.len().min(filter::FRONT) {
+        // What an ICMP error quotes need not lie in one piece with its header.
+        let mut front = [0; filter::FRONT];
+        let len = frame.copy_front(&mut front);
+        steered = steer(&front[..len]);
+    }
     match steered {
         Steered::Flow(hash) => Some((hash % u32::from(count)) as u16),
         Steered::Anyone => Some(0),

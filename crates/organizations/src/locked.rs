@@ -441,13 +441,13 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
             let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
-            if received > 0 || busy {
+            if received > 0 {
                 continue;
             }
             if waiting {
                 // The device is full: let its other end run.
                 std::thread::yield_now();
-            } else {
+            } else if !busy {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
                 watch.slept();
             }

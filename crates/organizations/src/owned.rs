@@ -168,14 +168,15 @@ impl<A: Application> Owner<A> {
             {
                 return self.end(now);
             }
-            if !called && received == 0 && !posted && !more {
-                if self.egress.is_empty() {
-                    self.sleep();
-                    watch.slept();
-                } else {
-                    // The device is full: let its other end run.
-                    std::thread::yield_now();
-                }
+            if called || received > 0 || posted {
+                continue;
+            }
+            if !self.egress.is_empty() {
+                // The device is full: let its other end run.
+                std::thread::yield_now();
+            } else if !more {
+                self.sleep();
+                watch.slept();
             }
         }
     }

@@ -161,8 +161,8 @@ fn host(device: device::Device, last: u8, processors: usize, lengths: Lengths) -
         processors,
         options: Options::default(),
         application: Box::new(move |_| App { tally: ours.clone(), wakes: Vec::new() }),
-        instruments: None,
         clock: Clock::start(),
+        instruments: None,
     };
     Host { running: start_with(setup, lengths).expect("it starts"), tally, address }
 }

@@ -16,6 +16,10 @@ pub struct FiveTuple {
     pub flow: FlowKey,
 }
 
+/// Bytes in which all is that the filter looks at: an Ethernet header, an IP and
+/// an ICMP header, and what an ICMP error quotes.
+pub const FRONT: usize = 18 + 60 + icmpv4::LEN + 60 + 8;
+
 /// The flow that the Ethernet frame which starts with `front` belongs to. `None`:
 /// fragments, ARP, other protocols, frames that make no sense.
 #[inline]

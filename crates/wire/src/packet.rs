@@ -339,6 +339,18 @@ impl Packet {
         self.slices().map(IoSlice::new).collect()
     }
 
+    /// Copies the first bytes to `bytes`, whichever pieces they are in. Returns how
+    /// many there were.
+    pub fn copy_front(&self, bytes: &mut [u8]) -> usize {
+        let mut len = 0;
+        for slice in self.slices() {
+            let n = slice.len().min(bytes.len() - len);
+            bytes[len..len + n].copy_from_slice(&slice[..n]);
+            len += n;
+        }
+        len
+    }
+
     /// The ones' complement sum of the bytes from `start` on.
     #[inline]
     pub fn sum_from(&self, start: usize) -> u16 {

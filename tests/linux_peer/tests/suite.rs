@@ -3,11 +3,15 @@
 anabranch_linux_peer::suite! {
     uniprocessor { one 1 }
     global_lock { one 1 two 2 }
+    message_parallel { one 1 two 2 }
     group_locks { one 1 two 2 }
     group_threads { one 1 two 2 }
     thread_per_connection { one 1 two 2 }
     virtual_processors { one 1 two 2 }
     processor_per_connection { one 1 two 2 }
+    engines { one 1 two 2 }
+    engines_early { one 1 two 2 }
+    engines_sched { one 1 two 2 }
     layer_parallel { one 1 two 2 }
 }
 

@@ -85,12 +85,7 @@ pub fn about(packet: &Packet, kind: Kind) -> Option<Error> {
     // They need not lie in one piece: the IP header of a fragment, for one, is
     // not where its payload is.
     let mut bytes = [0; 60 + 8];
-    let mut len = 0;
-    for slice in packet.slices() {
-        let n = slice.len().min(bytes.len() - len);
-        bytes[len..len + n].copy_from_slice(&slice[..n]);
-        len += n;
-    }
+    let len = packet.copy_front(&mut bytes);
     quoted(&bytes[..len], kind)
 }
 

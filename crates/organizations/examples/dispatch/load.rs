@@ -39,6 +39,9 @@ impl Application for Load {
 
     #[inline]
     fn ready(&mut self, unsent: &mut u64, tcb: &mut Tcb, _: Events, _: Instant) -> bool {
+        if !tcb.is_synchronized() {
+            return false;
+        }
         while let Ok(1..) = tcb.receive(&mut self.buffer) {}
         while *unsent > 0 {
             let most = self.buffer.len().min(*unsent as usize);

@@ -12,6 +12,7 @@ fn all_move_bytes_both_ways() {
         let most = if entry.single { 1 } else { 2 };
         for processors in 1..=most {
             for sends in [false, true] {
+                println!("{} on {processors}, sends: {sends}", entry.name);
                 let packets = load::transfer(sends, 400_000, processors, |setup| {
                     start(entry.name, setup).expect("in the catalog")
                 });

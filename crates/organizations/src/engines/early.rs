@@ -140,8 +140,8 @@ impl<D: Discipline, A: Application> Engine<D, A> {
             let waiting = shared.processors[self.index].out.flush(watch);
             watch.end();
             let now = shared.clock.now();
-            let worked = received || processed || busy;
-            if worked {
+            let worked = received || processed;
+            if worked || (busy && !waiting) {
                 base.control.was_busy(now.since(began).as_nanos() as u64);
             }
             began = now;
@@ -152,8 +152,9 @@ impl<D: Discipline, A: Application> Engine<D, A> {
                 continue;
             }
             if waiting || self.devices.is_missing() {
+                // The device is full, or a queue on its way: let others run.
                 std::thread::yield_now();
-            } else {
+            } else if !busy {
                 self.sleep();
                 watch.slept();
                 began = shared.clock.now();

@@ -118,18 +118,23 @@ impl<A: Application> Engine<A> {
             let waiting = shared.processors[self.index].out.flush(watch);
             watch.end();
             let now = shared.clock.now();
-            if received > 0 || processed || busy {
+            let worked = received > 0 || processed;
+            if worked || (busy && !waiting) {
                 base.control.was_busy(now.since(began).as_nanos() as u64);
             }
             began = now;
             if self.index == 0 && base.control.govern(&mut self.governor, now).is_some() {
                 base.wake_all();
             }
-            if received > 0 || processed || busy {
+            if worked {
                 continue;
             }
             if waiting || self.devices.is_missing() {
+                // The device is full, or a queue on its way: let others run.
                 std::thread::yield_now();
+                continue;
+            }
+            if busy {
                 continue;
             }
             let (control, index) = (&base.control, self.index);

@@ -15,7 +15,7 @@ use sync::spsc::{self, Consumer, Producer};
 use wire::{FlowKey, Packet};
 
 /// Packets that a receive queue holds: `MaxRQSize`.
-pub(crate) const CAPACITY: usize = 256;
+pub(crate) const CAPACITY: usize = 1024;
 
 /// The largest sizes, for equation 2: those of the socket with the default
 /// buffers, and of every receive queue.
@@ -25,14 +25,17 @@ pub(crate) const LARGEST: Largest =
 /// Whose packets are in a queue of a TCP connection.
 pub(crate) type Held = Option<(FlowKey, ConnId)>;
 
+#[derive(Default)]
 struct In {
-    producer: Producer<Packet>,
+    /// Made for the first packet.
+    producer: Option<Producer<Packet>>,
     /// Packets put in so far.
     count: u64,
 }
 
+#[derive(Default)]
 struct Out {
-    consumer: Consumer<Packet>,
+    consumer: Option<Consumer<Packet>>,
     /// Packets taken so far.
     count: u64,
     held: Held,
@@ -57,10 +60,9 @@ pub(crate) struct ReceiveQueue {
 
 impl ReceiveQueue {
     pub(crate) fn new() -> ReceiveQueue {
-        let (producer, consumer) = spsc::ring(CAPACITY);
         ReceiveQueue {
-            input: Locked::new(In { producer, count: 0 }),
-            output: Locked::new(Out { consumer, count: 0, held: None }),
+            input: Locked::default(),
+            output: Locked::default(),
             pending: Locked::new(Pending::default()),
             class: AtomicU8::new(Class::Wait as u8),
             raised: AtomicBool::new(false),
@@ -102,7 +104,7 @@ impl ReceiveQueue {
     #[inline]
     pub(crate) fn put(&self, packet: Packet, stamp: Stamp) -> Result<(), Packet> {
         self.input.with(|input| {
-            input.producer.push(packet)?;
+            input.producer.get_or_insert_with(|| self.make()).push(packet)?;
             input.count += 1;
             if stamp.is_some() && !self.follows.swap(true, Ordering::Relaxed) {
                 self.followed.with(|followed| *followed = Some((input.count, stamp)));
@@ -111,13 +113,22 @@ impl ReceiveQueue {
         })
     }
 
+    /// Makes the ring.
+    #[cold]
+    fn make(&self) -> Producer<Packet> {
+        let (producer, consumer) = spsc::ring(CAPACITY);
+        self.output.with(|output| output.consumer = Some(consumer));
+        producer
+    }
+
     /// Takes up to `most` packets. Returns whose they are, if they are of a
     /// connection, and the stamp of the one that was followed.
     #[inline]
     pub(crate) fn take(&self, most: usize, into: &mut Vec<Packet>) -> (Held, Stamp) {
         self.output.with(|output| {
             let before = into.len();
-            into.extend(std::iter::from_fn(|| output.consumer.pop()).take(most));
+            let consumer = &mut output.consumer;
+            into.extend(std::iter::from_fn(|| consumer.as_mut()?.pop()).take(most));
             output.count += (into.len() - before) as u64;
             let mut stamp = Stamp::NONE;
             if self.follows.load(Ordering::Relaxed) {
@@ -135,7 +146,7 @@ impl ReceiveQueue {
     /// Packets in it.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.output.with(|output| output.consumer.len())
+        self.output.with(|output| output.consumer.as_ref().map_or(0, Consumer::len))
     }
 
     /// What a turn has left: the class and the buffers of the socket.

@@ -11,7 +11,8 @@ use wire::{Instant, Packet};
 /// made of.
 pub(crate) struct Owner<A: Application> {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) domain: Domain<A>,
+    /// In a box: stacks are touched page by page, and there may be thousands.
+    pub(crate) domain: Box<Domain<A>>,
     pub(crate) mailbox: Arc<Mailbox<A>>,
     /// The processor by whose queues it sends.
     pub(crate) processor: usize,
@@ -48,7 +49,7 @@ impl<A: Application> Owner<A> {
         let watch = Watch::off();
         Owner {
             shared,
-            domain,
+            domain: Box::new(domain),
             mailbox,
             processor,
             letters,

@@ -12,11 +12,19 @@ use wire::filter::{self, FiveTuple};
 #[inline]
 pub(super) fn tuple_of(config: &Config, frame: &Packet) -> Option<FiveTuple> {
     let interface = config.interfaces.get(usize::from(frame.meta().interface))?;
-    if interface.is_ethernet {
-        filter::frame(frame.front())
-    } else {
-        filter::datagram(frame.front())
+    let parse = if interface.is_ethernet { filter::frame } else { filter::datagram };
+    parse(frame.front()).or_else(|| scattered(frame, parse))
+}
+
+/// What an ICMP error quotes need not lie in one piece with its header.
+#[cold]
+fn scattered(frame: &Packet, parse: fn(&[u8]) -> Option<FiveTuple>) -> Option<FiveTuple> {
+    if frame.front().len() >= frame.len().min(filter::FRONT) {
+        return None;
     }
+    let mut front = [0; filter::FRONT];
+    let len = frame.copy_front(&mut front);
+    parse(&front[..len])
 }
 
 /// The frames of a batch for one unit.

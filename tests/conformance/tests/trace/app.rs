@@ -130,10 +130,15 @@ impl Application for App {
         panic!("{error}");
     }
 
-    /// More than once where connections move between units.
+    /// More than once where connections move between units; and anew, if the
+    /// connection has ended.
     fn opened(&mut self, talk: &mut Talk, _: ConnId, flow: &FlowKey) {
         talk.number = usize::from(flow.remote.port - FAR_PORT);
-        self.0.trace().connections[talk.number].opened = true;
+        let connection = &mut self.0.trace().connections[talk.number];
+        if connection.end.is_some() {
+            *connection = Connection::default();
+        }
+        connection.opened = true;
     }
 
     fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, _: Events, _: Instant) -> bool {

@@ -1,165 +1,27 @@
 //! [`Far`]: the other end of the link. It is no TCP: it says what the script
 //! says, and after that closes every connection in order.
 
-use crate::app::{End, FAR_DATAGRAMS, FAR_PORT, Record, Trace, answer};
-use crate::link::{DATAGRAMS, FAR, Link, PORT, STACK, prepare};
-use crate::script::{DATAGRAM_FLOWS, Manner, Opener, PLACES, Plan, Scenario, Step, UNIT, byte};
+use crate::app::{FAR_PORT, Record, Trace};
+use crate::known::{IRS, Known, WHOLE, in_fragments, tcp, udp};
+use crate::link::{FAR, Link, STACK, prepare};
+use crate::script::{DATAGRAM_FLOWS, Opener, Scenario, Step, UNIT};
 use anabranch_conformance::until;
 use anabranch_device_input::frames;
-use wire::tcp::{Flags, Header, Options};
-use wire::{Packet, Seq, arp, ethernet, ipv4, protocol};
+use wire::tcp::{Flags, Header};
+use wire::{Packet, arp, ethernet, ipv4, protocol};
 
-/// The far end's initial sequence number.
-const IRS: Seq = Seq(0xffff_f800);
-/// Bytes of the whole stream.
-const WHOLE: usize = PLACES as usize * UNIT;
 /// The payload of datagrams that only ask whether somebody is there.
 const HELLO: &[u8] = b"hello";
-
-/// What the far end knows of a connection.
-struct Known {
-    plan: Plan,
-    number: usize,
-    /// The stack's port.
-    port: u16,
-    /// The stack's initial sequence number.
-    iss: Option<Seq>,
-    /// What the stack has sent, by place.
-    sent: Vec<Option<u8>>,
-    /// Where its FIN stands.
-    fin: Option<usize>,
-    /// How much of it has been acknowledged.
-    acked: u32,
-}
-
-impl Known {
-    fn new(number: usize, plan: Plan) -> Known {
-        let port = PORT + number as u16;
-        Known { plan, number, port, iss: None, sent: vec![None; 2 * WHOLE], fin: None, acked: 0 }
-    }
-
-    /// The place behind all that the stack has sent without a gap, its FIN
-    /// counted.
-    fn next(&self) -> u32 {
-        let bytes = self.sent.iter().take_while(|b| b.is_some()).count();
-        (bytes + usize::from(self.fin == Some(bytes))) as u32
-    }
-
-    /// The stack has sent this segment.
-    fn heard(&mut self, header: &Header, data: &[u8]) {
-        if header.flags.syn() {
-            self.iss = Some(header.seq);
-            self.port = header.source_port;
-        }
-        let Some(iss) = self.iss.filter(|_| !header.flags.syn() && !header.flags.rst()) else {
-            return;
-        };
-        let at = header.seq.distance_from(iss + 1) as usize;
-        for (place, byte) in self.sent[at..].iter_mut().zip(data) {
-            assert!(place.is_none_or(|before| before == *byte), "it is another byte now");
-            *place = Some(*byte);
-        }
-        if header.flags.fin() {
-            let end = at + data.len();
-            assert!(self.fin.is_none_or(|before| before == end), "the end is elsewhere now");
-            self.fin = Some(end);
-        }
-    }
-
-    /// A frame to the stack, from `place` (in bytes) of our stream, that
-    /// acknowledges `acked` bytes.
-    fn segment(&self, flags: Flags, place: usize, data: &[u8], acked: u32) -> Packet {
-        let header = Header {
-            source_port: FAR_PORT + self.number as u16,
-            destination_port: self.port,
-            seq: IRS + 1 + place as u32,
-            ack: self.iss.map_or(Seq(0), |iss| iss + 1 + acked),
-            flags,
-            window: 0xffff,
-            urgent: 0,
-            options: Options::NONE,
-        };
-        tcp(&header, data)
-    }
-
-    fn data(&self, place: usize, len: usize, twist: u8, acked: u32) -> Packet {
-        let bytes: Vec<u8> = (place..place + len).map(|at| byte(self.number, at, twist)).collect();
-        self.segment(Flags::ACK, place, &bytes, acked)
-    }
-
-    /// Our SYN, or if the stack opens, our answer to its.
-    fn syn(&self) -> Packet {
-        let flags = match self.plan.opener {
-            Opener::Peer => Flags::SYN,
-            Opener::Stack => Flags::SYN.with(Flags::ACK),
-        };
-        let header = Header {
-            source_port: FAR_PORT + self.number as u16,
-            destination_port: self.port,
-            seq: IRS,
-            ack: self.iss.filter(|_| flags.ack()).map_or(Seq(0), |iss| iss + 1),
-            flags,
-            window: 0xffff,
-            urgent: 0,
-            options: Options { mss: Some(1460), ..Options::NONE },
-        };
-        tcp(&header, &[])
-    }
-
-    /// All of the stream, its end, and an acknowledgment of all that has come.
-    fn epilogue(&self) -> Vec<Packet> {
-        let acked = self.next();
-        let mut frames: Vec<Packet> = (0..WHOLE)
-            .step_by(4 * UNIT)
-            .map(|place| self.data(place, (4 * UNIT).min(WHOLE - place), 0, acked))
-            .collect();
-        frames.push(self.segment(Flags::ACK.with(Flags::FIN), WHOLE, &[], acked));
-        frames
-    }
-
-    /// An acknowledgment, if there is more to acknowledge than was.
-    fn acknowledge(&mut self) -> Option<Packet> {
-        let next = self.next();
-        let is_more = next != std::mem::replace(&mut self.acked, next);
-        is_more.then(|| self.segment(Flags::ACK, WHOLE + 1, &[], next))
-    }
-
-    /// Has the stack said what it had to say?
-    fn check(&self, trace: &Trace) {
-        let seen = &trace.connections[self.number];
-        let most = if let Manner::Close(most) = self.plan.manner { most } else { usize::MAX };
-        let answers: Vec<u8> = seen.stream.iter().take(most).map(|b| answer(*b)).collect();
-        let sent: Vec<u8> = self.sent.iter().map_while(|b| *b).collect();
-        if seen.end == Some(End::Whole) && self.fin.is_some() {
-            assert!(sent.len() <= answers.len());
-        }
-        assert_eq!(sent, answers[..sent.len()], "connection {}", self.number);
-        if let Some(fin) = self.fin {
-            assert_eq!(fin, answers.len(), "the end of connection {}", self.number);
-        }
-    }
-}
-
-fn framed(protocol: u8, payload: &[u8]) -> Packet {
-    let header = frames::ip(FAR.into(), STACK.into(), protocol, payload.len());
-    let datagram = frames::datagram(header, payload);
-    Packet::copy_of(&frames::frame(&datagram, ethernet::ethertype::IPV4, None))
-}
-
-fn tcp(header: &Header, data: &[u8]) -> Packet {
-    framed(protocol::TCP, &frames::segment(header, data, FAR.into(), STACK.into()))
-}
-
-fn udp(flow: usize, payload: &[u8]) -> Packet {
-    let ports = (FAR_DATAGRAMS + flow as u16, DATAGRAMS);
-    framed(protocol::UDP, &frames::udp(ports, payload, FAR.into(), STACK.into()))
-}
 
 /// The far end.
 pub struct Far {
     known: Vec<Known>,
     scenario: Scenario,
     record: Record,
+    /// The streams of the epilogue come in fragments.
+    fragments: bool,
+    /// The epilogue waits until the stack has closed all connections.
+    waits: bool,
 }
 
 impl Far {
@@ -170,7 +32,14 @@ impl Far {
             known: plans.map(|(number, plan)| Known::new(number, *plan)).collect(),
             record: Record::new(scenario.plans.len()),
             scenario: scenario.clone(),
+            fragments: false,
+            waits: false,
         }
+    }
+
+    /// The same, with the streams of the epilogue in fragments.
+    pub fn fragmenting(self) -> Far {
+        Far { fragments: true, ..self }
     }
 
     /// Plays it to `link`. What the application has seen.
@@ -179,12 +48,7 @@ impl Far {
     /// If a connection does not end, or the stack says something that it did not
     /// have to say.
     pub fn play(mut self, mut link: impl Link) -> Trace {
-        link.start(self.record.clone());
-        prepare(&mut link, &self.scenario.plans, FAR_PORT);
-        self.greet(&mut link);
-        self.say(&mut link);
-        let expected = self.datagrams();
-        self.part(&mut link, &expected);
+        self.to_the_end(&mut link);
         drop(link);
         let mut trace = self.record.trace().clone();
         for flow in &mut trace.datagrams {
@@ -192,6 +56,52 @@ impl Far {
         }
         self.known.iter().for_each(|known| known.check(&trace));
         trace
+    }
+
+    fn to_the_end(&mut self, link: &mut impl Link) {
+        link.start(self.record.clone());
+        prepare(link, &self.scenario.plans, FAR_PORT);
+        self.greet(link);
+        self.say(link);
+        if self.waits {
+            until("the stack has closed all connections", || {
+                self.hear(link);
+                self.known.iter().all(|known| known.fin.is_some())
+            });
+        }
+        let expected = self.datagrams();
+        self.part(link, &expected);
+    }
+
+    /// Plays it; then says its FIN again on the first connection, which the stack
+    /// closes first, and opens another connection between the same
+    /// ports.
+    ///
+    /// # Panics
+    /// If the stack has no TIME-WAIT: RFC 9293 3.10.7.4 wants the FIN
+    /// acknowledged again, and by RFC 1122 4.2.2.13 the new connection may be
+    /// accepted if its sequence numbers are beyond the old ones.
+    pub fn in_time_wait(mut self, mut link: impl Link) {
+        self.waits = true;
+        self.to_the_end(&mut link);
+        let first = &mut self.known[0];
+        assert!(first.fin.is_some() && first.next() as usize > first.fin.unwrap_or(0));
+        first.headers.clear();
+        let old = first.iss.map(|iss| iss + first.next());
+        let fin = first.segment(Flags::ACK.with(Flags::FIN), WHOLE, &[], first.next());
+        let syn = Header { seq: IRS + 1_000_000, ..first.syn_header() };
+        let again = vec![fin, tcp(&syn, &[])];
+        link.put(again);
+        until("there is another connection", || {
+            self.hear(&mut link);
+            self.known[0].headers.iter().any(|header| header.flags.syn())
+        });
+        let headers = &self.known[0].headers;
+        assert!(headers.iter().all(|header| !header.flags.rst()), "{headers:?}");
+        let end = IRS + 1 + WHOLE as u32 + 1;
+        assert!(headers.iter().any(|h| h.flags == Flags::ACK && h.ack == end), "{headers:?}");
+        let iss = headers.iter().find(|header| header.flags.syn()).map(|header| header.seq);
+        assert!(iss.zip(old).is_some_and(|(new, old)| new.after(old)), "{iss:?} after {old:?}");
     }
 
     /// Opens all connections, and makes sure that datagrams are heard.
@@ -324,8 +234,11 @@ impl Far {
             if quiet.is_multiple_of(50) {
                 let trace = self.record.trace();
                 let open = self.known.iter().filter(|k| trace.connections[k.number].end.is_none());
-                let frames: Vec<Packet> = open.flat_map(Known::epilogue).collect();
+                let mut frames: Vec<Packet> = open.flat_map(Known::epilogue).collect();
                 drop(trace);
+                if self.fragments {
+                    frames = frames.iter().flat_map(in_fragments).collect();
+                }
                 link.put(frames);
             }
             quiet += usize::from(!self.hear(link));

@@ -171,6 +171,11 @@ impl Threads {
         Threads { name, options, near: Some(near), far, running: None }
     }
 
+    /// Its name, and on how many processors.
+    pub fn name(&self) -> String {
+        format!("{} on {}", self.name, self.far.queues.len())
+    }
+
     fn running(&self) -> &dyn Running<App> {
         &**self.running.as_ref().expect("started")
     }

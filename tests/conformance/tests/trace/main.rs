@@ -15,6 +15,7 @@
 
 mod app;
 mod far;
+mod known;
 mod link;
 mod script;
 
@@ -123,4 +124,38 @@ fn traces_depend_on_the_order() {
             assert_ne!(one, other, "{a:?}, {b:?}");
         });
     }
+}
+
+/// Threads of every organization in the catalog, kept in order or not.
+fn everywhere() -> impl Iterator<Item = Threads> {
+    let all = CATALOG.iter().flat_map(|e| (1..=if e.single { 1 } else { 2 }).map(|p| (e.name, p)));
+    all.map(|(name, processors)| Threads::new(name, processors, Options::default()))
+}
+
+fn three(opener: Opener, manner: Manner) -> Scenario {
+    let steps = (0..3).map(|flow| Step::Data { flow, place: 0, len: 4, twist: 0 }).collect();
+    Scenario { plans: vec![Plan { opener, manner }; 3], steps, batches: vec![1] }
+}
+
+/// From the handshake to TIME-WAIT, which is there for those who ask again.
+#[test]
+fn time_wait_answers() {
+    within("TIME-WAIT", || {
+        let scenario = three(Opener::Peer, Manner::Close(700));
+        Far::new(&scenario).in_time_wait(ByHand::new());
+        everywhere().for_each(|stack| Far::new(&scenario).in_time_wait(stack));
+    });
+}
+
+/// Segments that come in fragments, backwards, whichever queue has them.
+#[test]
+fn segments_come_in_fragments() {
+    within("fragments", || {
+        let scenario = three(Opener::Stack, Manner::Echo);
+        let right = Far::new(&scenario).fragmenting().play(ByHand::new());
+        for stack in everywhere() {
+            let name = stack.name();
+            assert_eq!(Far::new(&scenario).fragmenting().play(stack), right, "{name}");
+        }
+    });
 }

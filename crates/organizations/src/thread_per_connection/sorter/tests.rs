@@ -62,6 +62,21 @@ fn each_connection_gets_its_own_and_home_the_rest() {
 }
 
 #[test]
+fn errors_are_their_flows_however_they_lie_in_memory() {
+    let mut fixture = fixture();
+    let one = fixture.tenant(Tenancy::Flow(flow(1000)));
+    // An unreachable port, about what we sent to the peer's port 1000.
+    let sent = frame(&flow(1000).reversed(), protocol::TCP).to_vec();
+    let mut head = frame(&flow(0), protocol::ICMP).to_vec();
+    head[20..24].copy_from_slice(&[3, 3, 0, 0]);
+    let whole = Packet::copy_of(&[head.clone(), sent.clone()].concat());
+    let mut scattered = Packet::copy_of(&head);
+    scattered.parts_mut().push(wire::Slice::copy_of(&sent));
+    fixture.batch(vec![whole, scattered]);
+    assert_eq!(ports(&one.mailbox).len(), 2);
+}
+
+#[test]
 fn what_comes_too_late_goes_home() {
     let mut fixture = fixture();
     let gone = fixture.tenant(Tenancy::Flow(flow(1000)));
