@@ -175,6 +175,7 @@ pub fn run(bench: Bench) -> Result<(), Failure> {
 fn measure(args: &Args, workload: Workload) -> Result<(), Failure> {
     let plan = args.plan(workload);
     plan.check().map_err(Failure::refused)?;
+    args.choices.check(&plan.organizations)?;
     // A file that cannot be written is better known before than after.
     let file = match args.json.as_deref().filter(|_| !args.to_stdout()) {
         Some(path) => Some(create(path)?),

@@ -1,38 +1,43 @@
 //! What organizations leave open, as options of the command.
 
+use crate::failure::Failure;
 use anabranch::Options;
+use anabranch::organizations::{CATALOG, Choice};
 use sync::LockKind;
 
 /// The options that go with an organization. Each takes those that mean
-/// something to it.
+/// something to it; to give one that means nothing is an error.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Choices that organizations leave open")]
 pub struct Choices {
-    /// Groups of connections: group-locks, group-threads
-    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..))]
-    groups: u16,
-    /// Virtual processors: virtual-processors
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
-    virtual_processors: u16,
+    /// Groups of connections: group-locks, group-threads [default: 128]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    groups: Option<u16>,
+    /// Virtual processors, as many as --processors or more: virtual-processors
+    /// [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    virtual_processors: Option<u16>,
     /// Packet processing engines, a number or the least and the most of them:
     /// engines, engines-early, engines-sched [default: 1 to as many as
     /// processors, as the load needs]
     #[arg(long, value_name = "N|MIN-MAX", value_parser = engines)]
     engines: Option<(u16, u16)>,
     /// The locks that connections are processed under: spin, ticket, mcs,
-    /// adaptive, os, readers-writer
-    #[arg(long, default_value_t = LockKind::default())]
-    lock: LockKind,
+    /// adaptive, os, readers-writer [default: adaptive]
+    #[arg(long, value_name = "NAME")]
+    lock: Option<LockKind>,
     /// Keep the order in which packets of a flow arrived, by tickets:
     /// message-parallel
     #[arg(long)]
     order: bool,
     /// The most threads for connections, 0 for as many as the system gives:
-    /// thread-per-connection
-    #[arg(long, default_value_t = 0)]
-    max_threads: usize,
-    /// Packets that a connection may send in its turn, 1 to 64
-    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=64))]
+    /// thread-per-connection [default: 0]
+    #[arg(long, value_name = "N")]
+    max_threads: Option<usize>,
+    /// Packets that a connection may send in its turn, 1 to 64; and of
+    /// virtual-processors and message-parallel, packets that are brought up at a
+    /// time
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=64))]
     burst: u16,
     /// Wire threads to processors, where the organization leaves it open
     #[arg(long)]
@@ -42,13 +47,14 @@ pub struct Choices {
 impl Choices {
     /// As the library takes them.
     pub fn options(&self) -> Options {
+        let default = Options::default();
         Options {
-            groups: self.groups,
-            virtual_processors: self.virtual_processors,
-            engines: self.engines.unwrap_or((0, 0)),
-            lock: self.lock,
+            groups: self.groups.unwrap_or(default.groups),
+            virtual_processors: self.virtual_processors.unwrap_or(default.virtual_processors),
+            engines: self.engines.unwrap_or(default.engines),
+            lock: self.lock.unwrap_or(default.lock),
             order: self.order,
-            max_threads: self.max_threads,
+            max_threads: self.max_threads.unwrap_or(default.max_threads),
             pin: self.pin,
         }
     }
@@ -56,6 +62,36 @@ impl Choices {
     /// Packets that a connection may send in its turn.
     pub fn burst(&self) -> usize {
         usize::from(self.burst)
+    }
+
+    /// Does each option that was given mean something to one at least of these
+    /// organizations?
+    ///
+    /// # Errors
+    /// If not: a line that says where it would.
+    pub fn check(&self, organizations: &[String]) -> Result<(), Failure> {
+        let given = [
+            (Choice::Groups, self.groups.is_some()),
+            (Choice::VirtualProcessors, self.virtual_processors.is_some()),
+            (Choice::Engines, self.engines.is_some()),
+            (Choice::Lock, self.lock.is_some()),
+            (Choice::Order, self.order),
+            (Choice::MaxThreads, self.max_threads.is_some()),
+            (Choice::Pin, self.pin),
+        ];
+        for (choice, _) in given.into_iter().filter(|(_, given)| *given) {
+            let takers = CATALOG.iter().filter(|entry| entry.choices.contains(&choice));
+            let takers: Vec<&str> = takers.map(|entry| entry.name).collect();
+            if !organizations.iter().any(|name| takers.contains(&name.as_str())) {
+                return Err(Failure::refused(format!(
+                    "--{} means nothing to {}: leave it out, or choose from {}",
+                    choice.name(),
+                    organizations.join(", "),
+                    takers.join(", ")
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -71,7 +107,29 @@ fn engines(text: &str) -> Result<(u16, u16), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::engines;
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        choices: Choices,
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        let check = |words: &[&str], organization: &str| {
+            let words = ["x"].iter().chain(words);
+            let command = Command::try_parse_from(words).expect("good");
+            command.choices.check(&[organization.to_owned()])
+        };
+        assert!(check(&["--groups", "4"], "group-locks").is_ok());
+        assert!(check(&["--lock", "mcs", "--engines", "1"], "engines-sched").is_ok());
+        assert!(check(&[], "uniprocessor").is_ok());
+        let refused = check(&["--groups", "4"], "uniprocessor").expect_err("no groups");
+        assert!(refused.to_string().contains("group-threads"), "{refused}");
+        assert!(check(&["--order"], "group-locks").is_err());
+    }
 
     #[test]
     fn engines_have_bounds() {

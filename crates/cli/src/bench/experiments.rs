@@ -73,6 +73,7 @@ impl Common {
         experiment: impl FnOnce(&mut dyn FnMut(Progress<'_>)) -> Result<Vec<T>, Error>,
         table: impl FnOnce(&[T]) -> String,
     ) -> Result<(), Failure> {
+        self.choices.check(&self.organizations())?;
         let to_stdout = self.json.as_deref() == Some(Path::new("-"));
         // A file that cannot be written is better known before than after.
         let file = match self.json.as_deref().filter(|_| !to_stdout) {

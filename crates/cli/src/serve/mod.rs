@@ -56,13 +56,8 @@ pub struct Args {
     /// machine's processors, or 1 if the organization has no use for more]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub processors: Option<u16>,
-    /// Groups of connections, for group-locks
-    #[arg(long, value_name = "N", default_value_t = 128,
-          value_parser = clap::value_parser!(u16).range(1..))]
-    pub groups: u16,
-    /// Wire the threads to processors
-    #[arg(long)]
-    pub pin: bool,
+    #[command(flatten)]
+    pub choices: crate::choices::Choices,
 
     /// Web server: files, byte ranges, directory listings; PUT and POST answer
     /// with length and SHA-256 of what was sent

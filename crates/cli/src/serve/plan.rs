@@ -89,6 +89,7 @@ impl Plan {
     /// # Errors
     /// What is wrong, and what would be right.
     pub fn new(args: Args) -> Result<Plan, Failure> {
+        args.choices.check(std::slice::from_ref(&args.organization))?;
         check_addresses(&args)?;
         let processors = processors(&args)?;
         let services = services(&args);

@@ -211,8 +211,8 @@ fn start_stack(
         .address(args.address)
         .organization(&args.organization)
         .processors(plan.processors)
-        .groups(args.groups)
-        .pin(args.pin)
+        .options(args.choices.options())
+        .burst(args.choices.burst())
         .tcp(tcp_config(plan.offload));
     if let Some(gateway) = args.gateway {
         builder = builder.gateway(gateway);
