@@ -44,5 +44,5 @@ pub use net::{Counters, Drop as DropReason};
 pub use organizations::{self, Options};
 pub use stack::Stack;
 pub use stream::TcpStream;
-pub use tcp::Config as TcpConfig;
+pub use tcp::{Config as TcpConfig, Keepalive};
 pub use udp::UdpSocket;

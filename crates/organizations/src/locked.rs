@@ -240,6 +240,14 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             processor.sleeper.notify();
         }
         crate::join(threads.drain(..));
+        // What was said before goes first: a peer does not believe a RST that comes
+        // before data (RFC 5961 3.2), and nobody will answer when it asks.
+        let in_time = out::until_silence(self.clock);
+        for processor in &self.processors {
+            while processor.out.flush(&mut Watch::off()) && in_time() {
+                std::thread::yield_now();
+            }
+        }
         let mut egress = Egress::new(self.config.interfaces.len());
         for index in 0..self.groups.len() {
             self.enter(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
