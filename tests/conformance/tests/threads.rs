@@ -2,7 +2,7 @@
 
 use anabranch::device::memory;
 use anabranch::{DropReason, Options, Stack, TcpConfig, TcpListener, TcpStream, UdpSocket};
-use anabranch_conformance::within;
+use anabranch_conformance::{until, within};
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
