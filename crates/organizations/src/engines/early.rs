@@ -9,7 +9,7 @@ use super::devices::{Devices, Shelf};
 use super::receive_queue::{CAPACITY, Held};
 use super::scheduler::weights::Pending;
 use super::scheduler::{Class, Discipline, Key, Serves};
-use crate::instrument::{QueueWatch, Watch};
+use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::message_parallel::{self as contexts, Contexts};
 use crate::{Running, Setup, StartError, locked};
 use net::{Application, Call, Connection, Counters, Drop as Why, Egress};
@@ -23,9 +23,11 @@ use wire::Packet;
 /// Shards of the table of connections: event handlers ask it, turns do not.
 const SHARDS: usize = 64;
 /// Packets that a socket gets through in a turn: a slot of the scheduler.
-const SLOT: usize = 8;
-/// Turns between two looks at the devices.
-const TURNS: usize = 8;
+const SLOT: usize = 16;
+/// Sockets that have their turns together, if a slot drains each.
+const TOGETHER: usize = 16;
+/// Choices between two looks at the devices.
+const ROUNDS: usize = 4;
 
 /// Starts it.
 pub(crate) fn start<D: Discipline + 'static, A: Application + 'static>(
@@ -101,10 +103,23 @@ struct Engine<D, A: Application> {
     /// Receive queues that packets of this batch went to.
     touched: Vec<Sorted>,
     batch: Vec<Packet>,
+    /// The sockets whose packets are in the batch, and those that have had their
+    /// turns.
+    parts: Vec<Part>,
+    ran: Vec<Key>,
     egress: Egress,
     governor: Governor,
     /// What [`Base::version`] was before the discipline had nothing for us.
     seen: u64,
+}
+
+/// A socket's part of a batch.
+struct Part {
+    key: Key,
+    held: Held,
+    stamp: Stamp,
+    /// Where it ends in the batch.
+    end: usize,
 }
 
 impl<D: Discipline, A: Application> Engine<D, A> {
@@ -116,6 +131,8 @@ impl<D: Discipline, A: Application> Engine<D, A> {
             received: Vec::new(),
             touched: Vec::new(),
             batch: Vec::new(),
+            parts: Vec::new(),
+            ran: Vec::new(),
             egress: Egress::new(base.shared.config.interfaces.len()),
             governor: Governor::new(base.shared.clock.now()),
             seen: 0,
@@ -223,51 +240,87 @@ impl<D: Discipline, A: Application> Engine<D, A> {
 
     /// Gives some sockets their turns. Returns whether there were any.
     fn turns(&mut self, watch: &mut Watch) -> bool {
-        let serves = if self.index == 0 { Serves::All } else { Serves::ReadyOnly };
         self.seen = self.base.version.load(Ordering::SeqCst);
-        let mut next = self.base.discipline.with(|discipline| discipline.choose(serves));
-        let any = next.is_some();
-        for turn in 1..=TURNS {
-            let Some((key, _)) = next else { break };
-            let left = self.turn(key, watch);
-            let queue = self.base.sockets.queues.grown(key);
-            next = self.base.discipline.with(|discipline| {
-                if D::WEIGHS {
-                    discipline.reweigh(key, queue.weight());
-                }
-                if left {
-                    discipline.requeue(key)
-                } else {
-                    discipline.leave(key)
-                }
-                if turn < TURNS { discipline.choose(serves) } else { None }
-            });
+        let mut any = false;
+        for _ in 0..ROUNDS {
+            self.choose();
+            if self.parts.is_empty() {
+                return any;
+            }
+            any = true;
+            self.bring_up(watch);
         }
+        self.put_back();
         any
     }
 
-    /// Brings up to a slot of packets of a socket through all layers. Returns
-    /// whether there are more.
-    fn turn(&mut self, key: Key, watch: &mut Watch) -> bool {
-        let Engine { base, batch, egress, index, .. } = self;
-        let queue = base.sockets.queues.grown(key);
-        let (held, stamp) = queue.take(SLOT, batch);
-        base.watch.taken(batch.len());
-        base.watch.left(stamp);
-        watch.follow(stamp);
-        base.shared.visit(*index, egress, watch, |domain, now, egress, watch| {
-            domain.connections_mut().hold(held);
-            match watch.observer() {
-                Some(observer) => locked::input(domain, batch.drain(..), now, egress, observer),
-                None => locked::input(domain, batch.drain(..), now, egress, &mut ()),
+    /// Puts back the sockets that have had their turns, and chooses others. A slot
+    /// that drains its socket takes nothing from anyone, and those have theirs
+    /// together; with one that has more, the choice is over, so that it competes
+    /// for the next.
+    fn choose(&mut self) {
+        let serves = if self.index == 0 { Serves::All } else { Serves::ReadyOnly };
+        let Engine { base, parts, ran, batch, .. } = self;
+        base.discipline.with(|discipline| {
+            base.settle(discipline, ran);
+            while parts.len() < TOGETHER
+                && let Some((key, _)) = discipline.choose(serves)
+            {
+                let queue = base.sockets.queues.grown(key);
+                let (held, stamp) = queue.take(SLOT, batch);
+                parts.push(Part { key, held, stamp, end: batch.len() });
+                if queue.len() > 0 {
+                    break;
+                }
             }
         });
-        base.note(key, held);
-        queue.len() > 0
+    }
+
+    fn put_back(&mut self) {
+        let Engine { base, ran, .. } = self;
+        base.discipline.with(|discipline| base.settle(discipline, ran));
+    }
+
+    /// Brings the packets of the chosen sockets through all layers.
+    fn bring_up(&mut self, watch: &mut Watch) {
+        let Engine { base, batch, parts, ran, egress, index, .. } = self;
+        base.watch.taken(batch.len());
+        for part in parts.iter() {
+            base.watch.left(part.stamp);
+            watch.follow(part.stamp);
+        }
+        base.shared.visit(*index, egress, watch, |domain, now, egress, watch| {
+            let (mut frames, mut at) = (batch.drain(..), 0);
+            for part in parts.iter() {
+                domain.connections_mut().hold(part.held);
+                let own = frames.by_ref().take(part.end - at);
+                at = part.end;
+                match watch.observer() {
+                    Some(observer) => locked::input(domain, own, now, egress, observer),
+                    None => locked::input(domain, own, now, egress, &mut ()),
+                }
+                domain.end_batch(now);
+            }
+        });
+        for part in parts.drain(..) {
+            base.note(part.key, part.held);
+            ran.push(part.key);
+        }
     }
 }
 
-impl<D, A: Application> Base<D, A> {
+impl<D: Discipline, A: Application> Base<D, A> {
+    /// Says of sockets that have had their turns whether they have packets left.
+    fn settle(&self, discipline: &mut D, ran: &mut Vec<Key>) {
+        for key in ran.drain(..) {
+            let queue = self.sockets.queues.grown(key);
+            if D::WEIGHS {
+                discipline.reweigh(key, queue.weight());
+            }
+            if queue.len() > 0 { discipline.requeue(key) } else { discipline.leave(key) }
+        }
+    }
+
     /// Notes what the turn of a connection has left.
     fn note(&self, key: Key, held: Held) {
         let Some((_, id)) = held else { return };
