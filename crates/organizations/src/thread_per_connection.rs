@@ -4,10 +4,10 @@
 //! finds the connection by the exact five-tuple and hands the packet to its
 //! thread: one hand-off, no lock of a connection.
 //!
-//! One more unit, the [`home`], has all that belongs to no connection: listening
+//! One more unit, the `home`, has all that belongs to no connection: listening
 //! ports, handshakes, flows that nobody knows, ARP, echo requests, fragments,
 //! flows in TIME-WAIT, and local ports. A connection is born there, and
-//! moves into a thread ([`resident`]) when its handshake is done: a thread for
+//! moves into a thread (`resident`) when its handshake is done: a thread for
 //! each SYN would let a flood take all threads that the system has. When it
 //! ends, so does its thread, and what is left of it goes home.
 //!
