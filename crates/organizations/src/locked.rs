@@ -6,6 +6,10 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
+mod thread;
+
+pub(crate) use thread::input;
+
 use crate::instrument::{Instruments, Watch};
 use crate::out::{self, Out};
 use crate::worker::{self, BACKLOG, Queues, Sleeper};
@@ -13,8 +17,8 @@ use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
 use net::{
-    Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, Observer,
-    OwnedTable, Unit,
+    Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, OwnedTable,
+    Unit,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -28,6 +32,7 @@ use sync::rw::ReadersWriter;
 use sync::spin::Spin;
 use sync::ticket::Ticket;
 use sync::{LockKind, Locked, Named, RawLock};
+use thread::Thread;
 use wire::{Instant, Packet};
 
 /// How often a thread that came for something else enters a group again in
@@ -408,108 +413,6 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))
         });
     }
-}
-
-/// A processor's thread.
-struct Thread<L, A: Application> {
-    shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>,
-    index: usize,
-    receivers: Vec<Box<dyn Receive>>,
-    received: Vec<Packet>,
-    egress: Egress,
-    /// The frames received, by group; and which groups have any.
-    bins: Vec<Vec<Packet>>,
-    touched: Vec<usize>,
-}
-
-impl<L: RawLock, A: Application> Thread<L, A> {
-    fn new(
-        shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>,
-        index: usize,
-        receivers: Vec<Box<dyn Receive>>,
-    ) -> Self {
-        Thread {
-            egress: Egress::new(shared.config.interfaces.len()),
-            bins: shared.groups.iter().map(|_| Vec::new()).collect(),
-            touched: Vec::new(),
-            received: Vec::new(),
-            shared,
-            index,
-            receivers,
-        }
-    }
-
-    fn run(&mut self, watch: &mut Watch) {
-        while !self.shared.stopping.load(Ordering::Relaxed) {
-            watch.begin();
-            let received = worker::receive(&mut self.receivers, &mut self.received);
-            watch.received(&self.received);
-            self.sort();
-            self.frames(watch);
-            let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
-            let waiting = self.shared.processors[self.index].out.flush(watch);
-            watch.end();
-            if received > 0 {
-                continue;
-            }
-            if waiting {
-                // The device is full: let its other end run.
-                std::thread::yield_now();
-            } else if !busy {
-                self.shared.sleep(self.index, &mut self.receivers, || false);
-                watch.slept();
-            }
-        }
-    }
-
-    /// Puts the frames received into the bins of their groups.
-    fn sort(&mut self) {
-        let count = self.bins.len() as u16;
-        for frame in self.received.drain(..) {
-            // What is for all of them is for the table that they share.
-            let group = net::domain::unit_of(&self.shared.config, &frame, count).unwrap_or(0);
-            put(&mut self.bins, &mut self.touched, usize::from(group), frame);
-        }
-    }
-
-    /// Enters each group that frames have come for.
-    fn frames(&mut self, watch: &mut Watch) {
-        for group in self.touched.drain(..) {
-            let bin = &mut self.bins[group];
-            while !bin.is_empty() {
-                let stay = bin.len().min(self.shared.stay);
-                self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
-                    let frames = bin.drain(..stay);
-                    match watch.observer() {
-                        Some(observer) => input(domain, frames, now, egress, observer),
-                        None => input(domain, frames, now, egress, &mut ()),
-                    }
-                });
-            }
-        }
-    }
-}
-
-/// Takes in what has come for a domain.
-#[inline]
-pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
-    domain: &mut Domain<A, C>,
-    frames: impl Iterator<Item = Packet>,
-    now: Instant,
-    egress: &mut Egress,
-    observer: &mut impl Observer,
-) {
-    for frame in frames {
-        domain.input_observed(frame, now, egress, observer);
-    }
-}
-
-#[inline]
-fn put(bins: &mut [Vec<Packet>], touched: &mut Vec<usize>, group: usize, frame: Packet) {
-    if bins[group].is_empty() {
-        touched.push(group);
-    }
-    bins[group].push(frame);
 }
 
 /// The handle: its threads end with it.

@@ -65,11 +65,17 @@ fn transport(
     };
     let meta = frame.meta();
     if meta.checksum == ChecksumState::Partial {
-        assert!(interface.transmit_checksum && header.protocol == protocol::TCP);
+        assert!(interface.transmit_checksum);
         assert_eq!(usize::from(meta.csum_start), start);
-        assert_eq!(meta.csum_offset, 16);
-        let field = u16::from_be_bytes([payload[16], payload[17]]);
-        return assert_eq!(field, pseudo(protocol::TCP));
+        // Where the header has its checksum.
+        let at = match header.protocol {
+            protocol::TCP => 16,
+            protocol::UDP => 6,
+            other => panic!("protocol {other} without a sum"),
+        };
+        assert_eq!(usize::from(meta.csum_offset), at);
+        let field = u16::from_be_bytes([payload[at], payload[at + 1]]);
+        return assert_eq!(field, pseudo(header.protocol));
     }
     assert_eq!(meta.gso_size, 0, "a train without Partial");
     let sum = checksum::sum(payload);

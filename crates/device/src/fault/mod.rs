@@ -5,15 +5,17 @@
 //! Both directions of each queue have their own dice. Packets that stand for
 //! several segments are cut first, so that the link loses segments, not trains.
 
+mod alarm;
 mod line;
 mod spec;
 
 pub use spec::{Spec, SpecError};
 
 use crate::{Batch, Device, Medium, Queue, Receive, Transmit, segment};
+use alarm::Alarm;
 use line::Line;
 use parking_lot::Mutex;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -49,7 +51,14 @@ pub fn wrap(device: Device, spec: &Spec, seed: u64) -> Device {
         let line = |direction| {
             Line::new(spec, medium, seed ^ ((index as u64) << 1 | direction) << 32, &faults)
         };
-        let out = Outward { line: line(1), device: queue.transmit, ready: Batch::new() };
+        let alarm = Alarm::new(queue.receive.wait_fd()).ok();
+        let out = Outward {
+            line: line(1),
+            device: queue.transmit,
+            ready: Batch::new(),
+            alarm: alarm.clone(),
+            sleeps_until: None,
+        };
         let out = Arc::new(Mutex::new(out));
         Queue {
             receive: Box::new(FaultReceive {
@@ -59,6 +68,7 @@ pub fn wrap(device: Device, spec: &Spec, seed: u64) -> Device {
                 ready: Batch::new(),
                 medium,
                 out: out.clone(),
+                alarm,
             }),
             transmit: Box::new(FaultTransmit { out, medium }),
         }
@@ -100,6 +110,10 @@ struct Outward {
     device: Box<dyn Transmit>,
     /// What has left the line; the device was full.
     ready: Batch,
+    alarm: Option<Arc<Alarm>>,
+    /// The receiving half waits, no longer than until then if there is a time: it
+    /// has to be woken if there is something to do before.
+    sleeps_until: Option<Option<Instant>>,
 }
 
 impl Outward {
@@ -114,6 +128,19 @@ impl Outward {
 
     fn deadline(&self) -> Option<Instant> {
         if self.ready.is_empty() { self.line.next() } else { Some(Instant::now() + RETRY) }
+    }
+
+    /// Wakes the receiving half if it would sleep for too long: another thread
+    /// than its own may have sent.
+    fn wake(&mut self) {
+        let Some(until) = self.sleeps_until else { return };
+        let due = self.deadline();
+        if due.is_some_and(|due| until.is_none_or(|until| due < until))
+            && let Some(alarm) = &self.alarm
+        {
+            self.sleeps_until = None;
+            alarm.signal();
+        }
     }
 }
 
@@ -130,6 +157,7 @@ impl Transmit for FaultTransmit {
             pass(batch.drain(..), &mut out.line, &mut out.ready, self.medium, now);
             out.flush(now);
         }
+        out.wake();
     }
 
     fn room(&self) -> usize {
@@ -147,6 +175,8 @@ struct FaultReceive {
     ready: Batch,
     medium: Medium,
     out: Arc<Mutex<Outward>>,
+    /// `None`: the process has no descriptors left.
+    alarm: Option<Arc<Alarm>>,
 }
 
 impl FaultReceive {
@@ -174,15 +204,28 @@ impl Receive for FaultReceive {
     }
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.device.wait_fd()
+        match &self.alarm {
+            Some(alarm) => Some(alarm.as_fd()),
+            None => self.device.wait_fd(),
+        }
     }
 
     fn arm(&mut self) -> bool {
         self.advance(Instant::now());
-        self.ready.is_empty() && self.device.arm()
+        let armed = self.ready.is_empty() && self.device.arm();
+        if armed {
+            let mut out = self.out.lock();
+            let until = out.deadline();
+            out.sleeps_until = Some(until);
+        }
+        armed
     }
 
     fn disarm(&mut self) {
+        self.out.lock().sleeps_until = None;
+        if let Some(alarm) = &self.alarm {
+            alarm.clear();
+        }
         self.device.disarm();
     }
 

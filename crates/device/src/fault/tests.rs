@@ -188,6 +188,34 @@ fn a_line_is_bounded() {
     assert!(a.queues[0].receive.arm());
 }
 
+/// Is what the receiver waits for readable now?
+fn is_readable(receive: &dyn Receive) -> bool {
+    use std::os::fd::AsRawFd;
+    let fd = receive.wait_fd().expect("a descriptor").as_raw_fd();
+    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, which lives until the call returns.
+    unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
+}
+
+#[test]
+fn a_receiver_that_sleeps_is_woken_for_what_another_thread_sends() {
+    let (a, mut b) = pair(Config::default());
+    let mut a = wrap(a, &"delay=1ms".parse().expect("a spec"), 1);
+    let Queue { receive, transmit } = &mut a.queues[0];
+    assert!(receive.arm() && !is_readable(&**receive));
+    transmit.transmit(&mut Batch::from([frame(1)]));
+    assert!(is_readable(&**receive));
+    receive.disarm();
+    // It knows of the packet now: another behind it changes nothing.
+    assert!(receive.arm() && receive.deadline().is_some() && !is_readable(&**receive));
+    transmit.transmit(&mut Batch::from([frame(2)]));
+    assert!(!is_readable(&**receive));
+    // What arrives wakes it, too.
+    b.queues[0].transmit.transmit(&mut Batch::from([frame(3)]));
+    assert!(is_readable(&**receive));
+    receive.disarm();
+}
+
 #[test]
 fn a_full_device_pushes_back() {
     let (a, mut b) = pair(Config { ring: 10, ..Config::default() });
