@@ -48,7 +48,7 @@ impl Far {
     /// If a connection does not end, or the stack says something that it did not
     /// have to say.
     pub fn play(mut self, mut link: impl Link) -> Trace {
-        self.to_the_end(&mut link);
+        self.run(&mut link);
         drop(link);
         let mut trace = self.record.trace().clone();
         for flow in &mut trace.datagrams {
@@ -58,7 +58,7 @@ impl Far {
         trace
     }
 
-    fn to_the_end(&mut self, link: &mut impl Link) {
+    fn run(&mut self, link: &mut impl Link) {
         link.start(self.record.clone());
         prepare(link, &self.scenario.plans, FAR_PORT);
         self.greet(link);
@@ -83,7 +83,7 @@ impl Far {
     /// accepted if its sequence numbers are beyond the old ones.
     pub fn in_time_wait(mut self, mut link: impl Link) {
         self.waits = true;
-        self.to_the_end(&mut link);
+        self.run(&mut link);
         let first = &mut self.known[0];
         assert!(first.fin.is_some() && first.next() as usize > first.fin.unwrap_or(0));
         first.headers.clear();
