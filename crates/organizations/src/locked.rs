@@ -12,7 +12,7 @@ pub(crate) use thread::input;
 
 use crate::instrument::{Instruments, Watch};
 use crate::out::{self, Out};
-use crate::worker::{self, BACKLOG, Queues, Sleeper};
+use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
@@ -64,6 +64,8 @@ pub(crate) struct Shared<L, A: Application, C> {
     /// Packets up or down for which a thread stays in a group before it yields
     /// it, if there is a limit.
     pub(crate) stay: usize,
+    /// [`Shared::stop`] was called.
+    over: AtomicBool,
     pub(crate) stopping: AtomicBool,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) instruments: Option<Arc<Instruments>>,
@@ -186,6 +188,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             stay: usize::MAX,
             config: setup.config,
             clock: setup.clock,
+            over: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
             instruments: setup.instruments,
@@ -234,35 +237,43 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         Ok(())
     }
 
-    /// Ends all threads, and lets each group say its last words; what the device
-    /// does not take now is lost, as at the end of any host.
+    /// Resets all connections, and ends all threads. A peer does not believe a RST
+    /// that comes before data that it overtook, or that a loss has made it miss
+    /// (RFC 5961 3.2): so the threads go on for the time of last words, and answer
+    /// those who ask. What the device does not take then is lost, as at the end of
+    /// any host.
     pub(crate) fn stop(&self) {
         let mut threads = self.threads.lock();
-        if self.stopping.swap(true, Ordering::AcqRel) {
+        if self.over.swap(true, Ordering::AcqRel) {
             return;
         }
+        if self.reset_all() > 0 {
+            std::thread::sleep(LAST_WORDS);
+        }
+        self.stopping.store(true, Ordering::Release);
         for processor in &self.processors {
             processor.sleeper.notify();
         }
         crate::join(threads.drain(..));
-        // What was said before goes first: a peer does not believe a RST that comes
-        // before data (RFC 5961 3.2), and nobody will answer when it asks.
+        // What came in between.
+        self.reset_all();
+        // Sockets that are left keep this alive; the devices are closed now.
         let in_time = out::until_silence(self.clock);
-        for processor in &self.processors {
-            while processor.out.flush(&mut Watch::off()) && in_time() {
-                std::thread::yield_now();
-            }
-        }
+        self.processors.iter().for_each(|processor| processor.out.close(&in_time));
+    }
+
+    /// Resets all connections of all groups. Returns how many there were.
+    fn reset_all(&self) -> usize {
         let mut egress = Egress::new(self.config.interfaces.len());
+        let mut connections = 0;
         for index in 0..self.groups.len() {
-            self.enter(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+            self.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+                connections += domain.connections().len();
                 domain.call(Call::Reset, now, egress);
                 crate::end(domain, now, egress);
             });
         }
-        // Sockets that are left keep this alive; the devices are closed now.
-        let in_time = out::until_silence(self.clock);
-        self.processors.iter().for_each(|processor| processor.out.close(&in_time));
+        connections
     }
 
     /// What all groups have counted.

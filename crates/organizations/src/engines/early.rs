@@ -26,6 +26,8 @@ const SHARDS: usize = 64;
 const SLOT: usize = 16;
 /// Sockets that have their turns together, if a slot drains each.
 const TOGETHER: usize = 16;
+/// Rounds that new connections wait for established ones, at most.
+const POSTPONED: u32 = 64;
 /// Choices between two looks at the devices.
 const ROUNDS: usize = 4;
 
@@ -109,6 +111,9 @@ struct Engine<D, A: Application> {
     ran: Vec<Key>,
     egress: Egress,
     governor: Governor,
+    serves: Serves,
+    /// Rounds in which new connections had to wait, in a row.
+    postponed: u32,
     /// What [`Base::version`] was before the discipline had nothing for us.
     seen: u64,
 }
@@ -135,6 +140,8 @@ impl<D: Discipline, A: Application> Engine<D, A> {
             ran: Vec::new(),
             egress: Egress::new(base.shared.config.interfaces.len()),
             governor: Governor::new(base.shared.clock.now()),
+            serves: Serves::All,
+            postponed: 0,
             seen: 0,
             base,
         }
@@ -151,7 +158,8 @@ impl<D: Discipline, A: Application> Engine<D, A> {
             }
             let received = self.devices.receive(&mut self.received) > 0;
             watch.received(&self.received);
-            self.handle_events(watch);
+            let pressing = self.handle_events(watch);
+            self.postpone(pressing);
             let processed = base.control.is_active(self.index) && self.turns(watch);
             let busy = shared.own_groups(self.index, &mut self.egress, watch);
             let waiting = shared.processors[self.index].out.flush(watch);
@@ -190,10 +198,24 @@ impl<D: Discipline, A: Application> Engine<D, A> {
         });
     }
 
-    /// The event handler: demultiplexes what the devices gave.
-    fn handle_events(&mut self, watch: &mut Watch) {
+    /// Packets of established sockets that are still in the devices come before
+    /// new connections, too: these wait until a look at the devices has shown
+    /// none, but not for ever.
+    fn postpone(&mut self, pressing: bool) {
+        let wait = pressing && self.postponed < POSTPONED;
+        self.postponed = if wait { self.postponed + 1 } else { 0 };
+        self.serves = match (self.index, wait) {
+            (0, true) => Serves::Pressing,
+            (0, false) => Serves::All,
+            _ => Serves::ReadyOnly,
+        };
+    }
+
+    /// The event handler: demultiplexes what the devices gave. Returns whether
+    /// there was something for an established socket.
+    fn handle_events(&mut self, watch: &mut Watch) -> bool {
         if self.received.is_empty() {
-            return;
+            return false;
         }
         let Engine { base, demultiplexer, received, touched, .. } = self;
         let (mut lost, mut lost_bytes, mut first) = (0, 0, watch.stamp());
@@ -215,7 +237,9 @@ impl<D: Discipline, A: Application> Engine<D, A> {
             base.lost[1].fetch_add(lost_bytes, Ordering::Relaxed);
             base.watch.dropped(lost as usize);
         }
+        let pressing = touched.iter().any(|sorted| sorted.class == Class::Ready);
         self.announce();
+        pressing
     }
 
     /// Puts the sockets that packets have come for before the discipline, with
@@ -259,12 +283,11 @@ impl<D: Discipline, A: Application> Engine<D, A> {
     /// together; with one that has more, the choice is over, so that it competes
     /// for the next.
     fn choose(&mut self) {
-        let serves = if self.index == 0 { Serves::All } else { Serves::ReadyOnly };
-        let Engine { base, parts, ran, batch, .. } = self;
+        let Engine { base, parts, ran, batch, serves, .. } = self;
         base.discipline.with(|discipline| {
             base.settle(discipline, ran);
             while parts.len() < TOGETHER
-                && let Some((key, _)) = discipline.choose(serves)
+                && let Some((key, _)) = discipline.choose(*serves)
             {
                 let queue = base.sockets.queues.grown(key);
                 let (held, stamp) = queue.take(SLOT, batch);

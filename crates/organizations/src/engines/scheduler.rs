@@ -50,6 +50,8 @@ impl Class {
 pub enum Serves {
     /// All four.
     All,
+    /// All but [`Class::Wait`]: what comes before it has not had its turn yet.
+    Pressing,
     /// Only [`Class::Ready`].
     ReadyOnly,
 }

@@ -93,6 +93,7 @@ impl Discipline for Classes {
     fn choose(&mut self, serves: Serves) -> Option<(Key, Class)> {
         let classes = match serves {
             Serves::All => &Class::ALL[..],
+            Serves::Pressing => &Class::ALL[..Class::Wait as usize],
             Serves::ReadyOnly => &[Class::Ready],
         };
         for &class in classes {
