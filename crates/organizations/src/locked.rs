@@ -248,7 +248,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             return;
         }
         if self.reset_all() > 0 {
-            std::thread::sleep(LAST_WORDS);
+            // A peer may take its time to acknowledge what came last.
+            std::thread::sleep(LAST_WORDS + self.config.tcp.delayed_ack);
         }
         self.stopping.store(true, Ordering::Release);
         for processor in &self.processors {

@@ -68,12 +68,6 @@ impl Rig {
         Rig { organization: entry.name, processors }
     }
 
-    /// Can a RST overtake the data before it, or be dropped with it? The peer then
-    /// does not believe it (RFC 5961 3.2), or does not hear it.
-    pub fn may_lose_resets(self) -> bool {
-        self.organization == "message-parallel" || self.organization.starts_with("engines")
-    }
-
     /// Two stacks over a good link.
     pub fn pair(self) -> Pair {
         self.pair_over(Link::default())

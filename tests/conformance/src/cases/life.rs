@@ -2,11 +2,10 @@
 
 use super::{kind, receive, send};
 use crate::{CLIENT, Link, Rig, SERVER, conserved};
-use anabranch::{Keepalive, TcpListener, TcpStream, UdpSocket};
+use anabranch::{TcpListener, TcpStream, UdpSocket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// Short connections, thousands of them: every one ends on both sides.
 pub fn churn(rig: Rig) {
@@ -50,11 +49,7 @@ pub fn churn(rig: Rig) {
 
 /// The peers of a stack that stops hear of it, and nobody hangs.
 pub fn stop_in_transfer(rig: Rig) {
-    // Where one may miss the RST, its keep-alives tell.
-    let pair = rig.pair_with(Link::default(), |tcp| {
-        let (idle, interval) = (Duration::from_secs(1), Duration::from_millis(500));
-        tcp.keepalive = rig.may_lose_resets().then_some(Keepalive { idle, interval, probes: 4 });
-    });
+    let pair = rig.pair();
     let listener = pair.listen(80);
     let moving = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -73,9 +68,7 @@ pub fn stop_in_transfer(rig: Rig) {
                         Err(error) => break error,
                     }
                 };
-                let kind = error.kind();
-                let told = rig.may_lose_resets() && kind == ErrorKind::TimedOut;
-                assert!(told || kind == ErrorKind::ConnectionReset, "{error}");
+                assert_eq!(error.kind(), ErrorKind::ConnectionReset);
             });
         }
         crate::until("data moves", || moving.load(Ordering::Relaxed));
