@@ -387,15 +387,16 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         watch: &mut Watch,
     ) -> bool {
         let now = self.clock.now().as_nanos();
+        // Nobody may speak while so much waits for the device.
+        let full = self.processors[processor].out.waiting() >= BACKLOG;
         let mut busy = false;
         for index in self.own(processor) {
             let group = &self.groups[index];
-            if group.pending.load(Ordering::Relaxed)
-                || group.deadline.load(Ordering::Relaxed) <= now
-            {
+            let pending = group.pending.load(Ordering::Relaxed);
+            if (pending && !full) || group.deadline.load(Ordering::Relaxed) <= now {
                 self.enter(index, egress, watch, |_, _, _, _| {});
-                busy |= group.pending.load(Ordering::Relaxed);
             }
+            busy |= group.pending.load(Ordering::Relaxed);
         }
         busy
     }

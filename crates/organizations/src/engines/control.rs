@@ -64,6 +64,12 @@ impl Control {
         self.active.load(Ordering::Relaxed)
     }
 
+    /// So many are to work.
+    #[cfg(test)]
+    pub(crate) fn set(&self, active: u32) {
+        self.active.store(active.clamp(self.least, self.most), Ordering::Release);
+    }
+
     /// Does this engine work now?
     #[inline]
     pub(crate) fn is_active(&self, engine: usize) -> bool {

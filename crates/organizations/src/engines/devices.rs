@@ -111,3 +111,6 @@ impl Devices {
         &mut self.receivers
     }
 }
+
+#[cfg(test)]
+mod tests;
