@@ -18,6 +18,7 @@ pub mod control;
 pub(crate) mod demultiplexer;
 pub(crate) mod devices;
 pub(crate) mod early;
+pub(crate) mod engine;
 mod packet_queue;
 pub(crate) mod receive_queue;
 pub mod scheduler;
