@@ -82,10 +82,12 @@ fn list(plan: &Plan, side: Side) -> Vec<Flow> {
     let ends = |sender: Side, way| {
         (0..plan.connections).map(move |index| {
             let (from, to) = udp_ends(sender, index);
-            match way {
+            let flow = match way {
                 Way::Send | Way::Stream => Flow::new(way, from, to),
                 Way::Receive | Way::Drain | Way::Watch => Flow::new(way, to, from),
-            }
+            };
+            // Nobody reports to a stream.
+            if way == Way::Stream { flow } else { flow.of(plan.connections) }
         })
     };
     let driver = plan.peer == Peer::Driver;

@@ -135,6 +135,8 @@ pub struct Load {
     /// Flows that stream, and how many have had their turn in this round.
     streams: VecDeque<Socket>,
     turns: usize,
+    /// For flows whose whole window was lost.
+    rescue: udp::Rescue,
     /// Begin no transaction any more, but each connection its first.
     pub(crate) resting: bool,
 }
@@ -193,6 +195,7 @@ impl Loads {
             block: blocks::Block::default(),
             streams: VecDeque::new(),
             turns: 0,
+            rescue: udp::Rescue::default(),
             resting: false,
         }
     }
@@ -327,6 +330,6 @@ impl Application for Load {
 
     #[inline]
     fn next_call(&mut self) -> Option<Call> {
-        self.calls.pop_front().or_else(|| self.next_turn())
+        self.calls.pop_front().or_else(|| self.next_turn()).or_else(|| self.rescue())
     }
 }

@@ -16,12 +16,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use wire::{Endpoint, Parts, Slice};
 
-/// Datagrams of a flow that may be outstanding.
+/// Datagrams of a flow that may be outstanding, if flows are few.
 const WINDOW: u64 = 64;
-/// The receiver reports each time when this many have come.
-const REPORT: u64 = 16;
+/// Datagrams of all flows together: what the rings of a link hold, for most of
+/// a lost window would never be reported.
+const ALL: u64 = 128;
+/// The receiver reports when so many parts of a window have come.
+const PARTS: u64 = 4;
 /// Bytes of the number that each datagram starts with.
 pub(crate) const NUMBER: usize = 8;
+
+/// Rounds of a unit between two looks at the same flow, if flows are few.
+const LOOK: u64 = 16 * 1024;
+
+/// What a unit knows of flows that it looks at.
+#[derive(Debug, Default)]
+pub(super) struct Rescue {
+    rounds: u64,
+    /// What was reported of each flow at the last look.
+    seen: Vec<Option<u64>>,
+}
 
 /// Names a flow at one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +68,8 @@ pub(crate) struct Flow {
     way: Way,
     local: Endpoint,
     remote: Endpoint,
+    /// Datagrams that may be outstanding.
+    window: u64,
     /// Sender: the datagrams sent; receiver: the greatest number that came.
     last: AtomicU64,
     /// The latest number that the receiver has reported.
@@ -67,7 +83,19 @@ pub(crate) struct Flow {
 impl Flow {
     pub(crate) fn new(way: Way, local: Endpoint, remote: Endpoint) -> Flow {
         let (last, reported) = (AtomicU64::new(0), AtomicU64::new(0));
-        Flow { way, local, remote, last, reported, outbox: OnceLock::new(), watched: None }
+        let (outbox, window) = (OnceLock::new(), WINDOW);
+        Flow { way, local, remote, window, last, reported, outbox, watched: None }
+    }
+
+    /// One of so many.
+    #[must_use]
+    pub(crate) fn of(self, flows: usize) -> Flow {
+        Flow { window: (ALL / flows.max(1) as u64).clamp(1, WINDOW), ..self }
+    }
+
+    /// The receiver reports each time when this many have come.
+    fn step(&self) -> u64 {
+        (self.window / PARTS).max(1)
     }
 
     /// A socket that is watched.
@@ -86,7 +114,8 @@ impl Flow {
     /// The number of the next datagram, if the window has room for one.
     #[inline]
     fn next_number(&self) -> Option<u64> {
-        let next = |last: u64| (last.saturating_sub(self.reported()) < WINDOW).then_some(last + 1);
+        let next =
+            |last: u64| (last.saturating_sub(self.reported()) < self.window).then_some(last + 1);
         let before = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         before.ok().map(|last| last + 1)
     }
@@ -110,13 +139,13 @@ impl Flow {
     /// Is a report due?
     #[inline]
     fn is_due(&self) -> bool {
-        self.last().saturating_sub(self.reported()) >= REPORT
+        self.last().saturating_sub(self.reported()) >= self.step()
     }
 
     /// What to report, if a report is due: to one who asks.
     fn report(&self) -> Option<u64> {
         let last = self.last();
-        let due = |reported: u64| (last.saturating_sub(reported) >= REPORT).then_some(last);
+        let due = |reported: u64| (last.saturating_sub(reported) >= self.step()).then_some(last);
         self.reported.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).ok().map(|_| last)
     }
 }
@@ -200,6 +229,31 @@ impl Load {
         self.streams.pop_front().map(Call::FlushUdp)
     }
 
+    /// Now and then looks at a flow: if nothing of its window was reported since
+    /// the last look, all of that is lost (while the neighbour's address was not
+    /// known, say), and it begins anew.
+    pub(super) fn rescue(&mut self) -> Option<Call> {
+        if self.flows.is_empty() {
+            return None;
+        }
+        let rescue = &mut self.rescue;
+        rescue.rounds += 1;
+        let between = (LOOK / self.flows.len() as u64).max(16);
+        if !rescue.rounds.is_multiple_of(between) {
+            return None;
+        }
+        rescue.seen.resize(self.flows.len(), None);
+        let index = (rescue.rounds / between) as usize % self.flows.len();
+        let flow = &self.flows[index];
+        let reported = flow.reported();
+        let same = rescue.seen[index].replace(reported) == Some(reported);
+        if flow.way != Way::Send || !same || flow.last().saturating_sub(reported) < flow.window {
+            return None;
+        }
+        flow.forgive();
+        Some(Call::FlushUdp(Socket { flow: index as u32, local: flow.local }))
+    }
+
     /// The next datagram of a flow, if it may send one.
     pub(super) fn compose(&mut self, socket: Socket) -> Option<Datagram> {
         let flow = self.flows.get(socket.flow as usize)?;
@@ -235,7 +289,7 @@ impl Load {
     fn end_turn(&mut self, socket: Socket) -> Option<Datagram> {
         let flow = &self.flows[socket.flow as usize];
         if flow.way == Way::Stream {
-            let reported = flow.last().saturating_sub(WINDOW - REPORT);
+            let reported = flow.last().saturating_sub(flow.window - flow.step());
             flow.reported.store(reported, Ordering::Relaxed);
             self.streams.push_back(socket);
         }
