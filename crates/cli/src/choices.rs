@@ -35,8 +35,8 @@ pub struct Choices {
     #[arg(long, value_name = "N")]
     max_threads: Option<usize>,
     /// Packets that a connection may send in its turn, 1 to 64; and of
-    /// virtual-processors and message-parallel, packets that are brought up at a
-    /// time
+    /// virtual-processors, message-parallel and engines, packets that are brought
+    /// up at a time
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=64))]
     burst: u16,
     /// Wire threads to processors, where the organization leaves it open

@@ -337,7 +337,14 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
     }
 
     fn ids(&self) -> Vec<ConnId> {
-        self.table.slots.ids()
+        // Of the shards and not of the slots: a connection that stands in its slot
+        // only is just being opened, and its name is not to be known yet.
+        let mut ids = Vec::new();
+        for shard in &self.table.shards {
+            let name = |p: &Place| ConnId { unit: 0, slot: p.slot, generation: p.generation };
+            shard.0.read(|shard| ids.extend(shard.places.iter().map(name)));
+        }
+        ids
     }
 
     fn len(&self) -> usize {

@@ -282,8 +282,9 @@ impl<D: Discipline, A: Application> Base<D, A> {
     fn note(&self, key: Key, held: Held) {
         let Some((_, id)) = held else { return };
         let queue = self.sockets.queues.grown(key);
-        if let Some((class, pending)) = self.sockets.table().with_id(id, |c| state_of(c)) {
-            queue.turned(class, pending);
+        match self.sockets.table().with_id(id, |c| state_of(c)) {
+            Some((class, pending)) => queue.turned(class, pending),
+            None => queue.retire(),
         }
     }
 }

@@ -143,6 +143,19 @@ impl ReceiveQueue {
         })
     }
 
+    /// The connection is gone: gives the ring back if nothing is left in it, so
+    /// that memory follows the connections that are and not all that were.
+    #[cold]
+    pub(crate) fn retire(&self) {
+        self.input.with(|input| {
+            self.output.with(|output| {
+                if output.consumer.as_ref().is_some_and(Consumer::is_empty) {
+                    (input.producer, output.consumer) = (None, None);
+                }
+            });
+        });
+    }
+
     /// Packets in it.
     #[inline]
     pub(crate) fn len(&self) -> usize {

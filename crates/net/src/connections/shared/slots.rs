@@ -90,13 +90,6 @@ impl<L: RawLock, U: Send> Slots<L, U> {
         (0..next).filter_map(|slot| self.cell(slot))
     }
 
-    /// The names of all connections.
-    pub(super) fn ids(&self) -> Vec<ConnId> {
-        self.used()
-            .filter_map(|cell| cell.0.with(|slot| slot.connection.as_ref().map(|c| c.id)))
-            .collect()
-    }
-
     pub(super) fn for_each_lock(&self, mut f: impl FnMut(&L)) {
         self.used().for_each(|cell| f(cell.0.lock()));
     }

@@ -96,6 +96,38 @@ fn threads_see_one_connection_or_none() {
     assert!(conns.is_empty());
 }
 
+/// One thread opens while another closes all that it can name: what is named is
+/// found by its flow or gone, and no lookup waits for what is never taken out.
+#[test]
+fn what_is_being_opened_has_no_name() {
+    let table = Arc::new(Table::new(&config(), 2, Spin::default));
+    let now = Instant::from_millis(1000);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mut closing = SharedRef::new(table.clone());
+        let done = &done;
+        scope.spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                for id in closing.ids() {
+                    closing.close(id, now);
+                }
+            }
+        });
+        let mut conns = SharedRef::new(table.clone());
+        for round in 0..20_000u16 {
+            let flow = flow(round % 3);
+            let _ = conns.open(flow, tcb(&flow), 1);
+            conns.with_flow(&flow, |c| assert_eq!(c.flow, flow));
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    let mut conns = SharedRef::new(table);
+    for id in conns.ids() {
+        assert!(conns.close(id, now).is_some());
+    }
+    assert!(conns.is_empty() && (0..3).all(|n| conns.with_flow(&flow(n), |_| ()).is_none()));
+}
+
 #[test]
 fn ports_come_back_and_are_nobody_elses() {
     let mut conns = SharedRef::new(Arc::new(Table::new(&config(), 4, Spin::default)));

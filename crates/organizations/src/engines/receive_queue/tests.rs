@@ -33,6 +33,20 @@ fn a_segment_that_ends_a_connection_raises_it_once() {
 }
 
 #[test]
+fn a_ring_goes_with_its_connection_but_not_with_packets() {
+    let queue = ReceiveQueue::new();
+    let put = || queue.put(Packet::copy_of(&[1; 60]), Stamp::NONE);
+    assert!(put().is_ok());
+    queue.retire();
+    assert_eq!(queue.len(), 1, "the next tenant's, perhaps");
+    queue.take(1, &mut Vec::new());
+    queue.retire();
+    assert!(queue.output.with(|output| output.consumer.is_none()));
+    // It is made again for the next packet.
+    assert!(put().is_ok() && queue.len() == 1);
+}
+
+#[test]
 fn more_packets_weigh_more() {
     let queue = ReceiveQueue::new();
     let pending = Pending {
