@@ -210,8 +210,8 @@ pub fn udp_source(config: &Config) -> (Device, Arc<PeerCounts>) {
 trait Peer: Send + 'static {
     /// Takes a packet from the stack. Answers go to `out`.
     fn input(&mut self, packet: Packet, out: &mut Batch);
-    /// Puts what is due without having been asked for into `out`, which is
-    /// empty: openings, late acknowledgments, repetitions.
+    /// Puts what is due without having been asked for into `out`: openings, late
+    /// acknowledgments, repetitions. Called before each look where nothing waits.
     fn control(&mut self, _out: &mut Batch) {}
     /// Puts what has to be begun by now into `out`, whatever waits there.
     fn tick(&mut self, _out: &mut Batch) {}

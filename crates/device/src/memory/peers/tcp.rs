@@ -20,6 +20,9 @@ use wire::{Packet, Seq, ipv4, protocol, tcp};
 
 /// How often a peer with nothing else to do looks for what was lost.
 const REPEAT: Duration = Duration::from_millis(200);
+/// Of how many looks that find something to send one is at the clock, too: what
+/// was lost on one connection must not wait for all others to pause.
+const BUSY: u32 = 64;
 /// How many connections are being opened at once, so that a backlog of listeners
 /// is not overrun.
 const OPENING: usize = 64;
@@ -79,6 +82,8 @@ pub(super) struct Peer {
     to_open: VecDeque<u16>,
     opening: usize,
     repeat_at: Option<Instant>,
+    /// Looks in a row that found something to send.
+    busy: u32,
     /// Of the next connection. Each gets a range of its own, so that an old
     /// connection between the same ports is over.
     iss: Seq,
@@ -114,6 +119,7 @@ impl Peer {
             to_open: ports(config, queue).into(),
             opening: 0,
             repeat_at: None,
+            busy: 0,
             iss: Seq(1 << 20),
             counts: Totals::default(),
         }
@@ -353,8 +359,8 @@ impl Peer {
         }
     }
 
-    /// Nothing else to do: acknowledges what has waited long enough, and
-    /// repeats what seems lost.
+    /// Nothing else to do, or for long not looked: acknowledges what has waited
+    /// long enough, and repeats what seems lost.
     fn pause(&mut self, out: &mut Batch) {
         if self.deadline().is_none() && self.by_ports.is_empty() {
             return;
@@ -420,7 +426,9 @@ impl Simulated for Peer {
 
     fn control(&mut self, out: &mut Batch) {
         self.open(out);
-        if out.is_empty() && self.turn.is_empty() {
+        self.busy += 1;
+        if self.busy >= BUSY || (out.is_empty() && self.turn.is_empty()) {
+            self.busy = 0;
             self.pause(out);
         }
     }

@@ -147,6 +147,19 @@ fn what_is_lost_is_repeated() {
     assert_eq!(received.bytes_received, 300_000);
 }
 
+/// A connection whose SYN is lost is opened though another one is never idle.
+#[test]
+fn what_is_lost_is_repeated_beside_endless_transfers() {
+    let config = Config { window: 1 << 20, ..config(1, 2) };
+    let other = mirrored(&config);
+    let (mut source, sent) = source(&config);
+    let (mut sink, _) = sink(&other);
+    let mut first = true;
+    let lose = || std::mem::take(&mut first);
+    let done = || sent.totals().established == 2;
+    carry((&mut source, &config), (&mut sink, &other), lose, done);
+}
+
 #[test]
 fn datagrams() {
     let config = config(3, 30);
