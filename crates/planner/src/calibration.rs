@@ -1,0 +1,188 @@
+//! [`Calibration`]: what things cost on a machine, measured, with 95 % confidence
+//! intervals. The file is TOML; `anabranch calibrate` writes it.
+//!
+//! It holds measurements only; what models make of them is theirs, so a file
+//! serves later models, too.
+
+use crate::Work;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the file that this code writes and reads.
+pub const VERSION: u32 = 1;
+
+/// A measured figure: its best estimate, and the ends of its 95 % confidence
+/// interval, in the unit of the field's name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Estimate {
+    /// The best estimate (a median).
+    pub value: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
+}
+
+/// What was measured on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// [`VERSION`].
+    pub version: u32,
+    /// When it was measured: RFC 3339, UTC.
+    pub date: String,
+    /// How long that took, seconds.
+    pub took_s: f64,
+    /// The machine.
+    pub machine: Machine,
+    /// Costs by themselves.
+    pub primitives: Primitives,
+    /// What an operation takes in each layer, by work: `uniprocessor`, 16
+    /// connections.
+    pub layers: BTreeMap<Work, Layers>,
+    /// Whole stacks against a simulated peer, by the organization's name.
+    pub organizations: BTreeMap<String, Vec<Anchor>>,
+}
+
+/// The machine that was measured; two are the same if all but the date of the
+/// kernel agree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The processor's name, as it says itself.
+    pub model: String,
+    /// Processors that programs may run on.
+    pub processors: usize,
+    /// First-level data cache of a processor, bytes; 0: unknown.
+    pub l1_bytes: u64,
+    /// Second-level cache, bytes; 0: unknown.
+    pub l2_bytes: u64,
+    /// Third-level cache, bytes; 0: unknown.
+    pub l3_bytes: u64,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// `kvm` and the like; empty: none known.
+    pub hypervisor: String,
+    /// Name and release of the operating system's kernel.
+    pub kernel: String,
+}
+
+/// A figure for data in each level of the memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByLevel {
+    /// In the first-level cache.
+    pub l1: Estimate,
+    /// In the second-level cache.
+    pub l2: Estimate,
+    /// In memory.
+    pub dram: Estimate,
+}
+
+/// Costs by themselves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Primitives {
+    /// To copy, ns a byte.
+    pub copy_ns_per_byte: ByLevel,
+    /// To sum for a checksum, ns a byte.
+    pub checksum_ns_per_byte: ByLevel,
+    /// To copy and sum in one pass, ns a byte.
+    pub copy_checksum_ns_per_byte: ByLevel,
+    /// Locks, by name (`spin`, `ticket`, `mcs`, `adaptive`, `os`, `rw`).
+    pub locks: BTreeMap<String, LockCosts>,
+    /// To get a cache line that another processor has written, ns.
+    pub line_transfer_ns: Estimate,
+    /// A ring between two threads: to put an item in and take it out, ns, one by
+    /// one.
+    pub ring_item_ns: Estimate,
+    /// The same for each of a batch of 32, ns.
+    pub ring_batched_item_ns: Estimate,
+    /// To wake a sleeping thread, ns of the waker's time.
+    pub wake_call_ns: Estimate,
+    /// From that call until the other thread runs, ns.
+    pub wake_up_ns: Estimate,
+    /// To switch between two threads of one processor, ns.
+    pub context_switch_ns: Estimate,
+    /// Devices by name (`memory`, `tap`).
+    pub devices: BTreeMap<String, DeviceCosts>,
+}
+
+/// What a lock of one type costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockCosts {
+    /// To take and release it with nobody else there, ns.
+    pub alone_ns: Estimate,
+    /// From one thread's turn to that of the next on another processor, when
+    /// several want it all the time, ns, what is done inside not counted.
+    pub contended_ns: Estimate,
+}
+
+/// What one queue of a device costs, by packet of 64 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceCosts {
+    /// To receive one of a batch of 32, ns.
+    pub receive_ns: Estimate,
+    /// To transmit one of a batch of 32, ns.
+    pub transmit_ns: Estimate,
+    /// To look at a queue that is empty, ns.
+    pub empty_ns: Estimate,
+}
+
+/// What an operation takes, layer by layer, ns: of one thread that does nothing
+/// else, with everything in its cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layers {
+    /// Bytes of payload of an operation, one way.
+    pub payload_bytes: f64,
+    /// Frames from the device for an operation, on average.
+    pub packets_in: f64,
+    /// Frames to the device for an operation, on average.
+    pub packets_out: f64,
+    /// Frames from the device in a round that had some, on average.
+    pub batch_in: f64,
+    /// Taking frames from the device, the simulated peer included, ns.
+    pub receive_ns: f64,
+    /// Ethernet and ARP, both ways, ns.
+    pub link_ns: f64,
+    /// IP, both ways, ns.
+    pub ip_ns: f64,
+    /// TCP or UDP, both ways, ns.
+    pub transport_ns: f64,
+    /// The application, ns.
+    pub application_ns: f64,
+    /// Handing frames to the device, the simulated peer included, ns.
+    pub transmit_ns: f64,
+}
+
+/// A measured case: a whole stack under one organization against a simulated
+/// peer, all its threads confined to as many processors as it has.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Anchor {
+    /// What connections did.
+    pub work: Work,
+    /// Bytes of a message or of a datagram's payload, or of a segment's.
+    pub bytes: usize,
+    /// Processors.
+    pub processors: usize,
+    /// Connections, all busy.
+    pub connections: usize,
+    /// Operations a second.
+    pub operations_per_s: Estimate,
+    /// Processor time of an operation, ns: over all threads.
+    pub processor_ns: f64,
+    /// Context switches for an operation, voluntary or not.
+    pub switches: f64,
+    /// Hand-offs between threads for an operation.
+    pub hand_offs: f64,
+    /// Time waited for locks for an operation, over all threads, ns.
+    pub lock_wait_ns: f64,
+    /// What the machine copied and summed just then, of what it did when the
+    /// primitives were measured.
+    pub speed: f64,
+}
