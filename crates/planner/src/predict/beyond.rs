@@ -15,7 +15,7 @@ const DOUBT: f64 = 0.15;
 
 /// The case at a number of processors that was not measured; `counts` were.
 pub(super) fn figure(predictor: &Predictor, case: &Case, counts: &[usize]) -> Figure {
-    let near = counts.iter().copied().filter(|count| *count <= case.processors).next_back();
+    let near = counts.iter().copied().rfind(|count| *count <= case.processors);
     let near = near.unwrap_or(counts[0]);
     // More processors than connections are of no use, and how many are of use
     // depends on the hash.
