@@ -23,7 +23,9 @@ fn check(plan: &Plan) -> Row {
     let rows = lab::run(plan, &mut |_| {}).unwrap_or_else(|error| panic!("{name:?}: {error}"));
     let [row] = <[Row; 1]>::try_from(rows).expect("one organization");
     assert!(row.median > 0.0 && row.min <= row.median && row.median <= row.max, "{name:?}");
-    assert!(row.bound_gbit_per_s > 0.0 && row.ratio_to_bound > 0.0, "{name:?}");
+    // A sample may begin between a transaction's bytes and its end.
+    assert!(row.ratio_to_bound > 0.0 || plan.workload.is_transactions(), "{name:?}");
+    assert!(row.bound_gbit_per_s > 0.0, "{name:?}");
     row
 }
 
@@ -179,6 +181,20 @@ fn a_quick_look() {
     assert_eq!(rows.len(), 4);
 }
 
+/// Bytes are looked at in one round of many, so a sample on a busy machine may
+/// have none: then a longer one is taken.
+fn detail_with_bytes(mut plan: Plan) -> lab::Detail {
+    loop {
+        let detail = check(&plan).detail.expect("instruments");
+        let [sample] = &detail.samples[..] else { panic!("one sample") };
+        if sample.report.threads.iter().any(|t| t.packets_in > 0 && t.bytes_out > 0) {
+            return detail;
+        }
+        plan.seconds *= 2.0;
+        assert!(plan.seconds < 20.0, "{:?}: no bytes", plan.organizations);
+    }
+}
+
 #[test]
 fn instruments_tell_of_threads_and_connections() {
     for workload in [Workload::Bulk, Workload::Rr, Workload::Udp] {
@@ -186,13 +202,10 @@ fn instruments_tell_of_threads_and_connections() {
             [("uniprocessor", 1), ("group-locks", 2), ("processor-per-connection", 2)]
         {
             let plan = Plan { instruments: true, ..short(workload, organization, processors) };
-            let detail = check(&plan).detail.expect("instruments");
+            let detail = detail_with_bytes(plan);
             assert_eq!(detail.per_connection.count, 5, "{organization}");
             assert!(detail.jain > 0.0 && detail.jain <= 1.0 + 1e-9, "{organization}");
-            let [sample] = &detail.samples[..] else { panic!("one sample") };
-            let threads = &sample.report.threads;
-            assert_eq!(threads.len(), processors, "{organization}");
-            assert!(threads.iter().any(|t| t.packets_in > 0 && t.bytes_out > 0), "{organization}");
+            assert_eq!(detail.samples[0].report.threads.len(), processors, "{organization}");
             if workload == Workload::Rr {
                 assert!(detail.latency.samples > 0, "{organization}");
             }
