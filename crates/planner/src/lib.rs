@@ -2,16 +2,27 @@
 //!
 //! | part | what it answers |
 //! |---|---|
+//! | [`network`] | a queueing network as data; what a model says of it: [`solution`] |
+//! | [`open`] | several classes from outside, first come, first served (Thekkath et al. 1992, equation 5) |
+//! | [`closed`] | mean value analysis, exact and approximate |
+//! | [`bounds`] | what no load can exceed |
 //! | [`calibration`] | what things cost on a machine: a file that `anabranch calibrate` measures |
 //! | [`simulator`] | a deterministic discrete-event simulator |
 //! | [`work`] | what one operation of a load is |
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 pub mod calibration;
+pub mod closed;
 pub mod error;
+pub mod network;
+pub mod open;
 pub mod simulator;
+pub mod solution;
 pub mod work;
 
 pub use calibration::Calibration;
 pub use error::Error;
+pub use network::Network;
+pub use solution::Solution;
 pub use work::Work;
