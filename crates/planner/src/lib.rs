@@ -7,6 +7,7 @@
 //! | [`closed`] | mean value analysis, exact and approximate |
 //! | [`bounds`] | what no load can exceed |
 //! | [`calibration`] | what things cost on a machine: a file that `anabranch calibrate` measures |
+//! | [`simulator`] | a deterministic discrete-event simulator |
 //! | [`work`] | what one operation of a load is |
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,7 @@ pub mod closed;
 pub mod error;
 pub mod network;
 pub mod open;
+pub mod simulator;
 pub mod solution;
 pub mod work;
 
