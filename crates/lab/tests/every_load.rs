@@ -93,6 +93,30 @@ fn simulated_peers() {
     }
 }
 
+/// Messages that a driver sends and the stack echoes, over TCP and UDP; on as
+/// many processors as there are said to be.
+#[test]
+fn simulated_clients() {
+    for workload in [Workload::Rr, Workload::UdpRr] {
+        for entry in organizations::CATALOG {
+            for processors in [1, 2] {
+                if processors == 1 || !entry.single {
+                    let plan = short(workload, entry.name, processors);
+                    let plan = Plan { peer: Peer::Driver, confine: true, ..plan };
+                    let row = check(&plan);
+                    assert_eq!(row.unit, "transactions/s");
+                    if processors == 2 {
+                        check(&Plan { bytes: Some(1000), connections: 100, ..plan });
+                    }
+                }
+            }
+        }
+    }
+    // Longer than a segment.
+    let plan = short(Workload::Rr, "uniprocessor", 1);
+    check(&Plan { peer: Peer::Driver, bytes: Some(5000), ..plan });
+}
+
 #[test]
 fn checksums_off_and_the_drivers_of_the_papers() {
     for entry in organizations::CATALOG {
@@ -161,6 +185,7 @@ fn json_has_the_promised_fields() {
 fn plans_that_make_no_sense_are_refused_in_one_line() {
     let plan = short(Workload::Bulk, "uniprocessor", 1);
     let udp = Plan { workload: Workload::Udp, bytes: Some(2000), ..plan.clone() };
+    let driver = Plan { connections: 2, ..plan.clone() };
     for bad in [
         Plan { organizations: vec!["nobody".to_owned()], ..plan.clone() },
         Plan { processors: 0, ..plan.clone() },
@@ -169,6 +194,9 @@ fn plans_that_make_no_sense_are_refused_in_one_line() {
         Plan { seconds: f64::NAN, ..plan.clone() },
         Plan { mtu: 20, ..plan },
         udp,
+        Plan { workload: Workload::UdpRr, ..driver.clone() },
+        Plan { workload: Workload::Crr, peer: Peer::Driver, ..driver.clone() },
+        Plan { workload: Workload::Rr, active: Some(1), peer: Peer::Driver, ..driver },
     ] {
         let error = lab::run(&bad, &mut |_| {}).expect_err("bad");
         assert!(!error.to_string().contains('\n'), "{error}");
