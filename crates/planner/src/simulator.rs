@@ -12,9 +12,11 @@
 //! | [`random`] | random numbers, in independent streams |
 //! | [`arrivals`] | when packets come |
 //! | [`statistics`] | tallies, percentiles, averages over time, 95 % confidence intervals |
+//! | [`network`] | any [`crate::Network`], to check what solvers say of it |
 
 pub mod arrivals;
 pub mod calendar;
+pub mod network;
 pub mod random;
 pub mod statistics;
 pub mod time;
