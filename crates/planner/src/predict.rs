@@ -19,11 +19,13 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 mod beyond;
+mod costs;
 mod curve;
 mod payload;
 mod spread;
 
-pub use spread::Spread;
+pub use crate::simulator::scenario::Steering;
+pub use costs::Fitted;
 
 use curve::{Curve, Value};
 
@@ -55,7 +57,7 @@ pub struct Case {
     /// Connections, or flows of UDP.
     pub connections: usize,
     /// How connections come to processors.
-    pub spread: Spread,
+    pub steering: Steering,
 }
 
 /// Where a prediction comes from.
@@ -210,7 +212,7 @@ impl Predictor {
         let share = |n: usize, spread| {
             spread::sum(spread, n, processors, |k| one.throughput.at(k).ln.exp())
         };
-        let even = |n: usize| share(n, Spread::Even).mean.ln();
+        let even = |n: usize| share(n, Steering::Even).mean.ln();
         let ratio = Curve::new(measured.anchors.iter().map(|anchor| {
             let value = rate(anchor);
             (
@@ -218,7 +220,7 @@ impl Predictor {
                 Value { ln: value.ln - even(anchor.connections), error: value.error },
             )
         }));
-        let sum = share(case.connections, case.spread);
+        let sum = share(case.connections, case.steering);
         let ratio_value = ratio.at(case.connections);
         let value =
             Value { ln: sum.mean.ln() + ratio_value.ln, error: ratio_value.error.hypot(sum.error) };

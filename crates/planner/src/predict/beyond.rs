@@ -6,8 +6,7 @@
 //! serial, `kappa` what each processor costs each other. With one measured number
 //! beside 1, `kappa` is 0.
 
-use super::spread::{self, Spread};
-use super::{Basis, Case, Figure, Predictor, Value};
+use super::{Basis, Case, Figure, Predictor, Steering, Value, spread};
 
 /// What the law is trusted to: so much for each factor e of processors beyond
 /// those measured, in logarithms.
@@ -19,9 +18,9 @@ pub(super) fn figure(predictor: &Predictor, case: &Case, counts: &[usize]) -> Fi
     let near = near.unwrap_or(counts[0]);
     // More processors than connections are of no use, and how many are of use
     // depends on the hash.
-    let busy = spread::sum(case.spread, case.connections, case.processors, |_| 1.0);
+    let busy = spread::sum(case.steering, case.connections, case.processors, |_| 1.0);
     let of = |count: usize| {
-        let case = Case { processors: count, spread: Spread::Even, ..case.clone() };
+        let case = Case { processors: count, steering: Steering::Even, ..case.clone() };
         predictor.at_measured(&case, count).value
     };
     let one = if counts[0] == 1 {

@@ -3,7 +3,7 @@
 
 use super::{Basis, Case, Figure, Predictor};
 use crate::Work;
-use crate::calibration::ByLevel;
+use crate::calibration::{ByLevel, Calibration};
 
 /// Packets in flight between a pool's payload blocks, whose bytes are the working
 /// set: two batches of 32, from the application and to it.
@@ -40,9 +40,19 @@ pub(super) fn adjust(predictor: &Predictor, case: &Case, figure: Figure) -> Figu
 /// What a byte of payload costs in an operation, ns of a processor: one copy with
 /// its sum on the way out, one sum and one copy on the way in.
 fn ns_per_byte(predictor: &Predictor, case: &Case) -> f64 {
-    let primitives = &predictor.calibration.primitives;
-    let machine = &predictor.calibration.machine;
-    let set = (PACKETS * case.bytes) as u64;
+    let [copy, sum, both] = each_ns(&predictor.calibration, case.bytes);
+    match case.work {
+        Work::TcpSend | Work::UdpSend => both,
+        Work::TcpReceive | Work::UdpReceive => sum + copy,
+        Work::TcpRr | Work::UdpRr => both + sum + copy,
+    }
+}
+
+/// To copy a byte, to sum it, and to do both at once, ns of a processor, where
+/// payload of `bytes` an operation is in the caches.
+pub(super) fn each_ns(calibration: &Calibration, bytes: usize) -> [f64; 3] {
+    let (primitives, machine) = (&calibration.primitives, &calibration.machine);
+    let set = (PACKETS * bytes) as u64;
     let level = |figure: &ByLevel| {
         if set <= machine.l1_bytes {
             figure.l1.value
@@ -52,11 +62,9 @@ fn ns_per_byte(predictor: &Predictor, case: &Case) -> f64 {
             figure.dram.value
         }
     };
-    let out = level(&primitives.copy_checksum_ns_per_byte);
-    let into = level(&primitives.checksum_ns_per_byte) + level(&primitives.copy_ns_per_byte);
-    match case.work {
-        Work::TcpSend | Work::UdpSend => out,
-        Work::TcpReceive | Work::UdpReceive => into,
-        Work::TcpRr | Work::UdpRr => out + into,
-    }
+    [
+        level(&primitives.copy_ns_per_byte),
+        level(&primitives.checksum_ns_per_byte),
+        level(&primitives.copy_checksum_ns_per_byte),
+    ]
 }

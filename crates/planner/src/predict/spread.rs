@@ -1,18 +1,6 @@
-//! [`Spread`]: how connections come to processors, and what these do then.
+//! What processors do together, each with its share of the connections.
 
-use serde::Serialize;
-
-/// How connections come to the queues of a device, and so to processors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Spread {
-    /// By a hash of each, independently: with few connections, some processors
-    /// have none.
-    #[default]
-    Hashed,
-    /// As evenly as their number allows, as the simulated peers of the lab do it.
-    Even,
-}
+use crate::simulator::scenario::Steering;
 
 /// A sum over processors.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,9 +17,14 @@ const MANY: usize = 4096;
 
 /// The sum over `processors` of what each does with its share of `n` connections;
 /// `f(0)` is not asked for, it is 0.
-pub(super) fn sum(spread: Spread, n: usize, processors: usize, f: impl Fn(usize) -> f64) -> Sum {
+pub(super) fn sum(
+    steering: Steering,
+    n: usize,
+    processors: usize,
+    f: impl Fn(usize) -> f64,
+) -> Sum {
     let f = |k: usize| if k == 0 { 0.0 } else { f(k) };
-    if spread == Spread::Even || n >= MANY || processors == 1 {
+    if steering == Steering::Even || n >= MANY || processors == 1 {
         let (share, more) = (n / processors, n % processors);
         let mean = more as f64 * f(share + 1) + (processors - more) as f64 * f(share);
         return Sum { mean, error: 0.0 };
@@ -66,8 +59,8 @@ mod tests {
     #[test]
     fn one_connection_keeps_one_processor_busy() {
         for processors in [1, 2, 20] {
-            for spread in [Spread::Even, Spread::Hashed] {
-                let sum = sum(spread, 1, processors, |_| 7.0);
+            for steering in [Steering::Even, Steering::Hash] {
+                let sum = sum(steering, 1, processors, |_| 7.0);
                 assert!((sum.mean - 7.0).abs() < 1e-9, "{sum:?}");
             }
         }
@@ -75,10 +68,10 @@ mod tests {
 
     #[test]
     fn of_two_by_hash_half_share_a_processor() {
-        let hashed = sum(Spread::Hashed, 2, 2, |_| 1.0);
+        let hashed = sum(Steering::Hash, 2, 2, |_| 1.0);
         assert!((hashed.mean - 1.5).abs() < 1e-9, "{hashed:?}");
         assert!((hashed.error - 1.0 / 3.0).abs() < 1e-9, "{hashed:?}");
-        assert_eq!(sum(Spread::Even, 3, 2, |k| k as f64).mean, 3.0);
+        assert_eq!(sum(Steering::Even, 3, 2, |k| k as f64).mean, 3.0);
     }
 
     #[test]
@@ -86,9 +79,9 @@ mod tests {
         // (1 - 1/P)^n of them, on average.
         let (n, processors) = (10, 8);
         let busy = 8.0 * (1.0 - (7.0_f64 / 8.0).powi(10));
-        let hashed = sum(Spread::Hashed, n, processors, |_| 1.0);
+        let hashed = sum(Steering::Hash, n, processors, |_| 1.0);
         assert!((hashed.mean - busy).abs() < 1e-9);
-        let many = sum(Spread::Hashed, 3000, 8, |_| 1.0);
+        let many = sum(Steering::Hash, 3000, 8, |_| 1.0);
         assert!((many.mean - 8.0).abs() < 1e-6 && many.error < 1e-3, "{many:?}");
     }
 }

@@ -9,12 +9,12 @@ fn truth(serial: f64, processors: usize, connections: usize) -> f64 {
         let misses = 15.0 * ((n as f64 / 32.0).max(1.0)).ln();
         1e9 / (200.0 + 600.0 / n.min(32) as f64 + misses)
     };
-    let alone = spread::sum(Spread::Even, connections, processors, one).mean;
+    let alone = spread::sum(Steering::Even, connections, processors, one).mean;
     let busy = processors.min(connections) as f64;
     alone / (1.0 + serial * (busy - 1.0))
 }
 
-fn synthetic(serial: f64, bytes: usize, processors: &[usize]) -> Calibration {
+pub(super) fn synthetic(serial: f64, bytes: usize, processors: &[usize]) -> Calibration {
     let anchor = |processors: usize, connections: usize| {
         let value = truth(serial, processors, connections);
         Anchor {
@@ -58,7 +58,7 @@ fn synthetic(serial: f64, bytes: usize, processors: &[usize]) -> Calibration {
     }
 }
 
-fn case(processors: usize, connections: usize) -> Case {
+pub(super) fn case(processors: usize, connections: usize) -> Case {
     Case {
         organization: "group-locks".into(),
         options: Options::default(),
@@ -66,7 +66,7 @@ fn case(processors: usize, connections: usize) -> Case {
         bytes: 64,
         processors,
         connections,
-        spread: Spread::Even,
+        steering: Steering::Even,
     }
 }
 
@@ -137,7 +137,7 @@ fn few_connections_on_many_processors() {
     let eight = predictor.predict(&case(8, 1)).expect("known");
     assert!((eight.operations_per_s / one - 1.0).abs() < 0.01, "{eight:?}");
     assert!(eight.saturates.starts_with("connections"), "{eight:?}");
-    let hashed = Case { spread: Spread::Hashed, ..case(2, 2) };
+    let hashed = Case { steering: Steering::Hash, ..case(2, 2) };
     let [hashed, even] = [hashed, case(2, 2)].map(|case| predictor.predict(&case).expect("known"));
     assert!(hashed.operations_per_s < 0.95 * even.operations_per_s);
     assert!(hashed.high - hashed.low > even.high - even.low);
