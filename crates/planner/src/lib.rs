@@ -7,6 +7,8 @@
 //! | [`closed`] | mean value analysis, exact and approximate |
 //! | [`bounds`] | what no load can exceed |
 //! | [`calibration`] | what things cost on a machine: a file that `anabranch calibrate` measures |
+//! | [`simulator`] | a deterministic discrete-event simulator |
+//! | [`load`] | what is asked of a stack, in words |
 //! | [`work`] | what one operation of a load is |
 #![forbid(unsafe_code)]
 
@@ -14,13 +16,16 @@ pub mod bounds;
 pub mod calibration;
 pub mod closed;
 pub mod error;
+pub mod load;
 pub mod network;
 pub mod open;
+pub mod simulator;
 pub mod solution;
 pub mod work;
 
 pub use calibration::Calibration;
 pub use error::Error;
+pub use load::Load;
 pub use network::Network;
 pub use solution::Solution;
 pub use work::Work;
