@@ -112,7 +112,7 @@ fn what_makes_no_sense_is_refused() {
         ("service_us = 7", "", "station `pool`: it has no service_us; give it one"),
         ("servers = 3", "servers = 0", "station `pool`: it has 0 servers"),
         ("servers = 3", "servers = 20000", "it has 20000 servers; at most 10000 can be"),
-        ("servers = 3", "servers = 3.5", "line 20: invalid type: floating point `3.5`"),
+        ("servers = 3", "servers = 3.5", "line 21: invalid type: floating point `3.5`"),
         ("servers = 3", "", "how many servers"),
         ("servers = 3", "servers = 3\nqueues = 3", "queues is not for its kind; leave it out"),
         ("queues = 4", "queues = 0", "station `controller`: it has 0 queues"),
