@@ -71,7 +71,7 @@ pub(crate) const DRIVER_PORT: u16 = 5001;
 /// The device with a simulated peer behind it, and what that counts.
 pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
     let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
-    let receives = plan.direction.receives();
+    let receives = plan.driver_begins();
     let whole = if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX };
     let config = peers::Config {
         link: link(plan),
@@ -84,13 +84,16 @@ pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
         mss: plan.segment.unwrap_or(usize::MAX),
         buffers: plan.receive_buffers.bytes(),
         checksum: plan.checksum,
+        message: plan.bytes(),
         ..peers::Config::default()
     };
-    match (plan.workload == Workload::Udp, receives) {
-        (false, false) => peers::sink(&config),
-        (false, true) => peers::source(&config),
-        (true, false) => peers::udp_sink(&config),
-        (true, true) => peers::udp_source(&config),
+    match (plan.workload, receives) {
+        (Workload::Bulk, false) | (Workload::Crr, _) => peers::sink(&config),
+        (Workload::Bulk, true) => peers::source(&config),
+        (Workload::Rr, _) => peers::echoed(&config),
+        (Workload::Udp, false) => peers::udp_sink(&config),
+        (Workload::Udp, true) => peers::udp_source(&config),
+        (Workload::UdpRr, _) => peers::udp_echoed(&config),
     }
 }
 
@@ -132,11 +135,13 @@ pub(crate) fn role(plan: &Plan, side: Side) -> Role {
         (Workload::Rr, Side::Tested) => Role::Client,
         (Workload::Crr, Side::Tested) => Role::Churn,
         (Workload::Rr | Workload::Crr, Side::Peer) => Role::Echo,
-        (Workload::Bulk | Workload::Udp, _) => match (side.sends(plan), side.other().sends(plan)) {
-            (true, true) => Role::Both,
-            (true, false) => Role::Source,
-            (false, _) => Role::Sink,
-        },
+        (Workload::Bulk | Workload::Udp | Workload::UdpRr, _) => {
+            match (side.sends(plan), side.other().sends(plan)) {
+                (true, true) => Role::Both,
+                (true, false) => Role::Source,
+                (false, _) => Role::Sink,
+            }
+        }
     }
 }
 

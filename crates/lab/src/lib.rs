@@ -13,6 +13,7 @@
 
 pub mod blocks;
 pub mod bound;
+pub mod confine;
 mod detail;
 pub mod hog;
 mod host;

@@ -1,5 +1,6 @@
 //! Both ends polled by one thread: nothing but the work itself.
 
+use crate::confine::Confined;
 use crate::host::{self, Side};
 use crate::load::presentation::Presentation;
 use crate::load::{Call, Load, Loads, Meter, Wakes};
@@ -210,6 +211,7 @@ impl Pair {
 
 /// One sample.
 pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
+    let _confined = plan.confine.then(|| Confined::to(plan.processors)).transpose()?;
     let mut pair = Pair::new(plan)?;
     pair.open(plan)?;
     pair.run(Duration::from_secs_f64(plan.warm_up));

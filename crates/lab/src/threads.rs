@@ -1,6 +1,7 @@
 //! Two stacks with threads of their own, each under the organization measured.
 
 use crate::Error;
+use crate::confine::Confined;
 use crate::host::{self, DRIVER_PORT, STEERING, Side};
 use crate::load::{Call, Flow, Flows, Load, Loads, Meter, Role, Socket, Way};
 use crate::plan::{Peer, Plan, Workload};
@@ -76,7 +77,7 @@ pub(crate) fn flows(plan: &Plan, side: Side) -> Flows {
 }
 
 fn list(plan: &Plan, side: Side) -> Vec<Flow> {
-    if plan.workload != Workload::Udp {
+    if !plan.workload.is_udp() {
         return Vec::new();
     }
     let ends = |sender: Side, way| {
@@ -84,7 +85,7 @@ fn list(plan: &Plan, side: Side) -> Vec<Flow> {
             let (from, to) = udp_ends(sender, index);
             let flow = match way {
                 Way::Send | Way::Stream => Flow::new(way, from, to),
-                Way::Receive | Way::Drain | Way::Watch => Flow::new(way, to, from),
+                Way::Receive | Way::Drain | Way::Watch | Way::Echo => Flow::new(way, to, from),
             };
             // Nobody reports to a stream.
             if way == Way::Stream { flow } else { flow.of(plan.connections) }
@@ -92,9 +93,10 @@ fn list(plan: &Plan, side: Side) -> Vec<Flow> {
     };
     let driver = plan.peer == Peer::Driver;
     let mut flows = Vec::new();
-    if driver && plan.direction.receives() {
+    if plan.driver_begins() {
         let local = Endpoint { address: side.address(), port: DRIVER_PORT };
-        return vec![Flow::new(Way::Drain, local, local)];
+        let way = if plan.workload == Workload::UdpRr { Way::Echo } else { Way::Drain };
+        return vec![Flow::new(way, local, local)];
     }
     if side.sends(plan) {
         flows.extend(ends(side, if driver { Way::Stream } else { Way::Send }));
@@ -179,7 +181,7 @@ impl Stacks {
     /// established.
     fn open(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
         let units = self.tested.units();
-        if plan.peer == Peer::Driver && plan.direction.receives() {
+        if plan.driver_begins() {
             return self.take_from_driver(plan, organization);
         }
         if plan.workload == Workload::Udp {
@@ -219,8 +221,11 @@ impl Stacks {
             self.tested.call(
                 unit,
                 match plan.workload {
-                    Workload::Udp => Call::BindUdp(local, Socket { flow: 0, local }),
-                    _ => Call::Listen(local, Role::Drain),
+                    Workload::Udp | Workload::UdpRr => {
+                        Call::BindUdp(local, Socket { flow: 0, local })
+                    }
+                    Workload::Rr => Call::Listen(local, Role::Reply),
+                    Workload::Bulk | Workload::Crr => Call::Listen(local, Role::Drain),
                 },
             );
         }
@@ -228,9 +233,18 @@ impl Stacks {
         self.wait_connected(count as u64, plan, organization)
     }
 
+    /// Connections that are established, counted at each end that is a stack; or
+    /// flows that a driver has had an echo of.
+    fn connected(&self, plan: &Plan) -> u64 {
+        match (&self.driver, plan.workload) {
+            (Some(driver), Workload::UdpRr) => driver.totals().established,
+            _ => self.meter.totals().connected,
+        }
+    }
+
     fn wait_connected(&self, count: u64, plan: &Plan, organization: &str) -> Result<(), Error> {
         let start = Instant::now();
-        while self.meter.totals().connected < count {
+        while self.connected(plan) < count {
             check(&self.meter, plan, organization)?;
             if start.elapsed() > PATIENCE {
                 return Err(failed(plan, organization, "connections were not established"));
@@ -262,8 +276,11 @@ impl Drop for Stacks {
 
 /// One sample.
 pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
+    let confined = plan.confine.then(|| Confined::to(plan.processors)).transpose()?;
     let stacks = Stacks::start(plan, organization)?;
     stacks.open(plan, organization)?;
+    // Threads that organizations start later are started by those that there are.
+    drop(confined);
     if let Some(counts) = &stacks.driver {
         stacks.meter.set_driver(counts.clone());
     }

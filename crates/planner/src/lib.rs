@@ -8,6 +8,7 @@
 //! | [`bounds`] | what no load can exceed |
 //! | [`calibration`] | what things cost on a machine: a file that `anabranch calibrate` measures |
 //! | [`simulator`] | a deterministic discrete-event simulator |
+//! | [`load`] | what is asked of a stack, in words |
 //! | [`work`] | what one operation of a load is |
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ pub mod bounds;
 pub mod calibration;
 pub mod closed;
 pub mod error;
+pub mod load;
 pub mod network;
 pub mod open;
 pub mod simulator;
@@ -23,6 +25,7 @@ pub mod work;
 
 pub use calibration::Calibration;
 pub use error::Error;
+pub use load::Load;
 pub use network::Network;
 pub use solution::Solution;
 pub use work::Work;
