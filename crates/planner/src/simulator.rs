@@ -11,17 +11,32 @@
 //! | [`calendar`] | events to come |
 //! | [`random`] | random numbers, in independent streams |
 //! | [`arrivals`] | when packets come |
+//! | [`costs`] | what a machine charges for: data |
+//! | [`scenario`] | a stack under an organization, and its load |
+//! | [`run()`] | runs it: [`Outcome`] |
 //! | [`statistics`] | tallies, percentiles, averages over time, 95 % confidence intervals |
 //! | [`network`] | any [`crate::Network`], to check what solvers say of it |
 
 pub mod arrivals;
 pub mod calendar;
+pub mod costs;
+mod locks;
+mod machine;
 pub mod network;
+mod organizations;
+pub mod outcome;
 pub mod random;
+mod run;
+pub mod scenario;
 pub mod statistics;
 pub mod time;
+mod world;
 
 pub use arrivals::{Arrivals, Source};
 pub use calendar::Calendar;
+pub use costs::Costs;
+pub use outcome::Outcome;
 pub use random::Random;
+pub use run::run;
+pub use scenario::Scenario;
 pub use time::Time;

@@ -1,0 +1,261 @@
+//! Which thread runs on which processor, and for how long.
+
+use super::{Event, KINDS, Kind, Machine, State, Step, ThreadId, Want};
+use crate::simulator::Time;
+
+impl<P: Copy> Machine<P> {
+    /// A processor that has a thread to go on with.
+    pub(crate) fn ready(&mut self) -> Option<u16> {
+        self.ready.pop()
+    }
+
+    /// A processor's event has come: is it still of its thread? Then it goes on.
+    pub(crate) fn resume(&mut self, processor: u16, epoch: u32) {
+        if self.processors[usize::from(processor)].epoch != epoch {
+            return;
+        }
+        self.settle(processor);
+        let place = &mut self.processors[usize::from(processor)];
+        let Some(thread) = place.current else { return };
+        debug_assert_eq!(place.ahead_sum, 0, "the event is when all is done");
+        if self.threads[thread as usize].want.is_some() {
+            self.spun_enough(processor, thread);
+        } else if self.is_slice_over(processor) {
+            self.give_way(processor, thread);
+        } else {
+            self.ready.push(processor);
+        }
+    }
+
+    /// Goes on with a processor's thread until it waits for something or someone;
+    /// returns where its program is to go on.
+    pub(crate) fn advance(&mut self, processor: u16) -> Option<(ThreadId, P)> {
+        loop {
+            let place = &self.processors[usize::from(processor)];
+            let thread = place.current?;
+            let Some(step) = self.threads[thread as usize].steps.pop() else {
+                // A program without an end is at its end: it sleeps for good.
+                self.sleep(processor, thread);
+                return None;
+            };
+            match step {
+                Step::Work(kind, time) => {
+                    if !self.work(processor, thread, kind, time) {
+                        return None;
+                    }
+                }
+                Step::Now(point) => return Some((thread, point)),
+                _ if place.ahead_sum > 0 => {
+                    self.first(thread, step);
+                    self.resume_at(processor, Time(self.now().0 + self.ahead(processor)));
+                    return None;
+                }
+                Step::At(point) => return Some((thread, point)),
+                Step::Acquire(lock) => self.acquire(processor, thread, lock),
+                Step::Release(lock) => self.release(processor, thread, lock),
+                Step::Await(gate, number) => self.await_gate(processor, thread, gate, number),
+                Step::Pass(gate, number) => self.pass(gate, number),
+                Step::Wake(other) => self.notify(other, Some(thread)),
+                Step::Sleep if std::mem::take(&mut self.threads[thread as usize].notified) => {}
+                Step::Sleep => self.sleep(processor, thread),
+                Step::Yield => {
+                    if !self.processors[usize::from(processor)].queue.is_empty() {
+                        self.give_way(processor, thread);
+                    }
+                }
+            }
+            let place = &self.processors[usize::from(processor)];
+            if place.current != Some(thread) || self.threads[thread as usize].want.is_some() {
+                return None;
+            }
+        }
+    }
+
+    fn ahead(&self, processor: u16) -> u64 {
+        self.processors[usize::from(processor)].ahead_sum
+    }
+
+    /// Adds to what the processor does before its next event, as far as the
+    /// thread's time slice goes if others wait; `false` if it ends before.
+    fn work(&mut self, processor: u16, thread: ThreadId, kind: Kind, time: u64) -> bool {
+        let now = self.now();
+        let place = &mut self.processors[usize::from(processor)];
+        let mut part = time;
+        if !place.queue.is_empty() {
+            let end = now.0.saturating_add(place.ahead_sum);
+            part = time.min(place.slice_end.0.saturating_sub(end));
+        }
+        place.ahead[kind as usize] += part;
+        place.ahead_sum += part;
+        if part == time {
+            return true;
+        }
+        self.first(thread, Step::Work(kind, time - part));
+        match self.ahead(processor) {
+            0 => self.give_way(processor, thread),
+            ahead => self.resume_at(processor, Time(self.now().0 + ahead)),
+        }
+        false
+    }
+
+    /// The one event that counts for this processor.
+    pub(super) fn resume_at(&mut self, processor: u16, at: Time) {
+        let place = &mut self.processors[usize::from(processor)];
+        place.epoch = place.epoch.wrapping_add(1);
+        let epoch = place.epoch;
+        self.calendar.at(at, Event::Resume { processor, epoch });
+    }
+
+    fn is_slice_over(&self, processor: u16) -> bool {
+        let place = &self.processors[usize::from(processor)];
+        !place.queue.is_empty() && place.slice_end <= self.now()
+    }
+
+    fn sleep(&mut self, processor: u16, thread: ThreadId) {
+        self.threads[thread as usize].state = State::Sleeping;
+        self.leave(processor);
+    }
+
+    /// The processor's thread goes to the end of its run queue.
+    pub(super) fn give_way(&mut self, processor: u16, thread: ThreadId) {
+        self.settle(processor);
+        self.threads[thread as usize].state = State::Runnable;
+        self.enqueue(processor, thread);
+        self.leave(processor);
+    }
+
+    /// The processor has lost its thread, and takes another.
+    pub(super) fn leave(&mut self, processor: u16) {
+        self.settle(processor);
+        let place = &mut self.processors[usize::from(processor)];
+        debug_assert_eq!(place.ahead_sum, 0, "all is done that was begun");
+        place.epoch = place.epoch.wrapping_add(1);
+        place.last = place.current.take().or(place.last);
+        let next = place.queue.pop_front();
+        if let Some(thread) = next {
+            self.floating -= usize::from(!self.threads[thread as usize].wired);
+        }
+        if let Some(thread) = next.or_else(|| self.steal()) {
+            self.dispatch(processor, thread, true);
+        }
+    }
+
+    /// A thread that waits in the longest run queue and may run anywhere.
+    fn steal(&mut self) -> Option<ThreadId> {
+        if self.floating == 0 {
+            return None;
+        }
+        let threads = &self.threads;
+        let longest = self
+            .processors
+            .iter_mut()
+            .filter(|place| place.queue.iter().any(|t| !threads[*t as usize].wired))
+            .max_by_key(|place| place.queue.len())?;
+        let at = longest.queue.iter().position(|t| !threads[*t as usize].wired)?;
+        self.floating -= 1;
+        longest.queue.remove(at)
+    }
+
+    fn enqueue(&mut self, processor: u16, thread: ThreadId) {
+        self.floating += usize::from(!self.threads[thread as usize].wired);
+        let place = &mut self.processors[usize::from(processor)];
+        place.queue.push_back(thread);
+        let first = place.queue.len() == 1;
+        // Whoever spins there without an end lets others run in time.
+        let Some(current) = place.current.filter(|_| first) else { return };
+        if self.spins_for_ever(current) {
+            let ahead = self.ahead(processor);
+            self.resume_at(processor, Time(self.now().0 + ahead + self.prices.spin_yield));
+        }
+    }
+
+    /// A thread can run: on its processor, or where one idles, or later.
+    pub(crate) fn make_runnable(&mut self, thread: ThreadId) {
+        let Some(state) = self.threads.get_mut(thread as usize) else { return };
+        state.state = State::Runnable;
+        let (own, wired) = (state.processor, state.wired);
+        let idle = |place: u16| self.processors[usize::from(place)].current.is_none();
+        let count = self.processors.len() as u16;
+        let place = if idle(own) {
+            Some(own)
+        } else if wired {
+            None
+        } else {
+            (1..count).map(|n| (own + n) % count).find(|place| idle(*place))
+        };
+        match place {
+            Some(place) => {
+                self.settle(place);
+                self.dispatch(place, thread, false);
+            }
+            None => self.enqueue(own, thread),
+        }
+    }
+
+    /// Puts a thread on a processor that has none. `changes`: from another one,
+    /// and not out of idleness, whose end is in the time to wake up.
+    fn dispatch(&mut self, processor: u16, thread: ThreadId, changes: bool) {
+        let now = self.now();
+        let place = &mut self.processors[usize::from(processor)];
+        let (switched, moved) =
+            (place.last != Some(thread), self.threads[thread as usize].processor != processor);
+        place.current = Some(thread);
+        place.since = now;
+        place.ahead = [0; KINDS];
+        place.slice_end = Time(now.0.saturating_add(self.prices.time_slice));
+        if switched && changes {
+            place.ahead[Kind::Scheduling as usize] += self.prices.context_switch;
+        }
+        if moved {
+            place.ahead[Kind::Cache as usize] += self.prices.thread_move;
+        }
+        place.ahead_sum = place.ahead.iter().sum();
+        let state = &mut self.threads[thread as usize];
+        (state.state, state.processor) = (State::Running, processor);
+        match state.want {
+            Some(want) => self.want_again(processor, thread, want),
+            None => self.ready.push(processor),
+        }
+    }
+
+    /// Does it spin, with nothing that ends it but what it waits for?
+    fn spins_for_ever(&self, thread: ThreadId) -> bool {
+        match self.threads[thread as usize].want {
+            Some(Want::Lock(lock)) => !self.locks[lock as usize].rule.parks,
+            Some(Want::Gate(..)) => true,
+            None => false,
+        }
+    }
+
+    /// A thread begins to spin, or goes on with it: for how long?
+    pub(super) fn spin(&mut self, processor: u16, thread: ThreadId) {
+        let ahead = self.ahead(processor);
+        let more = match self.threads[thread as usize].want {
+            Some(Want::Lock(lock)) if self.locks[lock as usize].rule.parks => {
+                Some(self.locks[lock as usize].price.spin)
+            }
+            _ if !self.processors[usize::from(processor)].queue.is_empty() => {
+                Some(self.prices.spin_yield)
+            }
+            _ => None,
+        };
+        match more {
+            Some(more) => self.resume_at(processor, Time(self.now().0 + ahead + more)),
+            // No event counts any more.
+            None => {
+                let place = &mut self.processors[usize::from(processor)];
+                place.epoch = place.epoch.wrapping_add(1);
+            }
+        }
+    }
+
+    /// It has spun for as long as it may: it parks, or lets others run.
+    fn spun_enough(&mut self, processor: u16, thread: ThreadId) {
+        if !self.spins_for_ever(thread) {
+            self.threads[thread as usize].state = State::Parked;
+            self.leave(processor);
+        } else if !self.processors[usize::from(processor)].queue.is_empty() {
+            self.give_way(processor, thread);
+        }
+    }
+}

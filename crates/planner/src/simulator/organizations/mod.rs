@@ -1,0 +1,44 @@
+//! The organizations, simulated: each is a program of steps for its threads, the
+//! same steps in the same order as the stack's own take, with times instead of
+//! protocol work.
+//!
+//! | part | what |
+//! |---|---|
+//! | [`owned`] | `uniprocessor`, `processor-per-connection` |
+//! | [`locked`] | `global-lock`, `group-locks`, `virtual-processors` |
+
+mod locked;
+mod owned;
+
+use super::machine::ThreadId;
+use super::outcome::Outcome;
+use super::run::Simulation;
+use super::scenario::Scenario;
+use super::world::World;
+use crate::Error;
+
+/// An organization's program.
+pub(crate) trait Organization: Sized {
+    /// A place in the program.
+    type Point: Copy;
+
+    /// Makes its threads and locks, and starts the threads.
+    fn new(world: &mut World<'_, Self::Point>) -> Self;
+
+    /// `thread` is at `point`: what it does now is done, and what takes time goes
+    /// into its script.
+    fn at(&mut self, point: Self::Point, thread: ThreadId, world: &mut World<'_, Self::Point>);
+}
+
+/// Runs a scenario under the organization that it names.
+pub(crate) fn with_organization(scenario: &Scenario) -> Result<Outcome, Error> {
+    match scenario.organization.as_str() {
+        "uniprocessor" | "processor-per-connection" => {
+            Simulation::<owned::Owned>::new(scenario).run()
+        }
+        "global-lock" | "group-locks" | "virtual-processors" => {
+            Simulation::<locked::Locked>::new(scenario).run()
+        }
+        name => Err(Error::Asked(format!("{name} cannot be simulated yet; take another"))),
+    }
+}

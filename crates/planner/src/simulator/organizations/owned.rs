@@ -1,0 +1,84 @@
+//! `uniprocessor` and `processor-per-connection`: threads wired to processors, each
+//! of which owns a domain and a queue of the device. No lock, no hand-off.
+
+use super::Organization;
+use crate::simulator::machine::{Kind, Step, ThreadId};
+use crate::simulator::world::{Item, World};
+
+/// Owners, one a processor; a thread's number is its processor's.
+pub(crate) struct Owned {
+    batches: Vec<Vec<Item>>,
+}
+
+/// Where an owner is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Point {
+    /// At the beginning of a round.
+    Round,
+    /// The answers have been given to the device.
+    Sent,
+}
+
+impl Organization for Owned {
+    type Point = Point;
+
+    fn new(world: &mut World<'_, Point>) -> Owned {
+        let processors = world.scenario.processors;
+        for processor in 0..processors {
+            let thread = world.machine.thread(processor, true);
+            (processor..world.queue_count())
+                .step_by(processors)
+                .for_each(|q| world.polls(thread, q));
+            world.machine.script(thread, &[Step::At(Point::Round)]);
+            world.machine.start(thread);
+        }
+        Owned { batches: vec![Vec::new(); processors] }
+    }
+
+    fn at(&mut self, point: Point, thread: ThreadId, world: &mut World<'_, Point>) {
+        match point {
+            Point::Round => self.round(thread, world),
+            Point::Sent => {
+                let batch = std::mem::take(&mut self.batches[thread as usize]);
+                world.done(thread, &batch);
+                self.batches[thread as usize] = batch;
+            }
+        }
+    }
+}
+
+impl Owned {
+    fn round(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
+        let batch = &mut self.batches[thread as usize];
+        batch.clear();
+        world.machine.forget_notice(thread);
+        let processors = world.scenario.processors;
+        for queue in (thread as usize..world.queue_count()).step_by(processors) {
+            world.receive(queue, world.batch, batch);
+        }
+        let count = batch.len();
+        let ticks = world.ticks;
+        if count == 0 {
+            let idle = Step::Work(Kind::Overhead, ticks.empty_poll + ticks.sleep);
+            return world.machine.script(thread, &[idle, Step::Sleep, Step::At(Point::Round)]);
+        }
+        let cold = world.touch(thread, batch);
+        let [round, receive] = world.receive_steps(count);
+        let layers = world.time(ticks.layers(), count);
+        let transmit = world.time(ticks.transmit, count);
+        let presentation = world.time(ticks.presentation, count);
+        world.machine.script(
+            thread,
+            &[
+                round,
+                receive,
+                Step::Work(Kind::Overhead, ticks.visit),
+                Step::Work(Kind::Cache, cold),
+                Step::Work(Kind::Work, layers + transmit),
+                Step::At(Point::Sent),
+                Step::Work(Kind::Work, presentation),
+                Step::At(Point::Round),
+            ],
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! [`run`]: a scenario from beginning to end.
+
+use super::Time;
+use super::machine::{Event, KINDS};
+use super::organizations::{Organization, with_organization};
+use super::outcome::{Outcome, Station};
+use super::scenario::Scenario;
+use super::world::World;
+use crate::Error;
+
+/// Events for an operation after which a run is given up: something goes round in
+/// circles.
+const MAX_EVENTS: u64 = 20_000;
+/// Arrivals for an operation after which a run ends, as nearly all are dropped.
+const MAX_ARRIVALS: u64 = 50;
+/// Simulated time goes so far, ps: 50 days.
+const LATEST: Time = Time(u64::MAX / 4);
+
+/// Runs a scenario.
+///
+/// # Errors
+/// [`Error`], in one line: what makes no sense, and what would.
+pub fn run(scenario: &Scenario) -> Result<Outcome, Error> {
+    scenario.check()?;
+    with_organization(scenario)
+}
+
+/// An organization at work.
+pub(crate) struct Simulation<'a, O: Organization> {
+    pub(crate) world: World<'a, O::Point>,
+    pub(crate) organization: O,
+}
+
+impl<'a, O: Organization> Simulation<'a, O> {
+    pub(crate) fn new(scenario: &'a Scenario) -> Simulation<'a, O> {
+        let mut world = World::new(scenario);
+        let organization = O::new(&mut world);
+        Simulation { world, organization }
+    }
+
+    /// Runs it, and takes the figures.
+    pub(crate) fn run(mut self) -> Result<Outcome, Error> {
+        let scenario = self.world.scenario;
+        let operations = scenario.operations;
+        let warm = (operations as f64 * scenario.warm_up) as u64;
+        let most_events = MAX_EVENTS.saturating_mul(operations.saturating_add(1000));
+        let most_arrivals = MAX_ARRIVALS.saturating_mul(operations.saturating_add(1000));
+        let mut warming = true;
+        self.world.begin();
+        self.go_on();
+        while self.world.meter.completed < operations {
+            if warming && self.world.meter.completed >= warm {
+                warming = false;
+                self.world.reset();
+            }
+            let Some(event) = self.world.machine.calendar.next() else { break };
+            self.happens(event);
+            let events = self.world.machine.calendar.events();
+            if events >= most_events || self.world.machine.now() >= LATEST {
+                return Err(Error::Asked(format!(
+                    "{} did not complete {operations} operations in {events} events and {:.0} s of its time: ask for fewer, or check the costs",
+                    scenario.organization,
+                    self.world.machine.now().as_s()
+                )));
+            }
+            if self.world.meter.arrived >= most_arrivals {
+                break;
+            }
+        }
+        Ok(self.outcome())
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::Resume { processor, epoch } => self.world.machine.resume(processor, epoch),
+            Event::Woken { thread } => self.world.machine.make_runnable(thread),
+            Event::Grant { lock } => self.world.machine.grant(lock),
+            Event::Arrival => self.world.arrival(),
+            Event::Issue { connection } => self.world.arrive(connection, None),
+        }
+        self.go_on();
+    }
+
+    /// All processors that can go on do so.
+    fn go_on(&mut self) {
+        while let Some(processor) = self.world.machine.ready() {
+            while let Some((thread, point)) = self.world.machine.advance(processor) {
+                self.organization.at(point, thread, &mut self.world);
+            }
+        }
+    }
+
+    fn outcome(mut self) -> Outcome {
+        let mut outcome = Outcome::default();
+        let now = self.world.machine.now();
+        outcome.take(&self.world.meter, now);
+        let spent = self.world.machine.spent();
+        debug_assert!(spent.iter().all(|s| s.busy.len() == KINDS));
+        outcome.take_processors(&spent);
+        outcome.take_connections(self.world.per_connection());
+        outcome.stations = self.stations(now);
+        outcome.events = self.world.machine.calendar.events();
+        outcome
+    }
+
+    fn stations(&self, now: Time) -> Vec<Station> {
+        let world = &self.world;
+        let elapsed = now.since(world.meter.began).0.max(1) as f64;
+        let mut stations = Vec::new();
+        let (uses, waited) = world.device_waits();
+        stations.push(Station {
+            name: "device queue".into(),
+            count: world.queue_count() as u64,
+            waits_ns: waited as f64 / 1e3 / uses.max(1) as f64,
+            uses,
+            ..Station::default()
+        });
+        for (class, name) in world.classes.iter().enumerate() {
+            let mut station = Station { name: (*name).to_owned(), ..Station::default() };
+            let (mut waited, mut contended, mut held) = (0u64, 0u64, 0.0);
+            for lock in world.machine.locks.iter().filter(|l| usize::from(l.class) == class) {
+                let now_held = match lock.holder {
+                    Some(_) => now.since(lock.taken_at.max(world.meter.began)).0,
+                    None => 0,
+                };
+                let share = (lock.held + now_held) as f64 / elapsed;
+                station.count += 1;
+                station.uses += lock.uses;
+                station.utilization = station.utilization.max(share);
+                held += share;
+                waited = waited.saturating_add(lock.waited);
+                contended += lock.contended_uses;
+            }
+            station.mean_utilization = held / station.count.max(1) as f64;
+            station.waits_ns = waited as f64 / 1e3 / station.uses.max(1) as f64;
+            station.contended = contended as f64 / station.uses.max(1) as f64;
+            stations.push(station);
+        }
+        stations
+    }
+}

@@ -1,0 +1,237 @@
+//! [`Scenario`]: what is simulated.
+
+use super::Arrivals;
+use super::costs::Costs;
+use super::machine::MAX_PROCESSORS;
+use crate::{Error, Work};
+use organizations::Options;
+
+/// A stack under one organization, and its load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The organization's name in [`organizations::catalog`].
+    pub organization: String,
+    /// Processors, 1 to 64.
+    pub processors: usize,
+    /// Connections (or flows), 1 to 1,000,000.
+    pub connections: usize,
+    /// The choices that the organization leaves open.
+    pub options: Options,
+    /// Queues of the device; 0: as many as there are processors.
+    pub queues: usize,
+    /// Packets that a thread brings up at a time where the organization yields
+    /// between (Yates 3.3), and of a batch that message-parallel threads and
+    /// engines take.
+    pub burst: usize,
+    /// What connections do.
+    pub work: Work,
+    /// Bytes of payload of an operation: for costs by byte.
+    pub bytes: usize,
+    /// When operations come.
+    pub arrivals: Arrivals,
+    /// From an answer until the peer's next operation arrives, ns; in closed loads.
+    pub peer_ns: f64,
+    /// How connections come to queues of the device, and to units.
+    pub steering: Steering,
+    /// The lengths of queues.
+    pub limits: Limits,
+    /// Of all connections, how many open anew for each operation: short-lived ones
+    /// (Bohra 5.2). Their packets are those of [`Class::Wait`].
+    ///
+    /// [`Class::Wait`]: organizations::engines::scheduler::Class::Wait
+    pub short_lived: usize,
+    /// What things cost.
+    pub costs: Costs,
+    /// The same seed gives the same figures, to the last bit.
+    pub seed: u64,
+    /// How many operations are simulated, those to warm up included.
+    pub operations: u64,
+    /// The share of them that comes before figures are taken, 0 to 0.9.
+    pub warm_up: f64,
+}
+
+/// How connections come to queues of the device, and to units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Steering {
+    /// By a hash: some get more than others.
+    #[default]
+    Hash,
+    /// The same number to each, as far as that goes.
+    Even,
+}
+
+/// The lengths of queues, packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A queue of the device; 0: without bound.
+    pub device: usize,
+    /// A mailbox.
+    pub mailbox: usize,
+    /// The packet queue of `engines`.
+    pub packet_queue: usize,
+    /// A socket's receive queue.
+    pub receive_queue: usize,
+    /// Up, between two layers.
+    pub up: usize,
+    /// Down, between two layers.
+    pub down: usize,
+    /// From transport to presentation.
+    pub presentation: usize,
+    /// Shards of the table of connections that threads share.
+    pub shards: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            device: 0,
+            mailbox: 1024,
+            packet_queue: 4096,
+            receive_queue: 1024,
+            up: 128,
+            down: 64,
+            presentation: 16,
+            shards: 64,
+        }
+    }
+}
+
+/// The most operations of a run.
+const MAX_OPERATIONS: u64 = 1_000_000_000;
+/// The most operations under way in closed loads.
+const MAX_UNDER_WAY: usize = 4_000_000;
+
+impl Scenario {
+    /// An organization on so many processors with so many connections, each with
+    /// one transaction under way and a peer that answers at once: 200,000 of them,
+    /// a fifth to warm up.
+    pub fn new(
+        organization: &str,
+        processors: usize,
+        connections: usize,
+        work: Work,
+        costs: Costs,
+    ) -> Scenario {
+        Scenario {
+            organization: organization.to_owned(),
+            processors,
+            connections,
+            options: Options::default(),
+            queues: 0,
+            burst: 32,
+            work,
+            bytes: 64,
+            arrivals: Arrivals::Closed { window: 1, think_ns: 0.0 },
+            peer_ns: 0.0,
+            steering: Steering::Hash,
+            limits: Limits::default(),
+            short_lived: 0,
+            costs,
+            seed: 1,
+            operations: 200_000,
+            warm_up: 0.2,
+        }
+    }
+
+    /// Queues of the device.
+    pub(crate) fn queues(&self) -> usize {
+        if self.queues == 0 { self.processors } else { self.queues }
+    }
+
+    /// Can it be simulated?
+    ///
+    /// # Errors
+    /// [`Error`], in one line, with what would do instead.
+    pub fn check(&self) -> Result<(), Error> {
+        let asked = |message: String| Err(Error::Asked(message));
+        let Some(entry) = organizations::catalog::find(&self.organization) else {
+            let names: Vec<_> = organizations::CATALOG.iter().map(|entry| entry.name).collect();
+            let names = names.join(", ");
+            let name = &self.organization;
+            return asked(format!("there is no organization {name:?}; there are {names}"));
+        };
+        if !(1..=MAX_PROCESSORS).contains(&self.processors) {
+            let processors = self.processors;
+            return asked(format!("{processors} processors: give 1 to {MAX_PROCESSORS}"));
+        }
+        if entry.single && self.processors > 1 {
+            let name = entry.name;
+            return asked(format!("{name} runs on one processor: give --processors 1"));
+        }
+        if !(1..=1_000_000).contains(&self.connections) {
+            return asked(format!("{} connections: give 1 to 1000000", self.connections));
+        }
+        if self.short_lived > self.connections {
+            return asked("more short-lived connections than connections: give fewer".into());
+        }
+        if let Arrivals::Closed { window, .. } = self.arrivals
+            && self.connections.saturating_mul(window) > MAX_UNDER_WAY
+        {
+            return asked(format!(
+                "{} connections with {window} operations under way each: give a smaller window, {MAX_UNDER_WAY} in all at most",
+                self.connections
+            ));
+        }
+        let needed = match self.organization.as_str() {
+            "layer-parallel" => organizations::layer_parallel::pipelines(self.processors),
+            _ => self.processors,
+        };
+        if self.queues() < needed || self.queues() > 1024 {
+            let (queues, most) = (self.queues(), 1024);
+            return asked(format!("{queues} queues of the device: give {needed} to {most}"));
+        }
+        self.check_numbers()?;
+        self.arrivals.check()?;
+        self.costs.check()
+    }
+
+    fn check_numbers(&self) -> Result<(), Error> {
+        let asked = |message: String| Err(Error::Asked(message));
+        let Limits { device, mailbox, packet_queue, receive_queue, .. } = self.limits;
+        let Limits { up, down, presentation, shards, .. } = self.limits;
+        let lengths = [mailbox, packet_queue, receive_queue, up, down, presentation, shards];
+        if lengths.contains(&0) || lengths.iter().chain([&device]).any(|&n| n > 1 << 20) {
+            return asked("queues' lengths: give 1 to 1048576 packets".into());
+        }
+        if !(1..=4096).contains(&self.burst) {
+            return asked(format!("bursts of {} packets: give 1 to 4096", self.burst));
+        }
+        if self.bytes > 1_000_000 {
+            return asked(format!("{} bytes an operation: give 1000000 at most", self.bytes));
+        }
+        if !(0.0..=1e12).contains(&self.peer_ns) {
+            return asked(format!("a peer that takes {} ns: give 0 to 1e12", self.peer_ns));
+        }
+        if !(0.0..=0.9).contains(&self.warm_up) {
+            return asked(format!("{} of the run to warm up: give 0 to 0.9", self.warm_up));
+        }
+        if !(1..=MAX_OPERATIONS).contains(&self.operations) {
+            let most = MAX_OPERATIONS;
+            return asked(format!("{} operations: give 1 to {most}", self.operations));
+        }
+        let options = &self.options;
+        for (name, value) in
+            [("groups", options.groups), ("virtual-processors", options.virtual_processors)]
+        {
+            if !(1..=4096).contains(&value) {
+                return asked(format!("--{name} {value}: give 1 to 4096"));
+            }
+        }
+        let (least, most) = self.engines();
+        if least > most || most > self.processors {
+            let processors = self.processors;
+            return asked(format!(
+                "--engines {least} to {most} on {processors} processors: give 1 to {processors}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The least and the most engines.
+    pub(crate) fn engines(&self) -> (usize, usize) {
+        let (least, most) = self.options.engines;
+        let (least, most) = (usize::from(least), usize::from(most));
+        let most = if most == 0 { least.max(self.processors) } else { most };
+        (least.max(1), most)
+    }
+}

@@ -1,0 +1,438 @@
+//! [`World`]: the machine, the devices, the peers, and what packets cost: all that
+//! organizations work with.
+
+use super::locks::{Price, Rule};
+use super::machine::{Event, Kind, LockId, Machine, Prices, Step, ThreadId};
+use super::outcome::Meter;
+use super::scenario::{Scenario, Steering};
+use super::{Arrivals, Random, Source, Time};
+use std::collections::VecDeque;
+use sync::LockKind;
+
+/// The most packets of a batch from a device (`worker::BATCH`).
+const BATCH: usize = 64;
+/// After so long the peer repeats what was dropped, ps: TCP's least time-out of
+/// old, and what the lab's peers do for UDP.
+const REPEAT: Time = Time(200_000_000_000);
+/// Nobody's processor.
+const NOWHERE: u16 = u16::MAX;
+
+/// An operation under way: a packet (or so) of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) connection: u32,
+    /// When it came to the device.
+    pub(crate) since: Time,
+}
+
+/// A connection (or a flow).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connection {
+    pub(crate) hash: u32,
+    /// The processor that wrote its state last.
+    processor: u16,
+    done: u64,
+    before: u64,
+}
+
+/// A queue of the device.
+#[derive(Clone, Debug, Default)]
+struct DeviceQueue {
+    items: VecDeque<Item>,
+    /// Who polls it, or sleeps until something comes.
+    poller: Option<ThreadId>,
+    uses: u64,
+    waited: u64,
+}
+
+/// What things cost, ps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ticks {
+    pub(crate) receive: u64,
+    pub(crate) link_in: u64,
+    pub(crate) ip_in: u64,
+    pub(crate) transport_in: u64,
+    pub(crate) application: u64,
+    pub(crate) transport_out: u64,
+    pub(crate) ip_out: u64,
+    pub(crate) link_out: u64,
+    pub(crate) transmit: u64,
+    pub(crate) presentation: u64,
+    pub(crate) round: u64,
+    pub(crate) empty_poll: u64,
+    pub(crate) visit: u64,
+    pub(crate) scan: u64,
+    pub(crate) sleep: u64,
+    pub(crate) demultiplex: u64,
+    pub(crate) filter: u64,
+    pub(crate) lookup: u64,
+    pub(crate) ticket: u64,
+    pub(crate) schedule: u64,
+    pub(crate) item: u64,
+    pub(crate) batch: u64,
+    pub(crate) sleep_lock: u64,
+    connection_move: u64,
+    unit_move: u64,
+    packet_move: u64,
+    miss: u64,
+}
+
+/// The machine, the devices and the peers.
+pub(crate) struct World<'a, P> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) machine: Machine<P>,
+    pub(crate) ticks: Ticks,
+    pub(crate) meter: Meter,
+    pub(crate) random: Random,
+    /// Does nothing come from the device, as the stack speaks by itself?
+    pub(crate) speaks_by_itself: bool,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) classes: Vec<&'static str>,
+    units: Vec<u16>,
+    queues: Vec<DeviceQueue>,
+    source: Source<'a>,
+    variation: f64,
+    /// The most operations of a batch from a device.
+    pub(crate) batch: usize,
+}
+
+fn ps(ns: f64) -> u64 {
+    Time::from_ns(ns).0
+}
+
+impl Ticks {
+    fn of(scenario: &Scenario) -> Ticks {
+        let costs = &scenario.costs;
+        let (fixed, each) = (&costs.layers, &costs.layers_per_byte);
+        let bytes = scenario.bytes as f64;
+        let layer = |fixed: f64, each: f64| ps(fixed + each * bytes);
+        let line = costs.caches.line_transfer_ns;
+        let caches = &costs.caches;
+        let shares = scenario.connections as f64 / scenario.processors as f64;
+        let missed = match caches.connections_held {
+            held if held > 0.0 && shares > held => 1.0 - held / shares,
+            _ => 0.0,
+        };
+        let (rounds, steps, hand_off) = (&costs.rounds, &costs.steps, &costs.hand_off);
+        let frames = costs.frames.per_operation_in;
+        Ticks {
+            receive: layer(fixed.receive_ns, each.receive_ns),
+            link_in: layer(fixed.link_in_ns, each.link_in_ns),
+            ip_in: layer(fixed.ip_in_ns, each.ip_in_ns),
+            transport_in: layer(fixed.transport_in_ns, each.transport_in_ns),
+            application: layer(
+                fixed.application_ns + costs.extra.operation_ns,
+                each.application_ns,
+            ),
+            transport_out: layer(fixed.transport_out_ns, each.transport_out_ns),
+            ip_out: layer(fixed.ip_out_ns, each.ip_out_ns),
+            link_out: layer(fixed.link_out_ns, each.link_out_ns),
+            transmit: layer(fixed.transmit_ns, each.transmit_ns),
+            presentation: layer(fixed.presentation_ns, each.presentation_ns),
+            round: ps(rounds.round_ns + costs.extra.round_ns),
+            empty_poll: ps(rounds.empty_poll_ns),
+            visit: ps(rounds.visit_ns),
+            scan: ps(rounds.scan_ns),
+            sleep: ps(rounds.sleep_ns),
+            demultiplex: ps(steps.demultiplex_ns * frames),
+            filter: ps(steps.filter_ns * frames),
+            lookup: ps(steps.lookup_ns * frames),
+            ticket: ps(steps.ticket_ns * frames),
+            schedule: ps(steps.schedule_ns),
+            item: ps(hand_off.item_ns * frames),
+            batch: ps(hand_off.batch_ns),
+            sleep_lock: ps(hand_off.sleep_lock_ns),
+            connection_move: ps(line * caches.connection_lines),
+            unit_move: ps(line * caches.unit_lines),
+            packet_move: ps(line * caches.packet_lines * frames),
+            miss: ps(caches.miss_ns * missed),
+        }
+    }
+
+    /// All that is done in a domain for one operation.
+    pub(crate) fn layers(&self) -> u64 {
+        self.up() + self.down()
+    }
+
+    /// From the link to the transport.
+    pub(crate) fn up(&self) -> u64 {
+        self.link_in + self.ip_in + self.transport_in
+    }
+
+    /// From the application to the link.
+    pub(crate) fn down(&self) -> u64 {
+        self.application + self.transport_out + self.ip_out + self.link_out
+    }
+}
+
+impl<'a, P: Copy> World<'a, P> {
+    pub(crate) fn new(scenario: &'a Scenario) -> World<'a, P> {
+        let random = Random::new(scenario.seed);
+        let ticks = Ticks::of(scenario);
+        let costs = &scenario.costs;
+        let prices = Prices {
+            wake_call: ps(costs.threads.wake_call_ns),
+            wake_up: ps(costs.threads.wake_up_ns),
+            context_switch: ps(costs.threads.context_switch_ns),
+            time_slice: ps(costs.threads.time_slice_ns).max(1),
+            spin_yield: ps(costs.threads.spin_yield_ns),
+            line_transfer: ps(costs.caches.line_transfer_ns),
+            thread_move: ps(costs.caches.line_transfer_ns * costs.caches.thread_lines),
+        };
+        let frames = costs.frames.per_operation_in;
+        let batch = if frames > 0.0 { (BATCH as f64 / frames).ceil() as usize } else { BATCH };
+        let mut steering = random.split(1);
+        let connections = (0..scenario.connections as u32)
+            .map(|index| Connection {
+                hash: match scenario.steering {
+                    Steering::Even => index,
+                    Steering::Hash => (steering.bits() >> 32) as u32,
+                },
+                processor: NOWHERE,
+                done: 0,
+                before: 0,
+            })
+            .collect();
+        World {
+            machine: Machine::new(scenario.processors, prices, random.split(2)),
+            ticks,
+            meter: Meter::default(),
+            speaks_by_itself: frames == 0.0,
+            connections,
+            classes: Vec::new(),
+            units: Vec::new(),
+            queues: vec![DeviceQueue::default(); scenario.queues()],
+            source: scenario.arrivals.source(random.split(3)),
+            random: random.split(4),
+            variation: costs.variation,
+            batch: batch.clamp(1, 1 << 16),
+            scenario,
+        }
+    }
+
+    /// A lock of this kind, of this sort.
+    pub(crate) fn lock(&mut self, class: &'static str, rule: Rule, kind: LockKind) -> LockId {
+        let costs = self.scenario.costs.lock(kind);
+        let price = Price {
+            alone: ps(costs.alone_ns),
+            contended: ps(costs.contended_ns),
+            per_waiter: ps(costs.per_waiter_ns),
+            spin: ps(costs.spin_ns),
+        };
+        let class = match self.classes.iter().position(|name| *name == class) {
+            Some(at) => at,
+            None => {
+                self.classes.push(class);
+                self.classes.len() - 1
+            }
+        };
+        self.machine.lock(rule, price, class as u16)
+    }
+
+    /// A lock of the kind that was chosen for connections' state.
+    pub(crate) fn state_lock(&mut self, class: &'static str) -> LockId {
+        let kind = self.scenario.options.lock;
+        self.lock(class, Rule::of(kind), kind)
+    }
+
+    /// The transmitters of each processor.
+    pub(crate) fn transmitters(&mut self) -> Vec<LockId> {
+        let rule = Rule::of(LockKind::Adaptive);
+        let processors = self.scenario.processors;
+        let lock = |_| self.lock("transmitters", rule, LockKind::Adaptive);
+        (0..processors).map(lock).collect()
+    }
+
+    /// A thread polls a queue of the device: it is woken when something comes.
+    pub(crate) fn polls(&mut self, thread: ThreadId, queue: usize) {
+        self.queues[queue].poller = Some(thread);
+    }
+
+    /// The unit of so many that a connection belongs to.
+    pub(crate) fn unit_of(&self, connection: u32, count: usize) -> usize {
+        self.connections[connection as usize].hash as usize % count
+    }
+
+    /// Takes up to `most` from a queue of the device.
+    pub(crate) fn receive(&mut self, queue: usize, most: usize, into: &mut Vec<Item>) -> usize {
+        let now = self.machine.now();
+        let queue = &mut self.queues[queue];
+        let count = most.min(queue.items.len());
+        for item in queue.items.drain(..count) {
+            queue.waited += now.0 - item.since.0;
+            into.push(item);
+        }
+        queue.uses += count as u64;
+        count
+    }
+
+    /// Does something wait in a queue of the device?
+    pub(crate) fn has_items(&self, queue: usize) -> bool {
+        !self.queues[queue].items.is_empty()
+    }
+
+    /// `count` times `each`, ps, with the variation that was asked for.
+    pub(crate) fn time(&mut self, each: u64, count: usize) -> u64 {
+        let fixed = each.saturating_mul(count as u64);
+        if self.variation == 0.0 || fixed == 0 {
+            return fixed;
+        }
+        let sum: f64 = (0..count).map(|_| self.random.exponential(1.0)).sum();
+        let steady = (1.0 - self.variation) * count as f64;
+        ((steady + self.variation * sum) * each as f64 + 0.5) as u64
+    }
+
+    /// What it costs to get the states of these items' connections to where
+    /// `thread` runs, ps.
+    pub(crate) fn touch(&mut self, thread: ThreadId, items: &[Item]) -> u64 {
+        let processor = self.machine.processor_of(thread);
+        let mut cost = self.ticks.miss.saturating_mul(items.len() as u64);
+        for item in items {
+            let place = &mut self.connections[item.connection as usize].processor;
+            if *place != processor {
+                cost += if *place == NOWHERE { 0 } else { self.ticks.connection_move };
+                *place = processor;
+            }
+        }
+        cost
+    }
+
+    /// What it costs to get a unit's state (a domain) to where `thread` runs, ps.
+    pub(crate) fn touch_unit(&mut self, thread: ThreadId, unit: usize) -> u64 {
+        let processor = self.machine.processor_of(thread);
+        if self.units.len() <= unit {
+            self.units.resize(unit + 1, NOWHERE);
+        }
+        let place = std::mem::replace(&mut self.units[unit], processor);
+        if place == processor || place == NOWHERE { 0 } else { self.ticks.unit_move }
+    }
+
+    /// What it costs to read packets that another processor received, ps.
+    pub(crate) fn packets_move(&self, count: usize) -> u64 {
+        self.ticks.packet_move.saturating_mul(count as u64)
+    }
+
+    /// Steps to receive a batch of so many.
+    pub(crate) fn receive_steps(&mut self, count: usize) -> [Step<P>; 2] {
+        let time = self.time(self.ticks.receive, count);
+        [Step::Work(Kind::Overhead, self.ticks.round), Step::Work(Kind::Work, time)]
+    }
+
+    /// `thread` has sent these operations' answers: they are done, and in closed
+    /// loads their peers go on.
+    pub(crate) fn done(&mut self, thread: ThreadId, items: &[Item]) {
+        let now = self.machine.now();
+        let closed = self.scenario.arrivals.is_closed();
+        for item in items {
+            self.meter.completed += 1;
+            self.meter.latency.record(now.since(item.since));
+            self.connections[item.connection as usize].done += 1;
+            if closed {
+                self.answered(item.connection, Some(thread));
+            }
+        }
+    }
+
+    /// These found no room.
+    pub(crate) fn drop(&mut self, items: &[Item]) {
+        self.meter.dropped += items.len() as u64;
+        if self.scenario.arrivals.is_closed() {
+            for item in items {
+                let connection = item.connection;
+                self.machine.calendar.after(REPEAT, Event::Issue { connection });
+            }
+        }
+    }
+
+    fn answered(&mut self, connection: u32, by: Option<ThreadId>) {
+        let delay = Time(self.source.think().0.saturating_add(ps(self.scenario.peer_ns)));
+        if delay.0 > 0 {
+            self.machine.calendar.after(delay, Event::Issue { connection });
+        } else {
+            self.arrive(connection, by);
+        }
+    }
+
+    /// An operation comes to the device; `by`: a thread that sent something.
+    pub(crate) fn arrive(&mut self, connection: u32, by: Option<ThreadId>) {
+        self.meter.arrived += 1;
+        let item = Item { connection, since: self.machine.now() };
+        let at = self.unit_of(connection, self.queues.len());
+        let queue = &mut self.queues[at];
+        let bound = self.scenario.limits.device;
+        if bound > 0 && queue.items.len() >= bound {
+            return self.drop(&[item]);
+        }
+        queue.items.push_back(item);
+        if let Some(poller) = queue.poller.filter(|poller| Some(*poller) != by) {
+            self.machine.notify(poller, by);
+        }
+    }
+
+    /// The load begins.
+    pub(crate) fn begin(&mut self) {
+        match self.scenario.arrivals {
+            Arrivals::Closed { window, think_ns } => {
+                let mut all: Vec<u32> = (0..self.scenario.connections as u32).collect();
+                for _ in 0..window {
+                    for last in (1..all.len()).rev() {
+                        all.swap(last, self.random.below(last as u64 + 1) as usize);
+                    }
+                    for &connection in &all {
+                        if think_ns > 0.0 {
+                            let delay = self.source.think();
+                            self.machine.calendar.after(delay, Event::Issue { connection });
+                        } else {
+                            self.arrive(connection, None);
+                        }
+                    }
+                }
+            }
+            _ => self.next_arrival(),
+        }
+    }
+
+    /// Puts the next arrival from outside into the calendar, if there is one.
+    pub(crate) fn next_arrival(&mut self) {
+        if let Some(time) = self.source.next() {
+            self.machine.calendar.at(time, Event::Arrival);
+        }
+    }
+
+    /// An arrival from outside: any connection's.
+    pub(crate) fn arrival(&mut self) {
+        let connection = self.random.below(self.connections.len() as u64) as u32;
+        self.arrive(connection, None);
+        self.next_arrival();
+    }
+
+    /// What comes from now on counts.
+    pub(crate) fn reset(&mut self) {
+        let now = self.machine.now();
+        self.meter.reset(now);
+        self.machine.reset();
+        for connection in &mut self.connections {
+            connection.before = connection.done;
+        }
+        for queue in &mut self.queues {
+            (queue.uses, queue.waited) = (0, 0);
+        }
+    }
+
+    /// What each connection completed.
+    pub(crate) fn per_connection(&self) -> impl Iterator<Item = u64> + Clone {
+        self.connections.iter().map(|connection| connection.done - connection.before)
+    }
+
+    /// Packets that waited in queues of the device, and how long altogether, ps.
+    pub(crate) fn device_waits(&self) -> (u64, u64) {
+        let add =
+            |sum: (u64, u64), q: &DeviceQueue| (sum.0 + q.uses, sum.1.saturating_add(q.waited));
+        self.queues.iter().fold((0, 0), add)
+    }
+
+    /// Queues of the device.
+    pub(crate) fn queue_count(&self) -> usize {
+        self.queues.len()
+    }
+}
