@@ -33,11 +33,6 @@ use curve::{Curve, Value};
 /// differs by when it is measured another time, the machine's speed apart.
 pub const FLOOR: f64 = 0.03;
 
-/// The numbers of connections that a calibration should have at each number of
-/// processors: one; as many as make processors meet, two; a full batch; and more
-/// than fit the caches. Between them curves are as `curve` takes them to be.
-pub const CONNECTIONS: [usize; 4] = [1, 2, 32, 1024];
-
 /// The most processors that are predicted for.
 pub const MOST_PROCESSORS: usize = 256;
 

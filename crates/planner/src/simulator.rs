@@ -19,10 +19,10 @@
 
 pub mod arrivals;
 pub mod calendar;
-pub mod network;
 pub mod costs;
 mod locks;
 mod machine;
+pub mod network;
 mod organizations;
 pub mod outcome;
 pub mod random;
