@@ -17,8 +17,7 @@ const CHANGES: usize = 3;
 /// passes only when no thread can run, but for what looks at the clock take.
 ///
 /// # Panics
-/// If `test` does, or leaves threads that wait for each other; it prints the
-/// schedule.
+/// If `test` does, or if threads that it started never end; it prints the schedule.
 pub fn check(schedules: usize, test: impl Fn() + Send + Sync + Clone + 'static) {
     run(RandomScheduler::new(schedules), test.clone());
     run(PctScheduler::new(CHANGES, schedules), test);
@@ -30,9 +29,9 @@ fn run(scheduler: impl Scheduler + 'static, test: impl Fn() + Send + Sync + 'sta
     config.silence_warnings = true;
     Runner::new(Patient(scheduler), config).run(move || {
         time::reset();
-        // Detached: it ends with the execution.
-        drop(shuttle::thread::spawn(time::run_clock));
+        shuttle::thread::spawn(time::run_clock);
         test();
+        time::end();
     });
 }
 

@@ -32,6 +32,8 @@ struct World {
     descriptors: Vec<(u64, Waker)>,
     /// Who lets time pass, if it waits for somebody to sleep until a time.
     clock: Option<Waker>,
+    /// The test is over: once nobody sleeps, time is, too.
+    over: bool,
     tokens: HashMap<ThreadId, Arc<Token>>,
 }
 
@@ -56,23 +58,32 @@ pub(super) fn token(of: ThreadId) -> Arc<Token> {
     world(|world| world.tokens.entry(of).or_default().clone())
 }
 
+/// The test has returned.
+pub(super) fn end() {
+    let clock = world(|world| {
+        world.over = true;
+        world.clock.take()
+    });
+    clock.into_iter().for_each(Waker::wake);
+}
+
 /// Lets time pass to when the first thread wants to be woken, each time that this
-/// one has its turn. It never ends.
+/// one has its turn.
 pub(super) fn run_clock() {
-    loop {
+    let next = || {
         shuttle::future::block_on(std::future::poll_fn(|cx| {
             world(|world| {
-                if !world.sleepers.is_empty() {
-                    return Poll::Ready(());
+                let first = world.sleepers.iter().map(|sleeper| sleeper.until).min();
+                if first.is_none() && !world.over {
+                    world.clock = Some(cx.waker().clone());
+                    return Poll::Pending;
                 }
-                world.clock = Some(cx.waker().clone());
-                Poll::Pending
+                Poll::Ready(first)
             })
-        }));
-        let due = world(|world| {
-            let first = world.sleepers.iter().map(|sleeper| sleeper.until).min();
-            world.pass(first.unwrap_or(0))
-        });
+        }))
+    };
+    while let Some(first) = next() {
+        let due = world(|world| world.pass(first));
         due.into_iter().for_each(Waker::wake);
         switch();
     }
