@@ -5,12 +5,13 @@
 use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError, refuse};
-use crossbeam_queue::{ArrayQueue, SegQueue};
 use net::{Application, Call, Config, Counters, Domain, Egress, Layer, Observer, Unit};
-use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::sync::Arc;
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicBool, Ordering, fence};
+use sync::system::mpsc;
+use sync::system::thread::JoinHandle;
+use sync::system::{ArrayQueue, SegQueue};
 use wire::{Instant, Packet};
 
 /// Frames that may wait in a mailbox; beyond, they are dropped, as a device
@@ -103,7 +104,7 @@ where
         };
         let name = format!("ana-unit-{index}");
         let instruments = instruments.clone();
-        let spawned = std::thread::Builder::new().name(name.clone()).spawn(move || {
+        let spawned = sync::system::thread::Builder::new().name(name.clone()).spawn(move || {
             if pin {
                 worker::pin(index);
             }
@@ -173,7 +174,7 @@ impl<A: Application> Owner<A> {
             }
             if !self.egress.is_empty() {
                 // The device is full: let its other end run.
-                std::thread::yield_now();
+                sync::system::thread::yield_now();
             } else if !more {
                 self.sleep();
                 watch.slept();
