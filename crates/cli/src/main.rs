@@ -13,6 +13,7 @@ mod say;
 mod serve;
 mod table;
 mod tally;
+mod validate;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -43,6 +44,8 @@ enum Command {
     Demo(demo::Args),
     /// Measure this machine for the planner
     Calibrate(calibrate::Args),
+    /// Compare what the planner predicts with what the stack does
+    Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
 }
@@ -53,6 +56,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Lab(lab) => validate::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
     }
 }
