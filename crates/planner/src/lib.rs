@@ -6,6 +6,8 @@
 //! | [`open`] | several classes from outside, first come, first served (Thekkath et al. 1992, equation 5) |
 //! | [`closed`] | mean value analysis, exact and approximate |
 //! | [`bounds`] | what no load can exceed |
+//! | [`thekkath1992`] | the paper that these models come from, computed again |
+//! | [`figure`] | line charts as SVG |
 //! | [`calibration`] | what things cost on a machine: a file that `anabranch calibrate` measures |
 //! | [`simulator`] | a deterministic discrete-event simulator |
 //! | [`load`] | what is asked of a stack, in words |
@@ -16,11 +18,13 @@ pub mod bounds;
 pub mod calibration;
 pub mod closed;
 pub mod error;
+pub mod figure;
 pub mod load;
 pub mod network;
 pub mod open;
 pub mod simulator;
 pub mod solution;
+pub mod thekkath1992;
 pub mod work;
 
 pub use calibration::Calibration;

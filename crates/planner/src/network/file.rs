@@ -79,6 +79,7 @@ impl Network {
 impl File {
     fn network(self) -> Result<Network, Error> {
         let (rate_per_s, classes) = self.loads().map_err(Error::File)?;
+        validate::classes(&classes).map_err(Error::File)?;
         let station = |entry: &StationEntry| {
             entry.station(&classes).map_err(|text| format!("station `{}`: {text}", entry.name))
         };

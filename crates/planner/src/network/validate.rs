@@ -15,16 +15,12 @@ pub fn network(network: &Network) -> Result<(), Error> {
 
 fn check(network: &Network) -> Result<(), String> {
     let (classes, stations) = (&network.classes, &network.stations);
-    if classes.is_empty() {
-        return Err("there are no classes; add a [[class]] with a name and a load".into());
-    }
+    self::classes(classes)?;
     if stations.is_empty() {
         return Err("there are no stations; add a [[station]] with a name and a kind".into());
     }
-    distinct("class", classes.iter().map(|class| &class.name))?;
     distinct("station", stations.iter().map(|station| &station.name))?;
     number("the rate", network.rate_per_s)?;
-    loads(classes)?;
     let mut queues = 0;
     for station in stations {
         check_station(station, classes)
@@ -52,6 +48,15 @@ fn check(network: &Network) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Classes by themselves.
+pub fn classes(classes: &[Class]) -> Result<(), String> {
+    if classes.is_empty() {
+        return Err("there are no classes; add a [[class]] with a name and a load".into());
+    }
+    distinct("class", classes.iter().map(|class| &class.name))?;
+    loads(classes)
 }
 
 /// A figure that is not negative, and no infinity.
