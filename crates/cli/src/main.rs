@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod calibrate;
 mod choices;
 mod demo;
 mod doctor;
@@ -40,6 +41,8 @@ enum Command {
     Bench(bench::Bench),
     /// Show what it does, in a private network, without any rights
     Demo(demo::Args),
+    /// Measure this machine for the planner
+    Calibrate(calibrate::Args),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
 }
@@ -49,6 +52,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(*args),
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     }
 }

@@ -41,6 +41,8 @@ fn bad_arguments() {
         ("serve --pcap /", "name a file that can be made"),
         ("demo --mebibytes 0", "0 is not in 1..=4096"),
         ("demo --seconds 60", "--seconds is not 0 to 10"),
+        ("calibrate --output /proc/none/x", "name a file that can be made"),
+        ("calibrate --output /", "name a file that can be made"),
         ("doctor --really", "unexpected argument '--really'"),
     ] {
         let line = refused(arguments);

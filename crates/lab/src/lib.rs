@@ -13,6 +13,8 @@
 
 pub mod blocks;
 pub mod bound;
+pub mod calibrate;
+pub mod case;
 pub mod confine;
 mod detail;
 pub mod hog;
