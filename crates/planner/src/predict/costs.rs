@@ -191,6 +191,7 @@ fn unfitted(calibration: &Calibration, work: Work, bytes: usize, notes: &mut Vec
             lookup_ns: 25.0,
             ticket_ns: 10.0,
             schedule_ns: 40.0,
+            open_ns: 0.0,
         },
         hand_off: HandOff {
             item_ns: primitives.ring_batched_item_ns.value,
@@ -313,14 +314,15 @@ fn scale(costs: &mut Costs, factor: f64) {
         }
     }
     let Rounds { round_ns, empty_poll_ns, visit_ns, scan_ns, sleep_ns } = &mut costs.rounds;
-    let Steps { demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns } = &mut costs.steps;
+    let Steps { demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns, open_ns } =
+        &mut costs.steps;
     let HandOff { item_ns, batch_ns, sleep_lock_ns } = &mut costs.hand_off;
     let Threads { wake_call_ns, wake_up_ns, context_switch_ns, time_slice_ns, spin_yield_ns } =
         &mut costs.threads;
     let Extra { operation_ns, round_ns: extra_ns } = &mut costs.extra;
     let Caches { line_transfer_ns, miss_ns, .. } = &mut costs.caches;
     let rounds = [round_ns, empty_poll_ns, visit_ns, scan_ns, sleep_ns];
-    let steps = [demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns];
+    let steps = [demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns, open_ns];
     let threads = [wake_call_ns, wake_up_ns, context_switch_ns, time_slice_ns, spin_yield_ns];
     let others =
         [item_ns, batch_ns, sleep_lock_ns, operation_ns, extra_ns, line_transfer_ns, miss_ns];
