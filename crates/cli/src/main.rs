@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod http;
+mod model;
 mod say;
 mod serve;
 mod table;
@@ -42,6 +43,8 @@ enum Command {
     Demo(demo::Args),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
+    /// Solve a queueing network
+    Model(model::Args),
 }
 
 fn run(command: Command) -> Result<(), Failure> {
@@ -50,6 +53,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Model(args) => model::run(&args),
     }
 }
 
