@@ -95,8 +95,7 @@ fn closed_networks() {
 fn the_paper_is_computed_again() {
     let place = directory();
     let text = prints(place.path(), "model --paper thekkath1992 --svg figures");
-    for part in ["1148 µs", "1141 µs", "1/537 µs", "1/311 µs", "Figure 8:", "18 %", "21.6 % light"]
-    {
+    for part in ["1148 µs", "1141 µs", "1/537 µs", "1/311 µs", "Figure 8:", "18 %", "21.6 %"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     for number in 2..=8 {

@@ -4,7 +4,8 @@ use super::report::{number, table};
 use super::write;
 use crate::failure::Failure;
 use crate::say::say;
-use planner::thekkath1992::{self, Claim, Figure, MIXED, SMALL};
+use planner::Error;
+use planner::thekkath1992::{self, Figure, MIXED, SAVING_LOADS, SMALL};
 use std::path::Path;
 
 const TITLE: &str = "\
@@ -38,13 +39,13 @@ pub fn run(directory: Option<&Path>) -> Result<(), Failure> {
     for figure in &figures {
         say(format!("\n{}", residences(figure)));
     }
-    say("\nWhat the text says in numbers, in the assumed mix:");
-    say(claims(&thekkath1992::claims(MIXED).map_err(Failure::failed)?));
-    say("\nThe same among small packets only:");
-    let among_small = thekkath1992::claims(SMALL).map_err(Failure::failed)?;
-    let differ: Vec<Claim> =
-        among_small.into_iter().filter(|claim| claim.ours.contains("load")).collect();
-    say(claims(&differ));
+    say("\nWhat the text says in numbers:");
+    say(claims().map_err(Failure::failed)?);
+    for (mix, among) in [(MIXED, "in the assumed mix"), (SMALL, "among small packets only")] {
+        say(format!("\nWhat changes save of the residence time, by load, {among}:"));
+        say(savings(mix).map_err(Failure::failed)?);
+    }
+    say("\nup to: the load up to which it is as much as the paper says, where it says how much.");
     Ok(())
 }
 
@@ -60,17 +61,28 @@ fn residences(figure: &Figure) -> String {
     format!("Figure {}: {}\n{}", figure.number, figure.title, table(&header, rows, 0))
 }
 
-fn claims(claims: &[Claim]) -> String {
-    let header = ["", "what", "the paper", "its tables give", "follows", ""].map(str::to_owned);
-    let row = |claim: &Claim| {
-        vec![
-            claim.section.to_owned(),
-            claim.what.clone(),
-            claim.paper.clone(),
-            claim.ours.clone(),
-            if claim.follows { "yes" } else { "no" }.to_owned(),
-            claim.remark.clone(),
-        ]
-    };
-    table(&header, claims.iter().map(row).collect(), usize::MAX)
+fn claims() -> Result<String, Error> {
+    let header = ["", "what", "the paper", "its tables give", "follows"].map(str::to_owned);
+    let rows = thekkath1992::claims()?.into_iter().map(|claim| {
+        vec![claim.section.into(), claim.what, claim.paper, claim.ours, yes(claim.follows)]
+    });
+    Ok(table(&header, rows.collect(), usize::MAX))
+}
+
+fn savings(mix: [f64; 4]) -> Result<String, Error> {
+    let percent = |part: &f64| format!("{:.0} %", 100.0 * part);
+    let mut header = ["", "what", "the paper", "follows", "up to"].map(str::to_owned).to_vec();
+    header.extend(SAVING_LOADS.iter().map(percent));
+    let rows = thekkath1992::savings(mix)?.into_iter().map(|saving| {
+        let up_to = saving.up_to_load.as_ref().map_or("-".to_owned(), percent);
+        let mut row = vec![saving.section.into(), saving.what, saving.paper.into()];
+        row.extend([yes(saving.follows), up_to]);
+        row.extend(saving.saved.iter().map(|part| format!("{:.1} %", 100.0 * part)));
+        row
+    });
+    Ok(table(&header, rows.collect(), 4))
+}
+
+fn yes(follows: bool) -> String {
+    if follows { "yes" } else { "no" }.to_owned()
 }
