@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod http;
+mod model;
 mod say;
 mod serve;
 mod table;
@@ -48,6 +49,8 @@ enum Command {
     Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
+    /// Solve a queueing network
+    Model(model::Args),
 }
 
 fn run(command: Command) -> Result<(), Failure> {
@@ -58,6 +61,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Lab(lab) => validate::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Model(args) => model::run(&args),
     }
 }
 
