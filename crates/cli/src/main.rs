@@ -11,6 +11,7 @@ mod failure;
 mod http;
 mod say;
 mod serve;
+mod simulate;
 mod table;
 mod tally;
 
@@ -43,6 +44,8 @@ enum Command {
     Demo(demo::Args),
     /// Measure this machine for the planner
     Calibrate(calibrate::Args),
+    /// Simulate processors that are not there, under any organization
+    Simulate(Box<simulate::Args>),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
 }
@@ -53,6 +56,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     }
 }
