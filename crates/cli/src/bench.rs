@@ -2,7 +2,7 @@
 
 mod drivers;
 mod experiments;
-mod table;
+pub mod table;
 
 use crate::choices::Choices;
 use crate::failure::Failure;

@@ -9,11 +9,13 @@ mod demo;
 mod doctor;
 mod failure;
 mod http;
+mod model;
 mod say;
 mod serve;
 mod simulate;
 mod table;
 mod tally;
+mod validate;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -46,8 +48,12 @@ enum Command {
     Calibrate(calibrate::Args),
     /// Simulate processors that are not there, under any organization
     Simulate(Box<simulate::Args>),
+    /// Compare what the planner predicts with what the stack does
+    Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
+    /// Solve a queueing network
+    Model(model::Args),
 }
 
 fn run(command: Command) -> Result<(), Failure> {
@@ -57,7 +63,9 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Lab(lab) => validate::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Model(args) => model::run(&args),
     }
 }
 

@@ -28,6 +28,7 @@ mod single;
 pub mod soak;
 mod threads;
 pub mod usage;
+pub mod validate;
 
 pub use detail::{Detail, SampleDetail, Spread};
 pub use plan::{Direction, Peer, Plan, Presentation, ReceiveBuffers, Workload};

@@ -11,6 +11,7 @@
 //! | [`calibration`] | what things cost on a machine: a file that `anabranch calibrate` measures |
 //! | [`simulator`] | a deterministic discrete-event simulator |
 //! | [`load`] | what is asked of a stack, in words |
+//! | [`plan`] | what to take for a load |
 //! | [`predict`] | what a machine will do, from what was measured of it |
 //! | [`work`] | what one operation of a load is |
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ pub mod figure;
 pub mod load;
 pub mod network;
 pub mod open;
+pub mod plan;
 pub mod predict;
 pub mod simulator;
 pub mod solution;

@@ -26,6 +26,7 @@ mod spread;
 
 pub use crate::simulator::scenario::Steering;
 pub use costs::Fitted;
+pub(crate) use costs::scenario;
 
 use curve::{Curve, Value};
 
@@ -349,4 +350,4 @@ fn saturates(entry: &Entry, case: &Case, anchor: Option<&Anchor>) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -17,7 +17,7 @@ fn truth(serial: f64, processors: usize, connections: usize) -> f64 {
     alone / (1.0 + serial * (busy - 1.0))
 }
 
-pub(super) fn synthetic(serial: f64, bytes: usize, processors: &[usize]) -> Calibration {
+pub(crate) fn synthetic(serial: f64, bytes: usize, processors: &[usize]) -> Calibration {
     let anchor = |processors: usize, connections: usize| {
         let value = truth(serial, processors, connections);
         Anchor {
@@ -61,7 +61,7 @@ pub(super) fn synthetic(serial: f64, bytes: usize, processors: &[usize]) -> Cali
     }
 }
 
-pub(super) fn case(processors: usize, connections: usize) -> Case {
+pub(crate) fn case(processors: usize, connections: usize) -> Case {
     Case {
         organization: "group-locks".into(),
         options: Options::default(),
