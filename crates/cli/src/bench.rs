@@ -2,7 +2,7 @@
 
 mod drivers;
 mod experiments;
-mod table;
+pub mod table;
 
 use crate::choices::Choices;
 use crate::failure::Failure;
@@ -47,6 +47,8 @@ enum Experiment {
     Crr(Box<Args>),
     /// UDP: datagrams without end
     Udp(Box<Args>),
+    /// UDP: datagrams of a driver and their echoes, one outstanding on each flow
+    UdpRr(Box<Args>),
     /// TCP: blocks from memory, beside short-lived connections
     Blocks(Box<BlocksArgs>),
     /// What well-behaved sockets keep beside one that is flooded
@@ -72,8 +74,8 @@ pub struct Args {
     /// How many of them carry anything [default: all]
     #[arg(long)]
     active: Option<usize>,
-    /// Bytes of a write and read (bulk), a message (rr, crr), or a datagram's
-    /// payload (udp) [default: 65536, 64, or what fits the MTU]
+    /// Bytes of a write and read (bulk), a message (rr, crr, udp-rr), or a
+    /// datagram's payload (udp) [default: 65536, 64, or what fits the MTU]
     #[arg(long)]
     bytes: Option<usize>,
     /// Bytes of the link's largest IP datagram
@@ -83,9 +85,12 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = DirectionArg::Send)]
     direction: DirectionArg,
     /// What stands at the other end: another stack, or a driver that simulates
-    /// one at next to no cost
-    #[arg(long, value_enum, default_value_t = PeerArg::Stack)]
-    peer: PeerArg,
+    /// one at next to no cost [default: stack; of udp-rr, driver]
+    #[arg(long, value_enum)]
+    peer: Option<PeerArg>,
+    /// Confine all threads to the first processors, as many as --processors says
+    #[arg(long)]
+    confine: bool,
     /// Length of a sample, seconds
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
@@ -136,9 +141,11 @@ impl Args {
                 DirectionArg::Both => Direction::Both,
             },
             peer: match self.peer {
-                PeerArg::Stack => Peer::Stack,
-                PeerArg::Driver => Peer::Driver,
+                Some(PeerArg::Driver) => Peer::Driver,
+                None if workload == Workload::UdpRr => Peer::Driver,
+                Some(PeerArg::Stack) | None => Peer::Stack,
             },
+            confine: self.confine,
             seconds: self.seconds,
             repeat: self.repeat,
             options: self.choices.options(),
@@ -165,6 +172,7 @@ pub fn run(bench: Bench) -> Result<(), Failure> {
         Experiment::Rr(args) => measure(&args, Workload::Rr),
         Experiment::Crr(args) => measure(&args, Workload::Crr),
         Experiment::Udp(args) => measure(&args, Workload::Udp),
+        Experiment::UdpRr(args) => measure(&args, Workload::UdpRr),
         Experiment::Blocks(args) => args.run(),
         Experiment::Hog(args) => args.run(),
         Experiment::Soak(args) => args.run(),
@@ -244,6 +252,7 @@ mod tests {
             Experiment::Rr(args) => args.plan(Workload::Rr),
             Experiment::Crr(args) => args.plan(Workload::Crr),
             Experiment::Udp(args) => args.plan(Workload::Udp),
+            Experiment::UdpRr(args) => args.plan(Workload::UdpRr),
             other => panic!("{other:?} has no plan"),
         }
     }

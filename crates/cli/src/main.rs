@@ -3,15 +3,18 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod calibrate;
 mod choices;
 mod demo;
 mod doctor;
 mod failure;
 mod http;
+mod model;
 mod say;
 mod serve;
 mod table;
 mod tally;
+mod validate;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -40,8 +43,14 @@ enum Command {
     Bench(bench::Bench),
     /// Show what it does, in a private network, without any rights
     Demo(demo::Args),
+    /// Measure this machine for the planner
+    Calibrate(calibrate::Args),
+    /// Compare what the planner predicts with what the stack does
+    Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
+    /// Solve a queueing network
+    Model(model::Args),
 }
 
 fn run(command: Command) -> Result<(), Failure> {
@@ -49,7 +58,10 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(*args),
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Lab(lab) => validate::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Model(args) => model::run(&args),
     }
 }
 

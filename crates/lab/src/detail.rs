@@ -1,7 +1,7 @@
 //! [`Detail`]: what instruments say of a case, over all its samples.
 
 use crate::load::jain;
-use crate::plan::Plan;
+use crate::plan::{Peer, Plan};
 use crate::row::median;
 use crate::run::{Details, Sample};
 use organizations::instrument::{Counted, Percentiles, Report};
@@ -104,6 +104,8 @@ impl Detail {
             median(&all.iter().map(|(s, d)| f(s, &d.report)).collect::<Vec<f64>>())
         };
         let transactions = plan.workload.is_transactions();
+        // Only stacks take the time of theirs.
+        let timed = transactions && plan.peer == Peer::Stack;
         let rates = |sample: &Sample, details: &Details| -> Vec<f64> {
             let scale = if transactions { 1.0 } else { 8.0 / 1e9 };
             let rate = |n: &u64| *n as f64 * scale / sample.seconds;
@@ -137,8 +139,8 @@ impl Detail {
             }),
             handoffs_per_s: of(&|_, r| r.handoffs() as f64 / r.seconds),
             queue_residence_us: residence(&all),
-            latency_of: if transactions { "transaction" } else { "packet" },
-            latency: latency(&all, transactions),
+            latency_of: if timed { "transaction" } else { "packet" },
+            latency: latency(&all, timed),
             jain: median(&fair),
             gbit_per_thread: Spread::of(threads),
             per_connection: Spread::of(all.iter().flat_map(|(s, d)| rates(s, d))),

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::steering::Steering;
-use wire::{Address, Endpoint};
+use wire::{Address, Endpoint, FlowKey};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) const DRIVER_PORT: u16 = 5001;
 /// The device with a simulated peer behind it, and what that counts.
 pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
     let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
-    let receives = plan.direction.receives();
+    let receives = plan.driver_begins();
     let whole = if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX };
     let config = peers::Config {
         link: link(plan),
@@ -84,13 +84,16 @@ pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
         mss: plan.segment.unwrap_or(usize::MAX),
         buffers: plan.receive_buffers.bytes(),
         checksum: plan.checksum,
+        message: plan.bytes(),
         ..peers::Config::default()
     };
-    match (plan.workload == Workload::Udp, receives) {
-        (false, false) => peers::sink(&config),
-        (false, true) => peers::source(&config),
-        (true, false) => peers::udp_sink(&config),
-        (true, true) => peers::udp_source(&config),
+    match (plan.workload, receives) {
+        (Workload::Bulk, false) | (Workload::Crr, _) => peers::sink(&config),
+        (Workload::Bulk, true) => peers::source(&config),
+        (Workload::Rr, _) => peers::echoed(&config),
+        (Workload::Udp, false) => peers::udp_sink(&config),
+        (Workload::Udp, true) => peers::udp_source(&config),
+        (Workload::UdpRr, _) => peers::udp_echoed(&config),
     }
 }
 
@@ -132,11 +135,13 @@ pub(crate) fn role(plan: &Plan, side: Side) -> Role {
         (Workload::Rr, Side::Tested) => Role::Client,
         (Workload::Crr, Side::Tested) => Role::Churn,
         (Workload::Rr | Workload::Crr, Side::Peer) => Role::Echo,
-        (Workload::Bulk | Workload::Udp, _) => match (side.sends(plan), side.other().sends(plan)) {
-            (true, true) => Role::Both,
-            (true, false) => Role::Source,
-            (false, _) => Role::Sink,
-        },
+        (Workload::Bulk | Workload::Udp | Workload::UdpRr, _) => {
+            match (side.sends(plan), side.other().sends(plan)) {
+                (true, true) => Role::Both,
+                (true, false) => Role::Source,
+                (false, _) => Role::Sink,
+            }
+        }
     }
 }
 
@@ -150,8 +155,33 @@ pub(crate) fn listens(plan: &Plan) -> Vec<Call> {
     calls.map(|(port, role)| Call::Listen(Endpoint { address: any, port }, role)).collect()
 }
 
-/// The call that opens the connection number `index`.
-pub(crate) fn connect(plan: &Plan, index: usize) -> Call {
+/// The ports from which connections are opened to a driver, by their number: such
+/// that each queue has as many as the others. Few connections would else all come
+/// to one processor now and then. None if there is another stack, or only one
+/// queue, or there are too many connections.
+pub(crate) fn even_ports(plan: &Plan) -> Vec<u16> {
+    if plan.peer == plan::Peer::Stack || plan.processors == 1 || plan.connections > PER_PORT {
+        return Vec::new();
+    }
+    let queues = plan.processors;
+    let mut by_queue = vec![Vec::new(); queues];
+    for port in 1024..=u16::MAX {
+        by_queue[hash_from(port) as usize % queues].push(port);
+    }
+    let port = |index: usize| by_queue[index % queues].get(index / queues).copied();
+    (0..plan.connections).map_while(port).collect()
+}
+
+/// What the connection from `port` to a driver steers by.
+pub(crate) fn hash_from(port: u16) -> u32 {
+    let local = Endpoint { address: Side::Tested.address(), port };
+    let remote = Endpoint { address: Side::Peer.address(), port: ACTIVE_PORT };
+    STEERING.flow(&FlowKey { local, remote })
+}
+
+/// The call that opens the connection number `index`, from port `from` if it is
+/// given.
+pub(crate) fn connect(plan: &Plan, index: usize, from: Option<u16>) -> Call {
     let (first, role) = if index < plan.active() {
         (ACTIVE_PORT, role(plan, Side::Tested))
     } else {
@@ -161,5 +191,6 @@ pub(crate) fn connect(plan: &Plan, index: usize) -> Call {
     let remote = Endpoint { address: Side::Peer.address(), port };
     let number = if role == Role::Idle { u32::MAX } else { index as u32 };
     let connection = Talk::new(role, Some(remote)).numbered(number);
-    Call::Connect { remote, local: None, connection }
+    let local = from.map(|port| Endpoint { address: Side::Tested.address(), port });
+    Call::Connect { remote, local, connection }
 }

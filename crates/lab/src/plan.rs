@@ -16,6 +16,8 @@ pub enum Workload {
     Crr,
     /// UDP: datagrams without end, a window of them outstanding on each flow.
     Udp,
+    /// UDP: a datagram of the driver is echoed, one outstanding on each flow.
+    UdpRr,
 }
 
 impl Workload {
@@ -26,11 +28,16 @@ impl Workload {
             Workload::Rr => "rr",
             Workload::Crr => "crr",
             Workload::Udp => "udp",
+            Workload::UdpRr => "udp-rr",
         }
     }
     /// Does it count transactions (and not bits)?
     pub const fn is_transactions(self) -> bool {
-        matches!(self, Workload::Rr | Workload::Crr)
+        matches!(self, Workload::Rr | Workload::Crr | Workload::UdpRr)
+    }
+    /// Is it over UDP?
+    pub const fn is_udp(self) -> bool {
+        matches!(self, Workload::Udp | Workload::UdpRr)
     }
     /// The unit of its figures.
     pub const fn unit(self) -> &'static str {
@@ -150,8 +157,8 @@ pub struct Plan {
     /// How many of them carry anything; `None`: all.
     pub active: Option<usize>,
     /// Bytes of the application's reads and writes (bulk), of a message (rr,
-    /// crr) or of a datagram's payload (udp); `None`: 64 KiB, 64 bytes, or as
-    /// many as the MTU takes.
+    /// crr, udp-rr) or of a datagram's payload (udp); `None`: 64 KiB, 64 bytes, or
+    /// as many as the MTU takes.
     pub bytes: Option<usize>,
     /// Bytes of the link's largest IP datagram.
     pub mtu: usize,
@@ -185,6 +192,10 @@ pub struct Plan {
     /// Measure organizations that run on one processor only on one, beside the
     /// others, for comparison.
     pub reference: bool,
+    /// Confine all threads of a sample to as many processors as the stack under
+    /// test has, the first ones that the process may use ([`crate::confine`]): for
+    /// organizations whose threads are more.
+    pub confine: bool,
 }
 
 impl Plan {
@@ -220,6 +231,7 @@ impl Default for Plan {
             burst: 32,
             instruments: false,
             reference: false,
+            confine: false,
         }
     }
 }
@@ -241,7 +253,7 @@ impl Plan {
         self.bytes.unwrap_or(match self.workload {
             Workload::Bulk if self.presentation == Presentation::Xdr => XDR_MESSAGE,
             Workload::Bulk => 64 * 1024,
-            Workload::Rr | Workload::Crr => 64,
+            Workload::Rr | Workload::Crr | Workload::UdpRr => 64,
             Workload::Udp => self.mtu.saturating_sub(UDP_HEADERS),
         })
     }
@@ -249,7 +261,7 @@ impl Plan {
     /// Bytes of payload in a packet that is as full as it gets: what the bound
     /// is measured with.
     pub fn payload_in_packet(&self) -> usize {
-        let headers = if self.workload == Workload::Udp { UDP_HEADERS } else { TCP_HEADERS };
+        let headers = if self.workload.is_udp() { UDP_HEADERS } else { TCP_HEADERS };
         let fits = self.mtu.saturating_sub(headers).min(self.segment.unwrap_or(usize::MAX)).max(1);
         self.bytes().clamp(1, fits)
     }
@@ -304,12 +316,13 @@ impl Plan {
         if !(1..=16 << 20).contains(&self.bytes()) {
             return no("bytes must be from 1 to 16777216".to_owned());
         }
-        if self.workload == Workload::Udp && !self.is_udp_payload() {
+        let name = self.workload.name();
+        if self.workload.is_udp() && !self.is_udp_payload() {
             let most = self.mtu - UDP_HEADERS;
-            return no(format!("a datagram of udp must have from 16 to {most} bytes at this MTU"));
+            return no(format!("a datagram of {name} must have 16 to {most} bytes at this MTU"));
         }
-        if self.workload == Workload::Udp && self.connections > 16384 {
-            return no("udp takes at most 16384 flows".to_owned());
+        if self.workload.is_udp() && self.connections > 16384 {
+            return no(format!("{name} takes at most 16384 flows"));
         }
         self.check_driver()?;
         self.check_presentation()?;
@@ -327,17 +340,21 @@ impl Plan {
         if circular && (self.peer == Peer::Stack || self.direction != Direction::Receive) {
             return no("circular buffers are the driver's: --peer driver --direction receive");
         }
-        if self.peer == Peer::Stack {
-            return Ok(());
+        match (self.peer, self.workload) {
+            (Peer::Stack, Workload::UdpRr) => {
+                return no("udp-rr is asked by the driver: use --peer driver");
+            }
+            (Peer::Stack, _) => return Ok(()),
+            (Peer::Driver, Workload::Crr) => {
+                return no("the driver's connections stay: use --peer stack for crr");
+            }
+            (Peer::Driver, _) => {}
         }
-        if self.workload.is_transactions() {
-            return no("the driver only takes or sends data: use --peer stack for rr and crr");
-        }
-        if self.direction == Direction::Both {
+        if self.direction == Direction::Both && !self.workload.is_transactions() {
             return no("the driver goes one way: use --direction send or receive");
         }
-        if self.active() != self.connections && self.direction == Direction::Receive {
-            return no("the driver sends on all its connections: leave out --active");
+        if self.active() != self.connections && self.driver_begins() {
+            return no("the driver speaks on all its connections: leave out --active");
         }
         Ok(())
     }
@@ -358,6 +375,12 @@ impl Plan {
             return no("messages in XDR have at least 64 bytes: leave out --bytes");
         }
         Ok(())
+    }
+
+    /// Does a driver open the connections, and send on them of its own?
+    pub(crate) fn driver_begins(&self) -> bool {
+        let begins = self.workload.is_transactions() || self.direction.receives();
+        self.peer == Peer::Driver && begins
     }
 
     fn is_udp_payload(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Both ends polled by one thread: nothing but the work itself.
 
+use crate::confine::Confined;
 use crate::host::{self, Side};
 use crate::load::presentation::Presentation;
 use crate::load::{Call, Load, Loads, Meter, Wakes};
@@ -195,7 +196,11 @@ impl Pair {
             let end = (first + OPENING).min(plan.connections);
             for index in first..end {
                 let now = self.clock.now();
-                self.tested.domain.call(host::connect(plan, index), now, &mut self.tested.egress);
+                self.tested.domain.call(
+                    host::connect(plan, index, None),
+                    now,
+                    &mut self.tested.egress,
+                );
             }
             let all = move |meter: &Meter| {
                 meter.has_failed() || meter.totals().connected >= 2 * end as u64
@@ -210,6 +215,7 @@ impl Pair {
 
 /// One sample.
 pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
+    let _confined = plan.confine.then(|| Confined::to(plan.processors)).transpose()?;
     let mut pair = Pair::new(plan)?;
     pair.open(plan)?;
     pair.run(Duration::from_secs_f64(plan.warm_up));

@@ -23,7 +23,9 @@ fn check(plan: &Plan) -> Row {
     let rows = lab::run(plan, &mut |_| {}).unwrap_or_else(|error| panic!("{name:?}: {error}"));
     let [row] = <[Row; 1]>::try_from(rows).expect("one organization");
     assert!(row.median > 0.0 && row.min <= row.median && row.median <= row.max, "{name:?}");
-    assert!(row.bound_gbit_per_s > 0.0 && row.ratio_to_bound > 0.0, "{name:?}");
+    // A sample may begin between a transaction's bytes and its end.
+    assert!(row.ratio_to_bound > 0.0 || plan.workload.is_transactions(), "{name:?}");
+    assert!(row.bound_gbit_per_s > 0.0, "{name:?}");
     row
 }
 
@@ -89,6 +91,30 @@ fn simulated_peers() {
             }
         }
     }
+}
+
+/// Messages that a driver sends and the stack echoes, over TCP and UDP; on as
+/// many processors as there are said to be.
+#[test]
+fn simulated_clients() {
+    for workload in [Workload::Rr, Workload::UdpRr] {
+        for entry in organizations::CATALOG {
+            for processors in [1, 2] {
+                if processors == 1 || !entry.single {
+                    let plan = short(workload, entry.name, processors);
+                    let plan = Plan { peer: Peer::Driver, confine: true, ..plan };
+                    let row = check(&plan);
+                    assert_eq!(row.unit, "transactions/s");
+                    if processors == 2 {
+                        check(&Plan { bytes: Some(1000), connections: 100, ..plan });
+                    }
+                }
+            }
+        }
+    }
+    // Longer than a segment.
+    let plan = short(Workload::Rr, "uniprocessor", 1);
+    check(&Plan { peer: Peer::Driver, bytes: Some(5000), ..plan });
 }
 
 #[test]
@@ -159,6 +185,7 @@ fn json_has_the_promised_fields() {
 fn plans_that_make_no_sense_are_refused_in_one_line() {
     let plan = short(Workload::Bulk, "uniprocessor", 1);
     let udp = Plan { workload: Workload::Udp, bytes: Some(2000), ..plan.clone() };
+    let driver = Plan { connections: 2, ..plan.clone() };
     for bad in [
         Plan { organizations: vec!["nobody".to_owned()], ..plan.clone() },
         Plan { processors: 0, ..plan.clone() },
@@ -167,6 +194,9 @@ fn plans_that_make_no_sense_are_refused_in_one_line() {
         Plan { seconds: f64::NAN, ..plan.clone() },
         Plan { mtu: 20, ..plan },
         udp,
+        Plan { workload: Workload::UdpRr, ..driver.clone() },
+        Plan { workload: Workload::Crr, peer: Peer::Driver, ..driver.clone() },
+        Plan { workload: Workload::Rr, active: Some(1), peer: Peer::Driver, ..driver },
     ] {
         let error = lab::run(&bad, &mut |_| {}).expect_err("bad");
         assert!(!error.to_string().contains('\n'), "{error}");
@@ -179,6 +209,20 @@ fn a_quick_look() {
     assert_eq!(rows.len(), 4);
 }
 
+/// Bytes are looked at in one round of many, so a sample on a busy machine may
+/// have none: then a longer one is taken.
+fn detail_with_bytes(mut plan: Plan) -> lab::Detail {
+    loop {
+        let detail = check(&plan).detail.expect("instruments");
+        let [sample] = &detail.samples[..] else { panic!("one sample") };
+        if sample.report.threads.iter().any(|t| t.packets_in > 0 && t.bytes_out > 0) {
+            return detail;
+        }
+        plan.seconds *= 2.0;
+        assert!(plan.seconds < 20.0, "{:?}: no bytes", plan.organizations);
+    }
+}
+
 #[test]
 fn instruments_tell_of_threads_and_connections() {
     for workload in [Workload::Bulk, Workload::Rr, Workload::Udp] {
@@ -186,13 +230,10 @@ fn instruments_tell_of_threads_and_connections() {
             [("uniprocessor", 1), ("group-locks", 2), ("processor-per-connection", 2)]
         {
             let plan = Plan { instruments: true, ..short(workload, organization, processors) };
-            let detail = check(&plan).detail.expect("instruments");
+            let detail = detail_with_bytes(plan);
             assert_eq!(detail.per_connection.count, 5, "{organization}");
             assert!(detail.jain > 0.0 && detail.jain <= 1.0 + 1e-9, "{organization}");
-            let [sample] = &detail.samples[..] else { panic!("one sample") };
-            let threads = &sample.report.threads;
-            assert_eq!(threads.len(), processors, "{organization}");
-            assert!(threads.iter().any(|t| t.packets_in > 0 && t.bytes_out > 0), "{organization}");
+            assert_eq!(detail.samples[0].report.threads.len(), processors, "{organization}");
             if workload == Workload::Rr {
                 assert!(detail.latency.samples > 0, "{organization}");
             }

@@ -8,6 +8,10 @@ use crate::Work;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+mod file;
+
+pub use file::{default_path, load, parse};
+
 /// The version of the file that this code writes and reads.
 pub const VERSION: u32 = 1;
 

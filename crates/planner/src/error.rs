@@ -9,4 +9,29 @@ pub enum Error {
     /// What is asked makes no sense.
     #[error("{0}")]
     Asked(String),
+    /// A station cannot do all that comes: queues would grow without end.
+    #[error(
+        "station `{station}` saturates at {limit_per_s:.6} a second, and {asked_per_s:.6} are \
+         asked; ask for less than that, or give it less to do"
+    )]
+    Saturated {
+        /// The station that saturates first.
+        station: String,
+        /// The total rate at which it does, of all classes in the given mix,
+        /// customers a second.
+        limit_per_s: f64,
+        /// The total rate that was asked for, customers a second.
+        asked_per_s: f64,
+    },
+    /// An iteration that comes to no end.
+    #[error(
+        "no solution within {iterations} iterations, queue lengths still change by {change:.1e}; \
+         allow more iterations or a greater tolerance"
+    )]
+    NoConvergence {
+        /// Iterations made.
+        iterations: u64,
+        /// The greatest relative change of a queue length in the last one.
+        change: f64,
+    },
 }

@@ -14,19 +14,23 @@
 //! | [`costs`] | what a machine charges for: data |
 //! | [`scenario`] | a stack under an organization, and its load |
 //! | [`run()`] | runs it: [`Outcome`] |
+//! | [`sweep()`] | runs many, on all processors |
 //! | [`statistics`] | tallies, percentiles, averages over time, 95 % confidence intervals |
+//! | [`network`] | any [`crate::Network`], to check what solvers say of it |
 
 pub mod arrivals;
 pub mod calendar;
 pub mod costs;
 mod locks;
 mod machine;
+pub mod network;
 mod organizations;
 pub mod outcome;
 pub mod random;
 mod run;
 pub mod scenario;
 pub mod statistics;
+mod sweep;
 pub mod time;
 mod world;
 
@@ -37,4 +41,5 @@ pub use outcome::Outcome;
 pub use random::Random;
 pub use run::run;
 pub use scenario::Scenario;
+pub use sweep::sweep;
 pub use time::Time;

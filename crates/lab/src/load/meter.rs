@@ -126,7 +126,9 @@ impl Meter {
         }
         totals.received += self.decoded.load(Ordering::Relaxed);
         if let Some((driver, _)) = self.driver.get() {
-            totals.received += driver.totals().bytes_received;
+            let driver = driver.totals();
+            totals.transactions += driver.transactions;
+            totals.received += driver.bytes_received;
         }
         totals
     }

@@ -47,6 +47,8 @@ pub enum Role {
     Both,
     /// Sends back what it reads.
     Echo,
+    /// Sends back what a simulated peer asks.
+    Reply,
     /// Sends a message, waits for its echo, and again.
     Client,
     /// Sends a message, waits for its echo, closes, and opens another connection.
@@ -135,6 +137,8 @@ pub struct Load {
     /// Flows that stream, and how many have had their turn in this round.
     streams: VecDeque<Socket>,
     turns: usize,
+    /// Datagrams that came and go back.
+    echoes: VecDeque<Datagram>,
     /// For flows whose whole window was lost.
     rescue: udp::Rescue,
     /// Begin no transaction any more, but each connection its first.
@@ -195,6 +199,7 @@ impl Loads {
             block: blocks::Block::default(),
             streams: VecDeque::new(),
             turns: 0,
+            echoes: VecDeque::new(),
             rescue: udp::Rescue::default(),
             resting: false,
         }
@@ -258,7 +263,8 @@ impl Application for Load {
     fn incoming(&mut self, listener: &Role) -> Option<Talk> {
         let talk = Talk::new(*listener, None);
         // Simulated peers open their connections to the stack under test.
-        Some(if *listener == Role::Drain { talk.numbered(self.shares.number()) } else { talk })
+        let counted = matches!(listener, Role::Drain | Role::Reply);
+        Some(if counted { talk.numbered(self.shares.number()) } else { talk })
     }
 
     fn connect_failed(&mut self, talk: Talk, error: ConnectError) {
@@ -285,7 +291,7 @@ impl Application for Load {
                 self.read(talk, tcb);
                 self.write(talk, tcb)
             }
-            Role::Echo => self.echo(talk, tcb),
+            Role::Echo | Role::Reply => self.echo(talk, tcb),
             Role::Blocks => self.serve_blocks(talk, tcb),
             Role::Short => self.short(talk, tcb),
             Role::SoakClient | Role::SoakServer => self.converse(talk, tcb, now),
@@ -307,7 +313,7 @@ impl Application for Load {
         }
         match talk.role {
             Role::Churn if talk.closing => self.again(talk),
-            Role::Echo if talk.closing => {}
+            Role::Echo | Role::Reply if talk.closing => {}
             _ => self.fail(&talk, "ended before its time"),
         }
     }

@@ -23,6 +23,8 @@ impl Load {
         });
         if total > 0 {
             self.tally.received.add(total as u64);
+            // Of those that a client counts, there is none of this number.
+            self.shares.add(talk.number, 1);
         }
         if tcb.eof() && !talk.closing {
             talk.closing = true;

@@ -57,6 +57,8 @@ pub(crate) enum Way {
     Drain,
     /// Receives stamped datagrams.
     Watch,
+    /// Sends back what comes.
+    Echo,
 }
 
 /// The flows of a host, as all its units know them.
@@ -133,7 +135,7 @@ impl Flow {
     /// The datagrams of this flow that were sent, or the greatest number that
     /// came; none if it does not number them.
     pub(crate) fn datagrams(&self) -> Option<u64> {
-        (self.way != Way::Drain).then(|| self.last())
+        (!matches!(self.way, Way::Drain | Way::Echo)).then(|| self.last())
     }
 
     /// Is a report due?
@@ -154,6 +156,10 @@ impl Load {
     /// A datagram has come; `false` if there is no room for it.
     pub(super) fn arrived(&mut self, socket: Socket, datagram: Datagram) -> bool {
         let Some(flow) = self.flows.get(socket.flow as usize) else { return true };
+        if flow.way == Way::Echo {
+            self.send_back(socket, datagram);
+            return true;
+        }
         let Some(number) = number(&datagram.payload) else {
             self.meter.fail("a datagram came out too short");
             return true;
@@ -176,7 +182,7 @@ impl Load {
                 flow.reported.fetch_max(number, Ordering::Relaxed);
                 self.calls.push_back(Call::FlushUdp(socket));
             }
-            Way::Stream | Way::Watch => {}
+            Way::Stream | Way::Watch | Way::Echo => {}
             Way::Drain => self.take(None, datagram.payload),
             Way::Receive => {
                 flow.last.fetch_max(number, Ordering::Relaxed);
@@ -185,6 +191,29 @@ impl Load {
                 }
                 self.take(Some(number), datagram.payload);
             }
+        }
+    }
+
+    /// Copies the payload out and into the answer, as an application that echoes
+    /// does.
+    fn send_back(&mut self, socket: Socket, datagram: Datagram) {
+        let Datagram { local, remote, payload } = datagram;
+        let slice = with_buffer(self.bytes.max(65536), |buffer| {
+            let mut at = 0;
+            for part in &payload {
+                buffer[at..at + part.len()].copy_from_slice(part);
+                at += part.len();
+            }
+            Slice::copy_of(&buffer[..at])
+        });
+        self.tally.received.add(slice.len() as u64);
+        self.echoes.push_back(Datagram {
+            local,
+            remote,
+            payload: std::iter::once(slice).collect(),
+        });
+        if self.echoes.len() == 1 {
+            self.calls.push_back(Call::FlushUdp(socket));
         }
     }
 
@@ -267,6 +296,7 @@ impl Load {
                 None => return self.end_turn(socket),
             },
             Way::Receive => Slice::copy_of(&flow.report()?.to_be_bytes()),
+            Way::Echo => return self.echoes.pop_front(),
             Way::Drain | Way::Watch => return None,
         };
         let payload = std::iter::once(payload).collect();

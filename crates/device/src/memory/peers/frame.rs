@@ -109,6 +109,30 @@ pub(super) fn udp_payload(packet: &Packet, medium: Medium) -> Option<usize> {
     (protocol == protocol::UDP).then_some(usize::from(header.length) - wire::udp::LEN)
 }
 
+/// What matters of a UDP datagram of the stack that is an echo.
+#[derive(Clone, Copy)]
+pub(super) struct Echo {
+    /// The peer's port.
+    pub(super) peer_port: u16,
+    /// Bytes of payload.
+    pub(super) len: usize,
+    /// The first of them.
+    pub(super) first: u8,
+}
+
+impl Echo {
+    /// The datagram in a frame from the stack; checksums are not looked at.
+    pub(super) fn of(packet: &Packet, medium: Medium) -> Option<Echo> {
+        let len = udp_payload(packet, medium)?;
+        let (at, _) = ip_payload(packet.front(), medium)?;
+        let behind = packet.front().get(at + wire::udp::LEN..)?;
+        // What the application wrote is a part of its own, or behind the headers.
+        let parts = packet.parts().iter().find_map(|part| part.first());
+        let first = *behind.first().or(parts)?;
+        Some(Echo { peer_port: word(packet.front(), at + 2)?, len, first })
+    }
+}
+
 /// Answers an ARP request of the stack for a peer. `false`: it was none.
 pub(super) fn answer_arp(packet: &Packet, config: &Config, out: &mut Batch) -> bool {
     let Ok((header, len)) = ethernet::Header::parse(packet.front()) else { return false };

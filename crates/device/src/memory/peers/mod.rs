@@ -5,26 +5,35 @@
 //! [`sink`] is Yates's simulated TCP receiver: it takes all data and
 //! acknowledges every other packet of each connection. [`source`] is the
 //! simulated TCP sender: it sends in order, from templates, as fast as it is
-//! asked and the window allows. Both open connections and accept them, answer
+//! asked and the window allows. [`echoed`] and [`udp_echoed`] send messages and
+//! wait for their echoes. All open connections and accept them, answer
 //! ARP, and close when the stack does. There is one peer for each queue, with
 //! only flows that are steered to that queue, so that processors share nothing.
 
 mod frame;
 mod tcp;
 mod udp;
+mod udp_echo;
 
 use super::{Config as Link, queue_of};
 use crate::event::Event;
 use crate::{Batch, Counts, Device, Queue, Receive, Transmit};
 use frame::Template;
-use parking_lot::Mutex;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use sync::bytes::Slice;
+use sync::system::Instant;
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicU64, Ordering};
 use wire::{Endpoint, FlowKey, Packet, checksum};
+
+/// How often a peer with nothing else to do looks for what was lost.
+const REPEAT: Duration = Duration::from_millis(200);
+/// Of how many looks that find something to send one is at the clock, too: what
+/// was lost on one connection must not wait for all others to pause.
+const BUSY: u32 = 64;
 
 /// How simulated peers are made.
 #[derive(Clone, Debug)]
@@ -60,6 +69,9 @@ pub struct Config {
     pub block: u64,
     /// Bytes of that message.
     pub answer: u64,
+    /// Bytes of the messages (or datagrams) that peers of [`echoed`] and
+    /// [`udp_echoed`] send.
+    pub message: usize,
     /// Connections a second, over all queues, that clients open to `short_port`
     /// and close as soon as they are established.
     pub short_lived: f64,
@@ -87,6 +99,7 @@ impl Default for Config {
             limit: u64::MAX,
             block: 0,
             answer: 16,
+            message: 64,
             short_lived: 0.0,
             short_port: 5002,
             checksum: true,
@@ -123,10 +136,12 @@ pub struct Totals {
     pub short_opened: u64,
     /// Short-lived connections that both sides have closed.
     pub short_closed: u64,
+    /// Messages that the stack has sent back whole.
+    pub transactions: u64,
 }
 
 /// How many counters there are.
-const COUNTERS: usize = 12;
+const COUNTERS: usize = 13;
 
 impl Totals {
     fn fields(&mut self) -> [&mut u64; COUNTERS] {
@@ -143,6 +158,7 @@ impl Totals {
             &mut self.ignored,
             &mut self.short_opened,
             &mut self.short_closed,
+            &mut self.transactions,
         ]
     }
 }
@@ -204,6 +220,19 @@ pub fn udp_sink(config: &Config) -> (Device, Arc<PeerCounts>) {
 /// receives.
 pub fn udp_source(config: &Config) -> (Device, Arc<PeerCounts>) {
     device("udp-source", config, |queue| udp::Source::new(config, queue))
+}
+
+/// A device to simulated TCP clients: each connection keeps one message
+/// outstanding, which the stack sends back.
+pub fn echoed(config: &Config) -> (Device, Arc<PeerCounts>) {
+    device("echoed", config, |queue| tcp::Peer::new(config, queue, tcp::Kind::Echoed))
+}
+
+/// A device to simulated UDP clients: each flow keeps one datagram outstanding,
+/// which the stack sends back, and repeats one that seems lost. A flow counts as
+/// established when its first datagram has come back.
+pub fn udp_echoed(config: &Config) -> (Device, Arc<PeerCounts>) {
+    device("udp-echoed", config, |queue| udp_echo::Echoed::new(config, queue))
 }
 
 /// A simulated peer.
@@ -425,6 +454,24 @@ impl Buffers {
         };
         let count = (total / payload.max(1)).max(1);
         Buffers { list: (0..count).map(buffer).collect(), next: 0 }
+    }
+
+    /// One buffer for each mark, which is its first byte.
+    fn marked(payload: usize, marks: u8) -> Buffers {
+        let buffer = |mark| {
+            let mut bytes = vec![b'm'; payload];
+            bytes[..1].fill(mark);
+            let slice = Slice::copy_of(&bytes);
+            let sum = checksum::sum(&slice);
+            (slice, sum)
+        };
+        Buffers { list: (0..marks).map(buffer).collect(), next: 0 }
+    }
+
+    /// The buffer of this number, and its sum.
+    fn at(&self, number: usize) -> (Slice, u16) {
+        let (slice, sum) = &self.list[number % self.list.len()];
+        (slice.clone(), *sum)
     }
 
     /// The next buffer's first `len` bytes, and their sum.

@@ -8,21 +8,20 @@ mod connection;
 mod short;
 
 use super::frame::{self, Fields, Segment, Template, answer_arp};
-use super::{Buffers, Config, Peer as Simulated, Totals, payload, ports};
+use super::{BUSY, Buffers, Config, Peer as Simulated, REPEAT, Totals, payload, ports};
 use crate::Batch;
 use connection::{Connection, Next, Phase, Plan};
 use short::Shorts;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use sync::system::Instant;
 use wire::tcp::{Flags, Options};
 use wire::{Packet, Seq, ipv4, protocol, tcp};
 
-/// How often a peer with nothing else to do looks for what was lost.
-const REPEAT: Duration = Duration::from_millis(200);
-/// Of how many looks that find something to send one is at the clock, too: what
-/// was lost on one connection must not wait for all others to pause.
-const BUSY: u32 = 64;
+/// How long a peer waits before it tries again to open connections that were
+/// refused: nobody may listen yet.
+const REFUSED: Duration = Duration::from_millis(1);
 /// How many connections are being opened at once, so that a backlog of listeners
 /// is not overrun.
 const OPENING: usize = 64;
@@ -55,6 +54,8 @@ pub(super) enum Kind {
     Source,
     /// It takes blocks, and opens short-lived connections.
     Clients,
+    /// It sends messages, each when the one before has come back.
+    Echoed,
 }
 
 /// The peer of one queue.
@@ -80,7 +81,11 @@ pub(super) struct Peer {
     pending_since: Option<Instant>,
     /// Ports to open connections from.
     to_open: VecDeque<u16>,
+    /// Not to open any before.
+    open_at: Option<Instant>,
     opening: usize,
+    /// Bytes of a message that is echoed; 0: there are none.
+    message: u64,
     repeat_at: Option<Instant>,
     /// Looks in a row that found something to send.
     busy: u32,
@@ -93,14 +98,16 @@ pub(super) struct Peer {
 impl Peer {
     pub(super) fn new(config: &Config, queue: usize, kind: Kind) -> Peer {
         let sends = kind == Kind::Source;
-        let limit = if sends { config.limit } else { 0 };
+        let message = if kind == Kind::Echoed { config.message.max(1) } else { 0 };
+        let limit = if sends { config.limit } else { message as u64 };
         let plan = Plan { limit, closes: sends && limit != u64::MAX };
         let buffers = match kind {
             Kind::Source => config.buffers,
             // A single one, of which answers are the start.
-            Kind::Sink | Kind::Clients => 0,
+            Kind::Sink | Kind::Clients | Kind::Echoed => 0,
         };
-        let payload = payload(config, ipv4::LEN + tcp::LEN);
+        let largest = if message > 0 { message } else { usize::MAX };
+        let payload = payload(config, ipv4::LEN + tcp::LEN).min(largest);
         let scale = (0..14).find(|&s| config.window >> s <= 0xffff).unwrap_or(14);
         Peer {
             config: config.clone(),
@@ -117,7 +124,9 @@ impl Peer {
             pending: Vec::new(),
             pending_since: None,
             to_open: ports(config, queue).into(),
+            open_at: None,
             opening: 0,
+            message: message as u64,
             repeat_at: None,
             busy: 0,
             iss: Seq(1 << 20),
@@ -241,12 +250,18 @@ impl Peer {
             // There is no TIME-WAIT here: whoever loses the last acknowledgment of
             // its FIN is told so by a reset.
             let over = c.is_closing();
-            let short = c.short;
+            let (short, phase, port) = (c.short, c.phase, c.peer_port);
             self.closed(over, short);
-            let c = &self.connections[index as usize];
-            // If nobody listens yet, it is tried again, later.
-            if c.phase != Phase::SynSent {
-                self.remove(index);
+            match (phase, short) {
+                // If nobody listens yet, it is tried again, later.
+                (Phase::SynSent, true) => {}
+                (Phase::SynSent, false) => {
+                    self.opening -= 1;
+                    self.to_open.push_back(port);
+                    self.open_at = Some(Instant::now() + REFUSED);
+                    self.remove(index);
+                }
+                _ => self.remove(index),
             }
             return;
         }
@@ -285,11 +300,17 @@ impl Peer {
         }
         // A packet in order may wait for a second one. Anything else that
         // occupies sequence space is answered at once.
+        let before = c.received;
         let taken = c.take(s);
         self.counts.bytes_received += u64::from(taken);
         if taken > 0 {
             self.counts.packets_received += u64::from(s.count);
             c.unacked += s.count;
+            if self.message > 0 {
+                let echoed = c.received / self.message;
+                self.counts.transactions += echoed - before / self.message;
+                c.plan.limit = (echoed + 1) * self.message;
+            }
             if let Some(blocks) = c.received.checked_div(self.config.block) {
                 c.plan.limit = blocks * self.config.answer;
             }
@@ -302,7 +323,7 @@ impl Peer {
         // FIN: now, or again.
         if c.unacked >= 2 || strange || s.flags.fin() {
             out.push_back(self.ack(index));
-        } else if c.unacked > 0 && !c.in_pending {
+        } else if c.unacked > 0 && !c.in_pending && (self.message == 0 || c.next().is_none()) {
             c.in_pending = true;
             self.pending.push(index);
         }
@@ -350,6 +371,10 @@ impl Peer {
     }
 
     fn open(&mut self, out: &mut Batch) {
+        if self.open_at.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
+        self.open_at = None;
         while self.opening < OPENING
             && let Some(port) = self.to_open.pop_front()
         {
@@ -458,13 +483,14 @@ impl Simulated for Peer {
     }
 
     fn ready(&self) -> bool {
-        !self.turn.is_empty() || (self.opening < OPENING && !self.to_open.is_empty())
+        let opens = self.open_at.is_none() && self.opening < OPENING && !self.to_open.is_empty();
+        opens || !self.turn.is_empty()
     }
 
     fn deadline(&self) -> Option<Instant> {
         let pending = self.pending_since.map(|since| since + self.config.ack_delay);
         let short = self.shorts.as_ref().and_then(Shorts::next);
-        [pending, self.repeat_at, short].into_iter().flatten().min()
+        [pending, self.repeat_at, self.open_at, short].into_iter().flatten().min()
     }
 
     fn idle(&mut self) {

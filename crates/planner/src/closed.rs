@@ -1,0 +1,85 @@
+//! Closed networks, by mean value analysis (Reiser and Lavenberg 1980,
+//! "Mean-value analysis of closed multichain queuing networks"): who comes to a
+//! queue finds what is there on average with one customer less,
+//!
+//! > R_ik = V_ik (S_ik + Σ_j S_jk Q_jk(N − e_i)).
+//!
+//! | file | classes | |
+//! |---|---|---|
+//! | [`single`] | one | exact; several servers too |
+//! | [`several`] | several | every population up to the given: exact where that is few |
+//! | [`schweitzer`] | any | Q(N − e_i) from Q(N): approximate, for any population |
+//!
+//! Exact here means: of networks whose service times are exponential and, at
+//! queues, the same for all classes (product form). Where they differ by class,
+//! the formula is that of Thekkath et al. 1992, equation (1), and an
+//! approximation, which solutions say. With several classes, a station of *m*
+//! servers is taken for a queue with a server *m* times as fast, and a delay of
+//! the rest (Seidmann, Schweitzer and Shalev-Oren 1987, "Computerized closed
+//! queueing network models of flexible manufacturing systems").
+
+use crate::network::{Center, Network};
+use crate::solution::Solution;
+use crate::{Error, open};
+
+pub mod schweitzer;
+pub mod several;
+pub mod single;
+mod weights;
+
+pub use schweitzer::Control;
+
+/// How many steps exact solvers may take, about: a tenth of a second.
+pub const EXACT_STEPS: f64 = 1e7;
+
+/// Solves a closed network, exactly where that takes no more than
+/// [`EXACT_STEPS`], else by [`schweitzer`].
+///
+/// # Errors
+/// [`Error::NoConvergence`] of the approximation, [`Error::Asked`] if the network
+/// is open.
+pub fn solve(network: &Network) -> Result<Solution, Error> {
+    let steps = match network.classes().len() {
+        1 => single::steps(network),
+        _ => several::steps(network),
+    };
+    match network.classes().len() {
+        _ if steps > EXACT_STEPS => schweitzer::solve(network, Control::default()),
+        1 => single::solve(network),
+        _ => several::solve(network),
+    }
+}
+
+/// The network must be closed.
+fn must_be_closed(network: &Network) -> Result<(), Error> {
+    if network.is_open() {
+        let name = network.name();
+        return Err(Error::Asked(format!("the network `{name}` is open; solve it as such")));
+    }
+    Ok(())
+}
+
+/// What is not exact about several classes, or about any by approximation.
+fn approximations(network: &Network, centers: &[Center]) -> Vec<String> {
+    let name = |center: &Center| network.stations()[center.station].name.as_str();
+    let names = |chosen: &dyn Fn(&Center) -> bool| {
+        let mut list: Vec<&str> = centers.iter().filter(|c| chosen(c)).map(name).collect();
+        list.dedup();
+        list.join(", ")
+    };
+    let mut list = Vec::new();
+    let differ = names(&|center| center.servers().is_some() && !open::same_service(center));
+    if !differ.is_empty() {
+        list.push(format!(
+            "first come, first served at {differ}, where service differs by class (equation 1)"
+        ));
+    }
+    let several = names(&|center| center.servers().is_some_and(|servers| servers > 1.0));
+    if !several.is_empty() {
+        list.push(format!("several servers at {several} are taken for a fast one and a delay"));
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests;

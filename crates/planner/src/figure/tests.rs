@@ -1,0 +1,55 @@
+use super::*;
+
+fn curve(name: &str) -> Series {
+    Series::new(name, (1..=9).map(|x| (f64::from(x) * 10.0, f64::from(x * x))).collect())
+}
+
+#[test]
+fn a_chart_has_title_axes_and_legend() {
+    let text = lines("R & D", "load, %", "residence, µs", &[curve("a <b>"), curve("c")]);
+    let text = text.expect("drawn");
+    assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
+    for part in ["R &amp; D", "load, %", "residence, µs", "a &lt;b&gt;", "<polyline", "<circle"] {
+        assert!(text.contains(part), "{part}");
+    }
+    // Two curves, and their two samples in the legend.
+    let coloured = |colour: &str| text.matches(&format!("stroke=\"{colour}\"")).count();
+    assert!(coloured("#0072B2") >= 2 && coloured("#D55E00") >= 2);
+}
+
+#[test]
+fn what_is_not_finite_is_left_out() {
+    let mut with = curve("a");
+    with.points.extend([(f64::NAN, 1.0), (1.0, f64::INFINITY)]);
+    let title = |series: &[Series]| lines("t", "x", "y", series).expect("drawn");
+    assert_eq!(title(&[with]), title(&[curve("a")]));
+    let nothing = Series::new("a", vec![(f64::NAN, 1.0)]);
+    let error = lines("empty", "x", "y", &[nothing]).expect_err("nothing").to_string();
+    assert_eq!(error, "`empty` has no points to draw");
+}
+
+#[test]
+fn any_range_can_be_drawn() {
+    let figure = Figure::new("t", "x", "y");
+    for points in [
+        vec![(1.0, 1.0)],
+        vec![(0.0, 0.0), (1e-300, 1e300)],
+        vec![(-5.0, -3.0), (5.0, -1.0)],
+        vec![(1.0, 7.0), (2.0, 7.0)],
+        vec![(1e-12, 1e12), (1e12, 1e-12)],
+    ] {
+        let series = [Series::new("a", points)];
+        figure.clone().draw(&series).expect("linear");
+        if series[0].points.iter().all(|(x, y)| *x > 0.0 && *y > 0.0) {
+            figure.clone().log_x().log_y().draw(&series).expect("logarithmic");
+        }
+    }
+    let log = figure.log_x().draw(&[Series::new("a", vec![(0.0, 1.0), (1.0, 1.0), (1e4, 5.0)])]);
+    assert!(log.expect("drawn").contains("10k"));
+}
+
+#[test]
+fn labels_are_short() {
+    let labels = [0.0, 0.25, 7.0, 12.5, 120.0, 9999.0, 10_000.0, 2.5e6, 3e9].map(|v| number(&v));
+    assert_eq!(labels, ["0", "0.25", "7", "12.5", "120", "9999", "10k", "2.5M", "3G"]);
+}

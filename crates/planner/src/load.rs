@@ -1,0 +1,159 @@
+//! [`Load`]: what is asked of a stack, in words: `tcp rr 64B, 20k connections,
+//! 400k/s`.
+//!
+//! Words come in any order, separated by spaces or commas:
+//!
+//! | word | |
+//! |---|---|
+//! | `tcp`, `udp` | the protocol |
+//! | `rr`, `send`, `receive`, `bulk` | what connections do ([`Work`]); `bulk` is `send` |
+//! | `64B`, `1400 bytes`, `4KiB` | of a message, a datagram or a segment; [`Load::default_bytes`] if it is left out |
+//! | `20k connections`, `64 flows`, `64 sockets` | how many, all of them busy alike |
+//! | `400k/s`, `2/ms`, `40 Gbit/s`, `5 GB/s` | operations or payload one way; without it, as fast as it goes |
+//! | `poisson`, `steady`, `bursty 32` | how operations arrive, if there is a rate; `poisson` if it is left out |
+//!
+//! Numbers may have a fraction, `_` between digits, and `k`, `M` or `G`.
+
+use crate::{Error, Work};
+use std::fmt::{Display, Formatter};
+use std::str::FromStr;
+
+mod words;
+
+/// The most connections that a load may have.
+pub const MOST_CONNECTIONS: usize = 10_000_000;
+/// The highest rate, operations a second.
+pub const MOST_PER_S: f64 = 1e10;
+/// The largest datagram or segment, bytes of payload.
+pub const MOST_BYTES: usize = 65_495;
+/// The largest message of a transaction, bytes: one that is one packet.
+pub const MOST_MESSAGE_BYTES: usize = 1448;
+/// The largest burst, operations.
+pub const MOST_BURST: u32 = 65_536;
+
+/// How operations arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pattern {
+    /// Independently of each other.
+    #[default]
+    Poisson,
+    /// At even distances.
+    Steady,
+    /// So many at once, and these bursts independently of each other.
+    Bursty(u32),
+}
+
+impl Display for Pattern {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Pattern::Poisson => f.write_str("poisson"),
+            Pattern::Steady => f.write_str("steady"),
+            Pattern::Bursty(size) => write!(f, "bursty {size}"),
+        }
+    }
+}
+
+/// What is asked of a stack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// What connections do.
+    pub work: Work,
+    /// Bytes of payload of an operation, one way.
+    pub bytes: usize,
+    /// Connections, or flows of UDP.
+    pub connections: usize,
+    /// Operations a second over all connections; `None`: as fast as it goes.
+    pub rate_per_s: Option<f64>,
+    /// How they arrive, if there is a rate.
+    pub pattern: Pattern,
+}
+
+impl Load {
+    /// Bytes of an operation where the load does not say: 64 of a message, a full
+    /// segment or datagram of Ethernet for the others.
+    pub const fn default_bytes(work: Work) -> usize {
+        match work {
+            Work::TcpRr | Work::UdpRr => 64,
+            Work::TcpSend | Work::TcpReceive => 1448,
+            Work::UdpSend | Work::UdpReceive => 1472,
+        }
+    }
+
+    /// Does it make sense?
+    ///
+    /// # Errors
+    /// If a figure is out of bounds: a line that says which.
+    pub fn check(&self) -> Result<(), Error> {
+        let asked = |message: String| Err(Error::Asked(message));
+        if self.connections == 0 || self.connections > MOST_CONNECTIONS {
+            return asked(format!(
+                "{} connections: a load has 1 to {MOST_CONNECTIONS}",
+                self.connections
+            ));
+        }
+        let (most, what) = match self.work.is_transactions() {
+            true => (MOST_MESSAGE_BYTES, "a message is one packet"),
+            false => (MOST_BYTES, "a packet"),
+        };
+        if self.bytes == 0 || self.bytes > most {
+            return asked(format!("{} B: {what} of 1 to {most} bytes of payload", self.bytes));
+        }
+        if let Some(rate) = self.rate_per_s
+            && !(rate > 0.0 && rate <= MOST_PER_S)
+        {
+            return asked(format!(
+                "{rate}/s: a rate is more than 0 and at most {MOST_PER_S:e} operations a second"
+            ));
+        }
+        match (self.rate_per_s, self.pattern) {
+            (None, Pattern::Steady | Pattern::Bursty(_)) => asked(format!(
+                "`{}` goes with a rate: add one, like 400k/s, or leave it out",
+                self.pattern
+            )),
+            (_, Pattern::Bursty(size)) if size == 0 || size > MOST_BURST => {
+                asked(format!("bursty {size}: a burst has 1 to {MOST_BURST} operations"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Display for Load {
+    /// As [`Load::from_str`] reads it.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let name = self.work.name();
+        let (protocol, what) = name.split_once('-').unwrap_or((name, ""));
+        let units = if protocol == "udp" { "flows" } else { "connections" };
+        write!(f, "{protocol} {what} {}B, {} {units}", self.bytes, short(self.connections as f64))?;
+        if let Some(rate) = self.rate_per_s {
+            write!(f, ", {}/s", short(rate))?;
+            if self.pattern != Pattern::Poisson {
+                write!(f, ", {}", self.pattern)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Load {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Load, Error> {
+        let load = words::parse(text)?;
+        load.check()?;
+        Ok(load)
+    }
+}
+
+/// A number with `k`, `M` or `G` where that loses nothing.
+fn short(value: f64) -> String {
+    let scaled = [("G", 1e9), ("M", 1e6), ("k", 1e3)];
+    let fits = |unit: f64| value >= unit && (value / unit).fract() == 0.0 && value < 1e15;
+    match scaled.into_iter().find(|(_, unit)| fits(*unit)) {
+        Some((letter, unit)) => format!("{}{letter}", value / unit),
+        None => format!("{value}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

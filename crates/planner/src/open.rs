@@ -1,0 +1,139 @@
+//! Open networks: several classes, first come, first served, with service times
+//! that differ by class.
+//!
+//! A visit finds at a station, on average, what is there on average (visits come
+//! at random). So a visit of class *i* to station *k* waits a time that is the
+//! same for all classes (Thekkath et al. 1992, appendix, *T_k*),
+//!
+//! > T_k = Σ_j λ_j V_jk S_jk² / (1 − U_k),  U_k = Σ_j λ_j V_jk S_jk,
+//!
+//! and stays R_ik = V_ik (S_ik + T_k). That is the appendix's equation (5), with
+//! the sum taken apart. It is exact for one station, if visits are Poisson and
+//! service times are exponential for each class (the formula of Pollaczek and
+//! Khinchine for M/H/1). In a network, streams between first-come-first-served
+//! stations whose service differs by class are not quite Poisson.
+//!
+//! With several servers the time waited is that of M/M/m (Erlang's C) at the
+//! station's mean service time, times half of E[S²]/E[S]² (Lee and Longton 1959,
+//! "Queueing processes associated with airline passenger check-in"): exact where
+//! service is the same for all classes, and equation (5) for one server.
+
+use crate::network::{Center, Network};
+use crate::solution::{Found, Method, Solution};
+use crate::{Error, bounds};
+
+/// A load so near to 1 cannot be told from it.
+const ROUNDING: f64 = 1e-12;
+
+/// Solves an open network.
+///
+/// # Errors
+/// [`Error::Saturated`] if a station cannot do all that comes, [`Error::Asked`] if
+/// the network is closed.
+pub fn solve(network: &Network) -> Result<Solution, Error> {
+    if !network.is_open() {
+        let name = network.name();
+        return Err(Error::Asked(format!("the network `{name}` is closed; solve it as such")));
+    }
+    let rates_per_s = network.rates_per_s();
+    let centers = network.centers();
+    let asked_per_s = network.rate_per_s();
+    if let Some((station, limit_per_s)) = bounds::saturation(network)
+        && asked_per_s >= limit_per_s * (1.0 - ROUNDING)
+    {
+        let station = network.stations()[station].name.clone();
+        return Err(Error::Saturated { station, limit_per_s, asked_per_s });
+    }
+    let found = Found {
+        method: Method::Open,
+        approximations: approximations(&centers, network),
+        residence_us: centers.iter().map(|center| residence_us(center, &rates_per_s)).collect(),
+        throughput_per_s: rates_per_s,
+    };
+    Ok(found.solution(network, &centers))
+}
+
+/// Residence by class, all visits together, µs.
+fn residence_us(center: &Center, rates_per_s: &[f64]) -> Vec<f64> {
+    let waiting_us = waiting_us(center, rates_per_s);
+    let stays = center.visits.iter().zip(&center.service_us);
+    stays.map(|(visits, service_us)| visits * (service_us + waiting_us)).collect()
+}
+
+/// What each visit waits, *T_k*, µs.
+fn waiting_us(center: &Center, rates_per_s: &[f64]) -> f64 {
+    let Some(servers) = center.servers() else { return 0.0 };
+    // Work that comes, seconds a second, and its second moment, µs.
+    let (mut load, mut moment_us) = (0.0, 0.0);
+    for (class, rate_per_s) in rates_per_s.iter().enumerate() {
+        let work = rate_per_s * center.demand_us(class) * 1e-6;
+        load += work;
+        moment_us += work * center.service_us[class];
+    }
+    if load == 0.0 {
+        return 0.0;
+    }
+    if servers == 1.0 {
+        return moment_us / (1.0 - load);
+    }
+    // M/M/m with mean service time E[S]: C E[S] / (m − a); times E[S²] / 2 E[S]²,
+    // where moment = a E[S²] / 2 E[S].
+    erlang_c(servers, load) * moment_us / load / (servers - load)
+}
+
+/// Erlang's C: the probability that a visit waits, with offered load `load` (in
+/// servers, less than their number), by the recursion for Erlang's B, which only
+/// adds what is positive (Kleinrock 1975, *Queueing Systems* I, 3.5).
+pub fn erlang_c(servers: f64, load: f64) -> f64 {
+    let mut inverse_b = 1.0;
+    let mut server = 1.0;
+    while server <= servers {
+        inverse_b = 1.0 + inverse_b * server / load;
+        if inverse_b == f64::INFINITY {
+            return 0.0;
+        }
+        server += 1.0;
+    }
+    let b = 1.0 / inverse_b;
+    b / (1.0 - load / servers * (1.0 - b))
+}
+
+fn approximations(centers: &[Center], network: &Network) -> Vec<String> {
+    let name = |center: &Center| network.stations()[center.station].name.as_str();
+    let mut list = Vec::new();
+    let mut differ: Vec<&str> = Vec::new();
+    let mut several: Vec<&str> = Vec::new();
+    for center in centers.iter().filter(|center| !same_service(center)) {
+        match center.servers() {
+            None => {}
+            Some(1.0) => differ.push(name(center)),
+            Some(_) => several.push(name(center)),
+        }
+    }
+    differ.dedup();
+    if !differ.is_empty() {
+        list.push(format!(
+            "visits are taken to come at random to {}, where service differs by class \
+             (equation 5)",
+            differ.join(", ")
+        ));
+    }
+    if !several.is_empty() {
+        list.push(format!(
+            "waiting at {} is that of equal service times, scaled by their second moment",
+            several.join(", ")
+        ));
+    }
+    list
+}
+
+/// Is a visit's service the same for all classes that come?
+pub(crate) fn same_service(center: &Center) -> bool {
+    let coming = center.visits.iter().zip(&center.service_us).filter(|(visits, _)| **visits > 0.0);
+    let mut services = coming.map(|(_, service_us)| service_us);
+    let Some(first) = services.next() else { return true };
+    services.all(|service_us| service_us == first)
+}
+
+#[cfg(test)]
+mod tests;
