@@ -13,7 +13,12 @@ pub struct Machine {
 }
 
 /// All of them.
-pub const MACHINES: &[Machine] = &[];
+pub const MACHINES: &[Machine] = &[
+    Machine { name: "bohra2007", text: include_str!("../../data/bohra2007.toml") },
+    Machine { name: "schmidt1996", text: include_str!("../../data/schmidt1996.toml") },
+    Machine { name: "willmann2006", text: include_str!("../../data/willmann2006.toml") },
+    Machine { name: "yates1996", text: include_str!("../../data/yates1996.toml") },
+];
 
 /// The one of this name.
 pub fn find(name: &str) -> Option<&'static Machine> {
