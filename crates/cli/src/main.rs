@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod http;
+mod plan;
 mod say;
 mod serve;
 mod table;
@@ -44,6 +45,8 @@ enum Command {
     Demo(demo::Args),
     /// Measure this machine for the planner
     Calibrate(calibrate::Args),
+    /// Name the organization, processors, queues, engines and lock for a load
+    Plan(Box<plan::Args>),
     /// Compare what the planner predicts with what the stack does
     Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
@@ -56,6 +59,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Lab(lab) => validate::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
     }

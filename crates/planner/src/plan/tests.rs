@@ -24,7 +24,7 @@ fn the_fewest_processors_that_do() {
     let predictor = predictor(0.0);
     let light = ask(&predictor, &request("tcp rr, 1k connections, 400k/s", &["p99=100us"], 8));
     let light = light.expect("carried");
-    assert_eq!(light.best.configuration.processors, 1);
+    assert_eq!(light.best.configuration.processors, 1, "{:#?}", light.explanation());
     assert!(light.best.meets && light.best.headroom > 0.8, "{:?}", light.best);
     assert!(light.sureness > 0.99);
     let heavy = ask(&predictor, &request("tcp rr, 1k connections, 5M/s", &[], 8)).expect("carried");
