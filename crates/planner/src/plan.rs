@@ -224,6 +224,12 @@ pub fn plan(
         // Far from enough processors are not worth a look; the most there are, is.
         let far = !bounds::possible(predictor, request, &names, processors);
         if far && processors < request.max_processors {
+            search.considered.push(Considered {
+                configuration: Configuration::new(names[0], processors),
+                bound: None,
+                judged: None,
+                verdict: "too few processors under any organization: so many times what one carries, and a fifth, is less than the rate".into(),
+            });
             return None;
         }
         let met = search.at(&names, processors);
