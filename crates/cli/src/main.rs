@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod http;
+mod model;
 mod plan;
 mod say;
 mod serve;
@@ -51,6 +52,8 @@ enum Command {
     Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
+    /// Solve a queueing network
+    Model(model::Args),
 }
 
 fn run(command: Command) -> Result<(), Failure> {
@@ -62,6 +65,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Plan(args) => plan::run(&args),
         Command::Lab(lab) => validate::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Model(args) => model::run(&args),
     }
 }
 

@@ -3,7 +3,8 @@
 //! Shared-Memory Multiprocessors", University of Washington, TR 92-04-04, 1992.
 //!
 //! Tables 1 and 2 are data ([`FIREFLY`], [`SEQUENT`]); [`figures`] computes figures
-//! 2 to 8 from them, and [`claims`] what the text says in numbers. The mix of packet
+//! 2 to 8 from them, and [`claims()`] and [`savings`] what the text says in numbers,
+//! some of which does not follow from the tables. The mix of packet
 //! sizes, which the authors measured, is not in the text: [`MIXED`] is assumed, and
 //! [`SMALL`] is the case that section 4.1 looks at.
 
@@ -13,7 +14,7 @@ use crate::{Error, Network, bounds};
 
 mod claims;
 
-pub use claims::{Claim, claims};
+pub use claims::{Claim, SAVING_LOADS, Saving, claims, savings};
 
 /// The DEC SRC Firefly (table 1), as a file.
 pub const FIREFLY: &str = include_str!("../data/thekkath1992/firefly.toml");

@@ -123,7 +123,7 @@ fn what_makes_no_sense_is_refused() {
         ("kind = \"lock\"", "kind = \"mutex\"", "unknown variant `mutex`, expected one of"),
         ("acquire_us = 0.25", "acquire_us = -1", "station `lock`: acquire_us is -1"),
         ("[[station]]", "[[stations]]", "unknown field `stations`"),
-        ("[[class]]", "[class]", "line 5"),
+        ("[[class]]", "[class]", "line 9: duplicate key"),
     ] {
         assert!(GOOD.contains(that), "{that}");
         let text = GOOD.replacen(that, this, 1);

@@ -32,8 +32,6 @@ mod assumed {
     pub const THREAD_LINES: f64 = 16.0;
     /// Coefficient of variation of an operation's work.
     pub const VARIATION: f64 = 0.25;
-    /// What a connection's handshake and end take beside its transaction, ns.
-    pub const OPEN_NS: f64 = 900.0;
     /// How long a lock that parks spins before it does, ns.
     pub const SPIN_NS: f64 = 2_000.0;
 }
@@ -212,7 +210,7 @@ fn unfitted(calibration: &Calibration, work: Work, bytes: usize, notes: &mut Vec
             lookup_ns: 25.0,
             ticket_ns: 10.0,
             schedule_ns: 40.0,
-            open_ns: assumed::OPEN_NS,
+            open_ns: 0.0,
         },
         hand_off: HandOff {
             item_ns: primitives.ring_batched_item_ns.value,

@@ -2,10 +2,11 @@
 
 use super::Change::{FastBus, HalfSoftware, Nothing, TwoQueues};
 use super::Machine::{Firefly, Sequent};
-use super::{Change, Machine, capacity_per_s, network, residence_us};
+use super::{Change, MIXED, Machine, SMALL, capacity_per_s, network, residence_us};
 use crate::Error;
 
-/// A sentence of the paper with a number in it.
+/// A sentence of the paper with a number in it that follows from its tables
+/// whatever the mix of packet sizes, or does not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The section.
@@ -18,58 +19,68 @@ pub struct Claim {
     pub ours: String,
     /// Does the one follow from the other?
     pub follows: bool,
-    /// Where it does not, or only somewhere: where.
-    pub remark: String,
 }
+
+/// What a change of a machine saves of the residence time, by load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saving {
+    /// The section.
+    pub section: &'static str,
+    /// What is changed, for which packets.
+    pub what: String,
+    /// What the paper says.
+    pub paper: &'static str,
+    /// What its tables give: for each of [`SAVING_LOADS`], of 1.
+    pub saved: Vec<f64>,
+    /// Does the one follow from the other?
+    pub follows: bool,
+    /// Up to which load it is as much as the paper says, of what the unchanged
+    /// machine can do. None: at no load, or the paper gives no number.
+    pub up_to_load: Option<f64>,
+}
+
+/// The loads of [`Saving::saved`], of what the unchanged machine can do.
+pub const SAVING_LOADS: [f64; 5] = [0.0, 0.1, 0.3, 0.6, 0.9];
 
 /// The class of the smallest packets.
 const SMALLEST: usize = 0;
 /// The class of the largest.
 const LARGEST: usize = 3;
 
-/// The numbers of the text, with this mix of packet sizes.
+/// The numbers of section 4.1, and one of 4.4.
 ///
 /// # Errors
-/// As [`network`].
-pub fn claims(mix: [f64; 4]) -> Result<Vec<Claim>, Error> {
-    let mut list = at_light_load(mix)?;
-    list.extend(at_any_load(mix)?);
-    Ok(list)
-}
-
-/// Section 4.1: sums of demands, and the greatest.
-fn at_light_load(mix: [f64; 4]) -> Result<Vec<Claim>, Error> {
+/// None that occurs: the tables make sense.
+pub fn claims() -> Result<Vec<Claim>, Error> {
     let mut list = Vec::new();
     for (machine, latency_us, demand_us, share) in
         [(Firefly, 1148.0, 537.0, 0.43), (Sequent, 1141.0, 311.0, 0.70)]
     {
-        let sum_us = residence_us(machine, Nothing, mix, 0.0)?[SMALLEST];
-        list.push(Claim {
-            section: "4.1",
-            what: format!("{}: latency at light load, 74 B", machine.name()),
-            paper: format!("{latency_us} µs"),
-            ours: format!("{sum_us} µs"),
-            follows: (sum_us - latency_us).abs() < 1e-9,
-            remark: String::new(),
-        });
-        let capacity_per_s = capacity_per_s(machine, super::SMALL)?;
-        list.push(Claim {
-            section: "4.1",
-            what: format!("{}: greatest rate, 74 B", machine.name()),
-            paper: format!("1/{demand_us} µs"),
-            ours: format!("1/{:.0} µs ({capacity_per_s:.1}/s)", 1e6 / capacity_per_s),
-            follows: (1e6 / capacity_per_s - demand_us).abs() < 1e-9,
-            remark: "controller lock".into(),
-        });
+        let sum_us = residence_us(machine, Nothing, SMALL, 0.0)?[SMALLEST];
+        let claim = |what: &str, paper: String, ours: String, follows: bool| {
+            let what = format!("{}, 74 B: {what}", machine.name());
+            Claim { section: "4.1", what, paper, ours, follows }
+        };
+        list.push(claim(
+            "latency at light load",
+            format!("{latency_us} µs"),
+            format!("{sum_us} µs"),
+            (sum_us - latency_us).abs() < 1e-9,
+        ));
+        let capacity_per_s = capacity_per_s(machine, SMALL)?;
+        list.push(claim(
+            "greatest rate, by the controller lock",
+            format!("1/{demand_us} µs"),
+            format!("1/{:.0} µs ({capacity_per_s:.1}/s)", 1e6 / capacity_per_s),
+            (1e6 / capacity_per_s - demand_us).abs() < 1e-9,
+        ));
         let ours = software_us(machine)? / sum_us;
-        list.push(Claim {
-            section: "4.1",
-            what: format!("{}: software, of that latency", machine.name()),
-            paper: format!("{:.0} %", 100.0 * share),
-            ours: percent(ours),
-            follows: (ours - share).abs() < 0.006,
-            remark: String::new(),
-        });
+        list.push(claim(
+            "software, of that latency",
+            format!("{:.0} %", 100.0 * share),
+            format!("{:.1} %", 100.0 * ours),
+            (ours - share).abs() < 0.006,
+        ));
     }
     let ratio = software_us(Sequent)? / software_us(Firefly)?;
     list.push(Claim {
@@ -78,108 +89,101 @@ fn at_light_load(mix: [f64; 4]) -> Result<Vec<Claim>, Error> {
         paper: "more than 1.5".into(),
         ours: format!("{ratio:.2}"),
         follows: ratio > 1.5,
-        remark: String::new(),
     });
+    list.push(greatest_demand()?);
     Ok(list)
 }
 
-/// Sections 4.3 to 4.5: what a change saves.
-fn at_any_load(mix: [f64; 4]) -> Result<Vec<Claim>, Error> {
-    let half = |machine, class| Saved { machine, change: HalfSoftware, class };
-    let fast = Saved { machine: Firefly, change: FastBus, class: LARGEST };
-    let (small, large) = (half(Firefly, SMALLEST), half(Firefly, LARGEST));
-    let sequent = half(Sequent, SMALLEST);
-    let mut list = vec![
-        small.claim("4.3", "saved by half the software, 74 B", 0.18, mix)?,
-        large.claim("4.3", "saved by half the software, 1514 B", 0.19, mix)?,
-        sequent.claim("4.3", "saved by half the software, 74 B, light load", 0.29, mix)?,
-        fast.claim("4.4", "saved by the faster bus, 1514 B, all loads", 0.20, mix)?,
-        greatest_demand()?,
-    ];
-    for machine in [Firefly, Sequent] {
-        let saved = Saved { machine, change: TwoQueues, class: SMALLEST };
-        let (light, heavy) = (saved.at(0.1, mix)?, saved.at(0.9, mix)?);
-        list.push(Claim {
-            section: "4.5",
-            what: format!("{}: saved by two queues, 74 B", machine.name()),
-            paper: "modest at light load, significant under load".into(),
-            ours: format!("{} at 10 %, {} at 90 % load", percent(light), percent(heavy)),
-            follows: light < 0.05 && heavy > 0.5,
-            remark: String::new(),
-        });
-    }
-    Ok(list)
-}
-
-/// Which station has the greatest demand once the bus is faster.
+/// Which station has the greatest demand once the bus is faster. The text is right
+/// for the bus as it was.
 fn greatest_demand() -> Result<Claim, Error> {
     let bus_us = demand_us(Firefly, FastBus, "I/O bus", LARGEST)?;
     let lock_us = demand_us(Firefly, FastBus, "controller lock", LARGEST)?;
     Ok(Claim {
         section: "4.4",
-        what: "Firefly: greatest demand with the faster bus, 1514 B".into(),
+        what: "Firefly, 1514 B: greatest demand, with the faster bus".into(),
         paper: "not the controller lock".into(),
         ours: format!("controller lock {lock_us} µs, bus {bus_us} µs"),
         follows: bus_us > lock_us,
-        remark: "it is so with the bus as it was, 815 µs".into(),
     })
 }
 
-/// The residence that a change saves.
-struct Saved {
+/// What sections 4.3 to 4.5 say of changes, with this mix of packet sizes.
+///
+/// # Errors
+/// As [`network`].
+pub fn savings(mix: [f64; 4]) -> Result<Vec<Saving>, Error> {
+    let half = |machine, class| Case { machine, change: HalfSoftware, class, mix };
+    let bus = Case { machine: Firefly, change: FastBus, class: LARGEST, mix };
+    let two = |machine| Case { machine, change: TwoQueues, class: SMALLEST, mix };
+    Ok(vec![
+        half(Firefly, SMALLEST).as_much_as("4.3", "18 %", 0.18)?,
+        half(Firefly, LARGEST).as_much_as("4.3", "19 %", 0.19)?,
+        half(Sequent, SMALLEST).as_much_as("4.3", "29 %, light load", 0.29)?,
+        bus.as_much_as("4.4", "20 %, all loads", 0.20)?,
+        two(Firefly).more_with_load()?,
+        two(Sequent).more_with_load()?,
+    ])
+}
+
+/// A change, and whose residence time it is about.
+struct Case {
     machine: Machine,
     change: Change,
     class: usize,
+    mix: [f64; 4],
 }
 
-impl Saved {
-    /// Of 1, at this load.
-    fn at(&self, load: f64, mix: [f64; 4]) -> Result<f64, Error> {
-        let residence_us = |change| residence_us(self.machine, change, mix, load);
-        Ok(1.0 - residence_us(self.change)?[self.class] / residence_us(Nothing)?[self.class])
+impl Case {
+    /// What is saved, of 1, at this load.
+    fn saved(&self, load: f64) -> Result<f64, Error> {
+        let all_us = |change| residence_us(self.machine, change, self.mix, load);
+        Ok(1.0 - all_us(self.change)?[self.class] / all_us(Nothing)?[self.class])
     }
 
-    /// Half a percent off is rounding.
-    fn claim(
-        &self,
-        section: &'static str,
-        what: &str,
-        said: f64,
-        mix: [f64; 4],
-    ) -> Result<Claim, Error> {
-        let (none, light, middle, heavy) =
-            (self.at(0.0, mix)?, self.at(0.1, mix)?, self.at(0.6, mix)?, self.at(0.9, mix)?);
-        let remark = match self.load_where(said, mix)? {
-            Some(load) => format!("up to {:.0} % load it is as much", 100.0 * load),
-            None => "it is less at any load".into(),
+    fn saving(&self, section: &'static str, paper: &'static str) -> Result<Saving, Error> {
+        let change = match self.change {
+            Nothing => "no change",
+            HalfSoftware => "half the software",
+            FastBus => "faster bus",
+            TwoQueues => "two queues",
         };
-        Ok(Claim {
+        let bytes = if self.class == LARGEST { "1514" } else { "74" };
+        let saved: Result<Vec<f64>, Error> =
+            SAVING_LOADS.iter().map(|load| self.saved(*load)).collect();
+        Ok(Saving {
             section,
-            what: format!("{}: {what}", self.machine.name()),
-            paper: format!("{:.0} %", 100.0 * said),
-            ours: format!(
-                "{} light, {} at 10 %, {} at 60 %, {} at 90 % load",
-                percent(none),
-                percent(light),
-                percent(middle),
-                percent(heavy)
-            ),
-            follows: (light - said).abs() < 0.005,
-            remark,
+            what: format!("{}, {bytes} B: {change}", self.machine.name()),
+            paper,
+            saved: saved?,
+            follows: false,
+            up_to_load: None,
         })
     }
 
-    /// At which load the change saves so much. Savings fall with load, or rise and
-    /// then fall; the greatest load is taken.
-    fn load_where(&self, said: f64, mix: [f64; 4]) -> Result<Option<f64>, Error> {
-        let mut above = None;
+    /// The paper gives a number: does it follow at light load? Half a percent off is
+    /// rounding.
+    fn as_much_as(
+        &self,
+        section: &'static str,
+        paper: &'static str,
+        said: f64,
+    ) -> Result<Saving, Error> {
+        let mut up_to_load = None;
         for step in 0..100 {
             let load = f64::from(step) / 100.0;
-            if self.at(load, mix)? >= said {
-                above = Some(load);
+            if self.saved(load)? >= said {
+                up_to_load = Some(load);
             }
         }
-        Ok(above)
+        let follows = (self.saved(0.1)? - said).abs() < 0.005;
+        Ok(Saving { follows, up_to_load, ..self.saving(section, paper)? })
+    }
+
+    /// The paper says: modest at light load, significant under load.
+    fn more_with_load(&self) -> Result<Saving, Error> {
+        let follows = self.saved(0.1)? < 0.05 && self.saved(0.9)? > 0.5;
+        Ok(Saving { follows, ..self.saving("4.5", "modest; under load much")? })
     }
 }
 
@@ -188,11 +192,7 @@ fn software_us(machine: Machine) -> Result<f64, Error> {
 }
 
 fn demand_us(machine: Machine, change: Change, name: &str, class: usize) -> Result<f64, Error> {
-    let network = network(machine, change, super::MIXED)?;
+    let network = network(machine, change, MIXED)?;
     let station = network.stations().iter().find(|station| station.name == name);
     Ok(station.map_or(0.0, |station| station.visits[class] * station.service_us[class]))
-}
-
-fn percent(part: f64) -> String {
-    format!("{:.1} %", 100.0 * part)
 }
