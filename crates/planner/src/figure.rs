@@ -137,7 +137,7 @@ impl Figure {
                 .build_cartesian_2d(x, y)?;
             chart
                 .configure_mesh()
-                .light_line_style(WHITE)
+                .max_light_lines(0)
                 .x_desc(&self.x_label)
                 .y_desc(&self.y_label)
                 .label_style(("sans-serif", 13))

@@ -47,7 +47,8 @@ pub const LARGEST: f64 = 1e12;
 pub const MOST_SERVERS: u32 = 10_000;
 /// The greatest population of a closed class.
 pub const LARGEST_POPULATION: u32 = 1_000_000_000;
-/// The greatest number of queues, times classes, of a network.
+/// The greatest number of servers (a delay counts as one), times classes, of a
+/// network.
 pub const MOST_CELLS: usize = 1_000_000;
 
 /// A queueing network. Its classes are all open or all closed; its figures are
