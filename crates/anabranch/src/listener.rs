@@ -8,8 +8,8 @@ use net::Call;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
+use sync::system::atomic::{AtomicBool, Ordering};
 use wire::Endpoint;
 
 /// Connections that may wait to be accepted, unless said otherwise (as Linux).

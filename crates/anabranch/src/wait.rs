@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use sync::system::{Instant, thread};
 
-struct Unpark(Thread);
+struct Unpark(thread::Thread);
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
@@ -17,8 +17,8 @@ impl Wake for Unpark {
     }
 }
 
-thread_local! {
-    static WAKER: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+sync::system::thread_local! {
+    static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));
 }
 
 /// Polls until there is a result; after `timeout`, that is
@@ -35,13 +35,13 @@ pub(crate) fn block_on<T>(
             return result;
         }
         match deadline {
-            None => std::thread::park(),
+            None => thread::park(),
             Some(deadline) => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
-                std::thread::park_timeout(left);
+                thread::park_timeout(left);
             }
         }
     }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod calibrate;
 mod choices;
 mod demo;
 mod doctor;
@@ -13,6 +14,7 @@ mod say;
 mod serve;
 mod table;
 mod tally;
+mod validate;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -41,6 +43,10 @@ enum Command {
     Bench(bench::Bench),
     /// Show what it does, in a private network, without any rights
     Demo(demo::Args),
+    /// Measure this machine for the planner
+    Calibrate(calibrate::Args),
+    /// Compare what the planner predicts with what the stack does
+    Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
     /// Solve a queueing network
@@ -52,6 +58,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(*args),
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Lab(lab) => validate::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
         Command::Model(args) => model::run(&args),
     }

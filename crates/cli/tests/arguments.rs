@@ -41,6 +41,14 @@ fn bad_arguments() {
         ("serve --pcap /", "name a file that can be made"),
         ("demo --mebibytes 0", "0 is not in 1..=4096"),
         ("demo --seconds 60", "--seconds is not 0 to 10"),
+        ("calibrate --output /proc/none/x", "name a file that can be made"),
+        ("calibrate --output /", "name a file that can be made"),
+        ("lab", "requires a subcommand"),
+        ("lab validate --points 0", "points must be from 1"),
+        ("lab validate --samples 0", "samples must be from 1"),
+        ("lab validate --calibration /does/not/exist", "run `anabranch calibrate`"),
+        ("lab validate --calibration /proc/version", "not a calibration"),
+        ("bench udp-rr --peer stack", "use --peer driver"),
         ("doctor --really", "unexpected argument '--really'"),
     ] {
         let line = refused(arguments);

@@ -22,6 +22,7 @@ impl Event {
         // It fails only if the counter is full: it is readable then anyway.
         // SAFETY: the buffer is valid for its 8 bytes.
         unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        sync::system::signalled();
     }
 
     pub(crate) fn clear(&self) {

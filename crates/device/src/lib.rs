@@ -19,7 +19,7 @@ pub mod tap;
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use sync::system::atomic::{AtomicBool, AtomicU64};
 use wire::steering::Steering;
 use wire::{EthernetAddress, Packet};
 
@@ -71,7 +71,7 @@ pub trait Receive: Send {
 
     /// The earliest time by which the device itself wants to be asked again
     /// though nothing arrives (delay lines do); `None`: never.
-    fn deadline(&self) -> Option<std::time::Instant> {
+    fn deadline(&self) -> Option<sync::system::Instant> {
         None
     }
 }

@@ -7,7 +7,6 @@
 
 use crate::{Batch, Device, Medium, Queue, Receive, Transmit};
 use crate::{Counts, segment};
-use parking_lot::Mutex;
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -20,8 +19,10 @@ use std::io::{self, BufWriter, Write};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
+use sync::system::Instant;
+use sync::system::Mutex;
+use sync::system::atomic::Ordering;
 use wire::Packet;
 use wire::packet::ChecksumState;
 

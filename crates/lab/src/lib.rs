@@ -13,6 +13,8 @@
 
 pub mod blocks;
 pub mod bound;
+pub mod calibrate;
+pub mod case;
 pub mod confine;
 mod detail;
 pub mod hog;
@@ -26,6 +28,7 @@ mod single;
 pub mod soak;
 mod threads;
 pub mod usage;
+pub mod validate;
 
 pub use detail::{Detail, SampleDetail, Spread};
 pub use plan::{Direction, Peer, Plan, Presentation, ReceiveBuffers, Workload};

@@ -3,13 +3,13 @@
 use crate::Error;
 use crate::confine::Confined;
 use crate::host::{self, DRIVER_PORT, STEERING, Side};
-use crate::load::{Call, Flow, Flows, Load, Loads, Meter, Role, Socket, Way};
+use crate::load::{Call, Flow, Flows, Load, Loads, Meter, Role, Socket, Totals, Way};
 use crate::plan::{Peer, Plan, Workload};
 use crate::run::{Mark, Sample, check, failed};
 use crate::single::{OPENING, PATIENCE};
 use crossbeam_utils::CachePadded;
 use device::Device;
-use device::memory::peers::PeerCounts;
+use device::memory::peers::{self, PeerCounts};
 use net::Unit;
 use organizations::instrument::Instruments;
 use organizations::{Clock, Running, Setup, catalog};
@@ -82,7 +82,7 @@ fn list(plan: &Plan, side: Side) -> Vec<Flow> {
     }
     let ends = |sender: Side, way| {
         (0..plan.connections).map(move |index| {
-            let (from, to) = udp_ends(sender, index);
+            let (from, to) = udp_ends(plan, sender, index);
             let flow = match way {
                 Way::Send | Way::Stream => Flow::new(way, from, to),
                 Way::Receive | Way::Drain | Way::Watch | Way::Echo => Flow::new(way, to, from),
@@ -107,12 +107,17 @@ fn list(plan: &Plan, side: Side) -> Vec<Flow> {
     flows
 }
 
-/// The two ends of flow number `index` that `sender` sends.
-fn udp_ends(sender: Side, index: usize) -> (Endpoint, Endpoint) {
-    let index = index as u16;
-    let from = Endpoint { address: sender.address(), port: SENDERS + index };
-    let to = Endpoint { address: sender.other().address(), port: RECEIVERS + index };
-    (from, to)
+/// The two ends of flow number `index` that `sender` sends. To a driver, each
+/// queue has as many flows as the others.
+fn udp_ends(plan: &Plan, sender: Side, index: usize) -> (Endpoint, Endpoint) {
+    let from = Endpoint { address: sender.address(), port: SENDERS + index as u16 };
+    let to = |port| Endpoint { address: sender.other().address(), port };
+    if plan.peer == Peer::Stack {
+        return (from, to(RECEIVERS + index as u16));
+    }
+    let queue = |remote| STEERING.flow(&FlowKey { local: from, remote }) as usize % plan.processors;
+    let even = |&port: &u16| queue(to(port)) == index % plan.processors;
+    (from, to((RECEIVERS..).take(1000).find(even).unwrap_or(RECEIVERS)))
 }
 
 /// Sockets bound in all units together, at most, if every flow is bound in each.
@@ -138,7 +143,7 @@ pub(crate) fn udp_calls(plan: &Plan, units: u16) -> Vec<(Side, u16, Call)> {
         // A side that sends has those flows first ([`flows`]).
         let before = if receiver.sends(plan) { plan.connections } else { 0 };
         for index in 0..plan.connections {
-            let (from, to) = udp_ends(sender, index);
+            let (from, to) = udp_ends(plan, sender, index);
             bind(receiver, to, from, Socket { flow: (before + index) as u32, local: to });
             let (socket, unit) = (Socket { flow: index as u32, local: from }, unit_of(from, to));
             bind(sender, from, to, socket);
@@ -202,11 +207,14 @@ impl Stacks {
             }
         }
         let ends = if self.peer.is_some() { 2 } else { 1 };
+        let ports = host::even_ports(plan);
         for first in (0..plan.connections).step_by(OPENING) {
             let end = (first + OPENING).min(plan.connections);
             for index in first..end {
-                let unit = (index % usize::from(units)) as u16;
-                self.tested.call(unit, host::connect(plan, index));
+                let port = ports.get(index).copied();
+                let chosen = port.map_or(index as u32, host::hash_from);
+                let unit = (chosen % u32::from(units)) as u16;
+                self.tested.call(unit, host::connect(plan, index, port));
             }
             self.wait_connected(ends * end as u64, plan, organization)?;
         }
@@ -274,8 +282,8 @@ impl Drop for Stacks {
     }
 }
 
-/// One sample.
-pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
+/// Stacks of `plan` whose connections are warm.
+fn begin(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
     let confined = plan.confine.then(|| Confined::to(plan.processors)).transpose()?;
     let stacks = Stacks::start(plan, organization)?;
     stacks.open(plan, organization)?;
@@ -285,10 +293,71 @@ pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
         stacks.meter.set_driver(counts.clone());
     }
     stacks.pass(plan.warm_up);
+    Ok(stacks)
+}
+
+/// One sample.
+pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
+    let stacks = begin(plan, organization)?;
     let mark = Mark::now(&stacks.meter, stacks.instruments.as_ref());
     stacks.pass(plan.seconds);
     while mark.is_empty(&stacks.meter, plan) {
         stacks.pass(0.05);
     }
     mark.sample(&stacks.meter, plan, organization)
+}
+
+/// What was counted at a moment.
+pub(crate) struct Look {
+    pub(crate) at: Instant,
+    totals: Totals,
+    driver: peers::Totals,
+}
+
+impl Look {
+    fn now(stacks: &Stacks) -> Look {
+        let driver = stacks.driver.as_ref().map(|driver| driver.totals()).unwrap_or_default();
+        Look { at: Instant::now(), totals: stacks.meter.totals(), driver }
+    }
+
+    /// Bytes of payload of an operation, on average since the start.
+    pub(crate) fn payload(&self, plan: &Plan) -> f64 {
+        let driver = &self.driver;
+        let (bytes, packets) = match (plan.workload, plan.driver_begins()) {
+            (Workload::Bulk, true) => (driver.bytes_sent, driver.packets_sent),
+            (Workload::Bulk, false) => (driver.bytes_received, driver.packets_received),
+            _ => return plan.bytes() as f64,
+        };
+        bytes as f64 / packets.max(1) as f64
+    }
+
+    /// Transactions, or packets of data whose bytes the receiver's application
+    /// has, so far.
+    pub(crate) fn operations(&self, plan: &Plan, payload: f64) -> f64 {
+        if plan.workload.is_transactions() {
+            return self.totals.transactions as f64;
+        }
+        self.totals.received as f64 / payload
+    }
+}
+
+/// One sample against a driver in `count` windows, each as long as the plan says:
+/// what was counted at their ends, and what the sample was as a whole.
+pub(crate) fn windows(
+    plan: &Plan,
+    organization: &str,
+    count: usize,
+) -> Result<(Vec<Look>, Sample), Error> {
+    let stacks = begin(plan, organization)?;
+    let mark = Mark::now(&stacks.meter, stacks.instruments.as_ref());
+    let mut looks = vec![Look::now(&stacks)];
+    for _ in 0..count {
+        stacks.pass(plan.seconds);
+        looks.push(Look::now(&stacks));
+    }
+    while mark.is_empty(&stacks.meter, plan) {
+        stacks.pass(plan.seconds);
+        looks.push(Look::now(&stacks));
+    }
+    Ok((looks, mark.sample(&stacks.meter, plan, organization)?))
 }

@@ -8,12 +8,12 @@
 use crate::instrument::Watch;
 use crate::locked::{Handle, Shared, input};
 use crate::{Running, Setup, StartError, worker};
-use crossbeam_queue::SegQueue;
 use device::Receive;
 use net::{Application, Domain, Egress, OwnedTable, Unit};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use sync::adaptive::Adaptive;
+use sync::system::SegQueue;
+use sync::system::atomic::Ordering;
 use sync::token::RunToken;
 use wire::Packet;
 
@@ -86,7 +86,7 @@ impl<A: Application> Thread<A> {
             let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
             if full || waiting {
-                std::thread::yield_now();
+                sync::system::thread::yield_now();
             } else if received == 0 && !busy {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
                 watch.slept();

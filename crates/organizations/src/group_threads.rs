@@ -7,10 +7,10 @@ use crate::handed::{Frame, Mailbox, Message, Owner, Posted, Shared, Sorter, disp
 use crate::instrument::{QueueWatch, Stamp};
 use crate::{Running, Setup, StartError, refuse, worker};
 use net::{Application, Call, Commons, Config, Counters, Domain, Unit};
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicBool, Ordering};
+use sync::system::thread::JoinHandle;
 use wire::Packet;
 
 type Mailboxes<A> = Arc<[Arc<Mailbox<A>>]>;
@@ -52,7 +52,7 @@ where
         let mailbox = mailboxes[usize::from(index)].clone();
         let processor = usize::from(index) % setup.processors;
         let owner = Owner::new(shared.clone(), domain, mailbox, processor);
-        let thread = std::thread::Builder::new().name(format!("ana-group-{index}"));
+        let thread = sync::system::thread::Builder::new().name(format!("ana-group-{index}"));
         let spawned = thread.spawn(move || {
             if pin {
                 worker::pin(processor);

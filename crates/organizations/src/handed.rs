@@ -22,10 +22,10 @@ use crate::{Clock, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
 use net::{Application, Config, Counters};
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicBool, Ordering};
+use sync::system::thread::JoinHandle;
 
 /// What a dispatcher shares with the owners that belong to its processor.
 pub(crate) struct Processor {

@@ -58,12 +58,12 @@ use wire::Instant;
 
 /// The clock of a stack: its epoch, and nothing else.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock(std::time::Instant);
+pub struct Clock(sync::system::Instant);
 
 impl Clock {
     /// A clock that starts now, at one second: time zero is nobody's.
     pub fn start() -> Clock {
-        let now = std::time::Instant::now();
+        let now = sync::system::Instant::now();
         Clock(now.checked_sub(Duration::from_secs(1)).unwrap_or(now))
     }
     /// The time.
@@ -72,7 +72,7 @@ impl Clock {
         Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
     /// What the standard library calls `at`, in this clock's time.
-    pub fn at(&self, at: std::time::Instant) -> Instant {
+    pub fn at(&self, at: sync::system::Instant) -> Instant {
         Instant::from_nanos(at.saturating_duration_since(self.0).as_nanos() as u64)
     }
 }
@@ -193,8 +193,8 @@ fn refuse<A: Application>(call: Call<A>) {
 
 /// Waits for threads to end. A thread that is the caller (a wake-up may drop the
 /// last handle of a stack there) ends by itself.
-fn join<T>(threads: impl Iterator<Item = std::thread::JoinHandle<T>>) -> Vec<T> {
-    let others = threads.filter(|t| t.thread().id() != std::thread::current().id());
+fn join<T>(threads: impl Iterator<Item = sync::system::thread::JoinHandle<T>>) -> Vec<T> {
+    let others = threads.filter(|t| t.thread().id() != sync::system::thread::current().id());
     others.filter_map(|thread| thread.join().ok()).collect()
 }
 

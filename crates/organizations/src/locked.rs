@@ -20,16 +20,16 @@ use net::{
     Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, OwnedTable,
     Unit,
 };
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use sync::adaptive::Adaptive;
 use sync::counted::LockCounts;
 use sync::mcs::Mcs;
 use sync::os::Os;
 use sync::rw::ReadersWriter;
 use sync::spin::Spin;
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::system::thread::JoinHandle;
 use sync::ticket::Ticket;
 use sync::{LockKind, Locked, Named, RawLock};
 use thread::Thread;
@@ -225,7 +225,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> Result<(), StartError> {
         for (index, mut run) in threads.enumerate() {
             let (name, instruments) = (format!("{name}-{index}"), self.instruments.clone());
-            let thread = std::thread::Builder::new().name(name.clone());
+            let thread = sync::system::thread::Builder::new().name(name.clone());
             let spawned = thread.spawn(move || {
                 if pin {
                     worker::pin(index);
@@ -249,7 +249,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
         if self.reset_all() > 0 {
             // A peer may take its time to acknowledge what came last.
-            std::thread::sleep(LAST_WORDS + self.config.tcp.delayed_ack);
+            sync::system::thread::sleep(LAST_WORDS + self.config.tcp.delayed_ack);
         }
         self.stopping.store(true, Ordering::Release);
         for processor in &self.processors {

@@ -6,10 +6,10 @@ use crate::instrument::Watch;
 use crate::worker::{self, BACKLOG};
 use device::Transmit;
 use net::{Egress, Layer};
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use sync::counted::LockCounts;
+use sync::system::atomic::{AtomicUsize, Ordering};
+use sync::system::{Mutex, MutexGuard};
 use wire::Instant;
 
 /// The transmitters of one queue of every device, and what waits for them.
@@ -62,7 +62,7 @@ impl Out {
 
     #[cold]
     fn wait(&self) -> MutexGuard<'_, State> {
-        let asked = std::time::Instant::now();
+        let asked = sync::system::Instant::now();
         let mut state = self.state.lock();
         state.counts.contended += 1;
         state.counts.wait += asked.elapsed();
@@ -110,7 +110,7 @@ impl Out {
     /// Sends what waits, for as long as `in_time`, and closes the devices.
     pub(crate) fn close(&self, in_time: impl Fn() -> bool) {
         while self.flush(&mut Watch::off()) && in_time() {
-            std::thread::yield_now();
+            sync::system::thread::yield_now();
         }
         let mut state = self.begin().state;
         state.transmitters.clear();

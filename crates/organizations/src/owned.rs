@@ -5,12 +5,13 @@
 use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError, refuse};
-use crossbeam_queue::{ArrayQueue, SegQueue};
 use net::{Application, Call, Config, Counters, Domain, Egress, Layer, Observer, Unit};
-use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::sync::Arc;
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicBool, Ordering, fence};
+use sync::system::mpsc;
+use sync::system::thread::JoinHandle;
+use sync::system::{ArrayQueue, SegQueue};
 use wire::{Instant, Packet};
 
 /// Frames that may wait in a mailbox; beyond, they are dropped, as a device
@@ -103,7 +104,7 @@ where
         };
         let name = format!("ana-unit-{index}");
         let instruments = instruments.clone();
-        let spawned = std::thread::Builder::new().name(name.clone()).spawn(move || {
+        let spawned = sync::system::thread::Builder::new().name(name.clone()).spawn(move || {
             if pin {
                 worker::pin(index);
             }
@@ -145,15 +146,18 @@ impl<A: Application> Owner<A> {
         let mut stopping = None;
         loop {
             watch.begin();
+            // Before the calls: one that was made before a frame came (to listen
+            // on the port of its SYN) is done before that goes up.
+            let posted = self.mailbox().frames.len();
+            let received = worker::receive(&mut self.queues.receivers, &mut self.received);
+            watch.received(&self.received);
+            self.stamp = watch.stamp();
             let now = self.clock.now();
             let (called, stop) = self.calls(now);
             if stop {
                 stopping = Some(now);
             }
-            let received = worker::receive(&mut self.queues.receivers, &mut self.received);
-            watch.received(&self.received);
-            self.stamp = watch.stamp();
-            let posted = self.posted(now, watch);
+            self.posted(posted, now, watch);
             let more = match watch.observer() {
                 Some(observer) => self.layers(now, observer),
                 None => self.layers(now, &mut ()),
@@ -168,12 +172,12 @@ impl<A: Application> Owner<A> {
             {
                 return self.end(now);
             }
-            if called || received > 0 || posted {
+            if called || received > 0 || posted > 0 {
                 continue;
             }
             if !self.egress.is_empty() {
                 // The device is full: let its other end run.
-                std::thread::yield_now();
+                sync::system::thread::yield_now();
             } else if !more {
                 self.sleep();
                 watch.slept();
@@ -241,12 +245,10 @@ impl<A: Application> Owner<A> {
         (any, false)
     }
 
-    /// Takes in what other owners have handed over. Returns whether there was
-    /// anything.
-    fn posted(&mut self, now: Instant, watch: &mut Watch) -> bool {
-        let mut count = 0;
-        while let Some(Frame { packet, whole, stamp }) = self.mailbox().frames.pop() {
-            count += 1;
+    /// Takes in the first `count` frames that other owners have handed over.
+    fn posted(&mut self, count: usize, now: Instant, watch: &mut Watch) {
+        for _ in 0..count {
+            let Some(Frame { packet, whole, stamp }) = self.mailbox().frames.pop() else { break };
             self.mailbox().queue.left(stamp);
             watch.follow(stamp);
             watch.lap(Layer::Handoff);
@@ -258,7 +260,6 @@ impl<A: Application> Owner<A> {
             }
         }
         self.mailbox().queue.taken(count);
-        count > 0
     }
 
     /// Processes the frames received, or hands them to the unit they belong to.

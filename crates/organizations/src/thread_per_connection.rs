@@ -27,12 +27,12 @@ use crate::handed::{Mailbox, Message, Owner, Shared, dispatch};
 use crate::{Running, Setup, StartError, refuse, worker};
 use home::Home;
 use net::{Application, Call, Commons, Counters, Domain, Unit};
-use parking_lot::Mutex;
 use registry::Registry;
 use sorter::Flows;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicBool, Ordering};
+use sync::system::thread::JoinHandle;
 
 /// The handle on all connections: their threads end with it.
 struct Connections<A: Application> {
@@ -69,7 +69,7 @@ where
     domain.hand_over();
     let owner = Owner::new(shared.clone(), domain, registry.home.clone(), 0);
     let home = Home::new(owner, registry.clone(), commons, setup.application, pin);
-    let thread = std::thread::Builder::new().name("ana-home".into());
+    let thread = sync::system::thread::Builder::new().name("ana-home".into());
     *connections.home.lock() = Some(thread.spawn(move || {
         if pin {
             worker::pin(0);

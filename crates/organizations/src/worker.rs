@@ -7,11 +7,14 @@ use device::{Receive, Transmit};
 use net::{Egress, Layer};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use sync::SleepFlag;
+use sync::system::atomic::{AtomicU64, Ordering};
 use wire::{Instant, Packet};
 
+/// Does not wait.
+#[cfg(shuttle)]
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// Packets received at once, by interface.
 pub const BATCH: usize = 64;
 /// How long a unit that was stopped goes on while it has something to say.
@@ -43,13 +46,14 @@ impl Sleeper {
         if self.flag.should_wake() {
             // An eventfd that is full is readable: nothing is lost.
             let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+            sync::system::signalled();
         }
     }
 
     /// Something has to be done at `at`, which the thread may not know of yet.
     #[inline]
     pub fn notify_by(&self, at: Instant) {
-        std::sync::atomic::fence(Ordering::SeqCst);
+        sync::system::atomic::fence(Ordering::SeqCst);
         if at.as_nanos() < self.until.load(Ordering::Relaxed) {
             self.notify();
         }
@@ -87,12 +91,16 @@ impl Sleeper {
         for fd in receivers.iter().filter_map(|r| r.wait_fd()) {
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
         }
+        #[cfg(not(shuttle))]
         let timeout = timeout.map(|t| Timespec {
             tv_sec: t.as_secs().min(3600) as i64,
             tv_nsec: i64::from(t.subsec_nanos()),
         });
         // An interruption is as good as a time-out: the loop looks round.
+        #[cfg(not(shuttle))]
         let _ = poll(&mut fds, timeout.as_ref());
+        #[cfg(shuttle)]
+        sync::system::sleep_at(timeout, || poll(&mut fds, Some(&NOW)).is_ok_and(|n| n > 0));
     }
 }
 
@@ -155,6 +163,10 @@ pub fn transmit_watched(
 
 /// Wires the calling thread to a processor, if the system lets it.
 pub fn pin(processor: usize) {
+    if cfg!(shuttle) {
+        // All simulated threads are one of the system's.
+        return;
+    }
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return };
     let processors: Vec<usize> =
         (0..rustix::thread::CpuSet::MAX_CPU).filter(|&p| allowed.is_set(p)).collect();

@@ -11,6 +11,8 @@
 //! | [`calibration`] | what things cost on a machine: a file that `anabranch calibrate` measures |
 //! | [`simulator`] | a deterministic discrete-event simulator |
 //! | [`load`] | what is asked of a stack, in words |
+//! | [`plan`] | what to take for a load |
+//! | [`predict`] | what a machine will do, from what was measured of it |
 //! | [`work`] | what one operation of a load is |
 #![forbid(unsafe_code)]
 
@@ -22,6 +24,8 @@ pub mod figure;
 pub mod load;
 pub mod network;
 pub mod open;
+pub mod plan;
+pub mod predict;
 pub mod simulator;
 pub mod solution;
 pub mod thekkath1992;
@@ -31,5 +35,6 @@ pub use calibration::Calibration;
 pub use error::Error;
 pub use load::Load;
 pub use network::Network;
+pub use predict::{Case, Prediction, Predictor};
 pub use solution::Solution;
 pub use work::Work;

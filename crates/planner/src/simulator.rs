@@ -14,6 +14,7 @@
 //! | [`costs`] | what a machine charges for: data |
 //! | [`scenario`] | a stack under an organization, and its load |
 //! | [`run()`] | runs it: [`Outcome`] |
+//! | [`sweep()`] | runs many, on all processors |
 //! | [`statistics`] | tallies, percentiles, averages over time, 95 % confidence intervals |
 //! | [`network`] | any [`crate::Network`], to check what solvers say of it |
 
@@ -29,6 +30,7 @@ pub mod random;
 mod run;
 pub mod scenario;
 pub mod statistics;
+mod sweep;
 pub mod time;
 mod world;
 
@@ -39,4 +41,5 @@ pub use outcome::Outcome;
 pub use random::Random;
 pub use run::run;
 pub use scenario::Scenario;
+pub use sweep::sweep;
 pub use time::Time;

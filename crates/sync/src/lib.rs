@@ -18,6 +18,7 @@ pub mod sleep;
 pub mod spin;
 pub mod spsc;
 pub mod stable;
+pub mod system;
 pub mod ticket;
 pub mod token;
 

@@ -4,8 +4,9 @@ use super::{FaultCounts, Spec};
 use crate::{Batch, Medium, segment};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use sync::system::Instant;
+use sync::system::atomic::{AtomicU64, Ordering};
 use wire::packet::ChecksumState;
 use wire::{Packet, ethernet};
 

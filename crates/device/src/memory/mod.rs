@@ -14,7 +14,7 @@ use ring::Ring;
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use sync::system::atomic::Ordering;
 use wire::packet::ChecksumState;
 use wire::steering::{Steered, Steering};
 use wire::{Address, EthernetAddress, Packet, ethernet};

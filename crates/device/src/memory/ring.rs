@@ -2,9 +2,9 @@
 
 use crate::Batch;
 use crate::event::Event;
-use parking_lot::Mutex;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicUsize, Ordering};
 
 /// What the lock guards. `armed` is under it too: a writer either puts its
 /// packets in before the reader looks, or sees that the reader waits, so that

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use sync::bytes::{Buf, Slice};
+use sync::system::atomic::Ordering;
 use wire::{Packet, Parts};
 
 /// Capacities of the blocks that a frame is read into, in order, as many as the

@@ -15,11 +15,11 @@ use crate::config::Config;
 use crate::link::Keyed;
 use crate::ports::PortAllocator;
 use hashbrown::HashTable;
-use parking_lot::Mutex;
 use slots::Slots;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::{Locked, RawLock};
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
@@ -139,7 +139,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
                 return done;
             }
             // It is being taken out: whoever does so comes to the shard next.
-            std::thread::yield_now();
+            sync::system::thread::yield_now();
         }
     }
 

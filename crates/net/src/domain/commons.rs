@@ -7,7 +7,7 @@ use crate::application::Application;
 use crate::connections::Connections;
 use crate::link::SharedNeighbours;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU16;
+use sync::system::atomic::AtomicU16;
 
 /// A table of neighbours, and the identifications of datagrams that we fragment.
 /// Neither is touched by a packet whose neighbour is known, and which fits.

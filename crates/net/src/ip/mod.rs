@@ -18,7 +18,7 @@ use crate::config::{Config, Unit};
 use crate::counters::Counters;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use sync::system::atomic::{AtomicU16, Ordering};
 use wire::{Address, Instant};
 
 /// The state of the Internet layer.

@@ -3,9 +3,9 @@
 
 use super::Reassembly;
 use crate::{Config, Counters};
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicU64, Ordering};
 use wire::{Instant, Packet, ipv4};
 
 /// Reassembly that units share.

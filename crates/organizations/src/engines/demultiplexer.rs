@@ -5,11 +5,11 @@
 use super::receive_queue::{Held, ReceiveQueue};
 use super::scheduler::{Class, Key};
 use net::{Config, ConnId, SharedTable};
-use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 use sync::Named;
 use sync::stable::Stable;
+use sync::system::RwLock;
 use wire::{Address, Endpoint, FlowKey, Packet, ethernet, filter, ipv4, protocol};
 
 /// Datagrams for other hosts.

@@ -5,7 +5,7 @@
 use super::control::Control;
 use crate::worker::BATCH;
 use device::Receive;
-use parking_lot::Mutex;
+use sync::system::Mutex;
 use wire::Packet;
 
 type Receivers = Vec<Box<dyn Receive>>;

@@ -12,7 +12,7 @@ use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::{Running, Setup, StartError, locked};
 use net::{Application, Call, Connection, Egress};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use sync::system::atomic::{AtomicU64, Ordering};
 use sync::{Locked, Named, RawLock};
 use tcp::State;
 use wire::Packet;

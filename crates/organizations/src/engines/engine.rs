@@ -7,9 +7,9 @@ use crate::instrument::Watch;
 use crate::message_parallel::{self as contexts, Contexts};
 use crate::{Running, Setup, StartError};
 use net::{Application, Call, Counters, Drop as Why, Egress};
-use std::hash::RandomState;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use sync::system::RandomState;
+use sync::system::atomic::{AtomicU64, Ordering};
 use wire::Packet;
 
 /// What an engine does with packets.
@@ -168,7 +168,7 @@ impl<W: Work, A: Application> Engine<W, A> {
             }
             if waiting || self.devices.is_missing() {
                 // The device is full, or a queue on its way: let others run.
-                std::thread::yield_now();
+                sync::system::thread::yield_now();
             } else if !busy {
                 self.sleep();
                 watch.slept();

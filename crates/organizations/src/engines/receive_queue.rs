@@ -8,10 +8,10 @@ use super::scheduler::Class;
 use super::scheduler::weights::{Largest, Pending};
 use crate::instrument::Stamp;
 use net::ConnId;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use sync::Locked;
 use sync::spin::Spin;
 use sync::spsc::{self, Consumer, Producer};
+use sync::system::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use wire::{FlowKey, Packet};
 
 /// Packets that a receive queue holds: `MaxRQSize`.

@@ -6,7 +6,7 @@ use crate::{StartError, worker};
 use device::Receive;
 use net::Layer;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use sync::system::atomic::Ordering;
 use wire::Packet;
 
 /// Knows whose a frame is: the packet filter of an organization.
@@ -29,7 +29,7 @@ pub(crate) fn dispatch<S: Sorter>(
         let shared_too = shared.clone();
         let mut dispatcher = Dispatcher { shared: shared_too, index, receivers, sorter: sorter() };
         let (name, instruments) = (format!("ana-cpu-{index}"), shared.instruments.clone());
-        let spawned = std::thread::Builder::new().name(name.clone()).spawn(move || {
+        let spawned = sync::system::thread::Builder::new().name(name.clone()).spawn(move || {
             if pin {
                 worker::pin(index);
             }
@@ -67,7 +67,7 @@ impl<S: Sorter> Dispatcher<S> {
             }
             if waiting {
                 // The device is full: let its other end run.
-                std::thread::yield_now();
+                sync::system::thread::yield_now();
             } else {
                 processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
                     let stopping = shared.stopping.load(Ordering::Relaxed);

@@ -2,13 +2,13 @@
 
 use crate::instrument::{QueueWatch, Stamp};
 use net::{Application, Call, Connection, Counters, Remnant};
-use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
-use std::thread::{self, Thread};
 use std::time::Duration;
 use sync::SleepFlag;
+use sync::system::Mutex;
+use sync::system::atomic::AtomicBool;
+use sync::system::thread::{self, Thread};
 use wire::Packet;
 
 /// Frames that may wait in a mailbox; beyond, they are dropped, as a device

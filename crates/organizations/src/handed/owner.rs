@@ -179,7 +179,7 @@ impl<A: Application> Owner<A> {
         self.letters.shrink();
         if self.stopping.is_some() {
             // What waits for the device goes on without a word to us.
-            return std::thread::yield_now();
+            return sync::system::thread::yield_now();
         }
         let now = self.now();
         let timeout = self.domain.next_timeout().map(|at| at.since(now));

@@ -109,7 +109,7 @@ impl<A: Application> LinkLayer<A> {
                 watch.slept();
             } else {
                 // The device is full: let its other end run.
-                std::thread::yield_now();
+                sync::system::thread::yield_now();
             }
         }
     }

@@ -2,17 +2,17 @@
 //! model checker's.
 
 #[cfg(not(loom))]
-pub(super) use parking_lot::{Mutex, MutexGuard};
+pub(super) use sync::system::{Mutex, MutexGuard};
 
 /// A condition that gives its guard back, as the standard library's and the
 /// model checker's do.
 #[cfg(not(loom))]
-pub(super) struct Condvar(parking_lot::Condvar);
+pub(super) struct Condvar(sync::system::Condvar);
 
 #[cfg(not(loom))]
 impl Condvar {
     pub(super) const fn new() -> Condvar {
-        Condvar(parking_lot::Condvar::new())
+        Condvar(sync::system::Condvar::new())
     }
     pub(super) fn wait<'a, T>(&self, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(&mut guard);

@@ -11,7 +11,7 @@ use net::observe::Observer;
 use net::transport::{self, Transport};
 use net::{Application, Call, Counters, OwnedTable};
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use sync::system::atomic::Ordering;
 use wire::{Instant, Packet};
 
 /// The state of the transport layer, and its thread's batches.

@@ -7,8 +7,8 @@ use crate::worker;
 use device::Receive;
 use net::{Application, Connections, Domain, Egress, Observer, OwnedTable};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use sync::RawLock;
+use sync::system::atomic::Ordering;
 use wire::{Instant, Packet};
 
 /// A processor's thread.
@@ -55,7 +55,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             }
             if waiting {
                 // The device is full: let its other end run.
-                std::thread::yield_now();
+                sync::system::thread::yield_now();
             } else if !busy {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
                 watch.slept();

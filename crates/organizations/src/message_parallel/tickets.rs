@@ -7,8 +7,8 @@
 //! waits for nobody.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use sync::primitive::Backoff;
+use sync::system::atomic::{AtomicU32, Ordering};
 use wire::steering::Steered;
 use wire::{Packet, ethernet, protocol};
 

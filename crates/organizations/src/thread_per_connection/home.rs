@@ -8,8 +8,8 @@ use crate::worker;
 use net::application::ConnectError;
 use net::{Application, Call, Commons, Connection, Domain, Unit};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
+use sync::system::thread::JoinHandle;
 use wire::filter::FiveTuple;
 use wire::{Endpoint, Instant, Packet};
 
@@ -243,7 +243,7 @@ where
             place.index <= WATCHED && generation == 0,
         );
         let pin = self.pin.then_some(processor);
-        let thread = std::thread::Builder::new().name(format!("ana-conn-{}", place.index));
+        let thread = sync::system::thread::Builder::new().name(format!("ana-conn-{}", place.index));
         thread.stack_size(STACK).spawn(move || {
             if let Some(processor) = pin {
                 worker::pin(processor);

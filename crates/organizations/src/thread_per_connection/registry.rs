@@ -4,12 +4,12 @@
 use crate::handed::{Mailbox, Message};
 use net::link::Keyed;
 use net::{Application, Config, Counters};
-use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
+use sync::system::RwLock;
+use sync::system::atomic::{AtomicUsize, Ordering};
+use sync::system::thread::JoinHandle;
 use wire::filter::FiveTuple;
 use wire::{Address, Endpoint, FlowKey, protocol};
 
@@ -18,8 +18,9 @@ const SHARDS: usize = 64;
 /// Threads that the system is left with, for all else.
 const RESERVE: usize = 256;
 
-/// Threads of connections in this process, of all its stacks.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// Threads of connections in this process, of all its stacks: of the system, even
+/// where others are simulated.
+static LIVE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// A unit that a connection lives in.
 pub(super) struct Place<A: Application> {

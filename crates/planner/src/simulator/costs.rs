@@ -146,6 +146,9 @@ pub struct Steps {
     pub ticket_ns: f64,
     /// To choose a socket, and to put it back: the scheduler's lock's hold.
     pub schedule_ns: f64,
+    /// To open and close a connection: what an operation of a short-lived one takes
+    /// more.
+    pub open_ns: f64,
 }
 
 /// Handing packets from one thread to another, ns.
@@ -305,9 +308,11 @@ impl Costs {
             let values = [alone_ns, contended_ns, per_waiter_ns, spin_ns];
             add(&format!("locks.{name}."), &names, &values, MOST_NS);
         }
-        let Steps { demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns } = self.steps;
-        let names = ["demultiplex_ns", "filter_ns", "lookup_ns", "ticket_ns", "schedule_ns"];
-        let values = [demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns];
+        let Steps { demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns, open_ns } =
+            self.steps;
+        let names =
+            ["demultiplex_ns", "filter_ns", "lookup_ns", "ticket_ns", "schedule_ns", "open_ns"];
+        let values = [demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns, open_ns];
         add("steps.", &names, &values, MOST_NS);
         let HandOff { item_ns, batch_ns, sleep_lock_ns } = self.hand_off;
         let names = ["item_ns", "batch_ns", "sleep_lock_ns"];

@@ -274,6 +274,16 @@ impl<P: Copy> Machine<P> {
         self.threads[thread as usize].notified = false;
     }
 
+    /// Has somebody woken it while it did not sleep? Forgets it.
+    pub(crate) fn take_notice(&mut self, thread: ThreadId) -> bool {
+        std::mem::take(&mut self.threads[thread as usize].notified)
+    }
+
+    /// Does a thread sleep until woken?
+    pub(crate) fn sleeps(&self, thread: ThreadId) -> bool {
+        self.threads[thread as usize].state == State::Sleeping
+    }
+
     fn wake(&mut self, thread: ThreadId, by: Option<ThreadId>) {
         self.calendar.after(Time(self.prices.wake_up), Event::Woken { thread });
         if let Some(by) = by.filter(|_| self.prices.wake_call > 0) {

@@ -68,6 +68,7 @@ pub(crate) struct Ticks {
     pub(crate) lookup: u64,
     pub(crate) ticket: u64,
     pub(crate) schedule: u64,
+    open: u64,
     pub(crate) item: u64,
     pub(crate) batch: u64,
     pub(crate) sleep_lock: u64,
@@ -139,6 +140,7 @@ impl Ticks {
             lookup: ps(steps.lookup_ns * frames),
             ticket: ps(steps.ticket_ns * frames),
             schedule: ps(steps.schedule_ns),
+            open: ps(steps.open_ns),
             item: ps(hand_off.item_ns * frames),
             batch: ps(hand_off.batch_ns),
             sleep_lock: ps(hand_off.sleep_lock_ns),
@@ -243,6 +245,17 @@ impl<'a, P: Copy> World<'a, P> {
         (0..processors).map(lock).collect()
     }
 
+    /// Serves so many connections only.
+    pub(crate) fn limit_connections(&mut self, most: usize) {
+        self.connections.truncate(most.max(1));
+    }
+
+    /// Each of so many units has what its connections say by themselves in a queue
+    /// of its own, instead of a queue of the device.
+    pub(crate) fn queue_for_each(&mut self, units: usize) {
+        self.queues = vec![DeviceQueue::default(); units];
+    }
+
     /// A thread polls a queue of the device: it is woken when something comes.
     pub(crate) fn polls(&mut self, thread: ThreadId, queue: usize) {
         self.queues[queue].poller = Some(thread);
@@ -282,11 +295,32 @@ impl<'a, P: Copy> World<'a, P> {
         ((steady + self.variation * sum) * each as f64 + 0.5) as u64
     }
 
+    /// The time of a stage that takes `each` an operation, ps; `opening`: and of
+    /// what short-lived connections take more.
+    pub(crate) fn stage(&mut self, each: u64, items: &[Item], opening: bool) -> u64 {
+        let time = self.time(each, items.len());
+        if !opening || self.scenario.short_lived == 0 {
+            return time;
+        }
+        let opened = items.iter().filter(|item| self.is_short_lived(item.connection)).count();
+        time.saturating_add(self.ticks.open.saturating_mul(opened as u64))
+    }
+
+    /// Does a connection open anew for each operation?
+    pub(crate) fn is_short_lived(&self, connection: u32) -> bool {
+        (connection as usize) < self.scenario.short_lived
+    }
+
     /// What it costs to get the states of these items' connections to where
     /// `thread` runs, ps.
     pub(crate) fn touch(&mut self, thread: ThreadId, items: &[Item]) -> u64 {
+        self.ticks.miss.saturating_mul(items.len() as u64) + self.moved(thread, items)
+    }
+
+    /// The same, of what is in some processor's cache anyway.
+    pub(crate) fn moved(&mut self, thread: ThreadId, items: &[Item]) -> u64 {
         let processor = self.machine.processor_of(thread);
-        let mut cost = self.ticks.miss.saturating_mul(items.len() as u64);
+        let mut cost = 0;
         for item in items {
             let place = &mut self.connections[item.connection as usize].processor;
             if *place != processor {
@@ -373,7 +407,7 @@ impl<'a, P: Copy> World<'a, P> {
     pub(crate) fn begin(&mut self) {
         match self.scenario.arrivals {
             Arrivals::Closed { window, think_ns } => {
-                let mut all: Vec<u32> = (0..self.scenario.connections as u32).collect();
+                let mut all: Vec<u32> = (0..self.connections.len() as u32).collect();
                 for _ in 0..window {
                     for last in (1..all.len()).rev() {
                         all.swap(last, self.random.below(last as u64 + 1) as usize);

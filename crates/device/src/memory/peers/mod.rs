@@ -19,13 +19,14 @@ use super::{Config as Link, queue_of};
 use crate::event::Event;
 use crate::{Batch, Counts, Device, Queue, Receive, Transmit};
 use frame::Template;
-use parking_lot::Mutex;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use sync::bytes::Slice;
+use sync::system::Instant;
+use sync::system::Mutex;
+use sync::system::atomic::{AtomicU64, Ordering};
 use wire::{Endpoint, FlowKey, Packet, checksum};
 
 /// How often a peer with nothing else to do looks for what was lost.

@@ -14,7 +14,8 @@ use connection::{Connection, Next, Phase, Plan};
 use short::Shorts;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use sync::system::Instant;
 use wire::tcp::{Flags, Options};
 use wire::{Packet, Seq, ipv4, protocol, tcp};
 

@@ -7,8 +7,14 @@
 //! | [`owned`] | `uniprocessor`, `processor-per-connection` |
 //! | [`locked`] | `global-lock`, `group-locks`, `virtual-processors` |
 
+mod engines;
+mod engines_early;
+mod handed;
+mod layer_parallel;
 mod locked;
+mod message_parallel;
 mod owned;
+mod shared;
 
 use super::machine::ThreadId;
 use super::outcome::Outcome;
@@ -16,6 +22,7 @@ use super::run::Simulation;
 use super::scenario::Scenario;
 use super::world::World;
 use crate::Error;
+use ::organizations::engines::scheduler::{Classes, RoundRobin};
 
 /// An organization's program.
 pub(crate) trait Organization: Sized {
@@ -39,6 +46,16 @@ pub(crate) fn with_organization(scenario: &Scenario) -> Result<Outcome, Error> {
         "global-lock" | "group-locks" | "virtual-processors" => {
             Simulation::<locked::Locked>::new(scenario).run()
         }
+        "group-threads" | "thread-per-connection" => {
+            Simulation::<handed::Handed>::new(scenario).run()
+        }
+        "message-parallel" => Simulation::<message_parallel::MessageParallel>::new(scenario).run(),
+        "engines" => Simulation::<engines::Engines>::new(scenario).run(),
+        "engines-early" => {
+            Simulation::<engines_early::EnginesEarly<RoundRobin>>::new(scenario).run()
+        }
+        "engines-sched" => Simulation::<engines_early::EnginesEarly<Classes>>::new(scenario).run(),
+        "layer-parallel" => Simulation::<layer_parallel::LayerParallel>::new(scenario).run(),
         name => Err(Error::Asked(format!("{name} cannot be simulated yet; take another"))),
     }
 }

@@ -6,7 +6,8 @@ use super::{Config, Peer};
 use crate::Batch;
 use crate::memory::peers::steered;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use sync::system::Instant;
 
 /// Connections begun at a time, at most.
 const AT_ONCE: u64 = 16;

@@ -1,0 +1,233 @@
+//! `anabranch lab validate`: the planner's predictions against the stack.
+
+use crate::bench::table::thousands;
+use crate::calibrate::measure;
+use crate::failure::Failure;
+use crate::say::say;
+use crate::table::render;
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::calibrate::{Effort, machine};
+use lab::validate::{Best, Point, Progress, Report, Validation};
+use planner::{Calibration, Predictor, calibration};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+const MORE: &str = "\
+Draws loads by a seed: TCP or UDP, sending or in transactions, on processors that
+the calibration knows, over 1 to 3,072 connections, none of which the calibration
+has measured. Under each it measures all organizations against a simulated peer,
+several times, in turn, and prints what was predicted and what was measured.
+
+A prediction is right within 15 %; an organization that is predicted to be best is
+right if it does at least 95 % of what the best one does. The machine should do
+nothing else meanwhile.";
+
+/// `anabranch lab`.
+#[derive(Debug, clap::Args)]
+pub struct Lab {
+    #[command(subcommand)]
+    what: What,
+}
+
+/// What the lab does.
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Compare the planner's predictions with the stack on this machine
+    Validate(Args),
+}
+
+/// What to compare.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MORE)]
+pub struct Args {
+    /// What to predict from [default: measured before, by `anabranch calibrate`]
+    #[arg(long, value_name = "FILE")]
+    calibration: Option<PathBuf>,
+    /// Loads times organizations, at least
+    #[arg(long, default_value_t = 72)]
+    points: usize,
+    /// Samples of each
+    #[arg(long, default_value_t = 3)]
+    samples: usize,
+    /// By which loads are drawn
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the figures to this file, as JSON (`-`: to standard output, instead
+    /// of the table)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Fail unless 80 % of the predictions and 80 % of the best are right
+    #[arg(long)]
+    require: bool,
+}
+
+/// The share that `--require` asks for.
+const REQUIRED: f64 = 0.8;
+
+/// Does what the lab is asked for.
+///
+/// # Errors
+/// [`Failure`]: code 2 for what makes no sense, 1 for what went wrong.
+pub fn run(lab: &Lab) -> Result<(), Failure> {
+    let What::Validate(args) = &lab.what;
+    args.run()
+}
+
+impl Args {
+    fn run(&self) -> Result<(), Failure> {
+        let validation = Validation {
+            points: self.points,
+            seed: self.seed,
+            samples: self.samples,
+            ..Validation::default()
+        };
+        validation.check().map_err(Failure::refused)?;
+        let calibration = self.calibration()?;
+        let predictor = Predictor::new(&calibration).map_err(Failure::refused)?;
+        let loads = validation.loads(&calibration);
+        if loads.is_empty() {
+            return Err(Failure::refused(
+                "the calibration has measured all there is to draw: run `anabranch calibrate`",
+            ));
+        }
+        let minutes = validation.seconds(&loads) / 60.0;
+        eprintln!("{} loads under all organizations: about {minutes:.1} minutes", loads.len());
+        let bar = bar();
+        let report =
+            validation.run(&loads, &calibration, &predictor, &mut |progress| show(&bar, progress));
+        bar.finish_and_clear();
+        let report = report.map_err(Failure::failed)?;
+        self.print(&report)?;
+        if self.require && (report.right < REQUIRED || report.best_right < REQUIRED) {
+            return Err(Failure::failed(format!(
+                "{:.0} % of the predictions and {:.0} % of the best are right, less than 80 %: calibrate again on a quiet machine",
+                100.0 * report.right,
+                100.0 * report.best_right,
+            )));
+        }
+        Ok(())
+    }
+
+    /// The file's; or measures one.
+    fn calibration(&self) -> Result<Calibration, Failure> {
+        let Some(path) = &self.calibration else {
+            eprintln!("calibrating first: about a minute");
+            return Ok(measure(&Effort::default())?.calibration);
+        };
+        let calibration = calibration::load(path).map_err(Failure::refused)?;
+        let differs = calibration.machine.differs_from(&machine::this());
+        if differs.is_empty() {
+            return Ok(calibration);
+        }
+        Err(Failure::refused(format!(
+            "{} is of another machine ({differs}): leave out --calibration to measure this one",
+            path.display()
+        )))
+    }
+
+    fn print(&self, report: &Report) -> Result<(), Failure> {
+        let json = || serde_json::to_string_pretty(report).map_err(Failure::failed);
+        match &self.json {
+            Some(path) if path == Path::new("-") => say(json()?),
+            Some(path) => {
+                say(table(report));
+                let mut text = json()?;
+                text.push('\n');
+                std::fs::write(path, text).map_err(|error| {
+                    Failure::failed(format!(
+                        "cannot write {}: {error}: name a file that can be made",
+                        path.display()
+                    ))
+                })?;
+            }
+            None => say(table(report)),
+        }
+        std::io::stdout().flush().map_err(Failure::failed)
+    }
+}
+
+fn bar() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} samples  {elapsed}  {msg}");
+    let bar = ProgressBar::new(0);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+fn show(bar: &ProgressBar, progress: Progress<'_>) {
+    bar.set_length(progress.total as u64);
+    bar.set_position(progress.done as u64);
+    bar.set_message(progress.organization.to_owned());
+}
+
+/// The report for people: all points, the best, the misses, and the summary.
+fn table(report: &Report) -> String {
+    let header =
+        ["load", "organization", "predicted\n/s", "measured\n/s", "min", "max", "error", ""];
+    let rows: Vec<Vec<String>> = report.points.iter().map(cells).collect();
+    let mut text = render(&header, &rows);
+    text.push('\n');
+    let header = ["load", "best predicted", "best measured", "of best", ""];
+    let rows: Vec<Vec<String>> = report.best.iter().map(best).collect();
+    text += &render(&header, &rows);
+    let misses = report.misses();
+    text += &format!("\n{} of {} predictions miss:\n", misses.len(), report.points.len());
+    for point in misses {
+        text += &format!(
+            "  {}, {}: {:+.0} % ({} predicted, {} measured, {} to {})\n",
+            load(point.work, point.processors, point.connections),
+            point.organization,
+            100.0 * point.error,
+            thousands(point.predicted_per_s),
+            thousands(point.measured_per_s),
+            thousands(point.min_per_s),
+            thousands(point.max_per_s),
+        );
+    }
+    text += &format!(
+        "\n{:.0} % of {} predictions are within 15 % (half of them within {:.1} %).\n",
+        100.0 * report.right,
+        report.points.len(),
+        100.0 * report.median_error,
+    );
+    text += &format!(
+        "Under {:.0} % of {} loads the organization predicted to be best is within 5 % of the best.",
+        100.0 * report.best_right,
+        report.best.len(),
+    );
+    text
+}
+
+fn load(work: planner::Work, processors: usize, connections: usize) -> String {
+    format!("{work} {processors} CPU {connections} conns")
+}
+
+fn cells(point: &Point) -> Vec<String> {
+    vec![
+        load(point.work, point.processors, point.connections),
+        point.organization.clone(),
+        thousands(point.predicted_per_s),
+        thousands(point.measured_per_s),
+        thousands(point.min_per_s),
+        thousands(point.max_per_s),
+        format!("{:+.1} %", 100.0 * point.error),
+        mark(point.is_right),
+    ]
+}
+
+fn best(best: &Best) -> Vec<String> {
+    vec![
+        load(best.work, best.processors, best.connections),
+        best.predicted.clone(),
+        best.measured.clone(),
+        format!("{:.1} %", 100.0 * best.of_best),
+        mark(best.is_right),
+    ]
+}
+
+fn mark(is_right: bool) -> String {
+    if is_right { String::new() } else { "miss".to_owned() }
+}

@@ -1,0 +1,153 @@
+//! What things cost on this machine: measures what `planner::Calibration` holds,
+//! in less than a minute on a machine with two processors.
+//!
+//! Three parts, from the small to the whole: costs by themselves
+//! (`primitives`), what an operation takes in each layer (`layers`), and every
+//! organization under every work (`anchors`). Samples are short and stand in turn
+//! with those of other things, so that a machine that changes its speed changes it
+//! for all; figures are medians, with order statistics as their intervals.
+
+mod anchors;
+mod layers;
+pub mod machine;
+mod primitives;
+mod probe;
+
+use crate::case::Timing;
+use crate::{Error, confine};
+use planner::Work;
+use planner::calibration::{Calibration, Primitives, VERSION};
+use std::collections::BTreeMap;
+use std::time::{Instant, SystemTime};
+
+/// How much is measured.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    /// The organizations that are measured as a whole.
+    pub organizations: Vec<String>,
+    /// What their connections do.
+    pub works: Vec<Work>,
+    /// On how many processors.
+    pub processors: Vec<usize>,
+    /// Over how many connections.
+    pub connections: Vec<usize>,
+    /// How long each case is measured.
+    pub timing: Timing,
+    /// Of the order of cases.
+    pub seed: u64,
+}
+
+/// The timing of a case: windows are few and short, since cases are many.
+const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 7, speed: 0.002 };
+
+/// The timing of [`layers`], of which there are few.
+const LAYERS: Timing = Timing { warm_up: 0.02, window: 0.02, windows: 5, speed: 0.002 };
+
+impl Default for Effort {
+    /// All organizations, on one processor, two, and all there are.
+    fn default() -> Effort {
+        let most = confine::processors();
+        let mut processors: Vec<usize> = [1, 2, most].into_iter().filter(|&p| p <= most).collect();
+        processors.dedup();
+        Effort {
+            organizations: organizations::CATALOG.iter().map(|e| e.name.to_owned()).collect(),
+            works: anchors::WORKS.to_vec(),
+            processors,
+            // Steps of the same factor, up to what the papers have.
+            connections: vec![1, 8, 64, 512, 3072],
+            timing: TIMING,
+            seed: 1,
+        }
+    }
+}
+
+impl Effort {
+    /// Less: what `anabranch calibrate --quick` measures.
+    pub fn quick() -> Effort {
+        Effort { connections: vec![1, 64, 1024], ..Effort::default() }
+    }
+}
+
+/// How far a calibration is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The share that is done, from 0 to 1.
+    pub share: f64,
+    /// What is measured next.
+    pub what: &'a str,
+}
+
+/// What was measured, and what could not be.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The figures.
+    pub calibration: Calibration,
+    /// Cases that could not be measured, and why, a line each.
+    pub left_out: Vec<String>,
+}
+
+/// Measures this machine.
+///
+/// # Errors
+/// [`Error`], if the system refuses what primitives need, or no case at all could
+/// be measured.
+pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, Error> {
+    crate::plan::check_names(&effort.organizations)?;
+    let (start, date) = (Instant::now(), SystemTime::now());
+    let machine = machine::this();
+    let cases = anchors::cases(effort);
+    // Their parts of the time, about.
+    let (first, second) = (0.06, 0.04);
+    let mut tell = |share: f64, what: &str| progress(Progress { share, what });
+    tell(0.0, "primitives");
+    let primitives = primitives::measure(&machine, &mut |done| tell(done * first, "primitives"))?;
+    let mut by_layer = BTreeMap::new();
+    for (n, &work) in Work::ALL.iter().enumerate() {
+        tell(first + second * n as f64 / Work::ALL.len() as f64, "layers");
+        by_layer.insert(work, layers::measure(work, &LAYERS)?);
+    }
+    let mut calibration = Calibration {
+        version: VERSION,
+        date: humantime::format_rfc3339_seconds(date).to_string(),
+        took_s: 0.0,
+        machine,
+        primitives,
+        layers: by_layer,
+        organizations: BTreeMap::new(),
+    };
+    let reference = reference(&calibration.primitives);
+    let mut left_out = Vec::new();
+    for (n, case) in cases.iter().enumerate() {
+        tell(first + second + (1.0 - first - second) * n as f64 / cases.len() as f64, {
+            &case.organization
+        });
+        match anchors::measure(case, &effort.timing, reference) {
+            Ok(anchor) => {
+                let of = calibration.organizations.entry(case.organization.clone());
+                of.or_default().push(anchor);
+            }
+            Err(error @ Error::Plan(_)) => return Err(error),
+            Err(error) => left_out.push(error.to_string()),
+        }
+    }
+    for anchors in calibration.organizations.values_mut() {
+        anchors.sort_by_key(|a| (a.work, a.processors, a.connections));
+    }
+    calibration.took_s = start.elapsed().as_secs_f64();
+    tell(1.0, "");
+    match left_out.first() {
+        Some(why) if calibration.organizations.is_empty() => {
+            Err(Error::Plan(format!("nothing could be measured: {why}")))
+        }
+        _ => Ok(Outcome { calibration, left_out }),
+    }
+}
+
+/// What copying and summing a byte took when these were measured, ns: to compare
+/// speeds with.
+pub fn reference(primitives: &Primitives) -> f64 {
+    primitives.copy_checksum_ns_per_byte.l2.value
+}
+
+#[cfg(test)]
+mod tests;

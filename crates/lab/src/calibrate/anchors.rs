@@ -1,0 +1,63 @@
+//! Whole stacks: every organization under every work.
+
+use super::Effort;
+use super::probe::estimate;
+use crate::Error;
+use crate::case::{self, Case, Dice, Measured, Timing};
+use planner::Work;
+use planner::calibration::{Anchor, Estimate};
+
+/// The cases of an effort, in an order that follows from its seed: what the
+/// machine does to some of them must not look like an organization's doing.
+pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &work in &effort.works {
+        for &processors in &effort.processors {
+            for &connections in &effort.connections {
+                let names = case::organizations(processors);
+                let names = names.filter(|name| effort.organizations.iter().any(|n| n == name));
+                cases.extend(names.map(|organization| Case {
+                    organization: organization.to_owned(),
+                    work,
+                    processors,
+                    connections,
+                }));
+            }
+        }
+    }
+    Dice(effort.seed).shuffle(&mut cases);
+    cases
+}
+
+/// Measures a case; `reference`: what copying and summing a byte took when the
+/// primitives were measured, ns.
+pub(crate) fn measure(case: &Case, timing: &Timing, reference: f64) -> Result<Anchor, Error> {
+    let measured = case.measure(timing, true)?;
+    Ok(anchor(case, &measured, reference))
+}
+
+fn anchor(case: &Case, measured: &Measured, reference: f64) -> Anchor {
+    let operations = measured.operations.max(1.0);
+    let sample = &measured.sample;
+    let report = sample.details.as_ref().map(|details| &details.report);
+    Anchor {
+        work: case.work,
+        bytes: measured.bytes,
+        processors: case.processors,
+        connections: case.connections,
+        operations_per_s: rate(measured),
+        processor_ns: sample.processor * 1e9 / operations,
+        switches: sample.switches as f64 / operations,
+        hand_offs: report.map_or(0.0, |report| report.handoffs() as f64 / operations),
+        lock_wait_ns: report.map_or(0.0, |report| report.lock_wait_s() * 1e9 / operations),
+        speed: reference / measured.ns_per_byte,
+    }
+}
+
+/// The median of the windows, and its interval.
+fn rate(measured: &Measured) -> Estimate {
+    estimate(&measured.rates)
+}
+
+/// The works that calibrations measure, and those of which they know nothing.
+pub(crate) const WORKS: [Work; 4] = [Work::TcpSend, Work::TcpRr, Work::UdpSend, Work::UdpRr];

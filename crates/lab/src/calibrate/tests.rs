@@ -1,0 +1,70 @@
+use super::*;
+use planner::calibration;
+
+fn short() -> Effort {
+    Effort {
+        organizations: vec!["uniprocessor".to_owned(), "group-locks".to_owned()],
+        works: vec![Work::TcpSend, Work::UdpRr],
+        processors: vec![1, 2],
+        connections: vec![1, 9],
+        timing: Timing { warm_up: 0.002, window: 0.003, windows: 3, speed: 0.001 },
+        seed: 3,
+    }
+}
+
+#[test]
+fn a_calibration_is_whole_and_its_file_can_be_read() {
+    let mut shares = Vec::new();
+    let outcome = run(&short(), &mut |p| shares.push(p.share)).expect("figures");
+    assert!(outcome.left_out.is_empty(), "{:?}", outcome.left_out);
+    assert!(shares.is_sorted() && shares.last() == Some(&1.0));
+    let calibration = outcome.calibration;
+    let text = calibration.to_toml().expect("figures that can be");
+    assert_eq!(calibration::parse(&text).expect("what was written"), calibration);
+    let (one, all) =
+        (&calibration.organizations["uniprocessor"], &calibration.organizations["group-locks"]);
+    assert_eq!((one.len(), all.len()), (4, 8));
+    assert!(all.iter().all(|a| a.operations_per_s.value > 0.0 && a.speed > 0.0));
+    assert!(all.iter().all(|a| a.processor_ns > 0.0));
+    check(&calibration);
+}
+
+/// What can be said of any machine.
+fn check(calibration: &Calibration) {
+    let p = &calibration.primitives;
+    for levels in [&p.copy_ns_per_byte, &p.checksum_ns_per_byte, &p.copy_checksum_ns_per_byte] {
+        assert!([levels.l1, levels.l2, levels.dram].iter().all(|e| e.value > 0.0));
+    }
+    let locks: Vec<&str> = p.locks.keys().map(String::as_str).collect();
+    assert_eq!(locks.len(), sync::LockKind::ALL.len(), "{locks:?}");
+    assert!(p.locks.values().all(|costs| costs.alone_ns.value > 0.0));
+    assert!(p.context_switch_ns.value > 0.0);
+    if calibration.machine.processors > 1 {
+        assert!(p.line_transfer_ns.value > 0.0 && p.wake_up_ns.value > 0.0);
+        assert!(p.ring_item_ns.value > 0.0 && p.ring_batched_item_ns.value > 0.0);
+        assert!(p.locks.values().all(|costs| costs.contended_ns.value > 0.0));
+    }
+    let memory = &p.devices["memory"];
+    assert!(memory.receive_ns.value > 0.0 && memory.transmit_ns.value > 0.0);
+    assert_eq!(calibration.layers.len(), Work::ALL.len());
+    for (work, layers) in &calibration.layers {
+        assert!(layers.payload_bytes >= 64.0 && layers.transport_ns > 0.0, "{work}");
+        let exchanged = layers.packets_in + layers.packets_out;
+        assert!(exchanged > 0.5, "{work}: {exchanged}");
+    }
+}
+
+#[test]
+fn the_order_of_cases_follows_from_the_seed() {
+    let cases = anchors::cases(&short());
+    assert_eq!(cases.len(), 2 * 2 * (2 + 1));
+    assert_eq!(cases, anchors::cases(&short()));
+    assert_ne!(cases, anchors::cases(&Effort { seed: 4, ..short() }));
+}
+
+#[test]
+fn an_unknown_organization_is_refused() {
+    let effort = Effort { organizations: vec!["nobody".to_owned()], ..short() };
+    let error = run(&effort, &mut |_| {}).expect_err("nobody");
+    assert!(error.to_string().contains("choose from"), "{error}");
+}

@@ -1,0 +1,150 @@
+//! [`Report`]: what was predicted and what was measured.
+
+use crate::case::Case;
+use crate::row::median;
+use planner::Work;
+use serde::Serialize;
+
+/// A prediction is right if it is off by at most so much of what was measured.
+pub const RIGHT: f64 = 0.15;
+/// The organization that was predicted to be best is right if it does at least so
+/// much of what the best one did.
+pub const BEST: f64 = 0.95;
+
+/// One organization under one load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// What connections do.
+    pub work: Work,
+    /// Processors.
+    pub processors: usize,
+    /// Connections.
+    pub connections: usize,
+    /// The organization's name.
+    pub organization: String,
+    /// Operations a second, predicted.
+    pub predicted_per_s: f64,
+    /// Operations a second, measured, at the machine's speed of the calibration;
+    /// the median of the samples.
+    pub measured_per_s: f64,
+    /// The least sample.
+    pub min_per_s: f64,
+    /// The greatest.
+    pub max_per_s: f64,
+    /// The prediction less what was measured, of what was measured.
+    pub error: f64,
+    /// Is that at most [`RIGHT`]?
+    pub is_right: bool,
+}
+
+impl Point {
+    pub(super) fn new(case: &Case, predicted: f64, rates: &[f64]) -> Point {
+        let measured = median(rates);
+        let error = predicted / measured - 1.0;
+        Point {
+            work: case.work,
+            processors: case.processors,
+            connections: case.connections,
+            organization: case.organization.clone(),
+            predicted_per_s: predicted,
+            measured_per_s: measured,
+            min_per_s: rates.iter().copied().fold(f64::INFINITY, f64::min),
+            max_per_s: rates.iter().copied().fold(0.0, f64::max),
+            error,
+            is_right: error.abs() <= RIGHT,
+        }
+    }
+
+    fn is_under_the_load_of(&self, other: &Point) -> bool {
+        let load = |point: &Point| (point.work, point.processors, point.connections);
+        load(self) == load(other)
+    }
+}
+
+/// Which organization is best under a load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Best {
+    /// What connections do.
+    pub work: Work,
+    /// Processors.
+    pub processors: usize,
+    /// Connections.
+    pub connections: usize,
+    /// The organization that was predicted to be best.
+    pub predicted: String,
+    /// The one that was.
+    pub measured: String,
+    /// What the first did of what the second did.
+    pub of_best: f64,
+    /// Is that at least [`BEST`]?
+    pub is_right: bool,
+}
+
+impl Best {
+    /// Of points under one load.
+    fn of(points: &[&Point]) -> Option<Best> {
+        let most =
+            |f: fn(&Point) -> f64| points.iter().max_by(|a, b| f(a).total_cmp(&f(b))).copied();
+        let predicted = most(|point| point.predicted_per_s)?;
+        let measured = most(|point| point.measured_per_s)?;
+        let of_best = predicted.measured_per_s / measured.measured_per_s;
+        Some(Best {
+            work: predicted.work,
+            processors: predicted.processors,
+            connections: predicted.connections,
+            predicted: predicted.organization.clone(),
+            measured: measured.organization.clone(),
+            of_best,
+            is_right: of_best >= BEST,
+        })
+    }
+}
+
+/// What came of a validation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// By which cases were drawn.
+    pub seed: u64,
+    /// All points, those of a load in a row.
+    pub points: Vec<Point>,
+    /// The best organization under each load.
+    pub best: Vec<Best>,
+    /// The share of points whose prediction was right.
+    pub right: f64,
+    /// The share of loads under which the best organization was right.
+    pub best_right: f64,
+    /// The median of the errors' sizes.
+    pub median_error: f64,
+}
+
+impl Report {
+    pub(super) fn new(points: Vec<Point>, seed: u64) -> Report {
+        let mut loads: Vec<&Point> = Vec::new();
+        for point in &points {
+            if !loads.iter().any(|load| load.is_under_the_load_of(point)) {
+                loads.push(point);
+            }
+        }
+        let under = |load: &&Point| -> Vec<&Point> {
+            points.iter().filter(|point| point.is_under_the_load_of(load)).collect()
+        };
+        let best: Vec<Best> = loads.iter().filter_map(|load| Best::of(&under(load))).collect();
+        let share = |right: usize, all: usize| right as f64 / all.max(1) as f64;
+        let errors: Vec<f64> = points.iter().map(|point| point.error.abs()).collect();
+        Report {
+            seed,
+            right: share(points.iter().filter(|point| point.is_right).count(), points.len()),
+            best_right: share(best.iter().filter(|best| best.is_right).count(), best.len()),
+            median_error: median(&errors),
+            best,
+            points,
+        }
+    }
+
+    /// Points whose prediction was not right, the worst first.
+    pub fn misses(&self) -> Vec<&Point> {
+        let mut misses: Vec<&Point> = self.points.iter().filter(|point| !point.is_right).collect();
+        misses.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
+        misses
+    }
+}

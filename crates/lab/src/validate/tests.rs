@@ -1,0 +1,149 @@
+use super::*;
+use planner::calibration::{Anchor, Estimate, Machine, Primitives, VERSION};
+use std::collections::BTreeMap;
+
+/// A calibration with these works, numbers of processors and of connections.
+fn calibration(works: &[Work], processors: &[usize], connections: &[usize]) -> Calibration {
+    let estimate = |value| Estimate { value, low: value, high: value };
+    let mut anchors = Vec::new();
+    for &work in works {
+        for &processors in processors {
+            anchors.extend(connections.iter().map(|&connections| Anchor {
+                work,
+                bytes: 64,
+                processors,
+                connections,
+                operations_per_s: estimate(1e6),
+                processor_ns: 1000.0,
+                switches: 0.0,
+                hand_offs: 0.0,
+                lock_wait_ns: 0.0,
+                speed: 1.0,
+            }));
+        }
+    }
+    let mut primitives = Primitives::default();
+    primitives.copy_checksum_ns_per_byte.l2 = estimate(0.1);
+    Calibration {
+        version: VERSION,
+        date: String::new(),
+        took_s: 0.0,
+        machine: Machine {
+            model: String::new(),
+            processors: 2,
+            l1_bytes: 0,
+            l2_bytes: 0,
+            l3_bytes: 0,
+            memory_bytes: 0,
+            hypervisor: String::new(),
+            kernel: String::new(),
+        },
+        primitives,
+        layers: BTreeMap::new(),
+        organizations: [("uniprocessor".to_owned(), anchors)].into(),
+    }
+}
+
+#[test]
+fn loads_follow_from_the_seed_and_are_not_the_calibrations() {
+    let known = [1, 8, 64, 512, 3072];
+    let calibration = calibration(&[Work::TcpRr, Work::UdpSend], &[1, 2], &known);
+    let validation = Validation { points: 400, ..Validation::default() };
+    let loads = validation.loads(&calibration);
+    assert_eq!(loads, validation.loads(&calibration));
+    assert_ne!(loads, Validation { seed: 2, ..validation.clone() }.loads(&calibration));
+    let points: usize = loads.iter().map(|load| load.cases().count()).sum();
+    assert!((400..412).contains(&points), "{points}");
+    for load in &loads {
+        assert!((1..=3072).contains(&load.connections) && !known.contains(&load.connections));
+    }
+    // All kinds, few connections and many.
+    for work in [Work::TcpRr, Work::UdpSend] {
+        for processors in [1, 2] {
+            let of = |l: &&Load| l.work == work && l.processors == processors;
+            assert!(loads.iter().filter(of).count() >= loads.len() / 4);
+        }
+    }
+    assert!(loads.iter().any(|load| load.connections < 30));
+    assert!(loads.iter().any(|load| load.connections > 500));
+    let nothing_unknown = Validation { most_connections: 2, ..validation };
+    let calibration = self::calibration(&[Work::TcpRr], &[1], &[1, 2]);
+    assert!(nothing_unknown.loads(&calibration).is_empty());
+}
+
+/// Says the same of all.
+struct Constant(f64);
+
+impl Predict for Constant {
+    fn operations_per_s(&self, _: &Case, _: usize) -> Result<f64, String> {
+        Ok(self.0)
+    }
+}
+
+#[test]
+fn every_organization_is_measured_and_compared() {
+    let calibration = calibration(&[Work::UdpRr, Work::TcpSend], &[1, 2], &[1]);
+    let timing = Timing { warm_up: 0.002, window: 0.003, windows: 2, speed: 0.001 };
+    let validation = Validation {
+        points: 13,
+        samples: 2,
+        timing,
+        most_connections: 40,
+        ..Validation::default()
+    };
+    let loads = validation.loads(&calibration);
+    assert_eq!(loads.len(), 2);
+    assert!(validation.seconds(&loads) > 0.0);
+    let mut done = 0;
+    let report = validation
+        .run(&loads, &calibration, &Constant(1e12), &mut |p| done = p.done)
+        .expect("figures");
+    assert_eq!(done, 2 * report.points.len());
+    assert_eq!((report.right, report.misses().len()), (0.0, report.points.len()));
+    assert_eq!(report.best.len(), 2);
+    for point in &report.points {
+        assert!(point.min_per_s > 0.0 && point.min_per_s <= point.measured_per_s);
+        assert!(point.measured_per_s <= point.max_per_s && point.error > 1.0);
+    }
+}
+
+fn point(organization: &str, predicted: f64, measured: &[f64]) -> Point {
+    let case = Case {
+        organization: organization.to_owned(),
+        work: Work::TcpRr,
+        processors: 2,
+        connections: 7,
+    };
+    Point::new(&case, predicted, measured)
+}
+
+#[test]
+fn what_is_right() {
+    let points = vec![
+        point("a", 114.0, &[90.0, 100.0, 110.0]),
+        point("b", 80.0, &[100.0]),
+        point("c", 119.0, &[104.0]),
+    ];
+    let report = Report::new(points, 1);
+    assert!((report.right - 2.0 / 3.0).abs() < 1e-9);
+    assert_eq!(report.misses()[0].organization, "b");
+    let [best] = &report.best[..] else { panic!("one load") };
+    assert_eq!((best.predicted.as_str(), best.is_right), ("c", true));
+    assert_eq!(report.best_right, 1.0);
+    let wrong = Report::new(vec![point("a", 2.0, &[94.0]), point("b", 1.0, &[100.0])], 1);
+    assert_eq!(wrong.best_right, 0.0);
+    assert!((wrong.best[0].of_best - 0.94).abs() < 1e-9);
+}
+
+#[test]
+fn nonsense_is_refused() {
+    for bad in [
+        Validation { points: 0, ..Validation::default() },
+        Validation { samples: 0, ..Validation::default() },
+        Validation { most_connections: 1, ..Validation::default() },
+        Validation { points: 1 << 40, ..Validation::default() },
+    ] {
+        assert!(bad.check().is_err(), "{bad:?}");
+    }
+    assert!(Validation::default().check().is_ok());
+}

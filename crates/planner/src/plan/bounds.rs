@@ -1,0 +1,120 @@
+//! [`Bound`]: what formulas say of a configuration, before it is simulated.
+
+use super::{Configuration, MOST_PROCESSORS, Request};
+use crate::network::{Class, Kind, Load, Station};
+use crate::{Error, Network, Predictor};
+use serde::Serialize;
+
+/// What formulas say of a configuration.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bound {
+    /// Operations a second that it carries at most.
+    pub carries_per_s: f64,
+    /// The interval's lower end, operations a second.
+    pub low_per_s: f64,
+    /// The interval's upper end, operations a second.
+    pub high_per_s: f64,
+    /// What keeps it from doing more.
+    pub saturates: String,
+    /// Mean residence time at the rate that is asked for, by the open model, ns;
+    /// none without a rate, or beyond saturation.
+    pub residence_ns: Option<f64>,
+    /// What to know of the prediction.
+    pub notes: Vec<String>,
+}
+
+impl Bound {
+    /// The half-width of the interval, in logarithms.
+    pub(super) fn doubt(&self) -> f64 {
+        (self.high_per_s / self.low_per_s).ln() / 2.0
+    }
+
+    /// Why the configuration is out, if it is.
+    pub(super) fn prunes(&self, request: &Request) -> Option<String> {
+        let rate = request.load.rate_per_s?;
+        if self.high_per_s < rate {
+            return Some(format!(
+                "carries {} at most: {}",
+                super::explain::rate(self.high_per_s),
+                self.saturates
+            ));
+        }
+        let residence_ns = self.residence_ns?;
+        // No percentile from the 90th on is below half the mean of an open queue.
+        let slow = request.targets.iter().find(|target| match target.measure {
+            super::Measure::P50 => false,
+            _ => residence_ns / 2.0 > target.at_most_ns,
+        })?;
+        Some(format!(
+            "{slow} is not to be had with a mean residence of {}",
+            super::explain::time(residence_ns)
+        ))
+    }
+}
+
+/// The bounds of a configuration.
+///
+/// # Errors
+/// If nothing can be predicted of it.
+pub(super) fn of(
+    predictor: &Predictor,
+    request: &Request,
+    configuration: &Configuration,
+) -> Result<Bound, Error> {
+    let prediction = predictor.predict(&configuration.case(&request.load))?;
+    let carries_per_s = prediction.operations_per_s;
+    let residence_ns =
+        request.load.rate_per_s.and_then(|rate| residence_ns(configuration, carries_per_s, rate));
+    Ok(Bound {
+        carries_per_s,
+        low_per_s: prediction.low,
+        high_per_s: prediction.high,
+        saturates: prediction.saturates,
+        residence_ns,
+        notes: prediction.notes,
+    })
+}
+
+/// Mean residence time by the open model: each processor a queue of its own, or all
+/// of them one station, as connections are bound to processors or not.
+fn residence_ns(configuration: &Configuration, carries_per_s: f64, rate: f64) -> Option<f64> {
+    let processors = u32::try_from(configuration.processors).ok()?;
+    let bound = matches!(
+        configuration.organization.as_str(),
+        "uniprocessor"
+            | "processor-per-connection"
+            | "group-locks"
+            | "group-threads"
+            | "thread-per-connection"
+            | "virtual-processors"
+    );
+    let kind =
+        if bound { Kind::evenly(processors) } else { Kind::MultiServer { servers: processors } };
+    let demand_us = 1e6 * f64::from(processors) / carries_per_s;
+    let class = Class { name: "operations".into(), load: Load::Open { share: 1.0 } };
+    let station =
+        Station { name: "processors".into(), kind, visits: vec![1.0], service_us: vec![demand_us] };
+    let network = Network::new("stack", rate, vec![class], vec![station]).ok()?;
+    let solution = crate::open::solve(&network).ok()?;
+    Some(solution.classes.first()?.residence_us * 1e3)
+}
+
+/// The least configuration whose capacity is enough, on any number of processors.
+pub(super) fn enough(
+    predictor: &Predictor,
+    request: &Request,
+    names: &[&str],
+) -> Option<Configuration> {
+    let rate = request.load.rate_per_s?;
+    (request.max_processors + 1..=MOST_PROCESSORS).find_map(|processors| {
+        let fit = names.iter().filter(|name| {
+            organizations::find(name).is_some_and(|entry| !entry.single || processors == 1)
+        });
+        let carries = fit.filter_map(|name| {
+            let configuration = Configuration::new(name, processors);
+            let bound = of(predictor, request, &configuration).ok()?;
+            (bound.carries_per_s > rate).then_some((bound.carries_per_s, configuration))
+        });
+        carries.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, configuration)| configuration)
+    })
+}

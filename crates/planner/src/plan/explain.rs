@@ -1,0 +1,151 @@
+//! A plan in words, and as a figure.
+
+use super::{Considered, Judged, Plan};
+use crate::Error;
+use crate::figure::{Figure, Series};
+use crate::simulator::outcome::Latency;
+
+/// A time with its unit.
+pub(super) fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e4 => format!("{:.2} us", ns / 1e3),
+        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.1} s", ns / 1e9),
+    }
+}
+
+/// A rate with its unit.
+pub(super) fn rate(per_s: f64) -> String {
+    match per_s {
+        r if r < 1e3 => format!("{r:.0}/s"),
+        r if r < 1e6 => format!("{:.0}k/s", r / 1e3),
+        r if r < 1e9 => format!("{:.2}M/s", r / 1e6),
+        r => format!("{:.2}G/s", r / 1e9),
+    }
+}
+
+pub(super) fn latency(latency: &Latency) -> String {
+    format!("p50 {}, p99 {}", time(latency.p50_ns), time(latency.p99_ns))
+}
+
+fn judged(one: &Judged) -> String {
+    format!(
+        "carries {} ({} to {}); at the rate asked for {}, processors {:.0} % busy",
+        rate(one.carries_per_s),
+        rate(one.low_per_s),
+        rate(one.high_per_s),
+        latency(&one.latency),
+        100.0 * one.utilization
+    )
+}
+
+/// The plan in words, a line each.
+pub fn lines(plan: &Plan) -> Vec<String> {
+    let best = &plan.best;
+    let mut lines = vec![
+        format!("take:        {}", best.configuration),
+        format!("prediction:  {}", judged(best)),
+    ];
+    if plan.rate_per_s.is_some() {
+        let within = if plan.targets.is_empty() { "" } else { " within the targets" };
+        lines.push(format!(
+            "headroom:    {:.0} % of what it carries; up to {}{within}",
+            100.0 * best.headroom,
+            rate(plan.carries_per_s)
+        ));
+    }
+    lines.push(format!("saturates:   {} first, at {}", best.saturates, rate(best.carries_per_s)));
+    if plan.rate_per_s.is_some() {
+        lines.push(format!(
+            "sure to:     {} that it carries the load so, if predictions are off by no more than their 95 % intervals",
+            percent(plan.sureness)
+        ));
+    }
+    lines.push(match &plan.runner_up {
+        Some(second) => format!("runner-up:   {}: {}", second.configuration, judged(second)),
+        None => "runner-up:   none".into(),
+    });
+    if let Some(more) = &plan.one_more {
+        let times = more.carries_per_s / best.carries_per_s;
+        lines.push(format!(
+            "one more:    {}: {} ({times:.2} times)",
+            more.configuration,
+            judged(more)
+        ));
+    }
+    lines.extend(plan.notes.iter().map(|note| format!("note:        {note}")));
+    lines
+}
+
+fn percent(share: f64) -> String {
+    match 100.0 * share {
+        p if p > 99.0 => "more than 99 %".into(),
+        p if p < 1.0 => "less than 1 %".into(),
+        p => format!("{p:.0} %"),
+    }
+}
+
+impl Plan {
+    /// The path of reasoning, a line each: what was looked at, its bounds, what the
+    /// simulation says, and what came of it.
+    pub fn explanation(&self) -> Vec<String> {
+        self.considered.iter().map(Considered::line).collect()
+    }
+}
+
+impl Considered {
+    fn line(&self) -> String {
+        let mut line = format!("{}:", self.configuration);
+        if let Some(bound) = &self.bound {
+            line += &format!(
+                " bound {} ({} to {})",
+                rate(bound.carries_per_s),
+                rate(bound.low_per_s),
+                rate(bound.high_per_s)
+            );
+            if let Some(residence_ns) = bound.residence_ns {
+                line += &format!(", mean by the open model {}", time(residence_ns));
+            }
+            line += ";";
+        }
+        if let Some(judged) = &self.judged {
+            line += &format!(
+                " simulated {}, {:.0} % busy",
+                latency(&judged.latency),
+                100.0 * judged.utilization
+            );
+            let [lock, hand_off, cache, scheduling] = judged.lost_ns;
+            line += &format!(
+                ", an operation loses {lock:.0} ns to locks, {hand_off:.0} to hand-offs, {cache:.0} to caches, {scheduling:.0} to scheduling;"
+            );
+        }
+        line + " " + &self.verdict
+    }
+}
+
+/// Latency against rate of the best and of the runner-up, as SVG.
+///
+/// # Errors
+/// If there is nothing to draw: the load has no rate.
+pub fn figure(plan: &Plan) -> Result<String, Error> {
+    let mut series = Vec::new();
+    for curve in &plan.curves {
+        let name =
+            format!("{}, {}", curve.configuration.organization, curve.configuration.processors);
+        let of = |measure: super::Measure| {
+            let point = |(rate, latency): &(f64, Latency)| (rate / 1e3, measure.of(latency) / 1e3);
+            let points = curve.points.iter().map(point).collect();
+            Series::new(format!("{name}: {}", measure.name()), points)
+        };
+        series.extend([of(super::Measure::P50), of(super::Measure::P99)]);
+    }
+    if series.is_empty() {
+        return Err(Error::Asked(
+            "a load without a rate has no figure of latency against rate: give it one, like 400k/s"
+                .into(),
+        ));
+    }
+    Figure::new(&plan.load, "operations, thousands a second", "latency, µs").log_y().draw(&series)
+}

@@ -1,0 +1,251 @@
+//! [`Judged`]: what a configuration does with a load, simulated.
+
+use super::{Configuration, Considered, Curve, Request, Target, bounds};
+use crate::load::Pattern;
+use crate::predict::scenario;
+use crate::simulator::outcome::Latency;
+use crate::simulator::{Arrivals, Costs, Outcome, run};
+use crate::{Error, Predictor};
+use serde::Serialize;
+use std::cmp::Ordering;
+
+/// Operations of a simulation. The 99th percentile has 300 above it.
+const OPERATIONS: u64 = 40_000;
+/// Of one that is for the 999th of 1000, too.
+const MANY_OPERATIONS: u64 = 200_000;
+/// The share of the arrivals that must be completed for a load to be carried.
+const CARRIED: f64 = 0.98;
+/// Headrooms that differ by less are alike.
+const ALIKE: f64 = 0.05;
+/// Rates of a curve, of what the configuration carries.
+const RATES: [f64; 9] = [0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.87, 0.93, 0.97];
+
+/// What a configuration does with a load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// The configuration.
+    pub configuration: Configuration,
+    /// Does it carry the rate (any, if none is asked for)?
+    pub carried: bool,
+    /// Does it, and within the targets?
+    pub meets: bool,
+    /// Operations a second that it carries at most.
+    pub carries_per_s: f64,
+    /// The interval's lower end, operations a second.
+    pub low_per_s: f64,
+    /// The interval's upper end, operations a second.
+    pub high_per_s: f64,
+    /// What is left at the rate that is asked for, of what it carries.
+    pub headroom: f64,
+    /// Latency at that rate; without one, with one operation under way on each
+    /// connection.
+    pub latency: Latency,
+    /// The share of the time that processors are busy then, on average.
+    pub utilization: f64,
+    /// The busiest of them.
+    pub busiest: f64,
+    /// What an operation loses, all processors together, ns: to locks, hand-offs,
+    /// caches, scheduling.
+    pub lost_ns: [f64; 4],
+    /// What saturates first.
+    pub saturates: String,
+    /// What to know of it.
+    pub notes: Vec<String>,
+}
+
+/// Looks at a configuration: its bounds, and if these leave it in, a simulation.
+pub(super) fn consider(
+    predictor: &Predictor,
+    request: &Request,
+    configuration: Configuration,
+) -> Considered {
+    let bound = match bounds::of(predictor, request, &configuration) {
+        Ok(bound) => bound,
+        Err(error) => {
+            let verdict = error.to_string();
+            return Considered { configuration, bound: None, judged: None, verdict };
+        }
+    };
+    if let Some(verdict) = bound.prunes(request) {
+        return Considered { configuration, bound: Some(bound), judged: None, verdict };
+    }
+    match judge(predictor, request, &configuration, &bound) {
+        Ok(judged) => {
+            let verdict = verdict(request, &judged);
+            Considered { configuration, bound: Some(bound), judged: Some(judged), verdict }
+        }
+        Err(error) => {
+            let verdict = error.to_string();
+            Considered { configuration, bound: Some(bound), judged: None, verdict }
+        }
+    }
+}
+
+fn verdict(request: &Request, judged: &Judged) -> String {
+    if judged.meets {
+        return format!("meets it with {:.0} % headroom", 100.0 * judged.headroom);
+    }
+    if !judged.carried {
+        return "does not carry the rate when it is simulated".into();
+    }
+    let missed = request.targets.iter().find(|target| !met(target, &judged.latency));
+    missed.map_or_else(String::new, |target| {
+        format!("misses {target}: {}", super::explain::time(target.measure.of(&judged.latency)))
+    })
+}
+
+fn met(target: &Target, latency: &Latency) -> bool {
+    target.measure.of(latency) <= target.at_most_ns
+}
+
+fn judge(
+    predictor: &Predictor,
+    request: &Request,
+    configuration: &Configuration,
+    bound: &bounds::Bound,
+) -> Result<Judged, Error> {
+    let fitted = predictor.costs(&configuration.case(&request.load))?;
+    let outcome = simulate(request, configuration, &fitted.costs, request.load.rate_per_s)?;
+    let carried = carried(&outcome, request.load.rate_per_s);
+    let headroom = request.load.rate_per_s.map_or(0.0, |rate| 1.0 - rate / bound.carries_per_s);
+    let busy = |p: &crate::simulator::outcome::Utilization| 1.0 - p.idle;
+    let busiest = outcome.processors.iter().map(busy).fold(0.0, f64::max);
+    let count = outcome.processors.len().max(1) as f64;
+    let each = &outcome.per_operation;
+    let mut notes = bound.notes.clone();
+    notes.extend(fitted.notes);
+    Ok(Judged {
+        configuration: configuration.clone(),
+        carried,
+        meets: carried && request.targets.iter().all(|target| met(target, &outcome.latency)),
+        carries_per_s: bound.carries_per_s,
+        low_per_s: bound.low_per_s,
+        high_per_s: bound.high_per_s,
+        headroom,
+        latency: outcome.latency,
+        utilization: outcome.processors.iter().map(busy).sum::<f64>() / count,
+        busiest,
+        lost_ns: [each.lock_ns, each.hand_off_ns, each.cache_ns, each.scheduling_ns],
+        saturates: bound.saturates.clone(),
+        notes,
+    })
+}
+
+fn carried(outcome: &Outcome, rate_per_s: Option<f64>) -> bool {
+    let kept = outcome.dropped as f64 <= (1.0 - CARRIED) * outcome.completed as f64;
+    kept && rate_per_s.is_none_or(|rate| outcome.operations_per_s >= CARRIED * rate * 0.98)
+}
+
+/// Simulates a configuration at a rate; without one, with one operation under way
+/// on each connection.
+fn simulate(
+    request: &Request,
+    configuration: &Configuration,
+    costs: &Costs,
+    rate_per_s: Option<f64>,
+) -> Result<Outcome, Error> {
+    let load = &request.load;
+    let mut scenario = scenario(&configuration.case(load), costs);
+    scenario.queues = configuration.queues;
+    scenario.seed = request.seed;
+    scenario.arrivals = match (rate_per_s, load.pattern) {
+        (None, _) => Arrivals::Closed { window: 1, think_ns: 0.0 },
+        (Some(rate_per_s), Pattern::Poisson) => Arrivals::Poisson { rate_per_s },
+        (Some(rate_per_s), Pattern::Steady) => Arrivals::Deterministic { rate_per_s },
+        (Some(rate_per_s), Pattern::Bursty(size)) => {
+            Arrivals::Bursty { rate_per_s, burst: f64::from(size), gap_ns: 0.0 }
+        }
+    };
+    let rare = request.targets.iter().any(|target| target.measure == super::Measure::P999);
+    scenario.operations = if rare { MANY_OPERATIONS } else { OPERATIONS };
+    if rate_per_s.is_none() {
+        scenario.operations = scenario.operations.max(3 * load.connections as u64);
+    }
+    scenario.warm_up = 0.25;
+    run(&scenario)
+}
+
+/// The better of two that meet the targets first.
+pub(super) fn better(a: &Judged, b: &Judged) -> Ordering {
+    // In steps, as what is alike must be alike transitively.
+    let step = |one: &Judged| (one.headroom / ALIKE).floor();
+    let processors = |one: &Judged| one.configuration.processors;
+    processors(a)
+        .cmp(&processors(b))
+        .then(step(b).total_cmp(&step(a)))
+        .then(a.latency.p99_ns.total_cmp(&b.latency.p99_ns))
+        .then(a.configuration.organization.cmp(&b.configuration.organization))
+}
+
+/// The faster of two first; of those that are alike, the one with fewer processors.
+pub(super) fn faster(a: &Judged, b: &Judged) -> Ordering {
+    let step = |one: &Judged| (one.carries_per_s.ln() / ALIKE).floor();
+    step(b)
+        .total_cmp(&step(a))
+        .then(a.configuration.processors.cmp(&b.configuration.processors))
+        .then(b.carries_per_s.total_cmp(&a.carries_per_s))
+}
+
+/// Is a configuration so much better than the default choices of the same
+/// organization that these must be changed? Predictions of throughput are of the
+/// default choices, so it is latency that tells.
+pub(super) fn clearly_better(varied: &Judged, default: &Judged) -> bool {
+    varied.meets && varied.latency.p99_ns < default.latency.p99_ns * (1.0 - 2.0 * ALIKE)
+}
+
+/// How far latency is from the targets, in logarithms; the farthest counts.
+pub(super) fn off(request: &Request, judged: &Judged) -> f64 {
+    let off = |target: &Target| (target.measure.of(&judged.latency) / target.at_most_ns).ln();
+    request.targets.iter().map(off).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Latency against rate of a configuration.
+pub(super) fn curve(predictor: &Predictor, request: &Request, judged: &Judged) -> Curve {
+    let configuration = judged.configuration.clone();
+    let mut points = Vec::new();
+    if let Ok(fitted) = predictor.costs(&configuration.case(&request.load)) {
+        for share in RATES {
+            let rate = share * judged.carries_per_s;
+            match simulate(request, &configuration, &fitted.costs, Some(rate)) {
+                Ok(outcome) if carried(&outcome, Some(rate)) => {
+                    points.push((rate, outcome.latency))
+                }
+                _ => break,
+            }
+        }
+    }
+    Curve { configuration, points }
+}
+
+/// The highest rate on a curve at which the targets are met.
+pub(super) fn carries(curve: &Curve, request: &Request, judged: &Judged) -> f64 {
+    let meets = |latency: &Latency| request.targets.iter().all(|target| met(target, latency));
+    let asked = request.load.rate_per_s.filter(|_| judged.meets).unwrap_or(0.0);
+    let mut last = asked;
+    for (rate, latency) in &curve.points {
+        if meets(latency) {
+            last = last.max(*rate);
+        } else if *rate > last {
+            // Between the two, where the target that is missed is met.
+            let before = curve.points.iter().rfind(|(at, _)| at <= &last);
+            let (from, low) =
+                before.map_or((last, &judged.latency), |(at, latency)| (*at, latency));
+            let missed = request.targets.iter().find(|target| !met(target, latency));
+            let share = missed.map_or(0.0, |target| {
+                let [a, b] = [low, latency].map(|latency| target.measure.of(latency).max(1.0).ln());
+                ((target.at_most_ns.ln() - a) / (b - a).max(1e-9)).clamp(0.0, 1.0)
+            });
+            return asked.max(from + share * (rate - from));
+        }
+    }
+    last
+}
+
+/// The chance that the load is carried within the targets.
+pub(super) fn sureness(request: &Request, carries_per_s: f64, best: &Judged) -> f64 {
+    let Some(rate) = request.load.rate_per_s else { return 1.0 };
+    // Intervals are of 95 %: 1.96 standard deviations.
+    let deviation = (best.high_per_s / best.low_per_s).ln() / 2.0 / 1.96;
+    let distance = (carries_per_s / rate).ln() / deviation.max(1e-6);
+    0.5 * (1.0 + libm::erf(distance / std::f64::consts::SQRT_2))
+}

@@ -1,0 +1,90 @@
+use super::*;
+use crate::predict::tests::synthetic;
+
+fn predictor(serial: f64) -> Predictor {
+    Predictor::new(&synthetic(serial, 64, &[1, 2])).expect("good")
+}
+
+fn request(load: &str, targets: &[&str], max_processors: usize) -> Request {
+    Request {
+        load: load.parse().expect("a load"),
+        targets: targets.iter().map(|target| target.parse().expect("a target")).collect(),
+        max_processors,
+        seed: 1,
+    }
+}
+
+fn ask(predictor: &Predictor, request: &Request) -> Result<Plan, Error> {
+    plan(predictor, request, &|_| ())
+}
+
+#[test]
+fn the_fewest_processors_that_do() {
+    // One carries some 3.6 million a second.
+    let predictor = predictor(0.0);
+    let light = ask(&predictor, &request("tcp rr, 1k connections, 400k/s", &["p99=100us"], 8));
+    let light = light.expect("carried");
+    assert_eq!(light.best.configuration.processors, 1);
+    assert!(light.best.meets && light.best.headroom > 0.8, "{:?}", light.best);
+    assert!(light.sureness > 0.99);
+    let heavy = ask(&predictor, &request("tcp rr, 1k connections, 5M/s", &[], 8)).expect("carried");
+    assert_eq!(heavy.best.configuration.processors, 2, "{heavy:?}");
+    assert_eq!(heavy.best.configuration.organization, "group-locks");
+    assert!(heavy.carries_per_s >= 5e6);
+    assert!(heavy.one_more.is_some_and(|more| more.carries_per_s > 1.2 * heavy.best.carries_per_s));
+    assert_eq!(heavy.considered[0].configuration.processors, 1);
+    assert!(heavy.considered[0].verdict.contains("carries"), "{:?}", heavy.considered[0]);
+}
+
+#[test]
+fn the_same_request_the_same_answer() {
+    let predictor = predictor(0.1);
+    let request = request("tcp rr, 100 connections, 2M/s, bursty 8", &["p99=1ms"], 4);
+    let json =
+        || serde_json::to_string(&ask(&predictor, &request).expect("carried")).expect("JSON");
+    assert_eq!(json(), json());
+}
+
+#[test]
+fn too_much_to_ask() {
+    let predictor = predictor(0.0);
+    let error =
+        ask(&predictor, &request("tcp rr, 1k connections, 9M/s", &[], 2)).expect_err("too much");
+    let error = error.to_string();
+    assert!(error.contains("nearest is group-locks, 2 processors"), "{error}");
+    assert!(error.contains("with --max-processors 3 it would be"), "{error}");
+    let error = ask(&predictor, &request("tcp rr, 1k connections, 1M/s", &["p99=1ns"], 2));
+    let error = error.expect_err("too fast").to_string();
+    assert!(error.contains("within p99=1ns"), "{error}");
+    let error = ask(&predictor, &request("udp rr, 1 flow, 1/s", &[], 2)).expect_err("unknown");
+    assert!(error.to_string().contains("only of tcp-rr"), "{error}");
+    let error = ask(&predictor, &request("tcp rr, 1 connection, 1/s", &[], 65)).expect_err("many");
+    assert!(error.to_string().contains("1 to 64"), "{error}");
+}
+
+#[test]
+fn as_fast_as_it_goes() {
+    let plan = ask(&predictor(0.0), &request("tcp rr, 1k connections", &[], 3)).expect("carried");
+    assert_eq!(plan.best.configuration, Configuration::new("group-locks", 3));
+    assert_eq!(
+        plan.runner_up.map(|one| one.configuration.organization),
+        Some("uniprocessor".into())
+    );
+    // A serial part makes more processors useless.
+    let plan = ask(&predictor(1.5), &request("tcp rr, 1k connections", &[], 3)).expect("carried");
+    assert_eq!(plan.best.configuration.processors, 1);
+}
+
+#[test]
+fn words_and_figure() {
+    let plan = ask(&predictor(0.0), &request("tcp rr, 1k connections, 1M/s", &["p50=50us"], 2));
+    let plan = plan.expect("carried");
+    let text = lines(&plan).join("\n");
+    for part in ["take:", "prediction:", "saturates:", "runner-up:", "one more:", "sure to:"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(plan.explanation().len(), plan.considered.len());
+    assert!(figure(&plan).expect("a figure").starts_with("<svg"));
+    let latencies: Vec<f64> = plan.curves[0].points.iter().map(|point| point.1.p99_ns).collect();
+    assert!(latencies.len() > 4 && latencies.last() > latencies.first(), "{latencies:?}");
+}

@@ -1,0 +1,353 @@
+//! [`Predictor`]: how many operations a second a stack will do under any
+//! organization, from what a [`Calibration`] measured of some.
+//!
+//! Measured beats modelled. For processors that were measured, the prediction is
+//! an interpolation between measured cases (`curve`), after what a formula knows
+//! was taken out of them: at several processors, that of what one of them does
+//! with its share of the connections (`spread`). For others, the last measured
+//! figure is carried on (`beyond`). Payload of another size costs what copying and
+//! summing the difference costs (`payload`).
+//!
+//! Each prediction has an interval. Its half-width, in logarithms, is the root of
+//! the sum of squares of: the measurement's interval; what two interpolations
+//! differ by; what the formulas are trusted to; and [`FLOOR`].
+
+use crate::calibration::{Anchor, Calibration};
+use crate::{Error, Work};
+use organizations::{Entry, Options};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+mod beyond;
+mod costs;
+mod curve;
+mod payload;
+mod spread;
+
+pub use crate::simulator::scenario::Steering;
+pub use costs::Fitted;
+pub(crate) use costs::scenario;
+
+use curve::{Curve, Value};
+
+/// The half-width, in logarithms, that no interval goes below: what the same case
+/// differs by when it is measured another time, the machine's speed apart.
+pub const FLOOR: f64 = 0.03;
+
+/// The most processors that are predicted for.
+pub const MOST_PROCESSORS: usize = 256;
+
+/// What is asked: how many operations a second, with all connections busy?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The organization's name.
+    pub organization: String,
+    /// What it leaves open.
+    pub options: Options,
+    /// What connections do.
+    pub work: Work,
+    /// Bytes of payload of an operation, one way.
+    pub bytes: usize,
+    /// Processors.
+    pub processors: usize,
+    /// Connections, or flows of UDP.
+    pub connections: usize,
+    /// How connections come to processors.
+    pub steering: Steering,
+}
+
+/// Where a prediction comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// This very case was measured.
+    Measured,
+    /// Between measured numbers of connections.
+    Interpolated,
+    /// Beyond the least or the most connections that were measured, or for payload
+    /// of another size.
+    Extrapolated,
+    /// For a number of processors that was not measured.
+    Modelled,
+}
+
+/// What a [`Case`] will do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Operations a second, at the speed that the machine had when its primitives
+    /// were measured.
+    pub operations_per_s: f64,
+    /// The interval's lower end, operations a second.
+    pub low: f64,
+    /// The interval's upper end, operations a second.
+    pub high: f64,
+    /// Processor time of an operation, over all threads, ns.
+    pub processor_ns: f64,
+    /// What keeps it from doing more.
+    pub saturates: String,
+    /// Where it comes from.
+    pub basis: Basis,
+    /// What else to know: options that the calibration does not have, and the
+    /// like. Empty if there is nothing.
+    pub notes: Vec<String>,
+}
+
+/// A figure and what it was made of, on its way to a [`Prediction`].
+#[derive(Clone, Copy, Debug)]
+struct Figure {
+    value: Value,
+    basis: Basis,
+}
+
+/// What was measured of an organization, a work, and a number of processors.
+#[derive(Clone, Debug)]
+struct Measured {
+    /// Operations a second by connections.
+    throughput: Curve,
+    /// The cases themselves, by connections.
+    anchors: Vec<Anchor>,
+}
+
+impl Measured {
+    /// The case whose number of connections is nearest.
+    fn nearest(&self, connections: usize) -> &Anchor {
+        let apart = |anchor: &&Anchor| (anchor.connections as f64 / connections as f64).ln().abs();
+        let nearest = self.anchors.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)));
+        nearest.expect("made of one anchor or more")
+    }
+}
+
+/// Predictions from one calibration.
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    calibration: Calibration,
+    measured: BTreeMap<(String, Work, usize), Measured>,
+}
+
+impl Predictor {
+    /// From a calibration.
+    ///
+    /// # Errors
+    /// If its figures cannot be ([`Calibration::check`]), or it has measured no
+    /// organization.
+    pub fn new(calibration: &Calibration) -> Result<Predictor, Error> {
+        calibration.check()?;
+        let mut groups: BTreeMap<(String, Work, usize), Vec<Anchor>> = BTreeMap::new();
+        for (name, anchors) in &calibration.organizations {
+            for anchor in anchors {
+                let key = (name.clone(), anchor.work, anchor.processors);
+                groups.entry(key).or_default().push(*anchor);
+            }
+        }
+        if groups.is_empty() {
+            return Err(Error::File(
+                "the calibration has no organization in it: run `anabranch calibrate` to write a new one".into(),
+            ));
+        }
+        let measured = |mut anchors: Vec<Anchor>| {
+            anchors.sort_by_key(|anchor| anchor.connections);
+            let throughput =
+                Curve::new(anchors.iter().map(|anchor| (anchor.connections, rate(anchor))));
+            Measured { throughput, anchors }
+        };
+        let measured = groups.into_iter().map(|(key, anchors)| (key, measured(anchors))).collect();
+        Ok(Predictor { calibration: calibration.clone(), measured })
+    }
+
+    /// The calibration.
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
+    }
+
+    /// The numbers of processors that were measured of an organization and a work,
+    /// ascending.
+    pub fn processors(&self, organization: &str, work: Work) -> Vec<usize> {
+        let of = |key: &&(String, Work, usize)| key.0 == organization && key.1 == work;
+        self.measured.keys().filter(of).map(|key| key.2).collect()
+    }
+
+    /// The bytes of an operation that were measured of an organization and a work.
+    pub fn bytes(&self, organization: &str, work: Work) -> Option<usize> {
+        let least = *self.processors(organization, work).first()?;
+        let measured = self.of(organization, work, least)?;
+        measured.anchors.first().map(|anchor| anchor.bytes)
+    }
+
+    /// What a case will do.
+    ///
+    /// # Errors
+    /// If there is no such organization, it cannot run so, or the calibration knows
+    /// nothing of it: a line that says what to do.
+    pub fn predict(&self, case: &Case) -> Result<Prediction, Error> {
+        let entry = check(case)?;
+        let counts = self.processors(entry.name, case.work);
+        if counts.is_empty() {
+            return Err(self.unknown(entry, case.work));
+        }
+        let figure = match counts.contains(&case.processors) {
+            true => self.at_measured(case, case.processors),
+            false => beyond::figure(self, case, &counts),
+        };
+        let figure = payload::adjust(self, case, figure);
+        Ok(self.prediction(entry, case, figure, &counts))
+    }
+
+    fn of(&self, organization: &str, work: Work, processors: usize) -> Option<&Measured> {
+        self.measured.get(&(organization.to_owned(), work, processors))
+    }
+
+    /// The case at a number of processors that was measured.
+    fn at_measured(&self, case: &Case, processors: usize) -> Figure {
+        let measured = self.of(&case.organization, case.work, processors).expect("was measured");
+        let one = self.of(&case.organization, case.work, 1).filter(|_| processors > 1);
+        let Some(one) = one else {
+            let value = measured.throughput.at(case.connections);
+            return Figure { value, basis: measured.throughput.basis(case.connections) };
+        };
+        // What is left when each processor's own work is taken out is smoother.
+        let share = |n: usize, spread| {
+            spread::sum(spread, n, processors, |k| one.throughput.at(k).ln.exp())
+        };
+        let even = |n: usize| share(n, Steering::Even).mean.ln();
+        let ratio = Curve::new(measured.anchors.iter().map(|anchor| {
+            let value = rate(anchor);
+            (
+                anchor.connections,
+                Value { ln: value.ln - even(anchor.connections), error: value.error },
+            )
+        }));
+        let sum = share(case.connections, case.steering);
+        let ratio_value = ratio.at(case.connections);
+        let value =
+            Value { ln: sum.mean.ln() + ratio_value.ln, error: ratio_value.error.hypot(sum.error) };
+        Figure { value, basis: ratio.basis(case.connections) }
+    }
+
+    fn unknown(&self, entry: &Entry, work: Work) -> Error {
+        let known: Vec<&str> = Work::ALL
+            .into_iter()
+            .filter(|work| !self.processors(entry.name, *work).is_empty())
+            .map(Work::name)
+            .collect();
+        Error::Asked(match known.is_empty() {
+            true => format!(
+                "the calibration knows nothing of {}: run `anabranch calibrate` again",
+                entry.name
+            ),
+            false => format!(
+                "the calibration knows nothing of {work} under {}, only of {}: run `anabranch calibrate` again, or ask for one of these",
+                entry.name,
+                known.join(", ")
+            ),
+        })
+    }
+
+    fn prediction(
+        &self,
+        entry: &Entry,
+        case: &Case,
+        figure: Figure,
+        counts: &[usize],
+    ) -> Prediction {
+        let error = figure.value.error.hypot(FLOOR);
+        let operations_per_s = figure.value.ln.exp();
+        let nearest = counts.iter().min_by_key(|count| count.abs_diff(case.processors));
+        let measured = nearest.and_then(|count| self.of(entry.name, case.work, *count));
+        let anchor = measured.map(|measured| measured.nearest(case.connections));
+        let mut notes = Vec::new();
+        let default = Options::default();
+        let options = &case.options;
+        if entry.choices.contains(&organizations::Choice::Lock) && options.lock != default.lock {
+            notes.push(format!("measured with {} locks", default.lock));
+        }
+        Prediction {
+            operations_per_s,
+            low: (figure.value.ln - error).exp(),
+            high: (figure.value.ln + error).exp(),
+            processor_ns: anchor.map_or(0.0, |anchor| anchor.processor_ns),
+            saturates: saturates(entry, case, anchor),
+            basis: figure.basis,
+            notes,
+        }
+    }
+}
+
+/// Operations a second of a case, at the machine's speed of the primitives.
+fn rate(anchor: &Anchor) -> Value {
+    let speed = if anchor.speed > 0.0 { anchor.speed } else { 1.0 };
+    let figure = anchor.operations_per_s;
+    let half = |end: f64| if end > 0.0 { (end / figure.value).ln().abs() } else { 1.0 };
+    Value {
+        ln: (figure.value / speed).ln(),
+        error: half(figure.low).max(half(figure.high)).min(1.0),
+    }
+}
+
+/// Can it be run so at all?
+fn check(case: &Case) -> Result<&'static Entry, Error> {
+    let Some(entry) = organizations::find(&case.organization) else {
+        let names: Vec<&str> = organizations::CATALOG.iter().map(|entry| entry.name).collect();
+        return Err(Error::Asked(format!(
+            "no organization is called `{}`: there are {}",
+            case.organization,
+            names.join(", ")
+        )));
+    };
+    let asked = |message: String| Err(Error::Asked(message));
+    if case.processors == 0 || case.processors > MOST_PROCESSORS {
+        return asked(format!(
+            "{} processors: predictions are for 1 to {MOST_PROCESSORS}",
+            case.processors
+        ));
+    }
+    if entry.single && case.processors > 1 {
+        return asked(format!(
+            "{} runs on one processor, not on {}: ask for 1, or another organization",
+            entry.name, case.processors
+        ));
+    }
+    if case.connections == 0 || case.connections > crate::load::MOST_CONNECTIONS {
+        return asked(format!(
+            "{} connections: predictions are for 1 to {}",
+            case.connections,
+            crate::load::MOST_CONNECTIONS
+        ));
+    }
+    if case.bytes == 0 || case.bytes > crate::load::MOST_BYTES {
+        return asked(format!(
+            "{} bytes: predictions are for 1 to {}",
+            case.bytes,
+            crate::load::MOST_BYTES
+        ));
+    }
+    Ok(entry)
+}
+
+/// What keeps a case from doing more, in words: from the measured case that is
+/// nearest to it.
+fn saturates(entry: &Entry, case: &Case, anchor: Option<&Anchor>) -> String {
+    if case.connections < case.processors {
+        return format!("connections: {} keep only so many processors busy", case.connections);
+    }
+    let Some(anchor) = anchor else { return "processors".into() };
+    let per_processor = anchor.operations_per_s.value / 1e9 / anchor.processors as f64;
+    let [busy, waiting] = [anchor.processor_ns, anchor.lock_wait_ns].map(|ns| ns * per_processor);
+    let lock = match entry.name {
+        "global-lock" => "the domain's lock",
+        "group-locks" => "the groups' locks",
+        "virtual-processors" => "the virtual processors' semaphores",
+        "message-parallel" => "the locks of queues and connections",
+        "engines" => "the packet queue's lock",
+        "engines-early" | "engines-sched" => "the run queue's lock",
+        _ => "locks",
+    };
+    match (waiting > 0.25, busy < 0.8, entry.name) {
+        (true, _, _) => lock.into(),
+        (_, true, "layer-parallel") => "the slowest layer's thread".into(),
+        (_, true, _) if case.processors > 1 => "hand-offs: processors wait for each other".into(),
+        _ => "processors".into(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,253 @@
+//! `engines-early` and `engines-sched`: the event handler finds the socket of each
+//! packet and puts it into the socket's receive queue, or drops it there; then
+//! sockets have their turns, in the order that the stack's own
+//! [`Discipline`] says.
+//!
+//! Not modelled: the shards' locks while the event handler looks flows up (their
+//! cost is), and what was received for no socket.
+
+use super::Organization;
+use super::engines::{receive, spawn};
+use super::shared::{Contexts, Point};
+use crate::simulator::machine::{Kind, LockId, Step, ThreadId};
+use crate::simulator::world::{Item, World};
+use ::organizations::engines::scheduler::weights::{Largest, Pending};
+use ::organizations::engines::scheduler::{Class, Discipline, Key, Serves};
+use std::collections::VecDeque;
+
+/// Packets of a socket's turn (`engines/early.rs`).
+const SLOT: usize = 16;
+/// Sockets that have their turns together, if theirs drains them.
+const TOGETHER: usize = 16;
+/// Rounds for which new connections wait at most while established ones come.
+const POSTPONED: u32 = 64;
+/// Turns between two looks at the device.
+const ROUNDS: u32 = 4;
+/// A socket's buffers, each way, bytes.
+const BUFFER: u64 = 1 << 20;
+
+/// Engines, receive queues, and the discipline.
+pub(crate) struct EnginesEarly<D> {
+    contexts: Contexts,
+    discipline: D,
+    scheduler: LockId,
+    queues: Vec<VecDeque<Item>>,
+    engines: Vec<Engine>,
+    /// Changes when something is announced.
+    version: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Engine {
+    received: Vec<Item>,
+    touched: Vec<Key>,
+    ran: Vec<Key>,
+    serves: Serves,
+    postponed: u32,
+    /// Turns left until the next look at the device.
+    turns: u32,
+    worked: bool,
+    seen: u64,
+}
+
+impl<D: Discipline + Default> Organization for EnginesEarly<D> {
+    type Point = Point;
+
+    fn new(world: &mut World<'_, Point>) -> EnginesEarly<D> {
+        let count = spawn(world);
+        let engine = Engine {
+            received: Vec::new(),
+            touched: Vec::new(),
+            ran: Vec::new(),
+            serves: Serves::All,
+            postponed: 0,
+            turns: 0,
+            worked: false,
+            seen: 0,
+        };
+        EnginesEarly {
+            contexts: Contexts::new(world, 1, count),
+            discipline: D::default(),
+            scheduler: world.state_lock("scheduler"),
+            queues: vec![VecDeque::new(); world.connections.len()],
+            engines: vec![engine; count],
+            version: 0,
+        }
+    }
+
+    fn at(&mut self, point: Point, thread: ThreadId, world: &mut World<'_, Point>) {
+        match point {
+            Point::Round => self.round(thread, world),
+            Point::Put => self.announce(thread, world),
+            Point::Process => {
+                let take = [Step::Acquire(self.scheduler), Step::Now(Point::Take)];
+                world.machine.script(thread, &take);
+            }
+            Point::Take => self.choose(thread, world),
+            Point::End if self.engines[thread as usize].worked => {
+                let scan = Step::Work(Kind::Overhead, world.ticks.scan);
+                world.machine.script(thread, &[scan, Step::At(Point::Round)]);
+            }
+            Point::End => {
+                let idle = Step::Work(Kind::Overhead, world.ticks.sleep.max(1000));
+                world.machine.script(thread, &[idle, Step::At(Point::Idle)]);
+            }
+            Point::Idle => {
+                let news = self.engines[thread as usize].seen != self.version;
+                let next = if news { Step::Yield } else { Step::Sleep };
+                world.machine.script(thread, &[next, Step::At(Point::Round)]);
+            }
+            _ => self.contexts.at(point, thread, world),
+        }
+    }
+}
+
+impl<D: Discipline> EnginesEarly<D> {
+    fn round(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
+        let count = self.engines.len();
+        let engine = &mut self.engines[thread as usize];
+        let looked = receive(thread, count, &mut engine.received, world);
+        engine.worked = !engine.received.is_empty();
+        engine.turns = ROUNDS;
+        let received = engine.received.len();
+        let pressing = self.demultiplex(thread, world);
+        self.postpone(thread, pressing);
+        world.machine.script(thread, &[Step::Now(Point::Process)]);
+        if received == 0 {
+            let polls = Step::Work(Kind::Overhead, world.ticks.empty_poll * looked);
+            return world.machine.script(thread, &[polls]);
+        }
+        let ticks = world.ticks;
+        let [round, receive] = world.receive_steps(received);
+        let each = ticks.filter + ticks.lookup + ticks.item;
+        let steps = [
+            round,
+            receive,
+            Step::Work(Kind::HandOff, ticks.batch + each * received as u64),
+            Step::Acquire(self.scheduler),
+            Step::Now(Point::Put),
+        ];
+        world.machine.script(thread, &steps);
+    }
+
+    /// Puts what was received into receive queues. Was something pressing there?
+    fn demultiplex(&mut self, thread: ThreadId, world: &mut World<'_, Point>) -> bool {
+        let engine = &mut self.engines[thread as usize];
+        engine.touched.clear();
+        let mut pressing = false;
+        for &item in &engine.received {
+            let queue = &mut self.queues[item.connection as usize];
+            if queue.len() >= world.scenario.limits.receive_queue {
+                world.drop(&[item]);
+                continue;
+            }
+            queue.push_back(item);
+            if engine.touched.last() != Some(&item.connection) {
+                engine.touched.push(item.connection);
+            }
+            pressing |= !world.is_short_lived(item.connection);
+        }
+        pressing
+    }
+
+    /// New connections wait as long as established ones' packets come.
+    fn postpone(&mut self, thread: ThreadId, pressing: bool) {
+        let engine = &mut self.engines[thread as usize];
+        let wait = pressing && engine.postponed < POSTPONED;
+        engine.postponed = if wait { engine.postponed + 1 } else { 0 };
+        engine.serves = match (thread, wait) {
+            (0, true) => Serves::Pressing,
+            (0, false) => Serves::All,
+            _ => Serves::ReadyOnly,
+        };
+    }
+
+    fn weight(&self, key: Key, world: &World<'_, Point>) -> u32 {
+        let most = world.scenario.limits.receive_queue as u64;
+        let largest = Largest { send_bytes: BUFFER, receive_bytes: BUFFER, packets: most };
+        let pending = Pending {
+            packets: self.queues[key as usize].len() as u64,
+            segment: 1460,
+            max_send_bytes: BUFFER,
+            max_receive_bytes: BUFFER,
+            max_packets: most,
+            ..Pending::default()
+        };
+        pending.weight(&largest)
+    }
+
+    /// Tells the scheduler, having its lock, which sockets have got packets.
+    fn announce(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
+        let touched = std::mem::take(&mut self.engines[thread as usize].touched);
+        let mut first_only = false;
+        for &key in &touched {
+            let class = if world.is_short_lived(key) { Class::Wait } else { Class::Ready };
+            first_only |= class != Class::Ready;
+            let weight = if D::WEIGHS { self.weight(key, world) } else { 1 };
+            self.discipline.enqueue(key, class, weight);
+        }
+        self.version += 1;
+        let count = self.engines.len() as ThreadId;
+        if first_only && thread != 0 {
+            world.machine.script(thread, &[Step::Wake(0)]);
+        } else if touched.len() > 1 && count > 1 {
+            world.machine.script(thread, &[Step::Wake((thread + 1) % count)]);
+        }
+        let time = world.ticks.schedule * touched.len() as u64;
+        let steps = [Step::Work(Kind::Overhead, time), Step::Release(self.scheduler)];
+        world.machine.script(thread, &steps);
+        self.engines[thread as usize].touched = touched;
+    }
+
+    /// Those that ran wait again, or leave.
+    fn settle(&mut self, thread: ThreadId, world: &World<'_, Point>) {
+        let mut ran = std::mem::take(&mut self.engines[thread as usize].ran);
+        for key in ran.drain(..) {
+            if D::WEIGHS {
+                let weight = self.weight(key, world);
+                self.discipline.reweigh(key, weight);
+            }
+            match self.queues[key as usize].is_empty() {
+                true => self.discipline.leave(key),
+                false => self.discipline.requeue(key),
+            }
+        }
+        self.engines[thread as usize].ran = ran;
+    }
+
+    /// Chooses sockets, having the scheduler's lock, and takes their packets.
+    fn choose(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
+        let settled = self.engines[thread as usize].ran.len();
+        self.settle(thread, world);
+        let engine = &mut self.engines[thread as usize];
+        engine.seen = self.version;
+        let batch = &mut self.contexts.threads[thread as usize].batch;
+        batch.clear();
+        let mut chosen = 0;
+        while engine.turns > 0
+            && chosen < TOGETHER
+            && let Some((key, _)) = self.discipline.choose(engine.serves)
+        {
+            let queue = &mut self.queues[key as usize];
+            batch.extend(queue.drain(..queue.len().min(SLOT)));
+            engine.ran.push(key);
+            chosen += 1;
+            if !queue.is_empty() {
+                break;
+            }
+        }
+        let time = world.ticks.schedule * (settled + chosen) as u64;
+        let release = [Step::Work(Kind::Overhead, time), Step::Release(self.scheduler)];
+        if chosen == 0 {
+            world.machine.script(thread, &[Step::At(Point::End)]);
+            return world.machine.script(thread, &release);
+        }
+        engine.worked = true;
+        engine.turns -= 1;
+        let count = batch.len();
+        let moves = if self.engines.len() > 1 { world.packets_move(count) } else { 0 };
+        world.machine.script(thread, &[Step::Now(Point::Process)]);
+        self.contexts.visit(thread, true, world);
+        world.machine.script(thread, &[release[0], release[1], Step::Work(Kind::Cache, moves)]);
+    }
+}

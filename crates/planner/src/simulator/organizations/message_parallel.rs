@@ -1,0 +1,157 @@
+//! `message-parallel`: any thread takes the next packets from any queue of the
+//! device, under the queue's lock, and brings them up beside the others. With
+//! `--order` it draws tickets for them there, and waits for each flow's turn.
+//!
+//! Not modelled: segments that overtake each other without `--order` cost TCP
+//! nothing here.
+
+use super::Organization;
+use super::shared::{Contexts, Point};
+use crate::simulator::locks::Rule;
+use crate::simulator::machine::{GateId, Kind, LockId, Step, ThreadId};
+use crate::simulator::world::World;
+use sync::LockKind;
+
+/// Windows of tickets: flows share them by their hash.
+const WINDOWS: usize = 1024;
+
+/// Threads, queues' locks, and windows of tickets.
+pub(crate) struct MessageParallel {
+    contexts: Contexts,
+    queues: Vec<LockId>,
+    /// For each queue and window: the gate, and the next number.
+    windows: Vec<(GateId, u32)>,
+    /// What a thread took in its round.
+    received: Vec<usize>,
+}
+
+impl Organization for MessageParallel {
+    type Point = Point;
+
+    fn new(world: &mut World<'_, Point>) -> MessageParallel {
+        let (threads, options) = (world.scenario.processors, &world.scenario.options);
+        for index in 0..threads {
+            let thread = world.machine.thread(index, options.pin);
+            (index..world.queue_count()).step_by(threads).for_each(|q| world.polls(thread, q));
+            world.machine.script(thread, &[Step::At(Point::Round)]);
+            world.machine.start(thread);
+        }
+        let rule = Rule::of(LockKind::Adaptive);
+        let windows = if options.order && !world.speaks_by_itself { WINDOWS * threads } else { 0 };
+        MessageParallel {
+            contexts: Contexts::new(world, world.scenario.limits.shards, threads),
+            queues: (0..threads)
+                .map(|_| world.lock("queue of the device", rule, LockKind::Adaptive))
+                .collect(),
+            windows: (0..windows).map(|_| (world.machine.gate(), 0)).collect(),
+            received: vec![0; threads],
+        }
+    }
+
+    fn at(&mut self, point: Point, thread: ThreadId, world: &mut World<'_, Point>) {
+        match point {
+            Point::Round => {
+                self.received[thread as usize] = 0;
+                world.machine.forget_notice(thread);
+                world.machine.script(thread, &[Step::At(Point::Scan(0)), Step::At(Point::End)]);
+            }
+            Point::Scan(from) => self.scan(from, thread, world),
+            Point::End if self.received[thread as usize] > 0 => {
+                let scan = Step::Work(Kind::Overhead, world.ticks.scan);
+                world.machine.script(thread, &[scan, Step::At(Point::Round)]);
+            }
+            Point::End => {
+                let idle = Step::Work(Kind::Overhead, world.ticks.sleep.max(1000));
+                world.machine.script(thread, &[idle, Step::At(Point::Idle)]);
+            }
+            Point::Idle => {
+                // A queue that another thread had just then, and left packets in.
+                let count = self.queues.len();
+                let mut own = (thread as usize..world.queue_count()).step_by(count);
+                if !own.any(|queue| world.has_items(queue)) {
+                    world.machine.script(thread, &[Step::Sleep, Step::At(Point::Round)]);
+                } else {
+                    world.machine.script(thread, &[Step::Yield, Step::At(Point::Round)]);
+                }
+            }
+            _ => self.contexts.at(point, thread, world),
+        }
+    }
+}
+
+impl MessageParallel {
+    /// Looks at the queues, from its own on, until one gives packets.
+    fn scan(&mut self, from: u16, thread: ThreadId, world: &mut World<'_, Point>) {
+        let count = self.queues.len();
+        let most = world.scenario.burst;
+        let batch = &mut self.contexts.threads[thread as usize].batch;
+        batch.clear();
+        let mut looked = 0;
+        for n in usize::from(from)..count {
+            let queue = (thread as usize + n) % count;
+            looked += 1;
+            // Who sleeps at a queue has its lock.
+            let sleeps = queue != thread as usize && world.machine.sleeps(queue as ThreadId);
+            if sleeps || world.machine.locks[self.queues[queue] as usize].holder.is_some() {
+                continue;
+            }
+            for device in (queue..world.queue_count()).step_by(count) {
+                world.receive(device, most, batch);
+            }
+            if !batch.is_empty() {
+                return self.took(queue, n, looked, thread, world);
+            }
+        }
+        let polls = Step::Work(Kind::Overhead, world.ticks.empty_poll * looked);
+        world.machine.script(thread, &[polls]);
+    }
+
+    /// The thread has a batch from a queue, whose lock it has just now.
+    fn took(
+        &mut self,
+        queue: usize,
+        n: usize,
+        looked: u64,
+        thread: ThreadId,
+        world: &mut World<'_, Point>,
+    ) {
+        let threads = self.queues.len();
+        self.draw(queue, thread, world);
+        let count = self.contexts.threads[thread as usize].batch.len();
+        self.received[thread as usize] += count;
+        world.machine.script(thread, &[Step::At(Point::Scan(n as u16 + 1))]);
+        self.contexts.visit(thread, false, world);
+        let full = count >= world.scenario.burst && threads > 1;
+        if full {
+            world.machine.script(thread, &[Step::Wake((thread + 1) % threads as ThreadId)]);
+        }
+        let [round, receive] = world.receive_steps(count);
+        let tickets = if self.windows.is_empty() { 0 } else { world.ticks.ticket * count as u64 };
+        world.machine.script(
+            thread,
+            &[
+                Step::Acquire(self.queues[queue]),
+                Step::Work(Kind::Overhead, world.ticks.empty_poll * (looked - 1)),
+                round,
+                receive,
+                Step::Work(Kind::Lock, tickets),
+                Step::Release(self.queues[queue]),
+            ],
+        );
+    }
+
+    /// Draws tickets for a batch, under the queue's lock.
+    fn draw(&mut self, queue: usize, thread: ThreadId, world: &World<'_, Point>) {
+        if self.windows.is_empty() {
+            return;
+        }
+        let context = &mut self.contexts.threads[thread as usize];
+        context.tickets.clear();
+        for item in &context.batch {
+            let hash = world.connections[item.connection as usize].hash as usize;
+            let (gate, next) = &mut self.windows[queue * WINDOWS + hash % WINDOWS];
+            context.tickets.push((*gate, *next));
+            *next = next.wrapping_add(1);
+        }
+    }
+}
