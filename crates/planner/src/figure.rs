@@ -146,7 +146,8 @@ impl Figure {
                 .draw()?;
             for (index, one) in series.iter().enumerate() {
                 let colour = COLOURS[index % COLOURS.len()];
-                let line = LineSeries::new(one.points.iter().copied(), colour.stroke_width(2));
+                let line =
+                    LineSeries::new(one.points.iter().copied(), colour.filled().stroke_width(2));
                 chart.draw_series(line.point_size(2))?.label(&one.name).legend(move |(x, y)| {
                     PathElement::new(vec![(x, y), (x + 18, y)], colour.stroke_width(2))
                 });

@@ -1,5 +1,5 @@
 //! [`Network`]: a queueing network as data: classes of customers, the stations
-//! that they visit, and what each does to each. [`file`] reads one from TOML;
+//! that they visit, and what each does to each. [`mod@file`] reads one from TOML;
 //! [`crate::open`] and [`crate::closed`] solve it.
 //!
 //! ```
