@@ -9,8 +9,8 @@
 //!
 //!     [[class]]
 //!     name = "small"
-//!     share = 0.8                              # or a rate_per_s of its own,
-//!                                              # or population and think_us
+//!     share = 0.8                              # or rate_per_s, or population and think_us
+//!
 //!     [[class]]
 //!     name = "large"
 //!     share = 0.2
