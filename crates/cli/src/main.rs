@@ -12,6 +12,7 @@ mod http;
 mod model;
 mod say;
 mod serve;
+mod simulate;
 mod table;
 mod tally;
 mod validate;
@@ -45,6 +46,8 @@ enum Command {
     Demo(demo::Args),
     /// Measure this machine for the planner
     Calibrate(calibrate::Args),
+    /// Simulate processors that are not there, under any organization
+    Simulate(Box<simulate::Args>),
     /// Compare what the planner predicts with what the stack does
     Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
@@ -59,6 +62,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Lab(lab) => validate::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
         Command::Model(args) => model::run(&args),

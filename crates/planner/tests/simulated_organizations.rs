@@ -1,99 +1,229 @@
-//! The simulated organizations, from outside: what comes goes, and nothing is lost
-//! of any processor's time.
+//! The simulated organizations, from outside: what comes goes, nothing is lost of
+//! any processor's time, nobody waits for ever, and the same seed gives the same.
 
 use planner::Work;
+use planner::simulator::scenario::{Limits, Steering};
 use planner::simulator::{Arrivals, Costs, Outcome, Scenario, run};
+use proptest::prelude::*;
+use sync::LockKind;
 
-const COSTS: &str = r#"
-[layers]
-receive_ns = 60
-link_in_ns = 15
-ip_in_ns = 30
-transport_in_ns = 120
-application_ns = 30
-transport_out_ns = 100
-ip_out_ns = 20
-link_out_ns = 15
-transmit_ns = 60
-presentation_ns = 5
+/// A machine of today, roughly.
+const COSTS: &str = include_str!("data/costs.toml");
 
-[rounds]
-round_ns = 100
-empty_poll_ns = 30
-visit_ns = 40
-scan_ns = 2
-sleep_ns = 400
-
-[locks.adaptive]
-alone_ns = 15
-contended_ns = 120
-per_waiter_ns = 5
-spin_ns = 2000
-
-[steps]
-demultiplex_ns = 5
-filter_ns = 20
-lookup_ns = 20
-ticket_ns = 8
-schedule_ns = 30
-
-[hand_off]
-item_ns = 15
-batch_ns = 60
-
-[threads]
-wake_call_ns = 1000
-wake_up_ns = 5000
-context_switch_ns = 1500
-
-[caches]
-line_transfer_ns = 60
-connection_lines = 4
-unit_lines = 6
-packet_lines = 3
-thread_lines = 40
-"#;
+fn costs() -> Costs {
+    Costs::parse(COSTS).expect("the costs are fine")
+}
 
 fn scenario(organization: &str, processors: usize, connections: usize) -> Scenario {
-    let costs = Costs::parse(COSTS).expect("the costs are fine");
-    let mut scenario = Scenario::new(organization, processors, connections, Work::TcpRr, costs);
+    let mut scenario = Scenario::new(organization, processors, connections, Work::TcpRr, costs());
     scenario.operations = 20_000;
     scenario
 }
 
-fn check(outcome: &Outcome, what: &str) {
-    assert_eq!(
-        outcome.arrived,
-        outcome.completed_in_all + outcome.dropped_in_all + outcome.in_flight,
-        "{what}"
-    );
+fn names(processors: usize) -> impl Iterator<Item = &'static str> {
+    let fits = move |entry: &&organizations::Entry| !entry.single || processors == 1;
+    organizations::CATALOG.iter().filter(fits).map(|entry| entry.name)
+}
+
+/// What must hold of any run.
+fn conserves(outcome: &Outcome, what: &str) {
+    let accounted = outcome.completed_in_all + outcome.dropped_in_all + outcome.in_flight;
+    assert_eq!(outcome.arrived, accounted, "{what}");
     for p in &outcome.processors {
         let sum = p.work + p.lock + p.hand_off + p.cache + p.scheduling + p.overhead + p.idle;
         assert!((sum - 1.0).abs() < 1e-9, "{what}: {p:?}");
+    }
+    for station in &outcome.stations {
+        assert!(station.utilization <= 1.0 + 1e-9, "{what}: {station:?}");
     }
 }
 
 #[test]
 fn what_comes_goes() {
-    for entry in organizations::CATALOG {
-        for processors in [1, 2, 5, 20, 64] {
-            if entry.single && processors > 1 {
-                continue;
-            }
+    for processors in [1, 2, 5, 20, 64] {
+        for name in names(processors) {
             for connections in [1, 16, 500] {
-                let scenario = scenario(entry.name, processors, connections);
-                let what = format!("{} {processors} {connections}", entry.name);
+                let scenario = scenario(name, processors, connections);
+                let what = format!("{name} {processors} {connections}");
                 let outcome = run(&scenario).expect(&what);
                 assert!(outcome.completed_in_all >= scenario.operations, "{what}: {outcome:?}");
-                check(&outcome, &what);
-                println!(
-                    "{what}: {:.0}/s p99 {:.0} ns, {:.1} events",
-                    outcome.operations_per_s,
-                    outcome.latency.p99_ns,
-                    outcome.events as f64 / outcome.completed_in_all as f64,
-                );
+                conserves(&outcome, &what);
             }
         }
     }
-    let _ = Arrivals::Closed { window: 1, think_ns: 0.0 };
+}
+
+#[test]
+fn the_work_itself_is_what_was_asked_for() {
+    // Without contention, hand-offs and waiting, a processor does what the layers
+    // take, and little else.
+    let scenario = scenario("uniprocessor", 1, 64);
+    let outcome = run(&scenario).expect("it runs");
+    let layers: f64 = 60.0 + 15.0 + 30.0 + 120.0 + 30.0 + 100.0 + 20.0 + 15.0 + 60.0 + 5.0;
+    assert!((outcome.per_operation.work_ns - layers).abs() < 1.0, "{:?}", outcome.per_operation);
+    assert_eq!(outcome.per_operation.lock_ns, 0.0);
+    assert_eq!(outcome.per_operation.hand_off_ns, 0.0);
+    let per_batch = 100.0 + 40.0;
+    let ns = 1e9 / outcome.operations_per_s;
+    assert!((ns - layers - per_batch / 64.0).abs() < 1.0, "{ns} ns an operation");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    for name in names(2) {
+        let mut scenario = scenario(name, 2, 100);
+        scenario.costs.variation = 0.5;
+        scenario.arrivals = Arrivals::Poisson { rate_per_s: 400_000.0 };
+        let json = |scenario: &Scenario| {
+            serde_json::to_string(&run(scenario).expect("it runs")).expect("it is JSON")
+        };
+        let first = json(&scenario);
+        assert_eq!(first, json(&scenario), "{name}");
+        scenario.seed += 1;
+        assert_ne!(first, json(&scenario), "{name}");
+    }
+}
+
+#[test]
+fn an_open_load_below_capacity_is_carried() {
+    for name in names(4) {
+        let mut scenario = scenario(name, 4, 200);
+        scenario.arrivals = Arrivals::Poisson { rate_per_s: 100_000.0 };
+        let outcome = run(&scenario).expect("it runs");
+        let error = outcome.operations_per_s / 100_000.0 - 1.0;
+        assert!(error.abs() < 0.03, "{name}: {}/s", outcome.operations_per_s);
+        assert_eq!(outcome.dropped_in_all, 0, "{name}");
+        conserves(&outcome, name);
+    }
+}
+
+#[test]
+fn what_has_no_room_is_dropped_and_counted() {
+    for name in names(2) {
+        let mut scenario = scenario(name, 2, 64);
+        scenario.arrivals = Arrivals::Poisson { rate_per_s: 2e7 };
+        scenario.limits.device = 256;
+        let outcome = run(&scenario).expect("it runs");
+        assert!(outcome.dropped > outcome.completed, "{name}: {outcome:?}");
+        conserves(&outcome, name);
+    }
+}
+
+#[test]
+fn a_trace_ends() {
+    for name in names(3) {
+        let mut scenario = scenario(name, 3, 10);
+        scenario.arrivals = Arrivals::Trace((0..1000).map(|n| n * 5_000).collect());
+        let outcome = run(&scenario).expect("it runs");
+        assert_eq!(outcome.completed_in_all, 1000, "{name}");
+        assert_eq!(outcome.in_flight, 0, "{name}");
+    }
+}
+
+fn lock() -> impl Strategy<Value = LockKind> {
+    proptest::sample::select(LockKind::ALL.to_vec())
+}
+
+fn arrivals() -> impl Strategy<Value = Arrivals> {
+    prop_oneof![
+        3 => (1usize..6, prop_oneof![Just(0.0), Just(5e3), Just(1e6)])
+            .prop_map(|(window, think_ns)| Arrivals::Closed { window, think_ns }),
+        1 => (4.0..7.5f64).prop_map(|e| Arrivals::Poisson { rate_per_s: libm::exp10(e) }),
+    ]
+}
+
+prop_compose! {
+    /// Costs of any size, with many that are nothing.
+    fn any_costs()(
+        scale in prop::array::uniform8(prop_oneof![Just(0.0), Just(1.0), 0.1..20.0f64]),
+        variation in prop_oneof![Just(0.0), 0.0..1.0f64],
+        slice in prop_oneof![Just(3e6), Just(2e4), Just(500.0)],
+        speaks in prop::bool::weighted(0.1),
+    ) -> Costs {
+        let mut costs = costs();
+        costs.variation = variation;
+        costs.threads.time_slice_ns = slice;
+        costs.threads.wake_call_ns *= scale[0];
+        costs.threads.wake_up_ns *= scale[1];
+        costs.threads.context_switch_ns *= scale[2];
+        costs.rounds.sleep_ns *= scale[3];
+        costs.rounds.empty_poll_ns *= scale[3];
+        costs.caches.line_transfer_ns *= scale[4];
+        costs.layers.presentation_ns *= scale[6];
+        costs.hand_off.sleep_lock_ns = 1e3 * scale[5];
+        for lock in costs.locks.values_mut() {
+            lock.alone_ns *= scale[5];
+            lock.contended_ns *= scale[6];
+            lock.spin_ns *= scale[7];
+        }
+        if speaks {
+            costs.frames.per_operation_in = 0.0;
+        }
+        costs
+    }
+}
+
+prop_compose! {
+    fn any_limits()(
+        device in prop_oneof![Just(0usize), 1usize..300],
+        lengths in prop::array::uniform6(prop_oneof![1usize..4, 1usize..2000]),
+        shards in 1usize..65,
+    ) -> Limits {
+        let [mailbox, packet_queue, receive_queue, up, down, presentation] = lengths;
+        Limits { device, mailbox, packet_queue, receive_queue, up, down, presentation, shards }
+    }
+}
+
+prop_compose! {
+    fn any_scenario()(
+        name in proptest::sample::select(names(1).collect::<Vec<_>>()),
+        processors in prop_oneof![1usize..4, 1usize..65],
+        connections in prop_oneof![1usize..20, 1usize..3073],
+        lock in lock(),
+        (pin, order, even) in any::<(bool, bool, bool)>(),
+        groups in prop_oneof![1u16..4, 1u16..300],
+        engines in 0u16..65,
+        burst in 1usize..65,
+        extra_queues in prop_oneof![Just(0usize), 0usize..7],
+        costs in any_costs(),
+        arrivals in arrivals(),
+        (limits, any_limits) in (any_limits(), any::<bool>()),
+        short in 0usize..3,
+        seed in any::<u64>(),
+    ) -> Scenario {
+        let processors = if name == "uniprocessor" { 1 } else { processors };
+        let mut scenario = Scenario::new(name, processors, connections, Work::TcpRr, costs);
+        scenario.options.lock = lock;
+        (scenario.options.pin, scenario.options.order) = (pin, order);
+        (scenario.options.groups, scenario.options.virtual_processors) = (groups, groups);
+        scenario.options.engines = (0, engines.min(processors as u16));
+        scenario.burst = burst;
+        scenario.queues = processors + extra_queues;
+        scenario.steering = if even { Steering::Even } else { Steering::Hash };
+        scenario.arrivals = arrivals;
+        scenario.limits = if any_limits { limits } else { Limits::default() };
+        scenario.short_lived = if short == 0 { connections / 3 } else { 0 };
+        scenario.seed = seed;
+        scenario.operations = 3_000;
+        scenario
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, max_shrink_iters: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_and_nobody_waits_for_ever(scenario in any_scenario()) {
+        let outcome = run(&scenario).expect("it runs");
+    }
+
+    #[test]
+    fn all_of_a_trace_is_done(scenario in any_scenario(), gap in 0u64..20_000) {
+        // When nothing comes any more, nothing is left in any queue.
+        let mut scenario = scenario;
+        scenario.arrivals = Arrivals::Trace((0..2000).map(|n| n * gap).collect());
+        let outcome = run(&scenario).expect("it runs");
+        conserves(&outcome, &scenario.organization);
+        prop_assert_eq!(outcome.completed_in_all + outcome.dropped_in_all, 2000);
+    }
 }

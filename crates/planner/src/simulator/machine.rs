@@ -284,8 +284,14 @@ impl<P: Copy> Machine<P> {
         self.threads[thread as usize].state == State::Sleeping
     }
 
+    /// A thread that is woken is there at once where its processor is at work, and
+    /// waits for its turn; else an idle processor has to be woken, too.
     fn wake(&mut self, thread: ThreadId, by: Option<ThreadId>) {
-        self.calendar.after(Time(self.prices.wake_up), Event::Woken { thread });
+        if self.idle_place(thread).is_some() {
+            self.calendar.after(Time(self.prices.wake_up), Event::Woken { thread });
+        } else {
+            self.make_runnable(thread);
+        }
         if let Some(by) = by.filter(|_| self.prices.wake_call > 0) {
             self.first(by, Step::Work(Kind::Scheduling, self.prices.wake_call));
         }

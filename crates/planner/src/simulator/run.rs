@@ -10,7 +10,9 @@ use crate::Error;
 
 /// Events for an operation after which a run is given up: something goes round in
 /// circles.
-const MAX_EVENTS: u64 = 20_000;
+const MAX_EVENTS: u64 = 2_000;
+/// Places in programs that are passed without any time between them.
+const MAX_POINTS: u64 = 10_000_000;
 /// Arrivals for an operation after which a run ends, as nearly all are dropped.
 const MAX_ARRIVALS: u64 = 50;
 /// Simulated time goes so far, ps: 50 days.
@@ -44,19 +46,30 @@ impl<'a, O: Organization> Simulation<'a, O> {
         let operations = scenario.operations;
         let warm = (operations as f64 * scenario.warm_up) as u64;
         let most_events = MAX_EVENTS.saturating_mul(operations.saturating_add(1000));
+        let mut points = 0;
         let most_arrivals = MAX_ARRIVALS.saturating_mul(operations.saturating_add(1000));
         let mut warming = true;
         self.world.begin();
-        self.go_on();
-        while self.world.meter.completed < operations {
-            if warming && self.world.meter.completed >= warm {
-                warming = false;
-                self.world.reset();
+        self.go_on(&mut points);
+        let mut target = operations;
+        loop {
+            // Whole moments: processors that are in step count all or none.
+            let next = self.world.machine.calendar.peek();
+            if next != Some(self.world.machine.now()) {
+                let completed = self.world.meter.completed;
+                if warming && completed >= warm {
+                    warming = false;
+                    target = completed.saturating_add(operations - warm);
+                    self.world.reset();
+                }
+                if !warming && completed >= target {
+                    break;
+                }
             }
             let Some(event) = self.world.machine.calendar.next() else { break };
-            self.happens(event);
+            self.happens(event, &mut points);
             let events = self.world.machine.calendar.events();
-            if events >= most_events || self.world.machine.now() >= LATEST {
+            if events >= most_events || points >= MAX_POINTS || self.world.machine.now() >= LATEST {
                 return Err(Error::Asked(format!(
                     "{} did not complete {operations} operations in {events} events and {:.0} s of its time: ask for fewer, or check the costs",
                     scenario.organization,
@@ -70,7 +83,7 @@ impl<'a, O: Organization> Simulation<'a, O> {
         Ok(self.outcome())
     }
 
-    fn happens(&mut self, event: Event) {
+    fn happens(&mut self, event: Event, points: &mut u64) {
         match event {
             Event::Resume { processor, epoch } => self.world.machine.resume(processor, epoch),
             Event::Woken { thread } => self.world.machine.make_runnable(thread),
@@ -78,14 +91,19 @@ impl<'a, O: Organization> Simulation<'a, O> {
             Event::Arrival => self.world.arrival(),
             Event::Issue { connection } => self.world.arrive(connection, None),
         }
-        self.go_on();
+        *points = 0;
+        self.go_on(points);
     }
 
-    /// All processors that can go on do so.
-    fn go_on(&mut self) {
+    /// All processors that can go on do so; counts the points that they pass.
+    fn go_on(&mut self, points: &mut u64) {
         while let Some(processor) = self.world.machine.ready() {
             while let Some((thread, point)) = self.world.machine.advance(processor) {
                 self.organization.at(point, thread, &mut self.world);
+                *points += 1;
+                if *points >= MAX_POINTS {
+                    return;
+                }
             }
         }
     }
@@ -98,6 +116,7 @@ impl<'a, O: Organization> Simulation<'a, O> {
         debug_assert!(spent.iter().all(|s| s.busy.len() == KINDS));
         outcome.take_processors(&spent);
         outcome.take_connections(self.world.per_connection());
+        outcome.completed_short_lived = self.world.of_short_lived();
         outcome.stations = self.stations(now);
         outcome.events = self.world.machine.calendar.events();
         outcome

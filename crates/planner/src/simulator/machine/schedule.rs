@@ -1,6 +1,6 @@
 //! Which thread runs on which processor, and for how long.
 
-use super::{Event, KINDS, Kind, Machine, State, Step, ThreadId, Want};
+use super::{Event, KINDS, Kind, Machine, State, Step, Thread, ThreadId, Want};
 use crate::simulator::Time;
 
 impl<P: Copy> Machine<P> {
@@ -171,25 +171,22 @@ impl<P: Copy> Machine<P> {
 
     /// A thread can run: on its processor, or where one idles, or later.
     pub(crate) fn make_runnable(&mut self, thread: ThreadId) {
-        let Some(state) = self.threads.get_mut(thread as usize) else { return };
-        state.state = State::Runnable;
-        let (own, wired) = (state.processor, state.wired);
-        let idle = |place: u16| self.processors[usize::from(place)].current.is_none();
-        let count = self.processors.len() as u16;
-        let place = if idle(own) {
-            Some(own)
-        } else if wired {
-            None
-        } else {
-            (1..count).map(|n| (own + n) % count).find(|place| idle(*place))
-        };
-        match place {
+        self.threads[thread as usize].state = State::Runnable;
+        match self.idle_place(thread) {
             Some(place) => {
                 self.settle(place);
                 self.dispatch(place, thread, false);
             }
-            None => self.enqueue(own, thread),
+            None => self.enqueue(self.threads[thread as usize].processor, thread),
         }
+    }
+
+    /// An idle processor that a thread may run on: its own before others.
+    pub(super) fn idle_place(&self, thread: ThreadId) -> Option<u16> {
+        let Thread { processor: own, wired, .. } = self.threads[thread as usize];
+        let idle = |place: &u16| self.processors[usize::from(*place)].current.is_none();
+        let count = if wired { 1 } else { self.processors.len() as u16 };
+        (0..count).map(|n| (own + n) % self.processors.len() as u16).find(idle)
     }
 
     /// Puts a thread on a processor that has none. `changes`: from another one,
@@ -202,7 +199,6 @@ impl<P: Copy> Machine<P> {
         place.current = Some(thread);
         place.since = now;
         place.ahead = [0; KINDS];
-        place.slice_end = Time(now.0.saturating_add(self.prices.time_slice));
         if switched && changes {
             place.ahead[Kind::Scheduling as usize] += self.prices.context_switch;
         }
@@ -210,6 +206,8 @@ impl<P: Copy> Machine<P> {
             place.ahead[Kind::Cache as usize] += self.prices.thread_move;
         }
         place.ahead_sum = place.ahead.iter().sum();
+        // The slice is the thread's own: the change does not eat it up.
+        place.slice_end = now + Time(place.ahead_sum) + Time(self.prices.time_slice);
         let state = &mut self.threads[thread as usize];
         (state.state, state.processor) = (State::Running, processor);
         match state.want {

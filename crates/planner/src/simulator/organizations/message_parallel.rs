@@ -65,13 +65,17 @@ impl Organization for MessageParallel {
                 world.machine.script(thread, &[idle, Step::At(Point::Idle)]);
             }
             Point::Idle => {
-                // A queue that another thread had just then, and left packets in.
+                // A queue that another thread had just then, and left packets in:
+                // its lock is waited for.
                 let count = self.queues.len();
                 let mut own = (thread as usize..world.queue_count()).step_by(count);
-                if !own.any(|queue| world.has_items(queue)) {
-                    world.machine.script(thread, &[Step::Sleep, Step::At(Point::Round)]);
+                let left = own.any(|queue| world.has_items(queue));
+                world.machine.script(thread, &[Step::At(Point::Round)]);
+                if left {
+                    let lock = self.queues[thread as usize];
+                    world.machine.script(thread, &[Step::Acquire(lock), Step::Release(lock)]);
                 } else {
-                    world.machine.script(thread, &[Step::Yield, Step::At(Point::Round)]);
+                    world.machine.script(thread, &[Step::Sleep]);
                 }
             }
             _ => self.contexts.at(point, thread, world),

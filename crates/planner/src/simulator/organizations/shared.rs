@@ -66,7 +66,7 @@ pub(crate) struct Contexts {
     contexts: Vec<LockId>,
     transmitters: Vec<LockId>,
     pub(crate) threads: Vec<Context>,
-    /// A connection's place among the turns of a batch.
+    /// A connection's place among the turns of the batch that had it last.
     place: Vec<u32>,
 }
 
@@ -152,12 +152,14 @@ impl Contexts {
         let rest = &context.batch[context.at..];
         let count = rest.iter().take_while(|item| item.connection == connection).count();
         context.end = context.at + count;
+        // Another thread may have left its own place there: then it does not fit.
         let place = &mut self.place[connection as usize];
-        if *place == u32::MAX {
-            *place = context.turns.len() as u32;
-            context.turns.push((connection, count));
-        } else {
-            context.turns[*place as usize].1 += count;
+        match context.turns.get_mut(*place as usize) {
+            Some((of, packets)) if *of == connection => *packets += count,
+            _ => {
+                *place = context.turns.len() as u32;
+                context.turns.push((connection, count));
+            }
         }
         let ticket = context.tickets.get(context.at).copied();
         let found = context.found;
@@ -200,9 +202,6 @@ impl Contexts {
 
     fn turn(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let context = &mut self.threads[thread as usize];
-        if context.turn == 0 {
-            context.turns.iter().for_each(|(c, _)| self.place[*c as usize] = u32::MAX);
-        }
         let Some(&(connection, _)) = context.turns.get(context.turn) else { return };
         context.turn += 1;
         let slot = self.slot(connection);
