@@ -269,6 +269,8 @@ struct Station<P> {
 struct State<P> {
     peer: P,
     out: Batch,
+    /// Looks of the stack's receiver.
+    looks: u32,
     /// The stack's receiver waits.
     armed: bool,
 }
@@ -287,7 +289,7 @@ fn device<P: Peer>(
     let queues = config.link.queues.max(1);
     let counts = Arc::new(PeerCounts((0..queues).map(|_| Shard::default()).collect()));
     let station = |queue| Station {
-        state: Mutex::new(State { peer: peer(queue), out: Batch::new(), armed: false }),
+        state: Mutex::new(State { peer: peer(queue), out: Batch::new(), looks: 0, armed: false }),
         event: Event::new().ok(),
     };
     let far = Arc::new(Far {
@@ -326,7 +328,9 @@ impl<P: Peer> Receive for PeerReceive<P> {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
         let before = into.len();
         let state = &mut *self.station().state.lock();
-        if state.out.is_empty() {
+        // A peer whose answers always wait has its turn, too.
+        state.looks = state.looks.wrapping_add(1);
+        if state.out.is_empty() || state.looks.is_multiple_of(BUSY) {
             state.peer.control(&mut state.out);
         }
         state.peer.tick(&mut state.out);

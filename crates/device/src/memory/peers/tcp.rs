@@ -459,6 +459,9 @@ impl Simulated for Peer {
     }
 
     fn tick(&mut self, out: &mut Batch) {
+        if !self.to_open.is_empty() {
+            self.open(out);
+        }
         if self.shorts.is_some() {
             self.open_shorts(out);
         }
