@@ -73,7 +73,8 @@ fn plan(place: &Path, load: &str, arguments: &str) -> (Option<i32>, String, Stri
 fn a_load_is_planned_for() {
     let place = directory();
     let load = "tcp rr 64B, 1k connections, 3M/s";
-    let (code, text, warning) = plan(place.path(), load, "--latency p99=1ms --explain --svg it.svg");
+    let (code, text, warning) =
+        plan(place.path(), load, "--latency p99=1ms --explain --svg it.svg");
     assert_eq!(code, Some(0), "{warning}");
     assert!(text.contains("take:        processor-per-connection, 2 processors"), "{text}");
     assert!(text.contains("looked at, in this order") && text.contains("too few"), "{text}");
@@ -104,17 +105,19 @@ fn what_makes_no_sense() {
         ("plan", "--load <WORDS>"),
         ("plan --load tcp", "the load lacks what connections do"),
         ("plan --load tcp,rr,1k,connections --latency p98=1us", "write p99=100us"),
-        ("plan --load tcp,rr,1k,connections --calibration /does/not/exist", "run `anabranch calibrate`"),
+        (
+            "plan --load tcp,rr,1k,connections --calibration /does/not/exist",
+            "run `anabranch calibrate`",
+        ),
         ("plan --load tcp,rr,1k,connections --calibration /proc/version", "not a calibration"),
     ] {
         let line = refused(arguments);
         assert!(line.contains(part), "{arguments}: {line}");
     }
     let place = directory();
-    for (arguments, part) in [
-        ("--max-processors 65", "1 to 64"),
-        ("--svg it.svg", "the load has none"),
-    ] {
+    for (arguments, part) in
+        [("--max-processors 65", "1 to 64"), ("--svg it.svg", "the load has none")]
+    {
         let (code, _, error) = plan(place.path(), "tcp rr, 1k connections", arguments);
         assert_eq!(code, Some(2), "{error}");
         assert!(error.contains(part), "{error}");
