@@ -225,7 +225,7 @@ fn unfitted(calibration: &Calibration, work: Work, bytes: usize, notes: &mut Vec
         hand_off: HandOff {
             item_ns: primitives.ring_batched_item_ns.value,
             batch_ns: primitives.ring_item_ns.value,
-            sleep_lock_ns: 0.0,
+            ..HandOff::default()
         },
         threads: Threads {
             wake_call_ns: primitives.wake_call_ns.value,
@@ -345,7 +345,7 @@ fn scale(costs: &mut Costs, factor: f64) {
     let Rounds { round_ns, empty_poll_ns, visit_ns, scan_ns, sleep_ns } = &mut costs.rounds;
     let Steps { demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns, open_ns } =
         &mut costs.steps;
-    let HandOff { item_ns, batch_ns, sleep_lock_ns } = &mut costs.hand_off;
+    let HandOff { item_ns, batch_ns, sleep_lock_ns, layer_item_ns } = &mut costs.hand_off;
     let Threads { wake_call_ns, wake_up_ns, context_switch_ns, time_slice_ns, spin_yield_ns } =
         &mut costs.threads;
     let Extra { operation_ns, round_ns: extra_ns } = &mut costs.extra;
@@ -353,8 +353,16 @@ fn scale(costs: &mut Costs, factor: f64) {
     let rounds = [round_ns, empty_poll_ns, visit_ns, scan_ns, sleep_ns];
     let steps = [demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns, open_ns];
     let threads = [wake_call_ns, wake_up_ns, context_switch_ns, time_slice_ns, spin_yield_ns];
-    let others =
-        [item_ns, batch_ns, sleep_lock_ns, operation_ns, extra_ns, line_transfer_ns, miss_ns];
+    let others = [
+        item_ns,
+        batch_ns,
+        sleep_lock_ns,
+        layer_item_ns,
+        operation_ns,
+        extra_ns,
+        line_transfer_ns,
+        miss_ns,
+    ];
     for ns in rounds.into_iter().chain(steps).chain(threads).chain(others) {
         *ns *= factor;
     }

@@ -162,6 +162,9 @@ pub struct HandOff {
     /// What a *wait* on a sleep lock costs the thread that waited, beside the
     /// context switch (Schmidt 4.1: Condition objects).
     pub sleep_lock_ns: f64,
+    /// What each message that passes the queue between two layers takes more, of
+    /// the one who puts it in and of the one who takes it out (Schmidt 4.1).
+    pub layer_item_ns: f64,
 }
 
 /// The scheduler of threads, ns.
@@ -314,9 +317,9 @@ impl Costs {
             ["demultiplex_ns", "filter_ns", "lookup_ns", "ticket_ns", "schedule_ns", "open_ns"];
         let values = [demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns, open_ns];
         add("steps.", &names, &values, MOST_NS);
-        let HandOff { item_ns, batch_ns, sleep_lock_ns } = self.hand_off;
-        let names = ["item_ns", "batch_ns", "sleep_lock_ns"];
-        add("hand_off.", &names, &[item_ns, batch_ns, sleep_lock_ns], MOST_NS);
+        let HandOff { item_ns, batch_ns, sleep_lock_ns, layer_item_ns } = self.hand_off;
+        let names = ["item_ns", "batch_ns", "sleep_lock_ns", "layer_item_ns"];
+        add("hand_off.", &names, &[item_ns, batch_ns, sleep_lock_ns, layer_item_ns], MOST_NS);
         let threads = &self.threads;
         let names =
             ["wake_call_ns", "wake_up_ns", "context_switch_ns", "time_slice_ns", "spin_yield_ns"];

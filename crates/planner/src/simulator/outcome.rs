@@ -12,6 +12,8 @@ pub struct Outcome {
     pub operations_per_s: f64,
     /// Operations completed.
     pub completed: u64,
+    /// Of these, operations of short-lived connections.
+    pub completed_short_lived: u64,
     /// Packets dropped for want of room; in closed loads the peer sends them again.
     pub dropped: u64,
     /// Operations under way at the end.

@@ -116,6 +116,7 @@ impl<'a, O: Organization> Simulation<'a, O> {
         debug_assert!(spent.iter().all(|s| s.busy.len() == KINDS));
         outcome.take_processors(&spent);
         outcome.take_connections(self.world.per_connection());
+        outcome.completed_short_lived = self.world.of_short_lived();
         outcome.stations = self.stations(now);
         outcome.events = self.world.machine.calendar.events();
         outcome

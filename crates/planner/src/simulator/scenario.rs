@@ -174,6 +174,8 @@ impl Scenario {
         }
         let needed = match self.organization.as_str() {
             "layer-parallel" => organizations::layer_parallel::pipelines(self.processors),
+            // Any thread takes from any queue.
+            "message-parallel" => 1,
             _ => self.processors,
         };
         if self.queues() < needed || self.queues() > 1024 {

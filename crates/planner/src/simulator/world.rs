@@ -72,6 +72,7 @@ pub(crate) struct Ticks {
     pub(crate) item: u64,
     pub(crate) batch: u64,
     pub(crate) sleep_lock: u64,
+    pub(crate) layer_item: u64,
     connection_move: u64,
     unit_move: u64,
     packet_move: u64,
@@ -144,6 +145,7 @@ impl Ticks {
             item: ps(hand_off.item_ns * frames),
             batch: ps(hand_off.batch_ns),
             sleep_lock: ps(hand_off.sleep_lock_ns),
+            layer_item: ps(hand_off.layer_item_ns),
             connection_move: ps(line * caches.connection_lines),
             unit_move: ps(line * caches.unit_lines),
             packet_move: ps(line * caches.packet_lines * frames),
@@ -451,6 +453,11 @@ impl<'a, P: Copy> World<'a, P> {
         for queue in &mut self.queues {
             (queue.uses, queue.waited) = (0, 0);
         }
+    }
+
+    /// What short-lived connections completed.
+    pub(crate) fn of_short_lived(&self) -> u64 {
+        self.per_connection().take(self.scenario.short_lived).sum()
     }
 
     /// What each connection completed.

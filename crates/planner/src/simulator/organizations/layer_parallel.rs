@@ -206,7 +206,7 @@ impl LayerParallel {
         let overhead = if layer == LINK { ticks.round } else { ticks.visit };
         steps.push(Step::Work(Kind::Overhead, overhead));
         if layer != LINK && !world.speaks_by_itself {
-            steps.push(Step::Work(Kind::HandOff, ticks.batch));
+            steps.push(Step::Work(Kind::HandOff, ticks.batch + ticks.layer_item * count as u64));
             steps.push(Step::Work(Kind::Cache, world.packets_move(count)));
         }
         let work = match layer {
@@ -245,7 +245,7 @@ impl LayerParallel {
         }
         let rising: Vec<Item> = self.layers[thread as usize].rising.drain(..count).collect();
         self.layers[thread as usize + 1].up.items.extend(rising);
-        let time = world.ticks.batch + world.ticks.item * count as u64;
+        let time = world.ticks.batch + (world.ticks.item + world.ticks.layer_item) * count as u64;
         world.machine.script(thread, &put);
         let steps = [Step::Wake(thread + 1), Step::Work(Kind::HandOff, time)];
         world.machine.script(thread, &steps);
@@ -283,7 +283,8 @@ impl LayerParallel {
             own.sent.clear();
             own.sent.extend(own.falling.drain(..count));
             if layer == IP {
-                steps.push(Step::Work(Kind::HandOff, ticks.batch));
+                steps
+                    .push(Step::Work(Kind::HandOff, ticks.batch + ticks.layer_item * count as u64));
                 steps.push(Step::Work(Kind::Cache, world.packets_move(count)));
             }
             steps.push(Step::Work(Kind::Work, work));
@@ -307,7 +308,7 @@ impl LayerParallel {
             own.sent.clear();
             own.sent.extend(own.falling.drain(..));
             let work = world.time(ticks.link_out + ticks.transmit, count);
-            steps.push(Step::Work(Kind::HandOff, ticks.batch));
+            steps.push(Step::Work(Kind::HandOff, ticks.batch + ticks.layer_item * count as u64));
             steps.push(Step::Work(Kind::Cache, world.packets_move(count)));
             steps.push(Step::Work(Kind::Work, work));
             steps.push(Step::At(Point::Sent));
@@ -320,7 +321,8 @@ impl LayerParallel {
     fn hand_down(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let sent = std::mem::take(&mut self.layers[thread as usize].sent);
         self.layers[thread as usize - 1].down.items.extend(&sent);
-        let time = world.ticks.batch + world.ticks.item * sent.len() as u64;
+        let time =
+            world.ticks.batch + (world.ticks.item + world.ticks.layer_item) * sent.len() as u64;
         self.layers[thread as usize].sent = sent;
         let steps = [Step::Wake(thread - 1), Step::Work(Kind::HandOff, time)];
         world.machine.script(thread, &steps);
@@ -343,7 +345,10 @@ impl LayerParallel {
         // The message is the number of operations.
         let message = Item { connection: wakes, since: world.machine.now() };
         self.layers[thread as usize + 1].up.items.push_back(message);
-        let time = Step::Work(Kind::HandOff, world.ticks.batch + world.ticks.item);
+        let time = Step::Work(
+            Kind::HandOff,
+            world.ticks.batch + world.ticks.item + world.ticks.layer_item,
+        );
         world.machine.script(thread, &[Step::Wake(thread + 1), time]);
     }
 
@@ -356,7 +361,8 @@ impl LayerParallel {
         let operations: usize = own.rising.drain(..).map(|m| m.connection as usize).sum();
         let work = world.time(world.ticks.presentation, operations);
         let tell = if told { Step::Wake(thread - 1) } else { Step::Work(Kind::Work, 0) };
-        let batch = if count > 0 { world.ticks.batch } else { 0 };
+        let batch =
+            if count > 0 { world.ticks.batch } else { 0 } + world.ticks.layer_item * count as u64;
         let steps = [
             tell,
             Step::Work(Kind::HandOff, batch),
