@@ -47,16 +47,16 @@ enum Command {
     Demo(demo::Args),
     /// Measure this machine for the planner
     Calibrate(calibrate::Args),
-    /// Simulate processors that are not there, under any organization
-    Simulate(Box<simulate::Args>),
     /// Name the organization, processors, queues, engines and lock for a load
     Plan(Box<plan::Args>),
+    /// Simulate processors that are not there, under any organization
+    Simulate(Box<simulate::Args>),
+    /// Solve a queueing network
+    Model(model::Args),
     /// Compare what the planner predicts with what the stack does
     Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
-    /// Solve a queueing network
-    Model(model::Args),
 }
 
 fn run(command: Command) -> Result<(), Failure> {

@@ -180,7 +180,7 @@ pub struct Plan {
     pub targets: Vec<String>,
     /// The configuration to take.
     pub best: Judged,
-    /// The best of another organization.
+    /// The best of another organization; it may not meet the request.
     pub runner_up: Option<Judged>,
     /// The best with one more processor.
     pub one_more: Option<Judged>,
@@ -352,8 +352,21 @@ impl Search<'_> {
         let other =
             |one: &&Judged| one.configuration.organization != best.configuration.organization;
         let runner_up = runner_up.or_else(|| next.iter().flatten().find(other).cloned());
+        let runner_up = runner_up.or_else(|| self.next_best(&best));
         let one_more = next.and_then(|met| met.into_iter().next());
         self.finish(best, runner_up, one_more)
+    }
+
+    /// If nothing else meets the request: what another organization would carry on
+    /// as many processors.
+    fn next_best(&self, best: &Judged) -> Option<Judged> {
+        let others = self.considered.iter().filter(|one| {
+            one.configuration.processors == best.configuration.processors
+                && one.configuration.organization != best.configuration.organization
+        });
+        let bound = others.filter_map(|one| Some((one.bound.as_ref()?, &one.configuration)));
+        let next = bound.max_by(|a, b| a.0.carries_per_s.total_cmp(&b.0.carries_per_s))?;
+        judge::judge(self.predictor, self.request, next.1, next.0).ok()
     }
 
     /// Of a load without a rate: the configuration that does most.

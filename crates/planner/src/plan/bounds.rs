@@ -25,11 +25,6 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The half-width of the interval, in logarithms.
-    pub(super) fn doubt(&self) -> f64 {
-        (self.high_per_s / self.low_per_s).ln() / 2.0
-    }
-
     /// Why the configuration is out, if it is.
     pub(super) fn prunes(&self, request: &Request) -> Option<String> {
         let rate = request.load.rate_per_s?;

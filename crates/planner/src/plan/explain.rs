@@ -30,12 +30,16 @@ pub(super) fn latency(latency: &Latency) -> String {
     format!("p50 {}, p99 {}", time(latency.p50_ns), time(latency.p99_ns))
 }
 
-fn judged(one: &Judged) -> String {
+fn judged(one: &Judged, asked: Option<f64>) -> String {
+    let carries = rate(one.carries_per_s);
+    let (low, high) = (rate(one.low_per_s), rate(one.high_per_s));
+    if !one.carried {
+        return format!("carries {carries} ({low} to {high}), which is not enough");
+    }
+    let misses = if one.meets { "" } else { ", which misses the targets" };
+    let when = if asked.is_some() { "at the rate asked for" } else { "with all connections busy" };
     format!(
-        "carries {} ({} to {}); at the rate asked for {}, processors {:.0} % busy",
-        rate(one.carries_per_s),
-        rate(one.low_per_s),
-        rate(one.high_per_s),
+        "carries {carries} ({low} to {high}); {when} {}{misses}, processors {:.0} % busy",
         latency(&one.latency),
         100.0 * one.utilization
     )
@@ -46,7 +50,7 @@ pub fn lines(plan: &Plan) -> Vec<String> {
     let best = &plan.best;
     let mut lines = vec![
         format!("take:        {}", best.configuration),
-        format!("prediction:  {}", judged(best)),
+        format!("prediction:  {}", judged(best, plan.rate_per_s)),
     ];
     if plan.rate_per_s.is_some() {
         let within = if plan.targets.is_empty() { "" } else { " within the targets" };
@@ -64,7 +68,9 @@ pub fn lines(plan: &Plan) -> Vec<String> {
         ));
     }
     lines.push(match &plan.runner_up {
-        Some(second) => format!("runner-up:   {}: {}", second.configuration, judged(second)),
+        Some(second) => {
+            format!("runner-up:   {}: {}", second.configuration, judged(second, plan.rate_per_s))
+        }
         None => "runner-up:   none".into(),
     });
     if let Some(more) = &plan.one_more {
@@ -72,7 +78,7 @@ pub fn lines(plan: &Plan) -> Vec<String> {
         lines.push(format!(
             "one more:    {}: {} ({times:.2} times)",
             more.configuration,
-            judged(more)
+            judged(more, plan.rate_per_s)
         ));
     }
     lines.extend(plan.notes.iter().map(|note| format!("note:        {note}")));

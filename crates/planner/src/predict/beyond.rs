@@ -24,25 +24,36 @@ pub(super) fn figure(
     case: &Case,
     counts: &[usize],
 ) -> Result<Figure, Error> {
-    let near = counts.iter().copied().rfind(|count| *count <= case.processors);
-    let near = near.unwrap_or(counts[0]);
-    let fitted = predictor.costs(&Case { processors: near, ..case.clone() })?;
-    let few = Case { connections: case.connections.min(CONNECTIONS), ..case.clone() };
-    let measured = predictor.bytes(&case.organization, case.work).unwrap_or(case.bytes);
-    let simulated = closed(&Case { bytes: measured, ..few }, &fitted.costs)?.ln();
-    let grown = match near > 1 && counts[0] == 1 {
-        true => {
-            let one = predictor.costs(&Case { processors: 1, ..case.clone() })?;
-            rest(fitted.factor / one.factor, near, case.processors).ln()
-        }
-        false => 0.0,
-    };
+    let near = near(counts, case.processors);
+    let fitted = predictor.nearest(case)?;
+    let bytes = predictor.bytes(&case.organization, case.work).unwrap_or(case.bytes);
+    let connections = case.connections.min(CONNECTIONS);
+    let simulated = closed(&Case { bytes, connections, ..case.clone() }, &fitted.costs)?.ln();
+    let grown = grown(predictor, case, counts)?;
     let distance = (case.processors as f64 / near as f64).ln().abs();
     let doubt = if near == 1 { BLIND } else { DOUBT } * distance;
     let at_near = predictor.at_measured(&Case { processors: near, ..case.clone() }, near);
     let error = at_near.value.error.hypot(doubt).hypot(grown / 2.0);
     let value = Value { ln: simulated - grown / 2.0, error };
     Ok(Figure { value, basis: Basis::Modelled })
+}
+
+/// The measured number of processors that a fit is to be made at: the most that are
+/// not more than `processors`, or else the fewest.
+pub(super) fn near(counts: &[usize], processors: usize) -> usize {
+    counts.iter().copied().rfind(|count| *count <= processors).unwrap_or(counts[0])
+}
+
+/// The logarithm of by how much more costs grow from the nearest measured number of
+/// processors to the case's, if each processor adds as much as it did so far.
+pub(super) fn grown(predictor: &Predictor, case: &Case, counts: &[usize]) -> Result<f64, Error> {
+    let near = near(counts, case.processors);
+    if near == 1 || counts[0] != 1 {
+        return Ok(0.0);
+    }
+    let several = predictor.nearest(case)?;
+    let one = predictor.nearest(&Case { processors: 1, ..case.clone() })?;
+    Ok(rest(several.factor / one.factor, near, case.processors).ln())
 }
 
 /// By how much more costs grow from `near` processors to `processors`, if they grew

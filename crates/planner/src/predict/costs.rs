@@ -65,13 +65,23 @@ impl Predictor {
     /// If the calibration knows nothing of the organization or of the work, or the
     /// organization cannot be simulated.
     pub fn costs(&self, case: &Case) -> Result<Fitted, Error> {
+        let counts = self.processors(&case.organization, case.work);
+        let mut fitted = self.nearest(case)?;
+        if !counts.contains(&case.processors) {
+            let grown = super::beyond::grown(self, case, &counts)?;
+            scale(&mut fitted.costs, (grown / 2.0).exp());
+        }
+        Ok(fitted)
+    }
+
+    /// Fitted at the nearest number of processors; what was fitted once is kept.
+    pub(super) fn nearest(&self, case: &Case) -> Result<Fitted, Error> {
         let entry = super::check(case)?;
         let counts = self.processors(entry.name, case.work);
         if counts.is_empty() {
             return Err(self.unknown(entry, case.work));
         }
-        let near = counts.iter().copied().rfind(|count| *count <= case.processors);
-        let near = near.unwrap_or(counts[0]);
+        let near = super::beyond::near(&counts, case.processors);
         let connections = case.connections.min(CONNECTIONS);
         let key = (entry.name.to_owned(), case.work, near, connections);
         let known = |fitted: &BTreeMap<Key, Fitted>| fitted.get(&key).cloned();
