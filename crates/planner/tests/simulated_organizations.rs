@@ -209,12 +209,56 @@ prop_compose! {
     }
 }
 
+#[test]
+fn nobody_starves() {
+    for name in names(4) {
+        for lock in LockKind::ALL {
+            let mut scenario = scenario(name, 4, 12);
+            scenario.options.lock = lock;
+            let outcome = run(&scenario).expect("it runs");
+            assert!(outcome.least_of_a_connection > 20, "{name} {lock:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_said_in_a_line() {
+    type Change = fn(&mut Scenario);
+    let changes: [(Change, &str); 14] = [
+        (|s| s.organization = "chaos".into(), "processor-per-connection"),
+        (|s| s.processors = 0, "1 to 64"),
+        (|s| s.processors = 65, "1 to 64"),
+        (|s| s.organization = "uniprocessor".into(), "--processors 1"),
+        (|s| s.connections = 0, "1 to 1000000"),
+        (|s| s.arrivals = Arrivals::Closed { window: usize::MAX, think_ns: 0.0 }, "window"),
+        (|s| s.arrivals = Arrivals::Poisson { rate_per_s: f64::NAN }, "rate"),
+        (|s| s.queues = 1, "2 to 1024"),
+        (|s| s.burst = 0, "1 to 4096"),
+        (|s| s.peer_ns = f64::INFINITY, "0 to 1e12"),
+        (|s| s.warm_up = -1.0, "0 to 0.9"),
+        (|s| s.operations = 0, "1 to 1000000000"),
+        (|s| s.options.engines = (3, 2), "--engines"),
+        (|s| s.costs.layers.ip_in_ns = f64::NAN, "layers.ip_in_ns"),
+    ];
+    for (change, says) in changes {
+        let mut scenario = scenario("group-locks", 2, 10);
+        change(&mut scenario);
+        let error = run(&scenario).expect_err("it makes no sense").to_string();
+        assert!(error.contains(says) && !error.contains('\n'), "{error}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, max_shrink_iters: 60, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_is_lost_and_nobody_waits_for_ever(scenario in any_scenario()) {
         let outcome = run(&scenario).expect("it runs");
+        conserves(&outcome, &scenario.organization);
+        if scenario.arrivals.is_closed() && scenario.limits == Limits::default() {
+            prop_assert!(outcome.completed_in_all >= scenario.operations, "{outcome:?}");
+        }
+        prop_assert!(outcome.completed_in_all > 0, "{outcome:?}");
     }
 
     #[test]

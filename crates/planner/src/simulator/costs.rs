@@ -232,7 +232,7 @@ impl Costs {
     /// [`Error::File`], in one line.
     pub fn parse(text: &str) -> Result<Costs, Error> {
         let costs: Costs = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(0, |span| text[..span.start].lines().count().max(1));
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             let message = error.message().replace('\n', " ");
             Error::File(format!("costs, line {line}: {message}"))
         })?;

@@ -176,7 +176,7 @@ pub(crate) struct Machine<P> {
     threads: Vec<Thread<P>>,
     processors: Vec<Processor>,
     /// Those that have got a thread to run, and have not begun.
-    ready: Vec<u16>,
+    ready: VecDeque<u16>,
     /// Threads in run queues that may run elsewhere.
     floating: usize,
 }
@@ -203,7 +203,7 @@ impl<P: Copy> Machine<P> {
             random,
             threads: Vec::new(),
             processors: vec![processor; processors],
-            ready: Vec::new(),
+            ready: VecDeque::new(),
             floating: 0,
         }
     }

@@ -6,7 +6,7 @@ use crate::simulator::Time;
 impl<P: Copy> Machine<P> {
     /// A processor that has a thread to go on with.
     pub(crate) fn ready(&mut self) -> Option<u16> {
-        self.ready.pop()
+        self.ready.pop_front()
     }
 
     /// A processor's event has come: is it still of its thread? Then it goes on.
@@ -23,7 +23,7 @@ impl<P: Copy> Machine<P> {
         } else if self.is_slice_over(processor) {
             self.give_way(processor, thread);
         } else {
-            self.ready.push(processor);
+            self.ready.push_back(processor);
         }
     }
 
@@ -33,11 +33,8 @@ impl<P: Copy> Machine<P> {
         loop {
             let place = &self.processors[usize::from(processor)];
             let thread = place.current?;
-            let Some(step) = self.threads[thread as usize].steps.pop() else {
-                // A program without an end is at its end: it sleeps for good.
-                self.sleep(processor, thread);
-                return None;
-            };
+            // A program that is at its end sleeps for good.
+            let step = self.threads[thread as usize].steps.pop().unwrap_or(Step::Sleep);
             match step {
                 Step::Work(kind, time) => {
                     if !self.work(processor, thread, kind, time) {
@@ -212,7 +209,7 @@ impl<P: Copy> Machine<P> {
         (state.state, state.processor) = (State::Running, processor);
         match state.want {
             Some(want) => self.want_again(processor, thread, want),
-            None => self.ready.push(processor),
+            None => self.ready.push_back(processor),
         }
     }
 
