@@ -110,7 +110,7 @@ fn cells(row: &Row) -> Vec<String> {
         us(latency.p99_ns),
         format!("{:.0} %", row.busy() * 100.0),
     ];
-    cells.extend(lost.iter().map(|ns| format!("{ns:.0}")));
+    cells.extend(lost.iter().map(|ns| if *ns < 1e4 { format!("{ns:.0}") } else { count(*ns) }));
     cells.push(row.outcome.dropped.to_string());
     cells.push(format!("{:.2}", row.outcome.jain));
     cells.push(row.busiest());
