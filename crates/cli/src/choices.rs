@@ -59,6 +59,19 @@ impl Choices {
         }
     }
 
+    /// As [`Choices::options`], for so many processors: if it was not said how many
+    /// virtual processors, there are as many as processors at least.
+    pub fn options_on(&self, processors: usize) -> Options {
+        let options = self.options();
+        match self.virtual_processors {
+            Some(_) => options,
+            None => Options {
+                virtual_processors: options.virtual_processors.max(processors as u16),
+                ..options
+            },
+        }
+    }
+
     /// Packets that a connection may send in its turn.
     pub fn burst(&self) -> usize {
         usize::from(self.burst)

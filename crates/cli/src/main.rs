@@ -10,8 +10,10 @@ mod doctor;
 mod failure;
 mod http;
 mod model;
+mod plan;
 mod say;
 mod serve;
+mod simulate;
 mod table;
 mod tally;
 mod validate;
@@ -45,6 +47,10 @@ enum Command {
     Demo(demo::Args),
     /// Measure this machine for the planner
     Calibrate(calibrate::Args),
+    /// Simulate processors that are not there, under any organization
+    Simulate(Box<simulate::Args>),
+    /// Name the organization, processors, queues, engines and lock for a load
+    Plan(Box<plan::Args>),
     /// Compare what the planner predicts with what the stack does
     Lab(validate::Lab),
     /// Say what this machine offers, and what mends what is missing
@@ -59,6 +65,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Lab(lab) => validate::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
         Command::Model(args) => model::run(&args),

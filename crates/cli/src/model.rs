@@ -55,6 +55,9 @@ saturates.";
 /// The greatest length of a file, bytes.
 const LONGEST_FILE: u64 = 16 << 20;
 
+/// The greatest number of figures, by class and station, that are kept at once.
+const MOST_FIGURES: usize = 1_000_000;
+
 /// The arguments of `model`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
@@ -196,6 +199,14 @@ fn solve(network: &Network) -> Result<Solved, Failure> {
 
 /// The network at each of these rates or populations.
 fn over(network: &Network, values: &[f64]) -> Result<Vec<Solved>, Failure> {
+    let figures = values.len() * network.stations().len() * network.classes().len();
+    if figures > MOST_FIGURES {
+        return Err(Failure::refused(format!(
+            "{} solutions of this network have {figures} figures, more than {MOST_FIGURES}: ask \
+             for fewer --steps",
+            values.len()
+        )));
+    }
     let at = |value: &f64| {
         let network = match network.is_open() {
             true => network.with_rate(*value),

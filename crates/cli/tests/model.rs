@@ -125,7 +125,7 @@ fn what_makes_no_sense_is_refused() {
         (format!("model {zero}"), "station `stack`: visits of class `small` is -2"),
         (
             format!("model {good} --rate 100000"),
-            "station `stack` saturates at 100000.000000 a second, and 100000.000000 are asked",
+            "station `stack` saturates at 100000 a second, and 100000 are asked",
         ),
         (format!("model {good} --rate=-1"), "cannot be negative"),
         (format!("model {good} --rate nan"), "not a number"),

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::steering::Steering;
-use wire::{Address, Endpoint, FlowKey};
+use wire::{Address, Endpoint};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +71,13 @@ pub(crate) const DRIVER_PORT: u16 = 5001;
 /// The device with a simulated peer behind it, and what that counts.
 pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
     let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
-    let receives = plan.driver_begins();
+    let receives = plan.direction.receives();
     let whole = if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX };
     let config = peers::Config {
         link: link(plan),
         stack: ip(Side::Tested),
         peer: ip(Side::Peer),
-        connections: if receives { plan.connections } else { 0 },
+        connections: if plan.driver_opens() { plan.connections } else { 0 },
         stack_port: DRIVER_PORT,
         window: DRIVER_WINDOW,
         payload: plan.segment.unwrap_or(whole),
@@ -155,33 +155,8 @@ pub(crate) fn listens(plan: &Plan) -> Vec<Call> {
     calls.map(|(port, role)| Call::Listen(Endpoint { address: any, port }, role)).collect()
 }
 
-/// The ports from which connections are opened to a driver, by their number: such
-/// that each queue has as many as the others. Few connections would else all come
-/// to one processor now and then. None if there is another stack, or only one
-/// queue, or there are too many connections.
-pub(crate) fn even_ports(plan: &Plan) -> Vec<u16> {
-    if plan.peer == plan::Peer::Stack || plan.processors == 1 || plan.connections > PER_PORT {
-        return Vec::new();
-    }
-    let queues = plan.processors;
-    let mut by_queue = vec![Vec::new(); queues];
-    for port in 1024..=u16::MAX {
-        by_queue[hash_from(port) as usize % queues].push(port);
-    }
-    let port = |index: usize| by_queue[index % queues].get(index / queues).copied();
-    (0..plan.connections).map_while(port).collect()
-}
-
-/// What the connection from `port` to a driver steers by.
-pub(crate) fn hash_from(port: u16) -> u32 {
-    let local = Endpoint { address: Side::Tested.address(), port };
-    let remote = Endpoint { address: Side::Peer.address(), port: ACTIVE_PORT };
-    STEERING.flow(&FlowKey { local, remote })
-}
-
-/// The call that opens the connection number `index`, from port `from` if it is
-/// given.
-pub(crate) fn connect(plan: &Plan, index: usize, from: Option<u16>) -> Call {
+/// The call that opens the connection number `index`.
+pub(crate) fn connect(plan: &Plan, index: usize) -> Call {
     let (first, role) = if index < plan.active() {
         (ACTIVE_PORT, role(plan, Side::Tested))
     } else {
@@ -191,6 +166,5 @@ pub(crate) fn connect(plan: &Plan, index: usize, from: Option<u16>) -> Call {
     let remote = Endpoint { address: Side::Peer.address(), port };
     let number = if role == Role::Idle { u32::MAX } else { index as u32 };
     let connection = Talk::new(role, Some(remote)).numbered(number);
-    let local = from.map(|port| Endpoint { address: Side::Tested.address(), port });
-    Call::Connect { remote, local, connection }
+    Call::Connect { remote, local: None, connection }
 }

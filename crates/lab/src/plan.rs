@@ -383,6 +383,15 @@ impl Plan {
         self.peer == Peer::Driver && begins
     }
 
+    /// Does a driver open the connections, or have its own flows? It does where it
+    /// can: a stack that is called while it sends has its locks wanted by one more.
+    pub(crate) fn driver_opens(&self) -> bool {
+        let all = self.workload == Workload::Bulk && self.active() == self.connections;
+        // The presentation layer wants to know of its connections beforehand.
+        let plain = self.presentation == Presentation::None;
+        self.driver_begins() || (self.peer == Peer::Driver && all && plain)
+    }
+
     fn is_udp_payload(&self) -> bool {
         (16..=self.mtu - UDP_HEADERS).contains(&self.bytes())
     }

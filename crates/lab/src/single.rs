@@ -196,11 +196,7 @@ impl Pair {
             let end = (first + OPENING).min(plan.connections);
             for index in first..end {
                 let now = self.clock.now();
-                self.tested.domain.call(
-                    host::connect(plan, index, None),
-                    now,
-                    &mut self.tested.egress,
-                );
+                self.tested.domain.call(host::connect(plan, index), now, &mut self.tested.egress);
             }
             let all = move |meter: &Meter| {
                 meter.has_failed() || meter.totals().connected >= 2 * end as u64

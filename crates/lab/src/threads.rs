@@ -120,6 +120,8 @@ fn udp_ends(plan: &Plan, sender: Side, index: usize) -> (Endpoint, Endpoint) {
     (from, to((RECEIVERS..).take(1000).find(even).unwrap_or(RECEIVERS)))
 }
 
+/// Looks at flows that have not begun to send to a driver, at most.
+const STARTING: usize = 100;
 /// Sockets bound in all units together, at most, if every flow is bound in each.
 const EVERYWHERE: usize = 1 << 18;
 
@@ -186,7 +188,7 @@ impl Stacks {
     /// established.
     fn open(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
         let units = self.tested.units();
-        if plan.driver_begins() {
+        if plan.driver_opens() {
             return self.take_from_driver(plan, organization);
         }
         if plan.workload == Workload::Udp {
@@ -197,6 +199,7 @@ impl Stacks {
                     (Side::Peer, None) => {}
                 }
             }
+            self.start_streams();
             return Ok(());
         }
         if let Some(peer) = &self.peer {
@@ -207,18 +210,41 @@ impl Stacks {
             }
         }
         let ends = if self.peer.is_some() { 2 } else { 1 };
-        let ports = host::even_ports(plan);
         for first in (0..plan.connections).step_by(OPENING) {
             let end = (first + OPENING).min(plan.connections);
             for index in first..end {
-                let port = ports.get(index).copied();
-                let chosen = port.map_or(index as u32, host::hash_from);
-                let unit = (chosen % u32::from(units)) as u16;
-                self.tested.call(unit, host::connect(plan, index, port));
+                let unit = (index % usize::from(units)) as u16;
+                self.tested.call(unit, host::connect(plan, index));
             }
             self.wait_connected(ends * end as u64, plan, organization)?;
         }
         Ok(())
+    }
+
+    /// Lets flows begin that send to a driver, which have all been told to by now.
+    fn start_streams(&self) {
+        self.meter.start();
+        let nobody = Endpoint { address: Side::Tested.address(), port: 0 };
+        for unit in 0..self.tested.units() {
+            // That only wakes it.
+            let socket = Socket { flow: u32::MAX, local: nobody };
+            self.tested.call(unit, Call::FlushUdp(socket));
+        }
+        let mut before = Vec::new();
+        for _ in 0..STARTING {
+            let silent = self.meter.silent();
+            if silent.is_empty() {
+                return;
+            }
+            // Where each has a thread, each has to be woken.
+            if silent == before {
+                for &socket in &silent {
+                    self.tested.call(0, Call::FlushUdp(socket));
+                }
+            }
+            before = silent;
+            std::thread::sleep(Duration::from_millis(3));
+        }
     }
 
     /// Listens, and waits until the simulated peers have connected, which they
@@ -233,6 +259,7 @@ impl Stacks {
                         Call::BindUdp(local, Socket { flow: 0, local })
                     }
                     Workload::Rr => Call::Listen(local, Role::Reply),
+                    Workload::Bulk if plan.direction.sends() => Call::Listen(local, Role::Stream),
                     Workload::Bulk | Workload::Crr => Call::Listen(local, Role::Drain),
                 },
             );
@@ -286,9 +313,9 @@ impl Drop for Stacks {
 fn begin(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
     let confined = plan.confine.then(|| Confined::to(plan.processors)).transpose()?;
     let stacks = Stacks::start(plan, organization)?;
-    stacks.open(plan, organization)?;
-    // Threads that organizations start later are started by those that there are.
+    // Threads that start later are started by those that there are.
     drop(confined);
+    stacks.open(plan, organization)?;
     if let Some(counts) = &stacks.driver {
         stacks.meter.set_driver(counts.clone());
     }

@@ -27,7 +27,7 @@ use crate::handed::{Mailbox, Message, Owner, Shared, dispatch};
 use crate::{Running, Setup, StartError, refuse, worker};
 use home::Home;
 use net::{Application, Call, Commons, Counters, Domain, Unit};
-use registry::Registry;
+use registry::{Registry, Tenancy};
 use sorter::Flows;
 use std::sync::Arc;
 use sync::system::Mutex;
@@ -89,6 +89,15 @@ impl<A: Application> Connections<A> {
                 let place = A::bound_to(socket).and_then(|local| self.registry.port(&local));
                 Some(place.map_or_else(|| self.registry.home.clone(), |place| place.mailbox))
             }
+            // At once: what another socket that gets the port says and hears is not
+            // this one's. If it is not known yet, it is in the home's mailbox.
+            Call::UnbindUdp(local) => match self.registry.port(local) {
+                Some(place) => {
+                    self.registry.unregister(Tenancy::Port(*local), place.index);
+                    Some(place.mailbox)
+                }
+                None => Some(self.registry.home.clone()),
+            },
             _ => Some(self.registry.home.clone()),
         }
     }
@@ -102,9 +111,16 @@ impl<A: Application> Running<A> for Connections<A> {
 
     fn call(&self, _: u16, call: Call<A>) {
         let Some(mailbox) = self.recipient(&call) else { return };
-        if let Err(Message::Call(call)) = mailbox.send(Message::Call(call)) {
-            refuse(call);
+        let Err(Message::Call(mut call)) = mailbox.send(Message::Call(call)) else { return };
+        if matches!(call, Call::FlushUdp(_)) {
+            // The socket that had the port before has just gone, with its thread;
+            // this one is at home, or known there.
+            match self.registry.home.send(Message::Call(call)) {
+                Err(Message::Call(back)) => call = back,
+                _ => return,
+            }
         }
+        refuse(call);
     }
 
     fn counters(&self) -> Counters {

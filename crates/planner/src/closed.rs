@@ -31,6 +31,8 @@ pub use schweitzer::Control;
 
 /// How many steps exact solvers may take, about: a tenth of a second.
 pub const EXACT_STEPS: f64 = 1e7;
+/// How many steps the approximation may take, about: some seconds.
+const APPROXIMATE_STEPS: f64 = 1e9;
 
 /// Solves a closed network, exactly where that takes no more than
 /// [`EXACT_STEPS`], else by [`schweitzer`].
@@ -44,7 +46,13 @@ pub fn solve(network: &Network) -> Result<Solution, Error> {
         _ => several::steps(network),
     };
     match network.classes().len() {
-        _ if steps > EXACT_STEPS => schweitzer::solve(network, Control::default()),
+        _ if steps > EXACT_STEPS => {
+            let cells = network.centers().len() * network.classes().len();
+            let most = (APPROXIMATE_STEPS / cells as f64) as u64;
+            let control = Control::default();
+            let iterations = control.iterations.min(most);
+            schweitzer::solve(network, Control { iterations, ..control })
+        }
         1 => single::solve(network),
         _ => several::solve(network),
     }

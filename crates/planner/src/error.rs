@@ -11,8 +11,9 @@ pub enum Error {
     Asked(String),
     /// A station cannot do all that comes: queues would grow without end.
     #[error(
-        "station `{station}` saturates at {limit_per_s:.6} a second, and {asked_per_s:.6} are \
-         asked; ask for less than that, or give it less to do"
+        "station `{station}` saturates at {} a second, and {} are asked; ask for less than \
+         that, or give it less to do",
+        short(*limit_per_s), short(*asked_per_s)
     )]
     Saturated {
         /// The station that saturates first.
@@ -34,4 +35,10 @@ pub enum Error {
         /// The greatest relative change of a queue length in the last one.
         change: f64,
     },
+}
+
+/// Up to six places, none of them in vain.
+fn short(figure: f64) -> String {
+    let text = format!("{figure:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -137,7 +137,7 @@ impl Figure {
                 .build_cartesian_2d(x, y)?;
             chart
                 .configure_mesh()
-                .light_line_style(WHITE)
+                .max_light_lines(0)
                 .x_desc(&self.x_label)
                 .y_desc(&self.y_label)
                 .label_style(("sans-serif", 13))
@@ -146,7 +146,8 @@ impl Figure {
                 .draw()?;
             for (index, one) in series.iter().enumerate() {
                 let colour = COLOURS[index % COLOURS.len()];
-                let line = LineSeries::new(one.points.iter().copied(), colour.stroke_width(2));
+                let line =
+                    LineSeries::new(one.points.iter().copied(), colour.filled().stroke_width(2));
                 chart.draw_series(line.point_size(2))?.label(&one.name).legend(move |(x, y)| {
                     PathElement::new(vec![(x, y), (x + 18, y)], colour.stroke_width(2))
                 });

@@ -1,5 +1,5 @@
 //! [`Network`]: a queueing network as data: classes of customers, the stations
-//! that they visit, and what each does to each. [`file`] reads one from TOML;
+//! that they visit, and what each does to each. [`mod@file`] reads one from TOML;
 //! [`crate::open`] and [`crate::closed`] solve it.
 //!
 //! ```
@@ -9,8 +9,8 @@
 //!
 //!     [[class]]
 //!     name = "small"
-//!     share = 0.8                              # or a rate_per_s of its own,
-//!                                              # or population and think_us
+//!     share = 0.8                              # or rate_per_s, or population and think_us
+//!
 //!     [[class]]
 //!     name = "large"
 //!     share = 0.2
@@ -47,7 +47,8 @@ pub const LARGEST: f64 = 1e12;
 pub const MOST_SERVERS: u32 = 10_000;
 /// The greatest population of a closed class.
 pub const LARGEST_POPULATION: u32 = 1_000_000_000;
-/// The greatest number of queues, times classes, of a network.
+/// The greatest number of servers (a delay counts as one), times classes, of a
+/// network.
 pub const MOST_CELLS: usize = 1_000_000;
 
 /// A queueing network. Its classes are all open or all closed; its figures are

@@ -14,7 +14,7 @@
 //! stations whose service differs by class are not quite Poisson.
 //!
 //! With several servers the time waited is that of M/M/m (Erlang's C) at the
-//! station's mean service time, times half of E[S²]/E[S]² (Lee and Longton 1959,
+//! station's mean service time, times half of `E[S²]/E[S]²` (Lee and Longton 1959,
 //! "Queueing processes associated with airline passenger check-in"): exact where
 //! service is the same for all classes, and equation (5) for one server.
 

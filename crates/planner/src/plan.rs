@@ -217,10 +217,21 @@ pub fn plan(
     request: &Request,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Plan, Error> {
-    check(request)?;
+    request.check()?;
     let mut search = Search { predictor, request, progress, considered: Vec::new() };
     let names = search.known()?;
     let found = (1..=request.max_processors).find_map(|processors| {
+        // Far from enough processors are not worth a look; the most there are, is.
+        let far = !bounds::possible(predictor, request, &names, processors);
+        if far && processors < request.max_processors {
+            search.considered.push(Considered {
+                configuration: Configuration::new(names[0], processors),
+                bound: None,
+                judged: None,
+                verdict: "too few processors under any organization: so many times what one carries, and a fifth, is less than the rate".into(),
+            });
+            return None;
+        }
         let met = search.at(&names, processors);
         (!met.is_empty()).then_some((processors, met))
     });
@@ -232,21 +243,27 @@ pub fn plan(
     }
 }
 
-fn check(request: &Request) -> Result<(), Error> {
-    request.load.check()?;
-    if request.max_processors == 0 || request.max_processors > MOST_PROCESSORS {
-        return Err(Error::Asked(format!(
-            "{} processors at most: plans are for 1 to {MOST_PROCESSORS}",
-            request.max_processors
-        )));
+impl Request {
+    /// Does it make sense?
+    ///
+    /// # Errors
+    /// If a figure is out of bounds: a line that says which.
+    pub fn check(&self) -> Result<(), Error> {
+        self.load.check()?;
+        if self.max_processors == 0 || self.max_processors > MOST_PROCESSORS {
+            return Err(Error::Asked(format!(
+                "{} processors at most: plans are for 1 to {MOST_PROCESSORS}",
+                self.max_processors
+            )));
+        }
+        if self.load.connections > 1_000_000 {
+            return Err(Error::Asked(format!(
+                "{} connections: plans are for at most 1000000, as many as can be simulated",
+                self.load.connections
+            )));
+        }
+        self.targets.iter().try_for_each(Target::check)
     }
-    if request.load.connections > 1_000_000 {
-        return Err(Error::Asked(format!(
-            "{} connections: plans are for at most 1000000, as many as can be simulated",
-            request.load.connections
-        )));
-    }
-    request.targets.iter().try_for_each(Target::check)
 }
 
 /// A search under way.

@@ -17,6 +17,7 @@ use crate::{Error, Work};
 use organizations::{Entry, Options};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 mod beyond;
 mod costs;
@@ -122,6 +123,8 @@ impl Measured {
 pub struct Predictor {
     calibration: Calibration,
     measured: BTreeMap<(String, Work, usize), Measured>,
+    /// What was fitted so far.
+    fitted: Arc<Mutex<BTreeMap<costs::Key, Fitted>>>,
 }
 
 impl Predictor {
@@ -151,7 +154,8 @@ impl Predictor {
             Measured { throughput, anchors }
         };
         let measured = groups.into_iter().map(|(key, anchors)| (key, measured(anchors))).collect();
-        Ok(Predictor { calibration: calibration.clone(), measured })
+        let fitted = Arc::default();
+        Ok(Predictor { calibration: calibration.clone(), measured, fitted })
     }
 
     /// The calibration.
@@ -186,7 +190,7 @@ impl Predictor {
         }
         let figure = match counts.contains(&case.processors) {
             true => self.at_measured(case, case.processors),
-            false => beyond::figure(self, case, &counts),
+            false => beyond::figure(self, case, &counts)?,
         };
         let figure = payload::adjust(self, case, figure);
         Ok(self.prediction(entry, case, figure, &counts))

@@ -12,6 +12,7 @@
 //! | [`random`] | random numbers, in independent streams |
 //! | [`arrivals`] | when packets come |
 //! | [`costs`] | what a machine charges for: data |
+//! | [`machines`] | what those of papers charged for |
 //! | [`scenario`] | a stack under an organization, and its load |
 //! | [`run()`] | runs it: [`Outcome`] |
 //! | [`sweep()`] | runs many, on all processors |
@@ -23,6 +24,7 @@ pub mod calendar;
 pub mod costs;
 mod locks;
 mod machine;
+pub mod machines;
 pub mod network;
 mod organizations;
 pub mod outcome;
@@ -37,6 +39,7 @@ mod world;
 pub use arrivals::{Arrivals, Source};
 pub use calendar::Calendar;
 pub use costs::Costs;
+pub use machines::MACHINES;
 pub use outcome::Outcome;
 pub use random::Random;
 pub use run::run;

@@ -2,7 +2,7 @@
 //! be woken, the time, and chance. Whole organizations are made of it.
 //!
 //! It is what it seems to be: the types of `parking_lot`, `crossbeam` and the
-//! standard library by other names. Under `--cfg shuttle` it is [`simulated`]
+//! standard library by other names. Under `--cfg shuttle` it is `simulated`
 //! instead: threads take their turns as a schedule says, each use of what they
 //! share is a place where turns may change, and time passes only when nobody has
 //! anything to do. Then a schedule that fails can be played again.

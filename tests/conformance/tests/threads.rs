@@ -124,3 +124,21 @@ fn sockets_of_udp_do_without() {
         (1..4).for_each(|port| drop(UdpSocket::bind(&server, (SERVER, port)).expect("again")));
     });
 }
+
+/// A socket that has the port of one that is just going, and its thread with it,
+/// is not taken for that one.
+#[test]
+fn a_port_that_is_bound_again_sends_at_once() {
+    within("bound_again", || {
+        let (server, client) = pair(0, 0);
+        let here = UdpSocket::bind(&server, (SERVER, 9)).expect("bind");
+        let mut bytes = [0; 8];
+        for round in 0..2000u64 {
+            let there = UdpSocket::bind(&client, (CLIENT, 9)).expect("bind");
+            there.send_to(&round.to_be_bytes(), (SERVER, 9)).expect("send");
+            drop(there);
+            assert_eq!(here.recv(&mut bytes).expect("receive"), 8);
+            assert_eq!(u64::from_be_bytes(bytes), round);
+        }
+    });
+}

@@ -1,12 +1,12 @@
 //! What loads count, for whoever measures them.
 
 use super::shares::{Latency, Shares};
-use super::udp::Flows;
+use super::udp::{Flows, Socket};
 use crossbeam_utils::CachePadded;
 use device::memory::peers::PeerCounts;
 use organizations::instrument::Counted;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What the load of one unit has counted. One thread at a time writes it, which
@@ -63,6 +63,8 @@ pub struct Meter {
     shares: Shares,
     /// The flows of UDP at the stack under test, and the bytes of a datagram.
     flows: OnceLock<(Flows, u64)>,
+    /// May flows that send to a driver begin?
+    started: AtomicBool,
     /// Do tallies take the time of transactions?
     timed: bool,
 }
@@ -137,6 +139,23 @@ impl Meter {
     pub(crate) fn set_driver(&self, counts: Arc<PeerCounts>) {
         let resets = counts.totals().reset;
         let _ = self.driver.set((counts, resets));
+    }
+
+    /// Flows that send to a driver may begin.
+    pub(crate) fn start(&self) {
+        self.started.store(true, Ordering::Relaxed);
+    }
+
+    /// May they?
+    #[inline]
+    pub(crate) fn has_started(&self) -> bool {
+        self.started.load(Ordering::Relaxed)
+    }
+
+    /// The sockets of flows that send to a driver and have not begun.
+    pub(crate) fn silent(&self) -> Vec<Socket> {
+        let Some((flows, _)) = self.flows.get() else { return Vec::new() };
+        flows.iter().enumerate().filter_map(|(index, flow)| flow.silent(index)).collect()
     }
 
     /// What went wrong at a simulated peer.

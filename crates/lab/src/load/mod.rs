@@ -43,6 +43,8 @@ pub enum Role {
     Sink,
     /// Reads what is not in the loads' pattern.
     Drain,
+    /// Writes without end to a simulated peer, which has connected.
+    Stream,
     /// Writes without end, and reads.
     Both,
     /// Sends back what it reads.
@@ -263,7 +265,7 @@ impl Application for Load {
     fn incoming(&mut self, listener: &Role) -> Option<Talk> {
         let talk = Talk::new(*listener, None);
         // Simulated peers open their connections to the stack under test.
-        let counted = matches!(listener, Role::Drain | Role::Reply);
+        let counted = matches!(listener, Role::Drain | Role::Reply | Role::Stream);
         Some(if counted { talk.numbered(self.shares.number()) } else { talk })
     }
 
@@ -285,7 +287,7 @@ impl Application for Load {
         }
         match talk.role {
             Role::Idle => false,
-            Role::Source => self.write(talk, tcb),
+            Role::Source | Role::Stream => self.write(talk, tcb),
             Role::Sink | Role::Drain => self.read(talk, tcb),
             Role::Both => {
                 self.read(talk, tcb);

@@ -138,6 +138,12 @@ impl Flow {
         (!matches!(self.way, Way::Drain | Way::Echo)).then(|| self.last())
     }
 
+    /// Its socket at number `index`, if it sends to a driver and has not begun.
+    pub(crate) fn silent(&self, index: usize) -> Option<Socket> {
+        let is_silent = self.way == Way::Stream && self.last() == 0;
+        is_silent.then_some(Socket { flow: index as u32, local: self.local })
+    }
+
     /// Is a report due?
     #[inline]
     fn is_due(&self) -> bool {
@@ -249,7 +255,7 @@ impl Load {
 
     /// The next call that streams make: each has a turn in each round.
     pub(super) fn next_turn(&mut self) -> Option<Call> {
-        if self.turns >= self.streams.len() {
+        if self.turns >= self.streams.len() || !self.meter.has_started() {
             // Each had its turn in this round.
             self.turns = 0;
             return None;
@@ -287,6 +293,10 @@ impl Load {
     pub(super) fn compose(&mut self, socket: Socket) -> Option<Datagram> {
         let flow = self.flows.get(socket.flow as usize)?;
         let (local, remote) = (flow.local, flow.remote);
+        if flow.way == Way::Stream && !self.meter.has_started() {
+            self.streams.push_back(socket);
+            return None;
+        }
         let payload = match flow.way {
             Way::Send | Way::Stream if self.wakes.presentation().is_some() => {
                 self.encoded(socket)?

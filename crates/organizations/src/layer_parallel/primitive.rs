@@ -1,5 +1,5 @@
-//! What sleep locks are made of: `parking_lot`'s, or under `--cfg loom` the
-//! model checker's.
+//! What sleep locks are made of: the system's ([`sync::system`]), or under
+//! `--cfg loom` the model checker's.
 
 #[cfg(not(loom))]
 pub(super) use sync::system::{Mutex, MutexGuard};

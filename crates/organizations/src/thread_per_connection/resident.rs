@@ -103,7 +103,16 @@ impl<A: Application> Resident<A> {
             let _ = self.registry.home.send(Message::Keep(remnant));
         }
         self.registry.unregister(self.tenancy, self.index);
-        let Letters { frames, .. } = self.owner.mailbox.close();
+        let Letters { messages, frames, .. } = self.owner.mailbox.close();
+        // Another socket may have the port by now, and a call for that one have
+        // come here.
+        for message in messages {
+            if matches!(&message, Message::Call(Call::FlushUdp(_)))
+                && let Err(Message::Call(call)) = self.registry.home.send(message)
+            {
+                crate::refuse(call);
+            }
+        }
         let mut lost = 0;
         for frame in frames {
             if !frame.whole {

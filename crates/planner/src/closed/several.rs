@@ -38,50 +38,85 @@ pub fn solve(network: &Network) -> Result<Solution, Error> {
         )));
     }
     let centers = network.centers();
-    let populations = network.populations();
-    let thinks_us = network.thinks_us();
-    let classes = populations.len();
-    // A population is a number whose digits are the customers of each class.
-    let mut strides = vec![1; classes];
-    for class in 1..classes {
-        strides[class] = strides[class - 1] * (populations[class - 1] as usize + 1);
-    }
-    let states = strides[classes - 1] * (populations[classes - 1] as usize + 1);
-    // The service of all who are in a center's queue, µs, by population and center.
-    let mut works_us = vec![0.0; states * centers.len()];
-    let mut throughputs = vec![0.0; classes];
-    let mut stays_us = vec![vec![0.0; classes]; centers.len()];
-    for state in 1..states {
-        let work_at = state * centers.len();
-        for class in 0..classes {
-            let customers = state / strides[class] % (populations[class] as usize + 1);
-            throughputs[class] = 0.0;
-            if customers == 0 {
-                continue;
-            }
-            let before = &works_us[(state - strides[class]) * centers.len()..][..centers.len()];
-            let mut round_us = thinks_us[class];
-            for ((center, work_us), stays_us) in centers.iter().zip(before).zip(&mut stays_us) {
-                let (queue_us, delay_us) = residence_us(center, class, *work_us);
-                stays_us[class] = queue_us + delay_us;
-                round_us += queue_us + delay_us;
-            }
-            throughputs[class] = customers as f64 / round_us;
-            let mut added = vec![0.0; centers.len()];
-            for ((center, work_us), added) in centers.iter().zip(before).zip(&mut added) {
-                let (queue_us, _) = residence_us(center, class, *work_us);
-                *added = center.service_us[class] * throughputs[class] * queue_us;
-            }
-            for (work, added) in works_us[work_at..].iter_mut().zip(added) {
-                *work += added;
-            }
+    let mut recursion = Recursion::new(network, &centers);
+    for state in 1..recursion.states {
+        for class in 0..network.classes().len() {
+            recursion.reach(state, class);
         }
     }
     let found = Found {
         method: Method::ExactMva,
         approximations: approximations(network, &centers),
-        throughput_per_s: throughputs.iter().map(|throughput| throughput * 1e6).collect(),
-        residence_us: stays_us,
+        throughput_per_s: recursion.throughputs.iter().map(|each| each * 1e6).collect(),
+        residence_us: recursion.stays_us,
     };
     Ok(found.solution(network, &centers))
+}
+
+/// The recursion. A population is a number, its *state*, whose digits are the
+/// customers of each class.
+struct Recursion<'a> {
+    centers: &'a [Center],
+    thinks_us: Vec<f64>,
+    /// Customers of each class, and one more: how many digits there are.
+    digits: Vec<usize>,
+    /// What a customer of each class adds to a state.
+    strides: Vec<usize>,
+    states: usize,
+    /// The service of all who are in a center's queue, µs, by state, then center.
+    works_us: Vec<f64>,
+    /// Customers a µs of each class, in the state reached.
+    throughputs: Vec<f64>,
+    /// Residence by center, then class, µs, in the state reached.
+    stays_us: Vec<Vec<f64>>,
+}
+
+impl<'a> Recursion<'a> {
+    /// With nobody there.
+    fn new(network: &Network, centers: &'a [Center]) -> Recursion<'a> {
+        let digits: Vec<usize> = network.populations().iter().map(|n| *n as usize + 1).collect();
+        let mut states = 1;
+        let mut strides = Vec::new();
+        for digits in &digits {
+            strides.push(states);
+            states *= digits;
+        }
+        Recursion {
+            centers,
+            thinks_us: network.thinks_us(),
+            strides,
+            states,
+            works_us: vec![0.0; states * centers.len()],
+            throughputs: vec![0.0; digits.len()],
+            stays_us: vec![vec![0.0; digits.len()]; centers.len()],
+            digits,
+        }
+    }
+
+    /// What a class does in a state: one of its customers comes, and finds the state
+    /// without it.
+    fn reach(&mut self, state: usize, class: usize) {
+        let customers = state / self.strides[class] % self.digits[class];
+        self.throughputs[class] = 0.0;
+        if customers == 0 {
+            return;
+        }
+        let before = (state - self.strides[class]) * self.centers.len();
+        let at = |index: usize, works_us: &[f64]| {
+            residence_us(&self.centers[index], class, works_us[before + index])
+        };
+        let mut round_us = self.thinks_us[class];
+        for (index, stays_us) in self.stays_us.iter_mut().enumerate() {
+            let (queue_us, delay_us) = at(index, &self.works_us);
+            stays_us[class] = queue_us + delay_us;
+            round_us += stays_us[class];
+        }
+        let throughput = customers as f64 / round_us;
+        self.throughputs[class] = throughput;
+        for (index, center) in self.centers.iter().enumerate() {
+            let (queue_us, _) = at(index, &self.works_us);
+            let now = state * self.centers.len() + index;
+            self.works_us[now] += center.service_us[class] * throughput * queue_us;
+        }
+    }
 }

@@ -161,7 +161,7 @@ fn a_network_must_not_be_huge() {
     let class = Class { name: "a".into(), load: Load::Open { share: 1.0 } };
     let stations = (0..101).map(station).collect();
     let error = Network::new("huge", 1.0, vec![class], stations).expect_err("huge");
-    assert!(error.to_string().contains("1010000 queues times 1 classes"), "{error}");
+    assert!(error.to_string().contains("1010000 servers times 1 classes"), "{error}");
 }
 
 #[test]
@@ -172,4 +172,46 @@ fn stations_can_be_changed() {
     let error = network.with_station("wrok", |_| ()).expect_err("not there").to_string();
     assert!(error.contains("there are work, pool, controller, lock"), "{error}");
     assert!(network.with_station("work", |station| station.visits.clear()).is_err());
+}
+
+/// Any figure that a file may have gives figures or an error, at once.
+#[test]
+fn extremes_are_solved_or_refused() {
+    let sizes = &[0.0f64, 1e-300, 1e-12, 1.0, 1e12];
+    for (service_us, visits, load) in sizes.iter().flat_map(|service| {
+        sizes.iter().flat_map(move |visits| sizes.iter().map(move |load| (service, visits, load)))
+    }) {
+        let stations = format!(
+            "station = [{{ name = \"a\", kind = \"queue\", service_us = {service_us:e}, \
+             visits = {visits:e} }}, {{ name = \"b\", kind = \"multi-server\", servers = 100, \
+             service_us = {{ x = {service_us:e}, y = 3 }} }}]"
+        );
+        for (x, y) in [
+            (format!("rate_per_s = {load:e}"), "rate_per_s = 1"),
+            (format!("population = 1, think_us = {load:e}"), "population = 2"),
+            (format!("population = 1000000000, think_us = {load:e}"), "population = 1000000000"),
+        ] {
+            let text =
+                format!("class = [{{ name = \"x\", {x} }}, {{ name = \"y\", {y} }}]\n{stations}");
+            let Ok(solution) = Network::from_toml(&text).and_then(|network| network.solve()) else {
+                continue;
+            };
+            for class in &solution.classes {
+                assert!(class.residence_us.is_finite() && class.residence_us >= 0.0, "{text}");
+                assert!(class.throughput_per_s >= 0.0 && !class.number.is_nan(), "{text}");
+            }
+        }
+    }
+}
+
+proptest::proptest! {
+    /// No text makes it panic.
+    #[test]
+    fn any_text_is_read_or_refused(text in ".{0,200}", at in 0..600usize, bytes in 0..80usize) {
+        let _ = Network::from_toml(&text);
+        // A good file with a hole in it.
+        let (start, end) = (at.min(GOOD.len()), (at + bytes).min(GOOD.len()));
+        let hole = format!("{}{text}{}", &GOOD[..start], &GOOD[end..]);
+        let _ = Network::from_toml(&hole).and_then(|network| network.solve());
+    }
 }

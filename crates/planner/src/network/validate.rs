@@ -27,12 +27,13 @@ fn check(network: &Network) -> Result<(), String> {
             .map_err(|text| format!("station `{}`: {text}", station.name))?;
         queues += match &station.kind {
             Kind::Split { shares } => shares.len(),
+            Kind::MultiServer { servers } => *servers as usize,
             _ => 1,
         };
     }
     if queues * classes.len() > MOST_CELLS {
         return Err(format!(
-            "{queues} queues times {} classes are more than {MOST_CELLS}; put some together",
+            "{queues} servers times {} classes are more than {MOST_CELLS}; put some together",
             classes.len()
         ));
     }

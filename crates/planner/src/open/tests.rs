@@ -180,7 +180,10 @@ fn a_saturated_station_is_named_with_its_rate() {
     let Error::Saturated { station, limit_per_s, asked_per_s } = &error else { panic!("{error}") };
     assert_eq!((station.as_str(), *asked_per_s), ("station 1", 6000.0));
     same(*limit_per_s, 5000.0);
-    assert!(error.to_string().starts_with("station `station 1` saturates at 5000.0"), "{error}");
+    assert!(
+        error.to_string().starts_with("station `station 1` saturates at 5000 a second"),
+        "{error}"
+    );
     for rate_per_s in [5000.0, 5000.0 * (1.0 - 1e-15), 1e12] {
         let full = network(&[rate_per_s], &stations);
         assert!(matches!(solve(&full), Err(Error::Saturated { .. })), "{rate_per_s}");

@@ -3,6 +3,7 @@
 use super::{Configuration, MOST_PROCESSORS, Request};
 use crate::network::{Class, Kind, Load, Station};
 use crate::{Error, Network, Predictor};
+use rayon::prelude::*;
 use serde::Serialize;
 
 /// What formulas say of a configuration.
@@ -99,22 +100,44 @@ fn residence_ns(configuration: &Configuration, carries_per_s: f64, rate: f64) ->
     Some(solution.classes.first()?.residence_us * 1e3)
 }
 
-/// The least configuration whose capacity is enough, on any number of processors.
+/// The least configuration whose capacity is enough, on any number of processors:
+/// among numbers of them that grow by a quarter, and not below what ideal scaling needs.
 pub(super) fn enough(
     predictor: &Predictor,
     request: &Request,
     names: &[&str],
 ) -> Option<Configuration> {
     let rate = request.load.rate_per_s?;
-    (request.max_processors + 1..=MOST_PROCESSORS).find_map(|processors| {
-        let fit = names.iter().filter(|name| {
-            organizations::find(name).is_some_and(|entry| !entry.single || processors == 1)
-        });
-        let carries = fit.filter_map(|name| {
+    let mut processors = request.max_processors + 1;
+    while processors < MOST_PROCESSORS && !possible(predictor, request, names, processors) {
+        processors += 1;
+    }
+    while processors <= MOST_PROCESSORS {
+        let carries = names.par_iter().filter_map(|name| {
             let configuration = Configuration::new(name, processors);
             let bound = of(predictor, request, &configuration).ok()?;
             (bound.carries_per_s > rate).then_some((bound.carries_per_s, configuration))
         });
-        carries.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, configuration)| configuration)
+        let best = carries.max_by(|a, b| a.0.total_cmp(&b.0));
+        if best.is_some() || processors == MOST_PROCESSORS {
+            return best.map(|(_, configuration)| configuration);
+        }
+        processors = (processors + processors.div_ceil(4)).min(MOST_PROCESSORS);
+    }
+    None
+}
+
+/// Could so many processors carry the rate, if each did what one does alone, and a
+/// fifth more?
+pub(super) fn possible(
+    predictor: &Predictor,
+    request: &Request,
+    names: &[&str],
+    processors: usize,
+) -> bool {
+    let Some(rate) = request.load.rate_per_s else { return true };
+    names.iter().any(|name| {
+        let one = predictor.predict(&Configuration::new(name, 1).case(&request.load));
+        one.map_or(true, |one| 1.2 * one.high * processors as f64 >= rate)
     })
 }

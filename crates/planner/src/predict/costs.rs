@@ -16,6 +16,7 @@ use crate::simulator::costs::{
 use crate::simulator::{Arrivals, Costs, Scenario, run};
 use crate::{Error, Work};
 use organizations::Options;
+use std::collections::BTreeMap;
 
 /// What is assumed, as no calibration has it; times are ns of the fitted machine.
 mod assumed {
@@ -47,10 +48,13 @@ pub struct Fitted {
     pub notes: Vec<String>,
 }
 
+/// What a fit depends on: organization, work, processors, connections.
+pub(super) type Key = (String, Work, usize, usize);
+
 /// Operations of a run to fit by: enough for closed loads, which vary little.
 const OPERATIONS: u64 = 12_000;
 /// No more connections than these are simulated to fit by.
-const CONNECTIONS: usize = 2048;
+pub(super) const CONNECTIONS: usize = 2048;
 
 impl Predictor {
     /// What a simulated machine charges for, fitted to the cases of `case`'s
@@ -68,28 +72,43 @@ impl Predictor {
         }
         let near = counts.iter().copied().rfind(|count| *count <= case.processors);
         let near = near.unwrap_or(counts[0]);
-        let bytes = self.bytes(entry.name, case.work).unwrap_or(case.bytes);
+        let connections = case.connections.min(CONNECTIONS);
+        let key = (entry.name.to_owned(), case.work, near, connections);
+        let known = |fitted: &BTreeMap<Key, Fitted>| fitted.get(&key).cloned();
+        if let Some(fitted) = self.fitted.lock().ok().and_then(|fitted| known(&fitted)) {
+            return Ok(fitted);
+        }
+        let fitted = self.fit(&key, counts.contains(&1))?;
+        if let Ok(mut all) = self.fitted.lock() {
+            all.insert(key, fitted.clone());
+        }
+        Ok(fitted)
+    }
+
+    fn fit(&self, key: &Key, has_one: bool) -> Result<Fitted, Error> {
+        let (organization, work, near, connections) = key;
+        let bytes = self.bytes(organization, *work).unwrap_or(64);
         let mut notes = Vec::new();
-        let mut costs = unfitted(&self.calibration, case.work, bytes, &mut notes);
+        let mut costs = unfitted(&self.calibration, *work, bytes, &mut notes);
         let like = |processors: usize, connections: usize| Case {
+            organization: organization.clone(),
+            work: *work,
             processors,
             connections,
             bytes,
             options: Options::default(),
             steering: Steering::Even,
-            ..case.clone()
         };
-        if counts.contains(&1) {
+        if has_one {
             self.fit_round(&like, &mut costs)?;
         }
-        let target = like(near, case.connections.min(CONNECTIONS));
-        let wanted = self.at_measured(&target, near).value.ln.exp();
+        let target = like(*near, *connections);
+        let wanted = self.at_measured(&target, *near).value.ln.exp();
         let factor = closed(&target, &costs)? / wanted;
         scale(&mut costs, factor);
         if !(0.4..=2.5).contains(&factor) {
             notes.push(format!(
-                "the simulator's costs for {} were off by a factor of {factor:.1} before they were fitted",
-                entry.name
+                "the simulator's costs for {organization} were off by a factor of {factor:.1} before they were fitted"
             ));
         }
         Ok(Fitted { costs, factor, notes })

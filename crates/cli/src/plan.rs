@@ -1,0 +1,145 @@
+//! `anabranch plan`: which organization, on how many processors, for a load.
+
+use crate::failure::Failure;
+use crate::say::say;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::calibrate::machine;
+use planner::plan::{self, Plan, Request, Target};
+use planner::{Calibration, Load, Predictor, calibration};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const MORE: &str = "\
+A load, in words of any order: the protocol (tcp, udp), what connections do (rr,
+send, receive, bulk), bytes of a message or packet (64B, 4KiB), how many
+connections (or flows), and how much (400k/s, 40 Gbit/s; left out: as much as goes).
+Arrivals from outside are `poisson` unless they are `steady` or `bursty 32`.
+
+Examples:
+  anabranch calibrate
+  anabranch plan --load \"tcp rr 64B, 20k connections, 400k/s\" --latency p99=100us
+  anabranch plan --load \"udp send 1400B, 64 flows, 2M/s\" --max-processors 8 --explain
+  anabranch plan --load \"tcp send, 3k connections\" --json -";
+
+/// What to plan for.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MORE)]
+pub struct Args {
+    /// The load, in words
+    #[arg(long, value_name = "WORDS")]
+    load: Load,
+    /// What latency must not exceed: mean, p50, p90, p99 or p999; may be repeated
+    #[arg(long, value_name = "p99=100us", value_delimiter = ',')]
+    latency: Vec<Target>,
+    /// The most processors that the answer may have, 1 to 64 [default: those of the
+    /// machine that was calibrated]
+    #[arg(long, value_name = "N")]
+    max_processors: Option<usize>,
+    /// What things cost [default: $XDG_CONFIG_HOME/anabranch/calibration.toml, or
+    /// that in ~/.config]
+    #[arg(long, value_name = "FILE")]
+    calibration: Option<PathBuf>,
+    /// Seed of the simulations
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Show all that was looked at, with its bounds and what came of it
+    #[arg(long)]
+    explain: bool,
+    /// Write the plan to this file, as JSON (`-`: to standard output, instead of
+    /// words)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write a figure of latency against rate to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Plans.
+///
+/// # Errors
+/// [`Failure`]: code 2 for what makes no sense or if there is no calibration; 1 if
+/// no configuration carries the load, or a file cannot be written.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let predictor = Predictor::new(&args.calibration()?).map_err(Failure::refused)?;
+    let machine = &predictor.calibration().machine;
+    let most = machine.processors.min(plan::MOST_PROCESSORS);
+    let request = Request {
+        load: args.load,
+        targets: args.latency.clone(),
+        max_processors: args.max_processors.unwrap_or(most),
+        seed: args.seed,
+    };
+    request.check().map_err(Failure::refused)?;
+    if args.svg.is_some() && request.load.rate_per_s.is_none() {
+        return Err(Failure::refused(
+            "--svg shows latency against rate, and the load has none: add one, like 400k/s",
+        ));
+    }
+    let bar = bar();
+    let plan = plan::plan(&predictor, &request, &|what| bar.set_message(what.to_owned()));
+    bar.finish_and_clear();
+    args.print(&plan.map_err(Failure::failed)?)
+}
+
+impl Args {
+    /// The calibration; a warning if it is of another machine.
+    fn calibration(&self) -> Result<Calibration, Failure> {
+        let path =
+            self.calibration.clone().or_else(calibration::default_path).ok_or_else(|| {
+                Failure::refused(
+                    "neither XDG_CONFIG_HOME nor HOME is set: name a file with --calibration",
+                )
+            })?;
+        let calibration = calibration::load(&path).map_err(Failure::refused)?;
+        let differs = calibration.machine.differs_from(&machine::this());
+        if !differs.is_empty() {
+            eprintln!(
+                "anabranch: {} is of another machine ({differs}): the plan is for that one; for this one, run `anabranch calibrate`",
+                path.display()
+            );
+        }
+        Ok(calibration)
+    }
+
+    fn print(&self, plan: &Plan) -> Result<(), Failure> {
+        if let Some(path) = &self.svg {
+            save(path, &plan::figure(plan).map_err(Failure::failed)?)?;
+        }
+        if let Some(path) = &self.json {
+            let mut text = serde_json::to_string_pretty(plan).map_err(Failure::failed)?;
+            if path == Path::new("-") {
+                say(text);
+                return Ok(());
+            }
+            text.push('\n');
+            save(path, &text)?;
+        }
+        plan::lines(plan).into_iter().for_each(say);
+        if self.explain {
+            say("\nlooked at, in this order:");
+            plan.explanation().into_iter().for_each(|line| say(format_args!("- {line}")));
+        }
+        Ok(())
+    }
+}
+
+fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| {
+        Failure::failed(format!(
+            "cannot write {}: {error}: name a file that can be made",
+            path.display()
+        ))
+    })
+}
+
+fn bar() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {elapsed}  {msg}");
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -1,0 +1,286 @@
+//! `anabranch simulate`: processors that are not there, under any organization.
+
+mod costs;
+mod numbers;
+mod output;
+
+use crate::choices::Choices;
+use crate::failure::Failure;
+use anabranch::organizations::{CATALOG, catalog};
+use indicatif::{ProgressBar, ProgressStyle};
+use numbers::Numbers;
+use output::Row;
+use planner::simulator::scenario::Steering;
+use planner::simulator::{Arrivals, Scenario, sweep};
+use planner::{Load, Work};
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+const MORE: &str = "\
+Simulates stacks event by event on processors that need not be there, with what
+things cost from a calibration of this machine (`anabranch calibrate`), from a
+paper, or from a file. The same seed gives the same figures on every machine, to
+the last byte of --json.
+
+Without --rate, loads are closed: every connection has --window operations under
+way, and the figure is what the stack can do. With --rate, operations come whether
+it can or not, and the figure is how long they take; what waits in vain is dropped.
+
+Examples:
+  anabranch simulate --processors 1..64 --svg curves.svg
+  anabranch simulate --organization group-locks,engines --work udp-rr --rate 400k/s
+  anabranch simulate --costs schmidt1996 --processors 1..20 --work tcp-receive";
+
+/// The most scenarios of a run.
+const MOST_SCENARIOS: usize = 10_000;
+/// The largest trace that is read, bytes.
+const MOST_TRACE_BYTES: u64 = 1 << 30;
+
+/// What to simulate.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MORE)]
+pub struct Args {
+    /// Organizations, separated by commas, or `all`
+    #[arg(long, value_delimiter = ',', default_value = "all")]
+    organization: Vec<String>,
+    /// Processors: a list, or ends like 1..64, between which they double; 1..64/1
+    /// is each
+    #[arg(long, value_name = "LIST", default_value = "1..16")]
+    processors: Numbers,
+    /// Connections, or flows of UDP: a list or ends, likewise
+    #[arg(long, value_name = "LIST", default_value = "256")]
+    connections: Numbers,
+    /// What they do: tcp-rr, tcp-send, tcp-receive, udp-rr, udp-send, udp-receive
+    #[arg(long, value_name = "NAME", default_value = "tcp-rr", value_parser = work)]
+    work: Work,
+    /// Bytes of payload of an operation [default: 64, or a full packet of Ethernet
+    /// for send and receive]
+    #[arg(long, value_name = "N")]
+    bytes: Option<usize>,
+    /// How many operations come, like 400k/s or 2/ms [default: closed, as fast as
+    /// it goes]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// How they come: poisson, deterministic, bursty:N (N at once), or trace:FILE
+    /// (a time in ns a line) [default: poisson]
+    #[arg(long, value_name = "PATTERN")]
+    arrivals: Option<String>,
+    /// Closed loads: operations under way for each connection [default: 1 of rr,
+    /// else as many as keep a batch going]
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "arrivals"])]
+    window: Option<usize>,
+    /// Closed loads: from an answer until the next operation, µs, on average
+    #[arg(long, value_name = "µs", default_value_t = 0.0, conflicts_with_all = ["rate", "arrivals"])]
+    think: f64,
+    /// Of the connections, how many open anew for each operation
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    short_lived: usize,
+    /// Queues of the device [default: as many as processors]
+    #[arg(long, value_name = "N")]
+    queues: Option<usize>,
+    /// Connections come to queues and units evenly, and not by a hash
+    #[arg(long)]
+    even: bool,
+    #[command(flatten)]
+    costs: costs::Given,
+    #[command(flatten)]
+    choices: Choices,
+    /// The same seed gives the same figures
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Operations that are simulated for each row, a fifth of them to warm up
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    operations: u64,
+    /// Write the figures to this file, as a JSON array (`-`: to standard output,
+    /// instead of the table)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write curves against processors to this file, as SVG: operations a second,
+    /// or with --rate the 99th percentile of the latency
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Simulates, and prints what came out.
+///
+/// # Errors
+/// [`Failure`]: code 2 for what makes no sense, 1 for what went wrong.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let organizations = args.organizations()?;
+    args.choices.check(&organizations)?;
+    let arrivals = args.arrivals()?;
+    let scenarios = args.scenarios(&organizations, &arrivals)?;
+    for scenario in &scenarios {
+        scenario.check().map_err(Failure::refused)?;
+    }
+    // A file that cannot be written is better known before than after.
+    let json = args.json.as_deref().filter(|path| *path != Path::new("-"));
+    let json = json.map(|path| output::create(path, "--json")).transpose()?;
+    let svg = args.svg.as_deref().map(|path| output::create(path, "--svg")).transpose()?;
+    let bar = progress_bar(scenarios.len());
+    let outcomes = sweep(&scenarios, |done| bar.set_position(done as u64));
+    bar.finish_and_clear();
+    let mut rows = Vec::new();
+    for (scenario, outcome) in scenarios.iter().zip(outcomes) {
+        rows.push(Row::new(scenario, outcome.map_err(Failure::failed)?));
+    }
+    if let Some(file) = svg {
+        output::write_svg(file, &rows, arrivals.is_some())?;
+    }
+    match json {
+        Some(file) => output::write_json(file, &rows)?,
+        None if args.json.is_some() => {
+            return output::write_json(std::io::stdout().lock(), &rows);
+        }
+        None => {}
+    }
+    crate::say::say(output::table(&rows));
+    Ok(())
+}
+
+impl Args {
+    fn organizations(&self) -> Result<Vec<String>, Failure> {
+        if self.organization.iter().any(|name| name == "all") {
+            return Ok(CATALOG.iter().map(|entry| entry.name.to_owned()).collect());
+        }
+        for name in &self.organization {
+            if catalog::find(name).is_none() {
+                let names: Vec<&str> = CATALOG.iter().map(|entry| entry.name).collect();
+                return Err(Failure::refused(format!(
+                    "there is no organization '{name}': choose from {}, or all",
+                    names.join(", ")
+                )));
+            }
+        }
+        Ok(self.organization.clone())
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.unwrap_or(Load::default_bytes(self.work))
+    }
+
+    /// Arrivals from outside; none: a closed load.
+    fn arrivals(&self) -> Result<Option<Arrivals>, Failure> {
+        let pattern = self.arrivals.as_deref();
+        if let Some(path) = pattern.and_then(|pattern| pattern.strip_prefix("trace:")) {
+            if self.rate.is_some() {
+                return Err(Failure::refused("a trace has a rate of its own: leave out --rate"));
+            }
+            return trace(Path::new(path)).map(Some);
+        }
+        let Some(rate) = &self.rate else {
+            return match pattern {
+                None => Ok(None),
+                Some(pattern) => Err(Failure::refused(format!(
+                    "--arrivals {pattern} goes with a rate: add one, like --rate 400k/s"
+                ))),
+            };
+        };
+        let rate_per_s = self.rate_per_s(rate)?;
+        let arrivals = match pattern.unwrap_or("poisson").split_once(':') {
+            None if pattern == Some("deterministic") => Arrivals::Deterministic { rate_per_s },
+            None if matches!(pattern, None | Some("poisson")) => Arrivals::Poisson { rate_per_s },
+            None if pattern == Some("bursty") => {
+                Arrivals::Bursty { rate_per_s, burst: 32.0, gap_ns: 0.0 }
+            }
+            Some(("bursty", burst)) => {
+                let burst = burst.parse().map_err(|_| {
+                    Failure::refused(format!(
+                        "a burst of '{burst}': write a number, like bursty:32"
+                    ))
+                })?;
+                Arrivals::Bursty { rate_per_s, burst, gap_ns: 0.0 }
+            }
+            _ => {
+                return Err(Failure::refused(format!(
+                    "--arrivals {}: choose from poisson, deterministic, bursty:N, trace:FILE",
+                    pattern.unwrap_or_default()
+                )));
+            }
+        };
+        arrivals.check().map_err(Failure::refused)?;
+        Ok(Some(arrivals))
+    }
+
+    /// As loads write it.
+    fn rate_per_s(&self, rate: &str) -> Result<f64, Failure> {
+        let (protocol, what) = self.work.name().split_once('-').unwrap_or_default();
+        let per = if rate.contains('/') { "" } else { "/s" };
+        let bytes = self.bytes();
+        let words = format!("{protocol} {what} {bytes}B, 1 connections, {rate}{per}");
+        let load: Load = words.parse().map_err(Failure::refused)?;
+        load.rate_per_s
+            .ok_or_else(|| Failure::refused(format!("'{rate}' is no rate: write one like 400k/s")))
+    }
+
+    /// All of them, organization by organization.
+    fn scenarios(
+        &self,
+        organizations: &[String],
+        arrivals: &Option<Arrivals>,
+    ) -> Result<Vec<Scenario>, Failure> {
+        let mut cases = Vec::new();
+        for name in organizations {
+            // What runs on one processor stands beside the others.
+            let single = catalog::find(name).is_some_and(|entry| entry.single);
+            let alone = single && (organizations.len() > 1 || self.processors.0.contains(&1));
+            let processors = if alone { &[1][..] } else { &self.processors.0 };
+            for connections in &self.connections.0 {
+                cases.extend(processors.iter().map(|count| (name, *count, *connections)));
+            }
+        }
+        if cases.len() > MOST_SCENARIOS {
+            return Err(Failure::refused(format!(
+                "{} rows are too many, {MOST_SCENARIOS} at most: give fewer --processors or --connections",
+                cases.len()
+            )));
+        }
+        let scenario = |(name, processors, connections): &(&String, usize, usize)| Scenario {
+            options: self.choices.options_on(*processors),
+            queues: self.queues.unwrap_or(0),
+            burst: self.choices.burst(),
+            bytes: self.bytes(),
+            arrivals: arrivals.clone().unwrap_or(self.closed(*connections)),
+            steering: if self.even { Steering::Even } else { Steering::Hash },
+            short_lived: self.short_lived,
+            seed: self.seed,
+            operations: self.operations,
+            ..Scenario::new(name, *processors, *connections, self.work, Default::default())
+        };
+        self.costs.apply(cases.iter().map(scenario).collect())
+    }
+
+    fn closed(&self, connections: usize) -> Arrivals {
+        let enough = if self.work.is_transactions() { 1 } else { (64 / connections).clamp(1, 32) };
+        Arrivals::Closed { window: self.window.unwrap_or(enough), think_ns: self.think * 1e3 }
+    }
+}
+
+fn work(name: &str) -> Result<Work, String> {
+    let found = Work::ALL.into_iter().find(|work| work.name() == name);
+    found.ok_or_else(|| format!("choose from {}", Work::ALL.map(Work::name).join(", ")))
+}
+
+fn trace(path: &Path) -> Result<Arrivals, Failure> {
+    let shown = path.display();
+    let unreadable = |error: std::io::Error| {
+        Failure::refused(format!("cannot read the trace {shown}: {error}: name a readable file"))
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(MOST_TRACE_BYTES).read_to_string(&mut text).map_err(unreadable)?;
+    Arrivals::trace(&text).map_err(|error| Failure::refused(format!("{shown}: {error}")))
+}
+
+fn progress_bar(rows: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} simulated  {elapsed}");
+    let bar = ProgressBar::new(rows as u64);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+#[cfg(test)]
+mod tests;

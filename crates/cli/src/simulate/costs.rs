@@ -1,0 +1,105 @@
+//! What simulated machines charge for: from a calibration, a paper, or a file.
+
+use crate::failure::Failure;
+use planner::calibration::{Calibration, default_path, load};
+use planner::predict::{Case, Predictor};
+use planner::simulator::{Costs, Scenario};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The largest file of costs, bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Where costs come from.
+#[derive(Debug, clap::Args)]
+pub struct Given {
+    /// Costs of the machine of this calibration
+    /// [default: what `anabranch calibrate` wrote]
+    #[arg(long, value_name = "FILE", conflicts_with = "costs")]
+    calibration: Option<PathBuf>,
+    /// Costs from a paper (schmidt1996, yates1996, willmann2006, bohra2007), or from
+    /// a file like those
+    #[arg(long, value_name = "NAME|FILE")]
+    costs: Option<String>,
+}
+
+impl Given {
+    /// The scenarios, with their costs.
+    ///
+    /// # Errors
+    /// If there are none: how to get them.
+    pub fn apply(&self, scenarios: Vec<Scenario>) -> Result<Vec<Scenario>, Failure> {
+        match &self.costs {
+            Some(name) => {
+                let costs = named(name)?;
+                let with = |scenario| Scenario { costs: costs.clone(), ..scenario };
+                Ok(scenarios.into_iter().map(with).collect())
+            }
+            None => fitted(&self.calibration()?, scenarios),
+        }
+    }
+
+    fn calibration(&self) -> Result<Calibration, Failure> {
+        let Some(path) = self.calibration.clone().or_else(default_path) else {
+            return Err(Failure::refused(
+                "there is no calibration, as neither XDG_CONFIG_HOME nor HOME is set: \
+                 name one with --calibration, or a paper with --costs",
+            ));
+        };
+        let calibration = load(&path).map_err(Failure::refused)?;
+        let differs = calibration.machine.differs_from(&lab::calibrate::machine::this());
+        if !differs.is_empty() {
+            eprintln!(
+                "anabranch: {} is of another machine ({differs}): the figures are of that one; \
+                 `anabranch calibrate` measures this one",
+                path.display()
+            );
+        }
+        Ok(calibration)
+    }
+}
+
+/// A paper's, or a file's.
+fn named(name: &str) -> Result<Costs, Failure> {
+    if let Some(machine) = planner::simulator::machines::find(name) {
+        return machine.costs().map_err(Failure::failed);
+    }
+    let path = Path::new(name);
+    let unreadable = |error: std::io::Error| {
+        let names: Vec<&str> = planner::simulator::MACHINES.iter().map(|m| m.name).collect();
+        Failure::refused(format!(
+            "cannot read costs from {name}: {error}: name a readable file, or one of {}",
+            names.join(", ")
+        ))
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(MOST_BYTES).read_to_string(&mut text).map_err(unreadable)?;
+    Costs::parse(&text).map_err(|error| Failure::refused(format!("{name}: {error}")))
+}
+
+/// Costs fitted to what was measured of each organization.
+fn fitted(calibration: &Calibration, scenarios: Vec<Scenario>) -> Result<Vec<Scenario>, Failure> {
+    let predictor = Predictor::new(calibration).map_err(Failure::refused)?;
+    let fit = |scenario: Scenario| {
+        let case = Case {
+            organization: scenario.organization.clone(),
+            options: scenario.options.clone(),
+            work: scenario.work,
+            bytes: scenario.bytes,
+            processors: scenario.processors,
+            connections: scenario.connections,
+            steering: scenario.steering,
+        };
+        let fitted = predictor.costs(&case).map_err(Failure::refused)?;
+        Ok((Scenario { costs: fitted.costs, ..scenario }, fitted.notes))
+    };
+    let fitted: Result<Vec<_>, Failure> = scenarios.into_par_iter().map(fit).collect();
+    let (scenarios, notes): (Vec<Scenario>, Vec<Vec<String>>) = fitted?.into_iter().unzip();
+    for note in notes.into_iter().flatten().collect::<BTreeSet<String>>() {
+        eprintln!("anabranch: {note}");
+    }
+    Ok(scenarios)
+}

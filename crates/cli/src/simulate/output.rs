@@ -1,0 +1,179 @@
+//! What was simulated, as a table, as JSON, and as curves.
+
+use crate::failure::Failure;
+use comfy_table::{CellAlignment, Table, presets};
+use planner::Work;
+use planner::figure::{Figure, Series};
+use planner::simulator::{Outcome, Scenario};
+use serde::Serialize;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// A simulated scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    organization: String,
+    processors: usize,
+    connections: usize,
+    work: Work,
+    bytes: usize,
+    /// Operations that were to come, a second; none: a closed load.
+    rate_per_s: Option<f64>,
+    seed: u64,
+    operations: u64,
+    outcome: Outcome,
+}
+
+impl Row {
+    /// What came out of a scenario.
+    pub fn new(scenario: &Scenario, outcome: Outcome) -> Row {
+        Row {
+            organization: scenario.organization.clone(),
+            processors: scenario.processors,
+            connections: scenario.connections,
+            work: scenario.work,
+            bytes: scenario.bytes,
+            rate_per_s: scenario.arrivals.rate_per_s(),
+            seed: scenario.seed,
+            operations: scenario.operations,
+            outcome,
+        }
+    }
+
+    fn busy(&self) -> f64 {
+        let processors = &self.outcome.processors;
+        let busy: f64 = processors.iter().map(|processor| 1.0 - processor.idle).sum();
+        busy / processors.len().max(1) as f64
+    }
+
+    fn busiest(&self) -> String {
+        let stations = self.outcome.stations.iter().filter(|station| station.utilization > 0.0);
+        let busiest = stations.max_by(|a, b| a.utilization.total_cmp(&b.utilization));
+        busiest.map_or(String::new(), |station| {
+            format!("{} {:.0} %", station.name, station.utilization * 100.0)
+        })
+    }
+}
+
+/// For people.
+pub fn table(rows: &[Row]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let mut table = Table::new();
+    let header = [
+        "organization",
+        "CPUs",
+        "conns",
+        "ops/s",
+        "p50 µs",
+        "p99 µs",
+        "busy",
+        "work",
+        "locks",
+        "hand-off",
+        "caches",
+        "sched",
+        "rounds",
+        "dropped",
+        "Jain",
+        "busiest lock",
+    ];
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_header(header);
+    for row in rows {
+        table.add_row(cells(row));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let load = match first.rate_per_s {
+        Some(rate_per_s) => format!("{} operations/s come", count(rate_per_s)),
+        None => "closed loads".to_owned(),
+    };
+    format!(
+        "simulated: {}, {} bytes, {load}, {} operations each, seed {}\n{table}\n\
+         work to rounds: ns of an operation over all processors; what is not work is lost.",
+        first.work, first.bytes, first.operations, first.seed
+    )
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let of = &row.outcome.per_operation;
+    let latency = &row.outcome.latency;
+    let lost =
+        [of.work_ns, of.lock_ns, of.hand_off_ns, of.cache_ns, of.scheduling_ns, of.overhead_ns];
+    let mut cells = vec![
+        row.organization.clone(),
+        row.processors.to_string(),
+        row.connections.to_string(),
+        count(row.outcome.operations_per_s),
+        us(latency.p50_ns),
+        us(latency.p99_ns),
+        format!("{:.0} %", row.busy() * 100.0),
+    ];
+    cells.extend(lost.iter().map(|ns| format!("{ns:.0}")));
+    cells.push(row.outcome.dropped.to_string());
+    cells.push(format!("{:.2}", row.outcome.jain));
+    cells.push(row.busiest());
+    cells
+}
+
+/// With three digits or so.
+fn count(value: f64) -> String {
+    match value {
+        _ if value >= 1e7 => format!("{:.1}M", value / 1e6),
+        _ if value >= 1e6 => format!("{:.2}M", value / 1e6),
+        _ if value >= 1e4 => format!("{:.0}k", value / 1e3),
+        _ if value >= 1e3 => format!("{:.2}k", value / 1e3),
+        _ => format!("{value:.1}"),
+    }
+}
+
+fn us(ns: f64) -> String {
+    let us = ns / 1e3;
+    if us >= 100.0 { format!("{us:.0}") } else { format!("{us:.2}") }
+}
+
+/// A file to write to.
+pub fn create(path: &Path, option: &str) -> Result<File, Failure> {
+    File::create(path).map_err(|error| {
+        Failure::refused(format!(
+            "cannot write {}: {error}: choose another {option} file",
+            path.display()
+        ))
+    })
+}
+
+/// All figures.
+pub fn write_json(mut to: impl Write, rows: &[Row]) -> Result<(), Failure> {
+    serde_json::to_writer_pretty(&mut to, rows).map_err(Failure::failed)?;
+    writeln!(to).map_err(Failure::failed)
+}
+
+/// Curves against processors, one for each organization and number of connections:
+/// of latency if the load is open, else of throughput.
+pub fn write_svg(mut to: impl Write, rows: &[Row], open: bool) -> Result<(), Failure> {
+    let Some(first) = rows.first() else { return Ok(()) };
+    let several = rows.iter().any(|row| row.connections != first.connections);
+    let mut series: Vec<Series> = Vec::new();
+    for row in rows {
+        let name = match several {
+            true => format!("{}, {}", row.organization, row.connections),
+            false => row.organization.clone(),
+        };
+        let y = match open {
+            true => row.outcome.latency.p99_ns / 1e3,
+            false => row.outcome.operations_per_s / 1e6,
+        };
+        let point = (row.processors as f64, y);
+        match series.iter_mut().find(|one| one.name == name) {
+            Some(one) => one.points.push(point),
+            None => series.push(Series::new(name, vec![point])),
+        }
+    }
+    let label =
+        if open { "99th percentile of latency, µs" } else { "million operations a second" };
+    let load = if several { String::new() } else { format!(", {} connections", first.connections) };
+    let title = format!("Simulated: {}, {} bytes{load}", first.work, first.bytes);
+    let text = Figure::new(&title, "processors", label).draw(&series).map_err(Failure::failed)?;
+    to.write_all(text.as_bytes()).map_err(Failure::failed)
+}

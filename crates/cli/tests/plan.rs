@@ -1,0 +1,125 @@
+//! `anabranch plan`: a load and a calibration in, a plan out.
+
+mod common;
+
+use common::{anabranch, refused};
+use planner::calibration::{Anchor, Estimate, Machine, Primitives, VERSION};
+use planner::{Calibration, Work};
+use std::path::Path;
+
+/// A machine on which a transaction takes 500 ns, and what each does alone is done
+/// by two as well.
+fn calibration() -> Calibration {
+    let anchor = |processors: usize, connections: usize| {
+        let value = 2e6 * processors.min(connections) as f64;
+        Anchor {
+            work: Work::TcpRr,
+            bytes: 64,
+            processors,
+            connections,
+            operations_per_s: Estimate { value, low: value * 0.97, high: value * 1.03 },
+            processor_ns: 500.0,
+            switches: 0.0,
+            hand_offs: 0.0,
+            lock_wait_ns: 0.0,
+            speed: 1.0,
+        }
+    };
+    let cases = |processors: &[usize]| {
+        let all = processors.iter().flat_map(|p| [1, 64, 3072].map(|n| anchor(*p, n)));
+        all.collect::<Vec<Anchor>>()
+    };
+    Calibration {
+        version: VERSION,
+        date: "2026-11-22T00:00:00Z".into(),
+        took_s: 1.0,
+        machine: Machine {
+            model: "a machine that is not".into(),
+            processors: 2,
+            l1_bytes: 32 << 10,
+            l2_bytes: 1 << 20,
+            l3_bytes: 0,
+            memory_bytes: 1 << 30,
+            hypervisor: String::new(),
+            kernel: "Linux 6.1".into(),
+        },
+        primitives: Primitives::default(),
+        layers: [].into(),
+        organizations: [
+            ("uniprocessor".into(), cases(&[1])),
+            ("processor-per-connection".into(), cases(&[1, 2])),
+        ]
+        .into(),
+    }
+}
+
+/// A directory with that calibration in it.
+fn directory() -> tempfile::TempDir {
+    let place = tempfile::tempdir().expect("a directory");
+    let text = calibration().to_toml().expect("good");
+    std::fs::write(place.path().join("cal.toml"), text).expect("written");
+    place
+}
+
+/// Runs the command there with a load; the exit code, and what it prints.
+fn plan(place: &Path, load: &str, arguments: &str) -> (Option<i32>, String, String) {
+    let mut command = anabranch(&format!("plan --calibration cal.toml {arguments}"));
+    let output = command.args(["--load", load]).current_dir(place).output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_load_is_planned_for() {
+    let place = directory();
+    let load = "tcp rr 64B, 1k connections, 3M/s";
+    let (code, text, warning) =
+        plan(place.path(), load, "--latency p99=1ms --explain --svg it.svg");
+    assert_eq!(code, Some(0), "{warning}");
+    assert!(text.contains("take:        processor-per-connection, 2 processors"), "{text}");
+    assert!(text.contains("looked at, in this order") && text.contains("too few"), "{text}");
+    assert!(warning.contains("is of another machine"), "{warning}");
+    let svg = std::fs::read_to_string(place.path().join("it.svg")).expect("written");
+    assert!(svg.starts_with("<svg"));
+    let json = |arguments: &str| {
+        let (code, text, warning) = plan(place.path(), load, arguments);
+        assert_eq!(code, Some(0), "{warning}");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+    };
+    let first = json("--json -");
+    assert_eq!(first["best"]["configuration"]["processors"], 2);
+    assert_eq!(first, json("--json -"));
+}
+
+#[test]
+fn what_cannot_be_carried() {
+    let place = directory();
+    let (code, text, error) = plan(place.path(), "tcp rr, 1k connections, 9M/s", "");
+    assert_eq!((code, text.as_str()), (Some(1), ""));
+    assert!(error.contains("with --max-processors"), "{error}");
+}
+
+#[test]
+fn what_makes_no_sense() {
+    for (arguments, part) in [
+        ("plan", "--load <WORDS>"),
+        ("plan --load tcp", "the load lacks what connections do"),
+        ("plan --load tcp,rr,1k,connections --latency p98=1us", "write p99=100us"),
+        (
+            "plan --load tcp,rr,1k,connections --calibration /does/not/exist",
+            "run `anabranch calibrate`",
+        ),
+        ("plan --load tcp,rr,1k,connections --calibration /proc/version", "not a calibration"),
+    ] {
+        let line = refused(arguments);
+        assert!(line.contains(part), "{arguments}: {line}");
+    }
+    let place = directory();
+    for (arguments, part) in
+        [("--max-processors 65", "1 to 64"), ("--svg it.svg", "the load has none")]
+    {
+        let (code, _, error) = plan(place.path(), "tcp rr, 1k connections", arguments);
+        assert_eq!(code, Some(2), "{error}");
+        assert!(error.contains(part), "{error}");
+    }
+}
