@@ -51,7 +51,7 @@ fn every_figure_is_checked() {
     assert!(paths.len() > 50, "{}", paths.len());
     for path in paths {
         let mut bad = value.clone();
-        let leaf = path.iter().fold(Some(&mut bad), |at, key| at?.get_mut(key));
+        let leaf = path.iter().try_fold(&mut bad, |at, key| at.get_mut(key));
         *leaf.expect("the path is there") = toml::Value::Float(f64::NAN);
         let bad: Costs = bad.try_into().expect("it is costs");
         let error = bad.check().expect_err("NaN").to_string();

@@ -30,9 +30,11 @@ impl<P: Copy> Machine<P> {
         let patient = now.0 - self.threads[oldest as usize].want_since.0 >= FAIR_AFTER.0;
         if lock.rule.in_order || (lock.rule.fair && patient) {
             self.hand_over(id, oldest, Some(thread));
-        } else if self.spinning(id) > 0 {
-            self.grant_later(id);
         } else {
+            if self.spinning(id) > 0 {
+                self.grant_later(id);
+            }
+            // One is woken though others spin, or it might sleep for ever.
             self.wake_parked(id, Some(thread));
         }
     }
