@@ -1,4 +1,4 @@
-//! [`Outcome`]: what a run shows, and the [`Meter`] that takes it.
+//! [`Outcome`]: what a run shows, and the meter that takes it.
 
 use super::Time;
 use super::machine::{KINDS, Kind, Spent};

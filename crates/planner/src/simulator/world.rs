@@ -297,11 +297,11 @@ impl<'a, P: Copy> World<'a, P> {
         ((steady + self.variation * sum) * each as f64 + 0.5) as u64
     }
 
-    /// The time of a stage that takes `each` an operation, ps; `opening`: and of
-    /// what short-lived connections take more.
-    pub(crate) fn stage(&mut self, each: u64, items: &[Item], opening: bool) -> u64 {
+    /// The time of the stage that takes `each` an operation, ps, and what
+    /// short-lived connections take more in it.
+    pub(crate) fn stage(&mut self, each: u64, items: &[Item]) -> u64 {
         let time = self.time(each, items.len());
-        if !opening || self.scenario.short_lived == 0 {
+        if self.scenario.short_lived == 0 {
             return time;
         }
         let opened = items.iter().filter(|item| self.is_short_lived(item.connection)).count();

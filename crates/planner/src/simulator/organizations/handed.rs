@@ -227,7 +227,7 @@ impl Handed {
             steps.push(Step::Work(Kind::HandOff, ticks.batch));
             cold += world.packets_move(count);
         }
-        let layers = world.stage(ticks.layers(), batch, true);
+        let layers = world.stage(ticks.layers(), batch);
         let transmit = world.time(ticks.transmit, count);
         let presentation = world.time(ticks.presentation, count);
         let transmitters = self.transmitters[unit % self.processors];

@@ -215,7 +215,7 @@ impl LayerParallel {
             _ => {
                 let cold = world.touch(thread, items);
                 steps.push(Step::Work(Kind::Cache, cold));
-                world.stage(ticks.transport_in + ticks.application, items, true)
+                world.stage(ticks.transport_in + ticks.application, items)
             }
         };
         steps.push(Step::Work(Kind::Work, work));

@@ -176,7 +176,7 @@ impl Locked {
         let Thread { batch, sent, .. } = &self.threads[thread as usize];
         let items = &batch[sent.0..sent.1];
         let cold = world.touch_unit(thread, group) + world.touch(thread, items);
-        let layers = world.stage(world.ticks.layers(), items, true);
+        let layers = world.stage(world.ticks.layers(), items);
         world.machine.script(
             thread,
             &[

@@ -64,7 +64,7 @@ impl Owned {
         }
         let cold = world.touch(thread, batch);
         let [round, receive] = world.receive_steps(count);
-        let layers = world.stage(ticks.layers(), batch, true);
+        let layers = world.stage(ticks.layers(), batch);
         let transmit = world.time(ticks.transmit, count);
         let presentation = world.time(ticks.presentation, count);
         world.machine.script(

@@ -195,7 +195,7 @@ impl Contexts {
         let context = &self.threads[thread as usize];
         let items = &context.batch[context.at..context.end];
         let cold = world.touch(thread, items);
-        let up = world.stage(world.ticks.transport_in, items, true);
+        let up = world.stage(world.ticks.transport_in, items);
         let steps = [Step::Work(Kind::Cache, cold), Step::Work(Kind::Work, up)];
         world.machine.script(thread, &steps);
     }
