@@ -85,6 +85,7 @@ pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
         buffers: plan.receive_buffers.bytes(),
         checksum: plan.checksum,
         message: plan.bytes(),
+        held: true,
         ..peers::Config::default()
     };
     match (plan.workload, receives) {

@@ -188,6 +188,11 @@ impl Stacks {
     /// established.
     fn open(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
         let units = self.tested.units();
+        if let Some(driver) = &self.driver
+            && !plan.driver_opens()
+        {
+            driver.begin();
+        }
         if plan.driver_opens() {
             return self.take_from_driver(plan, organization);
         }
@@ -263,6 +268,10 @@ impl Stacks {
                     Workload::Bulk | Workload::Crr => Call::Listen(local, Role::Drain),
                 },
             );
+        }
+        // Nobody calls a stack that is busy: its locks would be wanted by one more.
+        if let Some(driver) = &self.driver {
+            driver.begin();
         }
         let count = if plan.workload == Workload::Udp { 0 } else { plan.connections };
         self.wait_connected(count as u64, plan, organization)

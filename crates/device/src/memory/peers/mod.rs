@@ -26,7 +26,7 @@ use std::time::Duration;
 use sync::bytes::Slice;
 use sync::system::Instant;
 use sync::system::Mutex;
-use sync::system::atomic::{AtomicU64, Ordering};
+use sync::system::atomic::{AtomicBool, AtomicU64, Ordering};
 use wire::{Endpoint, FlowKey, Packet, checksum};
 
 /// How often a peer with nothing else to do looks for what was lost.
@@ -77,6 +77,9 @@ pub struct Config {
     pub short_lived: f64,
     /// The stack's port for short-lived connections.
     pub short_port: u16,
+    /// Peers begin nothing before [`PeerCounts::begin`]: the stack has to be ready
+    /// for them.
+    pub held: bool,
     /// Peers send right transport checksums. If not, they send a dummy, and the
     /// device vouches for it.
     pub checksum: bool,
@@ -102,6 +105,7 @@ impl Default for Config {
             message: 64,
             short_lived: 0.0,
             short_port: 5002,
+            held: false,
             checksum: true,
             ack_delay: Duration::from_millis(1),
         }
@@ -170,13 +174,19 @@ struct Shard([AtomicU64; COUNTERS]);
 
 /// What peers have done so far; brought up to date once a batch.
 #[derive(Debug)]
-pub struct PeerCounts(Box<[Shard]>);
+pub struct PeerCounts {
+    shards: Box<[Shard]>,
+    held: AtomicBool,
+}
+
+/// How often peers that are held look whether they still are.
+const HELD: Duration = Duration::from_millis(1);
 
 impl PeerCounts {
     /// The sums over all queues.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
-        for Shard(counters) in &self.0 {
+        for Shard(counters) in &self.shards {
             for (total, counter) in totals.fields().into_iter().zip(counters) {
                 *total += counter.load(Ordering::Relaxed);
             }
@@ -184,9 +194,18 @@ impl PeerCounts {
         totals
     }
 
+    /// Lets peers begin that were held ([`Config::held`]).
+    pub fn begin(&self) {
+        self.held.store(false, Ordering::Release);
+    }
+
+    fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire)
+    }
+
     /// Adds `batch` to a queue's counters, and zeroes it.
     fn add(&self, queue: usize, batch: &mut Totals) {
-        for (value, counter) in batch.fields().into_iter().zip(&self.0[queue].0) {
+        for (value, counter) in batch.fields().into_iter().zip(&self.shards[queue].0) {
             if *value != 0 {
                 counter.fetch_add(std::mem::take(value), Ordering::Relaxed);
             }
@@ -240,7 +259,8 @@ trait Peer: Send + 'static {
     /// Takes a packet from the stack. Answers go to `out`.
     fn input(&mut self, packet: Packet, out: &mut Batch);
     /// Puts what is due without having been asked for into `out`: openings, late
-    /// acknowledgments, repetitions. Called before each look where nothing waits.
+    /// acknowledgments, repetitions. Called before each look where nothing waits, and
+    /// before some of the others.
     fn control(&mut self, _out: &mut Batch) {}
     /// Puts what has to be begun by now into `out`, whatever waits there.
     fn tick(&mut self, _out: &mut Batch) {}
@@ -287,7 +307,10 @@ fn device<P: Peer>(
     peer: impl Fn(usize) -> P,
 ) -> (Device, Arc<PeerCounts>) {
     let queues = config.link.queues.max(1);
-    let counts = Arc::new(PeerCounts((0..queues).map(|_| Shard::default()).collect()));
+    let counts = Arc::new(PeerCounts {
+        shards: (0..queues).map(|_| Shard::default()).collect(),
+        held: AtomicBool::new(config.held),
+    });
     let station = |queue| Station {
         state: Mutex::new(State { peer: peer(queue), out: Batch::new(), looks: 0, armed: false }),
         event: Event::new().ok(),
@@ -328,6 +351,11 @@ impl<P: Peer> Receive for PeerReceive<P> {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
         let before = into.len();
         let state = &mut *self.station().state.lock();
+        if self.far.counts.is_held() {
+            let answers = state.out.len().min(max);
+            into.extend(state.out.drain(..answers));
+            return answers;
+        }
         // A peer whose answers always wait has its turn, too.
         state.looks = state.looks.wrapping_add(1);
         if state.out.is_empty() || state.looks.is_multiple_of(BUSY) {
@@ -349,7 +377,8 @@ impl<P: Peer> Receive for PeerReceive<P> {
         let station = self.station();
         let state = &mut *station.state.lock();
         state.peer.idle();
-        state.armed = station.event.is_some() && state.out.is_empty() && !state.peer.ready();
+        let ready = state.peer.ready() && !self.far.counts.is_held();
+        state.armed = station.event.is_some() && state.out.is_empty() && !ready;
         state.armed
     }
 
@@ -362,6 +391,9 @@ impl<P: Peer> Receive for PeerReceive<P> {
     }
 
     fn deadline(&self) -> Option<Instant> {
+        if self.far.counts.is_held() {
+            return Some(Instant::now() + HELD);
+        }
         self.station().state.lock().peer.deadline()
     }
 }
