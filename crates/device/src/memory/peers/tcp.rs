@@ -306,8 +306,7 @@ impl Peer {
         if taken > 0 {
             self.counts.packets_received += u64::from(s.count);
             c.unacked += s.count;
-            if self.message > 0 {
-                let echoed = c.received / self.message;
+            if let Some(echoed) = c.received.checked_div(self.message) {
                 self.counts.transactions += echoed - before / self.message;
                 c.plan.limit = (echoed + 1) * self.message;
             }
