@@ -62,9 +62,23 @@ pub(crate) fn devices(plan: &Plan) -> (Device, Device) {
     memory::pair(link(plan))
 }
 
-/// Bytes of the window that a simulated receiver announces: what keeps packets
-/// in flight in the second-level cache.
+/// Bytes of the window that a simulated receiver announces, at most: what keeps
+/// packets in flight in the second-level cache.
 const DRIVER_WINDOW: u32 = 256 * 1024;
+/// Bytes that all connections together may have in flight to it, but for
+/// [`LEAST_WINDOW`] each.
+const DRIVER_WINDOWS: usize = 1 << 20;
+/// Bytes of the window of one of very many connections: some segments.
+const LEAST_WINDOW: u32 = 8 * 1024;
+/// Answers that wait at a driver, at most: more than windows let there be. Were the
+/// device full, connections whose handshake is not complete would wait behind
+/// those that send without end.
+const DRIVER_RING: usize = 1 << 16;
+
+/// The window that a simulated receiver announces to each of `connections`, bytes.
+fn driver_window(connections: usize) -> u32 {
+    ((DRIVER_WINDOWS / connections.max(1)) as u32).clamp(LEAST_WINDOW, DRIVER_WINDOW)
+}
 /// The port that simulated senders send to.
 pub(crate) const DRIVER_PORT: u16 = 5001;
 
@@ -74,12 +88,12 @@ pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
     let receives = plan.direction.receives();
     let whole = if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX };
     let config = peers::Config {
-        link: link(plan),
+        link: memory::Config { ring: DRIVER_RING, ..link(plan) },
         stack: ip(Side::Tested),
         peer: ip(Side::Peer),
         connections: if plan.driver_opens() { plan.connections } else { 0 },
         stack_port: DRIVER_PORT,
-        window: DRIVER_WINDOW,
+        window: driver_window(plan.connections),
         payload: plan.segment.unwrap_or(whole),
         mss: plan.segment.unwrap_or(usize::MAX),
         buffers: plan.receive_buffers.bytes(),
