@@ -6,10 +6,10 @@ use planner::Work;
 use serde::Serialize;
 
 /// A prediction is right if it is off by at most so much of what was measured.
-pub const RIGHT: f64 = 0.15;
+const RIGHT: f64 = 0.15;
 /// The organization that was predicted to be best is right if it does at least so
 /// much of what the best one did.
-pub const BEST: f64 = 0.95;
+const BEST: f64 = 0.95;
 
 /// One organization under one load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,7 +33,7 @@ pub struct Point {
     pub max_per_s: f64,
     /// The prediction less what was measured, of what was measured.
     pub error: f64,
-    /// Is that at most [`RIGHT`]?
+    /// Is that at most 15 %?
     pub is_right: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct Best {
     pub measured: String,
     /// What the first did of what the second did.
     pub of_best: f64,
-    /// Is that at least [`BEST`]?
+    /// Is that at least 95 %?
     pub is_right: bool,
 }
 
