@@ -191,7 +191,7 @@ impl Stacks {
         if let Some(driver) = &self.driver
             && !plan.driver_opens()
         {
-            driver.begin();
+            driver.go();
         }
         if plan.driver_opens() {
             return self.take_from_driver(plan, organization);
@@ -274,7 +274,11 @@ impl Stacks {
             driver.begin();
         }
         let count = if plan.workload == Workload::Udp { 0 } else { plan.connections };
-        self.wait_connected(count as u64, plan, organization)
+        self.wait_connected(count as u64, plan, organization)?;
+        if let Some(driver) = &self.driver {
+            driver.go();
+        }
+        Ok(())
     }
 
     /// Connections that are established, counted at each end that is a stack; or

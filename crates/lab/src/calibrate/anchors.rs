@@ -16,6 +16,7 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
             for &connections in &effort.connections {
                 let names = case::organizations(processors);
                 let names = names.filter(|name| effort.organizations.iter().any(|n| n == name));
+                let names = names.filter(|name| !is_slow(name, work, connections));
                 cases.extend(names.map(|organization| Case {
                     organization: organization.to_owned(),
                     work,
@@ -28,6 +29,15 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
     Dice(effort.seed).shuffle(&mut cases);
     cases
 }
+
+/// A thread for each of so many connections takes seconds to start and to stop.
+fn is_slow(organization: &str, work: Work, connections: usize) -> bool {
+    let threads = if work == Work::UdpRr { 1 } else { connections };
+    organization == "thread-per-connection" && threads > MOST_THREADS
+}
+
+/// The most threads of connections that are started for a case.
+const MOST_THREADS: usize = 512;
 
 /// Measures a case; `reference`: what copying and summing a byte took when the
 /// primitives were measured, ns.

@@ -21,6 +21,9 @@ const WINDOW: u64 = 64;
 /// Datagrams of all flows together: what the rings of a link hold, for most of
 /// a lost window would never be reported.
 const ALL: u64 = 128;
+/// Flows that send without a window and have their turn in a round, at most: what
+/// is sent in a round stays in the cache.
+const TURNS: usize = 2;
 /// The receiver reports when so many parts of a window have come.
 const PARTS: u64 = 4;
 /// Bytes of the number that each datagram starts with.
@@ -255,8 +258,8 @@ impl Load {
 
     /// The next call that streams make: each has a turn in each round.
     pub(super) fn next_turn(&mut self) -> Option<Call> {
-        if self.turns >= self.streams.len() || !self.meter.has_started() {
-            // Each had its turn in this round.
+        if self.turns >= self.streams.len().min(TURNS) || !self.meter.has_started() {
+            // The others have theirs in the next rounds.
             self.turns = 0;
             return None;
         }

@@ -26,7 +26,7 @@ use std::time::Duration;
 use sync::bytes::Slice;
 use sync::system::Instant;
 use sync::system::Mutex;
-use sync::system::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::system::atomic::{AtomicU8, AtomicU64, Ordering};
 use wire::{Endpoint, FlowKey, Packet, checksum};
 
 /// How often a peer with nothing else to do looks for what was lost.
@@ -77,8 +77,9 @@ pub struct Config {
     pub short_lived: f64,
     /// The stack's port for short-lived connections.
     pub short_port: u16,
-    /// Peers begin nothing before [`PeerCounts::begin`]: the stack has to be ready
-    /// for them.
+    /// Peers begin nothing before [`PeerCounts::begin`], since the stack has to be
+    /// ready for them; and those of TCP only open connections, with closed windows,
+    /// before [`PeerCounts::go`]: handshakes starve beside data without end.
     pub held: bool,
     /// Peers send right transport checksums. If not, they send a dummy, and the
     /// device vouches for it.
@@ -176,11 +177,18 @@ struct Shard([AtomicU64; COUNTERS]);
 #[derive(Debug)]
 pub struct PeerCounts {
     shards: Box<[Shard]>,
-    held: AtomicBool,
+    phase: AtomicU8,
 }
 
+/// Peers that are held ([`Config::held`]) begin nothing.
+const HELD: u8 = 0;
+/// They open connections.
+const OPENING: u8 = 1;
+/// They do all.
+const GOING: u8 = 2;
+
 /// How often peers that are held look whether they still are.
-const HELD: Duration = Duration::from_millis(1);
+const LOOK: Duration = Duration::from_millis(1);
 
 impl PeerCounts {
     /// The sums over all queues.
@@ -194,13 +202,18 @@ impl PeerCounts {
         totals
     }
 
-    /// Lets peers begin that were held ([`Config::held`]).
+    /// Lets peers that were held ([`Config::held`]) open connections.
     pub fn begin(&self) {
-        self.held.store(false, Ordering::Release);
+        self.phase.fetch_max(OPENING, Ordering::Release);
     }
 
-    fn is_held(&self) -> bool {
-        self.held.load(Ordering::Acquire)
+    /// Lets peers that were held do all that they do.
+    pub fn go(&self) {
+        self.phase.store(GOING, Ordering::Release);
+    }
+
+    fn phase(&self) -> u8 {
+        self.phase.load(Ordering::Acquire)
     }
 
     /// Adds `batch` to a queue's counters, and zeroes it.
@@ -258,6 +271,8 @@ pub fn udp_echoed(config: &Config) -> (Device, Arc<PeerCounts>) {
 trait Peer: Send + 'static {
     /// Takes a packet from the stack. Answers go to `out`.
     fn input(&mut self, packet: Packet, out: &mut Batch);
+    /// All connections are open: may be called many times.
+    fn go(&mut self, _out: &mut Batch) {}
     /// Puts what is due without having been asked for into `out`: openings, late
     /// acknowledgments, repetitions. Called before each look where nothing waits, and
     /// before some of the others.
@@ -309,7 +324,7 @@ fn device<P: Peer>(
     let queues = config.link.queues.max(1);
     let counts = Arc::new(PeerCounts {
         shards: (0..queues).map(|_| Shard::default()).collect(),
-        held: AtomicBool::new(config.held),
+        phase: AtomicU8::new(if config.held { HELD } else { GOING }),
     });
     let station = |queue| Station {
         state: Mutex::new(State { peer: peer(queue), out: Batch::new(), looks: 0, armed: false }),
@@ -351,10 +366,14 @@ impl<P: Peer> Receive for PeerReceive<P> {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
         let before = into.len();
         let state = &mut *self.station().state.lock();
-        if self.far.counts.is_held() {
-            let answers = state.out.len().min(max);
-            into.extend(state.out.drain(..answers));
-            return answers;
+        match self.far.counts.phase() {
+            HELD => {
+                let answers = state.out.len().min(max);
+                into.extend(state.out.drain(..answers));
+                return answers;
+            }
+            OPENING => {}
+            _ => state.peer.go(&mut state.out),
         }
         // A peer whose answers always wait has its turn, too.
         state.looks = state.looks.wrapping_add(1);
@@ -377,7 +396,7 @@ impl<P: Peer> Receive for PeerReceive<P> {
         let station = self.station();
         let state = &mut *station.state.lock();
         state.peer.idle();
-        let ready = state.peer.ready() && !self.far.counts.is_held();
+        let ready = state.peer.ready() && self.far.counts.phase() != HELD;
         state.armed = station.event.is_some() && state.out.is_empty() && !ready;
         state.armed
     }
@@ -391,8 +410,8 @@ impl<P: Peer> Receive for PeerReceive<P> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if self.far.counts.is_held() {
-            return Some(Instant::now() + HELD);
+        if self.far.counts.phase() != GOING {
+            return Some(Instant::now() + LOOK);
         }
         self.station().state.lock().peer.deadline()
     }

@@ -84,6 +84,8 @@ pub(super) struct Peer {
     /// Not to open any before.
     open_at: Option<Instant>,
     opening: usize,
+    /// Connections are being opened: nobody sends yet.
+    quiet: bool,
     /// Bytes of a message that is echoed; 0: there are none.
     message: u64,
     repeat_at: Option<Instant>,
@@ -126,6 +128,7 @@ impl Peer {
             to_open: ports(config, queue).into(),
             open_at: None,
             opening: 0,
+            quiet: config.held,
             message: message as u64,
             repeat_at: None,
             busy: 0,
@@ -173,9 +176,14 @@ impl Peer {
         }
     }
 
+    /// What the stack may send, bytes.
+    fn window(&self) -> u32 {
+        if self.quiet { 0 } else { self.config.window }
+    }
+
     fn fields(&self, c: &Connection, seq: Seq, flags: Flags) -> Fields {
         let scale = if c.scaled { self.scale } else { 0 };
-        let window = (self.config.window >> scale).min(0xffff) as u16;
+        let window = (self.window() >> scale).min(0xffff) as u16;
         let (stack_port, peer_port) = (c.stack_port, c.peer_port);
         Fields { stack_port, peer_port, seq, ack: c.rcv_nxt, flags, window }
     }
@@ -196,7 +204,7 @@ impl Peer {
             _ => Flags::SYN.with(Flags::ACK),
         };
         // The window of a SYN is never scaled (RFC 7323 2.2).
-        let window = self.config.window.min(0xffff) as u16;
+        let window = self.window().min(0xffff) as u16;
         let fields = Fields { window, ..self.fields(c, c.iss, flags) };
         let mss = self.config.link.mtu.saturating_sub(40).min(self.config.mss);
         let options = Options {
@@ -448,10 +456,22 @@ impl Simulated for Peer {
         }
     }
 
+    fn go(&mut self, out: &mut Batch) {
+        if !std::mem::take(&mut self.quiet) {
+            return;
+        }
+        // The window is open now.
+        for index in 0..self.connections.len() as u32 {
+            if self.connections[index as usize].phase == Phase::Open {
+                out.push_back(self.ack(index));
+            }
+        }
+    }
+
     fn control(&mut self, out: &mut Batch) {
         self.open(out);
         self.busy += 1;
-        if self.busy >= BUSY || (out.is_empty() && self.turn.is_empty()) {
+        if self.busy >= BUSY || (out.is_empty() && (self.quiet || self.turn.is_empty())) {
             self.busy = 0;
             self.pause(out);
         }
@@ -468,7 +488,8 @@ impl Simulated for Peer {
 
     fn output(&mut self, out: &mut Vec<Packet>, max: usize) {
         let before = out.len();
-        while out.len() - before < max
+        while !self.quiet
+            && out.len() - before < max
             && let Some(index) = self.turn.pop_front()
         {
             if let Some(next) = self.connections[index as usize].next() {
@@ -486,7 +507,7 @@ impl Simulated for Peer {
 
     fn ready(&self) -> bool {
         let opens = self.open_at.is_none() && self.opening < OPENING && !self.to_open.is_empty();
-        opens || !self.turn.is_empty()
+        opens || (!self.quiet && !self.turn.is_empty())
     }
 
     fn deadline(&self) -> Option<Instant> {
