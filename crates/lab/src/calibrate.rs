@@ -122,6 +122,10 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
             &case.organization
         });
         match anchors::measure(case, &effort.timing, reference) {
+            Ok(anchor) if anchor.operations_per_s.value <= 0.0 => left_out.push(format!(
+                "{}, {} over {} connections on {} processors: stalled",
+                case.organization, case.work, case.connections, case.processors
+            )),
             Ok(anchor) => {
                 let of = calibration.organizations.entry(case.organization.clone());
                 of.or_default().push(anchor);
