@@ -25,6 +25,8 @@ const REFUSED: Duration = Duration::from_millis(1);
 /// How many connections are being opened at once, so that a backlog of listeners
 /// is not overrun.
 const OPENING: usize = 64;
+/// The same where the stack is to be ready soon: what is lost is repeated late.
+const GENTLY: usize = 16;
 
 /// A hash of two ports, which nobody attacks.
 #[derive(Default)]
@@ -86,6 +88,8 @@ pub(super) struct Peer {
     opening: usize,
     /// Connections are being opened: nobody sends yet.
     quiet: bool,
+    /// A connection was established.
+    found: bool,
     /// Bytes of a message that is echoed; 0: there are none.
     message: u64,
     repeat_at: Option<Instant>,
@@ -129,6 +133,7 @@ impl Peer {
             open_at: None,
             opening: 0,
             quiet: config.held,
+            found: false,
             message: message as u64,
             repeat_at: None,
             busy: 0,
@@ -298,6 +303,7 @@ impl Peer {
     fn establish(&mut self, index: u32, s: &Segment) {
         self.connections[index as usize].establish(s);
         self.counts.established += 1;
+        self.found = true;
         self.may_send(index);
     }
 
@@ -377,12 +383,22 @@ impl Peer {
         self.template.segment(&self.fields(c, seq, flags), payload)
     }
 
+    /// How many connections may be being opened: one, until the stack has found
+    /// us, since it does not keep many packets meanwhile.
+    fn opens_at_once(&self) -> usize {
+        match (self.config.held, self.found) {
+            (true, false) => 1,
+            (true, true) => GENTLY,
+            (false, _) => OPENING,
+        }
+    }
+
     fn open(&mut self, out: &mut Batch) {
         if self.open_at.is_some_and(|at| Instant::now() < at) {
             return;
         }
         self.open_at = None;
-        while self.opening < OPENING
+        while self.opening < self.opens_at_once()
             && let Some(port) = self.to_open.pop_front()
         {
             let index = self.insert(self.config.stack_port, port, Phase::SynSent);
@@ -506,7 +522,9 @@ impl Simulated for Peer {
     }
 
     fn ready(&self) -> bool {
-        let opens = self.open_at.is_none() && self.opening < OPENING && !self.to_open.is_empty();
+        let opens = self.open_at.is_none()
+            && self.opening < self.opens_at_once()
+            && !self.to_open.is_empty();
         opens || (!self.quiet && !self.turn.is_empty())
     }
 
