@@ -16,7 +16,7 @@ mod probe;
 use crate::case::Timing;
 use crate::{Error, confine};
 use planner::Work;
-use planner::calibration::{Calibration, Primitives, VERSION};
+use planner::calibration::{Calibration, VERSION};
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
@@ -38,7 +38,12 @@ pub struct Effort {
 }
 
 /// The timing of a case: windows are few and short, since cases are many.
-const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 7, speed: 0.002 };
+const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 5, speed: 0.002 };
+
+/// The time before the first window where processors are several, seconds: those who
+/// want the same lock find into the step that they keep (often the slow one, where
+/// each parks and is woken) only after some tens of milliseconds.
+pub(crate) const SETTLED: f64 = 0.08;
 
 /// The timing of [`layers`], of which there are few.
 const LAYERS: Timing = Timing { warm_up: 0.02, window: 0.02, windows: 5, speed: 0.002 };
@@ -53,7 +58,8 @@ impl Default for Effort {
             organizations: organizations::CATALOG.iter().map(|e| e.name.to_owned()).collect(),
             works: anchors::WORKS.to_vec(),
             processors,
-            // Steps of the same factor, up to what the papers have.
+            // Steps of the same factor, up to what the papers have; on one processor
+            // less is enough.
             connections: vec![1, 8, 64, 512, 3072],
             timing: TIMING,
             seed: 1,
@@ -110,12 +116,13 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         version: VERSION,
         date: humantime::format_rfc3339_seconds(date).to_string(),
         took_s: 0.0,
+        reference_ns_per_byte: 0.0,
         machine,
         primitives,
         layers: by_layer,
         organizations: BTreeMap::new(),
     };
-    let reference = reference(&calibration.primitives);
+    let reference = calibration.primitives.copy_checksum_ns_per_byte.l2.value;
     let mut left_out = Vec::new();
     for (n, case) in cases.iter().enumerate() {
         tell(first + second + (1.0 - first - second) * n as f64 / cases.len() as f64, {
@@ -137,6 +144,7 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
     for anchors in calibration.organizations.values_mut() {
         anchors.sort_by_key(|a| (a.work, a.processors, a.connections));
     }
+    settle(&mut calibration, reference);
     calibration.took_s = start.elapsed().as_secs_f64();
     tell(1.0, "");
     match left_out.first() {
@@ -147,10 +155,16 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
     }
 }
 
-/// What copying and summing a byte took when these were measured, ns: to compare
-/// speeds with.
-pub fn reference(primitives: &Primitives) -> f64 {
-    primitives.copy_checksum_ns_per_byte.l2.value
+/// Brings the speeds of all cases to their median: they were relative to a
+/// moment's, `reference`, ns a byte.
+fn settle(calibration: &mut Calibration, reference: f64) {
+    let all = || calibration.organizations.values().flatten().map(|anchor| anchor.speed);
+    let median = crate::row::median(&all().collect::<Vec<f64>>());
+    if median > 0.0 {
+        calibration.reference_ns_per_byte = reference / median;
+        let anchors = calibration.organizations.values_mut().flatten();
+        anchors.for_each(|anchor| anchor.speed /= median);
+    }
 }
 
 #[cfg(test)]

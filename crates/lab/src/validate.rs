@@ -60,7 +60,7 @@ impl Default for Validation {
             points: 72,
             seed: 1,
             samples: 3,
-            timing: Timing { warm_up: 0.03, window: 0.02, windows: 9, speed: 0.004 },
+            timing: Timing { warm_up: calibrate::SETTLED, window: 0.02, windows: 9, speed: 0.004 },
             most_connections: 3072,
         }
     }
@@ -175,7 +175,7 @@ impl Validation {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Report, Error> {
         self.check()?;
-        let reference = calibrate::reference(&calibration.primitives);
+        let reference = calibration.reference_ns_per_byte;
         let mut samples: Vec<Samples> =
             loads.iter().flat_map(|load| load.cases()).map(Samples::of).collect();
         let mut order: Vec<usize> = (0..samples.len()).collect();

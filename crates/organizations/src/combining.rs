@@ -82,7 +82,7 @@ impl<A: Application> Thread<A> {
             if received > 0 && self.list.token.announce() {
                 self.combine(watch);
             }
-            let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
+            let busy = self.shared.own_groups(self.index, 0, &mut self.egress, watch);
             let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
             if full || waiting {

@@ -378,11 +378,14 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
-    /// Enters each of a processor's groups that has a timer due, or more to say.
-    /// Returns whether one still has.
+    /// Enters each of a processor's groups that has a timer due, or more to say,
+    /// beginning with its group number `first`, so that each is the first in its
+    /// turn where the device takes no more than one says. Returns whether one
+    /// still has.
     pub(crate) fn own_groups(
         &self,
         processor: usize,
+        first: usize,
         egress: &mut Egress,
         watch: &mut Watch,
     ) -> bool {
@@ -390,7 +393,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         // Nobody may speak while so much waits for the device.
         let full = self.processors[processor].out.waiting() >= BACKLOG;
         let mut busy = false;
-        for index in self.own(processor) {
+        let count = self.own(processor).count();
+        for index in self.own(processor).cycle().skip(first % count.max(1)).take(count) {
             let group = &self.groups[index];
             let pending = group.pending.load(Ordering::Relaxed);
             if (pending && !full) || group.deadline.load(Ordering::Relaxed) <= now {
@@ -401,7 +405,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         busy
     }
 
-    fn own(&self, processor: usize) -> impl Iterator<Item = usize> + use<L, A, C> {
+    fn own(&self, processor: usize) -> impl Iterator<Item = usize> + Clone + use<L, A, C> {
         (processor..self.groups.len()).step_by(self.processors.len())
     }
 

@@ -163,7 +163,7 @@ impl<A: Application> Thread<A> {
                 let queue = (self.index + n) % self.queues.len();
                 received += self.take(queue, watch);
             }
-            let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
+            let busy = self.shared.own_groups(self.index, 0, &mut self.egress, watch);
             let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
             if received > 0 {

@@ -38,6 +38,9 @@ pub struct Calibration {
     pub date: String,
     /// How long that took, seconds.
     pub took_s: f64,
+    /// What copying and summing a byte took beside the measured cases, ns, median:
+    /// the speed of the machine that predictions are for.
+    pub reference_ns_per_byte: f64,
     /// The machine.
     pub machine: Machine,
     /// Costs by themselves.

@@ -1,7 +1,7 @@
 //! Whole stacks: every organization under every work.
 
-use super::Effort;
 use super::probe::estimate;
+use super::{Effort, SETTLED};
 use crate::Error;
 use crate::case::{self, Case, Dice, Measured, Timing};
 use planner::Work;
@@ -17,6 +17,7 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
                 let names = case::organizations(processors);
                 let names = names.filter(|name| effort.organizations.iter().any(|n| n == name));
                 let names = names.filter(|name| !is_slow(name, work, connections));
+                let names = names.filter(|_| processors > 1 || connections != NOT_ALONE);
                 cases.extend(names.map(|organization| Case {
                     organization: organization.to_owned(),
                     work,
@@ -30,6 +31,10 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
     cases
 }
 
+/// Connections that are left out on one processor, between whose neighbours there
+/// is little.
+const NOT_ALONE: usize = 512;
+
 /// A thread for each of so many connections takes seconds to start and to stop.
 fn is_slow(organization: &str, work: Work, connections: usize) -> bool {
     let most = if matches!(work, Work::UdpSend | Work::UdpRr) { 64 } else { MOST_THREADS };
@@ -42,7 +47,8 @@ const MOST_THREADS: usize = 512;
 /// Measures a case; `reference`: what copying and summing a byte took when the
 /// primitives were measured, ns.
 pub(crate) fn measure(case: &Case, timing: &Timing, reference: f64) -> Result<Anchor, Error> {
-    let measured = case.measure(timing, true)?;
+    let warm_up = if case.processors > 1 { timing.warm_up.max(SETTLED) } else { timing.warm_up };
+    let measured = case.measure(&Timing { warm_up, ..*timing }, true)?;
     Ok(anchor(case, &measured, reference))
 }
 

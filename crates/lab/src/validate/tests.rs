@@ -28,6 +28,7 @@ fn calibration(works: &[Work], processors: &[usize], connections: &[usize]) -> C
         version: VERSION,
         date: String::new(),
         took_s: 0.0,
+        reference_ns_per_byte: 0.05,
         machine: Machine {
             model: String::new(),
             processors: 2,

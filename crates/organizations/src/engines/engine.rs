@@ -151,7 +151,7 @@ impl<W: Work, A: Application> Engine<W, A> {
             self.work.handle_events(&mut self.received, watch);
             let processed =
                 control.is_active(self.index) && self.work.process(&mut self.egress, watch);
-            let busy = shared.own_groups(self.index, &mut self.egress, watch);
+            let busy = shared.own_groups(self.index, 0, &mut self.egress, watch);
             let waiting = shared.processors[self.index].out.flush(watch);
             watch.end();
             let now = shared.clock.now();

@@ -21,6 +21,8 @@ pub(super) struct Thread<L, A: Application> {
     /// The frames received, by group; and which groups have any.
     bins: Vec<Vec<Packet>>,
     touched: Vec<usize>,
+    /// Times that own groups were looked at.
+    rounds: usize,
 }
 
 impl<L: RawLock, A: Application> Thread<L, A> {
@@ -33,6 +35,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             egress: Egress::new(shared.config.interfaces.len()),
             bins: shared.groups.iter().map(|_| Vec::new()).collect(),
             touched: Vec::new(),
+            rounds: 0,
             received: Vec::new(),
             shared,
             index,
@@ -41,19 +44,25 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     pub(super) fn run(&mut self, watch: &mut Watch) {
+        // The device was full: then groups that no frame comes for go first, or
+        // those that frames come for would take all the room, always.
+        let mut full = false;
         while !self.shared.stopping.load(Ordering::Relaxed) {
             watch.begin();
             let received = worker::receive(&mut self.receivers, &mut self.received);
             watch.received(&self.received);
             self.sort();
+            let mut busy = full && self.own_groups(watch);
             self.frames(watch);
-            let busy = self.shared.own_groups(self.index, &mut self.egress, watch);
-            let waiting = self.shared.processors[self.index].out.flush(watch);
+            if !full {
+                busy = self.own_groups(watch);
+            }
+            full = self.shared.processors[self.index].out.flush(watch);
             watch.end();
             if received > 0 {
                 continue;
             }
-            if waiting {
+            if full {
                 // The device is full: let its other end run.
                 sync::system::thread::yield_now();
             } else if !busy {
@@ -61,6 +70,11 @@ impl<L: RawLock, A: Application> Thread<L, A> {
                 watch.slept();
             }
         }
+    }
+
+    fn own_groups(&mut self, watch: &mut Watch) -> bool {
+        self.rounds = self.rounds.wrapping_add(1);
+        self.shared.own_groups(self.index, self.rounds, &mut self.egress, watch)
     }
 
     /// Puts the frames received into the bins of their groups.
