@@ -143,6 +143,7 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
     }
     for anchors in calibration.organizations.values_mut() {
         anchors.sort_by_key(|a| (a.work, a.processors, a.connections));
+        anchors::spread_waits(anchors);
     }
     settle(&mut calibration, reference);
     calibration.took_s = start.elapsed().as_secs_f64();

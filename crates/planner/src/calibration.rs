@@ -185,9 +185,10 @@ pub struct Anchor {
     pub processor_ns: f64,
     /// Context switches for an operation, voluntary or not.
     pub switches: f64,
-    /// Hand-offs between threads for an operation.
+    /// Hand-offs between threads for an operation, of the case over 64 connections.
     pub hand_offs: f64,
-    /// Time waited for locks for an operation, over all threads, ns.
+    /// Time waited for locks for an operation, over all threads, ns, of the case over
+    /// 64 connections.
     pub lock_wait_ns: f64,
     /// What the machine copied and summed just then, of what it did when the
     /// primitives were measured.

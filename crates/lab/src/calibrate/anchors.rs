@@ -48,14 +48,20 @@ const MOST_THREADS: usize = 512;
 /// primitives were measured, ns.
 pub(crate) fn measure(case: &Case, timing: &Timing, reference: f64) -> Result<Anchor, Error> {
     let warm_up = if case.processors > 1 { timing.warm_up.max(SETTLED) } else { timing.warm_up };
-    let measured = case.measure(&Timing { warm_up, ..*timing }, true)?;
-    Ok(anchor(case, &measured, reference))
+    let timing = Timing { warm_up, ..*timing };
+    // Instruments cost several processors more than one (lines of their counters
+    // are each other's neighbours), so rates are taken without.
+    let mut anchor = anchor(case, &case.measure(&timing, false)?, reference);
+    if case.processors > 1 && case.connections == WATCHED {
+        let watched = case.measure(&timing, true)?;
+        anchor = with_waits(anchor, &watched);
+    }
+    Ok(anchor)
 }
 
 fn anchor(case: &Case, measured: &Measured, reference: f64) -> Anchor {
     let operations = measured.operations.max(1.0);
     let sample = &measured.sample;
-    let report = sample.details.as_ref().map(|details| &details.report);
     Anchor {
         work: case.work,
         bytes: measured.bytes,
@@ -64,9 +70,36 @@ fn anchor(case: &Case, measured: &Measured, reference: f64) -> Anchor {
         operations_per_s: rate(measured),
         processor_ns: sample.processor * 1e9 / operations,
         switches: sample.switches as f64 / operations,
-        hand_offs: report.map_or(0.0, |report| report.handoffs() as f64 / operations),
-        lock_wait_ns: report.map_or(0.0, |report| report.lock_wait_s() * 1e9 / operations),
+        hand_offs: 0.0,
+        lock_wait_ns: 0.0,
         speed: reference / measured.ns_per_byte,
+    }
+}
+
+/// The connections over which several processors are measured once more, with
+/// instruments.
+const WATCHED: usize = 64;
+
+/// With what the instruments say of hand-offs and of waits for locks.
+fn with_waits(anchor: Anchor, watched: &Measured) -> Anchor {
+    let operations = watched.operations.max(1.0);
+    let Some(details) = &watched.sample.details else { return anchor };
+    Anchor {
+        hand_offs: details.report.handoffs() as f64 / operations,
+        lock_wait_ns: details.report.lock_wait_s() * 1e9 / operations,
+        ..anchor
+    }
+}
+
+/// Gives what the instruments said of one number of connections to the others.
+pub(crate) fn spread_waits(anchors: &mut [Anchor]) {
+    let watched: Vec<Anchor> =
+        anchors.iter().filter(|anchor| anchor.connections == WATCHED).copied().collect();
+    for anchor in anchors {
+        let same = |of: &&Anchor| (of.work, of.processors) == (anchor.work, anchor.processors);
+        if let Some(of) = watched.iter().find(same) {
+            (anchor.hand_offs, anchor.lock_wait_ns) = (of.hand_offs, of.lock_wait_ns);
+        }
     }
 }
 
