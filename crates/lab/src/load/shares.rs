@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wire::Instant;
 
-/// A count, alone in its cache line: connections belong to different threads.
+/// A count, alone in its pair of cache lines (processors fetch the neighbour, too):
+/// connections belong to different threads.
 #[derive(Debug, Default)]
-#[repr(align(64))]
+#[repr(align(128))]
 struct Share(AtomicU64);
 
 /// The counts of the connections that carry something, at the stack under test.
