@@ -4,7 +4,8 @@ use super::frame::{Echo, Template, answer_arp};
 use super::{BUSY, Buffers, Config, Peer, REPEAT, Totals, payload, ports};
 use crate::Batch;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use sync::system::Instant;
 use wire::{Packet, ipv4, protocol, udp};
 
 /// How often a flow that nothing has come back of yet repeats its datagram: the
