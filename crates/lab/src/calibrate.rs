@@ -43,7 +43,7 @@ const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 5, speed
 /// The time before the first window where processors are several, seconds: those who
 /// want the same lock find into the step that they keep (often the slow one, where
 /// each parks and is woken) only after some tens of milliseconds.
-pub(crate) const SETTLED: f64 = 0.08;
+pub(crate) const SETTLED: f64 = 0.06;
 
 /// The timing of [`layers`], of which there are few.
 const LAYERS: Timing = Timing { warm_up: 0.02, window: 0.02, windows: 5, speed: 0.002 };
@@ -58,8 +58,7 @@ impl Default for Effort {
             organizations: organizations::CATALOG.iter().map(|e| e.name.to_owned()).collect(),
             works: anchors::WORKS.to_vec(),
             processors,
-            // Steps of the same factor, up to what the papers have; on one processor
-            // less is enough.
+            // Steps of the same factor, up to what the papers have.
             connections: vec![1, 8, 64, 512, 3072],
             timing: TIMING,
             seed: 1,

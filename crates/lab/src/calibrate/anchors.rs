@@ -17,7 +17,6 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
                 let names = case::organizations(processors);
                 let names = names.filter(|name| effort.organizations.iter().any(|n| n == name));
                 let names = names.filter(|name| !is_slow(name, work, connections));
-                let names = names.filter(|_| processors > 1 || connections != NOT_ALONE);
                 cases.extend(names.map(|organization| Case {
                     organization: organization.to_owned(),
                     work,
@@ -30,10 +29,6 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
     Dice(effort.seed).shuffle(&mut cases);
     cases
 }
-
-/// Connections that are left out on one processor, between whose neighbours there
-/// is little.
-const NOT_ALONE: usize = 512;
 
 /// A thread for each of so many connections takes seconds to start and to stop.
 fn is_slow(organization: &str, work: Work, connections: usize) -> bool {
