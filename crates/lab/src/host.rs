@@ -179,7 +179,7 @@ pub(crate) fn connect(plan: &Plan, index: usize) -> Call {
     };
     let port = first + (index / PER_PORT) as u16;
     let remote = Endpoint { address: Side::Peer.address(), port };
-    let number = if role == Role::Idle { u32::MAX } else { index as u32 };
-    let connection = Talk::new(role, Some(remote)).numbered(number);
+    let talk = Talk::new(role, Some(remote));
+    let connection = if role == Role::Idle { talk } else { talk.counted() };
     Call::Connect { remote, local: None, connection }
 }

@@ -283,7 +283,7 @@ impl Plan {
 
     /// What the loads of a sample count in.
     pub(crate) fn meter(&self) -> Meter {
-        if self.instruments { Meter::detailed(self.active()) } else { Meter::default() }
+        if self.instruments { Meter::detailed() } else { Meter::default() }
     }
 
     /// The plan as it is for `organization`: on one processor if that runs on no

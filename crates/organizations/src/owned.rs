@@ -91,23 +91,27 @@ where
     let queues = worker::deal(std::mem::take(&mut setup.devices), setup.processors);
     for (index, queues) in queues.into_iter().enumerate() {
         let unit = Unit::of(index as u16, count);
-        let mut owner = Owner {
-            domain: Domain::new(setup.config.clone(), unit, (setup.application)(unit)),
-            config: setup.config.clone(),
-            clock: setup.clock,
-            egress: Egress::new(setup.config.interfaces.len()),
-            queues,
-            mailboxes: mailboxes.clone(),
-            received: Vec::new(),
-            stamp: Stamp::NONE,
-            handed: 0,
-        };
+        let application = (setup.application)(unit);
+        let (config, clock) = (setup.config.clone(), setup.clock);
+        let (mailboxes, instruments) = (mailboxes.clone(), instruments.clone());
         let name = format!("ana-unit-{index}");
-        let instruments = instruments.clone();
         let spawned = sync::system::thread::Builder::new().name(name.clone()).spawn(move || {
             if pin {
                 worker::pin(index);
             }
+            // Made here: allocators keep apart what threads ask for, so that no cache
+            // line has something of two owners.
+            let mut owner = Owner {
+                domain: Domain::new(config.clone(), unit, application),
+                egress: Egress::new(config.interfaces.len()),
+                config,
+                clock,
+                queues,
+                mailboxes,
+                received: Vec::new(),
+                stamp: Stamp::NONE,
+                handed: 0,
+            };
             owner.run(&mut Watch::of(instruments.as_ref(), || name));
             owner.domain.counters
         });

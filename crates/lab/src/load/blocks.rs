@@ -52,7 +52,7 @@ impl Load {
         }
         talk.missing = ANSWER as u32;
         self.tally.sent.add(BLOCK as u64);
-        self.shares.add(talk.number, BLOCK as u64);
+        talk.share.add(BLOCK as u64);
         false
     }
 

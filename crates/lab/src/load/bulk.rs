@@ -35,7 +35,7 @@ impl Load {
         };
         talk.out_at = after(talk.out_at, sent);
         self.tally.sent.add(sent as u64);
-        self.shares.add(talk.number, sent as u64);
+        talk.share.add(sent as u64);
         sent > 0 && tcb.sendable() >= segment
     }
 
@@ -59,7 +59,7 @@ impl Load {
         });
         if total > 0 {
             self.tally.received.add(total as u64);
-            self.shares.add(talk.number, total as u64);
+            talk.share.add(total as u64);
         }
         if tcb.eof() && !talk.closing {
             talk.closing = true;

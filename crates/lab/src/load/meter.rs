@@ -1,6 +1,6 @@
 //! What loads count, for whoever measures them.
 
-use super::shares::{Latency, Shares};
+use super::shares::{Latency, Share, Shares};
 use super::udp::{Flows, Socket};
 use crossbeam_utils::CachePadded;
 use device::memory::peers::PeerCounts;
@@ -70,15 +70,14 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// That keeps apart what each of so many connections has, and how long
-    /// transactions take.
-    pub(crate) fn detailed(connections: usize) -> Meter {
-        Meter { shares: Shares::new(connections), timed: true, ..Meter::default() }
+    /// That keeps apart what each connection has, and how long transactions take.
+    pub(crate) fn detailed() -> Meter {
+        Meter { shares: Shares::apart(), timed: true, ..Meter::default() }
     }
 
-    /// Each connection's part.
-    pub(crate) fn shares(&self) -> &Shares {
-        &self.shares
+    /// The count of a connection that the calling thread serves.
+    pub(crate) fn share(&self) -> Share {
+        self.shares.share()
     }
 
     /// These flows are those whose parts are counted; a datagram has so many

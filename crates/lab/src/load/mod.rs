@@ -23,7 +23,7 @@ use net::application::ConnectError;
 use net::{Application, ConnId, Datagram};
 use pattern::Pattern;
 use presentation::{Presentation, Presented};
-use shares::{Shares, Since};
+use shares::{Share, Since};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tcp::{Events, Tcb};
@@ -83,8 +83,9 @@ pub struct Talk {
     missing: u32,
     /// When the message was begun.
     asked: Since,
-    /// Its number among those whose parts are counted.
-    number: u32,
+    /// Its part is counted, from when it is established.
+    counted: bool,
+    share: Share,
     /// Where an active open went to.
     remote: Option<Endpoint>,
     /// What the presentation layer keeps with it.
@@ -105,16 +106,17 @@ impl Talk {
             unsent: 0,
             missing: 0,
             asked: Since::default(),
-            number: u32::MAX,
+            counted: false,
+            share: Share::default(),
             remote,
             presented: None,
             conversation: None,
         }
     }
 
-    /// The same, whose part is counted under `number`.
-    pub(crate) fn numbered(self, number: u32) -> Talk {
-        Talk { number, ..self }
+    /// The same, whose part is counted.
+    pub(crate) fn counted(self) -> Talk {
+        Talk { counted: true, ..self }
     }
 }
 
@@ -125,7 +127,6 @@ pub struct Load {
     pattern: Pattern,
     tally: Arc<CachePadded<Tally>>,
     meter: Arc<Meter>,
-    shares: Shares,
     calls: VecDeque<Call>,
     flows: Flows,
     /// The unit that this load is of.
@@ -192,7 +193,6 @@ impl Loads {
             pattern: self.pattern.clone(),
             tally: self.meter.tally(),
             meter: self.meter.clone(),
-            shares: self.meter.shares().clone(),
             calls: VecDeque::new(),
             flows: self.flows.clone(),
             unit,
@@ -266,7 +266,7 @@ impl Application for Load {
         let talk = Talk::new(*listener, None);
         // Simulated peers open their connections to the stack under test.
         let counted = matches!(listener, Role::Drain | Role::Reply | Role::Stream);
-        Some(if counted { talk.numbered(self.shares.number()) } else { talk })
+        Some(if counted { talk.counted() } else { talk })
     }
 
     fn connect_failed(&mut self, talk: Talk, error: ConnectError) {
@@ -277,6 +277,9 @@ impl Application for Load {
     fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, events: Events, now: Instant) -> bool {
         if events.has(Events::CONNECTED) {
             talk.open = true;
+            if std::mem::take(&mut talk.counted) {
+                talk.share = self.meter.share();
+            }
             self.tally.connected.add(1);
         }
         if !talk.open || events.has(Events::CLOSED) {

@@ -23,8 +23,8 @@ impl Load {
         });
         if total > 0 {
             self.tally.received.add(total as u64);
-            // Of those that a client counts, there is none of this number.
-            self.shares.add(talk.number, 1);
+            // Of an echo to a client that counts there is none.
+            talk.share.add(1);
         }
         if tcb.eof() && !talk.closing {
             talk.closing = true;
@@ -102,7 +102,7 @@ impl Load {
         }
         if talk.missing == 0 {
             self.tally.latency.record(talk.asked.until(now));
-            self.shares.add(talk.number, 1);
+            talk.share.add(1);
             if talk.role == Role::Client {
                 self.tally.transactions.add(1);
             }
@@ -114,7 +114,7 @@ impl Load {
     pub(super) fn again(&mut self, talk: Talk) {
         self.tally.transactions.add(1);
         if let Some(remote) = talk.remote {
-            let connection = Talk::new(Role::Churn, Some(remote)).numbered(talk.number);
+            let connection = Talk { share: talk.share, ..Talk::new(Role::Churn, Some(remote)) };
             self.calls.push_back(Call::Connect { remote, local: None, connection });
         }
     }
