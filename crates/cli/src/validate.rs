@@ -41,7 +41,7 @@ enum What {
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub struct Args {
-    /// What to predict from [default: measured before, by `anabranch calibrate`]
+    /// What to predict from [default: calibrates first]
     #[arg(long, value_name = "FILE")]
     calibration: Option<PathBuf>,
     /// Loads times organizations, at least
@@ -193,6 +193,12 @@ fn table(report: &Report) -> String {
         report.points.len(),
         100.0 * report.median_error,
     );
+    if report.missing > 0 {
+        text += &format!(
+            "{} more could not be compared: the machine's processors were never as far apart as when it was calibrated.\n",
+            report.missing,
+        );
+    }
     text += &format!(
         "Under {:.0} % of {} loads the organization predicted to be best is within 5 % of the best.",
         100.0 * report.best_right,

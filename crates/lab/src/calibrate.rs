@@ -12,13 +12,15 @@ mod layers;
 pub mod machine;
 mod primitives;
 mod probe;
+mod states;
 
+use crate::apart::is_alike;
 use crate::case::Timing;
 use crate::{Error, confine};
 use planner::Work;
 use planner::calibration::{Calibration, VERSION};
 use std::collections::BTreeMap;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -41,9 +43,12 @@ pub struct Effort {
 const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 5, speed: 0.002 };
 
 /// The time before the first window where processors are several, seconds: those who
-/// want the same lock find into the step that they keep (often the slow one, where
-/// each parks and is woken) only after some tens of milliseconds.
-pub(crate) const SETTLED: f64 = 0.06;
+/// want the same lock find into their step.
+pub(crate) const SETTLED: f64 = 0.03;
+
+/// Cases that were measured while the processors were moved are measured again, as
+/// long as so much time has not passed.
+const BUDGET: Duration = Duration::from_secs(52);
 
 /// The timing of [`layers`], of which there are few.
 const LAYERS: Timing = Timing { warm_up: 0.02, window: 0.02, windows: 5, speed: 0.002 };
@@ -122,28 +127,28 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         organizations: BTreeMap::new(),
     };
     let reference = calibration.primitives.copy_checksum_ns_per_byte.l2.value;
-    let mut left_out = Vec::new();
-    for (n, case) in cases.iter().enumerate() {
-        tell(first + second + (1.0 - first - second) * n as f64 / cases.len() as f64, {
-            &case.organization
-        });
-        match anchors::measure(case, &effort.timing, reference) {
-            Ok(anchor) if anchor.operations_per_s.value <= 0.0 => left_out.push(format!(
-                "{}, {} over {} connections on {} processors: stalled",
-                case.organization, case.work, case.connections, case.processors
-            )),
-            Ok(anchor) => {
-                let of = calibration.organizations.entry(case.organization.clone());
-                of.or_default().push(anchor);
-            }
-            Err(error @ Error::Plan(_)) => return Err(error),
-            Err(error) => left_out.push(error.to_string()),
+    let deadline = start + BUDGET;
+    let mut all =
+        states::measure(&cases, &effort.timing, reference, deadline, &mut |done, what| {
+            tell(first + second + (1.0 - first - second) * done, what);
+        })?;
+    calibration.organizations = std::mem::take(&mut all.anchors);
+    calibration.organizations.values_mut().for_each(|anchors| anchors::spread_waits(anchors));
+    if let Some(apart) = all.apart {
+        let way = |of: &Calibration| of.primitives.line_transfer_ns;
+        if !is_alike(way(&calibration).value, apart.value) {
+            calibration.primitives = primitives::measure(&calibration.machine, &mut |_| {})?;
+        }
+        if !is_alike(way(&calibration).value, apart.value) {
+            all.left_out.push(format!(
+                "primitives: the processors were {:.0} ns apart then, and {:.0} ns for the rest",
+                way(&calibration).value,
+                apart.value,
+            ));
+            calibration.primitives.line_transfer_ns = apart;
         }
     }
-    for anchors in calibration.organizations.values_mut() {
-        anchors.sort_by_key(|a| (a.work, a.processors, a.connections));
-        anchors::spread_waits(anchors);
-    }
+    let left_out = all.left_out;
     settle(&mut calibration, reference);
     calibration.took_s = start.elapsed().as_secs_f64();
     tell(1.0, "");

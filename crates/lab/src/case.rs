@@ -1,6 +1,7 @@
 //! [`Case`]: an organization under a load against a simulated peer, as
 //! calibrations and validations measure it, in planner's terms.
 
+use crate::apart::Apart;
 use crate::plan::{Direction, Peer, Plan, Workload};
 use crate::run::Sample;
 use crate::{Error, bound, threads};
@@ -44,6 +45,8 @@ pub struct Measured {
     /// What one processor took to copy and sum a byte just before, ns
     /// ([`ns_per_byte`]).
     pub ns_per_byte: f64,
+    /// How far the processors were apart, if there were several.
+    pub apart: Option<Apart>,
     /// Operations in all windows.
     pub operations: f64,
     pub(crate) sample: Sample,
@@ -98,7 +101,9 @@ impl Case {
         let plan = self.plan(timing, instruments);
         plan.check()?;
         let ns_per_byte = ns_per_byte(timing.speed);
-        let (looks, sample) = threads::windows(&plan, &self.organization, timing.windows)?;
+        let windows = || threads::windows(&plan, &self.organization, timing.windows);
+        let (apart, measured) = Apart::around(self.processors, windows);
+        let (looks, sample) = measured?;
         let payload = looks.last().map_or(1.0, |last| last.payload(&plan).max(1.0));
         let counts: Vec<f64> = looks.iter().map(|look| look.operations(&plan, payload)).collect();
         let rate = |n: usize| {
@@ -113,6 +118,7 @@ impl Case {
             rates: (0..counts.len().saturating_sub(1)).map(rate).collect(),
             bytes: payload.round() as usize,
             ns_per_byte,
+            apart,
             operations,
             sample,
         })

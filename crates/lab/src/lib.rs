@@ -11,6 +11,7 @@
 //! which copies into packets, and read into one of their own, which copies out.
 #![forbid(unsafe_code)]
 
+pub mod apart;
 pub mod blocks;
 pub mod bound;
 pub mod calibrate;

@@ -175,27 +175,34 @@ impl Validation {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Report, Error> {
         self.check()?;
-        let reference = calibration.reference_ns_per_byte;
         let mut samples: Vec<Samples> =
             loads.iter().flat_map(|load| load.cases()).map(Samples::of).collect();
-        let mut order: Vec<usize> = (0..samples.len()).collect();
+        let total = samples.len() * self.samples;
         let mut dice = Dice(self.seed ^ 0x7a11);
-        let total = order.len() * self.samples;
-        for round in 0..self.samples {
+        let mut done = 0;
+        for _ in 0..self.samples + AGAIN * self.samples {
+            let mut order: Vec<usize> = (0..samples.len()).collect();
+            order.retain(|&index| samples[index].rates.len() < self.samples);
             dice.shuffle(&mut order);
-            for (n, &index) in order.iter().enumerate() {
+            for index in order {
                 let samples = &mut samples[index];
-                let organization = &samples.case.organization;
-                progress(Progress { done: round * order.len() + n, total, organization });
+                progress(Progress { done, total, organization: &samples.case.organization });
                 let measured = samples.case.measure(&self.timing, false)?;
-                samples.add(&measured, reference);
+                done += usize::from(samples.add(&measured, calibration));
             }
         }
         progress(Progress { done: total, total, organization: "" });
-        let points = samples.iter().map(|samples| samples.point(predict));
-        Ok(Report::new(points.collect::<Result<Vec<Point>, Error>>()?, self.seed))
+        let (had, missing): (Vec<Samples>, Vec<Samples>) =
+            samples.into_iter().partition(|samples| !samples.rates.is_empty());
+        let points = had.iter().map(|samples| samples.point(predict));
+        let points = points.collect::<Result<Vec<Point>, Error>>()?;
+        Ok(Report::new(points, self.seed, missing.len()))
     }
 }
+
+/// How many rounds more there are, for each there is, to get samples of the state
+/// that the calibration is of.
+const AGAIN: usize = 2;
 
 /// What was measured of a point so far.
 struct Samples {
@@ -210,10 +217,18 @@ impl Samples {
         Samples { case, bytes: 0, rates: Vec::new() }
     }
 
-    fn add(&mut self, measured: &Measured, reference: f64) {
+    /// Adds a sample, if the machine's processors were as far apart as the
+    /// calibration's: what they do that share memory is of another kind otherwise
+    /// ([`crate::apart`]). Returns whether they were.
+    fn add(&mut self, measured: &Measured, calibration: &Calibration) -> bool {
+        let way = calibration.primitives.line_transfer_ns.value;
+        if measured.apart.is_some_and(|apart| way > 0.0 && !apart.is(way)) {
+            return false;
+        }
         self.bytes = measured.bytes;
-        let speed = reference / measured.ns_per_byte;
+        let speed = calibration.reference_ns_per_byte / measured.ns_per_byte;
         self.rates.push(crate::row::median(&measured.rates) / speed);
+        true
     }
 
     fn point(&self, predict: &dyn Predict) -> Result<Point, Error> {

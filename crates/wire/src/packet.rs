@@ -88,6 +88,7 @@ impl Meta {
     };
 }
 
+#[repr(align(128))]
 struct Inner {
     meta: Meta,
     head_start: u16,
@@ -127,6 +128,13 @@ fn spill(pool: &mut Pool) {
     if magazines.len() < DEPOT {
         magazines.push(magazine);
     }
+}
+
+/// Gives back to the system what threads have exchanged and nobody uses: packets
+/// here, blocks in [`sync::bytes::release`].
+pub fn release() {
+    drop(std::mem::take(&mut *MAGAZINES.lock().unwrap_or_else(PoisonError::into_inner)));
+    sync::bytes::release();
 }
 
 impl Packet {

@@ -3,6 +3,7 @@
 use super::probe::estimate;
 use super::{Effort, SETTLED};
 use crate::Error;
+use crate::apart::Apart;
 use crate::case::{self, Case, Dice, Measured, Timing};
 use planner::Work;
 use planner::calibration::{Anchor, Estimate};
@@ -39,19 +40,23 @@ fn is_slow(organization: &str, work: Work, connections: usize) -> bool {
 /// The most threads of connections that are started for a case.
 const MOST_THREADS: usize = 512;
 
-/// Measures a case; `reference`: what copying and summing a byte took when the
-/// primitives were measured, ns.
-pub(crate) fn measure(case: &Case, timing: &Timing, reference: f64) -> Result<Anchor, Error> {
+/// Measures a case, and how far the processors were apart meanwhile; `reference`:
+/// what copying and summing a byte took when the primitives were measured, ns.
+pub(crate) fn measure(
+    case: &Case,
+    timing: &Timing,
+    reference: f64,
+) -> Result<(Anchor, Option<Apart>), Error> {
     let warm_up = if case.processors > 1 { timing.warm_up.max(SETTLED) } else { timing.warm_up };
     let timing = Timing { warm_up, ..*timing };
-    // Instruments cost several processors more than one (lines of their counters
-    // are each other's neighbours), so rates are taken without.
-    let mut anchor = anchor(case, &case.measure(&timing, false)?, reference);
+    // Rates without instruments, as those who are predicted for have none.
+    let measured = case.measure(&timing, false)?;
+    let mut anchor = anchor(case, &measured, reference);
     if case.processors > 1 && case.connections == WATCHED {
         let watched = case.measure(&timing, true)?;
         anchor = with_waits(anchor, &watched);
     }
-    Ok(anchor)
+    Ok((anchor, measured.apart))
 }
 
 fn anchor(case: &Case, measured: &Measured, reference: f64) -> Anchor {

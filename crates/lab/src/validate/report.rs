@@ -115,10 +115,13 @@ pub struct Report {
     pub best_right: f64,
     /// The median of the errors' sizes.
     pub median_error: f64,
+    /// Points of which there is no sample: the machine's processors were never as
+    /// far apart as the calibration's.
+    pub missing: usize,
 }
 
 impl Report {
-    pub(super) fn new(points: Vec<Point>, seed: u64) -> Report {
+    pub(super) fn new(points: Vec<Point>, seed: u64, missing: usize) -> Report {
         let mut loads: Vec<&Point> = Vec::new();
         for point in &points {
             if !loads.iter().any(|load| load.is_under_the_load_of(point)) {
@@ -138,6 +141,7 @@ impl Report {
             median_error: median(&errors),
             best,
             points,
+            missing,
         }
     }
 

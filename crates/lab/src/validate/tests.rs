@@ -1,4 +1,5 @@
 use super::*;
+use crate::apart::Apart;
 use planner::calibration::{Anchor, Estimate, Machine, Primitives, VERSION};
 use std::collections::BTreeMap;
 
@@ -108,6 +109,26 @@ fn every_organization_is_measured_and_compared() {
     }
 }
 
+#[test]
+fn samples_of_another_state_do_not_count() {
+    let mut calibration = calibration(&[Work::TcpRr], &[2], &[1]);
+    let case =
+        Case { organization: "a".to_owned(), work: Work::TcpRr, processors: 2, connections: 7 };
+    let timing = Timing { warm_up: 0.001, window: 0.002, windows: 2, speed: 0.001 };
+    let real = Case { organization: "processor-per-connection".to_owned(), ..case.clone() };
+    let sample = real.measure(&timing, false).expect("a sample");
+    let of = |before, after| Measured { apart: Some(Apart { before, after }), ..sample.clone() };
+    let mut samples = Samples::of(case);
+    // A calibration of one processor knows no way.
+    assert!(samples.add(&of(1.0, 99.0), &calibration));
+    calibration.primitives.line_transfer_ns.value = 36.0;
+    assert!(samples.add(&of(35.0, 38.0), &calibration));
+    assert!(!samples.add(&of(36.0, 180.0), &calibration));
+    assert!(!samples.add(&of(180.0, 180.0), &calibration));
+    assert!(samples.add(&Measured { apart: None, ..sample.clone() }, &calibration));
+    assert_eq!(samples.rates.len(), 3);
+}
+
 fn point(organization: &str, predicted: f64, measured: &[f64]) -> Point {
     let case = Case {
         organization: organization.to_owned(),
@@ -125,13 +146,13 @@ fn what_is_right() {
         point("b", 80.0, &[100.0]),
         point("c", 119.0, &[104.0]),
     ];
-    let report = Report::new(points, 1);
+    let report = Report::new(points, 1, 0);
     assert!((report.right - 2.0 / 3.0).abs() < 1e-9);
     assert_eq!(report.misses()[0].organization, "b");
     let [best] = &report.best[..] else { panic!("one load") };
     assert_eq!((best.predicted.as_str(), best.is_right), ("c", true));
     assert_eq!(report.best_right, 1.0);
-    let wrong = Report::new(vec![point("a", 2.0, &[94.0]), point("b", 1.0, &[100.0])], 1);
+    let wrong = Report::new(vec![point("a", 2.0, &[94.0]), point("b", 1.0, &[100.0])], 1, 0);
     assert_eq!(wrong.best_right, 0.0);
     assert!((wrong.best[0].of_best - 0.94).abs() < 1e-9);
 }

@@ -23,7 +23,8 @@ pub(super) struct Block(NonNull<Header>);
 unsafe impl Send for Block {}
 
 fn layout(class: usize) -> Layout {
-    Layout::from_size_align(HEADER + pool::CLASSES[class], 64).expect("classes are small")
+    Layout::from_size_align((HEADER + pool::CLASSES[class]).next_multiple_of(128), 128)
+        .expect("classes are small")
 }
 
 impl Block {

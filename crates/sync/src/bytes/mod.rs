@@ -17,7 +17,7 @@ mod slice;
 pub mod sum;
 
 pub use buf::Buf;
-pub use pool::{CLASSES, PoolCounts, pool_counts, share};
+pub use pool::{CLASSES, PoolCounts, pool_counts, release, share};
 pub use slice::Slice;
 
 #[cfg(test)]

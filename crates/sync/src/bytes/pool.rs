@@ -159,6 +159,20 @@ fn trim() {
     }
 }
 
+/// Gives back to the system what the depot keeps. What many threads have exchanged
+/// lies in memory as it comes, one thread's blocks beside another's: whoever starts
+/// anew may want neither the memory nor the neighbours.
+pub fn release() {
+    for depot in &DEPOTS {
+        let mut depot = depot.lock().unwrap_or_else(|e| e.into_inner());
+        depot.blocks = 0;
+        let magazines = std::mem::take(&mut depot.magazines);
+        drop(depot);
+        drop(magazines);
+    }
+    trim();
+}
+
 /// Notes that one block of `class` went back to the system.
 pub(super) fn freed(class: usize) {
     ALLOCATED[class].fetch_sub(1, Ordering::Relaxed);

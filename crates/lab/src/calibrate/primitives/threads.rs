@@ -2,14 +2,14 @@
 //! processor.
 
 use crate::Error;
+use crate::apart::{line, two};
 use crate::calibrate::probe::Probe;
 use crate::confine;
-use crossbeam_utils::CachePadded;
 use organizations::Clock;
-use organizations::worker::{Sleeper, pin};
+use organizations::worker::Sleeper;
 use std::hint::spin_loop;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 use sync::spsc;
 
@@ -30,7 +30,7 @@ const SWITCHES: u64 = 500;
 pub(crate) fn probes() -> Result<Vec<Probe>, Error> {
     let mut probes = vec![Probe::one(switch, |p| &mut p.context_switch_ns)];
     if confine::processors() > 1 {
-        probes.push(Probe::one(|| Ok(line()), |p| &mut p.line_transfer_ns));
+        probes.push(Probe::one(|| Ok(line(1, ROUNDS)), |p| &mut p.line_transfer_ns));
         probes.push(Probe::one(|| Ok(ring(1)), |p| &mut p.ring_item_ns));
         probes.push(Probe::one(|| Ok(ring(BATCH)), |p| &mut p.ring_batched_item_ns));
         let put = |p: &mut planner::calibration::Primitives, e: &[_]| {
@@ -41,46 +41,6 @@ pub(crate) fn probes() -> Result<Vec<Probe>, Error> {
         probes.push(Probe::several(wake, put));
     }
     Ok(probes)
-}
-
-/// Runs two threads on the processors `0` and `other`, from the same moment on.
-/// What the first gives.
-fn two<R: Send, S: Send>(
-    other: usize,
-    first: impl FnOnce() -> R + Send,
-    second: impl FnOnce() -> S + Send,
-) -> R {
-    let barrier = &Barrier::new(2);
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            pin(other);
-            barrier.wait();
-            second()
-        });
-        let first = scope.spawn(move || {
-            pin(0);
-            barrier.wait();
-            first()
-        });
-        first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
-/// Half of the time in which a cache line goes from one processor to the other
-/// and back, ns.
-fn line() -> f64 {
-    let turn = CachePadded::new(AtomicU64::new(0));
-    let play = |mine: u64| {
-        let start = Instant::now();
-        for round in 0..ROUNDS {
-            while turn.load(Ordering::Acquire) != 2 * round + mine {
-                spin_loop();
-            }
-            turn.store(2 * round + mine + 1, Ordering::Release);
-        }
-        start.elapsed().as_nanos() as f64 / (2 * ROUNDS) as f64
-    };
-    two(1, || play(0), || play(1))
 }
 
 /// An item from one processor to the other, put in `batch` at a time, when the

@@ -1,0 +1,138 @@
+//! How far processors are apart: how long a cache line takes from one to the other.
+//!
+//! A virtual machine's host may move its processors while it runs: onto cores that
+//! share a cache, or across the sockets. A line's way then changes by five times,
+//! within seconds and for minutes, and what organizations do that share memory by
+//! two. So whoever compares figures of several processors looks at this beside
+//! them, and compares those of one state.
+
+use crate::confine;
+use crate::row::median;
+use crossbeam_utils::CachePadded;
+use organizations::worker::pin;
+use std::hint::spin_loop;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Times that a cache line goes there and back for a look.
+const ROUNDS: u64 = 300;
+/// Looks, of which the median counts.
+const LOOKS: usize = 3;
+/// By so much may two ways differ that are of one state.
+const ALIKE: f64 = 1.5;
+
+/// How far processors were apart before something was measured, and after it, ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Apart {
+    /// Before.
+    pub before: f64,
+    /// After.
+    pub after: f64,
+}
+
+impl Apart {
+    /// Looks before and after `f` runs, if processors are several.
+    pub(crate) fn around<R>(processors: usize, f: impl FnOnce() -> R) -> (Option<Apart>, R) {
+        let look = || if processors > 1 { now(processors - 1) } else { None };
+        let (before, result, after) = (look(), f(), look());
+        (before.zip(after).map(|(before, after)| Apart { before, after }), result)
+    }
+
+    /// Were they as far apart as `reference`, before and after?
+    pub fn is(&self, reference: f64) -> bool {
+        is_alike(self.before, reference) && is_alike(self.after, reference)
+    }
+
+    /// Did they stay as far apart as they were? How far, then.
+    pub fn steady(&self) -> Option<f64> {
+        is_alike(self.before, self.after).then(|| f64::midpoint(self.before, self.after))
+    }
+}
+
+/// Are these two ways of one state?
+pub fn is_alike(a: f64, b: f64) -> bool {
+    a < ALIKE * b && b < ALIKE * a
+}
+
+/// The way that most of `ways` are alike to: the median of these.
+pub(crate) fn usual(ways: &[f64]) -> Option<f64> {
+    let alike = |way: f64| ways.iter().copied().filter(move |other| is_alike(way, *other));
+    let most = ways.iter().copied().max_by_key(|&way| alike(way).count())?;
+    Some(median(&alike(most).collect::<Vec<f64>>()))
+}
+
+/// How far the first processor and the one numbered `other` are apart now, ns; if
+/// there is but one, nothing.
+pub fn now(other: usize) -> Option<f64> {
+    if confine::processors() < 2 {
+        return None;
+    }
+    let looks: Vec<f64> = (0..LOOKS).map(|_| line(other, ROUNDS)).collect();
+    Some(median(&looks))
+}
+
+/// Half of the time in which a cache line goes from the first processor to the one
+/// numbered `other` and back, ns, on average over `rounds`.
+pub(crate) fn line(other: usize, rounds: u64) -> f64 {
+    let turn = CachePadded::new(AtomicU64::new(0));
+    let play = |mine: u64| {
+        let start = Instant::now();
+        for round in 0..rounds {
+            while turn.load(Ordering::Acquire) != 2 * round + mine {
+                spin_loop();
+            }
+            turn.store(2 * round + mine + 1, Ordering::Release);
+        }
+        start.elapsed().as_nanos() as f64 / (2 * rounds) as f64
+    };
+    two(other, || play(0), || play(1))
+}
+
+/// Runs two threads on the processors `0` and `other`, from the same moment on.
+/// What the first gives.
+pub(crate) fn two<R: Send, S: Send>(
+    other: usize,
+    first: impl FnOnce() -> R + Send,
+    second: impl FnOnce() -> S + Send,
+) -> R {
+    let barrier = &Barrier::new(2);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            pin(other);
+            barrier.wait();
+            second()
+        });
+        let first = scope.spawn(move || {
+            pin(0);
+            barrier.wait();
+            first()
+        });
+        first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_takes_time_where_there_is_one() {
+        let (apart, result) = Apart::around(1, || 7);
+        assert_eq!((apart, result), (None, 7));
+        let (apart, ()) = Apart::around(2, || {});
+        assert_eq!(apart.is_some(), confine::processors() > 1);
+        assert!(apart.is_none_or(|apart| apart.before > 0.0 && apart.after > 0.0));
+    }
+
+    #[test]
+    fn states_are_told_apart() {
+        let moved = Apart { before: 36.0, after: 180.0 };
+        assert!(!moved.is(36.0) && !moved.is(180.0) && moved.steady().is_none());
+        let far = Apart { before: 170.0, after: 180.0 };
+        assert!(far.is(200.0) && !far.is(36.0));
+        assert_eq!(far.steady(), Some(175.0));
+        assert_eq!(usual(&[36.0, 180.0, 37.0, 35.0, 200.0]), Some(36.0));
+        assert_eq!(usual(&[]), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! All cases of a calibration, those of several processors in one state of the
+//! machine: its processors as far apart as they mostly are ([`crate::apart`]).
+
+use super::anchors;
+use super::probe::estimate;
+use crate::Error;
+use crate::apart::{self, Apart};
+use crate::case::{Case, Timing};
+use planner::calibration::{Anchor, Estimate};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// How often a case is measured again, at most.
+const TRIES: usize = 4;
+
+/// What was measured, and what not.
+pub(super) struct All {
+    /// By organization.
+    pub(super) anchors: BTreeMap<String, Vec<Anchor>>,
+    /// How far the processors were apart, ns.
+    pub(super) apart: Option<Estimate>,
+    /// Cases that could not be measured, and why, a line each.
+    pub(super) left_out: Vec<String>,
+}
+
+/// A case that was measured.
+struct Measured<'a> {
+    case: &'a Case,
+    anchor: Anchor,
+    apart: Option<Apart>,
+}
+
+impl Measured<'_> {
+    /// Was the machine in the state of `usual`?
+    fn fits(&self, usual: Option<f64>) -> bool {
+        match (self.apart, usual) {
+            (Some(apart), Some(usual)) => apart.is(usual),
+            _ => true,
+        }
+    }
+
+    fn steady(&self) -> Option<f64> {
+        self.apart.and_then(|apart| apart.steady())
+    }
+}
+
+/// Measures all `cases`; those for which the machine was in another state than
+/// mostly, again, until `deadline`. Calls `progress` with the share that is done and
+/// what comes next.
+///
+/// # Errors
+/// [`Error::Plan`], if a case makes no sense.
+pub(super) fn measure(
+    cases: &[Case],
+    timing: &Timing,
+    reference: f64,
+    deadline: Instant,
+    progress: &mut dyn FnMut(f64, &str),
+) -> Result<All, Error> {
+    let mut measured = Vec::new();
+    let mut left_out = Vec::new();
+    for (n, case) in cases.iter().enumerate() {
+        progress(FIRST * n as f64 / cases.len() as f64, &case.organization);
+        match anchors::measure(case, timing, reference) {
+            Ok((anchor, _)) if anchor.operations_per_s.value <= 0.0 => left_out.push(format!(
+                "{}, {} over {} connections on {} processors: stalled",
+                case.organization, case.work, case.connections, case.processors
+            )),
+            Ok((anchor, apart)) => measured.push(Measured { case, anchor, apart }),
+            Err(error @ Error::Plan(_)) => return Err(error),
+            Err(error) => left_out.push(error.to_string()),
+        }
+    }
+    let usual = usual(&measured);
+    for _ in 0..TRIES {
+        for again in measured.iter_mut().filter(|measured| !measured.fits(usual)) {
+            if Instant::now() >= deadline {
+                break;
+            }
+            progress(FIRST, &again.case.organization);
+            if let Ok((anchor, apart)) = anchors::measure(again.case, timing, reference)
+                && anchor.operations_per_s.value > 0.0
+            {
+                (again.anchor, again.apart) = (anchor, apart);
+            }
+        }
+    }
+    left_out.extend(leave_out(&mut measured, usual));
+    let ways: Vec<f64> =
+        measured.iter().filter(|m| m.fits(usual)).filter_map(Measured::steady).collect();
+    let apart = usual.map(|_| estimate(&ways));
+    Ok(All { anchors: by_organization(measured), apart, left_out })
+}
+
+/// The share of the work that measuring each case once is.
+const FIRST: f64 = 0.9;
+
+/// How far the processors mostly were apart.
+fn usual(measured: &[Measured<'_>]) -> Option<f64> {
+    apart::usual(&measured.iter().filter_map(Measured::steady).collect::<Vec<f64>>())
+}
+
+/// Leaves out what was measured in another state, but where there would be nothing
+/// left: a line that says how many, and what may be done.
+fn leave_out(measured: &mut Vec<Measured<'_>>, usual: Option<f64>) -> Option<String> {
+    let kind = |m: &Measured<'_>| (m.case.organization.clone(), m.case.work, m.case.processors);
+    let known: Vec<_> = measured.iter().filter(|m| m.fits(usual)).map(kind).collect();
+    let before = measured.len();
+    measured.retain(|m| m.fits(usual) || !known.contains(&kind(m)));
+    let kept = measured.iter().filter(|m| !m.fits(usual)).count();
+    let strange = before - measured.len() + kept;
+    (strange > 0).then(|| {
+        format!(
+            "{strange} cases: the machine's processors were not {:.0} ns apart, as mostly, while they were measured ({kept} are kept, for want of others): calibrate again when the machine is quiet",
+            usual.unwrap_or_default(),
+        )
+    })
+}
+
+fn by_organization(measured: Vec<Measured<'_>>) -> BTreeMap<String, Vec<Anchor>> {
+    let mut all: BTreeMap<String, Vec<Anchor>> = BTreeMap::new();
+    for Measured { case, anchor, .. } in measured {
+        all.entry(case.organization.clone()).or_default().push(anchor);
+    }
+    for anchors in all.values_mut() {
+        anchors.sort_by_key(|a| (a.work, a.processors, a.connections));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

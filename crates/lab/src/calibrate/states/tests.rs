@@ -1,0 +1,53 @@
+use super::*;
+use planner::Work;
+use planner::calibration::Estimate;
+
+fn case(organization: &str, connections: usize) -> Case {
+    Case { organization: organization.to_owned(), work: Work::TcpRr, processors: 2, connections }
+}
+
+/// Measured while the processors were so far apart before and after.
+fn measured(case: &Case, before: f64, after: f64) -> Measured<'_> {
+    let rate = Estimate { value: 1e6, low: 1e6, high: 1e6 };
+    let anchor = Anchor {
+        work: case.work,
+        bytes: 64,
+        processors: case.processors,
+        connections: case.connections,
+        operations_per_s: rate,
+        processor_ns: 1000.0,
+        switches: 0.0,
+        hand_offs: 0.0,
+        lock_wait_ns: 0.0,
+        speed: 1.0,
+    };
+    Measured { case, anchor, apart: Some(Apart { before, after }) }
+}
+
+#[test]
+fn what_was_measured_in_another_state_is_left_out() {
+    let (a, b) = ([case("a", 1), case("a", 8), case("a", 64)], case("b", 1));
+    let mut all = vec![
+        measured(&a[0], 36.0, 37.0),
+        measured(&a[1], 36.0, 180.0),
+        measured(&a[2], 38.0, 35.0),
+        measured(&b, 180.0, 170.0),
+    ];
+    let usual = usual(&all);
+    assert_eq!(usual, Some(36.5));
+    let line = leave_out(&mut all, usual).expect("two are strange");
+    assert!(line.starts_with("2 cases") && line.contains("1 are kept"), "{line}");
+    let anchors = by_organization(all);
+    let counts = |name: &str| anchors[name].iter().map(|a| a.connections).collect::<Vec<_>>();
+    assert_eq!((counts("a"), counts("b")), (vec![1, 64], vec![1]));
+}
+
+#[test]
+fn one_state_leaves_nothing_out() {
+    let case = case("a", 1);
+    let mut all =
+        vec![measured(&case, 36.0, 37.0), Measured { apart: None, ..measured(&case, 1.0, 9.0) }];
+    let usual = usual(&all);
+    assert_eq!(leave_out(&mut all, usual), None);
+    assert_eq!(all.len(), 2);
+}
