@@ -6,14 +6,13 @@ pub mod table;
 
 use crate::choices::Choices;
 use crate::failure::Failure;
+use crate::files::Json;
+use crate::progress;
 use clap::{Subcommand, ValueEnum};
 use drivers::Drivers;
 use experiments::{BlocksArgs, HogArgs, SoakArgs, failure};
-use indicatif::{ProgressBar, ProgressStyle};
-use lab::{Direction, Peer, Plan, Progress, Workload};
-use serde::Serialize;
-use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use lab::{Direction, Peer, Plan, Workload};
+use std::path::PathBuf;
 use table::table;
 
 const MORE: &str = "\
@@ -97,7 +96,7 @@ pub struct Args {
     /// Samples of each organization
     #[arg(long, default_value_t = 5)]
     repeat: usize,
-    /// Measure without instruments: they cost about 1 %
+    /// Measure without instruments, which cost about 1 %
     #[arg(long)]
     no_instruments: bool,
     /// Write the figures to this file, as a JSON array (`-`: to standard output,
@@ -156,10 +155,6 @@ impl Args {
         };
         self.drivers.apply(plan)
     }
-
-    fn to_stdout(&self) -> bool {
-        self.json.as_deref() == Some(Path::new("-"))
-    }
 }
 
 /// Does the experiment, and prints what it found.
@@ -184,51 +179,12 @@ fn measure(args: &Args, workload: Workload) -> Result<(), Failure> {
     let plan = args.plan(workload);
     plan.check().map_err(Failure::refused)?;
     args.choices.check(&plan.organizations)?;
-    // A file that cannot be written is better known before than after.
-    let file = match args.json.as_deref().filter(|_| !args.to_stdout()) {
-        Some(path) => Some(create(path)?),
-        None => None,
-    };
-    let bar = progress_bar();
-    let rows = lab::run(&plan, &mut |progress| show(&bar, progress));
+    let json = Json::to(args.json.as_deref())?;
+    let bar = progress::samples();
+    let rows = lab::run(&plan, &mut |progress| progress::show(&bar, progress));
     bar.finish_and_clear();
     let rows = rows.map_err(failure)?;
-    if args.to_stdout() {
-        write_json(std::io::stdout().lock(), &rows)
-    } else {
-        println!("{}", table(&rows));
-        file.map_or(Ok(()), |file| write_json(file, &rows))
-    }
-}
-
-fn create(path: &Path) -> Result<std::fs::File, Failure> {
-    std::fs::File::create(path).map_err(|error| {
-        Failure::refused(format!(
-            "cannot write {}: {error}: choose another --json file",
-            path.display()
-        ))
-    })
-}
-
-fn write_json<T: Serialize>(mut to: impl Write, rows: &[T]) -> Result<(), Failure> {
-    serde_json::to_writer_pretty(&mut to, rows).map_err(Failure::failed)?;
-    writeln!(to).map_err(Failure::failed)
-}
-
-fn progress_bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} samples  {msg}");
-    let bar = ProgressBar::new(0);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
-}
-
-fn show(bar: &ProgressBar, progress: Progress<'_>) {
-    bar.set_length(progress.total as u64);
-    bar.set_position(progress.done as u64);
-    bar.set_message(progress.organization.to_owned());
+    json.report(&rows, || table(&rows))
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! `anabranch calibrate`: measures this machine for the planner.
 
 use crate::failure::Failure;
+use crate::progress;
 use crate::say::say;
-use indicatif::{ProgressBar, ProgressStyle};
 use lab::calibrate::{self, Effort, Outcome, Progress};
 use planner::calibration::default_path;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
@@ -69,7 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// Measures with a bar, and warns of what was left out.
 pub fn measure(effort: &Effort) -> Result<Outcome, Failure> {
-    let bar = bar();
+    let bar = progress::bar(1000, "{bar:30} {percent} %  {elapsed}  {msg}");
     let outcome = calibrate::run(effort, &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
     let outcome = outcome.map_err(Failure::failed)?;
@@ -79,17 +78,7 @@ pub fn measure(effort: &Effort) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:30} {percent} %  {elapsed}  {msg}");
-    let bar = ProgressBar::new(1000);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
-}
-
-fn show(bar: &ProgressBar, progress: Progress<'_>) {
+fn show(bar: &indicatif::ProgressBar, progress: Progress<'_>) {
     bar.set_position((progress.share * 1000.0) as u64);
     bar.set_message(progress.what.to_owned());
 }

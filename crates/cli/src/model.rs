@@ -4,7 +4,7 @@ mod paper;
 mod report;
 
 use crate::failure::Failure;
-use crate::say::say;
+use crate::files::{self, Json};
 use clap::ValueEnum;
 use planner::bounds::{Bounds, bounds};
 use planner::figure::{Series, lines};
@@ -153,23 +153,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Some(_) => Vec::new(),
         };
         let figure = draw(&network, if drawn.is_empty() { &solved } else { &drawn })?;
-        write(path, "svg", &figure)?;
+        files::write_text(files::create(path, "--svg")?, &figure)?;
     }
-    let on_stdout = args.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&solved).map_err(Failure::failed)?;
-        match on_stdout {
-            true => say(&text),
-            false => write(path, "json", &format!("{text}\n"))?,
-        }
-    }
-    if !on_stdout {
-        match (args.sweep, solved.first()) {
-            (None, Some(one)) => say(report::one(&network, one)),
-            _ => say(report::sweep(&network, &solved)),
-        }
-    }
-    Ok(())
+    let words = || match (args.sweep, solved.first()) {
+        (None, Some(one)) => report::one(&network, one),
+        _ => report::sweep(&network, &solved),
+    };
+    Json::to(args.json.as_deref())?.report(&solved, words)
 }
 
 fn read(path: &Path) -> Result<Network, Failure> {
@@ -276,16 +266,6 @@ fn draw(network: &Network, solved: &[Solved]) -> Result<String, Failure> {
         name => name,
     };
     lines(name, label, "residence time, µs", &series).map_err(Failure::refused)
-}
-
-/// Writes a file that option `--{option}` names.
-fn write(path: &Path, option: &str, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        Failure::refused(format!(
-            "cannot write {}: {error}: choose another --{option} file",
-            path.display()
-        ))
-    })
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! `anabranch plan`: which organization, on how many processors, for a load.
 
 use crate::failure::Failure;
-use crate::say::say;
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::files::{self, Json};
+use crate::progress;
 use lab::calibrate::machine;
 use planner::plan::{self, Plan, Request, Target};
 use planner::{Calibration, Load, Predictor, calibration};
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 const MORE: &str = "\
 A load, in words of any order: the protocol (tcp, udp), what connections do (rr,
@@ -58,8 +56,9 @@ pub struct Args {
 /// Plans.
 ///
 /// # Errors
-/// [`Failure`]: code 2 for what makes no sense or if there is no calibration; 1 if
-/// no configuration carries the load, or a file cannot be written.
+/// [`Failure`]: code 2 for what makes no sense, if there is no calibration, or a file
+/// cannot be written; 1 if
+/// no configuration carries the load.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let predictor = Predictor::new(&args.calibration()?).map_err(Failure::refused)?;
     let machine = &predictor.calibration().machine;
@@ -76,10 +75,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "--svg shows latency against rate, and the load has none: add one, like 400k/s",
         ));
     }
-    let bar = bar();
+    let json = Json::to(args.json.as_deref())?;
+    let svg = args.svg.as_deref().map(|path| files::create(path, "--svg")).transpose()?;
+    let bar = progress::spinner();
     let plan = plan::plan(&predictor, &request, &|what| bar.set_message(what.to_owned()));
     bar.finish_and_clear();
-    args.print(&plan.map_err(Failure::failed)?)
+    let plan = plan.map_err(Failure::failed)?;
+    if let Some(file) = svg {
+        files::write_text(file, &plan::figure(&plan).map_err(Failure::failed)?)?;
+    }
+    json.report(&plan, || args.words(&plan))
 }
 
 impl Args {
@@ -102,44 +107,12 @@ impl Args {
         Ok(calibration)
     }
 
-    fn print(&self, plan: &Plan) -> Result<(), Failure> {
-        if let Some(path) = &self.svg {
-            save(path, &plan::figure(plan).map_err(Failure::failed)?)?;
-        }
-        if let Some(path) = &self.json {
-            let mut text = serde_json::to_string_pretty(plan).map_err(Failure::failed)?;
-            if path == Path::new("-") {
-                say(text);
-                return Ok(());
-            }
-            text.push('\n');
-            save(path, &text)?;
-        }
-        plan::lines(plan).into_iter().for_each(say);
+    fn words(&self, plan: &Plan) -> String {
+        let mut lines = plan::lines(plan);
         if self.explain {
-            say("\nlooked at, in this order:");
-            plan.explanation().into_iter().for_each(|line| say(format_args!("- {line}")));
+            lines.push("\nlooked at, in this order:".to_owned());
+            lines.extend(plan.explanation().into_iter().map(|line| format!("- {line}")));
         }
-        Ok(())
+        lines.join("\n")
     }
-}
-
-fn save(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        Failure::failed(format!(
-            "cannot write {}: {error}: name a file that can be made",
-            path.display()
-        ))
-    })
-}
-
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{spinner} {elapsed}  {msg}");
-    let bar = ProgressBar::new_spinner();
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

@@ -6,14 +6,15 @@ mod output;
 
 use crate::choices::Choices;
 use crate::failure::Failure;
+use crate::files::{self, Json};
+use crate::progress;
 use anabranch::organizations::{CATALOG, catalog};
-use indicatif::{ProgressBar, ProgressStyle};
 use numbers::Numbers;
 use output::Row;
 use planner::simulator::scenario::Steering;
 use planner::simulator::{Arrivals, Scenario, sweep};
 use planner::{Load, Work};
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
@@ -113,11 +114,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     for scenario in &scenarios {
         scenario.check().map_err(Failure::refused)?;
     }
-    // A file that cannot be written is better known before than after.
-    let json = args.json.as_deref().filter(|path| *path != Path::new("-"));
-    let json = json.map(|path| output::create(path, "--json")).transpose()?;
-    let svg = args.svg.as_deref().map(|path| output::create(path, "--svg")).transpose()?;
-    let bar = progress_bar(scenarios.len());
+    let json = Json::to(args.json.as_deref())?;
+    let svg = args.svg.as_deref().map(|path| files::create(path, "--svg")).transpose()?;
+    let bar = progress::bar(scenarios.len() as u64, "{bar:30} {pos}/{len} simulated  {elapsed}");
     let outcomes = sweep(&scenarios, |done| bar.set_position(done as u64));
     bar.finish_and_clear();
     let mut rows = Vec::new();
@@ -125,17 +124,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         rows.push(Row::new(scenario, outcome.map_err(Failure::failed)?));
     }
     if let Some(file) = svg {
-        output::write_svg(file, &rows, arrivals.is_some())?;
+        files::write_text(file, &output::figure(&rows, arrivals.is_some())?)?;
     }
-    match json {
-        Some(file) => output::write_json(file, &rows)?,
-        None if args.json.is_some() => {
-            return output::write_json(std::io::stdout().lock(), &rows);
-        }
-        None => {}
-    }
-    crate::say::say(output::table(&rows));
-    Ok(())
+    json.report(&rows, || output::table(&rows))
 }
 
 impl Args {
@@ -270,16 +261,6 @@ fn trace(path: &Path) -> Result<Arrivals, Failure> {
     let file = std::fs::File::open(path).map_err(unreadable)?;
     file.take(MOST_TRACE_BYTES).read_to_string(&mut text).map_err(unreadable)?;
     Arrivals::trace(&text).map_err(|error| Failure::refused(format!("{shown}: {error}")))
-}
-
-fn progress_bar(rows: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} simulated  {elapsed}");
-    let bar = ProgressBar::new(rows as u64);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
 }
 
 #[cfg(test)]

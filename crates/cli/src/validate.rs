@@ -3,15 +3,14 @@
 use crate::bench::table::thousands;
 use crate::calibrate::measure;
 use crate::failure::Failure;
-use crate::say::say;
+use crate::files::Json;
+use crate::progress;
 use crate::table::render;
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressStyle};
 use lab::calibrate::{Effort, machine};
-use lab::validate::{Best, Point, Progress, Report, Validation};
+use lab::validate::{Best, Point, Report, Validation};
 use planner::{Calibration, Predictor, calibration};
-use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const MORE: &str = "\
 Draws loads by a seed: TCP or UDP, sending or in transactions, on processors that
@@ -83,6 +82,7 @@ impl Args {
             ..Validation::default()
         };
         validation.check().map_err(Failure::refused)?;
+        let json = Json::to(self.json.as_deref())?;
         let calibration = self.calibration()?;
         let predictor = Predictor::new(&calibration).map_err(Failure::refused)?;
         let loads = validation.loads(&calibration);
@@ -93,12 +93,13 @@ impl Args {
         }
         let minutes = validation.seconds(&loads) / 60.0;
         eprintln!("{} loads under all organizations: about {minutes:.1} minutes", loads.len());
-        let bar = bar();
-        let report =
-            validation.run(&loads, &calibration, &predictor, &mut |progress| show(&bar, progress));
+        let bar = progress::samples();
+        let report = validation.run(&loads, &calibration, &predictor, &mut |progress| {
+            progress::show(&bar, progress);
+        });
         bar.finish_and_clear();
         let report = report.map_err(Failure::failed)?;
-        self.print(&report)?;
+        json.report(&report, || table(&report))?;
         if self.require && (report.right < REQUIRED || report.best_right < REQUIRED) {
             return Err(Failure::failed(format!(
                 "{:.0} % of the predictions and {:.0} % of the best are right, less than 80 %: calibrate again on a quiet machine",
@@ -125,42 +126,6 @@ impl Args {
             path.display()
         )))
     }
-
-    fn print(&self, report: &Report) -> Result<(), Failure> {
-        let json = || serde_json::to_string_pretty(report).map_err(Failure::failed);
-        match &self.json {
-            Some(path) if path == Path::new("-") => say(json()?),
-            Some(path) => {
-                say(table(report));
-                let mut text = json()?;
-                text.push('\n');
-                std::fs::write(path, text).map_err(|error| {
-                    Failure::failed(format!(
-                        "cannot write {}: {error}: name a file that can be made",
-                        path.display()
-                    ))
-                })?;
-            }
-            None => say(table(report)),
-        }
-        std::io::stdout().flush().map_err(Failure::failed)
-    }
-}
-
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} samples  {elapsed}  {msg}");
-    let bar = ProgressBar::new(0);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
-}
-
-fn show(bar: &ProgressBar, progress: Progress<'_>) {
-    bar.set_length(progress.total as u64);
-    bar.set_position(progress.done as u64);
-    bar.set_message(progress.organization.to_owned());
 }
 
 /// The report for people: all points, the best, the misses, and the summary.
@@ -193,10 +158,12 @@ fn table(report: &Report) -> String {
         report.points.len(),
         100.0 * report.median_error,
     );
-    if report.missing > 0 {
+    for missing in &report.missing {
         text += &format!(
-            "{} more could not be compared: the machine's processors were never as far apart as when it was calibrated.\n",
-            report.missing,
+            "not measured: {}, {}: {}\n",
+            load(missing.work, missing.processors, missing.connections),
+            missing.organization,
+            missing.why,
         );
     }
     text += &format!(

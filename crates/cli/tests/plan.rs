@@ -33,7 +33,7 @@ fn calibration() -> Calibration {
         version: VERSION,
         date: "2026-11-22T00:00:00Z".into(),
         took_s: 1.0,
-        reference_ns_per_byte: 0.05,
+        reference_ns: 0.05,
         machine: Machine {
             model: "a machine that is not".into(),
             processors: 2,

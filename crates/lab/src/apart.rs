@@ -10,6 +10,7 @@ use crate::confine;
 use crate::row::median;
 use crossbeam_utils::CachePadded;
 use organizations::worker::pin;
+use serde::Serialize;
 use std::hint::spin_loop;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +24,7 @@ const LOOKS: usize = 3;
 const ALIKE: f64 = 1.5;
 
 /// How far processors were apart before something was measured, and after it, ns.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Apart {
     /// Before.
     pub before: f64,

@@ -16,7 +16,7 @@ mod states;
 
 use crate::apart::is_alike;
 use crate::case::Timing;
-use crate::{Error, confine};
+use crate::{Error, confine, speed};
 use planner::Work;
 use planner::calibration::{Calibration, VERSION};
 use std::collections::BTreeMap;
@@ -120,13 +120,13 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         version: VERSION,
         date: humantime::format_rfc3339_seconds(date).to_string(),
         took_s: 0.0,
-        reference_ns_per_byte: 0.0,
+        reference_ns: 0.0,
         machine,
         primitives,
         layers: by_layer,
         organizations: BTreeMap::new(),
     };
-    let reference = calibration.primitives.copy_checksum_ns_per_byte.l2.value;
+    let reference = speed::piece_ns(0.01);
     let deadline = start + BUDGET;
     let mut all =
         states::measure(&cases, &effort.timing, reference, deadline, &mut |done, what| {
@@ -161,12 +161,12 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
 }
 
 /// Brings the speeds of all cases to their median: they were relative to a
-/// moment's, `reference`, ns a byte.
+/// moment's, `reference`, ns ([`speed::piece_ns`]).
 fn settle(calibration: &mut Calibration, reference: f64) {
     let all = || calibration.organizations.values().flatten().map(|anchor| anchor.speed);
     let median = crate::row::median(&all().collect::<Vec<f64>>());
     if median > 0.0 {
-        calibration.reference_ns_per_byte = reference / median;
+        calibration.reference_ns = reference / median;
         let anchors = calibration.organizations.values_mut().flatten();
         anchors.for_each(|anchor| anchor.speed /= median);
     }

@@ -4,9 +4,8 @@
 use crate::apart::Apart;
 use crate::plan::{Direction, Peer, Plan, Workload};
 use crate::run::Sample;
-use crate::{Error, bound, threads};
+use crate::{Error, speed, threads};
 use planner::Work;
-use std::time::Duration;
 
 /// What is measured. All its threads are confined to as many processors as it
 /// has.
@@ -42,25 +41,13 @@ pub struct Measured {
     pub rates: Vec<f64>,
     /// Bytes of a message, of a datagram's payload, or of a segment's on average.
     pub bytes: usize,
-    /// What one processor took to copy and sum a byte just before, ns
-    /// ([`ns_per_byte`]).
-    pub ns_per_byte: f64,
+    /// What a fixed piece of work took just before, ns ([`speed::piece_ns`]).
+    pub piece_ns: f64,
     /// How far the processors were apart, if there were several.
     pub apart: Option<Apart>,
     /// Operations in all windows.
     pub operations: f64,
     pub(crate) sample: Sample,
-}
-
-/// Bytes of payload of the packets by which the machine's speed is measured.
-const SPEED_PAYLOAD: usize = 1448;
-
-/// What one processor takes to copy and sum a byte in its second-level cache, ns:
-/// by which speeds are compared. Takes `seconds` of processor time.
-pub fn ns_per_byte(seconds: f64) -> f64 {
-    let gbit_per_s = bound::measure(SPEED_PAYLOAD, Duration::from_secs_f64(seconds.max(1e-4)));
-    // The bound counts a byte once that is copied and summed twice.
-    8.0 / 2.0 / gbit_per_s
 }
 
 /// Bytes of a transaction's message.
@@ -100,7 +87,7 @@ impl Case {
     pub fn measure(&self, timing: &Timing, instruments: bool) -> Result<Measured, Error> {
         let plan = self.plan(timing, instruments);
         plan.check()?;
-        let ns_per_byte = ns_per_byte(timing.speed);
+        let piece_ns = speed::piece_ns(timing.speed);
         let windows = || threads::windows(&plan, &self.organization, timing.windows);
         let (apart, measured) = Apart::around(self.processors, windows);
         let (looks, sample) = measured?;
@@ -117,7 +104,7 @@ impl Case {
         Ok(Measured {
             rates: (0..counts.len().saturating_sub(1)).map(rate).collect(),
             bytes: payload.round() as usize,
-            ns_per_byte,
+            piece_ns,
             apart,
             operations,
             sample,

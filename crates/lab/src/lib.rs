@@ -27,6 +27,7 @@ mod row;
 mod run;
 mod single;
 pub mod soak;
+pub mod speed;
 mod threads;
 pub mod usage;
 pub mod validate;

@@ -1,5 +1,6 @@
 //! [`Row`]: the figures of one case.
 
+use crate::apart::Apart;
 use crate::detail::Detail;
 use crate::plan::Plan;
 use crate::run::Sample;
@@ -58,6 +59,10 @@ pub struct Row {
     pub ratio_to_bound: f64,
     /// The same for each second of processor time instead of each second.
     pub ratio_to_bound_per_core: f64,
+    /// How far the processors were apart at each sample, if there are several: samples
+    /// of different states of the machine are not to be compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub apart_ns: Vec<Apart>,
     /// What the instruments say, if the plan has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
@@ -98,6 +103,7 @@ impl Row {
             ratio_to_bound_per_core: median(&of(&|s| {
                 s.gbit_per_s() * s.seconds / s.processor.max(1e-9) / s.bound
             })),
+            apart_ns: samples.iter().filter_map(|sample| sample.apart).collect(),
             detail: Detail::new(plan, samples),
         }
     }

@@ -1,5 +1,6 @@
 //! Samples: how many, in which order, and what becomes of them.
 
+use crate::apart::Apart;
 use crate::load::Meter;
 use crate::load::Totals;
 use crate::plan::{Plan, Workload};
@@ -36,6 +37,8 @@ pub(crate) struct Sample {
     pub(crate) bound: f64,
     /// That of as many processors at once; of one, the same.
     pub(crate) bound_of_all: f64,
+    /// How far the processors were apart, if there are several.
+    pub(crate) apart: Option<Apart>,
     /// What the instruments say, if the plan has any.
     pub(crate) details: Option<Details>,
 }
@@ -141,6 +144,7 @@ impl Mark {
             switches: usage.switches,
             bound: 0.0,
             bound_of_all: 0.0,
+            apart: None,
             details,
         };
         let moved =
@@ -190,12 +194,12 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Vec<Ro
                 }
                 processors => bound * processors as f64,
             };
-            let sample = if plan.is_single(organization) {
-                single::sample(plan, organization)?
-            } else {
-                threads::sample(plan, organization)?
-            };
-            samples.push(Sample { bound, bound_of_all, ..sample });
+            let (apart, sample) =
+                Apart::around(plan.processors, || match plan.is_single(organization) {
+                    true => single::sample(plan, organization),
+                    false => threads::sample(plan, organization),
+                });
+            samples.push(Sample { bound, bound_of_all, apart, ..sample? });
             done += 1;
         }
     }

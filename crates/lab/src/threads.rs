@@ -204,7 +204,7 @@ impl Stacks {
                     (Side::Peer, None) => {}
                 }
             }
-            self.start_streams();
+            self.start_streams(plan);
             return Ok(());
         }
         if let Some(peer) = &self.peer {
@@ -227,7 +227,8 @@ impl Stacks {
     }
 
     /// Lets flows begin that send to a driver, which have all been told to by now.
-    fn start_streams(&self) {
+    fn start_streams(&self, plan: &Plan) {
+        self.knock(plan);
         self.meter.start();
         let nobody = Endpoint { address: Side::Tested.address(), port: 0 };
         for unit in 0..self.tested.units() {
@@ -249,6 +250,20 @@ impl Stacks {
             }
             before = silent;
             std::thread::sleep(Duration::from_millis(3));
+        }
+    }
+
+    /// Waits a while until each unit knows its neighbour's address: each flow has sent
+    /// one datagram. Where flows without end have all processors, who hears the answer
+    /// may not have its turn before whoever asked gives up.
+    fn knock(&self, plan: &Plan) {
+        let Some(driver) = &self.driver else { return };
+        let units = usize::from(self.tested.units()).min(plan.connections);
+        for _ in 0..STARTING {
+            if driver.totals().packets_received >= units as u64 {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 

@@ -4,10 +4,10 @@
 
 mod report;
 
-pub use report::{Best, Point, Report};
+pub use report::{Best, Missing, Point, Report};
 
 use crate::case::{self, Case, Dice, Measured, Timing};
-use crate::{Error, calibrate};
+use crate::{Error, Progress, calibrate};
 use planner::predict::Steering;
 use planner::{Calibration, Predictor, Work};
 use std::collections::BTreeSet;
@@ -87,17 +87,6 @@ impl Load {
             connections: self.connections,
         })
     }
-}
-
-/// How far a validation is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// Samples taken.
-    pub done: usize,
-    /// Samples in all.
-    pub total: usize,
-    /// The organization whose sample is taken next; empty at the end.
-    pub organization: &'a str,
 }
 
 impl Validation {
@@ -187,8 +176,11 @@ impl Validation {
             for index in order {
                 let samples = &mut samples[index];
                 progress(Progress { done, total, organization: &samples.case.organization });
-                let measured = samples.case.measure(&self.timing, false)?;
-                done += usize::from(samples.add(&measured, calibration));
+                match samples.case.measure(&self.timing, false) {
+                    Ok(measured) => done += usize::from(samples.add(&measured, calibration)),
+                    Err(error @ Error::Load { .. }) => samples.failed(&error),
+                    Err(error) => return Err(error),
+                }
             }
         }
         progress(Progress { done: total, total, organization: "" });
@@ -196,7 +188,7 @@ impl Validation {
             samples.into_iter().partition(|samples| !samples.rates.is_empty());
         let points = had.iter().map(|samples| samples.point(predict));
         let points = points.collect::<Result<Vec<Point>, Error>>()?;
-        Ok(Report::new(points, self.seed, missing.len()))
+        Ok(Report::new(points, self.seed, missing.iter().map(Samples::missing).collect()))
     }
 }
 
@@ -210,11 +202,13 @@ struct Samples {
     bytes: usize,
     /// Operations a second, at the speed of the calibration.
     rates: Vec<f64>,
+    /// Why a sample could not be taken.
+    failure: Option<String>,
 }
 
 impl Samples {
     fn of(case: Case) -> Samples {
-        Samples { case, bytes: 0, rates: Vec::new() }
+        Samples { case, bytes: 0, rates: Vec::new(), failure: None }
     }
 
     /// Adds a sample, if the machine's processors were as far apart as the
@@ -226,9 +220,21 @@ impl Samples {
             return false;
         }
         self.bytes = measured.bytes;
-        let speed = calibration.reference_ns_per_byte / measured.ns_per_byte;
+        let speed = calibration.reference_ns / measured.piece_ns;
         self.rates.push(crate::row::median(&measured.rates) / speed);
         true
+    }
+
+    fn failed(&mut self, error: &Error) {
+        self.failure = Some(error.to_string());
+    }
+
+    /// Why there is no sample at all.
+    fn missing(&self) -> Missing {
+        let why = self.failure.clone().unwrap_or_else(|| {
+            "the machine's processors were never as far apart as when it was calibrated".to_owned()
+        });
+        Missing::new(&self.case, why)
     }
 
     fn point(&self, predict: &dyn Predict) -> Result<Point, Error> {

@@ -13,7 +13,7 @@ mod file;
 pub use file::{default_path, load, parse};
 
 /// The version of the file that this code writes and reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A measured figure: its best estimate, and the ends of its 95 % confidence
 /// interval, in the unit of the field's name.
@@ -38,9 +38,9 @@ pub struct Calibration {
     pub date: String,
     /// How long that took, seconds.
     pub took_s: f64,
-    /// What copying and summing a byte took beside the measured cases, ns, median:
-    /// the speed of the machine that predictions are for.
-    pub reference_ns_per_byte: f64,
+    /// What a fixed piece of work took beside the measured cases, ns, median: the
+    /// speed of the machine that predictions are for.
+    pub reference_ns: f64,
     /// The machine.
     pub machine: Machine,
     /// Costs by themselves.

@@ -1,9 +1,10 @@
 //! The experiments that are not one workload: blocks, hog and soak.
 
 use super::table::{short, thousands};
-use super::{create, progress_bar, show, write_json};
 use crate::choices::Choices;
 use crate::failure::Failure;
+use crate::files::Json;
+use crate::progress;
 use crate::table::render;
 use clap::ValueEnum;
 use lab::blocks::{Blocks, BlocksRow};
@@ -12,7 +13,7 @@ use lab::soak::{Leg, Soak};
 use lab::{Error, Progress};
 use serde::Serialize;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const MORE_BLOCKS: &str = "\
@@ -74,21 +75,12 @@ impl Common {
         table: impl FnOnce(&[T]) -> String,
     ) -> Result<(), Failure> {
         self.choices.check(&self.organizations())?;
-        let to_stdout = self.json.as_deref() == Some(Path::new("-"));
-        // A file that cannot be written is better known before than after.
-        let file = match self.json.as_deref().filter(|_| !to_stdout) {
-            Some(path) => Some(create(path)?),
-            None => None,
-        };
-        let bar = progress_bar();
-        let rows = experiment(&mut |progress| show(&bar, progress));
+        let json = Json::to(self.json.as_deref())?;
+        let bar = progress::samples();
+        let rows = experiment(&mut |progress| progress::show(&bar, progress));
         bar.finish_and_clear();
         let rows = rows.map_err(failure)?;
-        if to_stdout {
-            return write_json(std::io::stdout().lock(), &rows);
-        }
-        print!("{}", table(&rows));
-        file.map_or(Ok(()), |file| write_json(file, &rows))
+        json.report(&rows, || table(&rows))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The rows of a bench as a table, for people.
 
 use comfy_table::{CellAlignment, Table, presets};
+use lab::apart::is_alike;
 use lab::{Detail, Row};
 
 /// The rows as a table, under what they have in common.
@@ -35,7 +36,23 @@ pub fn table(rows: &[Row]) -> String {
             }
         };
     }
+    if let Some(line) = apart(rows) {
+        text += &format!("\n{line}");
+    }
     text
+}
+
+/// How far the processors were apart: whether samples can be compared.
+fn apart(rows: &[Row]) -> Option<String> {
+    let ways = || rows.iter().flat_map(|row| &row.apart_ns).flat_map(|a| [a.before, a.after]);
+    let (least, most) = (ways().reduce(f64::min)?, ways().reduce(f64::max)?);
+    if is_alike(least, most) {
+        return Some(format!("A cache line took {least:.0} to {most:.0} ns between processors."));
+    }
+    Some(format!(
+        "A cache line took {least:.0} to {most:.0} ns between processors: the machine was not in one state, \
+         so compare samples by their `apart_ns` in --json."
+    ))
 }
 
 /// What all rows have in common.

@@ -6,15 +6,15 @@ mod pages;
 mod verdict;
 
 use crate::failure::Failure;
+use crate::progress;
 use crate::say::say;
 use anabranch::organizations::{CATALOG, Entry};
 use client::Client;
 use device::{namespace, tap};
 use host::{Host, Link};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use pages::Pages;
 use std::sync::Arc;
-use std::time::Duration;
 use verdict::Result as Figures;
 
 const ABOUT: &str = "\
@@ -60,7 +60,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let link = choose_link();
     let processors = std::thread::available_parallelism().map_or(1, usize::from).min(16);
     let pages = Arc::new(Pages::new(u64::from(args.mebibytes) << 20));
-    let bar = progress();
+    let bar = bar();
     let mut buffer = vec![1; pages.large_len() as usize];
     let mut figures = Vec::new();
     for entry in CATALOG {
@@ -101,14 +101,9 @@ fn choose_link() -> Link {
 /// Samples of each figure, and steps of the progress bar for each organization.
 const REPEAT: u64 = 3;
 
-fn progress() -> ProgressBar {
-    let bar = ProgressBar::new(REPEAT * (CATALOG.len() as u64 + 1));
-    let style = ProgressStyle::with_template("{bar:30} {elapsed} {msg}");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
+fn bar() -> ProgressBar {
+    let steps = REPEAT * (CATALOG.len() as u64 + 1);
+    progress::ticking(progress::bar(steps, "{bar:30} {elapsed} {msg}"))
 }
 
 /// Serves in one organization, and fetches.

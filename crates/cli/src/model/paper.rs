@@ -1,8 +1,8 @@
 //! `anabranch model --paper thekkath1992`: the paper's figures and numbers.
 
 use super::report::{number, table};
-use super::write;
 use crate::failure::Failure;
+use crate::files;
 use crate::say::say;
 use planner::Error;
 use planner::thekkath1992::{self, Figure, MIXED, SAVING_LOADS, SMALL};
@@ -32,7 +32,8 @@ pub fn run(directory: Option<&Path>) -> Result<(), Failure> {
         })?;
         for figure in &figures {
             let path = directory.join(format!("thekkath1992-figure-{}.svg", figure.number));
-            write(&path, "svg", &figure.svg().map_err(Failure::failed)?)?;
+            let file = files::create(&path, "--svg")?;
+            files::write_text(file, &figure.svg().map_err(Failure::failed)?)?;
         }
     }
     say(TITLE);

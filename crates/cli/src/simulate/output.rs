@@ -6,9 +6,6 @@ use planner::Work;
 use planner::figure::{Figure, Series};
 use planner::simulator::{Outcome, Scenario};
 use serde::Serialize;
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
 
 /// A simulated scenario.
 #[derive(Clone, Debug, Serialize)]
@@ -133,26 +130,10 @@ fn us(ns: f64) -> String {
     if us >= 100.0 { format!("{us:.0}") } else { format!("{us:.2}") }
 }
 
-/// A file to write to.
-pub fn create(path: &Path, option: &str) -> Result<File, Failure> {
-    File::create(path).map_err(|error| {
-        Failure::refused(format!(
-            "cannot write {}: {error}: choose another {option} file",
-            path.display()
-        ))
-    })
-}
-
-/// All figures.
-pub fn write_json(mut to: impl Write, rows: &[Row]) -> Result<(), Failure> {
-    serde_json::to_writer_pretty(&mut to, rows).map_err(Failure::failed)?;
-    writeln!(to).map_err(Failure::failed)
-}
-
 /// Curves against processors, one for each organization and number of connections:
 /// of latency if the load is open, else of throughput.
-pub fn write_svg(mut to: impl Write, rows: &[Row], open: bool) -> Result<(), Failure> {
-    let Some(first) = rows.first() else { return Ok(()) };
+pub fn figure(rows: &[Row], open: bool) -> Result<String, Failure> {
+    let Some(first) = rows.first() else { return Ok(String::new()) };
     let several = rows.iter().any(|row| row.connections != first.connections);
     let mut series: Vec<Series> = Vec::new();
     for row in rows {
@@ -174,6 +155,5 @@ pub fn write_svg(mut to: impl Write, rows: &[Row], open: bool) -> Result<(), Fai
         if open { "99th percentile of latency, µs" } else { "million operations a second" };
     let load = if several { String::new() } else { format!(", {} connections", first.connections) };
     let title = format!("Simulated: {}, {} bytes{load}", first.work, first.bytes);
-    let text = Figure::new(&title, "processors", label).draw(&series).map_err(Failure::failed)?;
-    to.write_all(text.as_bytes()).map_err(Failure::failed)
+    Figure::new(&title, "processors", label).draw(&series).map_err(Failure::failed)
 }

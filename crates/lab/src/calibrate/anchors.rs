@@ -41,7 +41,7 @@ fn is_slow(organization: &str, work: Work, connections: usize) -> bool {
 const MOST_THREADS: usize = 512;
 
 /// Measures a case, and how far the processors were apart meanwhile; `reference`:
-/// what copying and summing a byte took when the primitives were measured, ns.
+/// what the piece of work took at first by which speeds are compared, ns.
 pub(crate) fn measure(
     case: &Case,
     timing: &Timing,
@@ -72,7 +72,7 @@ fn anchor(case: &Case, measured: &Measured, reference: f64) -> Anchor {
         switches: sample.switches as f64 / operations,
         hand_offs: 0.0,
         lock_wait_ns: 0.0,
-        speed: reference / measured.ns_per_byte,
+        speed: reference / measured.piece_ns,
     }
 }
 

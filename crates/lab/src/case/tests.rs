@@ -9,7 +9,7 @@ fn every_work_is_counted_in_operations() {
         let case = Case { organization, work, processors: 1, connections: 4 };
         let measured = case.measure(&SHORT, false).expect("figures");
         assert!(measured.rates.len() >= 3 && measured.operations > 0.0, "{work}");
-        assert!(measured.ns_per_byte > 0.0);
+        assert!(measured.piece_ns > 0.0);
         let expected = match work {
             Work::TcpSend | Work::TcpReceive => 1200..=1460,
             Work::UdpSend | Work::UdpReceive => 1472..=1472,

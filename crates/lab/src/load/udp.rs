@@ -141,9 +141,10 @@ impl Flow {
         (!matches!(self.way, Way::Drain | Way::Echo)).then(|| self.last())
     }
 
-    /// Its socket at number `index`, if it sends to a driver and has not begun.
+    /// Its socket at number `index`, if it sends to a driver and has done no
+    /// more than knock.
     pub(crate) fn silent(&self, index: usize) -> Option<Socket> {
-        let is_silent = self.way == Way::Stream && self.last() == 0;
+        let is_silent = self.way == Way::Stream && self.last() <= 1;
         is_silent.then_some(Socket { flow: index as u32, local: self.local })
     }
 
@@ -297,8 +298,11 @@ impl Load {
         let flow = self.flows.get(socket.flow as usize)?;
         let (local, remote) = (flow.local, flow.remote);
         if flow.way == Way::Stream && !self.meter.has_started() {
-            self.streams.push_back(socket);
-            return None;
+            let knocks = flow.last() == 0 && self.wakes.presentation().is_none();
+            if !knocks {
+                self.streams.push_back(socket);
+                return None;
+            }
         }
         let payload = match flow.way {
             Way::Send | Way::Stream if self.wakes.presentation().is_some() => {

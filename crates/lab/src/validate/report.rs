@@ -100,6 +100,28 @@ impl Best {
     }
 }
 
+/// A point that could not be measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Missing {
+    /// What connections do.
+    pub work: Work,
+    /// Processors.
+    pub processors: usize,
+    /// Connections.
+    pub connections: usize,
+    /// The organization's name.
+    pub organization: String,
+    /// Why not.
+    pub why: String,
+}
+
+impl Missing {
+    pub(super) fn new(case: &Case, why: String) -> Missing {
+        let &Case { ref organization, work, processors, connections } = case;
+        Missing { work, processors, connections, organization: organization.clone(), why }
+    }
+}
+
 /// What came of a validation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -115,13 +137,12 @@ pub struct Report {
     pub best_right: f64,
     /// The median of the errors' sizes.
     pub median_error: f64,
-    /// Points of which there is no sample: the machine's processors were never as
-    /// far apart as the calibration's.
-    pub missing: usize,
+    /// Points of which there is no sample. They count neither as right nor as wrong.
+    pub missing: Vec<Missing>,
 }
 
 impl Report {
-    pub(super) fn new(points: Vec<Point>, seed: u64, missing: usize) -> Report {
+    pub(super) fn new(points: Vec<Point>, seed: u64, missing: Vec<Missing>) -> Report {
         let mut loads: Vec<&Point> = Vec::new();
         for point in &points {
             if !loads.iter().any(|load| load.is_under_the_load_of(point)) {

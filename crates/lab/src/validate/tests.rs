@@ -29,7 +29,7 @@ fn calibration(works: &[Work], processors: &[usize], connections: &[usize]) -> C
         version: VERSION,
         date: String::new(),
         took_s: 0.0,
-        reference_ns_per_byte: 0.05,
+        reference_ns: 0.05,
         machine: Machine {
             model: String::new(),
             processors: 2,
@@ -127,6 +127,10 @@ fn samples_of_another_state_do_not_count() {
     assert!(!samples.add(&of(180.0, 180.0), &calibration));
     assert!(samples.add(&Measured { apart: None, ..sample.clone() }, &calibration));
     assert_eq!(samples.rates.len(), 3);
+    let mut never = Samples::of(real);
+    assert!(never.missing().why.contains("never as far apart"));
+    never.failed(&Error::System(std::io::Error::other("no more")));
+    assert_eq!(never.missing().why, "no more");
 }
 
 fn point(organization: &str, predicted: f64, measured: &[f64]) -> Point {
@@ -146,13 +150,14 @@ fn what_is_right() {
         point("b", 80.0, &[100.0]),
         point("c", 119.0, &[104.0]),
     ];
-    let report = Report::new(points, 1, 0);
+    let report = Report::new(points, 1, Vec::new());
     assert!((report.right - 2.0 / 3.0).abs() < 1e-9);
     assert_eq!(report.misses()[0].organization, "b");
     let [best] = &report.best[..] else { panic!("one load") };
     assert_eq!((best.predicted.as_str(), best.is_right), ("c", true));
     assert_eq!(report.best_right, 1.0);
-    let wrong = Report::new(vec![point("a", 2.0, &[94.0]), point("b", 1.0, &[100.0])], 1, 0);
+    let wrong =
+        Report::new(vec![point("a", 2.0, &[94.0]), point("b", 1.0, &[100.0])], 1, Vec::new());
     assert_eq!(wrong.best_right, 0.0);
     assert!((wrong.best[0].of_best - 0.94).abs() < 1e-9);
 }

@@ -122,7 +122,7 @@ impl Calibration {
     pub fn check(&self) -> Result<(), Error> {
         let primitives = &self.primitives;
         number("took_s", self.took_s)?;
-        number("reference_ns_per_byte", self.reference_ns_per_byte)?;
+        number("reference_ns", self.reference_ns)?;
         if self.machine.processors == 0 {
             return Err(Error::File("machine.processors is 0: it must be 1 or more".into()));
         }

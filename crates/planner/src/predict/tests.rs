@@ -41,7 +41,7 @@ pub(crate) fn synthetic(serial: f64, bytes: usize, processors: &[usize]) -> Cali
         version: VERSION,
         date: String::new(),
         took_s: 1.0,
-        reference_ns_per_byte: 0.05,
+        reference_ns: 0.05,
         machine: Machine {
             model: String::new(),
             processors: 2,

@@ -2,7 +2,7 @@
 
 use super::nanos;
 use crate::calibrate::probe::Probe;
-use crate::{case, usage};
+use crate::usage;
 use planner::calibration::{ByLevel, Estimate, Machine, Primitives};
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -97,16 +97,11 @@ pub(crate) fn probes(machine: &Machine) -> Vec<Probe> {
         (dram, |levels| &mut levels.dram),
     ];
     let mut probes = Vec::new();
-    for (index, (bytes, level)) in levels.into_iter().enumerate() {
+    for (bytes, level) in levels {
         let area = Rc::new(RefCell::new(Area::new(bytes)));
         for pass in Pass::ALL {
-            // By which speeds are compared later.
-            let is_speed = index == 1 && matches!(pass, Pass::CopySum);
             let area = area.clone();
-            let sample = move || match is_speed {
-                true => Ok(case::ns_per_byte(0.004)),
-                false => Ok(area.borrow_mut().pass(pass)),
-            };
+            let sample = move || Ok(area.borrow_mut().pass(pass));
             probes.push(Probe::one(sample, move |p| level(pass.figures(p))));
         }
     }

@@ -20,7 +20,7 @@ fn sample() -> Calibration {
         version: VERSION,
         date: "2026-11-22T00:00:00Z".into(),
         took_s: 50.0,
-        reference_ns_per_byte: 0.05,
+        reference_ns: 0.05,
         machine: Machine {
             model: "some processor".into(),
             processors: 2,
