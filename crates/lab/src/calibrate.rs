@@ -126,7 +126,7 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         layers: by_layer,
         organizations: BTreeMap::new(),
     };
-    let reference = speed::piece_ns(0.01);
+    let reference = speed::piece_ns_on(1, 0.01);
     let deadline = start + BUDGET;
     let mut all =
         states::measure(&cases, &effort.timing, reference, deadline, &mut |done, what| {
@@ -161,7 +161,8 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
 }
 
 /// Brings the speeds of all cases to their median: they were relative to a
-/// moment's, `reference`, ns ([`speed::piece_ns`]).
+/// moment's, `reference`, ns
+/// ([`speed::piece_ns_on`]).
 fn settle(calibration: &mut Calibration, reference: f64) {
     let all = || calibration.organizations.values().flatten().map(|anchor| anchor.speed);
     let median = crate::row::median(&all().collect::<Vec<f64>>());

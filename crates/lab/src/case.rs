@@ -41,7 +41,7 @@ pub struct Measured {
     pub rates: Vec<f64>,
     /// Bytes of a message, of a datagram's payload, or of a segment's on average.
     pub bytes: usize,
-    /// What a fixed piece of work took just before, ns ([`speed::piece_ns`]).
+    /// What a fixed piece of work took just before, ns ([`speed::piece_ns_on`]).
     pub piece_ns: f64,
     /// How far the processors were apart, if there were several.
     pub apart: Option<Apart>,
@@ -87,7 +87,7 @@ impl Case {
     pub fn measure(&self, timing: &Timing, instruments: bool) -> Result<Measured, Error> {
         let plan = self.plan(timing, instruments);
         plan.check()?;
-        let piece_ns = speed::piece_ns(timing.speed);
+        let piece_ns = speed::piece_ns_on(self.processors, timing.speed);
         let windows = || threads::windows(&plan, &self.organization, timing.windows);
         let (apart, measured) = Apart::around(self.processors, windows);
         let (looks, sample) = measured?;
