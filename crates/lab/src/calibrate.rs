@@ -33,6 +33,9 @@ pub struct Effort {
     pub processors: Vec<usize>,
     /// Over how many connections.
     pub connections: Vec<usize>,
+    /// And over how many besides, where processors are several: between one connection,
+    /// which keeps one processor busy, and some for each, no curve is known.
+    pub besides: Vec<usize>,
     /// How long each case is measured.
     pub timing: Timing,
     /// Of the order of cases.
@@ -65,6 +68,7 @@ impl Default for Effort {
             processors,
             // Steps of the same factor, up to what the papers have.
             connections: vec![1, 8, 64, 512, 3072],
+            besides: vec![2],
             timing: TIMING,
             seed: 1,
         }

@@ -2,7 +2,7 @@
 
 use crate::load::presentation::Presentation;
 use crate::load::{Call, Meter, NUMBER, Role, Talk};
-use crate::plan::{self, Plan, Workload};
+use crate::plan::{self, Peer, Plan, Workload};
 use device::memory::peers::{self, PeerCounts};
 use device::{Device, Medium, memory};
 use std::net::Ipv4Addr;
@@ -128,6 +128,12 @@ pub(crate) fn config(plan: &Plan, side: Side, device: &Device) -> Arc<net::Confi
     config.steering = STEERING;
     config.burst = plan.burst;
     config.ephemeral_ports = (1024, 65535);
+    if plan.peer == Peer::Driver && !plan.direction.receives() {
+        // A stack that stops waits as long for what peers have not said yet; simulated
+        // ones say it at once. What it receives itself, it answers at once, too.
+        let delayed_ack = Duration::from_millis(5);
+        config.tcp = Arc::new(tcp::Config { delayed_ack, ..tcp::Config::default() });
+    }
     if plan.workload == Workload::Crr {
         // Ports have to come back within the sample.
         let tcp = tcp::Config { time_wait: Duration::from_millis(20), ..tcp::Config::default() };

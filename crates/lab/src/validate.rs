@@ -171,7 +171,7 @@ impl Validation {
         let mut done = 0;
         for _ in 0..self.samples + AGAIN * self.samples {
             let mut order: Vec<usize> = (0..samples.len()).collect();
-            order.retain(|&index| samples[index].rates.len() < self.samples);
+            order.retain(|&index| samples[index].wants(self.samples));
             dice.shuffle(&mut order);
             for index in order {
                 let samples = &mut samples[index];
@@ -223,6 +223,11 @@ impl Samples {
         let speed = calibration.reference_ns / measured.piece_ns;
         self.rates.push(crate::row::median(&measured.rates) / speed);
         true
+    }
+
+    /// Are there to be more samples?
+    fn wants(&self, samples: usize) -> bool {
+        self.failure.is_none() && self.rates.len() < samples
     }
 
     fn failed(&mut self, error: &Error) {

@@ -14,7 +14,8 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
     let mut cases = Vec::new();
     for &work in &effort.works {
         for &processors in &effort.processors {
-            for &connections in &effort.connections {
+            let besides = if processors > 1 { &effort.besides[..] } else { &[] };
+            for &connections in effort.connections.iter().chain(besides) {
                 let names = case::organizations(processors);
                 let names = names.filter(|name| effort.organizations.iter().any(|n| n == name));
                 let names = names.filter(|name| !is_slow(name, work, connections));
@@ -31,14 +32,13 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
     cases
 }
 
-/// A thread for each of so many connections takes seconds to start and to stop.
+/// A thread for each of so many flows that send without end takes seconds to start and
+/// to stop; and more flows than a mailbox holds frames, all with one thread, do not all
+/// come to their turn.
 fn is_slow(organization: &str, work: Work, connections: usize) -> bool {
-    let most = if matches!(work, Work::UdpSend | Work::UdpRr) { 64 } else { MOST_THREADS };
-    organization == "thread-per-connection" && connections > most
+    let udp = matches!(work, Work::UdpSend | Work::UdpRr);
+    organization == "thread-per-connection" && udp && connections > 512
 }
-
-/// The most threads of connections that are started for a case.
-const MOST_THREADS: usize = 512;
 
 /// Measures a case, and how far the processors were apart meanwhile; `reference`:
 /// what the piece of work took at first by which speeds are compared, ns.
@@ -47,17 +47,22 @@ pub(crate) fn measure(
     timing: &Timing,
     reference: f64,
 ) -> Result<(Anchor, Option<Apart>), Error> {
-    let warm_up = if case.processors > 1 { timing.warm_up.max(SETTLED) } else { timing.warm_up };
+    let settled = if case.processors > 1 { SETTLED } else { 0.0 };
+    let warm_up = timing.warm_up.max(settled) + WARM_UP_EACH * case.connections as f64;
     let timing = Timing { warm_up, ..*timing };
     // Rates without instruments, as those who are predicted for have none.
     let measured = case.measure(&timing, false)?;
     let mut anchor = anchor(case, &measured, reference);
     if case.processors > 1 && case.connections == WATCHED {
-        let watched = case.measure(&timing, true)?;
+        let watched = case.measure(&Timing { windows: 2, ..timing }, true)?;
         anchor = with_waits(anchor, &watched);
     }
     Ok((anchor, measured.apart))
 }
+
+/// For each connection the time before the first window is longer by this, seconds:
+/// all begin at once, and it takes a while until they come evenly.
+const WARM_UP_EACH: f64 = 15e-6;
 
 fn anchor(case: &Case, measured: &Measured, reference: f64) -> Anchor {
     let operations = measured.operations.max(1.0);

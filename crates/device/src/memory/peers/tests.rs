@@ -403,3 +403,30 @@ fn datagrams_and_their_echoes() {
     assert!(counts.totals().transactions <= 2);
     assert_eq!(counts.totals().ignored, 0);
 }
+
+/// A stack that is slower than they repeat would never be heard otherwise.
+#[test]
+fn an_echo_counts_though_its_datagram_is_about_to_be_repeated() {
+    let config = config(1, 3);
+    let (mut device, counts) = udp_echoed(&config);
+    let queue = &mut device.queues[0];
+    let mut got = Vec::new();
+    assert_eq!(queue.receive.receive(&mut got, 10), 3);
+    let mut again = Vec::new();
+    let start = Instant::now();
+    while again.is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(60), "not repeated");
+        queue.receive.receive(&mut again, 1);
+    }
+    // The others have their turn, and are not yet sent.
+    let port = |packet: &Packet| packet.to_vec()[34..36].to_vec();
+    let other = got.iter().find(|packet| port(packet) != port(&again[0])).expect("one of three");
+    queue.transmit.transmit(&mut Batch::from([echo_of(other)]));
+    assert_eq!((counts.totals().established, counts.totals().transactions), (1, 1));
+    // In its turn it sends the next.
+    let mut next = Vec::new();
+    queue.receive.receive(&mut next, 2);
+    let sent = next.iter().find(|packet| port(packet) == port(other)).expect("it has a turn");
+    queue.transmit.transmit(&mut Batch::from([echo_of(sent)]));
+    assert_eq!(counts.totals().transactions, 2);
+}

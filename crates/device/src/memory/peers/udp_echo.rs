@@ -84,17 +84,20 @@ impl Echoed {
         let index = self.by_port[usize::from(echo.peer_port)];
         let Some(flow) = self.flows.get_mut(usize::from(index)) else { return };
         // What is not whole, or the echo of an earlier one, is none.
-        if !flow.waits || echo.len != self.message || echo.first != flow.mark {
+        if echo.len != self.message || echo.first != flow.mark {
             return;
         }
-        flow.waits = false;
+        // If it does not wait, it has its turn already, to repeat what now has come.
+        let waits = std::mem::take(&mut flow.waits);
         flow.mark = (flow.mark + 1) % MARKS;
         if !std::mem::replace(&mut flow.established, true) {
             self.unready -= 1;
             self.counts.established += 1;
         }
         self.counts.transactions += 1;
-        self.turn.push_back(index);
+        if waits {
+            self.turn.push_back(index);
+        }
     }
 
     /// Has those send again that have waited since the last look.
