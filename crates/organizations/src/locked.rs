@@ -22,7 +22,7 @@ use net::{
 };
 use std::sync::Arc;
 use sync::adaptive::Adaptive;
-use sync::counted::LockCounts;
+use sync::counted::{Counted, LockCounts};
 use sync::mcs::Mcs;
 use sync::os::Os;
 use sync::rw::ReadersWriter;
@@ -73,7 +73,7 @@ pub(crate) struct Shared<L, A: Application, C> {
 
 /// Starts one thread a processor, round `groups` domains behind the locks that
 /// the options name. The threads are compiled for each lock; where locks are
-/// counted, for any.
+/// counted, for the usual one, and for any.
 pub(crate) fn start_by_name<A>(
     setup: Setup<A>,
     organization: &'static str,
@@ -92,6 +92,9 @@ where
     }
     let kind = setup.options.lock;
     if setup.instruments.is_some() {
+        if kind == LockKind::Adaptive {
+            return start!(Counted<Adaptive>);
+        }
         let lock = move || Named::new(kind, true);
         return start(setup, organization, groups, usize::MAX, lock);
     }
