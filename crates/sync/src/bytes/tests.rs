@@ -51,6 +51,19 @@ fn a_block_that_is_left_and_taken_again_counts_once() {
 }
 
 #[test]
+fn what_threads_have_exchanged_can_be_given_back() {
+    // Of a class that no other test here has blocks of.
+    let allocated = || pool_counts()[3].allocated;
+    let slices: Vec<Slice> = (0..600).map(|_| Slice::with_capacity(CLASSES[3])).collect();
+    assert!(allocated() >= 600);
+    drop(slices);
+    let kept = allocated();
+    super::release();
+    assert!(allocated() < kept && allocated() <= 256, "{} of {kept}", allocated());
+    assert_eq!(Slice::with_capacity(CLASSES[3]).room(), CLASSES[3]);
+}
+
+#[test]
 #[should_panic]
 fn a_range_that_wraps_is_refused() {
     let _ = Slice::copy_of(b"abc").range(2, usize::MAX);

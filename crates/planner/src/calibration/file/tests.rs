@@ -54,9 +54,9 @@ fn what_is_written_is_read() {
 fn what_makes_no_sense_is_refused() {
     let good = sample().to_toml().expect("good");
     for (from, to, part) in [
-        ("version = 1", "version = 2", "version 2, and this program knows version 1"),
-        ("version = 1", "", "no version"),
-        ("version = 1", "version = ", "line 1"),
+        ("version = 2", "version = 1", "version 1, and this program knows version 2"),
+        ("version = 2", "", "no version"),
+        ("version = 2", "version = ", "line 1"),
         ("processors = 2", "processors = -2", "line"),
         ("processors = 2", "processors = 0", "1 or more"),
         ("transport_ns = 300.0", "transport_ns = nan", "layers.tcp-rr.transport_ns is NaN"),
