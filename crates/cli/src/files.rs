@@ -63,7 +63,7 @@ impl Json {
         words: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
         if !matches!(self, Json::Stdout) {
-            say(words());
+            say(words().trim_end());
         }
         match self {
             Json::Nowhere => Ok(()),

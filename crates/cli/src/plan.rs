@@ -57,8 +57,7 @@ pub struct Args {
 ///
 /// # Errors
 /// [`Failure`]: code 2 for what makes no sense, if there is no calibration, or a file
-/// cannot be written; 1 if
-/// no configuration carries the load.
+/// cannot be written; 1 if no configuration carries the load.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let predictor = Predictor::new(&args.calibration()?).map_err(Failure::refused)?;
     let machine = &predictor.calibration().machine;

@@ -56,7 +56,8 @@ pub struct Args {
     /// of the table)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Fail unless 80 % of the predictions and 80 % of the best are right
+    /// Fail unless so many points were compared, and 80 % of the predictions and 80 %
+    /// of the best are right
     #[arg(long)]
     require: bool,
 }
@@ -100,6 +101,13 @@ impl Args {
         bar.finish_and_clear();
         let report = report.map_err(Failure::failed)?;
         json.report(&report, || table(&report))?;
+        if self.require && report.points.len() < self.points {
+            return Err(Failure::failed(format!(
+                "only {} points could be measured, and {} were asked for: calibrate again on a quiet machine",
+                report.points.len(),
+                self.points,
+            )));
+        }
         if self.require && (report.right < REQUIRED || report.best_right < REQUIRED) {
             return Err(Failure::failed(format!(
                 "{:.0} % of the predictions and {:.0} % of the best are right, less than 80 %: calibrate again on a quiet machine",

@@ -63,12 +63,15 @@ pub(crate) fn usual(ways: &[f64]) -> Option<f64> {
     Some(median(&alike(most).collect::<Vec<f64>>()))
 }
 
-/// How far the first processor and the one numbered `other` are apart now, ns; if
-/// there is but one, nothing.
+/// How far the first processor and the one numbered `other`, or the last one if there
+/// are not so many, are apart now, ns; if there is but one, nothing.
 pub fn now(other: usize) -> Option<f64> {
-    if confine::processors() < 2 {
+    let last = confine::processors() - 1;
+    if last == 0 {
         return None;
     }
+    // Two threads on the same processor would wait for each other's time slices.
+    let other = other.clamp(1, last);
     let looks: Vec<f64> = (0..LOOKS).map(|_| line(other, ROUNDS)).collect();
     Some(median(&looks))
 }
@@ -121,6 +124,11 @@ mod tests {
     fn a_way_takes_time_where_there_is_one() {
         let (apart, result) = Apart::around(1, || 7);
         assert_eq!((apart, result), (None, 7));
+        // More than there are, and such that the last would be the first.
+        let odd = 2 * confine::processors() + 1;
+        let start = Instant::now();
+        assert_eq!(now(odd).is_some(), confine::processors() > 1);
+        assert!(start.elapsed().as_secs() < 30);
         let (apart, ()) = Apart::around(2, || {});
         assert_eq!(apart.is_some(), confine::processors() > 1);
         assert!(apart.is_none_or(|apart| apart.before > 0.0 && apart.after > 0.0));

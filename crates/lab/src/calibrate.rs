@@ -165,8 +165,7 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
 }
 
 /// Brings the speeds of all cases to their median: they were relative to a
-/// moment's, `reference`, ns
-/// ([`speed::piece_ns_on`]).
+/// moment's, `reference`, ns ([`speed::piece_ns_on`]).
 fn settle(calibration: &mut Calibration, reference: f64) {
     let all = || calibration.organizations.values().flatten().map(|anchor| anchor.speed);
     let median = crate::row::median(&all().collect::<Vec<f64>>());
