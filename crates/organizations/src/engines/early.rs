@@ -5,17 +5,17 @@
 
 use super::demultiplexer::{Demultiplexer, Sockets, Sorted};
 use super::engine::{Engines, Work};
-use super::receive_queue::{CAPACITY, Held};
+use super::receive_queue::{Held, LARGEST};
 use super::scheduler::weights::Pending;
-use super::scheduler::{Class, Discipline, Key, Serves};
+use super::scheduler::{Class, Discipline, Key, Precedence, Serves};
 use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::{Running, Setup, StartError, locked};
 use net::{Application, Call, Connection, Egress};
 use std::sync::Arc;
 use sync::system::atomic::{AtomicU64, Ordering};
 use sync::{Locked, Named, RawLock};
-use tcp::State;
-use wire::Packet;
+use tcp::{State, Tcb};
+use wire::{Instant, Packet};
 
 /// Shards of the table of connections: event handlers ask it, turns do not.
 const SHARDS: usize = 64;
@@ -23,8 +23,6 @@ const SHARDS: usize = 64;
 const SLOT: usize = 16;
 /// Sockets that have their turns together, if a slot drains each.
 const TOGETHER: usize = 16;
-/// Rounds that new connections wait for established ones, at most.
-const POSTPONED: u32 = 64;
 /// Choices between two looks at the devices.
 const ROUNDS: usize = 4;
 
@@ -89,9 +87,7 @@ struct Turns<D, A: Application> {
     /// turns.
     parts: Vec<Part>,
     ran: Vec<Key>,
-    serves: Serves,
-    /// Rounds in which new connections had to wait, in a row.
-    postponed: u32,
+    precedence: Precedence,
     /// What [`Base::version`] was before the discipline had nothing for us.
     seen: u64,
 }
@@ -111,21 +107,30 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) {
-        let pressing = !received.is_empty() && self.demultiplex(received, watch);
-        self.postpone(pressing);
+    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool {
+        !received.is_empty() && self.demultiplex(received, watch)
     }
 
-    fn process(&mut self, egress: &mut Egress, watch: &mut Watch) -> bool {
+    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut Watch) -> bool {
         self.seen = self.base.version.load(Ordering::SeqCst);
         let mut any = false;
+        if self.index == 0 && self.precedence.is_overdue(now.as_nanos()) {
+            any |= self.serve_new(egress, watch);
+        }
+        let serves = if self.index == 0 { self.precedence.serves() } else { Serves::ReadyOnly };
         for _ in 0..ROUNDS {
-            self.choose();
-            if self.parts.is_empty() {
+            let new = self.choose(serves);
+            if new || (self.parts.is_empty() && serves == Serves::All) {
+                self.precedence.served();
+            }
+            if !self.bring_up(egress, watch) {
                 return any;
             }
             any = true;
-            self.bring_up(egress, watch);
+            if new {
+                // Others may have come meanwhile.
+                break;
+            }
         }
         self.put_back();
         any
@@ -146,27 +151,14 @@ impl<D: Discipline, A: Application> Turns<D, A> {
             batch: Vec::new(),
             parts: Vec::new(),
             ran: Vec::new(),
-            serves: Serves::All,
-            postponed: 0,
+            precedence: Precedence::new(),
             seen: 0,
         }
     }
 
-    /// Packets of established sockets that are still in the devices come before
-    /// new connections, too: these wait until a look at the devices has shown
-    /// none, but not for ever.
-    fn postpone(&mut self, pressing: bool) {
-        let wait = pressing && self.postponed < POSTPONED;
-        self.postponed = if wait { self.postponed + 1 } else { 0 };
-        self.serves = match (self.index, wait) {
-            (0, true) => Serves::Pressing,
-            (0, false) => Serves::All,
-            _ => Serves::ReadyOnly,
-        };
-    }
-
-    /// Puts each packet into its receive queue. Returns whether there was one for
-    /// an established socket.
+    /// Puts each packet into its receive queue, and drops it there if that is full.
+    /// Returns whether there were new connections' packets, which may have others
+    /// behind them in the device.
     fn demultiplex(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool {
         let Turns { base, demultiplexer, touched, .. } = self;
         let (mut lost, mut lost_bytes, mut first) = (0, 0, watch.stamp());
@@ -187,9 +179,12 @@ impl<D: Discipline, A: Application> Turns<D, A> {
             base.engines.count_lost(lost, lost_bytes);
             base.watch.dropped(lost as usize);
         }
-        let pressing = touched.iter().any(|sorted| sorted.class == Class::Ready);
+        if touched.iter().any(|sorted| sorted.class == Class::Ready) {
+            self.precedence.came();
+        }
+        let new = touched.iter().any(|sorted| sorted.class == Class::Wait);
         self.announce();
-        pressing
+        new || lost > 0
     }
 
     /// Puts the sockets that packets have come for before the discipline, with
@@ -200,7 +195,8 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         let first_only = touched.iter().any(|sorted| sorted.class != Class::Ready);
         base.discipline.with(|discipline| {
             for Sorted { key, class } in touched.drain(..) {
-                let weight = if D::WEIGHS { base.sockets.queues.grown(key).weight() } else { 1 };
+                let queue = base.sockets.queues.grown(key);
+                let weight = if D::WEIGHS { queue.weight(queue.len()) } else { 1 };
                 discipline.enqueue(key, class, weight);
             }
         });
@@ -215,22 +211,39 @@ impl<D: Discipline, A: Application> Turns<D, A> {
     /// Puts back the sockets that have had their turns, and chooses others. A slot
     /// that drains its socket takes nothing from anyone, and those have theirs
     /// together; with one that has more, the choice is over, so that it competes
-    /// for the next.
-    fn choose(&mut self) {
-        let Turns { base, parts, ran, batch, serves, .. } = self;
+    /// for the next. New connections out of order have one slot together. Returns
+    /// whether new connections are among them.
+    fn choose(&mut self, serves: Serves) -> bool {
+        let Turns { base, parts, ran, batch, .. } = self;
+        let mut new = false;
         base.discipline.with(|discipline| {
             base.settle(discipline, ran);
+            let used = |batch: &[Packet]| if serves == Serves::New { batch.len() } else { 0 };
             while parts.len() < TOGETHER
-                && let Some((key, _)) = discipline.choose(*serves)
+                && used(batch) < SLOT
+                && let Some((key, class)) = discipline.choose(serves)
             {
+                new |= class == Class::Wait;
                 let queue = base.sockets.queues.grown(key);
-                let (held, stamp) = queue.take(SLOT, batch);
+                let (held, stamp, left) = queue.take(SLOT - used(batch), batch);
                 parts.push(Part { key, held, stamp, end: batch.len() });
-                if queue.len() > 0 {
+                if left > 0 {
                     break;
                 }
             }
         });
+        new
+    }
+
+    /// Gives new connections a turn out of order. Returns whether there are any.
+    fn serve_new(&mut self, egress: &mut Egress, watch: &mut Watch) -> bool {
+        let engines = self.base.engines.clone();
+        let now = || engines.shared.clock.now().as_nanos();
+        let from = now();
+        self.choose(Serves::New);
+        let any = self.bring_up(egress, watch);
+        self.precedence.had_turn(from, now());
+        any
     }
 
     fn put_back(&mut self) {
@@ -238,9 +251,13 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         base.discipline.with(|discipline| base.settle(discipline, ran));
     }
 
-    /// Brings the packets of the chosen sockets through all layers.
-    fn bring_up(&mut self, egress: &mut Egress, watch: &mut Watch) {
+    /// Brings the packets of the chosen sockets through all layers. Returns whether
+    /// any were chosen.
+    fn bring_up(&mut self, egress: &mut Egress, watch: &mut Watch) -> bool {
         let Turns { base, batch, parts, ran, index, .. } = self;
+        if parts.is_empty() {
+            return false;
+        }
         base.watch.taken(batch.len());
         for part in parts.iter() {
             base.watch.left(part.stamp);
@@ -263,6 +280,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
             base.note(part.key, part.held);
             ran.push(part.key);
         }
+        true
     }
 }
 
@@ -271,10 +289,15 @@ impl<D: Discipline, A: Application> Base<D, A> {
     fn settle(&self, discipline: &mut D, ran: &mut Vec<Key>) {
         for key in ran.drain(..) {
             let queue = self.sockets.queues.grown(key);
-            if D::WEIGHS {
-                discipline.reweigh(key, queue.weight());
+            let left = queue.len();
+            if left == 0 {
+                discipline.leave(key);
+                continue;
             }
-            if queue.len() > 0 { discipline.requeue(key) } else { discipline.leave(key) }
+            if D::WEIGHS {
+                discipline.reweigh(key, queue.weight(left));
+            }
+            discipline.requeue(key);
         }
     }
 
@@ -282,29 +305,34 @@ impl<D: Discipline, A: Application> Base<D, A> {
     fn note(&self, key: Key, held: Held) {
         let Some((_, id)) = held else { return };
         let queue = self.sockets.queues.grown(key);
-        match self.sockets.table().with_id(id, |c| state_of(c)) {
-            Some((class, pending)) => queue.turned(class, pending),
+        let left = |c: &mut Connection<_>| {
+            let buffers = if D::WEIGHS { pending(&c.tcb).buffers(&LARGEST) } else { 0 };
+            (class_of(&c.tcb), buffers)
+        };
+        match self.sockets.table().with_id(id, left) {
+            Some((class, buffers)) => queue.turned(class, buffers),
             None => queue.retire(),
         }
     }
 }
 
-/// The class of a connection, and what it has pending.
-fn state_of<U>(connection: &Connection<U>) -> (Class, Pending) {
-    let tcb = &connection.tcb;
-    let class = match tcb.state() {
+/// The class of a connection.
+fn class_of(tcb: &Tcb) -> Class {
+    match tcb.state() {
         State::SynSent | State::SynReceived => Class::Wait,
         State::Closing | State::LastAck | State::TimeWait | State::Closed => Class::Control,
         _ => Class::Ready,
-    };
-    let pending = Pending {
+    }
+}
+
+/// What a connection has pending in its buffers.
+fn pending(tcb: &Tcb) -> Pending {
+    Pending {
         send_bytes: tcb.queued() as u64,
         receive_bytes: tcb.unread() as u64,
-        packets: 0,
         segment: u64::from(tcb.mss()),
         max_send_bytes: tcb.send_buffer() as u64,
         max_receive_bytes: tcb.config().receive_buffer as u64,
-        max_packets: CAPACITY as u64,
-    };
-    (class, pending)
+        ..Pending::default()
+    }
 }

@@ -10,15 +10,19 @@ use net::{Application, Call, Counters, Drop as Why, Egress};
 use std::sync::Arc;
 use sync::system::RandomState;
 use sync::system::atomic::{AtomicU64, Ordering};
-use wire::Packet;
+use wire::{Instant, Packet};
+
+/// How often devices are asked for more before what they gave is processed.
+const LOOKS: usize = 8;
 
 /// What an engine does with packets.
 pub(crate) trait Work: Send + 'static {
     /// The event handler: puts what the devices gave where it is processed from.
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch);
+    /// Returns whether to ask them for more before any of it is processed.
+    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool;
 
-    /// Processes some of it. Returns whether there was anything.
-    fn process(&mut self, egress: &mut Egress, watch: &mut Watch) -> bool;
+    /// Processes some of it, at about `now`. Returns whether there was anything.
+    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut Watch) -> bool;
 
     /// Has something come since [`Work::process`] found nothing? Asked once more
     /// when others know that this engine is about to sleep.
@@ -146,11 +150,9 @@ impl<W: Work, A: Application> Engine<W, A> {
             if self.devices.deal(&engines.shelf, control, self.index) {
                 engines.wake_all();
             }
-            let received = self.devices.receive(&mut self.received) > 0;
-            watch.received(&self.received);
-            self.work.handle_events(&mut self.received, watch);
+            let received = self.look(watch);
             let processed =
-                control.is_active(self.index) && self.work.process(&mut self.egress, watch);
+                control.is_active(self.index) && self.work.process(began, &mut self.egress, watch);
             let busy = shared.own_groups(self.index, 0, &mut self.egress, watch);
             let waiting = shared.processors[self.index].out.flush(watch);
             watch.end();
@@ -175,6 +177,19 @@ impl<W: Work, A: Application> Engine<W, A> {
                 began = shared.clock.now();
             }
         }
+    }
+
+    /// Takes what the devices have. Returns whether there was anything.
+    fn look(&mut self, watch: &mut Watch) -> bool {
+        let mut any = false;
+        for _ in 0..LOOKS {
+            any |= self.devices.receive(&mut self.received) > 0;
+            watch.received(&self.received);
+            if !self.work.handle_events(&mut self.received, watch) {
+                break;
+            }
+        }
+        any
     }
 
     /// Until the first packet, or a word from another engine.

@@ -10,7 +10,7 @@ use net::{Application, Egress};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use sync::{Locked, Named, RawLock};
-use wire::Packet;
+use wire::{Instant, Packet};
 
 /// Packets that the queue holds; beyond, they are dropped.
 const CAPACITY: usize = 4096;
@@ -63,9 +63,9 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) {
+    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool {
         if received.is_empty() {
-            return;
+            return false;
         }
         let base = &self.base;
         let count = received.len();
@@ -87,9 +87,10 @@ where
         if length > base.engines.shared.config.burst {
             base.engines.wake_one_but(self.index);
         }
+        false
     }
 
-    fn process(&mut self, egress: &mut Egress, watch: &mut Watch) -> bool {
+    fn process(&mut self, _: Instant, egress: &mut Egress, watch: &mut Watch) -> bool {
         let Share { base, batch, index } = self;
         let most = base.engines.shared.config.burst;
         base.queue.with(|queue| {

@@ -5,13 +5,13 @@
 //! unless the halves go from one engine to another just then.
 
 use super::scheduler::Class;
-use super::scheduler::weights::{Largest, Pending};
+use super::scheduler::weights::{self, Largest};
 use crate::instrument::Stamp;
 use net::ConnId;
 use sync::Locked;
 use sync::spin::Spin;
 use sync::spsc::{self, Consumer, Producer};
-use sync::system::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use sync::system::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use wire::{FlowKey, Packet};
 
 /// Packets that a receive queue holds: `MaxRQSize`.
@@ -45,8 +45,8 @@ struct Out {
 pub(crate) struct ReceiveQueue {
     input: Locked<Spin, In>,
     output: Locked<Spin, Out>,
-    /// What the socket has pending, as of its last turn.
-    pending: Locked<Spin, Pending>,
+    /// The weight of the socket's buffers, as of its last turn.
+    buffers: AtomicU64,
     /// Its class, as of its last turn.
     class: AtomicU8,
     /// A segment that ends the connection has raised it once.
@@ -63,7 +63,7 @@ impl ReceiveQueue {
         ReceiveQueue {
             input: Locked::default(),
             output: Locked::default(),
-            pending: Locked::new(Pending::default()),
+            buffers: AtomicU64::new(0),
             class: AtomicU8::new(Class::Wait as u8),
             raised: AtomicBool::new(false),
             generation: AtomicU32::new(u32::MAX),
@@ -95,7 +95,7 @@ impl ReceiveQueue {
     fn reset(&self, held: (FlowKey, ConnId)) {
         self.class.store(Class::Wait as u8, Ordering::Relaxed);
         self.raised.store(false, Ordering::Relaxed);
-        self.pending.with(|pending| *pending = Pending::default());
+        self.buffers.store(0, Ordering::Relaxed);
         self.output.with(|output| output.held = Some(held));
         self.generation.store(held.1.generation, Ordering::Relaxed);
     }
@@ -122,9 +122,9 @@ impl ReceiveQueue {
     }
 
     /// Takes up to `most` packets. Returns whose they are, if they are of a
-    /// connection, and the stamp of the one that was followed.
+    /// connection, the stamp of the one that was followed, and how many are left.
     #[inline]
-    pub(crate) fn take(&self, most: usize, into: &mut Vec<Packet>) -> (Held, Stamp) {
+    pub(crate) fn take(&self, most: usize, into: &mut Vec<Packet>) -> (Held, Stamp, usize) {
         self.output.with(|output| {
             let before = into.len();
             let consumer = &mut output.consumer;
@@ -139,7 +139,7 @@ impl ReceiveQueue {
                     }
                 });
             }
-            (output.held, stamp)
+            (output.held, stamp, output.len())
         })
     }
 
@@ -159,22 +159,28 @@ impl ReceiveQueue {
     /// Packets in it.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.output.with(|output| output.consumer.as_ref().map_or(0, Consumer::len))
+        self.output.with(|output| output.len())
     }
 
-    /// What a turn has left: the class and the buffers of the socket.
+    /// What a turn has left: the class of the socket, and the weight of its
+    /// buffers ([`Pending::buffers`](super::scheduler::weights::Pending::buffers)).
     #[inline]
-    pub(crate) fn turned(&self, class: Class, pending: Pending) {
+    pub(crate) fn turned(&self, class: Class, buffers: u64) {
         self.class.store(class as u8, Ordering::Relaxed);
-        self.pending.with(|now| *now = pending);
+        self.buffers.store(buffers, Ordering::Relaxed);
     }
 
-    /// The weight of the socket, with so many packets in its queue.
+    /// The weight of the socket, with so many packets in its queue: all queues are
+    /// of the same size, so each packet counts as one.
     #[inline]
-    pub(crate) fn weight(&self) -> u32 {
-        let packets = self.len() as u64;
-        let pending = self.pending.with(|pending| *pending);
-        Pending { packets, max_packets: CAPACITY as u64, ..pending }.weight(&LARGEST)
+    pub(crate) fn weight(&self, packets: usize) -> u32 {
+        weights::weight(self.buffers.load(Ordering::Relaxed), packets as u64)
+    }
+}
+
+impl Out {
+    fn len(&self) -> usize {
+        self.consumer.as_ref().map_or(0, Consumer::len)
     }
 }
 

@@ -7,6 +7,7 @@
 //! | [`weights`] | how urgent a socket is: equations 1 to 3 |
 //! | [`group_ratio`] | proportional shares by these weights: equation 4, figure 3 |
 //! | [`classes`] | the four classes of packets in strict priority |
+//! | [`precedence`] | established sockets before new connections |
 //! | [`round_robin`] | every socket in turn, for `engines-early` |
 //! | [`lists`] | the lists that sockets are in |
 //!
@@ -15,11 +16,13 @@
 pub mod classes;
 pub mod group_ratio;
 pub mod lists;
+pub mod precedence;
 pub mod round_robin;
 pub mod weights;
 
 pub use classes::Classes;
 pub use group_ratio::GroupRatio;
+pub use precedence::Precedence;
 pub use round_robin::RoundRobin;
 
 /// The index of a socket (of its receive queue). Small numbers: tables have an
@@ -52,6 +55,9 @@ pub enum Serves {
     All,
     /// All but [`Class::Wait`]: what comes before it has not had its turn yet.
     Pressing,
+    /// Only [`Class::Wait`], where classes are told apart: what comes before it
+    /// has had its turns for long enough.
+    New,
     /// Only [`Class::Ready`].
     ReadyOnly,
 }

@@ -383,6 +383,27 @@ impl Peer {
         self.template.segment(&self.fields(c, seq, flags), payload)
     }
 
+    /// A packet of the connection whose turn it is to send.
+    fn next_in_turn(&mut self) -> Option<Packet> {
+        while !self.quiet
+            && let Some(index) = self.turn.pop_front()
+        {
+            let next = self.connections[index as usize].next();
+            let packet = next.map(|next| self.send(index, next));
+            let c = &mut self.connections[index as usize];
+            if c.next().is_some() {
+                self.turn.push_back(index);
+            } else {
+                c.in_turn = false;
+                self.release(index);
+            }
+            if packet.is_some() {
+                return packet;
+            }
+        }
+        None
+    }
+
     /// How many connections may be being opened: one, until the stack has found
     /// us, since it does not keep many packets meanwhile.
     fn opens_at_once(&self) -> usize {
@@ -445,6 +466,8 @@ impl Peer {
         for index in 0..self.connections.len() as u32 {
             let c = &mut self.connections[index as usize];
             match c.phase {
+                // Each of these is repeated at a time of its own.
+                Phase::SynSent if c.short => {}
                 Phase::SynSent | Phase::SynReceived => out.push_back(self.syn(index)),
                 Phase::Open => {
                     if c.is_stuck() {
@@ -498,26 +521,23 @@ impl Simulated for Peer {
             self.open(out);
         }
         if self.shorts.is_some() {
+            // Transfers and short-lived connections are different machines': what
+            // they send comes in one line, as by one link.
+            while out.len() < self.config.link.ring
+                && let Some(packet) = self.next_in_turn()
+            {
+                out.push_back(packet);
+            }
             self.open_shorts(out);
         }
     }
 
     fn output(&mut self, out: &mut Vec<Packet>, max: usize) {
         let before = out.len();
-        while !self.quiet
-            && out.len() - before < max
-            && let Some(index) = self.turn.pop_front()
+        while out.len() - before < max
+            && let Some(packet) = self.next_in_turn()
         {
-            if let Some(next) = self.connections[index as usize].next() {
-                out.push(self.send(index, next));
-            }
-            let c = &mut self.connections[index as usize];
-            if c.next().is_some() {
-                self.turn.push_back(index);
-            } else {
-                c.in_turn = false;
-                self.release(index);
-            }
+            out.push(packet);
         }
     }
 

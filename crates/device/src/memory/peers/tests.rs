@@ -1,4 +1,5 @@
 use super::*;
+use std::collections::BTreeMap;
 
 use wire::packet::ChecksumState;
 use wire::steering::Steered;
@@ -158,6 +159,36 @@ fn what_is_lost_is_repeated_beside_endless_transfers() {
     let lose = || std::mem::take(&mut first);
     let done = || sent.totals().established == 2;
     carry((&mut source, &config), (&mut sink, &other), lose, done);
+}
+
+/// A short-lived connection whose SYN is lost is opened later, and no other has to
+/// wait for it, or is asked for again with it.
+#[test]
+fn each_lost_syn_is_repeated_at_a_time_of_its_own() {
+    let config = Config { short_lived: 2000.0, ..config(1, 0) };
+    let (mut clients, counts) = clients(&config);
+    let queue = &mut clients.queues[0];
+    let mut sent = BTreeMap::new();
+    let start = Instant::now();
+    while start.elapsed() < 2 * REPEAT {
+        let (before, mut got) = (Instant::now(), Vec::new());
+        queue.receive.receive(&mut got, 32);
+        for packet in got {
+            // As the stack would have sent it: the source's port is the stack's.
+            let syn = frame::segment(&packet, config.link.medium).unwrap();
+            assert!(syn.flags.syn());
+            sent.entry(syn.stack_port).or_insert_with(|| vec![before]).push(Instant::now());
+        }
+        queue.receive.arm();
+        let pause = queue.receive.deadline().unwrap().saturating_duration_since(Instant::now());
+        queue.receive.disarm();
+        std::thread::sleep(pause.min(REPEAT));
+    }
+    // Not before the first, the first, and the second.
+    let repeated: Vec<_> = sent.values().filter(|times| times.len() > 2).collect();
+    assert!(repeated.iter().all(|times| times[2] - times[0] >= REPEAT));
+    assert!(!repeated.is_empty());
+    assert_eq!(sent.len() as u64, counts.totals().short_opened);
 }
 
 #[test]

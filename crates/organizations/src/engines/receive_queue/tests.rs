@@ -1,4 +1,5 @@
 use super::*;
+use crate::engines::scheduler::weights::Pending;
 use wire::{Address, Endpoint};
 
 fn connection(generation: u32) -> (FlowKey, ConnId) {
@@ -23,7 +24,7 @@ fn a_segment_that_ends_a_connection_raises_it_once() {
     let queue = ReceiveQueue::new();
     let first = connection(0);
     assert_eq!(queue.class(first, false), Class::Wait, "new");
-    queue.turned(Class::Ready, Pending::default());
+    queue.turned(Class::Ready, 0);
     assert_eq!(queue.class(first, true), Class::Control);
     assert_eq!(queue.class(first, true), Class::Ready, "no second time");
     let next = connection(1);
@@ -57,11 +58,12 @@ fn more_packets_weigh_more() {
         max_receive_bytes: 1 << 16,
         ..Pending::default()
     };
-    queue.turned(Class::Ready, pending);
-    let before = queue.weight();
+    queue.turned(Class::Ready, pending.buffers(&LARGEST));
+    let before = queue.weight(queue.len());
     assert!(queue.put(Packet::copy_of(&[1; 60]), Stamp::NONE).is_ok());
-    assert_eq!(queue.weight(), before + 1);
+    assert_eq!(queue.weight(queue.len()), before + 1);
     // A socket that does not read weighs less.
-    queue.turned(Class::Ready, Pending { receive_bytes: 1 << 16, ..pending });
-    assert!(queue.weight() < before);
+    let full = Pending { receive_bytes: 1 << 16, ..pending };
+    queue.turned(Class::Ready, full.buffers(&LARGEST));
+    assert!(queue.weight(queue.len()) < before);
 }

@@ -94,6 +94,7 @@ impl Discipline for Classes {
         let classes = match serves {
             Serves::All => &Class::ALL[..],
             Serves::Pressing => &Class::ALL[..Class::Wait as usize],
+            Serves::New => &[Class::Wait],
             Serves::ReadyOnly => &[Class::Ready],
         };
         for &class in classes {

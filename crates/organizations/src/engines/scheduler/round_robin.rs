@@ -15,7 +15,8 @@ enum State {
 }
 
 /// First come, first served; one that has run goes to the end. All classes and
-/// weights are alike, so which an engine serves does not matter.
+/// weights are alike, so which an engine serves does not matter: new connections
+/// have their turns among the others', and none apart.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     sockets: Vec<(State, Option<Class>)>,
@@ -59,7 +60,10 @@ impl Discipline for RoundRobin {
 
     fn reweigh(&mut self, _: Key, _: u32) {}
 
-    fn choose(&mut self, _: Serves) -> Option<(Key, Class)> {
+    fn choose(&mut self, serves: Serves) -> Option<(Key, Class)> {
+        if serves == Serves::New {
+            return None;
+        }
         let key = self.waiting.pop_front(0)?;
         let socket = &mut self.sockets[key as usize];
         socket.0 = State::Running;

@@ -37,6 +37,26 @@ fn an_engine_for_the_ready_class_gets_no_other() {
 }
 
 #[test]
+fn new_connections_can_be_left_out_and_be_served_alone() {
+    let mut all = Classes::new();
+    for (key, class) in Class::ALL.into_iter().enumerate() {
+        all.enqueue(key as Key, class, 1);
+    }
+    assert_eq!(all.choose(Serves::New), Some((3, Class::Wait)));
+    assert_eq!(all.choose(Serves::New), None, "only this one is new");
+    all.requeue(3);
+    let pressing = drain(&mut all, Serves::Pressing);
+    assert_eq!(pressing.len(), 3);
+    assert!(pressing.iter().all(|(_, class)| *class != Class::Wait));
+    assert_eq!(drain(&mut all, Serves::All), [(3, Class::Wait)]);
+    // Where classes do not count, nobody is served apart.
+    let mut turns = RoundRobin::new();
+    turns.enqueue(0, Class::Wait, 1);
+    assert_eq!(turns.choose(Serves::New), None);
+    assert_eq!(turns.choose(Serves::Pressing), Some((0, Class::Wait)));
+}
+
+#[test]
 fn all_but_the_ready_class_take_turns_whatever_their_weights() {
     for class in [Class::Forwarding, Class::Control, Class::Wait] {
         let mut all = Classes::new();

@@ -44,22 +44,36 @@ impl Pending {
     /// (equation 2), so that a socket does not get ahead by a large buffer. A
     /// begun packet counts; the sum saturates, and is 1 at least.
     pub fn weight(&self, largest: &Largest) -> u32 {
+        let queue = scaled(self.packets, largest.packets, self.max_packets, 1);
+        weight(self.buffers(largest), queue)
+    }
+
+    /// The part of the weight that the buffers have, `W_s` and `W_r`: it changes
+    /// only when the socket has had a turn.
+    pub fn buffers(&self, largest: &Largest) -> u64 {
         let segment = self.segment.max(1);
         let send = scaled(self.send_bytes, largest.send_bytes, self.max_send_bytes, segment);
         let room = self.max_receive_bytes.saturating_sub(self.receive_bytes);
         let receive = scaled(room, largest.receive_bytes, self.max_receive_bytes, segment);
-        let queue = scaled(self.packets, largest.packets, self.max_packets, 1);
-        let sum = send.saturating_add(receive).saturating_add(queue);
-        u32::try_from(sum).unwrap_or(u32::MAX).max(1)
+        send.saturating_add(receive)
     }
 }
 
-/// `pending / segment * largest / own`, rounded up. A socket that may have more
-/// than the largest, or nothing, counts as if it might have as much as it has.
-fn scaled(pending: u64, largest: u64, own: u64, segment: u64) -> u128 {
+/// The weight with these parts of buffers and receive queue.
+pub fn weight(buffers: u64, queue: u64) -> u32 {
+    u32::try_from(buffers.saturating_add(queue)).unwrap_or(u32::MAX).max(1)
+}
+
+/// `pending / segment * largest / own`, rounded up; it saturates. A socket that
+/// may have more than the largest, or nothing, counts as if it might have as much
+/// as it has.
+fn scaled(pending: u64, largest: u64, own: u64, segment: u64) -> u64 {
     let own = own.max(pending).max(1);
-    let product = u128::from(pending) * u128::from(largest);
-    product.div_ceil(u128::from(own) * u128::from(segment))
+    if let (Some(product), Some(each)) = (pending.checked_mul(largest), own.checked_mul(segment)) {
+        return product.div_ceil(each);
+    }
+    let wide = u128::from(pending) * u128::from(largest);
+    u64::try_from(wide.div_ceil(u128::from(own) * u128::from(segment))).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -41,6 +41,16 @@ pub(super) fn receive(
 ) -> u64 {
     into.clear();
     world.machine.forget_notice(thread);
+    receive_more(thread, engines, into, world)
+}
+
+/// It looks again before it processes what it has.
+pub(super) fn receive_more(
+    thread: ThreadId,
+    engines: usize,
+    into: &mut Vec<Item>,
+    world: &mut World<'_, Point>,
+) -> u64 {
     let mut looked = 0;
     for queue in (thread as usize..world.queue_count()).step_by(engines) {
         looked += 1;

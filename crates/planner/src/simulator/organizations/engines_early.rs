@@ -7,24 +7,28 @@
 //! cost is), and what was received for no socket.
 
 use super::Organization;
-use super::engines::{receive, spawn};
+use super::engines::{receive, receive_more, spawn};
 use super::shared::{Contexts, Point};
 use crate::simulator::machine::{Kind, LockId, Step, ThreadId};
 use crate::simulator::world::{Item, World};
 use ::organizations::engines::scheduler::weights::{Largest, Pending};
-use ::organizations::engines::scheduler::{Class, Discipline, Key, Serves};
+use ::organizations::engines::scheduler::{Class, Discipline, Key, Precedence, Serves};
 use std::collections::VecDeque;
 
 /// Packets of a socket's turn (`engines/early.rs`).
 const SLOT: usize = 16;
 /// Sockets that have their turns together, if theirs drains them.
 const TOGETHER: usize = 16;
-/// Rounds for which new connections wait at most while established ones come.
-const POSTPONED: u32 = 64;
+/// How often devices are asked for more before what they gave is processed.
+const LOOKS: usize = 8;
 /// Turns between two looks at the device.
 const ROUNDS: u32 = 4;
 /// A socket's buffers, each way, bytes.
 const BUFFER: u64 = 1 << 20;
+
+fn nanoseconds(world: &World<'_, Point>) -> u64 {
+    world.machine.now().as_ns() as u64
+}
 
 /// Engines, receive queues, and the discipline.
 pub(crate) struct EnginesEarly<D> {
@@ -42,8 +46,12 @@ struct Engine {
     received: Vec<Item>,
     touched: Vec<Key>,
     ran: Vec<Key>,
+    precedence: Precedence,
     serves: Serves,
-    postponed: u32,
+    /// New connections have a turn out of order first.
+    overdue: bool,
+    /// When they began to have it, nanoseconds.
+    new_since: Option<u64>,
     /// Turns left until the next look at the device.
     turns: u32,
     worked: bool,
@@ -59,8 +67,10 @@ impl<D: Discipline + Default> Organization for EnginesEarly<D> {
             received: Vec::new(),
             touched: Vec::new(),
             ran: Vec::new(),
+            precedence: Precedence::new(),
             serves: Serves::All,
-            postponed: 0,
+            overdue: false,
+            new_since: None,
             turns: 0,
             worked: false,
             seen: 0,
@@ -106,12 +116,21 @@ impl<D: Discipline> EnginesEarly<D> {
     fn round(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let count = self.engines.len();
         let engine = &mut self.engines[thread as usize];
-        let looked = receive(thread, count, &mut engine.received, world);
+        let mut looked = receive(thread, count, &mut engine.received, world);
+        let mut seen = 0;
+        for _ in 1..LOOKS {
+            let came = &engine.received[seen..];
+            if !came.iter().any(|item| world.is_short_lived(item.connection)) {
+                break;
+            }
+            seen = engine.received.len();
+            looked += receive_more(thread, count, &mut engine.received, world);
+        }
         engine.worked = !engine.received.is_empty();
         engine.turns = ROUNDS;
         let received = engine.received.len();
-        let pressing = self.demultiplex(thread, world);
-        self.postpone(thread, pressing);
+        self.demultiplex(thread, world);
+        self.precede(thread, world);
         world.machine.script(thread, &[Step::Now(Point::Process)]);
         if received == 0 {
             let polls = Step::Work(Kind::Overhead, world.ticks.empty_poll * looked);
@@ -130,11 +149,10 @@ impl<D: Discipline> EnginesEarly<D> {
         world.machine.script(thread, &steps);
     }
 
-    /// Puts what was received into receive queues. Was something pressing there?
-    fn demultiplex(&mut self, thread: ThreadId, world: &mut World<'_, Point>) -> bool {
+    /// Puts what was received into receive queues.
+    fn demultiplex(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let engine = &mut self.engines[thread as usize];
         engine.touched.clear();
-        let mut pressing = false;
         for &item in &engine.received {
             let queue = &mut self.queues[item.connection as usize];
             if queue.len() >= world.scenario.limits.receive_queue {
@@ -145,21 +163,21 @@ impl<D: Discipline> EnginesEarly<D> {
             if engine.touched.last() != Some(&item.connection) {
                 engine.touched.push(item.connection);
             }
-            pressing |= !world.is_short_lived(item.connection);
+            if !world.is_short_lived(item.connection) {
+                engine.precedence.came();
+            }
         }
-        pressing
     }
 
-    /// New connections wait as long as established ones' packets come.
-    fn postpone(&mut self, thread: ThreadId, pressing: bool) {
+    /// Which classes have their turns until the next look at the device.
+    fn precede(&mut self, thread: ThreadId, world: &World<'_, Point>) {
         let engine = &mut self.engines[thread as usize];
-        let wait = pressing && engine.postponed < POSTPONED;
-        engine.postponed = if wait { engine.postponed + 1 } else { 0 };
-        engine.serves = match (thread, wait) {
-            (0, true) => Serves::Pressing,
-            (0, false) => Serves::All,
-            _ => Serves::ReadyOnly,
-        };
+        if thread > 0 {
+            engine.serves = Serves::ReadyOnly;
+            return;
+        }
+        engine.overdue = engine.precedence.is_overdue(nanoseconds(world));
+        engine.serves = engine.precedence.serves();
     }
 
     fn weight(&self, key: Key, world: &World<'_, Point>) -> u32 {
@@ -221,20 +239,19 @@ impl<D: Discipline> EnginesEarly<D> {
         self.settle(thread, world);
         let engine = &mut self.engines[thread as usize];
         engine.seen = self.version;
-        let batch = &mut self.contexts.threads[thread as usize].batch;
-        batch.clear();
+        self.contexts.threads[thread as usize].batch.clear();
         let mut chosen = 0;
-        while engine.turns > 0
-            && chosen < TOGETHER
-            && let Some((key, _)) = self.discipline.choose(engine.serves)
-        {
-            let queue = &mut self.queues[key as usize];
-            batch.extend(queue.drain(..queue.len().min(SLOT)));
-            engine.ran.push(key);
-            chosen += 1;
-            if !queue.is_empty() {
-                break;
-            }
+        if let Some(since) = engine.new_since.take() {
+            engine.precedence.had_turn(since, nanoseconds(world));
+        }
+        if std::mem::take(&mut engine.overdue) {
+            engine.new_since = Some(nanoseconds(world));
+            chosen = self.take(thread, Serves::New);
+        }
+        if chosen == 0 && self.engines[thread as usize].turns > 0 {
+            let serves = self.engines[thread as usize].serves;
+            chosen = self.take(thread, serves);
+            self.engines[thread as usize].turns -= 1;
         }
         let time = world.ticks.schedule * (settled + chosen) as u64;
         let release = [Step::Work(Kind::Overhead, time), Step::Release(self.scheduler)];
@@ -242,12 +259,44 @@ impl<D: Discipline> EnginesEarly<D> {
             world.machine.script(thread, &[Step::At(Point::End)]);
             return world.machine.script(thread, &release);
         }
-        engine.worked = true;
-        engine.turns -= 1;
-        let count = batch.len();
+        self.engines[thread as usize].worked = true;
+        let count = self.contexts.threads[thread as usize].batch.len();
         let moves = if self.engines.len() > 1 { world.packets_move(count) } else { 0 };
         world.machine.script(thread, &[Step::Now(Point::Process)]);
         self.contexts.visit(thread, true, world);
         world.machine.script(thread, &[release[0], release[1], Step::Work(Kind::Cache, moves)]);
+    }
+
+    /// Takes the packets of the sockets that are next. Returns how many these are.
+    fn take(&mut self, thread: ThreadId, serves: Serves) -> usize {
+        let engine = &mut self.engines[thread as usize];
+        let batch = &mut self.contexts.threads[thread as usize].batch;
+        let (mut chosen, mut new) = (0, false);
+        let used = |batch: &[Item]| if serves == Serves::New { batch.len() } else { 0 };
+        while chosen < TOGETHER
+            && used(batch) < SLOT
+            && let Some((key, class)) = self.discipline.choose(serves)
+        {
+            let queue = &mut self.queues[key as usize];
+            let most = SLOT - used(batch);
+            batch.extend(queue.drain(..queue.len().min(most)));
+            engine.ran.push(key);
+            chosen += 1;
+            new |= class == Class::Wait;
+            if !queue.is_empty() {
+                break;
+            }
+        }
+        match serves {
+            Serves::New => {}
+            _ if new => {
+                engine.precedence.served();
+                // Others may have come meanwhile.
+                engine.turns = 1;
+            }
+            Serves::All if chosen == 0 => engine.precedence.served(),
+            _ => {}
+        }
+        chosen
     }
 }
