@@ -7,6 +7,7 @@
 //! them, short-lived connections come at a steady rate, each closed by its client
 //! as soon as it is established.
 
+use crate::apart::Apart;
 use crate::host::{self, DRIVER_PORT, STEERING, Side};
 use crate::load::blocks::{ANSWER, BLOCK};
 use crate::load::{Call, Loads, Meter, Role};
@@ -99,11 +100,14 @@ pub struct BlocksRow {
     pub max: f64,
     /// All samples, in the order in which they were taken.
     pub samples: Vec<f64>,
-    /// `median`, of that of the first rate.
+    /// Each sample, of that of the first rate taken just before it; median.
     pub of_first: f64,
     /// Processor seconds for 10^9 bytes of the established transfers, all
     /// included; median.
     pub cpu_s_per_gb: f64,
+    /// How far the processors were apart at each sample, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub apart_ns: Vec<Apart>,
 }
 
 #[derive(Clone, Copy)]
@@ -112,6 +116,7 @@ struct Sample {
     begun: f64,
     completed: f64,
     cpu_s_per_gb: f64,
+    apart: Option<Apart>,
 }
 
 impl Blocks {
@@ -158,7 +163,10 @@ impl Blocks {
             for (index, (organization, rate)) in cases.iter().enumerate() {
                 let done = round * cases.len() + index;
                 progress(Progress { done, total, organization });
-                samples[index].push(self.sample(organization, *rate)?);
+                let (apart, sample) = Apart::around(self.processors_of(organization), || {
+                    self.sample(organization, *rate)
+                });
+                samples[index].push(Sample { apart, ..sample? });
             }
         }
         progress(Progress { done: total, total, organization: "" });
@@ -166,14 +174,11 @@ impl Blocks {
     }
 
     fn rows(&self, cases: &[(&str, f64)], samples: &[Vec<Sample>]) -> Vec<BlocksRow> {
-        let mut first = 0.0;
-        let rows = cases.iter().zip(samples).enumerate().map(|(index, (case, samples))| {
-            let of = |f: fn(&Sample) -> f64| samples.iter().map(f).collect::<Vec<f64>>();
+        let rows = cases.iter().zip(samples).enumerate().map(|(index, (case, own))| {
+            let of = |f: fn(&Sample) -> f64| own.iter().map(f).collect::<Vec<f64>>();
             let values = of(|s| s.gbit_per_s);
-            let middle = median(&values);
-            if index % self.short_lived.len() == 0 {
-                first = middle;
-            }
+            let first = &samples[index - index % self.short_lived.len()];
+            let parts = own.iter().zip(first).map(|(own, first)| own.gbit_per_s / first.gbit_per_s);
             BlocksRow {
                 organization: case.0.to_owned(),
                 processors: self.processors_of(case.0),
@@ -182,12 +187,13 @@ impl Blocks {
                 short_lived_per_s: case.1,
                 begun_per_s: median(&of(|s| s.begun)),
                 completed_per_s: median(&of(|s| s.completed)),
-                median: middle,
+                median: median(&values),
                 min: values.iter().copied().fold(f64::INFINITY, f64::min),
                 max: values.iter().copied().fold(0.0, f64::max),
                 samples: values,
-                of_first: middle / first,
+                of_first: median(&parts.collect::<Vec<f64>>()),
                 cpu_s_per_gb: median(&of(|s| s.cpu_s_per_gb)),
+                apart_ns: own.iter().filter_map(|s| s.apart).collect(),
             }
         });
         rows.collect()
@@ -227,6 +233,7 @@ impl Blocks {
             begun: each_second(after.short_opened, before.short_opened),
             completed: each_second(after.short_closed, before.short_closed),
             cpu_s_per_gb: usage.processor.as_secs_f64() * 1e9 / bytes,
+            apart: None,
         })
     }
 }

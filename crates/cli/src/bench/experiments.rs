@@ -1,6 +1,6 @@
 //! The experiments that are not one workload: blocks, hog and soak.
 
-use super::table::{short, thousands};
+use super::table::{apart, short, thousands};
 use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::files::Json;
@@ -167,7 +167,11 @@ fn blocks_table(rows: &[BlocksRow]) -> String {
             format!("{:.3}", row.cpu_s_per_gb),
         ]
     };
-    render(&header, &rows.iter().map(cells).collect::<Vec<_>>())
+    let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
+    match apart(rows.iter().flat_map(|row| &row.apart_ns)) {
+        Some(line) => format!("{table}\n{line}"),
+        None => table,
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

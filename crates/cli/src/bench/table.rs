@@ -1,7 +1,7 @@
 //! The rows of a bench as a table, for people.
 
 use comfy_table::{CellAlignment, Table, presets};
-use lab::apart::is_alike;
+use lab::apart::{Apart, is_alike};
 use lab::{Detail, Row};
 
 /// The rows as a table, under what they have in common.
@@ -36,16 +36,17 @@ pub fn table(rows: &[Row]) -> String {
             }
         };
     }
-    if let Some(line) = apart(rows) {
+    if let Some(line) = apart(rows.iter().flat_map(|row| &row.apart_ns)) {
         text += &format!("\n{line}");
     }
     text
 }
 
 /// How far the processors were apart: whether samples can be compared.
-fn apart(rows: &[Row]) -> Option<String> {
-    let ways = || rows.iter().flat_map(|row| &row.apart_ns).flat_map(|a| [a.before, a.after]);
-    let (least, most) = (ways().reduce(f64::min)?, ways().reduce(f64::max)?);
+pub fn apart<'a>(ways: impl Iterator<Item = &'a Apart>) -> Option<String> {
+    let ways: Vec<f64> = ways.flat_map(|a| [a.before, a.after]).collect();
+    let end = |of: fn(f64, f64) -> f64| ways.iter().copied().reduce(of);
+    let (least, most) = (end(f64::min)?, end(f64::max)?);
     if is_alike(least, most) {
         return Some(format!("A cache line took {least:.0} to {most:.0} ns between processors."));
     }

@@ -47,6 +47,7 @@ where
         sockets: Sockets::new(config, table),
         discipline: Locked::of(Named::new(options.lock, counted), discipline),
         version: AtomicU64::new(0),
+        lent: AtomicU64::new(0),
         engines: engines.clone(),
     });
     if let Some(instruments) = &shared.instruments {
@@ -72,6 +73,9 @@ struct Base<D, A: Application> {
     discipline: Locked<Named, D>,
     /// How often sockets were put before it.
     version: AtomicU64,
+    /// Turns that other engines give just now to sockets whose packets came by the
+    /// first one's devices: what follows from them comes there, too.
+    lent: AtomicU64,
     watch: QueueWatch,
 }
 
@@ -88,6 +92,10 @@ struct Turns<D, A: Application> {
     parts: Vec<Part>,
     ran: Vec<Key>,
     precedence: Precedence,
+    /// Sockets that the last choice has left waiting.
+    left: usize,
+    /// New connections wait for packets that are about to come.
+    held_back: bool,
     /// What [`Base::version`] was before the discipline had nothing for us.
     seen: u64,
 }
@@ -113,17 +121,19 @@ where
 
     fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut Watch) -> bool {
         self.seen = self.base.version.load(Ordering::SeqCst);
+        self.held_back = false;
         let mut any = false;
         if self.index == 0 && self.precedence.is_overdue(now.as_nanos()) {
             any |= self.serve_new(egress, watch);
         }
-        let serves = if self.index == 0 { self.precedence.serves() } else { Serves::ReadyOnly };
+        let serves = self.serves();
         for _ in 0..ROUNDS {
             let new = self.choose(serves);
             if new || (self.parts.is_empty() && serves == Serves::All) {
                 self.precedence.served();
             }
             if !self.bring_up(egress, watch) {
+                self.held_back = serves == Serves::Pressing && self.left > 0;
                 return any;
             }
             any = true;
@@ -137,7 +147,7 @@ where
     }
 
     fn has_news(&self) -> bool {
-        self.base.version.load(Ordering::SeqCst) != self.seen
+        self.held_back || self.base.version.load(Ordering::SeqCst) != self.seen
     }
 }
 
@@ -152,6 +162,8 @@ impl<D: Discipline, A: Application> Turns<D, A> {
             parts: Vec::new(),
             ran: Vec::new(),
             precedence: Precedence::new(),
+            left: 0,
+            held_back: false,
             seen: 0,
         }
     }
@@ -179,10 +191,14 @@ impl<D: Discipline, A: Application> Turns<D, A> {
             base.engines.count_lost(lost, lost_bytes);
             base.watch.dropped(lost as usize);
         }
-        if touched.iter().any(|sorted| sorted.class == Class::Ready) {
-            self.precedence.came();
+        let mut new = false;
+        for Sorted { key, class } in touched.iter() {
+            new |= *class == Class::Wait;
+            if *class == Class::Ready {
+                self.precedence.came();
+                base.sockets.queues.grown(*key).came_by(self.index);
+            }
         }
-        let new = touched.iter().any(|sorted| sorted.class == Class::Wait);
         self.announce();
         new || lost > 0
     }
@@ -214,7 +230,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
     /// for the next. New connections out of order have one slot together. Returns
     /// whether new connections are among them.
     fn choose(&mut self, serves: Serves) -> bool {
-        let Turns { base, parts, ran, batch, .. } = self;
+        let Turns { base, parts, ran, batch, left: still, .. } = self;
         let mut new = false;
         base.discipline.with(|discipline| {
             base.settle(discipline, ran);
@@ -231,8 +247,20 @@ impl<D: Discipline, A: Application> Turns<D, A> {
                     break;
                 }
             }
+            *still = discipline.len();
         });
         new
+    }
+
+    /// Which classes have their turns until the next look at the devices.
+    fn serves(&mut self) -> Serves {
+        if self.index != 0 {
+            return Serves::ReadyOnly;
+        }
+        if self.base.lent.load(Ordering::Relaxed) > 0 {
+            self.precedence.came();
+        }
+        self.precedence.serves()
     }
 
     /// Gives new connections a turn out of order. Returns whether there are any.
@@ -258,6 +286,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         if parts.is_empty() {
             return false;
         }
+        let lent = base.lend(*index, parts);
         base.watch.taken(batch.len());
         for part in parts.iter() {
             base.watch.left(part.stamp);
@@ -280,6 +309,9 @@ impl<D: Discipline, A: Application> Turns<D, A> {
             base.note(part.key, part.held);
             ran.push(part.key);
         }
+        if lent > 0 {
+            base.lent.fetch_sub(lent, Ordering::Relaxed);
+        }
         true
     }
 }
@@ -299,6 +331,20 @@ impl<D: Discipline, A: Application> Base<D, A> {
             }
             discipline.requeue(key);
         }
+    }
+
+    /// How many of these sockets are the first engine's while another has them; they
+    /// count as lent until the turns are over.
+    fn lend(&self, engine: usize, parts: &[Part]) -> u64 {
+        if engine == 0 || !D::WEIGHS {
+            return 0;
+        }
+        let of_first = |part: &&Part| self.sockets.queues.grown(part.key).comes_by_first();
+        let lent = parts.iter().filter(of_first).count() as u64;
+        if lent > 0 {
+            self.lent.fetch_add(lent, Ordering::Relaxed);
+        }
+        lent
     }
 
     /// Notes what the turn of a connection has left.

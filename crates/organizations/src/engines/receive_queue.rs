@@ -56,6 +56,8 @@ pub(crate) struct ReceiveQueue {
     /// A packet whose way is followed: which one, and its stamp.
     followed: Locked<Spin, Option<(u64, Stamp)>>,
     follows: AtomicBool,
+    /// Its packets come by the devices of the engine that serves all classes.
+    by_first: AtomicBool,
 }
 
 impl ReceiveQueue {
@@ -69,6 +71,7 @@ impl ReceiveQueue {
             generation: AtomicU32::new(u32::MAX),
             followed: Locked::new(None),
             follows: AtomicBool::new(false),
+            by_first: AtomicBool::new(false),
         }
     }
 
@@ -98,6 +101,18 @@ impl ReceiveQueue {
         self.buffers.store(0, Ordering::Relaxed);
         self.output.with(|output| output.held = Some(held));
         self.generation.store(held.1.generation, Ordering::Relaxed);
+    }
+
+    /// Its packets come by the devices of this engine.
+    #[inline]
+    pub(crate) fn came_by(&self, engine: usize) {
+        self.by_first.store(engine == 0, Ordering::Relaxed);
+    }
+
+    /// Do its packets come by the devices of the first engine?
+    #[inline]
+    pub(crate) fn comes_by_first(&self) -> bool {
+        self.by_first.load(Ordering::Relaxed)
     }
 
     /// Puts a packet in; a stamp follows it. `Err` if there is no room.

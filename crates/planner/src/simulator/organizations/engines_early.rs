@@ -4,7 +4,8 @@
 //! [`Discipline`] says.
 //!
 //! Not modelled: the shards' locks while the event handler looks flows up (their
-//! cost is), and what was received for no socket.
+//! cost is), what was received for no socket, and that new connections also wait
+//! while other engines have the first one's sockets.
 
 use super::Organization;
 use super::engines::{receive, receive_more, spawn};
