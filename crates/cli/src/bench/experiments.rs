@@ -7,6 +7,7 @@ use crate::files::Json;
 use crate::progress;
 use crate::table::render;
 use clap::ValueEnum;
+use lab::apart::Apart;
 use lab::blocks::{Blocks, BlocksRow};
 use lab::hog::{Hog, HogRow, Protocol};
 use lab::soak::{Leg, Soak};
@@ -168,8 +169,13 @@ fn blocks_table(rows: &[BlocksRow]) -> String {
         ]
     };
     let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
-    match apart(rows.iter().flat_map(|row| &row.apart_ns)) {
-        Some(line) => format!("{table}\n{line}"),
+    with_apart(table, rows.iter().flat_map(|row| &row.apart_ns))
+}
+
+/// The table, and how far processors were apart, if they are several.
+fn with_apart<'a>(table: String, ways: impl Iterator<Item = &'a Apart>) -> String {
+    match apart(ways) {
+        Some(line) => format!("{table}{line}\n"),
         None => table,
     }
 }
@@ -280,7 +286,9 @@ fn hog_table(rows: &[HogRow]) -> String {
     };
     let ring = rows.first().map_or(0, |row| row.ring);
     let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
-    format!("{table}Each of the device's rings holds {} packets.\n", thousands(ring as f64))
+    let table =
+        format!("{table}Each of the device's rings holds {} packets.\n", thousands(ring as f64));
+    with_apart(table, rows.iter().flat_map(|row| &row.apart_ns))
 }
 
 fn percent(share: f64) -> String {

@@ -13,6 +13,7 @@
 mod generator;
 mod paced;
 
+use crate::apart::Apart;
 use crate::host::{self, STEERING, Side};
 use crate::load::watched::Watched;
 use crate::load::{Call, Flow, Loads, Meter, Role, Socket};
@@ -151,6 +152,10 @@ pub struct HogRow {
     pub p99_with_hog_us: f64,
     /// How many times that is.
     pub p99_ratio: f64,
+    /// How far the stack's processors and the generator's were apart at each sample:
+    /// samples of different states of the machine are not to be compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub apart_ns: Vec<Apart>,
 }
 
 /// One half of a sample.
@@ -205,7 +210,9 @@ impl Hog {
             for (index, organization) in self.organizations.iter().enumerate() {
                 let done = round * self.organizations.len() + index;
                 progress(Progress { done, total, organization });
-                samples[index].push(self.sample(organization)?);
+                let several = self.processors_of(organization) + 1;
+                let (apart, sample) = Apart::around(several, || self.sample(organization));
+                samples[index].push((apart, sample?));
             }
         }
         progress(Progress { done: total, total, organization: "" });
@@ -213,9 +220,9 @@ impl Hog {
         Ok(rows.map(|(organization, samples)| self.row(organization, samples)).collect())
     }
 
-    fn row(&self, organization: &str, samples: &[[Half; 2]]) -> HogRow {
+    fn row(&self, organization: &str, samples: &[(Option<Apart>, [Half; 2])]) -> HogRow {
         let of = |f: &dyn Fn(&Half, &Half) -> f64| {
-            median(&samples.iter().map(|[alone, hog]| f(alone, hog)).collect::<Vec<f64>>())
+            median(&samples.iter().map(|(_, [alone, hog])| f(alone, hog)).collect::<Vec<f64>>())
         };
         HogRow {
             organization: organization.to_owned(),
@@ -235,6 +242,7 @@ impl Hog {
             p99_alone_us: of(&|alone, _| alone.p99),
             p99_with_hog_us: of(&|_, hog| hog.p99),
             p99_ratio: of(&|alone, hog| hog.p99 / alone.p99.max(1e-9)),
+            apart_ns: samples.iter().filter_map(|(apart, _)| *apart).collect(),
         }
     }
 

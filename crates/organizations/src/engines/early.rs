@@ -174,10 +174,12 @@ impl<D: Discipline, A: Application> Turns<D, A> {
     fn demultiplex(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool {
         let Turns { base, demultiplexer, touched, .. } = self;
         let (mut lost, mut lost_bytes, mut first) = (0, 0, watch.stamp());
+        let mut new = false;
         demultiplexer.forget();
         watch.handed(received.len() as u64);
         for frame in received.drain(..) {
             let sorted = demultiplexer.sort(&frame, &base.sockets);
+            new |= sorted.class == Class::Wait;
             let queue = base.sockets.queues.grown(sorted.key);
             let stamp = base.watch.put(std::mem::take(&mut first), || queue.len() + 1);
             if let Err(frame) = queue.put(frame, stamp) {
@@ -191,16 +193,12 @@ impl<D: Discipline, A: Application> Turns<D, A> {
             base.engines.count_lost(lost, lost_bytes);
             base.watch.dropped(lost as usize);
         }
-        let mut new = false;
-        for Sorted { key, class } in touched.iter() {
-            new |= *class == Class::Wait;
-            if *class == Class::Ready {
-                self.precedence.came();
-                base.sockets.queues.grown(*key).came_by(self.index);
-            }
+        for Sorted { key, .. } in touched.iter().filter(|sorted| sorted.class == Class::Ready) {
+            self.precedence.came();
+            base.sockets.queues.grown(*key).came_by(self.index);
         }
         self.announce();
-        new || lost > 0
+        new
     }
 
     /// Puts the sockets that packets have come for before the discipline, with

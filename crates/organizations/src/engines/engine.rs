@@ -13,7 +13,7 @@ use sync::system::atomic::{AtomicU64, Ordering};
 use wire::{Instant, Packet};
 
 /// How often devices are asked for more before what they gave is processed.
-const LOOKS: usize = 8;
+const LOOKS: usize = 4;
 
 /// What an engine does with packets.
 pub(crate) trait Work: Send + 'static {

@@ -21,7 +21,7 @@ const SLOT: usize = 16;
 /// Sockets that have their turns together, if theirs drains them.
 const TOGETHER: usize = 16;
 /// How often devices are asked for more before what they gave is processed.
-const LOOKS: usize = 8;
+const LOOKS: usize = 4;
 /// Turns between two looks at the device.
 const ROUNDS: u32 = 4;
 /// A socket's buffers, each way, bytes.
