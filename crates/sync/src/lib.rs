@@ -10,6 +10,7 @@ pub mod counted;
 pub mod mcs;
 pub mod named;
 pub mod os;
+pub mod prefetch;
 pub mod primitive;
 pub mod raw;
 pub mod rw;
@@ -24,5 +25,6 @@ pub mod token;
 
 pub use by_name::LockKind;
 pub use named::Named;
+pub use prefetch::prefetch;
 pub use raw::{Locked, RawLock};
 pub use sleep::SleepFlag;

@@ -116,6 +116,9 @@ fn end(config: &Config, index: usize, own: &Arc<[Ring]>, peer: &Arc<[Ring]>) -> 
     }
 }
 
+/// So many packets are asked of the memory before they are looked at.
+const AHEAD: usize = 8;
+
 struct PairReceive {
     rings: Arc<[Ring]>,
     queue: usize,
@@ -138,7 +141,12 @@ impl Receive for PairReceive {
         }
         let before = into.len();
         let n = max.min(self.taken.len());
-        for mut packet in self.taken.drain(..n) {
+        self.taken.iter().take(AHEAD).for_each(Packet::prefetch);
+        for _ in 0..n {
+            if let Some(packet) = self.taken.get(AHEAD) {
+                packet.prefetch();
+            }
+            let Some(mut packet) = self.taken.pop_front() else { break };
             if packet.len() > self.longest {
                 self.counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
                 continue;

@@ -85,6 +85,7 @@ impl<U: Send> Sockets<U> {
 pub(crate) struct Demultiplexer {
     ours: Option<Address>,
     last: Held,
+    last_udp: Option<(Endpoint, Key)>,
 }
 
 /// Where a packet goes.
@@ -100,12 +101,12 @@ const fn to(key: Key, class: Class) -> Sorted {
 
 impl Demultiplexer {
     pub(crate) fn new() -> Demultiplexer {
-        Demultiplexer { ours: None, last: None }
+        Demultiplexer { ours: None, last: None, last_udp: None }
     }
 
     /// What was found is looked up anew: once a batch, since connections end.
     pub(crate) fn forget(&mut self) {
-        self.last = None;
+        (self.last, self.last_udp) = (None, None);
     }
 
     /// Finds the receive queue of a frame.
@@ -150,14 +151,23 @@ impl Demultiplexer {
                 Some(tuple) if tuple.protocol == protocol::TCP => {
                     self.segment(&tuple.flow, front, sockets)
                 }
-                Some(tuple) => match sockets.udp_key(tuple.flow.local) {
-                    Some(key) => to(key, Class::Ready),
-                    None => to(UNKNOWN, Class::Wait),
-                },
+                Some(tuple) => self.user_datagram(tuple.flow.local, sockets),
                 None => to(UNKNOWN, Class::Wait),
             },
             _ => to(UNKNOWN, Class::Wait),
         }
+    }
+
+    #[inline]
+    fn user_datagram<U: Send>(&mut self, local: Endpoint, sockets: &Sockets<U>) -> Sorted {
+        if let Some((last, key)) = self.last_udp
+            && last == local
+        {
+            return to(key, Class::Ready);
+        }
+        let Some(key) = sockets.udp_key(local) else { return to(UNKNOWN, Class::Wait) };
+        self.last_udp = Some((local, key));
+        to(key, Class::Ready)
     }
 
     #[inline]
