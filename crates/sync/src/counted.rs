@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 /// Of how many uses the time that the lock is held is taken, and multiplied. A
 /// prime: no rhythm hides in it.
-const EVERY: u64 = 61;
+const EVERY: u64 = 251;
 
 /// The lock `L`, measured. The clock is read if there is a wait, and of one use
-/// in 17 for how long it is held; else a use costs a few counts.
+/// in 251 for how long it is held; else a use costs a few counts.
 #[derive(Debug, Default)]
 pub struct Counted<L> {
     lock: L,

@@ -31,7 +31,7 @@ use std::time::Instant;
 use sync::counted::LockCounts;
 
 /// Of how many rounds one is timed, unless said otherwise.
-pub const EVERY: u32 = 64;
+pub const EVERY: u32 = 256;
 
 type ReadLock = Box<dyn Fn() -> LockCounts + Send + Sync>;
 
