@@ -147,7 +147,11 @@ where
     }
 
     fn has_news(&self) -> bool {
-        self.held_back || self.base.version.load(Ordering::SeqCst) != self.seen
+        self.base.version.load(Ordering::SeqCst) != self.seen
+    }
+
+    fn is_held_back(&self) -> bool {
+        self.held_back
     }
 }
 

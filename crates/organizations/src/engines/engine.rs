@@ -27,6 +27,9 @@ pub(crate) trait Work: Send + 'static {
     /// Has something come since [`Work::process`] found nothing? Asked once more
     /// when others know that this engine is about to sleep.
     fn has_news(&self) -> bool;
+
+    /// Has it work left that waits for what another engine is doing just now?
+    fn is_held_back(&self) -> bool;
 }
 
 /// What the engines share.
@@ -168,8 +171,8 @@ impl<W: Work, A: Application> Engine<W, A> {
             if worked {
                 continue;
             }
-            if waiting || self.devices.is_missing() {
-                // The device is full, or a queue on its way: let others run.
+            if waiting || self.devices.is_missing() || self.work.is_held_back() {
+                // The device is full, or a queue on its way, or a turn: let others run.
                 sync::system::thread::yield_now();
             } else if !busy {
                 self.sleep();

@@ -117,4 +117,8 @@ where
     fn has_news(&self) -> bool {
         self.base.queue.with(|queue| !queue.is_empty())
     }
+
+    fn is_held_back(&self) -> bool {
+        false
+    }
 }

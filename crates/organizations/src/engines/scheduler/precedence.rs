@@ -7,7 +7,8 @@ use super::Serves;
 /// they have one turn, whoever else waits.
 pub const PATIENCE: u64 = 4_000_000;
 /// Of so many parts of the time, such turns have one at most: they wait longer
-/// where a turn takes long.
+/// where a turn takes long, to the same number of times [`PATIENCE`]. What takes
+/// longer than that is no turn: the thread was away.
 pub const PARTS: u64 = 16;
 
 /// What the engine that serves all classes serves next.
@@ -45,12 +46,12 @@ impl Precedence {
     /// `now` is in nanoseconds.
     pub fn is_overdue(&mut self, now: u64) -> bool {
         let since = *self.since.get_or_insert(now);
-        now.saturating_sub(since) >= self.took.saturating_mul(PARTS - 1).max(PATIENCE)
+        now.saturating_sub(since) >= (self.took * (PARTS - 1)).max(PATIENCE)
     }
 
     /// They had that turn, from one time to another, nanoseconds.
     pub fn had_turn(&mut self, from: u64, to: u64) {
-        (self.since, self.took) = (Some(to), to.saturating_sub(from));
+        (self.since, self.took) = (Some(to), to.saturating_sub(from).min(PATIENCE));
     }
 
     /// They had a turn when it was theirs, or none waits.
@@ -92,6 +93,14 @@ mod tests {
             assert!(turns.contains(&count), "{count} turns of {turn} ns in a second");
             assert!((count * turn) as f64 / 1e9 <= part);
         }
+    }
+
+    #[test]
+    fn a_thread_that_was_away_in_a_turn_keeps_nobody_waiting_for_long() {
+        let mut precedence = Precedence::new();
+        let stopped = 3_600_000_000_000;
+        precedence.had_turn(0, stopped);
+        assert!(precedence.is_overdue(stopped + PARTS * PATIENCE));
     }
 
     #[test]

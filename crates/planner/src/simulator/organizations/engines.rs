@@ -32,25 +32,15 @@ pub(super) fn spawn(world: &mut World<'_, Point>) -> usize {
     engines
 }
 
-/// An engine receives from its queues of the device.
+/// An engine receives from its queues of the device, behind what it has. Returns
+/// how many queues these are.
 pub(super) fn receive(
     thread: ThreadId,
     engines: usize,
     into: &mut Vec<Item>,
     world: &mut World<'_, Point>,
 ) -> u64 {
-    into.clear();
     world.machine.forget_notice(thread);
-    receive_more(thread, engines, into, world)
-}
-
-/// It looks again before it processes what it has.
-pub(super) fn receive_more(
-    thread: ThreadId,
-    engines: usize,
-    into: &mut Vec<Item>,
-    world: &mut World<'_, Point>,
-) -> u64 {
     let mut looked = 0;
     for queue in (thread as usize..world.queue_count()).step_by(engines) {
         looked += 1;
@@ -103,6 +93,7 @@ impl Engines {
     fn round(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let engines = self.received.len();
         let received = &mut self.received[thread as usize];
+        received.clear();
         let looked = receive(thread, engines, received, world);
         let count = received.len();
         self.worked[thread as usize] = count > 0;

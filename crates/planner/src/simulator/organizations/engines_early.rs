@@ -8,7 +8,7 @@
 //! while other engines have the first one's sockets.
 
 use super::Organization;
-use super::engines::{receive, receive_more, spawn};
+use super::engines::{receive, spawn};
 use super::shared::{Contexts, Point};
 use crate::simulator::machine::{Kind, LockId, Step, ThreadId};
 use crate::simulator::world::{Item, World};
@@ -117,15 +117,15 @@ impl<D: Discipline> EnginesEarly<D> {
     fn round(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let count = self.engines.len();
         let engine = &mut self.engines[thread as usize];
-        let mut looked = receive(thread, count, &mut engine.received, world);
-        let mut seen = 0;
-        for _ in 1..LOOKS {
+        engine.received.clear();
+        let (mut looked, mut seen) = (0, 0);
+        for _ in 0..LOOKS {
+            looked += receive(thread, count, &mut engine.received, world);
             let came = &engine.received[seen..];
             if !came.iter().any(|item| world.is_short_lived(item.connection)) {
                 break;
             }
             seen = engine.received.len();
-            looked += receive_more(thread, count, &mut engine.received, world);
         }
         engine.worked = !engine.received.is_empty();
         engine.turns = ROUNDS;
@@ -246,8 +246,10 @@ impl<D: Discipline> EnginesEarly<D> {
             engine.precedence.had_turn(since, nanoseconds(world));
         }
         if std::mem::take(&mut engine.overdue) {
-            engine.new_since = Some(nanoseconds(world));
+            let now = nanoseconds(world);
+            engine.precedence.had_turn(now, now);
             chosen = self.take(thread, Serves::New);
+            self.engines[thread as usize].new_since = (chosen > 0).then_some(now);
         }
         if chosen == 0 && self.engines[thread as usize].turns > 0 {
             let serves = self.engines[thread as usize].serves;
