@@ -50,6 +50,14 @@ pub struct Measured {
     pub(crate) sample: Sample,
 }
 
+impl Measured {
+    /// Operations a second over all windows: where threads are many, or the machine
+    /// is busy with something else, a short window has none or very many.
+    pub(crate) fn rate(&self) -> f64 {
+        self.rates.iter().sum::<f64>() / self.rates.len().max(1) as f64
+    }
+}
+
 /// Bytes of a transaction's message.
 const MESSAGE: usize = 64;
 

@@ -221,7 +221,7 @@ impl Samples {
         }
         self.bytes = measured.bytes;
         let speed = calibration.reference_ns / measured.piece_ns;
-        self.rates.push(crate::row::median(&measured.rates) / speed);
+        self.rates.push(measured.rate() / speed);
         true
     }
 

@@ -108,12 +108,11 @@ pub(crate) fn spread_waits(anchors: &mut [Anchor]) {
     }
 }
 
-/// Operations a second over all windows: where threads are many, a short window
-/// has none or very many. The interval is that of the windows' median, widened to
+/// Operations a second. The interval is that of the windows' median, widened to
 /// hold the mean.
 fn rate(measured: &Measured) -> Estimate {
     let median = estimate(&measured.rates);
-    let value = measured.rates.iter().sum::<f64>() / measured.rates.len().max(1) as f64;
+    let value = measured.rate();
     Estimate { value, low: median.low.min(value), high: median.high.max(value) }
 }
 

@@ -17,14 +17,26 @@ fn short() -> Effort {
 fn a_calibration_is_whole_and_its_file_can_be_read() {
     let mut shares = Vec::new();
     let outcome = run(&short(), &mut |p| shares.push(p.share)).expect("figures");
-    assert!(outcome.left_out.is_empty(), "{:?}", outcome.left_out);
+    // A busy machine may look as if its processors were moved: then cases are left out,
+    // but never all of a kind.
+    let moved = |line: &String| line.contains(" ns apart");
+    assert!(outcome.left_out.iter().all(moved), "{:?}", outcome.left_out);
     assert!(shares.is_sorted() && shares.last() == Some(&1.0));
     let calibration = outcome.calibration;
     let text = calibration.to_toml().expect("figures that can be");
     assert_eq!(calibration::parse(&text).expect("what was written"), calibration);
     let (one, all) =
         (&calibration.organizations["uniprocessor"], &calibration.organizations["group-locks"]);
-    assert_eq!((one.len(), all.len()), (4, 8));
+    assert_eq!(one.len(), 4);
+    for (work, processors) in [1, 2].map(|p| [(Work::TcpSend, p), (Work::UdpRr, p)]).concat() {
+        let of: Vec<usize> = all
+            .iter()
+            .filter(|a| (a.work, a.processors) == (work, processors))
+            .map(|a| a.connections)
+            .collect();
+        let whole = outcome.left_out.is_empty() || processors == 1;
+        assert!(of == [1, 9] || !whole && (of == [1] || of == [9]), "{work}: {of:?}");
+    }
     assert!(all.iter().all(|a| a.operations_per_s.value > 0.0 && a.speed > 0.0));
     assert!(all.iter().all(|a| a.processor_ns > 0.0));
     check(&calibration);
