@@ -96,7 +96,7 @@ pub struct Args {
     /// Samples of each organization
     #[arg(long, default_value_t = 5)]
     repeat: usize,
-    /// Measure without instruments, which cost transactions up to 5 %
+    /// Measure without instruments, which cost transactions up to 2 %
     #[arg(long)]
     no_instruments: bool,
     /// Write the figures to this file, as a JSON array (`-`: to standard output,

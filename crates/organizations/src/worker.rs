@@ -131,32 +131,28 @@ pub fn receive_up_to(
     into.len() - before
 }
 
-/// Hands each interface's batch to its device.
-#[inline]
-pub fn transmit(transmitters: &mut [Box<dyn Transmit>], egress: &mut Egress) {
-    for (interface, transmitter) in transmitters.iter_mut().enumerate() {
-        let batch = egress.batch(interface);
-        if !batch.is_empty() {
-            transmitter.transmit(batch);
-        }
-    }
-}
-
-/// As [`transmit`], counted.
+/// Hands each interface's batch to its device, counted. What a device does not take
+/// stays in its batch.
 #[inline]
 pub fn transmit_watched(
     transmitters: &mut [Box<dyn Transmit>],
     egress: &mut Egress,
     watch: &mut Watch,
 ) {
-    if !watch.is_on() {
-        return transmit(transmitters, egress);
-    }
-    let before = egress.len();
-    if before > 0 {
+    if watch.wants_sizes() {
         (0..transmitters.len()).for_each(|at| watch.sending(egress.batch(at).iter()));
-        transmit(transmitters, egress);
-        watch.sent(before - egress.len());
+    }
+    let (mut offered, mut left) = (0, 0);
+    for (interface, transmitter) in transmitters.iter_mut().enumerate() {
+        let batch = egress.batch(interface);
+        if !batch.is_empty() {
+            offered += batch.len();
+            transmitter.transmit(batch);
+            left += batch.len();
+        }
+    }
+    if offered > 0 {
+        watch.sent(offered - left);
         watch.lap(Layer::Transmit);
     }
 }

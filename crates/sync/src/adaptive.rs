@@ -81,6 +81,7 @@ unsafe impl RawLock for Adaptive {
         f()
     }
 
+    #[inline]
     fn is_locked(&self) -> bool {
         self.lock.is_locked()
     }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 const EVERY: u64 = 251;
 
 /// The lock `L`, measured. The clock is read if there is a wait, and of one use
-/// in 251 for how long it is held; else a use costs a few counts.
+/// in 251 for how long it is held; else a use costs a count, in the line of the lock.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub struct Counted<L> {
     lock: L,
     // In an exclusive use they are written by plain stores: the lock is held.
@@ -62,8 +63,9 @@ impl<L> Counted<L> {
     }
 }
 
-/// Counts the use when it ends, still under the lock.
-struct Count<'a, L> {
+/// What is rare of a use: it was waited for, or is timed. Counted when it ends, still
+/// under the lock.
+struct Rare<'a, L> {
     counted: &'a Counted<L>,
     shared: bool,
     /// How long it was waited for.
@@ -72,36 +74,51 @@ struct Count<'a, L> {
     taken: Option<Instant>,
 }
 
-impl<'a, L> Count<'a, L> {
-    /// The lock has been taken; it was asked for at `asked` if it was not free.
-    #[inline]
-    fn taken(counted: &'a Counted<L>, shared: bool, asked: Option<Instant>) -> Self {
-        let waited = asked.map(|asked| asked.elapsed());
-        let timed = counted.uses.load(Ordering::Relaxed).is_multiple_of(EVERY);
-        Count { counted, shared, waited, taken: timed.then(Instant::now) }
+/// Adds to a count; in a shared use others may do so at the same time.
+#[inline]
+fn add(to: &AtomicU64, n: u64, shared: bool) -> u64 {
+    if shared {
+        to.fetch_add(n, Ordering::Relaxed)
+    } else {
+        let before = to.load(Ordering::Relaxed);
+        to.store(before.wrapping_add(n), Ordering::Relaxed);
+        before
     }
 }
 
-impl<L> Drop for Count<'_, L> {
+impl<L> Counted<L> {
+    /// The lock has been taken; it was asked for at `asked` if it was not free.
     #[inline]
+    fn taken(&self, shared: bool, asked: Option<Instant>) -> Option<Rare<'_, L>> {
+        let timed = add(&self.uses, 1, shared).is_multiple_of(EVERY);
+        if timed || asked.is_some() { Some(self.rare(shared, asked, timed)) } else { None }
+    }
+
+    #[cold]
+    fn rare(&self, shared: bool, asked: Option<Instant>, timed: bool) -> Rare<'_, L> {
+        let waited = asked.map(|asked| asked.elapsed());
+        Rare { counted: self, shared, waited, taken: timed.then(Instant::now) }
+    }
+}
+
+impl<L> Drop for Rare<'_, L> {
+    #[cold]
     fn drop(&mut self) {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
-        let add = |to: &AtomicU64, n: u64| {
-            if self.shared {
-                to.fetch_add(n, Ordering::Relaxed);
-            } else {
-                to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
-            }
-        };
         if let Some(waited) = self.waited {
-            add(&self.counted.contended, 1);
-            add(&self.counted.wait, nanos(waited));
+            add(&self.counted.contended, 1, self.shared);
+            add(&self.counted.wait, nanos(waited), self.shared);
         }
         if let Some(taken) = self.taken {
-            add(&self.counted.hold, nanos(taken.elapsed()).saturating_mul(EVERY));
+            let held = nanos(taken.elapsed()).saturating_mul(EVERY);
+            add(&self.counted.hold, held, self.shared);
         }
-        add(&self.counted.uses, 1);
     }
+}
+
+#[cold]
+fn now() -> Instant {
+    Instant::now()
 }
 
 // SAFETY: it is `L`, round a closure that calls `f` once and does not catch its
@@ -109,18 +126,18 @@ impl<L> Drop for Count<'_, L> {
 unsafe impl<L: RawLock> RawLock for Counted<L> {
     #[inline]
     fn with<R>(&self, f: impl FnOnce() -> R) -> R {
-        let asked = self.lock.is_locked().then(Instant::now);
+        let asked = if self.lock.is_locked() { Some(now()) } else { None };
         self.lock.with(|| {
-            let _count = Count::taken(self, false, asked);
+            let _rare = self.taken(false, asked);
             f()
         })
     }
 
     #[inline]
     fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
-        let asked = self.lock.is_locked_shared().then(Instant::now);
+        let asked = if self.lock.is_locked_shared() { Some(now()) } else { None };
         self.lock.with_shared(|| {
-            let _count = Count::taken(self, true, asked);
+            let _rare = self.taken(true, asked);
             f()
         })
     }

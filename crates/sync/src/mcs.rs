@@ -97,6 +97,7 @@ unsafe impl RawLock for Mcs {
         f()
     }
 
+    #[inline]
     fn is_locked(&self) -> bool {
         !self.tail.load(Ordering::Relaxed).is_null()
     }

@@ -19,6 +19,7 @@ unsafe impl RawLock for Os {
     }
 
     /// By trying to take it, which for that moment locks others out.
+    #[inline]
     fn is_locked(&self) -> bool {
         matches!(self.0.try_lock(), Err(TryLockError::WouldBlock))
     }

@@ -201,10 +201,12 @@ unsafe impl RawLock for ReadersWriter {
         f()
     }
 
+    #[inline]
     fn is_locked(&self) -> bool {
         self.state.load(Ordering::Relaxed) & (WRITER | READERS) != 0
     }
 
+    #[inline]
     fn is_locked_shared(&self) -> bool {
         self.state.load(Ordering::Relaxed) & (WRITER | WAITERS) != 0
     }

@@ -162,6 +162,7 @@ unsafe impl RawLock for BinarySemaphore {
         f()
     }
 
+    #[inline]
     fn is_locked(&self) -> bool {
         self.0.count.load(Ordering::Relaxed) <= 0
     }

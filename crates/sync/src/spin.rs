@@ -54,6 +54,7 @@ unsafe impl RawLock for Spin {
         f()
     }
 
+    #[inline]
     fn is_locked(&self) -> bool {
         self.held.load(Ordering::Relaxed)
     }

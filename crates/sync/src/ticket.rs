@@ -48,6 +48,7 @@ unsafe impl RawLock for Ticket {
         f()
     }
 
+    #[inline]
     fn is_locked(&self) -> bool {
         self.serving.load(Ordering::Relaxed) != self.next.load(Ordering::Relaxed)
     }

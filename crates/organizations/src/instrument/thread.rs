@@ -210,8 +210,11 @@ pub struct Watch {
     /// When the last lap ended, and when this round's packets were taken.
     last: u64,
     taken: u64,
-    /// Packets taken in this round.
+    /// Packets taken in this round, and sent in it.
     packets: u64,
+    sent: u64,
+    /// The sizes of what is sent are wanted.
+    sizes: bool,
     /// When those were taken that other threads handed to this one.
     followed: Vec<u64>,
 }
@@ -230,6 +233,8 @@ impl Watch {
             last: 0,
             taken: 0,
             packets: 0,
+            sent: 0,
+            sizes: false,
             followed: Vec::new(),
         }
     }
@@ -265,6 +270,7 @@ impl Watch {
         self.packets = 0;
         self.countdown -= 1;
         self.timed = self.countdown == 0;
+        self.sizes = probe.counts.traffic_out.wants_sizes(self.timed);
         if self.timed {
             self.start();
         }
@@ -337,22 +343,24 @@ impl Watch {
         }
     }
 
-    /// So many packets were handed to devices.
+    /// So many packets were handed to devices. They are counted when the round ends.
     #[inline]
     pub fn sent(&mut self, packets: usize) {
-        if let Some(probe) = &self.probe
-            && packets > 0
-        {
-            probe.counts.traffic_out.packets.add(packets as u64);
-        }
+        self.sent += packets as u64;
     }
 
-    /// These are about to be handed to a device: looks at their sizes, now and
-    /// then.
+    /// Is [`Watch::sending`] to be told of what is about to be sent?
     #[inline]
+    pub fn wants_sizes(&self) -> bool {
+        self.sizes
+    }
+
+    /// These are about to be handed to a device: looks at their sizes, where they are
+    /// wanted.
+    #[cold]
     pub fn sending<'a>(&mut self, packets: impl ExactSizeIterator<Item = &'a Packet>) {
+        self.sizes = self.timed;
         if let Some(probe) = &self.probe
-            && probe.counts.traffic_out.wants_sizes(self.timed)
             && packets.len() > 0
         {
             let count = packets.len() as u64;
@@ -394,8 +402,18 @@ impl Watch {
     /// The round is over: what it took has been served.
     #[inline]
     pub fn end(&mut self) {
+        if self.sent > 0 {
+            self.count_sent();
+        }
         if self.timed || !self.followed.is_empty() {
             self.finish();
+        }
+    }
+
+    fn count_sent(&mut self) {
+        let sent = std::mem::take(&mut self.sent);
+        if let Some(probe) = &self.probe {
+            probe.counts.traffic_out.packets.add(sent);
         }
     }
 
@@ -422,6 +440,7 @@ impl Observer for Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        self.count_sent();
         if let Some(probe) = &self.probe {
             let mut last = probe.last.lock();
             if probe.tid == task::own_tid() {
