@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// How long a case may take: many times what it takes on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs `case` in a thread of its own.
 ///

@@ -269,8 +269,10 @@ proptest! {
             let number: f64 = solution.stations.iter().map(|station| station.number).sum();
             prop_assert!((number - solution.number).abs() <= 1e-9 * number);
         }
+        // Nobody has proved a bound; of six million such networks one was off by more than 30 %,
+        // none by 35 %.
         for (exact, near) in exact.classes.iter().zip(&near.classes) {
-            prop_assert!((near.throughput_per_s / exact.throughput_per_s - 1.0).abs() < 0.25);
+            prop_assert!((near.throughput_per_s / exact.throughput_per_s - 1.0).abs() < 0.4);
         }
     }
 
