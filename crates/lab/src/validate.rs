@@ -221,7 +221,11 @@ impl Samples {
         }
         self.bytes = measured.bytes;
         let speed = calibration.reference_ns / measured.piece_ns;
-        self.rates.push(measured.rate() / speed);
+        // A pause of the machine in one window is no figure of the case; but where most
+        // windows have nothing in them, all of them together are.
+        let median = crate::row::median(&measured.rates);
+        let rate = if median > 0.0 { median } else { measured.rate() };
+        self.rates.push(rate / speed);
         true
     }
 
