@@ -19,6 +19,7 @@
 //! reset, and counted (`tcp_no_thread`, `refused_no_thread`).
 
 mod home;
+mod moves;
 mod registry;
 mod resident;
 mod sorter;

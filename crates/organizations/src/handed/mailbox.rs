@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use sync::SleepFlag;
-use sync::system::Mutex;
 use sync::system::atomic::AtomicBool;
 use sync::system::thread::{self, Thread};
+use sync::system::{Mutex, MutexGuard};
 use wire::Packet;
 
 /// Frames that may wait in a mailbox; beyond, they are dropped, as a device
@@ -70,6 +70,24 @@ impl<A: Application> Default for Letters<A> {
 impl<A: Application> Letters<A> {
     fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.frames.is_empty()
+    }
+
+    /// Puts a batch in. What there is no room for is dropped: returns how many.
+    fn put(&mut self, batch: &mut Vec<Packet>, mut stamp: Stamp, queue: &QueueWatch) -> u64 {
+        let fit = batch.len().min(self.room());
+        let lost = batch.len() - fit;
+        stamp = queue.put(stamp, || self.frames.len() + fit);
+        self.frames.extend(batch.drain(..fit).map(|packet| {
+            let stamp = std::mem::replace(&mut stamp, Stamp::NONE);
+            Frame { packet, whole: true, stamp }
+        }));
+        batch.clear();
+        lost as u64
+    }
+
+    /// Frames that there is room for.
+    pub(crate) fn room(&self) -> usize {
+        FRAMES.saturating_sub(self.frames.len())
     }
 }
 
@@ -145,10 +163,9 @@ impl<A: Application> Mailbox<A> {
         Ok(())
     }
 
-    /// Puts frames before those that have come.
-    pub(crate) fn post_first(&self, frames: impl DoubleEndedIterator<Item = Frame>) {
-        let mut letters = self.letters.lock();
-        frames.rev().for_each(|frame| letters.frames.push_front(frame));
+    /// Puts a frame before those that have come, however many they are.
+    pub(crate) fn post_first(&self, frame: Frame) {
+        self.letters.lock().frames.push_front(frame);
     }
 
     /// Posts one frame.
@@ -158,7 +175,7 @@ impl<A: Application> Mailbox<A> {
             if letters.closed {
                 return Posted::Closed(frame);
             }
-            if letters.frames.len() >= FRAMES {
+            if letters.room() == 0 {
                 return Posted::Full;
             }
             letters.frames.push_back(frame);
@@ -176,23 +193,24 @@ impl<A: Application> Mailbox<A> {
         stamp: Stamp,
         queue: &QueueWatch,
     ) -> u64 {
-        let lost = {
-            let mut letters = self.letters.lock();
-            if letters.closed {
-                return 0;
-            }
-            let fit = batch.len().min(FRAMES.saturating_sub(letters.frames.len()));
-            let lost = batch.len() - fit;
-            let mut stamp = queue.put(stamp, || letters.frames.len() + fit);
-            letters.frames.extend(batch.drain(..fit).map(|packet| {
-                let stamp = std::mem::replace(&mut stamp, Stamp::NONE);
-                Frame { packet, whole: true, stamp }
-            }));
-            lost
-        };
-        batch.clear();
+        self.post_locked(self.letters.lock(), batch, stamp, queue)
+    }
+
+    /// The same, for one who has the letters in hand.
+    pub(crate) fn post_locked(
+        &self,
+        mut letters: MutexGuard<'_, Letters<A>>,
+        batch: &mut Vec<Packet>,
+        stamp: Stamp,
+        queue: &QueueWatch,
+    ) -> u64 {
+        if letters.closed {
+            return 0;
+        }
+        let lost = letters.put(batch, stamp, queue);
+        drop(letters);
         self.parker.notify();
-        lost as u64
+        lost
     }
 
     /// Takes all letters out, into `into`, which is empty.

@@ -3,6 +3,7 @@
 use super::{Frame, Letters, Mailbox, Message, Shared};
 use crate::instrument::Watch;
 use crate::worker::{BACKLOG, LAST_WORDS};
+use net::application::ConnectError;
 use net::{Application, Call, Domain, Egress, Layer};
 use std::sync::Arc;
 use wire::{Instant, Packet};
@@ -190,14 +191,18 @@ impl<A: Application> Owner<A> {
     /// Connections that had no chance to say their last words end without.
     pub(crate) fn end(&mut self, now: Instant) {
         crate::end(&mut self.domain, now, &mut self.egress);
-        self.egress.clear();
         let mut lost = self.domain.take_resteered().count();
         let Letters { messages, frames, .. } = self.mailbox.close();
         for message in messages {
-            if let Message::Call(call) = message {
-                crate::refuse(call);
+            match message {
+                Message::Call(call) => crate::refuse(call),
+                Message::Adopt(connection) => {
+                    self.domain.refuse(connection, ConnectError::Stopped, now, &mut self.egress);
+                }
+                _ => {}
             }
         }
+        self.egress.clear();
         // Whole frames were not counted in yet.
         lost += frames.iter().filter(|frame| !frame.whole).count();
         (0..lost).for_each(|_| self.domain.drop_foreign(true));

@@ -1,9 +1,9 @@
 //! The unit that has all that belongs to no connection with a thread.
 
+use super::moves;
 use super::registry::{Place, Registry, Tenancy};
 use super::resident::Resident;
-use super::sorter;
-use crate::handed::{Frame, Mailbox, Message, Owner, Posted};
+use crate::handed::{Frame, Message, Owner, Posted};
 use crate::worker;
 use net::application::ConnectError;
 use net::{Application, Call, Commons, Connection, Domain, Unit};
@@ -64,7 +64,7 @@ where
                 self.obey(message, now);
             }
             while let Some(frame) = self.owner.letters.frames.pop_front() {
-                self.input(frame, now);
+                self.owner.input(frame, now);
             }
             let mut reassembled = Vec::new();
             let round = self.owner.speak(now, |_, packet| {
@@ -130,49 +130,38 @@ where
         };
         let call = Message::Call(Call::BindUdp(local, socket));
         let Some(place) = place else { return self.owner.obey(call, now) };
-        match place.mailbox.send(call) {
-            Ok(()) => self.registry.register(tenancy, &place),
-            Err(Message::Call(call)) => crate::refuse(call),
-            Err(_) => {}
+        let tenant = (tenancy, place);
+        self.move_in(std::slice::from_ref(&tenant));
+        let (_, place) = tenant;
+        if let Err(Message::Call(call)) = place.mailbox.send(call) {
+            self.registry.unregister(tenancy, place.index);
+            crate::refuse(call);
         }
     }
 
-    /// Takes a frame; or hands it to its connection, which has moved out since
-    /// the frame was sorted.
-    fn input(&mut self, frame: Frame, now: Instant) {
-        let config = &self.owner.shared.config;
-        let tuple = sorter::tuple_of(config, &frame.packet).filter(|_| frame.whole);
-        match tuple.and_then(|tuple| self.mailbox_of(&tuple)) {
-            None => self.owner.input(frame, now),
-            Some(mailbox) => self.pass_on(&mailbox, frame),
-        }
+    /// Makes tenants known that have a thread; their own is still to come there.
+    fn move_in(&mut self, tenants: &[(Tenancy, Place<A>)]) {
+        let Owner { shared, letters, .. } = &mut self.owner;
+        moves::move_in(&self.registry, &shared.config, tenants, &mut letters.frames);
     }
 
-    fn mailbox_of(&self, tuple: &FiveTuple) -> Option<Arc<Mailbox<A>>> {
-        self.registry.with(tuple, |place| place.mailbox.clone())
-    }
-
-    fn pass_on(&mut self, mailbox: &Mailbox<A>, frame: Frame) {
-        let counted = !frame.whole;
-        match mailbox.post(frame) {
-            Posted::Done => {}
-            Posted::Full => self.owner.domain.drop_foreign(counted),
-            // It has just ended: what is left of it is in our mailbox, and the
-            // frame comes behind that.
-            Posted::Closed(frame) => {
-                if !matches!(self.owner.mailbox.post(frame), Posted::Done) {
-                    self.owner.domain.drop_foreign(counted);
-                }
-            }
-        }
-    }
-
+    /// A datagram that the home has put together goes to its connection, which may
+    /// have moved out.
     fn reassembled(&mut self, packet: Packet, now: Instant) {
         let protocol = packet.meta().protocol;
         let tuple = net::domain::flow_of(&packet).map(|flow| FiveTuple { protocol, flow });
-        match tuple.and_then(|tuple| self.mailbox_of(&tuple)) {
-            None => self.owner.input(Frame::reassembled(packet), now),
-            Some(mailbox) => self.pass_on(&mailbox, Frame::reassembled(packet)),
+        let mailbox =
+            tuple.and_then(|tuple| self.registry.with(&tuple, |place| place.mailbox.clone()));
+        let frame = Frame::reassembled(packet);
+        let Some(mailbox) = mailbox else { return self.owner.input(frame, now) };
+        let posted = match mailbox.post(frame) {
+            // It has just ended: what is left of it is in our mailbox, and the
+            // frame comes behind that.
+            Posted::Closed(frame) => self.owner.mailbox.post(frame),
+            posted => posted,
+        };
+        if !matches!(posted, Posted::Done) {
+            self.owner.domain.drop_foreign(true);
         }
     }
 
@@ -180,14 +169,14 @@ where
     /// there were any.
     fn hand_over(&mut self, now: Instant) -> bool {
         let leaving = self.owner.domain.take_leaving();
-        let mut settled = Vec::new();
+        let (mut tenants, mut connections) = (Vec::new(), Vec::new());
         for id in &leaving {
             let Some(connection) = self.owner.domain.extract(*id, now) else { continue };
             let tenancy = Tenancy::Flow(connection.flow);
             match self.settle(tenancy) {
                 Ok(place) => {
-                    self.registry.register(tenancy, &place);
-                    settled.push((place, connection));
+                    tenants.push((tenancy, place));
+                    connections.push(connection);
                 }
                 Err(_) => {
                     self.short = Some((now, self.registry.live()));
@@ -195,10 +184,13 @@ where
                 }
             }
         }
-        self.send_after(&settled);
-        for (place, connection) in settled {
+        if !tenants.is_empty() {
+            self.move_in(&tenants);
+        }
+        for ((tenancy, place), connection) in tenants.into_iter().zip(connections) {
             if let Err(Message::Adopt(connection)) = place.mailbox.send(Message::Adopt(connection))
             {
+                self.registry.unregister(tenancy, place.index);
                 self.refuse(connection, ConnectError::Stopped, now);
             }
         }
@@ -250,27 +242,5 @@ where
             }
             resident.run();
         })
-    }
-
-    /// Frames that have come home before their connection left go after it, before
-    /// those that its thread has got since.
-    fn send_after(&mut self, settled: &[(Place<A>, Leaving<A>)]) {
-        if settled.is_empty() {
-            return;
-        }
-        let waiting = std::mem::take(&mut self.owner.mailbox.letters.lock().frames);
-        let mut theirs: Vec<Vec<Frame>> = settled.iter().map(|_| Vec::new()).collect();
-        let mut ours = Vec::new();
-        for frame in waiting {
-            let config = &self.owner.shared.config;
-            let tuple = sorter::tuple_of(config, &frame.packet).filter(|_| frame.whole);
-            let flow = tuple.filter(|t| t.protocol == wire::protocol::TCP).map(|t| t.flow);
-            let whose = settled.iter().position(|(_, c)| Some(c.flow) == flow);
-            whose.map_or(&mut ours, |index| &mut theirs[index]).push(frame);
-        }
-        self.owner.mailbox.post_first(ours.into_iter());
-        for ((place, _), frames) in settled.iter().zip(theirs) {
-            place.mailbox.post_first(frames.into_iter());
-        }
     }
 }

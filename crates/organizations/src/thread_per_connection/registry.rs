@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use sync::system::RwLock;
-use sync::system::atomic::{AtomicUsize, Ordering};
+use sync::system::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::system::thread::JoinHandle;
 use wire::filter::FiveTuple;
 use wire::{Address, Endpoint, FlowKey, protocol};
@@ -70,6 +70,8 @@ pub(super) struct Registry<A: Application> {
     shards: Box<[Shard<A>]>,
     /// The sockets of UDP.
     ports: RwLock<Ports<A>>,
+    /// How often tenants have come and gone.
+    version: AtomicU64,
     slots: RwLock<Slots<A>>,
     live: AtomicUsize,
     limit: usize,
@@ -87,6 +89,7 @@ impl<A: Application> Registry<A> {
             hasher,
             shards: (0..SHARDS).map(|_| RwLock::new(HashMap::with_hasher(hasher))).collect(),
             ports: RwLock::new(HashMap::with_hasher(hasher)),
+            version: AtomicU64::new(0),
             slots: RwLock::new(Slots {
                 slots: Vec::new(),
                 free: Vec::new(),
@@ -142,11 +145,32 @@ impl<A: Application> Registry<A> {
         self.ports.read().get(local).cloned()
     }
 
-    /// Frames for the tenant go to `place` from now on.
+    /// Changes with every tenant that comes or goes. Two answers of the registry
+    /// between which it has not changed go together.
+    #[inline]
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// While the table is locked: who sees the change, sees the new version.
+    fn changed(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Frames for the tenant go to `place` from now on. For those that have come home
+    /// before, see [`Registry::move_in`].
     pub(super) fn register(&self, tenancy: Tenancy, place: &Place<A>) {
         match tenancy {
-            Tenancy::Flow(flow) => drop(self.shard(&flow).write().insert(flow, place.clone())),
-            Tenancy::Port(port) => drop(self.ports.write().insert(port, place.clone())),
+            Tenancy::Flow(flow) => {
+                let mut flows = self.shard(&flow).write();
+                flows.insert(flow, place.clone());
+                self.changed();
+            }
+            Tenancy::Port(port) => {
+                let mut ports = self.ports.write();
+                ports.insert(port, place.clone());
+                self.changed();
+            }
         }
     }
 
@@ -154,13 +178,16 @@ impl<A: Application> Registry<A> {
     pub(super) fn unregister(&self, tenancy: Tenancy, index: u16) {
         match tenancy {
             Tenancy::Flow(flow) => {
-                self.shard(&flow).write().remove(&flow);
+                let mut flows = self.shard(&flow).write();
+                flows.remove(&flow);
+                self.changed();
             }
             Tenancy::Port(port) => {
                 // Another socket may have the port by now.
                 let mut ports = self.ports.write();
                 if ports.get(&port).is_some_and(|place| place.index == index) {
                     ports.remove(&port);
+                    self.changed();
                 }
             }
         }

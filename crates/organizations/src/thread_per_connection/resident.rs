@@ -1,7 +1,8 @@
 //! The thread of one connection, or of one socket of UDP.
 
+use super::moves::move_out;
 use super::registry::{Registry, Tenancy};
-use crate::handed::{Letters, Message, Owner, Posted};
+use crate::handed::{Message, Owner};
 use net::{Application, Call, Connections};
 use std::sync::Arc;
 use wire::Instant;
@@ -96,39 +97,22 @@ impl<A: Application> Resident<A> {
         }
     }
 
-    /// The tenant has ended. What is left of it goes home first, so that it
-    /// is there when frames come there.
+    /// The tenant has ended.
     fn depart(mut self) {
-        for remnant in self.owner.domain.take_remains() {
-            let _ = self.registry.home.send(Message::Keep(remnant));
-        }
-        self.registry.unregister(self.tenancy, self.index);
-        let Letters { messages, frames, .. } = self.owner.mailbox.close();
-        // Another socket may have the port by now, and a call for that one have
-        // come here.
-        for message in messages {
-            if matches!(&message, Message::Call(Call::FlushUdp(_)))
-                && let Err(Message::Call(call)) = self.registry.home.send(message)
-            {
-                crate::refuse(call);
-            }
-        }
-        let mut lost = 0;
-        for frame in frames {
-            if !frame.whole {
-                self.owner.domain.drop_foreign(true);
-            } else if !matches!(self.registry.home.post(frame), Posted::Done) {
-                lost += 1;
-            }
-        }
-        self.owner.shared.count_lost(lost);
-        self.registry.move_out(self.index, &self.owner.domain.counters);
+        let Owner { domain, mailbox, shared, .. } = &mut self.owner;
+        let tenant = (self.tenancy, self.index);
+        let left = move_out(&self.registry, tenant, mailbox, domain.take_remains());
+        left.calls.into_iter().for_each(crate::refuse);
+        (0..left.reassembled).for_each(|_| domain.drop_foreign(true));
+        shared.count_lost(left.lost);
+        self.registry.move_out(self.index, &domain.counters);
     }
 
-    /// The stack ends.
+    /// The stack ends. The registry forgets before the mailbox is closed: a
+    /// dispatcher that finds it closed asks again.
     fn end(mut self, now: Instant) {
-        self.owner.end(now);
         self.registry.unregister(self.tenancy, self.index);
+        self.owner.end(now);
         self.registry.move_out(self.index, &self.owner.domain.counters);
     }
 }

@@ -33,63 +33,108 @@ struct Bin<A: Application> {
     frames: Vec<Packet>,
 }
 
-/// The frames of a batch, by unit; and which units have any.
+/// The frames of a batch, dealt to the units that they are for. A flow's frames are
+/// all dealt by one word of the registry, and posted before it can have another:
+/// so they stay in order when the connection moves.
 pub(super) struct Flows<A: Application> {
     config: Arc<Config>,
     registry: Arc<Registry<A>>,
+    /// In the order in which they came.
+    frames: Vec<Packet>,
+    dealt: Dealt<A>,
+}
+
+/// The unit of each frame; what lies in the bins; and which of them have any.
+struct Dealt<A: Application> {
+    units: Vec<u16>,
     bins: Vec<Bin<A>>,
     touched: Vec<u16>,
-    /// The last frame's flow and unit: frames come in bursts.
-    last: Option<(FiveTuple, u16)>,
 }
 
 impl<A: Application> Flows<A> {
     pub(super) fn new(config: &Arc<Config>, registry: &Arc<Registry<A>>) -> Flows<A> {
+        let home = Bin { mailbox: None, frames: Vec::new() };
         Flows {
             config: config.clone(),
             registry: registry.clone(),
-            bins: Vec::new(),
-            touched: Vec::new(),
-            last: None,
+            frames: Vec::new(),
+            dealt: Dealt { units: Vec::new(), bins: vec![home], touched: Vec::new() },
         }
     }
 
-    /// The unit that a flow's frames go to in this batch.
-    #[inline]
-    fn unit_of(&mut self, tuple: FiveTuple) -> u16 {
-        if let Some((last, unit)) = self.last
-            && last == tuple
-        {
-            return unit;
+    /// Posts all frames to the units that the registry names; those of a connection
+    /// that has ended meanwhile are left. Returns how many were dropped.
+    fn deal(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64 {
+        let Flows { config, registry, frames, dealt } = self;
+        let version = registry.version();
+        dealt.look_up(frames, config, registry);
+        // Who moves has the home's letters in hand: nobody does until ours lie there.
+        let mut home = dealt.units.contains(&0).then(|| registry.home.letters.lock());
+        if registry.version() != version {
+            home.get_or_insert_with(|| registry.home.letters.lock());
+            dealt.look_up(frames, config, registry);
         }
-        let Flows { registry, bins, touched, .. } = self;
-        let found = registry.with(&tuple, |place| {
+        dealt.sort(frames);
+        let bin = &mut dealt.bins[0].frames;
+        let mut lost = home
+            .filter(|_| !bin.is_empty())
+            .map_or(0, |letters| registry.home.post_locked(letters, bin, stamp, queue));
+        // If the home is closed, so is all.
+        bin.clear();
+        for unit in dealt.touched.drain(..) {
+            let bin = &mut dealt.bins[usize::from(unit)];
+            let Some(mailbox) = bin.mailbox.take() else { continue };
+            lost += mailbox.post_batch(&mut bin.frames, stamp, queue);
+            frames.append(&mut bin.frames);
+        }
+        lost
+    }
+}
+
+impl<A: Application> Dealt<A> {
+    /// Finds the units of these frames.
+    fn look_up(&mut self, frames: &[Packet], config: &Config, registry: &Registry<A>) {
+        self.units.clear();
+        self.touched.drain(..).for_each(|unit| self.bins[usize::from(unit)].mailbox = None);
+        // The last frame's flow and unit: frames come in bursts.
+        let mut last: Option<(FiveTuple, u16)> = None;
+        for frame in frames {
+            let unit = match (tuple_of(config, frame), last) {
+                (None, _) => 0,
+                (Some(tuple), Some((before, unit))) if tuple == before => unit,
+                (Some(tuple), _) => {
+                    let unit = self.unit_of(&tuple, registry);
+                    last = Some((tuple, unit));
+                    unit
+                }
+            };
+            self.units.push(unit);
+        }
+    }
+
+    fn unit_of(&mut self, tuple: &FiveTuple, registry: &Registry<A>) -> u16 {
+        let Dealt { bins, touched, .. } = self;
+        let found = registry.with(tuple, |place| {
             let index = usize::from(place.index);
             if bins.len() <= index {
                 bins.resize_with(index + 1, || Bin { mailbox: None, frames: Vec::new() });
             }
-            // The place may have changed hands within the batch: then what is
-            // sorted already comes back, and goes home.
+            // A unit may have changed hands within the batch: then the registry is
+            // asked again.
             if bins[index].mailbox.is_none() {
                 bins[index].mailbox = Some(place.mailbox.clone());
                 touched.push(place.index);
             }
             place.index
         });
-        let unit = found.unwrap_or(0);
-        self.last = Some((tuple, unit));
-        unit
+        found.unwrap_or(0)
     }
 
-    fn put_home(&mut self, frame: Packet) {
-        if self.bins.is_empty() {
-            self.bins.push(Bin { mailbox: None, frames: Vec::new() });
+    /// Puts each frame into its unit's bin.
+    fn sort(&mut self, frames: &mut Vec<Packet>) {
+        for (frame, unit) in frames.drain(..).zip(&self.units) {
+            self.bins[usize::from(*unit)].frames.push(frame);
         }
-        if self.bins[0].mailbox.is_none() {
-            self.bins[0].mailbox = Some(self.registry.home.clone());
-            self.touched.push(0);
-        }
-        self.bins[0].frames.push(frame);
     }
 }
 
@@ -101,24 +146,15 @@ where
 {
     #[inline]
     fn sort(&mut self, frame: Packet) {
-        match tuple_of(&self.config, &frame).map(|tuple| self.unit_of(tuple)) {
-            None | Some(0) => self.put_home(frame),
-            Some(unit) => self.bins[usize::from(unit)].frames.push(frame),
-        }
+        self.frames.push(frame);
     }
 
     fn post(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64 {
-        self.last = None;
         let mut lost = 0;
-        for unit in self.touched.drain(..) {
-            let bin = &mut self.bins[usize::from(unit)];
-            let Some(mailbox) = bin.mailbox.take() else { continue };
-            lost += mailbox.post_batch(&mut bin.frames, stamp, queue);
-            if !bin.frames.is_empty() && unit != 0 {
-                // Its connection has just ended: what is left of it is at home.
-                lost += self.registry.home.post_batch(&mut bin.frames, stamp, queue);
-            }
-            bin.frames.clear();
+        // A mailbox is closed after the registry has forgotten it: each round has
+        // others' news to thank for.
+        while !self.frames.is_empty() {
+            lost += self.deal(stamp, queue);
         }
         lost
     }

@@ -3,7 +3,8 @@
 use crate::script::{DATAGRAM_FLOWS, Manner, UNIT};
 use net::application::ConnectError;
 use net::{Application, ConnId, Datagram};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use sync::system::{Mutex, MutexGuard};
 use tcp::{Error, Events, Tcb};
 use wire::{FlowKey, Instant};
 
@@ -76,8 +77,7 @@ impl Record {
 
     /// What has been seen so far.
     pub fn trace(&self) -> MutexGuard<'_, Trace> {
-        // A thread that failed has said so; the others may go on to their ends.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

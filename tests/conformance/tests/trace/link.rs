@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
+use sync::system::thread;
 use wire::steering::Steering;
 use wire::{Address, Endpoint, Instant, Packet};
 
@@ -171,11 +172,6 @@ impl Threads {
         Threads { name, options, near: Some(near), far, running: None }
     }
 
-    /// Its name, and on how many processors.
-    pub fn name(&self) -> String {
-        format!("{} on {}", self.name, self.far.queues.len())
-    }
-
     fn running(&self) -> &dyn Running<App> {
         &**self.running.as_ref().expect("started")
     }
@@ -214,7 +210,7 @@ impl Link for Threads {
         while !batch.is_empty() {
             self.far.queues[0].transmit.transmit(&mut batch);
             if !batch.is_empty() {
-                std::thread::yield_now();
+                thread::yield_now();
             }
         }
     }
@@ -225,7 +221,7 @@ impl Link for Threads {
             queue.receive.receive(&mut sent, usize::MAX);
         }
         if sent.is_empty() {
-            std::thread::sleep(Duration::from_micros(200));
+            thread::sleep(Duration::from_micros(200));
         }
         sent
     }

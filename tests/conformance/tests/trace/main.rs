@@ -10,6 +10,9 @@
 //! domain that is driven by hand, frame by frame, and to each organization, by
 //! way of a device in memory; the traces have to be equal.
 //!
+//! It is played by the system's threads (`threads`), and under random schedules
+//! (`schedules`), which find in seconds what threads of the system do once a day.
+//!
 //! What time and batches decide is not in a trace: how many acknowledgments
 //! there are, how the application's reads are cut, what is sent again.
 
@@ -17,20 +20,19 @@ mod app;
 mod far;
 mod known;
 mod link;
+#[cfg(shuttle)]
+mod schedules;
 mod script;
+#[cfg(not(shuttle))]
+mod threads;
 
-use anabranch_conformance::within;
 use app::Trace;
 use far::Far;
 use link::{ByHand, Threads};
 use organizations::catalog::CATALOG;
 use organizations::{Choice, Options};
-use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use script::{Manner, Opener, Plan, Scenario, Step};
-
-/// Scenarios that are played to every organization.
-const CASES: u32 = 64;
 
 /// An organization as it is played to.
 #[derive(Clone, Debug)]
@@ -73,63 +75,31 @@ fn under(case: &Case, scenario: &Scenario) -> Trace {
     Far::new(scenario).play(Threads::new(case.name, case.processors, case.options.clone()))
 }
 
-#[test]
-fn traces_are_the_same_under_every_organization() {
+/// Where scenarios come from: the same each time, which are `cases` many.
+fn runner(cases: u32) -> TestRunner {
     let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    let config = Config {
-        cases: CASES,
-        max_shrink_iters: 200,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let played = TestRunner::new_with_rng(config, seed).run(&script::scenarios(), |scenario| {
-        let right = by_hand(&scenario);
-        for case in cases() {
-            let mut trace = under(&case, &scenario);
-            let mut right = right.clone();
-            if !case.ordered_datagrams {
-                trace.sort_datagrams();
-                right.sort_datagrams();
-            }
-            prop_assert_eq!(&trace, &right, "{:?}", case);
-        }
-        Ok(())
-    });
-    if let Err(error) = played {
-        panic!("{error}");
+    let config =
+        Config { cases, max_shrink_iters: 200, failure_persistence: None, ..Config::default() };
+    TestRunner::new_with_rng(config, seed)
+}
+
+/// The trace of this scenario has to be the right one.
+fn compare(case: &Case, scenario: &Scenario, right: &Trace) -> Result<(), String> {
+    let (mut trace, mut right) = (under(case, scenario), right.clone());
+    if !case.ordered_datagrams {
+        trace.sort_datagrams();
+        right.sort_datagrams();
+    }
+    match trace == right {
+        true => Ok(()),
+        false => Err(format!("{case:?}: {trace:?} instead of {right:?}")),
     }
 }
 
-fn one(steps: Vec<Step>) -> Trace {
-    let plan = Plan { opener: Opener::Peer, manner: Manner::Echo };
-    by_hand(&Scenario { plans: vec![plan], steps, batches: vec![1] })
-}
-
-fn data(place: u16, twist: u8) -> Step {
-    Step::Data { flow: 0, place, len: 2, twist }
-}
-
-/// Traces would show it if the order were another.
-#[test]
-fn traces_depend_on_the_order() {
-    let pairs = [
-        [data(0, 1), data(1, 2)],
-        [data(0, 1), Step::Reset { flow: 0, place: 2 }],
-        [data(0, 1), Step::Fin { flow: 0, place: 0 }],
-        [Step::Datagram { flow: 0, len: 1 }, Step::Datagram { flow: 0, len: 2 }],
-    ];
-    for [a, b] in pairs {
-        within("two orders", move || {
-            let (one, other) = (one(vec![a.clone(), b.clone()]), one(vec![b.clone(), a.clone()]));
-            assert_ne!(one, other, "{a:?}, {b:?}");
-        });
-    }
-}
-
-/// Threads of every organization in the catalog, kept in order or not.
-fn everywhere() -> impl Iterator<Item = Threads> {
-    let all = CATALOG.iter().flat_map(|e| (1..=if e.single { 1 } else { 2 }).map(|p| (e.name, p)));
-    all.map(|(name, processors)| Threads::new(name, processors, Options::default()))
+/// Every organization in the catalog, kept in order or not, and on how many
+/// processors.
+fn everywhere() -> impl Iterator<Item = (&'static str, usize)> {
+    CATALOG.iter().flat_map(|e| (1..=if e.single { 1 } else { 2 }).map(|p| (e.name, p)))
 }
 
 fn three(opener: Opener, manner: Manner) -> Scenario {
@@ -137,25 +107,21 @@ fn three(opener: Opener, manner: Manner) -> Scenario {
     Scenario { plans: vec![Plan { opener, manner }; 3], steps, batches: vec![1] }
 }
 
+/// Connections that the stack closes first.
+fn closing() -> Scenario {
+    three(Opener::Peer, Manner::Close(700))
+}
+
 /// From the handshake to TIME-WAIT, which is there for those who ask again.
-#[test]
-fn time_wait_answers() {
-    within("TIME-WAIT", || {
-        let scenario = three(Opener::Peer, Manner::Close(700));
-        Far::new(&scenario).in_time_wait(ByHand::new());
-        everywhere().for_each(|stack| Far::new(&scenario).in_time_wait(stack));
-    });
+fn in_time_wait((name, processors): (&'static str, usize)) {
+    Far::new(&closing()).in_time_wait(Threads::new(name, processors, Options::default()));
 }
 
 /// Segments that come in fragments, backwards, whichever queue has them.
-#[test]
-fn segments_come_in_fragments() {
-    within("fragments", || {
-        let scenario = three(Opener::Stack, Manner::Echo);
-        let right = Far::new(&scenario).fragmenting().play(ByHand::new());
-        for stack in everywhere() {
-            let name = stack.name();
-            assert_eq!(Far::new(&scenario).fragmenting().play(stack), right, "{name}");
-        }
-    });
+fn in_fragments((name, processors): (&'static str, usize)) {
+    let scenario = three(Opener::Stack, Manner::Echo);
+    let right = Far::new(&scenario).fragmenting().play(ByHand::new());
+    let stack = Threads::new(name, processors, Options::default());
+    let trace = Far::new(&scenario).fragmenting().play(stack);
+    assert_eq!(trace, right, "{name} on {processors}");
 }

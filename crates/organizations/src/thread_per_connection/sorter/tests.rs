@@ -81,12 +81,28 @@ fn what_comes_too_late_goes_home() {
     let mut fixture = fixture();
     let gone = fixture.tenant(Tenancy::Flow(flow(1000)));
     gone.mailbox.close();
-    fixture.batch(vec![frame(&flow(1000), protocol::TCP)]);
-    assert_eq!(ports(&fixture.registry.home), [1000]);
+    // The registry has told of it, and will have forgotten it when asked again.
+    let registry = fixture.registry.clone();
+    let forgetting = std::thread::spawn(move || {
+        registry.unregister(Tenancy::Flow(flow(1000)), gone.index);
+    });
+    let tcp = |port| frame(&flow(port), protocol::TCP);
+    fixture.batch(vec![tcp(1000), tcp(2000), tcp(1000)]);
+    forgetting.join().expect("no panic");
+    let mut home = ports(&fixture.registry.home);
+    home.sort_unstable();
+    assert_eq!(home, [1000, 1000, 2000]);
     // Nothing of it is left for the next batch.
-    fixture.registry.unregister(Tenancy::Flow(flow(1000)), gone.index);
-    fixture.batch(vec![frame(&flow(2000), protocol::TCP)]);
-    assert_eq!(ports(&fixture.registry.home), [2000]);
+    fixture.batch(vec![tcp(3000)]);
+    assert_eq!(ports(&fixture.registry.home), [3000]);
+}
+
+#[test]
+fn when_all_is_closed_nothing_stays() {
+    let mut fixture = fixture();
+    fixture.registry.home.close();
+    fixture.batch(vec![frame(&flow(1000), protocol::TCP)]);
+    assert!(ports(&fixture.registry.home).is_empty());
 }
 
 #[test]
