@@ -1,6 +1,6 @@
 //! The unit that has all that belongs to no connection with a thread.
 
-use super::moves;
+use super::moves::{self, Tenant};
 use super::registry::{Place, Registry, Tenancy};
 use super::resident::Resident;
 use crate::handed::{Frame, Message, Owner, Posted};
@@ -130,19 +130,22 @@ where
         };
         let call = Message::Call(Call::BindUdp(local, socket));
         let Some(place) = place else { return self.owner.obey(call, now) };
-        let tenant = (tenancy, place);
-        self.move_in(std::slice::from_ref(&tenant));
-        let (_, place) = tenant;
-        if let Err(Message::Call(call)) = place.mailbox.send(call) {
-            self.registry.unregister(tenancy, place.index);
-            crate::refuse(call);
-        }
+        self.move_in(vec![Tenant { tenancy, place, message: call }], now);
     }
 
-    /// Makes tenants known that have a thread; their own is still to come there.
-    fn move_in(&mut self, tenants: &[(Tenancy, Place<A>)]) {
+    /// Sends tenants to their threads.
+    fn move_in(&mut self, tenants: Vec<Tenant<A>>, now: Instant) {
         let Owner { shared, letters, .. } = &mut self.owner;
-        moves::move_in(&self.registry, &shared.config, tenants, &mut letters.frames);
+        let taken = &mut letters.frames;
+        for message in moves::move_in(&self.registry, &shared.config, tenants, taken) {
+            match message {
+                Message::Call(call) => crate::refuse(call),
+                Message::Adopt(connection) => {
+                    self.refuse(connection, ConnectError::Stopped, now);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// A datagram that the home has put together goes to its connection, which may
@@ -169,14 +172,13 @@ where
     /// there were any.
     fn hand_over(&mut self, now: Instant) -> bool {
         let leaving = self.owner.domain.take_leaving();
-        let (mut tenants, mut connections) = (Vec::new(), Vec::new());
+        let mut tenants = Vec::new();
         for id in &leaving {
             let Some(connection) = self.owner.domain.extract(*id, now) else { continue };
             let tenancy = Tenancy::Flow(connection.flow);
             match self.settle(tenancy) {
                 Ok(place) => {
-                    tenants.push((tenancy, place));
-                    connections.push(connection);
+                    tenants.push(Tenant { tenancy, place, message: Message::Adopt(connection) });
                 }
                 Err(_) => {
                     self.short = Some((now, self.registry.live()));
@@ -185,14 +187,7 @@ where
             }
         }
         if !tenants.is_empty() {
-            self.move_in(&tenants);
-        }
-        for ((tenancy, place), connection) in tenants.into_iter().zip(connections) {
-            if let Err(Message::Adopt(connection)) = place.mailbox.send(Message::Adopt(connection))
-            {
-                self.registry.unregister(tenancy, place.index);
-                self.refuse(connection, ConnectError::Stopped, now);
-            }
+            self.move_in(tenants, now);
         }
         !leaving.is_empty()
     }

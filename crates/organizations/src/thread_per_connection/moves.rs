@@ -10,31 +10,57 @@ use crate::handed::{Frame, Letters, Mailbox, Message};
 use net::{Application, Call, Config, Remnant};
 use std::collections::VecDeque;
 
-/// Makes these tenants known. Frames that have come home before go to them, and come
-/// before those that their mailboxes get from now on; so the tenants must wait until
-/// this is done. `taken` are frames that the home has taken but not looked at.
+/// One that moves in.
+pub(super) struct Tenant<A: Application> {
+    pub(super) tenancy: Tenancy,
+    pub(super) place: Place<A>,
+    /// By which it comes.
+    pub(super) message: Message<A>,
+}
+
+/// Sends these tenants to their threads, and makes them known. Frames that have come
+/// home before go with them, before those that their mailboxes get from now on; and
+/// no call comes before them. `taken` are frames that the home has taken but not
+/// looked at. Returns the messages whose threads have been stopped.
 pub(super) fn move_in<A: Application>(
     registry: &Registry<A>,
     config: &Config,
-    tenants: &[(Tenancy, Place<A>)],
+    tenants: Vec<Tenant<A>>,
     taken: &mut VecDeque<Frame>,
-) {
+) -> Vec<Message<A>> {
+    let split = |tenant: Tenant<A>| ((tenant.tenancy, tenant.place), tenant.message);
+    let (places, messages): (Vec<_>, Vec<_>) = tenants.into_iter().map(split).unzip();
+    let (mut refused, mut doors) = (Vec::new(), Vec::new());
     let mut home = registry.home.letters.lock();
-    for (tenancy, place) in tenants {
+    for ((tenancy, place), message) in places.iter().zip(messages) {
+        let mut letters = place.mailbox.letters.lock();
+        if letters.closed {
+            refused.push(message);
+            continue;
+        }
+        letters.messages.push_back(message);
         registry.register(*tenancy, place);
+        doors.push((place.index, letters));
     }
     taken.append(&mut home.frames);
     let mut theirs = Vec::new();
     for frame in taken.drain(..) {
         let tuple = tuple_of(config, &frame.packet).filter(|_| frame.whole);
-        match tuple.and_then(|tuple| registry.with(&tuple, |place| place.mailbox.clone())) {
-            Some(mailbox) => theirs.push((mailbox, frame)),
+        match tuple.and_then(|tuple| registry.with(&tuple, Place::clone)) {
+            Some(place) => theirs.push((place, frame)),
             None => home.frames.push_back(frame),
         }
     }
-    for (mailbox, frame) in theirs.into_iter().rev() {
-        mailbox.post_first(frame);
+    for (place, frame) in theirs.into_iter().rev() {
+        match doors.iter_mut().find(|(index, _)| *index == place.index) {
+            Some((_, letters)) => letters.frames.push_front(frame),
+            // Of a socket that is bound to any address, when one was bound to this.
+            None => place.mailbox.post_first(frame),
+        }
     }
+    drop((doors, home));
+    places.iter().for_each(|(_, place)| place.mailbox.parker.notify());
+    refused
 }
 
 /// What a tenant that has gone leaves to the thread it lived in.

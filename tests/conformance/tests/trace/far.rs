@@ -74,14 +74,15 @@ impl Far {
     }
 
     /// Plays it; then says its FIN again on the first connection, which the stack
-    /// closes first, and opens another connection between the same
-    /// ports.
+    /// closes first, and opens another connection between the same ports. If the stack
+    /// does not keep order, something from before may come to the other connection,
+    /// which resets its sender.
     ///
     /// # Panics
     /// If the stack has no TIME-WAIT: RFC 9293 3.10.7.4 wants the FIN
     /// acknowledged again, and by RFC 1122 4.2.2.13 the new connection may be
     /// accepted if its sequence numbers are beyond the old ones.
-    pub fn in_time_wait(mut self, mut link: impl Link) {
+    pub fn in_time_wait(mut self, mut link: impl Link, ordered: bool) {
         self.waits = true;
         self.run(&mut link);
         let first = &mut self.known[0];
@@ -90,18 +91,29 @@ impl Far {
         let old = first.iss.map(|iss| iss + first.next());
         let fin = first.segment(Flags::ACK.with(Flags::FIN), WHOLE, &[], first.next());
         let syn = Header { seq: IRS + 1_000_000, ..first.syn_header() };
-        let again = vec![fin, tcp(&syn, &[])];
-        link.put(again);
-        until("there is another connection", || {
-            self.hear(&mut link);
-            self.known[0].headers.iter().any(|header| header.flags.syn())
-        });
-        let headers = &self.known[0].headers;
-        assert!(headers.iter().all(|header| !header.flags.rst()), "{headers:?}");
+        let syn = tcp(&syn, &[]);
+        let (at_once, later) =
+            if ordered { (vec![fin, syn], vec![]) } else { (vec![fin], vec![syn]) };
+        link.put(at_once);
         let end = IRS + 1 + WHOLE as u32 + 1;
-        assert!(headers.iter().any(|h| h.flags == Flags::ACK && h.ack == end), "{headers:?}");
+        self.until_it_says(&mut link, "FIN is acknowledged again", |header| {
+            header.flags == Flags::ACK && header.ack == end
+        });
+        link.put(later);
+        self.until_it_says(&mut link, "there is another connection", |header| header.flags.syn());
+        let headers = &self.known[0].headers;
+        let reset = headers.iter().any(|header| header.flags.rst());
+        assert!(!ordered || !reset, "{headers:?}");
         let iss = headers.iter().find(|header| header.flags.syn()).map(|header| header.seq);
         assert!(iss.zip(old).is_some_and(|(new, old)| new.after(old)), "{iss:?} after {old:?}");
+    }
+
+    /// Waits until there is such a segment of the first connection.
+    fn until_it_says(&mut self, link: &mut impl Link, what: &str, so: impl Fn(&Header) -> bool) {
+        until(what, || {
+            self.hear(link);
+            self.known[0].headers.iter().any(&so)
+        });
     }
 
     /// Opens all connections, and makes sure that datagrams are heard.

@@ -44,9 +44,14 @@ struct Case {
     ordered_datagrams: bool,
 }
 
-/// All that keep order. Two do not, on more than one processor: threads of
-/// `message-parallel` overtake each other, unless they draw tickets, which
+/// Does it keep order, unless it is told to? Two do not, on more than one processor:
+/// threads of `message-parallel` overtake each other, unless they draw tickets, which
 /// datagrams never do; and those of `engines` share one queue.
+fn is_ordered(name: &str, processors: usize) -> bool {
+    processors == 1 || !matches!(name, "message-parallel" | "engines")
+}
+
+/// All that keep order, or can.
 fn cases() -> Vec<Case> {
     let case = |entry: &organizations::Entry, processors| Case {
         name: entry.name,
@@ -57,11 +62,12 @@ fn cases() -> Vec<Case> {
             virtual_processors: 3,
             ..Options::default()
         },
-        ordered_datagrams: processors == 1 || entry.name != "message-parallel",
+        ordered_datagrams: is_ordered(entry.name, processors),
     };
     let all = CATALOG.iter().flat_map(|e| {
-        let most = if e.single || e.name == "engines" { 1 } else { 2 };
-        (1..=most).map(move |processors| case(e, processors))
+        let most = if e.single { 1 } else { 2 };
+        let can = |p: &usize| is_ordered(e.name, *p) || e.choices.contains(&Choice::Order);
+        (1..=most).filter(can).map(|processors| case(e, processors)).collect::<Vec<_>>()
     });
     all.collect()
 }
@@ -114,7 +120,8 @@ fn closing() -> Scenario {
 
 /// From the handshake to TIME-WAIT, which is there for those who ask again.
 fn in_time_wait((name, processors): (&'static str, usize)) {
-    Far::new(&closing()).in_time_wait(Threads::new(name, processors, Options::default()));
+    let stack = Threads::new(name, processors, Options::default());
+    Far::new(&closing()).in_time_wait(stack, is_ordered(name, processors));
 }
 
 /// Segments that come in fragments, backwards, whichever queue has them.

@@ -55,7 +55,7 @@ fn traces_depend_on_the_order() {
 #[test]
 fn time_wait_answers() {
     within("TIME-WAIT", || {
-        Far::new(&closing()).in_time_wait(ByHand::new());
+        Far::new(&closing()).in_time_wait(ByHand::new(), true);
         everywhere().for_each(in_time_wait);
     });
 }

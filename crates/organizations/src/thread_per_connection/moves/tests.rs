@@ -14,14 +14,22 @@ fn fixture() -> Fixture {
 }
 
 impl Fixture {
-    fn tenant(&self, tenancy: Tenancy) -> (Tenancy, Place<Nobody>) {
-        (tenancy, self.registry.reserve().expect("room").0)
+    fn place(&self) -> Place<Nobody> {
+        self.registry.reserve().expect("room").0
     }
 
-    fn move_in(&self, tenants: &[(Tenancy, Place<Nobody>)], taken: Vec<Frame>) -> VecDeque<Frame> {
+    /// A socket of UDP or, for all that matters here, a connection moves in.
+    fn move_in(&self, tenants: &[(Tenancy, Place<Nobody>)], taken: Vec<Frame>) -> usize {
+        let tenant = |(tenancy, place): &(Tenancy, Place<Nobody>)| Tenant {
+            tenancy: *tenancy,
+            place: place.clone(),
+            message: Message::Call(Call::BindUdp(end(1, 53), end(1, 53))),
+        };
         let mut taken = taken.into();
-        move_in(&self.registry, &self.config, tenants, &mut taken);
-        taken
+        let tenants = tenants.iter().map(tenant).collect();
+        let refused = move_in(&self.registry, &self.config, tenants, &mut taken);
+        assert!(taken.is_empty());
+        refused.len()
     }
 }
 
@@ -51,7 +59,7 @@ fn numbers(mailbox: &Mailbox<Nobody>) -> Vec<(u16, usize)> {
 #[test]
 fn what_has_come_before_goes_first() {
     let fixture = fixture();
-    let tenants = [1000, 2000].map(|port| fixture.tenant(Tenancy::Flow(flow(port))));
+    let tenants = [1000, 2000].map(|port| (Tenancy::Flow(flow(port)), fixture.place()));
     let [(_, one), (_, two)] = &tenants;
     // Dispatchers may know the tenant as soon as it is known.
     post(&one.mailbox, whole(nth(1000, 4)));
@@ -61,7 +69,7 @@ fn what_has_come_before_goes_first() {
     }
     let taken = vec![whole(nth(3000, 1)), whole(nth(1000, 1))];
     let version = fixture.registry.version();
-    assert!(fixture.move_in(&tenants, taken).is_empty());
+    assert_eq!(fixture.move_in(&tenants, taken), 0);
     assert_ne!(fixture.registry.version(), version);
     assert_eq!(numbers(&one.mailbox), [(1000, 1), (1000, 2), (1000, 3), (1000, 4)]);
     assert_eq!(numbers(&two.mailbox), [(2000, 1)]);
@@ -69,9 +77,35 @@ fn what_has_come_before_goes_first() {
 }
 
 #[test]
+fn calls_come_behind_the_tenant() {
+    let fixture = fixture();
+    let (tenancy, place) = (Tenancy::Port(end(1, 53)), fixture.place());
+    let mailbox = place.mailbox.clone();
+    fixture.move_in(&[(tenancy, place)], Vec::new());
+    let known = fixture.registry.port(&end(1, 53)).expect("it is known");
+    assert!(known.mailbox.send(Message::Call(Call::FlushUdp(end(1, 53)))).is_ok());
+    let messages = std::mem::take(&mut mailbox.letters.lock().messages);
+    assert!(matches!(messages.front(), Some(Message::Call(Call::BindUdp(..)))));
+    assert_eq!(messages.len(), 2);
+}
+
+#[test]
+fn who_finds_the_thread_stopped_comes_back_and_is_not_known() {
+    let fixture = fixture();
+    let tenants = [1000, 2000].map(|port| (Tenancy::Flow(flow(port)), fixture.place()));
+    tenants[0].1.mailbox.close();
+    let home = &fixture.registry.home;
+    (0..2).for_each(|n| post(home, whole(nth(1000, n))));
+    assert_eq!(fixture.move_in(&tenants, Vec::new()), 1);
+    assert!(fixture.registry.with_place(&flow(1000), |_| ()).is_none());
+    assert!(fixture.registry.with_place(&flow(2000), |_| ()).is_some());
+    assert_eq!(numbers(home), [(1000, 0), (1000, 1)]);
+}
+
+#[test]
 fn what_the_home_has_put_together_and_fragments_stay_there() {
     let fixture = fixture();
-    let tenant = fixture.tenant(Tenancy::Flow(flow(1000)));
+    let tenant = (Tenancy::Flow(flow(1000)), fixture.place());
     let home = &fixture.registry.home;
     post(home, nth(1000, 1));
     post(home, whole(Frame::reassembled(fragment(&flow(1000)))));
@@ -83,7 +117,7 @@ fn what_the_home_has_put_together_and_fragments_stay_there() {
 #[test]
 fn datagrams_move_to_their_socket() {
     let fixture = fixture();
-    let socket = fixture.tenant(Tenancy::Port(end(1, 80)));
+    let socket = (Tenancy::Port(end(1, 80)), fixture.place());
     let home = &fixture.registry.home;
     post(home, whole(Frame::reassembled(frame(&flow(7), protocol::UDP))));
     post(home, whole(nth(8, 0)));
@@ -95,9 +129,10 @@ fn datagrams_move_to_their_socket() {
 #[test]
 fn what_is_left_goes_home_in_order() {
     let fixture = fixture();
-    let tenant = fixture.tenant(Tenancy::Flow(flow(1000)));
+    let tenant = (Tenancy::Flow(flow(1000)), fixture.place());
     fixture.move_in(std::slice::from_ref(&tenant), Vec::new());
     let (tenancy, place) = tenant;
+    place.mailbox.letters.lock().messages.clear();
     for frame in [whole(nth(1000, 1)), nth(1000, 9), whole(nth(1000, 2))] {
         post(&place.mailbox, frame);
     }
@@ -117,7 +152,7 @@ fn what_is_left_goes_home_in_order() {
 fn what_finds_the_home_closed_or_full_is_counted() {
     for closed in [true, false] {
         let fixture = fixture();
-        let (tenancy, place) = fixture.tenant(Tenancy::Flow(flow(1000)));
+        let (tenancy, place) = (Tenancy::Flow(flow(1000)), fixture.place());
         fixture.registry.register(tenancy, &place);
         (0..3).for_each(|n| post(&place.mailbox, whole(nth(1000, n))));
         let home = &fixture.registry.home;
