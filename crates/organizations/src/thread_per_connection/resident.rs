@@ -116,3 +116,6 @@ impl<A: Application> Resident<A> {
         self.registry.move_out(self.index, &self.owner.domain.counters);
     }
 }
+
+#[cfg(test)]
+mod tests;

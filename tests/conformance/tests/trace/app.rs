@@ -47,12 +47,25 @@ impl std::fmt::Debug for Connection {
 }
 
 /// What an application sees: by connection, and by flow of UDP.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The connections.
     pub connections: Vec<Connection>,
     /// The payloads of datagrams, by flow.
     pub datagrams: Vec<Vec<Vec<u8>>>,
+}
+
+/// Of a datagram, the step that it is and its length.
+impl std::fmt::Debug for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let step = |payload: &Vec<u8>| {
+            let step = payload.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
+            (step, payload.len())
+        };
+        let datagrams: Vec<Vec<_>> =
+            self.datagrams.iter().map(|flow| flow.iter().map(step).collect()).collect();
+        write!(f, "connections: {:?}, datagrams: {datagrams:?}", self.connections)
+    }
 }
 
 impl Trace {
