@@ -6,10 +6,10 @@ use device::{Device, Medium};
 use net::config::RouteConfig;
 use net::{Config, InterfaceConfig};
 use organizations::{CATALOG, Clock, Instruments, Options, Setup, catalog};
+use platform::RandomState;
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use sync::system::RandomState;
 use wire::Address;
 
 /// Makes a [`Stack`].

@@ -5,11 +5,11 @@ use crate::stack::{Protocol, Stack, resolve};
 use crate::stream::{Shared as Stream, TcpStream, now};
 use crate::wait::block_on;
 use net::Call;
+use platform::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use sync::system::atomic::{AtomicBool, Ordering};
 use wire::Endpoint;
 
 /// Connections that may wait to be accepted, unless said otherwise (as Linux).

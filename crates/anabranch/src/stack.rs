@@ -6,12 +6,12 @@ use net::link::Keyed;
 use net::ports::PortAllocator;
 use net::{Call, Config, ConnId, Counters};
 use organizations::Running;
+use platform::Mutex;
+use platform::atomic::{AtomicUsize, Ordering};
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicUsize, Ordering};
 use wire::{Address, Endpoint};
 
 /// Ports that sockets are bound to, of one protocol.

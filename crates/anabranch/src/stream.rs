@@ -3,13 +3,13 @@
 use crate::cells::{Cut, TcpCell};
 use crate::stack::{Stack, resolve};
 use crate::wait::block_on;
+use platform::Mutex;
 use smallvec::SmallVec;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use sync::system::Mutex;
 use wire::{Slice, checksum};
 
 /// Bytes that one write takes at most, so that the first are on their way while

@@ -5,12 +5,12 @@ use crate::stack::{Protocol, Stack, resolve};
 use crate::stream::now;
 use crate::wait::block_on;
 use net::{Call, Datagram};
+use platform::Mutex;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use sync::system::Mutex;
 use wire::{Endpoint, Parts, Slice};
 
 /// Bytes of the largest payload over IPv4.

@@ -1,10 +1,10 @@
 //! A blocking call is a task whose waker unparks its thread.
 
+use platform::{Instant, thread};
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
-use sync::system::{Instant, thread};
 
 struct Unpark(thread::Thread);
 
@@ -17,7 +17,7 @@ impl Wake for Unpark {
     }
 }
 
-sync::system::thread_local! {
+platform::thread_local! {
     static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));
 }
 

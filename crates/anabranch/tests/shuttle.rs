@@ -1,6 +1,6 @@
 //! Whole organizations under random schedules: two stacks joined in memory, and
 //! threads that use their sockets, all of them shuttle's threads, with a time that
-//! passes only when nobody has anything to do ([`sync::system`]). A schedule that
+//! passes only when nobody has anything to do ([`platform`]). A schedule that
 //! fails is printed and can be replayed. Run with
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p anabranch --test shuttle`.
 //!
@@ -13,10 +13,10 @@
 use anabranch::{Options, Stack, TcpConfig, TcpListener, TcpStream, UdpSocket};
 use device::Device;
 use device::memory::{Config, pair};
+use platform::{self, Instant, thread};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::time::Duration;
-use sync::system::{self, Instant, thread};
 
 /// Schedules of each kind and test, unless the environment says otherwise.
 const SCHEDULES: usize = 800;
@@ -75,7 +75,7 @@ impl Rig {
     fn check(self, test: fn(&Rig)) {
         let schedules = std::env::var("ANABRANCH_SCHEDULES");
         let schedules = schedules.map_or(SCHEDULES, |n| n.parse().expect("a number"));
-        system::check(schedules, move || test(&self));
+        platform::check(schedules, move || test(&self));
     }
 }
 

@@ -5,10 +5,8 @@
 //! time; they are called once a batch, never once a packet, so they are trait
 //! objects, and wrappers ([`fault`], [`pcap`]) are devices made of devices.
 //!
-//! [`memory`] joins two stacks in one process, or a stack with the simulated
-//! peers of the papers; [`tap`] joins a stack with the Linux kernel.
+//! [`memory`] joins two stacks in one process; [`tap`] joins a stack with the Linux kernel.
 
-mod event;
 pub mod fault;
 pub mod memory;
 pub mod namespace;
@@ -16,10 +14,10 @@ pub mod pcap;
 pub mod segment;
 pub mod tap;
 
+use platform::atomic::{AtomicBool, AtomicU64};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use sync::system::atomic::{AtomicBool, AtomicU64};
 use wire::steering::Steering;
 use wire::{EthernetAddress, Packet};
 
@@ -71,7 +69,7 @@ pub trait Receive: Send {
 
     /// The earliest time by which the device itself wants to be asked again
     /// though nothing arrives (delay lines do); `None`: never.
-    fn deadline(&self) -> Option<sync::system::Instant> {
+    fn deadline(&self) -> Option<platform::Instant> {
         None
     }
 }

@@ -13,6 +13,9 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use platform::Instant;
+use platform::Mutex;
+use platform::atomic::Ordering;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -20,9 +23,6 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use sync::system::Instant;
-use sync::system::Mutex;
-use sync::system::atomic::Ordering;
 use wire::Packet;
 use wire::packet::ChecksumState;
 

@@ -35,7 +35,9 @@ pub fn complete_checksum(packet: &mut Packet) -> Result<(), Malformed> {
 }
 
 /// The checksum field for data, field included, that sums to `sum`.
-pub(crate) fn finished(sum: u16, csum_offset: u16) -> u16 {
+/// `csum_offset` tells the protocol: a sum of 0 is written as 0xffff for UDP
+/// (RFC 768).
+pub fn finished(sum: u16, csum_offset: u16) -> u16 {
     match !sum {
         // A checksum of 0 would say that there is none (RFC 768).
         0 if csum_offset == UDP_CHECKSUM => 0xffff,

@@ -17,13 +17,13 @@ use crate::threads::{self, Stack};
 use crate::usage::Usage;
 use crate::{Error, Plan, Progress};
 use device::memory;
-use device::memory::peers::{self, PeerCounts};
 use net::Unit;
 use organizations::{Clock, Options, Setup};
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use traffic::PeerCounts;
 use wire::Endpoint;
 
 /// Bytes of the sockets' buffers, and of the clients' window.
@@ -257,7 +257,7 @@ impl Server {
     ) -> Result<Server, Error> {
         let processors = blocks.processors_of(organization);
         let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
-        let (device, clients) = peers::clients(&peers::Config {
+        let (device, clients) = traffic::clients(&traffic::Config {
             link: memory::Config {
                 mtu: blocks.mtu,
                 queues: processors,
@@ -273,7 +273,7 @@ impl Server {
             answer: ANSWER as u64,
             short_lived: rate,
             short_port: SHORT_PORT,
-            ..peers::Config::default()
+            ..traffic::Config::default()
         });
         let plan = Plan { burst: blocks.burst, ..Plan::default() };
         let mut config = (*host::config(&plan, Side::Tested, &device)).clone();

@@ -4,7 +4,7 @@ use crate::load::jain;
 use crate::plan::{Peer, Plan};
 use crate::row::median;
 use crate::run::{Details, Sample};
-use organizations::instrument::{Counted, Percentiles, Report};
+use instrument::{Counted, Percentiles, Report};
 use serde::Serialize;
 
 /// What instruments say of the stack under test. Of figures that each sample

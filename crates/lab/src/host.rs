@@ -3,11 +3,11 @@
 use crate::load::presentation::Presentation;
 use crate::load::{Call, Meter, NUMBER, Role, Talk};
 use crate::plan::{self, Peer, Plan, Workload};
-use device::memory::peers::{self, PeerCounts};
 use device::{Device, Medium, memory};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
+use traffic::PeerCounts;
 use wire::steering::Steering;
 use wire::{Address, Endpoint};
 
@@ -87,7 +87,7 @@ pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
     let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
     let receives = plan.direction.receives();
     let whole = if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX };
-    let config = peers::Config {
+    let config = traffic::Config {
         link: memory::Config { ring: DRIVER_RING, ..link(plan) },
         stack: ip(Side::Tested),
         peer: ip(Side::Peer),
@@ -100,15 +100,15 @@ pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
         checksum: plan.checksum,
         message: plan.bytes(),
         held: true,
-        ..peers::Config::default()
+        ..traffic::Config::default()
     };
     match (plan.workload, receives) {
-        (Workload::Bulk, false) | (Workload::Crr, _) => peers::sink(&config),
-        (Workload::Bulk, true) => peers::source(&config),
-        (Workload::Rr, _) => peers::echoed(&config),
-        (Workload::Udp, false) => peers::udp_sink(&config),
-        (Workload::Udp, true) => peers::udp_source(&config),
-        (Workload::UdpRr, _) => peers::udp_echoed(&config),
+        (Workload::Bulk, false) | (Workload::Crr, _) => traffic::sink(&config),
+        (Workload::Bulk, true) => traffic::source(&config),
+        (Workload::Rr, _) => traffic::echoed(&config),
+        (Workload::Udp, false) => traffic::udp_sink(&config),
+        (Workload::Udp, true) => traffic::udp_source(&config),
+        (Workload::UdpRr, _) => traffic::udp_echoed(&config),
     }
 }
 

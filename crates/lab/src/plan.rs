@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::load::Meter;
-use organizations::instrument::Instruments;
+use instrument::Instruments;
 use std::sync::Arc;
 
 /// What the connections do.

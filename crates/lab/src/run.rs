@@ -7,7 +7,7 @@ use crate::plan::{Plan, Workload};
 use crate::row::Row;
 use crate::usage::Usage;
 use crate::{Error, bound, single, threads};
-use organizations::instrument::{Counted, Instruments, Report, Snapshot};
+use instrument::{Counted, Instruments, Report, Snapshot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

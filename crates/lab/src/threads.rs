@@ -9,12 +9,12 @@ use crate::run::{Mark, Sample, check, failed};
 use crate::single::{OPENING, PATIENCE};
 use crossbeam_utils::CachePadded;
 use device::Device;
-use device::memory::peers::{self, PeerCounts};
+use instrument::Instruments;
 use net::Unit;
-use organizations::instrument::Instruments;
 use organizations::{Clock, Running, Setup, catalog};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use traffic::PeerCounts;
 use wire::{Endpoint, FlowKey};
 
 pub(crate) type Stack = Arc<dyn Running<Load>>;
@@ -370,7 +370,7 @@ pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
 pub(crate) struct Look {
     pub(crate) at: Instant,
     totals: Totals,
-    driver: peers::Totals,
+    driver: traffic::Totals,
 }
 
 impl Look {

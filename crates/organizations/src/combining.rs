@@ -5,15 +5,15 @@
 //! the domain, as under `global-lock`, and the domain stays in the cache of the
 //! processor that works in it.
 
-use crate::instrument::Watch;
 use crate::locked::{Handle, Shared, input};
 use crate::{Running, Setup, StartError, worker};
 use device::Receive;
+use instrument::Watch;
 use net::{Application, Domain, Egress, OwnedTable, Unit};
+use platform::SegQueue;
+use platform::atomic::Ordering;
 use std::sync::Arc;
 use sync::adaptive::Adaptive;
-use sync::system::SegQueue;
-use sync::system::atomic::Ordering;
 use sync::token::RunToken;
 use wire::Packet;
 
@@ -86,7 +86,7 @@ impl<A: Application> Thread<A> {
             let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
             if full || waiting {
-                sync::system::thread::yield_now();
+                platform::thread::yield_now();
             } else if received == 0 && !busy {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
                 watch.slept();

@@ -4,9 +4,9 @@
 //! with packets have their turns round robin.
 
 use crate::engines::early;
-use crate::engines::scheduler::RoundRobin;
 use crate::{Running, Setup, StartError};
 use net::Application;
+use scheduler::RoundRobin;
 use std::sync::Arc;
 
 /// Starts it.

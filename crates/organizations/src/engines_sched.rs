@@ -6,9 +6,9 @@
 //! classes and the others the ready class only.
 
 use crate::engines::early;
-use crate::engines::scheduler::Classes;
 use crate::{Running, Setup, StartError};
 use net::Application;
+use scheduler::Classes;
 use std::sync::Arc;
 
 /// Starts it.

@@ -4,13 +4,13 @@
 //! system schedules their threads.
 
 use crate::handed::{Frame, Mailbox, Message, Owner, Posted, Shared, Sorter, dispatch};
-use crate::instrument::{QueueWatch, Stamp};
 use crate::{Running, Setup, StartError, refuse, worker};
+use instrument::{QueueWatch, Stamp};
 use net::{Application, Call, Commons, Config, Counters, Domain, Unit};
+use platform::Mutex;
+use platform::atomic::{AtomicBool, Ordering};
+use platform::thread::JoinHandle;
 use std::sync::Arc;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicBool, Ordering};
-use sync::system::thread::JoinHandle;
 use wire::Packet;
 
 type Mailboxes<A> = Arc<[Arc<Mailbox<A>>]>;
@@ -52,7 +52,7 @@ where
         let mailbox = mailboxes[usize::from(index)].clone();
         let processor = usize::from(index) % setup.processors;
         let owner = Owner::new(shared.clone(), domain, mailbox, processor);
-        let thread = sync::system::thread::Builder::new().name(format!("ana-group-{index}"));
+        let thread = platform::thread::Builder::new().name(format!("ana-group-{index}"));
         let spawned = thread.spawn(move || {
             if pin {
                 worker::pin(processor);

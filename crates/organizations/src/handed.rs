@@ -15,17 +15,17 @@ pub(crate) use dispatcher::{Sorter, dispatch};
 pub(crate) use mailbox::{Frame, Letters, Mailbox, Message, Parker, Posted};
 pub(crate) use owner::Owner;
 
-use crate::instrument::{Instruments, QueueWatch};
 use crate::out::{self, Out};
 use crate::worker::{self, Queues, Sleeper};
 use crate::{Clock, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
+use instrument::{Instruments, QueueWatch};
 use net::{Application, Config, Counters};
+use platform::Mutex;
+use platform::atomic::{AtomicBool, Ordering};
+use platform::thread::JoinHandle;
 use std::sync::Arc;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicBool, Ordering};
-use sync::system::thread::JoinHandle;
 
 /// What a dispatcher shares with the owners that belong to its processor.
 pub(crate) struct Processor {

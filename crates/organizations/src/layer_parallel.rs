@@ -48,18 +48,18 @@ mod transport;
 
 pub use queue::Marks;
 
-use crate::instrument::{Instruments, QueueWatch, Watch};
 use crate::worker::Sleeper;
 use crate::{Clock, Running, Setup, StartError, refuse, worker};
+use instrument::{Instruments, QueueWatch, Watch};
 use net::ip::icmp;
 use net::{Application, Call, Config, Counters, Unit};
+use platform::Mutex;
+use platform::atomic::{AtomicBool, Ordering, fence};
+use platform::mpsc;
+use platform::thread::JoinHandle;
+use platform::{ArrayQueue, SegQueue};
 use queue::{Alarm, Bell, Queue};
 use std::sync::Arc;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicBool, Ordering, fence};
-use sync::system::mpsc;
-use sync::system::thread::JoinHandle;
-use sync::system::{ArrayQueue, SegQueue};
 use wire::Packet;
 
 /// Layers, and so threads of a pipeline.
@@ -339,7 +339,7 @@ impl Threads {
     ) -> std::io::Result<()> {
         let (index, pin) = (usize::from(self.unit.index), self.pin);
         let (instruments, name) = (self.instruments.clone(), format!("ana-{name}-{index}"));
-        let thread = sync::system::thread::Builder::new().name(name.clone());
+        let thread = platform::thread::Builder::new().name(name.clone());
         self.started.push(thread.spawn(move || {
             if pin {
                 worker::pin(LAYERS * index + layer);
@@ -413,7 +413,7 @@ impl<A: Application> Running<A> for Stack<A> {
         // The threads of a pipeline end one after the other: if the caller is one
         // of them (a wake-up may drop the last handle of a stack there), none is
         // waited for, and all end soon.
-        let caller = sync::system::thread::current().id();
+        let caller = platform::thread::current().id();
         if threads.iter().all(|thread| thread.thread().id() != caller) {
             for counters in crate::join(threads.into_iter()) {
                 last.add(&counters);

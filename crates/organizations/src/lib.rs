@@ -33,7 +33,6 @@ pub mod global_lock;
 pub mod group_locks;
 pub mod group_threads;
 mod handed;
-pub mod instrument;
 pub mod layer_parallel;
 pub mod locked;
 pub mod message_parallel;
@@ -49,33 +48,12 @@ pub mod worker;
 pub use catalog::{CATALOG, Entry, find};
 pub use instrument::Instruments;
 pub use options::{Choice, Options};
+pub use platform::Clock;
 
 use device::Device;
 use net::{Application, Call, Config, Connections, Counters, Domain, Egress, Unit};
 use std::sync::Arc;
-use std::time::Duration;
 use wire::Instant;
-
-/// The clock of a stack: its epoch, and nothing else.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock(sync::system::Instant);
-
-impl Clock {
-    /// A clock that starts now, at one second: time zero is nobody's.
-    pub fn start() -> Clock {
-        let now = sync::system::Instant::now();
-        Clock(now.checked_sub(Duration::from_secs(1)).unwrap_or(now))
-    }
-    /// The time.
-    #[inline]
-    pub fn now(&self) -> Instant {
-        Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-    /// What the standard library calls `at`, in this clock's time.
-    pub fn at(&self, at: sync::system::Instant) -> Instant {
-        Instant::from_nanos(at.saturating_duration_since(self.0).as_nanos() as u64)
-    }
-}
 
 /// What an organization is started with.
 pub struct Setup<A: Application> {
@@ -193,8 +171,8 @@ fn refuse<A: Application>(call: Call<A>) {
 
 /// Waits for threads to end. A thread that is the caller (a wake-up may drop the
 /// last handle of a stack there) ends by itself.
-fn join<T>(threads: impl Iterator<Item = sync::system::thread::JoinHandle<T>>) -> Vec<T> {
-    let others = threads.filter(|t| t.thread().id() != sync::system::thread::current().id());
+fn join<T>(threads: impl Iterator<Item = platform::thread::JoinHandle<T>>) -> Vec<T> {
+    let others = threads.filter(|t| t.thread().id() != platform::thread::current().id());
     others.filter_map(|thread| thread.join().ok()).collect()
 }
 

@@ -10,16 +10,19 @@ mod thread;
 
 pub(crate) use thread::input;
 
-use crate::instrument::{Instruments, Watch};
 use crate::out::{self, Out};
 use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
+use instrument::{Instruments, Watch};
 use net::{
     Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, OwnedTable,
     Unit,
 };
+use platform::Mutex;
+use platform::atomic::{AtomicBool, AtomicU64, Ordering};
+use platform::thread::JoinHandle;
 use std::sync::Arc;
 use sync::adaptive::Adaptive;
 use sync::counted::{Counted, LockCounts};
@@ -27,9 +30,6 @@ use sync::mcs::Mcs;
 use sync::os::Os;
 use sync::rw::ReadersWriter;
 use sync::spin::Spin;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync::system::thread::JoinHandle;
 use sync::ticket::Ticket;
 use sync::{LockKind, Locked, Named, RawLock};
 use thread::Thread;
@@ -228,7 +228,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> Result<(), StartError> {
         for (index, mut run) in threads.enumerate() {
             let (name, instruments) = (format!("{name}-{index}"), self.instruments.clone());
-            let thread = sync::system::thread::Builder::new().name(name.clone());
+            let thread = platform::thread::Builder::new().name(name.clone());
             let spawned = thread.spawn(move || {
                 if pin {
                     worker::pin(index);
@@ -252,7 +252,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
         if self.reset_all() > 0 {
             // A peer may take its time to acknowledge what came last.
-            sync::system::thread::sleep(LAST_WORDS + self.config.tcp.delayed_ack);
+            platform::thread::sleep(LAST_WORDS + self.config.tcp.delayed_ack);
         }
         self.stopping.store(true, Ordering::Release);
         for processor in &self.processors {

@@ -22,20 +22,20 @@
 
 mod tickets;
 
-use crate::instrument::Watch;
 use crate::locked::{self, Shared};
 use crate::worker;
 use crate::{Running, Setup, StartError};
 use device::Receive;
+use instrument::Watch;
 use net::ip::SharedReassembly;
 use net::{Application, Call, Commons, Counters, Domain, Egress, SharedRef, SharedTable, Unit};
+use platform::RandomState;
+use platform::atomic::Ordering;
+use platform::{Mutex, MutexGuard};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use sync::adaptive::Adaptive;
 use sync::counted::LockCounts;
-use sync::system::RandomState;
-use sync::system::atomic::Ordering;
-use sync::system::{Mutex, MutexGuard};
 use sync::{Named, RawLock};
 use tickets::{Office, Ticket};
 use wire::Packet;
@@ -171,7 +171,7 @@ impl<A: Application> Thread<A> {
             }
             if waiting {
                 // The device is full: let its other end run.
-                sync::system::thread::yield_now();
+                platform::thread::yield_now();
             } else if !busy {
                 self.sleep();
                 watch.slept();
@@ -288,7 +288,7 @@ pub(crate) fn call_in_place<A: Application>(
 ) {
     let index = match &call {
         Call::Connect { .. } | Call::Notify(_) | Call::FlushUdp(_) => {
-            let thread = hasher.hash_one(sync::system::thread::current().id());
+            let thread = hasher.hash_one(platform::thread::current().id());
             processors + thread as usize % (shared.groups.len() - processors)
         }
         _ => usize::from(unit),

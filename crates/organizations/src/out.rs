@@ -2,14 +2,14 @@
 //! by it: what the device cannot take now waits here, in order.
 
 use crate::handed::Parker;
-use crate::instrument::Watch;
 use crate::worker::{self, BACKLOG};
 use device::Transmit;
+use instrument::Watch;
 use net::{Egress, Layer};
+use platform::atomic::{AtomicUsize, Ordering};
+use platform::{Mutex, MutexGuard};
 use std::sync::Arc;
 use sync::counted::LockCounts;
-use sync::system::atomic::{AtomicUsize, Ordering};
-use sync::system::{Mutex, MutexGuard};
 use wire::Instant;
 
 /// The transmitters of one queue of every device, and what waits for them.
@@ -62,7 +62,7 @@ impl Out {
 
     #[cold]
     fn wait(&self) -> MutexGuard<'_, State> {
-        let asked = sync::system::Instant::now();
+        let asked = platform::Instant::now();
         let mut state = self.state.lock();
         state.counts.contended += 1;
         state.counts.wait += asked.elapsed();
@@ -110,7 +110,7 @@ impl Out {
     /// Sends what waits, for as long as `in_time`, and closes the devices.
     pub(crate) fn close(&self, in_time: impl Fn() -> bool) {
         while self.flush(&mut Watch::off()) && in_time() {
-            sync::system::thread::yield_now();
+            platform::thread::yield_now();
         }
         let mut state = self.begin().state;
         state.transmitters.clear();

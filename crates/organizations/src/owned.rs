@@ -2,16 +2,16 @@
 //! by which the others post to it. No lock, no atomic, is passed by a packet
 //! that comes up in the unit that it belongs to.
 
-use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError, refuse};
+use instrument::{QueueWatch, Stamp, Watch};
 use net::{Application, Call, Config, Counters, Domain, Egress, Layer, Observer, Unit};
+use platform::Mutex;
+use platform::atomic::{AtomicBool, Ordering, fence};
+use platform::mpsc;
+use platform::thread::JoinHandle;
+use platform::{ArrayQueue, SegQueue};
 use std::sync::Arc;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicBool, Ordering, fence};
-use sync::system::mpsc;
-use sync::system::thread::JoinHandle;
-use sync::system::{ArrayQueue, SegQueue};
 use wire::{Instant, Packet};
 
 /// Frames that may wait in a mailbox; beyond, they are dropped, as a device
@@ -95,7 +95,7 @@ where
         let (config, clock) = (setup.config.clone(), setup.clock);
         let (mailboxes, instruments) = (mailboxes.clone(), instruments.clone());
         let name = format!("ana-unit-{index}");
-        let spawned = sync::system::thread::Builder::new().name(name.clone()).spawn(move || {
+        let spawned = platform::thread::Builder::new().name(name.clone()).spawn(move || {
             if pin {
                 worker::pin(index);
             }
@@ -181,7 +181,7 @@ impl<A: Application> Owner<A> {
             }
             if !self.egress.is_empty() {
                 // The device is full: let its other end run.
-                sync::system::thread::yield_now();
+                platform::thread::yield_now();
             } else if !more {
                 self.sleep();
                 watch.slept();

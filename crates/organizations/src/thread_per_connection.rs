@@ -28,12 +28,12 @@ use crate::handed::{Mailbox, Message, Owner, Shared, dispatch};
 use crate::{Running, Setup, StartError, refuse, worker};
 use home::Home;
 use net::{Application, Call, Commons, Counters, Domain, Unit};
+use platform::Mutex;
+use platform::atomic::{AtomicBool, Ordering};
+use platform::thread::JoinHandle;
 use registry::{Registry, Tenancy};
 use sorter::Flows;
 use std::sync::Arc;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicBool, Ordering};
-use sync::system::thread::JoinHandle;
 
 /// The handle on all connections: their threads end with it.
 struct Connections<A: Application> {
@@ -70,7 +70,7 @@ where
     domain.hand_over();
     let owner = Owner::new(shared.clone(), domain, registry.home.clone(), 0);
     let home = Home::new(owner, registry.clone(), commons, setup.application, pin);
-    let thread = sync::system::thread::Builder::new().name("ana-home".into());
+    let thread = platform::thread::Builder::new().name("ana-home".into());
     *connections.home.lock() = Some(thread.spawn(move || {
         if pin {
             worker::pin(0);

@@ -2,14 +2,15 @@
 //! device, its batches, and its way to sleep and to be woken.
 
 use crate::Clock;
-use crate::instrument::Watch;
 use device::{Receive, Transmit};
+use instrument::Watch;
 use net::{Egress, Layer};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use std::os::fd::{AsFd, OwnedFd};
+use platform::Event;
+use platform::atomic::{AtomicU64, Ordering};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::os::fd::AsFd;
 use std::time::Duration;
 use sync::SleepFlag;
-use sync::system::atomic::{AtomicU64, Ordering};
 use wire::{Instant, Packet};
 
 /// Does not wait.
@@ -27,7 +28,7 @@ pub struct Sleeper {
     flag: SleepFlag,
     /// Until when the thread sleeps, in the clock's nanoseconds.
     until: AtomicU64,
-    event: OwnedFd,
+    event: Event,
 }
 
 impl Sleeper {
@@ -36,7 +37,7 @@ impl Sleeper {
     /// # Errors
     /// If the system gives no descriptor.
     pub fn new() -> std::io::Result<Sleeper> {
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let event = Event::new()?;
         Ok(Sleeper { flag: SleepFlag::new(), until: AtomicU64::new(u64::MAX), event })
     }
 
@@ -44,16 +45,14 @@ impl Sleeper {
     #[inline]
     pub fn notify(&self) {
         if self.flag.should_wake() {
-            // An eventfd that is full is readable: nothing is lost.
-            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
-            sync::system::signalled();
+            self.event.signal();
         }
     }
 
     /// Something has to be done at `at`, which the thread may not know of yet.
     #[inline]
     pub fn notify_by(&self, at: Instant) {
-        sync::system::atomic::fence(Ordering::SeqCst);
+        platform::atomic::fence(Ordering::SeqCst);
         if at.as_nanos() < self.until.load(Ordering::Relaxed) {
             self.notify();
         }
@@ -82,7 +81,7 @@ impl Sleeper {
         self.block(receivers, deadline.map(|at| at.since(clock.now())));
         self.flag.awake();
         receivers.iter_mut().for_each(|r| r.disarm());
-        let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
+        self.event.clear();
     }
 
     fn block(&self, receivers: &[Box<dyn Receive>], timeout: Option<Duration>) {
@@ -100,7 +99,7 @@ impl Sleeper {
         #[cfg(not(shuttle))]
         let _ = poll(&mut fds, timeout.as_ref());
         #[cfg(shuttle)]
-        sync::system::sleep_at(timeout, || poll(&mut fds, Some(&NOW)).is_ok_and(|n| n > 0));
+        platform::sleep_at(timeout, || poll(&mut fds, Some(&NOW)).is_ok_and(|n| n > 0));
     }
 }
 

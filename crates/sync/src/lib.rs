@@ -5,12 +5,10 @@
 
 pub mod adaptive;
 pub mod by_name;
-pub mod bytes;
 pub mod counted;
 pub mod mcs;
 pub mod named;
 pub mod os;
-pub mod prefetch;
 pub mod primitive;
 pub mod raw;
 pub mod rw;
@@ -19,12 +17,10 @@ pub mod sleep;
 pub mod spin;
 pub mod spsc;
 pub mod stable;
-pub mod system;
 pub mod ticket;
 pub mod token;
 
 pub use by_name::LockKind;
 pub use named::Named;
-pub use prefetch::prefetch;
 pub use raw::{Locked, RawLock};
 pub use sleep::SleepFlag;

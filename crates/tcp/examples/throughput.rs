@@ -1,10 +1,10 @@
 //! How fast two TCBs are, without a network between them: nanoseconds per data
 //! segment for both ends, on one core.
 
+use buffer::Slice;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant as Clock};
-use sync::bytes::Slice;
 use tcp::*;
 use wire::{Instant, Seq};
 

@@ -1,10 +1,10 @@
 //! Whatever a peer sends, in whatever state, at whatever time: no panic, no
 //! endless answer, no more memory than agreed, and the invariants hold.
 
+use buffer::Buf;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
-use sync::bytes::Buf;
 use tcp::input::listen::{self, Listen};
 use tcp::*;
 use wire::tcp::{Flags, Header, Options, SackBlocks};

@@ -20,9 +20,9 @@ pub mod time;
 pub mod udp;
 
 pub use address::{Address, Endpoint, EthernetAddress, FlowKey};
+pub use buffer::Slice;
 pub use packet::{Packet, Parts};
 pub use seq::Seq;
-pub use sync::bytes::Slice;
 pub use time::Instant;
 
 /// Bytes that are not what they should be, by format and reason. Every one of

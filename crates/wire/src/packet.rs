@@ -8,11 +8,11 @@
 //! gives them either way. The headers of a frame are always contiguous.
 
 use crate::address::Address;
+use buffer::{self, Slice, sum};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::io::IoSlice;
 use std::sync::{Mutex, PoisonError};
-use sync::bytes::{self, Slice, sum};
 
 /// Payload: slices of shared buffers, in order.
 pub type Parts = SmallVec<[Slice; 4]>;
@@ -131,10 +131,10 @@ fn spill(pool: &mut Pool) {
 }
 
 /// Gives back to the system what threads have exchanged and nobody uses: packets
-/// here, blocks in [`sync::bytes::release`].
+/// here, blocks in [`buffer::release`].
 pub fn release() {
     drop(std::mem::take(&mut *MAGAZINES.lock().unwrap_or_else(PoisonError::into_inner)));
-    sync::bytes::release();
+    buffer::release();
 }
 
 impl Packet {
@@ -254,7 +254,7 @@ impl Packet {
     #[inline]
     pub fn prefetch(&self) {
         if let Some(inner) = &self.0 {
-            sync::prefetch(&**inner);
+            buffer::prefetch(&**inner);
         }
     }
 
@@ -420,7 +420,7 @@ impl Drop for Packet {
         let _ = POOL.try_with(move |pool| {
             let pool = &mut *pool.borrow_mut();
             pool.push(inner);
-            if pool.len() >= MAGAZINE && pool.len() >= bytes::share(KEEP) {
+            if pool.len() >= MAGAZINE && pool.len() >= buffer::share(KEEP) {
                 spill(pool);
             }
         });

@@ -140,5 +140,5 @@ pub fn conserved(counters: &Counters) {
 /// Bytes of buffers that the process has obtained and not returned, whether in
 /// use or in a pool.
 pub fn buffers() -> usize {
-    sync::bytes::pool_counts().iter().map(|c| c.capacity * c.allocated).sum()
+    buffer::pool_counts().iter().map(|c| c.capacity * c.allocated).sum()
 }

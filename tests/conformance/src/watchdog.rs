@@ -1,8 +1,8 @@
 //! Waits that end in a failure rather than in a hang.
 
+use platform::{self, Instant};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
-use sync::system::{self, Instant};
 
 /// How long a case may take: many times what it takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -35,6 +35,6 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE / 3;
     while !so() {
         assert!(Instant::now() < end, "in vain: {what}");
-        system::thread::sleep(Duration::from_millis(1));
+        platform::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -463,7 +463,7 @@ impl World {
         self.settle();
         assert_eq!(self.domain.connections().len(), 0);
         assert!(self.domain.app.open.iter().all(Option::is_none));
-        let held: usize = sync::bytes::pool_counts().iter().map(|c| c.allocated * c.capacity).sum();
+        let held: usize = buffer::pool_counts().iter().map(|c| c.allocated * c.capacity).sum();
         assert!(held < 256 << 20, "{held} bytes of buffers");
         self.domain.counters
     }

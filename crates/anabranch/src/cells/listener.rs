@@ -2,11 +2,11 @@
 
 use super::TcpCell;
 use crate::wait::Waiters;
+use platform::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use sync::system::Mutex;
 
 #[derive(Debug, Default)]
 struct State {

@@ -5,12 +5,12 @@ use crate::error::{connect_error, io_error, told};
 use crate::wait::Waiters;
 use net::ConnId;
 use net::application::ConnectError;
+use platform::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use sync::system::Mutex;
 use tcp::Tcb;
 use wire::{FlowKey, Slice};
 

@@ -3,10 +3,10 @@
 use crate::error::io_error;
 use crate::wait::Waiters;
 use net::Datagram;
+use platform::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll, Waker};
-use sync::system::Mutex;
 use wire::Endpoint;
 
 /// Bytes of memory that may wait each way: those of the blocks that datagrams

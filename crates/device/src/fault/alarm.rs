@@ -1,7 +1,7 @@
 //! [`Alarm`]: a descriptor that is readable if a device's is, or if it was
 //! signalled.
 
-use crate::event::Event;
+use platform::Event;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;

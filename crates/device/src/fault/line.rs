@@ -2,11 +2,11 @@
 
 use super::{FaultCounts, Spec};
 use crate::{Batch, Medium, segment};
+use platform::Instant;
+use platform::atomic::{AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use sync::system::Instant;
-use sync::system::atomic::{AtomicU64, Ordering};
 use wire::packet::ChecksumState;
 use wire::{Packet, ethernet};
 

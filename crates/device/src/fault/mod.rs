@@ -14,12 +14,12 @@ pub use spec::{Spec, SpecError};
 use crate::{Batch, Device, Medium, Queue, Receive, Transmit, segment};
 use alarm::Alarm;
 use line::Line;
+use platform::Instant;
+use platform::Mutex;
+use platform::atomic::{AtomicU64, Ordering};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
-use sync::system::Instant;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicU64, Ordering};
 use wire::Packet;
 
 /// What a wrapped device did to packets, both directions together.

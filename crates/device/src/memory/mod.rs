@@ -1,20 +1,18 @@
-//! Devices in memory: a [`pair`] back to back, and the simulated [`peers`] of
-//! the papers.
+//! Devices in memory: a [`pair`] back to back.
 //!
 //! Packets are passed on, not copied: what arrives shares its parts with the
 //! sender's retransmission queue. Each receive queue is a bounded ring; a full
 //! ring leaves packets with the sender ([`Transmit::room`]). A batch costs one
 //! uncontended lock on each side, whether both ends are in one thread or not.
 
-pub mod peers;
 mod ring;
 
 use crate::{Batch, Capabilities, Counts, Device, Medium, Queue, Receive, Transmit};
+use platform::atomic::Ordering;
 use ring::Ring;
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use sync::system::atomic::Ordering;
 use wire::packet::ChecksumState;
 use wire::steering::{Steered, Steering};
 use wire::{Address, EthernetAddress, Packet, ethernet};
@@ -61,7 +59,8 @@ impl Default for Config {
 }
 
 impl Config {
-    fn capabilities(&self) -> Capabilities {
+    /// What a device made so can do.
+    pub fn capabilities(&self) -> Capabilities {
         Capabilities {
             medium: self.medium,
             mtu: self.mtu,
@@ -221,7 +220,7 @@ impl Transmit for PairTransmit {
 }
 
 /// The queue out of `queues` that the frame starting with `front` belongs to.
-pub(crate) fn queue_of(steering: &Steering, medium: Medium, front: &[u8], queues: usize) -> usize {
+pub fn queue_of(steering: &Steering, medium: Medium, front: &[u8], queues: usize) -> usize {
     let steered = match medium {
         Medium::Ethernet => steering.frame(front),
         Medium::Ip => steering.datagram(front),

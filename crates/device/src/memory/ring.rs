@@ -1,10 +1,10 @@
 //! [`Ring`]: a bounded queue of packets with an eventfd to wake its reader.
 
 use crate::Batch;
-use crate::event::Event;
+use platform::Event;
+use platform::Mutex;
+use platform::atomic::{AtomicUsize, Ordering};
 use std::os::fd::{AsFd, BorrowedFd};
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicUsize, Ordering};
 
 /// What the lock guards. `armed` is under it too: a writer either puts its
 /// packets in before the reader looks, or sees that the reader waits, so that

@@ -2,13 +2,13 @@
 
 use super::virtio;
 use crate::{Batch, Counts, Receive, Transmit};
+use buffer::{Buf, Slice};
+use platform::atomic::Ordering;
 use smallvec::SmallVec;
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use sync::bytes::{Buf, Slice};
-use sync::system::atomic::Ordering;
 use wire::{Packet, Parts};
 
 /// Capacities of the blocks that a frame is read into, in order, as many as the

@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::case::{Case, Measured, Timing};
+use instrument::Report;
 use net::Layer;
-use organizations::instrument::Report;
 use planner::Work;
 use planner::calibration::Layers;
 
@@ -29,7 +29,7 @@ fn layers(measured: &Measured, report: &Report) -> Layers {
     let all: f64 = Layer::ALL.into_iter().map(|layer| report.layer_s(layer)).sum();
     let operation_ns = measured.sample.seconds * 1e9 / operations;
     let part_ns = |layer| report.layer_s(layer) / all.max(1e-12) * operation_ns;
-    let sum = |count: fn(&organizations::instrument::ThreadReport) -> u64| {
+    let sum = |count: fn(&instrument::ThreadReport) -> u64| {
         report.threads.iter().map(count).sum::<u64>() as f64
     };
     let packets_in = sum(|thread| thread.packets_in);

@@ -2,9 +2,9 @@
 //! the last ones, and note how long each took to come back.
 
 use super::generator::Sent;
+use instrument::Histogram;
 use net::application::ConnectError;
 use net::{Application, ConnId, Datagram};
-use organizations::instrument::Histogram;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -3,11 +3,11 @@
 use super::shares::{Latency, Share, Shares};
 use super::udp::{Flows, Socket};
 use crossbeam_utils::CachePadded;
-use device::memory::peers::PeerCounts;
-use organizations::instrument::Counted;
+use instrument::Counted;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use traffic::PeerCounts;
 
 /// What the load of one unit has counted. One thread at a time writes it, which
 /// has the unit's domain; anyone reads it.

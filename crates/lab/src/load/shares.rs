@@ -1,7 +1,7 @@
 //! What each connection had, and how long transactions took: counted only
 //! where a plan asks for it.
 
-use organizations::instrument::{Counted, Histogram};
+use instrument::{Counted, Histogram};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! Sockets of UDP that are watched from outside: what came, how long it took,
 //! and how much of it an application that reads slowly could not take.
 
+use instrument::Histogram;
 use organizations::Clock;
-use organizations::instrument::Histogram;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Datagrams that wait to be read by a slow reader, at most.

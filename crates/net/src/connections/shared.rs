@@ -15,11 +15,11 @@ use crate::config::Config;
 use crate::link::Keyed;
 use crate::ports::PortAllocator;
 use hashbrown::HashTable;
+use platform::Mutex;
+use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
 use slots::Slots;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::{Locked, RawLock};
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
@@ -139,7 +139,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
                 return done;
             }
             // It is being taken out: whoever does so comes to the shard next.
-            sync::system::thread::yield_now();
+            platform::thread::yield_now();
         }
     }
 

@@ -6,8 +6,8 @@ use crate::Config;
 use crate::application::Application;
 use crate::connections::Connections;
 use crate::link::SharedNeighbours;
+use platform::atomic::AtomicU16;
 use std::sync::Arc;
-use sync::system::atomic::AtomicU16;
 
 /// A table of neighbours, and the identifications of datagrams that we fragment.
 /// Neither is touched by a packet whose neighbour is known, and which fits.

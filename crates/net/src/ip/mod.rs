@@ -16,9 +16,9 @@ pub use route::{Route, Routes};
 
 use crate::config::{Config, Unit};
 use crate::counters::Counters;
+use platform::atomic::{AtomicU16, Ordering};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use sync::system::atomic::{AtomicU16, Ordering};
 use wire::{Address, Instant};
 
 /// The state of the Internet layer.

@@ -3,9 +3,9 @@
 
 use super::Reassembly;
 use crate::{Config, Counters};
+use platform::Mutex;
+use platform::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicU64, Ordering};
 use wire::{Instant, Packet, ipv4};
 
 /// Reassembly that units share.

@@ -3,7 +3,7 @@
 //! device. Only what starts the organization differs between the programs. Tests of
 //! the catalog use it, too.
 
-use device::memory::{self, peers};
+use device::memory;
 use net::application::ConnectError;
 use net::{Application, Call, Config, Datagram, InterfaceConfig};
 use organizations::{Clock, Options, Running, Setup, StartError};
@@ -79,8 +79,8 @@ pub fn transfer(
     let each = bytes / CONNECTIONS;
     let link = memory::Config { queues: processors, ..memory::Config::default() };
     let limit = if sends { u64::MAX } else { each };
-    let far = peers::Config { link, window: 256 * 1024, limit, ..peers::Config::default() };
-    let (device, counts) = if sends { peers::sink(&far) } else { peers::source(&far) };
+    let far = traffic::Config { link, window: 256 * 1024, limit, ..traffic::Config::default() };
+    let (device, counts) = if sends { traffic::sink(&far) } else { traffic::source(&far) };
     let interface = InterfaceConfig {
         is_ethernet: true,
         ethernet: device.ethernet,

@@ -1,8 +1,8 @@
 //! How many engines work: as many as the load needs, within bounds.
 
 use crate::{Options, StartError};
+use platform::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
-use sync::system::atomic::{AtomicU32, AtomicU64, Ordering};
 use wire::Instant;
 
 /// How often the number is thought over.

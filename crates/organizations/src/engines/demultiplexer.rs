@@ -3,13 +3,13 @@
 //! what is no socket's are shared by all.
 
 use super::receive_queue::{Held, ReceiveQueue};
-use super::scheduler::{Class, Key};
 use net::{Config, ConnId, SharedTable};
+use platform::RwLock;
+use scheduler::{Class, Key};
 use std::collections::HashMap;
 use std::sync::Arc;
 use sync::Named;
 use sync::stable::Stable;
-use sync::system::RwLock;
 use wire::{Address, Endpoint, FlowKey, Packet, ethernet, filter, ipv4, protocol};
 
 /// Datagrams for other hosts.

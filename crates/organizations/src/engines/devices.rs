@@ -5,7 +5,7 @@
 use super::control::Control;
 use crate::worker::BATCH;
 use device::Receive;
-use sync::system::Mutex;
+use platform::Mutex;
 use wire::Packet;
 
 type Receivers = Vec<Box<dyn Receive>>;

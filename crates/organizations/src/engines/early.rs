@@ -6,13 +6,13 @@
 use super::demultiplexer::{Demultiplexer, Sockets, Sorted};
 use super::engine::{Engines, Work};
 use super::receive_queue::{Held, LARGEST};
-use super::scheduler::weights::Pending;
-use super::scheduler::{Class, Discipline, Key, Precedence, Serves};
-use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::{Running, Setup, StartError, locked};
+use instrument::{QueueWatch, Stamp, Watch};
 use net::{Application, Call, Connection, Egress};
+use platform::atomic::{AtomicU64, Ordering};
+use scheduler::weights::Pending;
+use scheduler::{Class, Discipline, Key, Precedence, Serves};
 use std::sync::Arc;
-use sync::system::atomic::{AtomicU64, Ordering};
 use sync::{Locked, Named, RawLock};
 use tcp::{State, Tcb};
 use wire::{Instant, Packet};

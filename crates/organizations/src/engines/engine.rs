@@ -3,13 +3,13 @@
 
 use super::control::{Control, Governor};
 use super::devices::{Devices, Shelf};
-use crate::instrument::Watch;
 use crate::message_parallel::{self as contexts, Contexts};
 use crate::{Running, Setup, StartError};
+use instrument::Watch;
 use net::{Application, Call, Counters, Drop as Why, Egress};
+use platform::RandomState;
+use platform::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use sync::system::RandomState;
-use sync::system::atomic::{AtomicU64, Ordering};
 use wire::{Instant, Packet};
 
 /// How often devices are asked for more before what they gave is processed.
@@ -173,7 +173,7 @@ impl<W: Work, A: Application> Engine<W, A> {
             }
             if waiting || self.devices.is_missing() || self.work.is_held_back() {
                 // The device is full, or a queue on its way, or a turn: let others run.
-                sync::system::thread::yield_now();
+                platform::thread::yield_now();
             } else if !busy {
                 self.sleep();
                 watch.slept();

@@ -21,6 +21,5 @@ pub(crate) mod early;
 pub(crate) mod engine;
 mod packet_queue;
 pub(crate) mod receive_queue;
-pub mod scheduler;
 
 pub use packet_queue::start;

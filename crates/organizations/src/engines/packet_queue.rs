@@ -4,8 +4,8 @@
 //! connections, as a whole.
 
 use super::engine::{Engines, Work};
-use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::{Running, Setup, StartError, locked};
+use instrument::{QueueWatch, Stamp, Watch};
 use net::{Application, Egress};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -4,14 +4,14 @@
 //! socket has). Each half is behind a test-and-set of its own, which is free
 //! unless the halves go from one engine to another just then.
 
-use super::scheduler::Class;
-use super::scheduler::weights::{self, Largest};
-use crate::instrument::Stamp;
+use instrument::Stamp;
 use net::ConnId;
+use platform::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use scheduler::Class;
+use scheduler::weights::{self, Largest};
 use sync::Locked;
 use sync::spin::Spin;
 use sync::spsc::{self, Consumer, Producer};
-use sync::system::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use wire::{FlowKey, Packet};
 
 /// Packets that a receive queue holds: `MaxRQSize`.
@@ -178,7 +178,7 @@ impl ReceiveQueue {
     }
 
     /// What a turn has left: the class of the socket, and the weight of its
-    /// buffers ([`Pending::buffers`](super::scheduler::weights::Pending::buffers)).
+    /// buffers ([`Pending::buffers`](scheduler::weights::Pending::buffers)).
     #[inline]
     pub(crate) fn turned(&self, class: Class, buffers: u64) {
         self.class.store(class as u8, Ordering::Relaxed);

@@ -1,12 +1,12 @@
 //! The thread of a processor that receives and demultiplexes.
 
 use super::Shared;
-use crate::instrument::{QueueWatch, Stamp, Watch};
 use crate::{StartError, worker};
 use device::Receive;
+use instrument::{QueueWatch, Stamp, Watch};
 use net::Layer;
+use platform::atomic::Ordering;
 use std::sync::Arc;
-use sync::system::atomic::Ordering;
 use wire::Packet;
 
 /// Knows whose a frame is: the packet filter of an organization.
@@ -29,7 +29,7 @@ pub(crate) fn dispatch<S: Sorter>(
         let shared_too = shared.clone();
         let mut dispatcher = Dispatcher { shared: shared_too, index, receivers, sorter: sorter() };
         let (name, instruments) = (format!("ana-cpu-{index}"), shared.instruments.clone());
-        let spawned = sync::system::thread::Builder::new().name(name.clone()).spawn(move || {
+        let spawned = platform::thread::Builder::new().name(name.clone()).spawn(move || {
             if pin {
                 worker::pin(index);
             }
@@ -67,7 +67,7 @@ impl<S: Sorter> Dispatcher<S> {
             }
             if waiting {
                 // The device is full: let its other end run.
-                sync::system::thread::yield_now();
+                platform::thread::yield_now();
             } else {
                 processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
                     let stopping = shared.stopping.load(Ordering::Relaxed);

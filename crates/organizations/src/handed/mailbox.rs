@@ -1,14 +1,14 @@
 //! What is put before the owner of a domain, and how it is woken.
 
-use crate::instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, Stamp};
 use net::{Application, Call, Connection, Counters, Remnant};
+use platform::atomic::AtomicBool;
+use platform::thread::{self, Thread};
+use platform::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use sync::SleepFlag;
-use sync::system::atomic::AtomicBool;
-use sync::system::thread::{self, Thread};
-use sync::system::{Mutex, MutexGuard};
 use wire::Packet;
 
 /// Frames that may wait in a mailbox; beyond, they are dropped, as a device

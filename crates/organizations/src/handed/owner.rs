@@ -1,8 +1,8 @@
 //! A thread that owns a domain, and gets its packets by mail.
 
 use super::{Frame, Letters, Mailbox, Message, Shared};
-use crate::instrument::Watch;
 use crate::worker::{BACKLOG, LAST_WORDS};
+use instrument::Watch;
 use net::application::ConnectError;
 use net::{Application, Call, Domain, Egress, Layer};
 use std::sync::Arc;
@@ -180,7 +180,7 @@ impl<A: Application> Owner<A> {
         self.letters.shrink();
         if self.stopping.is_some() {
             // What waits for the device goes on without a word to us.
-            return sync::system::thread::yield_now();
+            return platform::thread::yield_now();
         }
         let now = self.now();
         let timeout = self.domain.next_timeout().map(|at| at.since(now));

@@ -1,8 +1,8 @@
 //! ③ ⑦ The Internet layer's thread.
 
 use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, Place};
-use crate::instrument::{Layer, Stamp, Watch};
 use crate::worker::LAST_WORDS;
+use instrument::{Layer, Stamp, Watch};
 use net::ip::icmp::{self, Kind};
 use net::ip::{self, Ip, Up};
 use net::{Application, Counters, Drop};

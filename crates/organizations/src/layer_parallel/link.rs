@@ -1,9 +1,9 @@
 //! ① ② ⑧ ⑨ The link layer's thread, with the devices' queues.
 
 use super::{FromLink, Place, Report};
-use crate::instrument::{Layer, Watch};
 use crate::worker::{BACKLOG, BATCH, LAST_WORDS, transmit_watched};
 use device::{Device, Receive, Transmit};
+use instrument::{Layer, Watch};
 use net::link::{self, Link};
 use net::{Application, Counters, Drop, Egress};
 use std::collections::VecDeque;
@@ -109,7 +109,7 @@ impl<A: Application> LinkLayer<A> {
                 watch.slept();
             } else {
                 // The device is full: let its other end run.
-                sync::system::thread::yield_now();
+                platform::thread::yield_now();
             }
         }
     }

@@ -2,7 +2,7 @@
 //! while it held its connections ([`Application::Wakes`]), outside of them.
 
 use super::{BATCH, Place};
-use crate::instrument::{Layer, Watch};
+use instrument::{Layer, Watch};
 use net::{Application, Counters};
 use wire::Instant;
 

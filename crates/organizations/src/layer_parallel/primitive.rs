@@ -1,18 +1,18 @@
-//! What sleep locks are made of: the system's ([`sync::system`]), or under
+//! What sleep locks are made of: the system's ([`platform`]), or under
 //! `--cfg loom` the model checker's.
 
 #[cfg(not(loom))]
-pub(super) use sync::system::{Mutex, MutexGuard};
+pub(super) use platform::{Mutex, MutexGuard};
 
 /// A condition that gives its guard back, as the standard library's and the
 /// model checker's do.
 #[cfg(not(loom))]
-pub(super) struct Condvar(sync::system::Condvar);
+pub(super) struct Condvar(platform::Condvar);
 
 #[cfg(not(loom))]
 impl Condvar {
     pub(super) const fn new() -> Condvar {
-        Condvar(sync::system::Condvar::new())
+        Condvar(platform::Condvar::new())
     }
     pub(super) fn wait<'a, T>(&self, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(&mut guard);

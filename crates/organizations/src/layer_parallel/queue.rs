@@ -13,7 +13,7 @@
 //! there is no credit, its own alarm rings once there is.
 
 use super::primitive::{Condvar, Mutex, MutexGuard};
-use crate::instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, Stamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use sync::SleepFlag;

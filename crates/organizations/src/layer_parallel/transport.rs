@@ -2,16 +2,16 @@
 //! they are.
 
 use super::{ANSWERS, BATCH, FromIp, FromTransport, Place, ip};
-use crate::instrument::{Layer, Stamp, Watch};
 use crate::refuse;
 use crate::worker::LAST_WORDS;
+use instrument::{Layer, Stamp, Watch};
 use net::down::Below;
 use net::ip::Routes;
 use net::observe::Observer;
 use net::transport::{self, Transport};
 use net::{Application, Call, Counters, OwnedTable};
+use platform::atomic::Ordering;
 use std::collections::VecDeque;
-use sync::system::atomic::Ordering;
 use wire::{Instant, Packet};
 
 /// The state of the transport layer, and its thread's batches.

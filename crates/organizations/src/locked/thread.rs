@@ -2,13 +2,13 @@
 //! for, that have a timer due, or that have more to say.
 
 use super::Shared;
-use crate::instrument::Watch;
 use crate::worker;
 use device::Receive;
+use instrument::Watch;
 use net::{Application, Connections, Domain, Egress, Observer, OwnedTable};
+use platform::atomic::Ordering;
 use std::sync::Arc;
 use sync::RawLock;
-use sync::system::atomic::Ordering;
 use wire::{Instant, Packet};
 
 /// A processor's thread.
@@ -64,7 +64,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             }
             if full {
                 // The device is full: let its other end run.
-                sync::system::thread::yield_now();
+                platform::thread::yield_now();
             } else if !busy {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
                 watch.slept();

@@ -6,9 +6,9 @@
 //! holds: so among all threads that wait, the one whose packet was drawn first
 //! waits for nobody.
 
+use platform::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use sync::primitive::Backoff;
-use sync::system::atomic::{AtomicU32, Ordering};
 use wire::steering::Steered;
 use wire::{Packet, ethernet, protocol};
 

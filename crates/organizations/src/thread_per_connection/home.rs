@@ -7,9 +7,9 @@ use crate::handed::{Frame, Message, Owner, Posted};
 use crate::worker;
 use net::application::ConnectError;
 use net::{Application, Call, Commons, Connection, Domain, Unit};
+use platform::thread::JoinHandle;
 use std::sync::Arc;
 use std::time::Duration;
-use sync::system::thread::JoinHandle;
 use wire::filter::FiveTuple;
 use wire::{Endpoint, Instant, Packet};
 
@@ -230,7 +230,7 @@ where
             place.index <= WATCHED && generation == 0,
         );
         let pin = self.pin.then_some(processor);
-        let thread = sync::system::thread::Builder::new().name(format!("ana-conn-{}", place.index));
+        let thread = platform::thread::Builder::new().name(format!("ana-conn-{}", place.index));
         thread.stack_size(STACK).spawn(move || {
             if let Some(processor) = pin {
                 worker::pin(processor);

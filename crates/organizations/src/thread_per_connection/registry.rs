@@ -4,12 +4,12 @@
 use crate::handed::{Mailbox, Message};
 use net::link::Keyed;
 use net::{Application, Config, Counters};
+use platform::RwLock;
+use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
+use platform::thread::JoinHandle;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use sync::system::RwLock;
-use sync::system::atomic::{AtomicU64, AtomicUsize, Ordering};
-use sync::system::thread::JoinHandle;
 use wire::filter::FiveTuple;
 use wire::{Address, Endpoint, FlowKey, protocol};
 

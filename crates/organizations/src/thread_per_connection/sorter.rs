@@ -2,7 +2,7 @@
 
 use super::registry::Registry;
 use crate::handed::{Mailbox, Sorter};
-use crate::instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, Stamp};
 use net::{Application, Config};
 use std::sync::Arc;
 use wire::Packet;

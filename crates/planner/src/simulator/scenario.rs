@@ -38,7 +38,7 @@ pub struct Scenario {
     /// Of all connections, how many open anew for each operation: short-lived ones
     /// (Bohra 5.2). Their packets are those of [`Class::Wait`].
     ///
-    /// [`Class::Wait`]: organizations::engines::scheduler::Class::Wait
+    /// [`Class::Wait`]: scheduler::Class::Wait
     pub short_lived: usize,
     /// What things cost.
     pub costs: Costs,

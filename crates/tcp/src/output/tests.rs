@@ -29,7 +29,7 @@ fn sums_are_known_where_segments_are_chunks() {
     p.send(2500);
     for o in p.outgoing() {
         let bytes: Vec<u8> = o.payload.iter().flat_map(|s| s.to_vec()).collect();
-        assert_eq!(o.sum, Some(sync::bytes::sum::sum(&bytes)));
+        assert_eq!(o.sum, Some(buffer::sum::sum(&bytes)));
         assert_eq!(o.payload.len(), 1);
     }
     let mut p = Peer::established(Config { checksum: false, ..bare() });

@@ -1,5 +1,5 @@
 use super::*;
-use sync::bytes::Buf;
+use buffer::Buf;
 
 /// A received frame: `bytes` somewhere in a block of 2048.
 fn frame(bytes: &[u8]) -> Slice {

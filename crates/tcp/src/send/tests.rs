@@ -1,5 +1,5 @@
 use super::*;
-use sync::bytes::sum;
+use buffer::sum;
 
 const START: Seq = Seq(u32::MAX - 100);
 

@@ -1,9 +1,9 @@
 //! Two TCBs, two applications, and a network between them, in virtual time.
 #![allow(dead_code)]
 
+use buffer::{Buf, sum};
 use std::sync::Arc;
 use std::time::Duration;
-use sync::bytes::{Buf, sum};
 use tcp::*;
 use wire::tcp::Header;
 use wire::{Instant, Parts, Seq, Slice};

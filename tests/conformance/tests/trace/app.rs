@@ -3,8 +3,8 @@
 use crate::script::{DATAGRAM_FLOWS, Manner, UNIT};
 use net::application::ConnectError;
 use net::{Application, ConnId, Datagram};
+use platform::{Mutex, MutexGuard};
 use std::sync::Arc;
-use sync::system::{Mutex, MutexGuard};
 use tcp::{Error, Events, Tcb};
 use wire::{FlowKey, Instant};
 

@@ -6,11 +6,11 @@ use anabranch_device_input::frames;
 use device::{Device, memory};
 use net::{Call, Config, Domain, Egress, InterfaceConfig, Unit};
 use organizations::{Clock, Options, Running, Setup};
+use platform::thread;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use sync::system::thread;
 use wire::steering::Steering;
 use wire::{Address, Endpoint, Instant, Packet};
 

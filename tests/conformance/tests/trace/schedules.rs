@@ -1,11 +1,11 @@
 //! Scenarios under random schedules: whole organizations, all of whose threads are
 //! shuttle's, with a time that passes only when nobody has anything to do
-//! ([`sync::system`]). A schedule that fails is printed and can be replayed. Run with
+//! ([`platform`]). A schedule that fails is printed and can be replayed. Run with
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p anabranch-conformance --test trace`.
 
 use crate::{by_hand, cases, compare, everywhere, in_fragments, in_time_wait, runner, script};
+use platform;
 use proptest::strategy::{Strategy, ValueTree};
-use sync::system;
 
 /// Scenarios that are played to every organization.
 const CASES: u32 = 16;
@@ -25,7 +25,7 @@ fn check(from: usize) {
         let scenario = tree.current();
         for case in cases().into_iter().skip(from).step_by(2) {
             let scenario = scenario.clone();
-            system::check(schedules(), move || {
+            platform::check(schedules(), move || {
                 let right = by_hand(&scenario);
                 compare(&case, &scenario, &right).unwrap_or_else(|error| panic!("{error}"));
             });
@@ -45,10 +45,10 @@ fn traces_are_the_same_under_every_other() {
 
 #[test]
 fn time_wait_answers() {
-    everywhere().for_each(|place| system::check(schedules(), move || in_time_wait(place)));
+    everywhere().for_each(|place| platform::check(schedules(), move || in_time_wait(place)));
 }
 
 #[test]
 fn segments_come_in_fragments() {
-    everywhere().for_each(|place| system::check(schedules(), move || in_fragments(place)));
+    everywhere().for_each(|place| platform::check(schedules(), move || in_fragments(place)));
 }

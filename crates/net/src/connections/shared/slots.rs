@@ -2,8 +2,8 @@
 //! a slot is reached without a lock on all of them.
 
 use crate::connections::{ConnId, Connection};
+use platform::Mutex;
 use sync::stable::Stable;
-use sync::system::Mutex;
 use sync::{Locked, RawLock};
 
 /// What a slot's lock guards.

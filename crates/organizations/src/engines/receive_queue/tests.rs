@@ -1,5 +1,5 @@
 use super::*;
-use crate::engines::scheduler::weights::Pending;
+use scheduler::weights::Pending;
 use wire::{Address, Endpoint};
 
 fn connection(generation: u32) -> (FlowKey, ConnId) {

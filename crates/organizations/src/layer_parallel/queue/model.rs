@@ -4,7 +4,7 @@
 
 use super::toy::Toy;
 use super::{Alarm, Bell, Marks, Queue};
-use crate::instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, Stamp};
 use loom::thread;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -178,7 +178,7 @@ fn a_bell_that_has_rung_lets_nobody_sleep() {
 #[test]
 fn stamps_go_with_their_messages() {
     let instruments = Arc::new(crate::Instruments::every(1));
-    let mut watch = crate::instrument::Watch::of(Some(&instruments), || "thread".to_owned());
+    let mut watch = instrument::Watch::of(Some(&instruments), || "thread".to_owned());
     let probe = QueueWatch::of(Some(&instruments), || "queue".to_owned());
     let queue = Queue::new(Marks { high: 8, low: 4 }, Arc::<Count>::default(), None, probe);
     watch.begin();

@@ -2,7 +2,7 @@
 //! in a pipeline.
 
 use super::{Alarm, Bell, Marks, Queue};
-use crate::instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, Stamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;

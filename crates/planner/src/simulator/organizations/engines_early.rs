@@ -12,8 +12,8 @@ use super::engines::{receive, spawn};
 use super::shared::{Contexts, Point};
 use crate::simulator::machine::{Kind, LockId, Step, ThreadId};
 use crate::simulator::world::{Item, World};
-use ::organizations::engines::scheduler::weights::{Largest, Pending};
-use ::organizations::engines::scheduler::{Class, Discipline, Key, Precedence, Serves};
+use ::scheduler::weights::{Largest, Pending};
+use ::scheduler::{Class, Discipline, Key, Precedence, Serves};
 use std::collections::VecDeque;
 
 /// Packets of a socket's turn (`engines/early.rs`).

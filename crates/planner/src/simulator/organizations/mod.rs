@@ -22,7 +22,7 @@ use super::run::Simulation;
 use super::scenario::Scenario;
 use super::world::World;
 use crate::Error;
-use ::organizations::engines::scheduler::{Classes, RoundRobin};
+use ::scheduler::{Classes, RoundRobin};
 
 /// An organization's program.
 pub(crate) trait Organization: Sized {

@@ -1,6 +1,6 @@
 //! What each thread, lock and queue of a running stack does, and what it costs.
 //!
-//! [`Instruments`] go into [`crate::Setup`]. An organization asks them, when it
+//! [`Instruments`] go into [`an organization's setup`]. An organization asks them, when it
 //! starts, for a [`Watch`] in each thread, a [`QueueProbe`] for each queue, and
 //! tells them how to read each lock. Whoever measures takes a
 //! [`Instruments::snapshot`] before and one after, and [`Snapshot::since`] is

@@ -8,7 +8,7 @@
 //! `reweigh` moves a random socket to a random weight, as the arrival of a packet
 //! does; it takes as many steps as there are groups.
 
-use organizations::engines::scheduler::{Class, Discipline, GroupRatio, Key, RoundRobin, Serves};
+use scheduler::{Class, Discipline, GroupRatio, Key, RoundRobin, Serves};
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -2,10 +2,10 @@
 
 use super::frame::{Echo, Template, answer_arp};
 use super::{BUSY, Buffers, Config, Peer, REPEAT, Totals, payload, ports};
-use crate::Batch;
+use device::Batch;
+use platform::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
-use sync::system::Instant;
 use wire::{Packet, ipv4, protocol, udp};
 
 /// How often a flow that nothing has come back of yet repeats its datagram: the

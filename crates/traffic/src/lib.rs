@@ -15,18 +15,18 @@ mod tcp;
 mod udp;
 mod udp_echo;
 
-use super::{Config as Link, queue_of};
-use crate::event::Event;
-use crate::{Batch, Counts, Device, Queue, Receive, Transmit};
+use buffer::Slice;
+use device::memory::{Config as Link, queue_of};
+use device::{Batch, Counts, Device, Queue, Receive, Transmit};
 use frame::Template;
+use platform::Event;
+use platform::Instant;
+use platform::Mutex;
+use platform::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
-use sync::bytes::Slice;
-use sync::system::Instant;
-use sync::system::Mutex;
-use sync::system::atomic::{AtomicU8, AtomicU64, Ordering};
 use wire::{Endpoint, FlowKey, Packet, checksum};
 
 /// How often a peer with nothing else to do looks for what was lost.

@@ -13,11 +13,13 @@
 
 mod buf;
 mod pool;
+mod prefetch;
 mod slice;
 pub mod sum;
 
 pub use buf::Buf;
 pub use pool::{CLASSES, PoolCounts, pool_counts, release, share};
+pub use prefetch::prefetch;
 pub use slice::Slice;
 
 #[cfg(test)]

@@ -344,7 +344,7 @@ fn arp_is_answered() {
     // From the other queue, in another thread: the waiting one is woken.
     let mut other = device.queues.pop().expect("two queues").transmit;
     let thread = std::thread::spawn(move || other.transmit(&mut Batch::from([packet])));
-    crate::memory::tests::wait(&*device.queues[0].receive);
+    wait(&*device.queues[0].receive);
     thread.join().expect("no panic");
     device.queues[0].receive.disarm();
     assert!(!device.queues[0].receive.arm());
@@ -460,4 +460,14 @@ fn an_echo_counts_though_its_datagram_is_about_to_be_repeated() {
     let sent = next.iter().find(|packet| port(packet) == port(other)).expect("it has a turn");
     queue.transmit.transmit(&mut Batch::from([echo_of(sent)]));
     assert_eq!(counts.totals().transactions, 2);
+}
+
+/// Waits until the receiver's descriptor is readable. A lost wake-up shows as a
+/// time-out.
+fn wait(receive: &dyn Receive) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let fd = receive.wait_fd().expect("memory devices have descriptors");
+    let timeout = Timespec { tv_sec: 20, tv_nsec: 0 };
+    let ready = poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&timeout));
+    assert_eq!(ready.expect("poll works"), 1, "a wake-up was lost");
 }

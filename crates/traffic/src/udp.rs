@@ -2,7 +2,7 @@
 
 use super::frame::{answer_arp, udp_payload};
 use super::{Buffers, Config, Peer, Template, Totals, payload, ports};
-use crate::Batch;
+use device::Batch;
 use wire::{Packet, ipv4, protocol, udp};
 
 /// Takes datagrams.

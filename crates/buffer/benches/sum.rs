@@ -3,9 +3,9 @@
 //! L2. `both` copies into a packet and out again, as a byte of payload is on
 //! its way through the stack, and counts the byte once.
 
+use buffer::sum::{Implementation, copy_sum, copy_sum_with, implementation, sum, sum_with};
 use std::hint::black_box;
 use std::time::Instant;
-use sync::bytes::sum::{Implementation, copy_sum, copy_sum_with, implementation, sum, sum_with};
 
 const SIZES: [usize; 5] = [64, 256, 1448, 4096, 16384];
 const FOOTPRINTS: [(&str, usize); 2] = [("L1", 12 << 10), ("L2", 256 << 10)];

@@ -9,8 +9,13 @@
 //!
 //! What locks and flags themselves are made of is [`crate::primitive`].
 
+mod clock;
+mod event;
 #[cfg(shuttle)]
 pub mod simulated;
+
+pub use clock::Clock;
+pub use event::Event;
 
 #[cfg(shuttle)]
 pub use simulated::*;

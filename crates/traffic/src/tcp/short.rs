@@ -3,11 +3,11 @@
 
 use super::connection::{Phase, Plan};
 use super::{Config, Peer, REPEAT};
-use crate::Batch;
-use crate::memory::peers::steered;
+use crate::steered;
+use device::Batch;
+use platform::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
-use sync::system::Instant;
 use wire::Seq;
 
 /// Connections begun at a time, at most.

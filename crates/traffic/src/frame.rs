@@ -2,7 +2,7 @@
 //! matter, and templates in which only those differ.
 
 use super::Config;
-use crate::{Batch, Medium};
+use device::{Batch, Medium};
 use std::net::Ipv4Addr;
 use wire::packet::ChecksumState;
 use wire::tcp::{Flags, Options};
@@ -290,7 +290,7 @@ impl Template {
             source_port: peer_port,
             destination_port: stack_port,
             length: len as u16,
-            checksum: crate::segment::finished(sum(&words), 6),
+            checksum: device::segment::finished(sum(&words), 6),
         };
         let mut packet = Packet::from_parts(Parts::from_iter([payload]));
         header.emit(packet.push(wire::udp::LEN));

@@ -9,13 +9,13 @@ mod short;
 
 use super::frame::{self, Fields, Segment, Template, answer_arp};
 use super::{BUSY, Buffers, Config, Peer as Simulated, REPEAT, Totals, payload, ports};
-use crate::Batch;
 use connection::{Connection, Next, Phase, Plan};
+use device::Batch;
+use platform::Instant;
 use short::Shorts;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
-use sync::system::Instant;
 use wire::tcp::{Flags, Options};
 use wire::{Packet, Seq, ipv4, protocol, tcp};
 
