@@ -6,5 +6,5 @@ mod arguments;
 mod load;
 
 fn main() {
-    arguments::run(organizations::processor_per_connection::start);
+    arguments::run(organizations::owned::processor_per_connection::start);
 }

@@ -6,5 +6,5 @@ mod arguments;
 mod load;
 
 fn main() {
-    arguments::run(organizations::uniprocessor::start);
+    arguments::run(organizations::owned::uniprocessor::start);
 }

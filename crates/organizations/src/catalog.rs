@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 macro_rules! catalog {
-    ($($(#[$meta:meta])* $module:ident $name:literal ($source:literal, $unit:literal, $single:literal) [$($choice:ident)*];)*) => {
+    ($($(#[$meta:meta])* $($module:ident)::+, $name:literal ($source:literal, $unit:literal, $single:literal) [$($choice:ident)*];)*) => {
         /// All organizations.
         pub const CATALOG: &[Entry] = &[
             $($(#[$meta])* Entry {
@@ -48,7 +48,7 @@ macro_rules! catalog {
             A::Udp: 'static,
         {
             match name {
-                $($(#[$meta])* $name => Some(crate::$module::start(setup)),)*
+                $($(#[$meta])* $name => Some(crate::$($module)::+::start(setup)),)*
                 _ => None,
             }
         }
@@ -56,21 +56,21 @@ macro_rules! catalog {
 }
 
 catalog! {
-    uniprocessor "uniprocessor" ("every paper's baseline", "the stack", true) [Pin];
-    global_lock "global-lock" ("the default SMP kernel of old", "the stack", false) [Lock Pin];
-    message_parallel "message-parallel" ("Schmidt 1996, Message Parallelism; Willmann 2006, MsgP", "the packet", false) [Order Lock Pin];
-    group_locks "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false) [Groups Lock Pin];
-    group_threads "group-threads" ("Willmann 2006, ConnP-T", "a group of connections", false) [Groups Pin];
-    thread_per_connection "thread-per-connection" ("Schmidt 1996, CP; Yates 1996, TPC", "the connection", false) [MaxThreads Pin];
-    virtual_processors "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
-    processor_per_connection "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
-    engines "engines" ("Bohra and Iftode 2007, TCPServers", "dedicated engines", false) [Engines Lock Pin];
-    engines_early "engines-early" ("Bohra and Iftode 2007, TCPS Early", "the socket", false) [Engines Lock Pin];
-    engines_sched "engines-sched" ("Bohra and Iftode 2007, TCPS Sched", "the socket", false) [Engines Lock Pin];
-    layer_parallel "layer-parallel" ("Schmidt and Suda 1996", "the layer", false) [Pin];
+    owned::uniprocessor, "uniprocessor" ("every paper's baseline", "the stack", true) [Pin];
+    locked::global_lock, "global-lock" ("the default SMP kernel of old", "the stack", false) [Lock Pin];
+    shared::message_parallel, "message-parallel" ("Schmidt 1996, Message Parallelism; Willmann 2006, MsgP", "the packet", false) [Order Lock Pin];
+    locked::group_locks, "group-locks" ("Willmann 2006, ConnP-L", "a group of connections", false) [Groups Lock Pin];
+    mailbox::group_threads, "group-threads" ("Willmann 2006, ConnP-T", "a group of connections", false) [Groups Pin];
+    mailbox::thread_per_connection, "thread-per-connection" ("Schmidt 1996, CP; Yates 1996, TPC", "the connection", false) [MaxThreads Pin];
+    locked::virtual_processors, "virtual-processors" ("Yates 1996, VPPC", "the virtual processor", false) [VirtualProcessors Pin];
+    owned::processor_per_connection, "processor-per-connection" ("Yates 1996, PPC", "the processor", false) [];
+    shared::engines, "engines" ("Bohra and Iftode 2007, TCPServers", "dedicated engines", false) [Engines Lock Pin];
+    shared::engines::engines_early, "engines-early" ("Bohra and Iftode 2007, TCPS Early", "the socket", false) [Engines Lock Pin];
+    shared::engines::engines_sched, "engines-sched" ("Bohra and Iftode 2007, TCPS Sched", "the socket", false) [Engines Lock Pin];
+    layered, "layer-parallel" ("Schmidt and Suda 1996", "the layer", false) [Pin];
     // The worked example of docs/organizations.md.
     #[cfg(any(test, thirteenth))]
-    combining "combining" ("Hendler et al. 2010, flat combining", "the stack", false) [Pin];
+    locked::combining, "combining" ("Hendler et al. 2010, flat combining", "the stack", false) [Pin];
 }
 
 /// The entry called `name`.

@@ -24,26 +24,13 @@
 extern crate self as organizations;
 
 pub mod catalog;
-#[cfg(any(test, thirteenth))]
-pub mod combining;
-pub mod engines;
-pub mod engines_early;
-pub mod engines_sched;
-pub mod global_lock;
-pub mod group_locks;
-pub mod group_threads;
-mod handed;
-pub mod layer_parallel;
+pub mod layered;
 pub mod locked;
-pub mod message_parallel;
+pub mod mailbox;
 pub mod options;
-mod out;
 pub mod owned;
-pub mod processor_per_connection;
-pub mod thread_per_connection;
-pub mod uniprocessor;
-pub mod virtual_processors;
-pub mod worker;
+pub mod runtime;
+pub mod shared;
 
 pub use catalog::{CATALOG, Entry, find};
 pub use instrument::Instruments;

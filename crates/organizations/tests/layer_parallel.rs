@@ -4,7 +4,7 @@
 use device::memory;
 use net::application::ConnectError;
 use net::{Application, Call, Config, ConnId, Counters, Datagram, InterfaceConfig};
-use organizations::layer_parallel::{Lengths, Marks, start_with};
+use organizations::layered::{Lengths, Marks, start_with};
 use organizations::{Clock, Options, Running, Setup};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! for, that have a timer due, or that have more to say.
 
 use super::Shared;
-use crate::worker;
+use crate::runtime::worker;
 use device::Receive;
 use instrument::Watch;
 use net::{Application, Connections, Domain, Egress, Observer, OwnedTable};

@@ -173,7 +173,7 @@ impl Scenario {
             ));
         }
         let needed = match self.organization.as_str() {
-            "layer-parallel" => organizations::layer_parallel::pipelines(self.processors),
+            "layer-parallel" => organizations::layered::pipelines(self.processors),
             // Any thread takes from any queue.
             "message-parallel" => 1,
             _ => self.processors,

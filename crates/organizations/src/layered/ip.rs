@@ -1,0 +1,239 @@
+//! ③ ⑦ The Internet layer's thread.
+
+use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, Place};
+use crate::runtime::worker::LAST_WORDS;
+use instrument::{Layer, Stamp, Watch};
+use net::ip::icmp::{self, Kind};
+use net::ip::{self, Ip, Up};
+use net::{Application, Counters, Drop};
+use std::collections::VecDeque;
+use wire::icmpv4::Unreachable;
+use wire::{Instant, Packet};
+
+/// The state of the Internet layer, and its thread's batches.
+pub(super) struct IpLayer<A: Application> {
+    place: Place<A>,
+    ip: Ip,
+    counters: Counters,
+    from_link: Vec<FromLink>,
+    from_transport: Vec<FromTransport>,
+    replies: Vec<Packet>,
+    /// On the way to the transport.
+    up: VecDeque<FromIp>,
+    /// On the way to the link, for lack of room still here.
+    down: VecDeque<Packet>,
+}
+
+impl<A: Application> IpLayer<A> {
+    pub(super) fn new(place: Place<A>) -> IpLayer<A> {
+        IpLayer {
+            ip: Ip::new(place.config.clone(), place.unit),
+            place,
+            counters: Counters::default(),
+            from_link: Vec::new(),
+            from_transport: Vec::new(),
+            replies: Vec::new(),
+            up: VecDeque::new(),
+            down: VecDeque::new(),
+        }
+    }
+
+    /// Runs until the transport has ended and what it said has gone.
+    pub(super) fn run(mut self, watch: &mut Watch) -> Counters {
+        let _end = End(self.place.clone());
+        // When the transport ended.
+        let mut ended = None;
+        loop {
+            watch.begin();
+            let (taken, stamp) = self.place.pipeline().up_to_ip.take(&mut self.from_link, BATCH);
+            watch.lap(if taken > 0 { Layer::Receive } else { Layer::Poll });
+            let now = self.place.clock.now();
+            self.input(now);
+            watch.lap(Layer::Ip);
+            self.hand_up(stamp, watch);
+            let sent = self.output(now, watch);
+            if self.ip.next_timeout().is_some_and(|at| at <= now) {
+                self.ip.on_timeout(now, &mut self.counters);
+            }
+            let queue = &self.place.pipeline().down_to_ip;
+            if queue.is_finished() {
+                let since = *ended.get_or_insert(now);
+                let gone = self.down.is_empty() && queue.is_empty();
+                if gone || now.since(since) > LAST_WORDS {
+                    return self.end();
+                }
+            }
+            watch.end();
+            if taken == 0 && sent == 0 {
+                self.sleep(ended.map(|at| at + LAST_WORDS));
+                watch.slept();
+            }
+        }
+    }
+
+    /// ③ Takes what has come from the link.
+    fn input(&mut self, now: Instant) {
+        let IpLayer { ip, counters, from_link, replies, up, .. } = self;
+        for message in from_link.drain(..) {
+            match message {
+                FromLink::Datagram(datagram) => {
+                    up.extend(match ip::input(datagram, ip, now, counters, replies) {
+                        Some(Up::Tcp(segment)) => Some(FromIp::Tcp(segment)),
+                        Some(Up::Udp(datagram)) => Some(FromIp::Udp(datagram)),
+                        Some(Up::Error(error)) => Some(FromIp::Error(Box::new(error))),
+                        None => None,
+                    });
+                }
+                FromLink::Failed(datagram) => {
+                    let kind = Kind::Unreachable(Unreachable::Host);
+                    let error = icmp::about(&datagram, kind);
+                    up.extend(error.map(|error| FromIp::Error(Box::new(error))));
+                }
+                FromLink::Report(mut report) => {
+                    report.sum.add(counters);
+                    up.push_back(FromIp::Report(report));
+                }
+            }
+        }
+        for reply in std::mem::take(&mut self.replies) {
+            self.answer(reply);
+        }
+    }
+
+    /// Hands everything to the transport, and sleeps until it has room. What was
+    /// put together from fragments may be for another pipeline's.
+    fn hand_up(&mut self, stamp: Stamp, watch: &mut Watch) {
+        let Place { pipelines, unit, config, .. } = &self.place;
+        if unit.count > 1 {
+            for message in std::mem::take(&mut self.up) {
+                let index = owner(&message, |packet| {
+                    net::domain::unit_above_ip(config, packet, unit.count)
+                });
+                if index.is_none_or(|index| index == unit.index) {
+                    self.up.push_back(message);
+                } else if let Some(index) = index
+                    && pipelines[usize::from(index)].up_to_transport.try_put(message).is_err()
+                {
+                    self.counters.drop(Drop::MailboxFull);
+                }
+            }
+        }
+        watch.handed(self.up.len() as u64);
+        if self.place.pipeline().up_to_transport.put_all(&mut self.up, stamp) {
+            watch.slept();
+        }
+        watch.lap(Layer::Handoff);
+        // The transport has ended.
+        for message in self.up.drain(..) {
+            lost(&message, &mut self.counters);
+        }
+    }
+
+    /// ⑦ Takes what has come from the transport, as far as the link has room.
+    /// Returns how much that was.
+    fn output(&mut self, now: Instant, watch: &mut Watch) -> usize {
+        self.offer(Stamp::NONE);
+        if !self.down.is_empty() {
+            return 0;
+        }
+        let pipeline = self.place.pipeline();
+        if pipeline.down_to_ip.is_empty() {
+            return 0;
+        }
+        let room = pipeline.to_link.credit().min(BATCH);
+        let (taken, stamp) = pipeline.down_to_ip.take(&mut self.from_transport, room);
+        for message in std::mem::take(&mut self.from_transport) {
+            match message {
+                FromTransport::Packet(packet) => self.send(packet),
+                FromTransport::Unclaimed(datagram) => {
+                    let port = Unreachable::Port;
+                    if let Some(error) = icmp::unreachable(datagram, port, &mut self.ip, now) {
+                        self.send(error);
+                    }
+                }
+            }
+        }
+        watch.lap(Layer::Ip);
+        watch.handed(self.down.len() as u64);
+        self.offer(stamp);
+        watch.lap(Layer::Handoff);
+        taken
+    }
+
+    fn send(&mut self, packet: Packet) {
+        let down = &mut self.down;
+        if ip::output(packet, &mut self.ip, &mut |datagram| down.push_back(datagram)).is_err() {
+            self.counters.out_dropped += 1;
+        }
+    }
+
+    /// Sends what IP says by itself: for that, nobody waits.
+    fn answer(&mut self, packet: Packet) {
+        if self.down.len() < ANSWERS {
+            self.send(packet);
+        } else {
+            self.counters.out_dropped += 1;
+        }
+    }
+
+    fn offer(&mut self, stamp: Stamp) {
+        let dropped = self.place.pipeline().to_link.offer(&mut self.down, stamp);
+        self.counters.out_dropped += dropped as u64;
+    }
+
+    /// `end` is when it gives up what is left to say, if the transport has ended.
+    fn sleep(&self, end: Option<Instant>) {
+        let pipeline = self.place.pipeline();
+        let deadline = [end, self.ip.next_timeout()].into_iter().flatten().min();
+        let ready = || {
+            let comes = !pipeline.up_to_ip.is_empty();
+            let waits = !self.down.is_empty() || !pipeline.down_to_ip.is_empty();
+            let goes = waits && pipeline.to_link.credit() > 0;
+            let ends = end.is_none() && pipeline.down_to_ip.is_finished();
+            (comes || goes || ends, deadline)
+        };
+        pipeline.ip.sleep(ready, |at| at.since(self.place.clock.now()));
+    }
+
+    /// What is left is lost, and counted so.
+    fn end(mut self) -> Counters {
+        let pipeline = self.place.pipeline();
+        for message in pipeline.up_to_ip.close() {
+            if let FromLink::Datagram(_) = message {
+                self.counters.drop(Drop::MailboxFull);
+            }
+        }
+        let left = pipeline.down_to_ip.close().len() + self.down.len();
+        self.counters.out_dropped += left as u64;
+        self.counters
+    }
+}
+
+/// Which unit a message is for, if that has to be asked.
+fn owner(message: &FromIp, unit: impl Fn(&Packet) -> u16) -> Option<u16> {
+    match message {
+        FromIp::Tcp(packet) | FromIp::Udp(packet) if packet.meta().reassembled => {
+            Some(unit(packet))
+        }
+        _ => None,
+    }
+}
+
+/// Counts a message that the transport does not take any more.
+pub(super) fn lost(message: &FromIp, counters: &mut Counters) {
+    if let FromIp::Tcp(_) | FromIp::Udp(_) = message {
+        counters.drop(Drop::MailboxFull);
+    }
+}
+
+/// Lets the neighbours go on when the thread ends, however it does.
+struct End<A: Application>(Place<A>);
+
+impl<A: Application> std::ops::Drop for End<A> {
+    fn drop(&mut self) {
+        let pipeline = self.0.pipeline();
+        pipeline.up_to_ip.close();
+        pipeline.down_to_ip.close();
+        pipeline.to_link.finish();
+    }
+}

@@ -1,0 +1,239 @@
+//! ① ② ⑧ ⑨ The link layer's thread, with the devices' queues.
+
+use super::{FromLink, Place, Report};
+use crate::runtime::worker::{BACKLOG, BATCH, LAST_WORDS, transmit_watched};
+use device::{Device, Receive, Transmit};
+use instrument::{Layer, Watch};
+use net::link::{self, Link};
+use net::{Application, Counters, Drop, Egress};
+use std::collections::VecDeque;
+use wire::{Instant, Packet};
+
+/// Frames that may wait for a device. Only answers of ARP, and packets that have
+/// waited for one, can be so many.
+const WAITING: usize = 1024;
+
+/// The queues of the devices that one pipeline has.
+#[derive(Default)]
+pub(super) struct Queues {
+    receivers: Vec<Box<dyn Receive>>,
+    /// The interface of each of `receivers`.
+    interfaces: Vec<u16>,
+    /// One for each interface.
+    transmitters: Vec<Box<dyn Transmit>>,
+    /// Halves that are not used, but would close the device's queue.
+    _spare: Vec<Box<dyn Transmit>>,
+}
+
+/// Deals the queues of all devices to `count` pipelines, so that none is left
+/// that nobody reads: pipeline `n` gets queues `n`, `n + count`, ... Where the
+/// number of queues is a multiple of `count`, what a device steers to a queue is
+/// the pipeline's that has it.
+pub(super) fn deal(devices: Vec<Device>, count: usize) -> Vec<Queues> {
+    let mut dealt: Vec<Queues> = (0..count).map(|_| Queues::default()).collect();
+    for (interface, device) in devices.into_iter().enumerate() {
+        for (index, queue) in device.queues.into_iter().enumerate() {
+            let to = &mut dealt[index % count];
+            to.receivers.push(queue.receive);
+            to.interfaces.push(interface as u16);
+            if to.transmitters.len() == interface {
+                to.transmitters.push(queue.transmit);
+            } else {
+                to._spare.push(queue.transmit);
+            }
+        }
+    }
+    dealt
+}
+
+/// The state of the link layer, and its thread's batches.
+pub(super) struct LinkLayer<A: Application> {
+    place: Place<A>,
+    link: Link,
+    counters: Counters,
+    queues: Queues,
+    received: Vec<Packet>,
+    from_ip: Vec<Packet>,
+    failed: Vec<Packet>,
+    /// On the way to IP.
+    up: VecDeque<FromLink>,
+    egress: Egress,
+}
+
+impl<A: Application> LinkLayer<A> {
+    pub(super) fn new(place: Place<A>, queues: Queues) -> LinkLayer<A> {
+        LinkLayer {
+            link: Link::new(place.config.clone(), place.unit),
+            egress: Egress::new(place.config.interfaces.len()),
+            place,
+            counters: Counters::default(),
+            queues,
+            received: Vec::new(),
+            from_ip: Vec::new(),
+            failed: Vec::new(),
+            up: VecDeque::new(),
+        }
+    }
+
+    /// Runs until IP has ended and what it said has gone.
+    pub(super) fn run(mut self, watch: &mut Watch) -> Counters {
+        // When IP ended.
+        let mut ended = None;
+        loop {
+            watch.begin();
+            let received = self.receive();
+            watch.received(&self.received);
+            let now = self.place.clock.now();
+            let mut busy = received > 0;
+            busy |= self.frames(now);
+            self.on_timeout(now);
+            busy |= self.output(now) > 0;
+            watch.lap(Layer::Link);
+            transmit_watched(&mut self.queues.transmitters, &mut self.egress, watch);
+            busy |= self.reports();
+            self.hand_up(watch);
+            let queue = &self.place.pipeline().to_link;
+            if queue.is_finished() {
+                let since = *ended.get_or_insert(now);
+                let gone = self.egress.is_empty() && queue.is_empty();
+                if gone || now.since(since) > LAST_WORDS {
+                    return self.end();
+                }
+            }
+            watch.end();
+            if busy {
+                continue;
+            }
+            if self.egress.is_empty() {
+                self.sleep();
+                watch.slept();
+            } else {
+                // The device is full: let its other end run.
+                platform::thread::yield_now();
+            }
+        }
+    }
+
+    /// ① Receives a batch by every queue.
+    fn receive(&mut self) -> usize {
+        let Queues { receivers, interfaces, .. } = &mut self.queues;
+        let received = &mut self.received;
+        for (receiver, interface) in receivers.iter_mut().zip(interfaces) {
+            let start = received.len();
+            receiver.receive(received, BATCH);
+            for packet in &mut received[start..] {
+                packet.meta_mut().interface = *interface;
+            }
+        }
+        received.len()
+    }
+
+    /// ② Takes the frames received, or hands them to the pipeline they belong to;
+    /// and those that other pipelines have handed here. Were there any of these?
+    fn frames(&mut self, now: Instant) -> bool {
+        let unit = self.place.unit;
+        for frame in std::mem::take(&mut self.received) {
+            match net::domain::unit_of(&self.place.config, &frame, unit.count) {
+                Some(index) if index == unit.index => self.input(frame, now),
+                Some(index) => self.post(index, frame),
+                None => {
+                    for index in (0..unit.count).filter(|index| *index != unit.index) {
+                        self.post(index, frame.clone());
+                    }
+                    self.input(frame, now);
+                }
+            }
+        }
+        let posted = self.place.pipeline().frames.len().min(BATCH);
+        for _ in 0..posted {
+            let Some(frame) = self.place.pipeline().frames.pop() else { break };
+            self.input(frame, now);
+        }
+        posted > 0
+    }
+
+    fn input(&mut self, frame: Packet, now: Instant) {
+        let LinkLayer { link, counters, egress, up, .. } = self;
+        up.extend(link::input(frame, link, now, counters, egress).map(FromLink::Datagram));
+    }
+
+    fn post(&mut self, index: u16, frame: Packet) {
+        if !self.place.pipelines[usize::from(index)].post(frame) {
+            self.counters.packets_in += 1;
+            self.counters.drop(Drop::MailboxFull);
+        }
+    }
+
+    fn on_timeout(&mut self, now: Instant) {
+        if self.link.next_timeout().is_some_and(|at| at <= now) {
+            let LinkLayer { link, counters, egress, failed, up, .. } = self;
+            link.on_timeout(now, counters, egress, failed);
+            up.extend(failed.drain(..).map(FromLink::Failed));
+        }
+    }
+
+    /// ⑧ Takes what has come from IP, as far as the devices have room. Returns
+    /// how much that was.
+    fn output(&mut self, now: Instant) -> usize {
+        let room = BACKLOG.saturating_sub(self.egress.len());
+        let LinkLayer { place, link, counters, egress, from_ip, .. } = self;
+        let (taken, _) = place.pipeline().to_link.take(from_ip, room);
+        for datagram in from_ip.drain(..) {
+            link::output(datagram, link, now, counters, egress);
+        }
+        if egress.len() > WAITING {
+            for interface in 0..place.config.interfaces.len() {
+                let batch = egress.batch(interface);
+                counters.out_dropped += batch.len().saturating_sub(WAITING) as u64;
+                batch.truncate(WAITING);
+            }
+        }
+        taken
+    }
+
+    /// Sends what has been counted on its way up. Has anybody asked?
+    fn reports(&mut self) -> bool {
+        let mut any = false;
+        while let Some(to) = self.place.pipeline().reports.pop() {
+            any = true;
+            let sum = self.counters.clone();
+            self.up.push_back(FromLink::Report(Box::new(Report { sum, to })));
+        }
+        any
+    }
+
+    /// Hands everything to IP, and sleeps until that has room.
+    fn hand_up(&mut self, watch: &mut Watch) {
+        watch.handed(self.up.len() as u64);
+        let stamp = watch.stamp();
+        if self.place.pipeline().up_to_ip.put_all(&mut self.up, stamp) {
+            watch.slept();
+        }
+        watch.lap(Layer::Handoff);
+        // IP has ended.
+        for message in self.up.drain(..) {
+            if let FromLink::Datagram(_) = message {
+                self.counters.drop(Drop::MailboxFull);
+            }
+        }
+    }
+
+    fn sleep(&mut self) {
+        let LinkLayer { place, link, queues, .. } = self;
+        let pipeline = place.pipeline();
+        let deadline = link.next_timeout();
+        pipeline.link.sleep(&mut queues.receivers, &place.clock, || {
+            let work = !pipeline.frames.is_empty()
+                || !pipeline.reports.is_empty()
+                || !pipeline.to_link.is_empty()
+                || pipeline.to_link.is_finished();
+            (work, deadline)
+        });
+    }
+
+    /// What the devices do not take now is lost, as at the end of any host.
+    fn end(mut self) -> Counters {
+        self.counters.out_dropped += self.place.pipeline().to_link.close().len() as u64;
+        self.counters
+    }
+}

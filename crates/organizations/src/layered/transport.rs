@@ -1,0 +1,289 @@
+//! ④ ⑤ ⑥ The transport layer's thread: connections, and the application where
+//! they are.
+
+use super::{ANSWERS, BATCH, FromIp, FromTransport, Place, ip};
+use crate::refuse;
+use crate::runtime::worker::LAST_WORDS;
+use instrument::{Layer, Stamp, Watch};
+use net::down::Below;
+use net::ip::Routes;
+use net::observe::Observer;
+use net::transport::{self, Transport};
+use net::{Application, Call, Counters, OwnedTable};
+use platform::atomic::Ordering;
+use std::collections::VecDeque;
+use wire::{Instant, Packet};
+
+/// The state of the transport layer, and its thread's batches.
+pub(super) struct TransportLayer<A: Application> {
+    place: Place<A>,
+    transport: Transport<A>,
+    conns: OwnedTable<A::Connection>,
+    app: A,
+    routes: Routes,
+    counters: Counters,
+    from_ip: Vec<FromIp>,
+    /// On the way to IP, for lack of room still here.
+    down: VecDeque<FromTransport>,
+    /// Sockets with datagrams to send when there is room.
+    flushes: VecDeque<A::Udp>,
+    /// There was no credit: connections wait for it.
+    waits: bool,
+    /// There was no room for all calls that the application makes of its own.
+    cut: bool,
+    over: bool,
+}
+
+/// What connections speak to: packets gather until the turns are over.
+struct Down<'a, O> {
+    packets: &'a mut VecDeque<FromTransport>,
+    observer: O,
+}
+
+impl<O: Observer> Below for Down<'_, O> {
+    /// Frames are made elsewhere: none can be repeated.
+    #[inline]
+    fn send(&mut self, packet: Packet, _: &mut Counters) -> Option<u16> {
+        self.packets.push_back(FromTransport::Packet(packet));
+        None
+    }
+
+    fn repeat(&mut self, _: u16, _: impl FnOnce(&Packet) -> Packet, _: &mut Counters) {}
+
+    #[inline(always)]
+    fn lap(&mut self, layer: Layer) {
+        self.observer.lap(layer);
+    }
+}
+
+impl<A: Application> TransportLayer<A> {
+    pub(super) fn new(place: Place<A>, app: A) -> TransportLayer<A> {
+        TransportLayer {
+            transport: Transport::new(place.config.clone(), place.unit),
+            conns: OwnedTable::new(place.unit.index, &place.config),
+            app,
+            routes: Routes::new(&place.config),
+            place,
+            counters: Counters::default(),
+            from_ip: Vec::new(),
+            down: VecDeque::new(),
+            flushes: VecDeque::new(),
+            waits: false,
+            cut: false,
+            over: false,
+        }
+    }
+
+    /// Runs until the stack stops.
+    pub(super) fn run(mut self, watch: &mut Watch) -> Counters {
+        let _end = End(self.place.clone());
+        let mut stopping = None;
+        loop {
+            // Before the calls: one that was made before a peer sent something
+            // is done before that comes.
+            watch.begin();
+            let (taken, stamp) =
+                self.place.pipeline().up_to_transport.take(&mut self.from_ip, BATCH);
+            watch.lap(if taken > 0 { Layer::Receive } else { Layer::Poll });
+            watch.follow(stamp);
+            let now = self.place.clock.now();
+            let stop = stopping.is_none() && self.place.pipeline().stop.load(Ordering::Acquire);
+            let called = self.calls(now);
+            if stop {
+                self.call(Call::Reset, now);
+                stopping = Some(now);
+            }
+            self.input(now);
+            if self.transport.next_timeout(&self.conns).is_some_and(|at| at <= now) {
+                self.transport.end_batch(&mut self.conns, now, &mut self.counters);
+                self.transport.on_timeout(&mut self.conns, now);
+            }
+            watch.lap(Layer::Transport);
+            let more = self.speak(now, watch);
+            self.hand_up(watch);
+            watch.end();
+            if let Some(since) = stopping
+                && ((!more && self.down.is_empty()) || now.since(since) > LAST_WORDS)
+            {
+                return self.end(now, watch);
+            }
+            if taken == 0 && !called && (!more || self.waits) {
+                self.sleep(stopping.map(|at| at + LAST_WORDS));
+                watch.slept();
+            }
+        }
+    }
+
+    /// Does what is asked of the unit. Returns whether there was anything.
+    fn calls(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        // Those that come while these are done wait for the next round.
+        for _ in 0..self.place.pipeline().calls.len() {
+            let Some(call) = self.place.pipeline().calls.pop() else { break };
+            any = true;
+            match call {
+                call if self.over => refuse(call),
+                Call::FlushUdp(socket) => self.flushes.push_back(socket),
+                call => self.call(call, now),
+            }
+        }
+        any
+    }
+
+    fn call(&mut self, call: Call<A>, now: Instant) {
+        if let Call::Reset = call {
+            self.over = true;
+            self.flushes.clear();
+        }
+        let TransportLayer { transport, conns, app, routes, counters, .. } = self;
+        transport.call(call, conns, app, routes, now, counters);
+        self.down.extend(self.transport.take_down().map(FromTransport::Packet));
+    }
+
+    /// ④ Takes what has come from IP.
+    fn input(&mut self, now: Instant) {
+        for message in std::mem::take(&mut self.from_ip) {
+            let TransportLayer { transport, conns, app, counters, .. } = self;
+            match message {
+                FromIp::Tcp(segment) => {
+                    transport::tcp_input(segment, transport, conns, app, now, counters);
+                }
+                FromIp::Udp(datagram) => {
+                    if let Some(datagram) = transport::udp_input(datagram, transport, app, counters)
+                    {
+                        self.answer(FromTransport::Unclaimed(datagram));
+                    }
+                }
+                FromIp::Error(error) => transport.error(&error, conns, app),
+                FromIp::Report(mut report) => {
+                    transport.end_batch(conns, now, counters);
+                    report.sum.add(counters);
+                    // Whoever asked may have gone.
+                    let _ = report.to.send(report.sum);
+                }
+            }
+        }
+        self.transport.end_batch(&mut self.conns, now, &mut self.counters);
+        let answers: Vec<Packet> = self.transport.take_down().collect();
+        for answer in answers {
+            self.answer(FromTransport::Packet(answer));
+        }
+    }
+
+    /// Sends what the layer says by itself: for that, nobody waits.
+    fn answer(&mut self, answer: FromTransport) {
+        if self.down.len() < ANSWERS {
+            self.down.push_back(answer);
+        } else {
+            self.counters.out_dropped += 1;
+        }
+    }
+
+    /// ⑤ ⑥ Lets connections and sockets speak, as far as IP has room. Returns
+    /// whether there is more to say.
+    fn speak(&mut self, now: Instant, watch: &mut Watch) -> bool {
+        self.offer(Stamp::NONE);
+        let room = match self.down.is_empty() {
+            true => self.place.pipeline().down_to_ip.credit(),
+            false => 0,
+        };
+        while self.down.len() < room
+            && let Some(socket) = self.flushes.pop_front()
+        {
+            self.call(Call::FlushUdp(socket), now);
+        }
+        let left = room.saturating_sub(self.down.len());
+        let mut more = match watch.observer() {
+            Some(observer) => self.serve(now, left, observer),
+            None => self.serve(now, left, ()),
+        };
+        let mut cut = true;
+        while cut && self.down.len() < room {
+            match self.app.next_call() {
+                Some(call) => {
+                    self.call(call, now);
+                    more = true;
+                }
+                // The end of the round in which there was no room for more calls.
+                None if self.cut => self.cut = false,
+                None => cut = false,
+            }
+        }
+        self.cut = cut;
+        watch.lap(Layer::Transport);
+        watch.handed(self.down.len() as u64);
+        self.offer(watch.stamp());
+        watch.lap(Layer::Handoff);
+        self.waits = room == 0;
+        more || self.cut || !self.flushes.is_empty()
+    }
+
+    fn serve(&mut self, now: Instant, room: usize, observer: impl Observer) -> bool {
+        let TransportLayer { transport, conns, app, counters, down: packets, .. } = self;
+        transport.serve(conns, app, now, counters, room, &mut Down { packets, observer })
+    }
+
+    fn offer(&mut self, stamp: Stamp) {
+        let dropped = self.place.pipeline().down_to_ip.offer(&mut self.down, stamp);
+        self.counters.out_dropped += dropped as u64;
+    }
+
+    /// Hands what the application has gathered to the presentation, and sleeps
+    /// until that has room.
+    fn hand_up(&mut self, watch: &mut Watch) {
+        if self.app.has_wakes() {
+            let mut wakes = A::Wakes::default();
+            self.app.take_wakes(&mut wakes);
+            let mut batch = VecDeque::from([wakes]);
+            if self.place.pipeline().to_presentation.put_all(&mut batch, watch.stamp()) {
+                watch.slept();
+            }
+            watch.lap(Layer::Handoff);
+        }
+    }
+
+    /// `end` is when it gives up what is left to say, if it is to stop.
+    fn sleep(&self, end: Option<Instant>) {
+        let pipeline = self.place.pipeline();
+        let timeout = self.transport.next_timeout(&self.conns);
+        let deadline = [end, timeout].into_iter().flatten().min();
+        let waits = self.waits || !self.down.is_empty();
+        let ready = || {
+            let comes = !pipeline.up_to_transport.is_empty()
+                || !pipeline.calls.is_empty()
+                || (end.is_none() && pipeline.stop.load(Ordering::Acquire));
+            (comes || (waits && pipeline.down_to_ip.credit() > 0), deadline)
+        };
+        pipeline.transport.sleep(ready, |at| at.since(self.place.clock.now()));
+    }
+
+    /// Connections that had no chance to say their last words end without.
+    fn end(mut self, now: Instant, watch: &mut Watch) -> Counters {
+        for message in self.place.pipeline().up_to_transport.close() {
+            ip::lost(&message, &mut self.counters);
+        }
+        // One turn is enough for a connection that was aborted; the bound is for
+        // applications that go on asking.
+        for _ in 0..8 {
+            if !self.serve(now, usize::MAX, ()) {
+                break;
+            }
+        }
+        self.offer(Stamp::NONE);
+        self.counters.out_dropped += self.down.len() as u64;
+        self.hand_up(watch);
+        self.counters
+    }
+}
+
+/// Lets the neighbours go on when the thread ends, however it does.
+struct End<A: Application>(Place<A>);
+
+impl<A: Application> std::ops::Drop for End<A> {
+    fn drop(&mut self) {
+        let pipeline = self.0.pipeline();
+        pipeline.up_to_transport.close();
+        pipeline.down_to_ip.finish();
+        pipeline.to_presentation.finish();
+    }
+}

@@ -1,0 +1,483 @@
+//! Domains behind locks: any thread that has a packet, a call or a timer for a
+//! group enters it. There is one thread a processor for packets and timers; a
+//! thread of the application is borrowed for its own calls, as in the x-kernel.
+//!
+//! A group's frames leave by one transmitter, which is locked *before* the
+//! group is released: so they leave in the order in which they were made, while
+//! the next thread already works in the group.
+
+#[cfg(any(test, thirteenth))]
+pub mod combining;
+pub mod global_lock;
+pub mod group_locks;
+pub mod virtual_processors;
+
+mod thread;
+
+pub(crate) use thread::input;
+
+use crate::runtime::transmitter::{self, Out};
+use crate::runtime::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
+use crate::{Clock, Running, Setup, StartError};
+use crossbeam_utils::CachePadded;
+use device::Receive;
+use instrument::{Instruments, Watch};
+use net::{
+    Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, OwnedTable,
+    Unit,
+};
+use platform::Mutex;
+use platform::atomic::{AtomicBool, AtomicU64, Ordering};
+use platform::thread::JoinHandle;
+use std::sync::Arc;
+use sync::adaptive::Adaptive;
+use sync::counted::{Counted, LockCounts};
+use sync::mcs::Mcs;
+use sync::os::Os;
+use sync::rw::ReadersWriter;
+use sync::spin::Spin;
+use sync::ticket::Ticket;
+use sync::{LockKind, Locked, Named, RawLock};
+use thread::Thread;
+use wire::{Instant, Packet};
+
+/// How often a thread that came for something else enters a group again in
+/// which it has left something to do, before the group's own processor is told.
+const STAYS: usize = 16;
+
+/// One group of connections.
+pub(crate) struct Group<L, A: Application, C> {
+    pub(crate) domain: Locked<L, Domain<A, C>>,
+    /// When its next timer is due, in the clock's nanoseconds.
+    pub(crate) deadline: AtomicU64,
+    /// It has more to say than there was room for.
+    pub(crate) pending: AtomicBool,
+}
+
+/// What a processor's thread shares with those who enter its groups.
+pub(crate) struct Processor {
+    pub(crate) out: Out,
+    pub(crate) sleeper: Sleeper,
+}
+
+/// Groups of connections, or contexts of threads that share connections, and the
+/// processors that they belong to, in turn.
+pub(crate) struct Shared<L, A: Application, C> {
+    pub(crate) config: Arc<Config>,
+    pub(crate) clock: Clock,
+    pub(crate) groups: Vec<CachePadded<Group<L, A, C>>>,
+    pub(crate) processors: Vec<CachePadded<Processor>>,
+    /// Packets up or down for which a thread stays in a group before it yields
+    /// it, if there is a limit.
+    pub(crate) stay: usize,
+    /// [`Shared::stop`] was called.
+    over: AtomicBool,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) instruments: Option<Arc<Instruments>>,
+}
+
+/// Starts one thread a processor, round `groups` domains behind the locks that
+/// the options name. The threads are compiled for each lock; where locks are
+/// counted, for the usual one, and for any.
+pub(crate) fn start_by_name<A>(
+    setup: Setup<A>,
+    organization: &'static str,
+    groups: u16,
+) -> Result<Arc<dyn Running<A>>, StartError>
+where
+    A: Application + 'static,
+    A::Connection: 'static,
+    A::Listener: 'static,
+    A::Udp: 'static,
+{
+    macro_rules! start {
+        ($lock:ty) => {
+            start(setup, organization, groups, usize::MAX, <$lock>::default)
+        };
+    }
+    let kind = setup.options.lock;
+    if setup.instruments.is_some() {
+        if kind == LockKind::Adaptive {
+            return start!(Counted<Adaptive>);
+        }
+        let lock = move || Named::new(kind, true);
+        return start(setup, organization, groups, usize::MAX, lock);
+    }
+    match kind {
+        LockKind::Spin => start!(Spin),
+        LockKind::Ticket => start!(Ticket),
+        LockKind::Mcs => start!(Mcs),
+        LockKind::Adaptive => start!(Adaptive),
+        LockKind::Os => start!(Os),
+        LockKind::ReadersWriter => start!(ReadersWriter),
+    }
+}
+
+/// Starts one thread a processor, round `groups` domains behind locks that `lock`
+/// makes, in which a thread stays for `stay` packets at a time.
+pub(crate) fn start<L, A>(
+    setup: Setup<A>,
+    organization: &'static str,
+    groups: u16,
+    stay: usize,
+    lock: impl Fn() -> L,
+) -> Result<Arc<dyn Running<A>>, StartError>
+where
+    L: RawLock + 'static,
+    A: Application + 'static,
+    A::Connection: 'static,
+    A::Listener: 'static,
+    A::Udp: 'static,
+{
+    let pin = setup.options.pin;
+    let (mut shared, receivers) = Shared::new(setup, organization, lock, |config, make| {
+        let commons = Commons::new(config);
+        let domain = |index| {
+            let unit = Unit::of(index, groups);
+            Domain::new(config.clone(), unit, make(unit)).sharing(&commons)
+        };
+        (0..groups).map(domain).collect()
+    })?;
+    shared.show_locks("group");
+    if let Some(shared) = Arc::get_mut(&mut shared) {
+        shared.stay = stay.max(1);
+    }
+    let handle = Arc::new(Handle(shared.clone()));
+    let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
+        let mut thread = Thread::new(shared.clone(), index, receivers);
+        move |watch: &mut Watch| thread.run(watch)
+    });
+    if let Err(error) = shared.spawn("ana-cpu", pin, threads) {
+        handle.stop();
+        return Err(error);
+    }
+    Ok(handle)
+}
+
+/// Makes the application of a unit.
+type Make<A> = dyn FnMut(Unit) -> A + Send;
+/// The receiving halves of one queue of each device, by processor.
+type Receivers = Vec<Vec<Box<dyn Receive>>>;
+
+impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> {
+    /// What `organization` needs on its processors, round the domains that
+    /// `domains` makes; and the receivers, for the processors' threads.
+    pub(crate) fn new(
+        mut setup: Setup<A>,
+        organization: &'static str,
+        lock: impl Fn() -> L,
+        domains: impl FnOnce(&Arc<Config>, &mut Make<A>) -> Vec<Domain<A, C>>,
+    ) -> Result<(Arc<Self>, Receivers), StartError> {
+        let processors = setup.processors;
+        if processors == 0 || processors > 1024 {
+            return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
+        }
+        crate::check_queues(&setup)?;
+        let mut receivers = Vec::new();
+        let mut outs = Vec::new();
+        for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
+            receivers.push(ours);
+            outs.push(CachePadded::new(Processor {
+                out: Out::new(transmitters),
+                sleeper: Sleeper::new()?,
+            }));
+        }
+        let group = |domain| {
+            CachePadded::new(Group {
+                domain: Locked::of(lock(), domain),
+                deadline: AtomicU64::new(u64::MAX),
+                pending: AtomicBool::new(false),
+            })
+        };
+        let domains = domains(&setup.config, &mut *setup.application);
+        let shared = Arc::new(Shared {
+            groups: domains.into_iter().map(group).collect(),
+            processors: outs,
+            stay: usize::MAX,
+            config: setup.config,
+            clock: setup.clock,
+            over: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            threads: Mutex::new(Vec::new()),
+            instruments: setup.instruments,
+        });
+        Ok((shared, receivers))
+    }
+
+    /// Shows the locks to the instruments, if there are any; `name` is that of
+    /// the domains' locks.
+    pub(crate) fn show_locks(self: &Arc<Self>, name: &str)
+    where
+        Self: Send + Sync + 'static,
+    {
+        let Some(instruments) = &self.instruments else { return };
+        let show = |name: &str, read: Box<dyn Fn(&Self) -> LockCounts + Send + Sync>| {
+            let weak = Arc::downgrade(self);
+            instruments
+                .lock(name, move || weak.upgrade().map_or_else(LockCounts::default, |s| read(&s)));
+        };
+        for index in 0..self.groups.len() {
+            show(name, Box::new(move |shared| shared.groups[index].domain.lock().counts()));
+        }
+        for index in 0..self.processors.len() {
+            show("transmitters", Box::new(move |shared| shared.processors[index].out.counts()));
+        }
+    }
+
+    /// Starts threads, numbered as they come.
+    pub(crate) fn spawn<F: FnMut(&mut Watch) + Send + 'static>(
+        &self,
+        name: &str,
+        pin: bool,
+        threads: impl Iterator<Item = F>,
+    ) -> Result<(), StartError> {
+        for (index, mut run) in threads.enumerate() {
+            let (name, instruments) = (format!("{name}-{index}"), self.instruments.clone());
+            let thread = platform::thread::Builder::new().name(name.clone());
+            let spawned = thread.spawn(move || {
+                if pin {
+                    worker::pin(index);
+                }
+                run(&mut Watch::of(instruments.as_ref(), || name));
+            });
+            self.threads.lock().push(spawned?);
+        }
+        Ok(())
+    }
+
+    /// Resets all connections, and ends all threads. A peer does not believe a RST
+    /// that comes before data that it overtook, or that a loss has made it miss
+    /// (RFC 5961 3.2): so the threads go on for the time of last words, and answer
+    /// those who ask. What the device does not take then is lost, as at the end of
+    /// any host.
+    pub(crate) fn stop(&self) {
+        let mut threads = self.threads.lock();
+        if self.over.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if self.reset_all() > 0 {
+            // A peer may take its time to acknowledge what came last.
+            platform::thread::sleep(LAST_WORDS + self.config.tcp.delayed_ack);
+        }
+        self.stopping.store(true, Ordering::Release);
+        for processor in &self.processors {
+            processor.sleeper.notify();
+        }
+        crate::join(threads.drain(..));
+        // What came in between.
+        self.reset_all();
+        // Sockets that are left keep this alive; the devices are closed now.
+        let in_time = transmitter::until_silence(self.clock);
+        self.processors.iter().for_each(|processor| processor.out.close(&in_time));
+    }
+
+    /// Resets all connections of all groups. Returns how many there were.
+    fn reset_all(&self) -> usize {
+        let mut egress = Egress::new(self.config.interfaces.len());
+        let mut connections = 0;
+        for index in 0..self.groups.len() {
+            self.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+                connections += domain.connections().len();
+                domain.call(Call::Reset, now, egress);
+                crate::end(domain, now, egress);
+            });
+        }
+        connections
+    }
+
+    /// What all groups have counted.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        for group in &self.groups {
+            group.domain.with(|domain| sum.add(&domain.counters));
+        }
+        sum
+    }
+
+    pub(crate) fn processor_of(&self, group: usize) -> &Processor {
+        &self.processors[group % self.processors.len()]
+    }
+
+    /// Enters a group: runs `f` there, lets its connections speak, and sends
+    /// what they said. `egress` is empty before and after. Returns packets that
+    /// turned out to be other groups'.
+    #[inline]
+    pub(crate) fn enter(
+        &self,
+        index: usize,
+        egress: &mut Egress,
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
+    ) -> Vec<(u16, Packet)> {
+        let group = &*self.groups[index];
+        let processor = self.processor_of(index);
+        let room = BACKLOG.saturating_sub(processor.out.waiting());
+        let mut resteered = Vec::new();
+        let mut wakes = A::Wakes::default();
+        watch.lap(Layer::Handoff);
+        let out = group.domain.with(|domain| {
+            watch.lap(Layer::Lock);
+            let now = self.clock.now();
+            f(domain, now, egress, watch);
+            if domain.next_timeout().is_some_and(|at| at <= now) {
+                domain.on_timeout(now, egress);
+            }
+            let more = match watch.observer() {
+                Some(observer) => domain.serve_observed(now, egress, room.min(self.stay), observer),
+                None => domain.serve(now, egress, room.min(self.stay)),
+            };
+            resteered.extend(domain.take_resteered());
+            domain.app.take_wakes(&mut wakes);
+            group.pending.store(more, Ordering::Relaxed);
+            let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
+            group.deadline.store(deadline, Ordering::Relaxed);
+            if egress.is_empty() { None } else { Some(processor.out.begin()) }
+        });
+        if let Some(out) = out {
+            watch.lap(Layer::Lock);
+            out.send(egress, watch);
+        }
+        A::wake(wakes);
+        watch.lap(Layer::Presentation);
+        resteered
+    }
+
+    /// As [`Shared::enter`], by a thread that does not come back for what is
+    /// left: the group's own processor is told.
+    pub(crate) fn visit(
+        &self,
+        index: usize,
+        egress: &mut Egress,
+        watch: &mut Watch,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
+    ) {
+        let mut resteered = self.enter(index, egress, watch, f);
+        resteered.extend(self.stay_on(index, egress, watch));
+        self.tell(index);
+        while let Some((unit, packet)) = resteered.pop() {
+            let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
+                domain.input_resteered(packet, now, egress);
+            });
+            resteered.extend(enter);
+            self.tell(usize::from(unit));
+        }
+    }
+
+    /// Where threads yield groups: enters this one anew for what was left, as
+    /// whoever waits for it does, a few times.
+    fn stay_on(&self, index: usize, egress: &mut Egress, watch: &mut Watch) -> Vec<(u16, Packet)> {
+        let mut resteered = Vec::new();
+        let mut left = if self.stay == usize::MAX { 0 } else { STAYS };
+        while left > 0 && self.groups[index].pending.load(Ordering::Relaxed) {
+            left -= 1;
+            resteered.extend(self.enter(index, egress, watch, |_, _, _, _| {}));
+        }
+        resteered
+    }
+
+    /// Tells a group's processor what was left in it to do.
+    pub(crate) fn tell(&self, index: usize) {
+        let (group, processor) = (&self.groups[index], self.processor_of(index));
+        if group.pending.load(Ordering::Relaxed) || processor.out.waiting() > 0 {
+            processor.sleeper.notify();
+        } else {
+            let deadline = group.deadline.load(Ordering::Relaxed);
+            processor.sleeper.notify_by(Instant::from_nanos(deadline));
+        }
+    }
+
+    /// Enters each of a processor's groups that has a timer due, or more to say,
+    /// beginning with its group number `first`, so that each is the first in its
+    /// turn where the device takes no more than one says. Returns whether one
+    /// still has.
+    pub(crate) fn own_groups(
+        &self,
+        processor: usize,
+        first: usize,
+        egress: &mut Egress,
+        watch: &mut Watch,
+    ) -> bool {
+        let now = self.clock.now().as_nanos();
+        // Nobody may speak while so much waits for the device.
+        let full = self.processors[processor].out.waiting() >= BACKLOG;
+        let mut busy = false;
+        let count = self.own(processor).count();
+        for index in self.own(processor).cycle().skip(first % count.max(1)).take(count) {
+            let group = &self.groups[index];
+            let pending = group.pending.load(Ordering::Relaxed);
+            if (pending && !full) || group.deadline.load(Ordering::Relaxed) <= now {
+                self.enter(index, egress, watch, |_, _, _, _| {});
+            }
+            busy |= group.pending.load(Ordering::Relaxed);
+        }
+        busy
+    }
+
+    fn own(&self, processor: usize) -> impl Iterator<Item = usize> + Clone + use<L, A, C> {
+        (processor..self.groups.len()).step_by(self.processors.len())
+    }
+
+    /// Lets a processor's thread sleep until there is something to do, unless
+    /// `work` says that there is something else.
+    pub(crate) fn sleep(
+        &self,
+        processor: usize,
+        receivers: &mut [Box<dyn Receive>],
+        work: impl FnOnce() -> bool,
+    ) {
+        let own = self.own(processor);
+        let processor = &self.processors[processor];
+        processor.sleeper.sleep(receivers, &self.clock, || {
+            let mut work =
+                work() || self.stopping.load(Ordering::Relaxed) || processor.out.waiting() > 0;
+            let mut deadline = u64::MAX;
+            for group in own.map(|index| &self.groups[index]) {
+                work |= group.pending.load(Ordering::Relaxed);
+                deadline = deadline.min(group.deadline.load(Ordering::Relaxed));
+            }
+            (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))
+        });
+    }
+}
+
+/// The handle: its threads end with it.
+pub(crate) struct Handle<L: RawLock, A: Application>(
+    pub(crate) Arc<Shared<L, A, OwnedTable<A::Connection>>>,
+);
+
+impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
+    fn units(&self) -> u16 {
+        self.0.groups.len() as u16
+    }
+
+    fn call(&self, unit: u16, call: Call<A>) {
+        let mut egress = Egress::new(self.0.config.interfaces.len());
+        let mut late = None;
+        let watch = &mut Watch::off();
+        self.0.visit(usize::from(unit), &mut egress, watch, |domain, now, egress, _| {
+            if domain.is_over() {
+                late = Some(call);
+            } else {
+                domain.call(call, now, egress);
+            }
+        });
+        if let Some(call) = late {
+            crate::refuse(call);
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.0.counters()
+    }
+
+    fn stop(&self) {
+        self.0.stop();
+    }
+}
+
+impl<L: RawLock, A: Application> Drop for Handle<L, A> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,81 @@
+//! The thread of a processor that receives and demultiplexes.
+
+use super::Shared;
+use crate::StartError;
+use crate::runtime::worker;
+use device::Receive;
+use instrument::{QueueWatch, Stamp, Watch};
+use net::Layer;
+use platform::atomic::Ordering;
+use std::sync::Arc;
+use wire::Packet;
+
+/// Knows whose a frame is: the packet filter of an organization.
+pub(crate) trait Sorter: Send + 'static {
+    /// Puts a frame with the others of its owner.
+    fn sort(&mut self, frame: Packet);
+    /// Posts what was sorted; `stamp` goes with the first of each batch. Returns
+    /// how many frames were dropped.
+    fn post(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64;
+}
+
+/// Starts the dispatchers, one for each of `receivers`.
+pub(crate) fn dispatch<S: Sorter>(
+    shared: &Arc<Shared>,
+    receivers: Vec<Vec<Box<dyn Receive>>>,
+    pin: bool,
+    mut sorter: impl FnMut() -> S,
+) -> Result<(), StartError> {
+    for (index, receivers) in receivers.into_iter().enumerate() {
+        let shared_too = shared.clone();
+        let mut dispatcher = Dispatcher { shared: shared_too, index, receivers, sorter: sorter() };
+        let (name, instruments) = (format!("ana-cpu-{index}"), shared.instruments.clone());
+        let spawned = platform::thread::Builder::new().name(name.clone()).spawn(move || {
+            if pin {
+                worker::pin(index);
+            }
+            dispatcher.run(&mut Watch::of(instruments.as_ref(), || name));
+        });
+        shared.dispatchers.lock().push(spawned?);
+    }
+    Ok(())
+}
+
+struct Dispatcher<S> {
+    shared: Arc<Shared>,
+    index: usize,
+    receivers: Vec<Box<dyn Receive>>,
+    sorter: S,
+}
+
+impl<S: Sorter> Dispatcher<S> {
+    fn run(&mut self, watch: &mut Watch) {
+        let mut received: Vec<Packet> = Vec::new();
+        let shared = self.shared.clone();
+        let processor = &shared.processors[self.index];
+        while !shared.stopping.load(Ordering::Relaxed) {
+            watch.begin();
+            let any = worker::receive(&mut self.receivers, &mut received) > 0;
+            watch.received(&received);
+            watch.handed(received.len() as u64);
+            received.drain(..).for_each(|frame| self.sorter.sort(frame));
+            shared.count_lost(self.sorter.post(watch.stamp(), &shared.queue));
+            watch.lap(Layer::Handoff);
+            let waiting = processor.out.flush(watch);
+            watch.end();
+            if any {
+                continue;
+            }
+            if waiting {
+                // The device is full: let its other end run.
+                platform::thread::yield_now();
+            } else {
+                processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
+                    let stopping = shared.stopping.load(Ordering::Relaxed);
+                    (stopping || processor.out.waiting() > 0, None)
+                });
+                watch.slept();
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! A thread that owns a domain, and gets its packets by mail.
+
+use super::{Frame, Letters, Mailbox, Message, Shared};
+use crate::runtime::worker::{BACKLOG, LAST_WORDS};
+use instrument::Watch;
+use net::application::ConnectError;
+use net::{Application, Call, Domain, Egress, Layer};
+use std::sync::Arc;
+use wire::{Instant, Packet};
+
+/// The owner of a domain. Its loop is the organization's; this is what it is
+/// made of.
+pub(crate) struct Owner<A: Application> {
+    pub(crate) shared: Arc<Shared>,
+    /// In a box: stacks are touched page by page, and there may be thousands.
+    pub(crate) domain: Box<Domain<A>>,
+    pub(crate) mailbox: Arc<Mailbox<A>>,
+    /// The processor by whose queues it sends.
+    pub(crate) processor: usize,
+    /// What was in the mailbox.
+    pub(crate) letters: Letters<A>,
+    pub(crate) egress: Egress,
+    pub(crate) watch: Watch,
+    /// Frames taken from the mailbox in this round.
+    taken: usize,
+    /// Since when it has been stopping.
+    stopping: Option<Instant>,
+}
+
+/// How a round has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// There is more to do at once.
+    Busy,
+    /// There is more to do once the device has taken what waits for it.
+    Full,
+    /// There is nothing to do.
+    Idle,
+}
+
+impl<A: Application> Owner<A> {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        domain: Domain<A>,
+        mailbox: Arc<Mailbox<A>>,
+        processor: usize,
+    ) -> Owner<A> {
+        let egress = Egress::new(shared.config.interfaces.len());
+        let letters = Letters::default();
+        let watch = Watch::off();
+        Owner {
+            shared,
+            domain: Box::new(domain),
+            mailbox,
+            processor,
+            letters,
+            egress,
+            watch,
+            taken: 0,
+            stopping: None,
+        }
+    }
+
+    /// The calling thread is the owner's from now on; `name` is for instruments.
+    pub(crate) fn enlist(&mut self, name: impl FnOnce() -> String) {
+        self.mailbox.parker.enlist();
+        self.watch = Watch::of(self.shared.instruments.as_ref(), name);
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
+    /// Takes what is in the mailbox. Returns whether there was anything.
+    pub(crate) fn open_mail(&mut self) -> bool {
+        self.watch.begin();
+        self.mailbox.take(&mut self.letters);
+        !self.letters.messages.is_empty() || !self.letters.frames.is_empty()
+    }
+
+    /// Does what a message asks.
+    pub(crate) fn obey(&mut self, message: Message<A>, now: Instant) {
+        match message {
+            Message::Call(call) if self.domain.is_over() => crate::refuse(call),
+            Message::Call(call) => self.domain.call(call, now, &mut self.egress),
+            Message::Adopt(connection) => {
+                // There is none with its flow, and room for one.
+                let _ = self.domain.adopt(connection);
+            }
+            Message::Keep(remnant) => self.domain.keep_remains(remnant, now),
+            Message::Stop => {
+                self.stopping = Some(now);
+                self.domain.call(Call::Reset, now, &mut self.egress);
+            }
+        }
+    }
+
+    /// Takes a packet.
+    #[inline]
+    pub(crate) fn input(&mut self, frame: Frame, now: Instant) {
+        let Frame { packet, whole, stamp } = frame;
+        let Owner { domain, egress, watch, shared, .. } = self;
+        self.taken += 1;
+        shared.queue.left(stamp);
+        watch.follow(stamp);
+        watch.lap(Layer::Handoff);
+        match (whole, watch.observer()) {
+            (false, _) => domain.input_resteered(packet, now, egress),
+            (true, None) => domain.input(packet, now, egress),
+            (true, Some(observer)) => domain.input_observed(packet, now, egress, observer),
+        }
+    }
+
+    /// Lets time pass and connections speak, and sends what they said; packets
+    /// of others go to `elsewhere`, which returns whether it could hand them on.
+    pub(crate) fn speak(
+        &mut self,
+        now: Instant,
+        mut elsewhere: impl FnMut(u16, Packet) -> bool,
+    ) -> Round {
+        let Owner { shared, domain, egress, watch, .. } = self;
+        shared.queue.taken(std::mem::take(&mut self.taken));
+        let processor = shared.processor_of(self.processor);
+        if domain.next_timeout().is_some_and(|at| at <= now) {
+            domain.on_timeout(now, egress);
+        }
+        let room = BACKLOG.saturating_sub(processor.out.waiting());
+        let more = match watch.observer() {
+            Some(observer) => domain.serve_observed(now, egress, room, observer),
+            None => domain.serve(now, egress, room),
+        };
+        let mut lost = 0;
+        for (unit, packet) in domain.take_resteered() {
+            lost += u32::from(!elsewhere(unit, packet));
+        }
+        (0..lost).for_each(|_| domain.drop_foreign(true));
+        if !egress.is_empty() {
+            processor.out.begin().send(egress, watch);
+            if processor.out.waiting() > 0 {
+                processor.sleeper.notify();
+            }
+        }
+        self.mailbox.counters.lock().clone_from(&self.domain.counters);
+        let round = match more {
+            false => Round::Idle,
+            true if processor.out.waiting() >= BACKLOG => Round::Full,
+            true => Round::Busy,
+        };
+        self.wake();
+        self.watch.lap(Layer::Presentation);
+        self.watch.end();
+        round
+    }
+
+    fn wake(&mut self) {
+        let mut wakes = A::Wakes::default();
+        self.domain.app.take_wakes(&mut wakes);
+        A::wake(wakes);
+    }
+
+    /// Is the owner to end now, after a round that ended so?
+    pub(crate) fn is_over(&self, round: Round, now: Instant) -> bool {
+        let out = &self.shared.processor_of(self.processor).out;
+        self.stopping.is_some_and(|since| {
+            (round == Round::Idle && out.waiting() == 0) || now.since(since) > LAST_WORDS
+        })
+    }
+
+    /// Sleeps until there is mail, a timer is due or, after a round that ended
+    /// so, there is room to send.
+    pub(crate) fn sleep(&mut self, round: Round) {
+        let out = &self.shared.processor_of(self.processor).out;
+        if round == Round::Busy {
+            return;
+        }
+        if round == Round::Full && !out.wait_for_room(&self.mailbox.parker) {
+            return;
+        }
+        self.letters.shrink();
+        if self.stopping.is_some() {
+            // What waits for the device goes on without a word to us.
+            return platform::thread::yield_now();
+        }
+        let now = self.now();
+        let timeout = self.domain.next_timeout().map(|at| at.since(now));
+        self.mailbox.parker.sleep(timeout, || !self.mailbox.is_empty());
+        self.watch.slept();
+    }
+
+    /// Connections that had no chance to say their last words end without.
+    pub(crate) fn end(&mut self, now: Instant) {
+        crate::end(&mut self.domain, now, &mut self.egress);
+        let mut lost = self.domain.take_resteered().count();
+        let Letters { messages, frames, .. } = self.mailbox.close();
+        for message in messages {
+            match message {
+                Message::Call(call) => crate::refuse(call),
+                Message::Adopt(connection) => {
+                    self.domain.refuse(connection, ConnectError::Stopped, now, &mut self.egress);
+                }
+                _ => {}
+            }
+        }
+        self.egress.clear();
+        // Whole frames were not counted in yet.
+        lost += frames.iter().filter(|frame| !frame.whole).count();
+        (0..lost).for_each(|_| self.domain.drop_foreign(true));
+        self.mailbox.counters.lock().clone_from(&self.domain.counters);
+        self.wake();
+    }
+}

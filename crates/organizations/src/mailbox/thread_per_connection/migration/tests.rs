@@ -1,0 +1,171 @@
+use super::super::tests::{Nobody, config, end, flow, fragment, frame};
+use super::*;
+use std::sync::Arc;
+use wire::{Packet, protocol};
+
+struct Fixture {
+    registry: Registry<Nobody>,
+    config: Arc<Config>,
+}
+
+fn fixture() -> Fixture {
+    let config = config();
+    Fixture { registry: Registry::new(&config, 0), config }
+}
+
+impl Fixture {
+    fn place(&self) -> Place<Nobody> {
+        self.registry.reserve().expect("room").0
+    }
+
+    /// A socket of UDP or, for all that matters here, a connection moves in.
+    fn move_in(&self, tenants: &[(Tenancy, Place<Nobody>)], taken: Vec<Frame>) -> usize {
+        let tenant = |(tenancy, place): &(Tenancy, Place<Nobody>)| Tenant {
+            tenancy: *tenancy,
+            place: place.clone(),
+            message: Message::Call(Call::BindUdp(end(1, 53), end(1, 53))),
+        };
+        let mut taken = taken.into();
+        let tenants = tenants.iter().map(tenant).collect();
+        let refused = move_in(&self.registry, &self.config, tenants, &mut taken);
+        assert!(taken.is_empty());
+        refused.len()
+    }
+}
+
+/// The `n`th frame of the flow of a peer's port: it is `n` bytes longer than the
+/// shortest.
+fn nth(port: u16, n: usize) -> Frame {
+    let mut bytes = frame(&flow(port), protocol::TCP).to_vec();
+    bytes.resize(bytes.len() + n, 0);
+    Frame { packet: Packet::copy_of(&bytes), ..Frame::reassembled(Packet::new()) }
+}
+
+fn whole(frame: Frame) -> Frame {
+    Frame { whole: true, ..frame }
+}
+
+fn post(mailbox: &Mailbox<Nobody>, frame: Frame) {
+    assert!(matches!(mailbox.post(frame), crate::mailbox::Posted::Done));
+}
+
+/// Peers' ports and numbers of the frames in a mailbox.
+fn numbers(mailbox: &Mailbox<Nobody>) -> Vec<(u16, usize)> {
+    let frames = std::mem::take(&mut mailbox.letters.lock().frames);
+    let port = |at: &Packet| u16::from_be_bytes([at.front()[20], at.front()[21]]);
+    frames.iter().map(|f| (port(&f.packet), f.packet.len() - 28)).collect()
+}
+
+#[test]
+fn what_has_come_before_goes_first() {
+    let fixture = fixture();
+    let tenants = [1000, 2000].map(|port| (Tenancy::Flow(flow(port)), fixture.place()));
+    let [(_, one), (_, two)] = &tenants;
+    // Dispatchers may know the tenant as soon as it is known.
+    post(&one.mailbox, whole(nth(1000, 4)));
+    let home = &fixture.registry.home;
+    for frame in [nth(1000, 2), nth(3000, 2), nth(2000, 1), nth(1000, 3)] {
+        post(home, whole(frame));
+    }
+    let taken = vec![whole(nth(3000, 1)), whole(nth(1000, 1))];
+    let version = fixture.registry.version();
+    assert_eq!(fixture.move_in(&tenants, taken), 0);
+    assert_ne!(fixture.registry.version(), version);
+    assert_eq!(numbers(&one.mailbox), [(1000, 1), (1000, 2), (1000, 3), (1000, 4)]);
+    assert_eq!(numbers(&two.mailbox), [(2000, 1)]);
+    assert_eq!(numbers(home), [(3000, 1), (3000, 2)]);
+}
+
+#[test]
+fn calls_come_behind_the_tenant() {
+    let fixture = fixture();
+    let (tenancy, place) = (Tenancy::Port(end(1, 53)), fixture.place());
+    let mailbox = place.mailbox.clone();
+    fixture.move_in(&[(tenancy, place)], Vec::new());
+    let known = fixture.registry.port(&end(1, 53)).expect("it is known");
+    assert!(known.mailbox.send(Message::Call(Call::FlushUdp(end(1, 53)))).is_ok());
+    let messages = std::mem::take(&mut mailbox.letters.lock().messages);
+    assert!(matches!(messages.front(), Some(Message::Call(Call::BindUdp(..)))));
+    assert_eq!(messages.len(), 2);
+}
+
+#[test]
+fn who_finds_the_thread_stopped_comes_back_and_is_not_known() {
+    let fixture = fixture();
+    let tenants = [1000, 2000].map(|port| (Tenancy::Flow(flow(port)), fixture.place()));
+    tenants[0].1.mailbox.close();
+    let home = &fixture.registry.home;
+    (0..2).for_each(|n| post(home, whole(nth(1000, n))));
+    assert_eq!(fixture.move_in(&tenants, Vec::new()), 1);
+    assert!(fixture.registry.with_place(&flow(1000), |_| ()).is_none());
+    assert!(fixture.registry.with_place(&flow(2000), |_| ()).is_some());
+    assert_eq!(numbers(home), [(1000, 0), (1000, 1)]);
+}
+
+#[test]
+fn what_the_home_has_put_together_and_fragments_stay_there() {
+    let fixture = fixture();
+    let tenant = (Tenancy::Flow(flow(1000)), fixture.place());
+    let home = &fixture.registry.home;
+    post(home, nth(1000, 1));
+    post(home, whole(Frame::reassembled(fragment(&flow(1000)))));
+    fixture.move_in(std::slice::from_ref(&tenant), Vec::new());
+    assert_eq!(numbers(&tenant.1.mailbox), []);
+    assert_eq!(numbers(home).len(), 2);
+}
+
+#[test]
+fn datagrams_move_to_their_socket() {
+    let fixture = fixture();
+    let socket = (Tenancy::Port(end(1, 80)), fixture.place());
+    let home = &fixture.registry.home;
+    post(home, whole(Frame::reassembled(frame(&flow(7), protocol::UDP))));
+    post(home, whole(nth(8, 0)));
+    fixture.move_in(std::slice::from_ref(&socket), Vec::new());
+    assert_eq!(numbers(&socket.1.mailbox), [(7, 0)]);
+    assert_eq!(numbers(home), [(8, 0)]);
+}
+
+#[test]
+fn what_is_left_goes_home_in_order() {
+    let fixture = fixture();
+    let tenant = (Tenancy::Flow(flow(1000)), fixture.place());
+    fixture.move_in(std::slice::from_ref(&tenant), Vec::new());
+    let (tenancy, place) = tenant;
+    place.mailbox.letters.lock().messages.clear();
+    for frame in [whole(nth(1000, 1)), nth(1000, 9), whole(nth(1000, 2))] {
+        post(&place.mailbox, frame);
+    }
+    let call = Call::FlushUdp(end(1, 53));
+    assert!(place.mailbox.send(Message::Call(call)).is_ok());
+    let left = move_out(&fixture.registry, (tenancy, place.index), &place.mailbox, Vec::new());
+    assert_eq!((left.calls.len(), left.lost, left.reassembled), (0, 0, 1));
+    assert!(fixture.registry.with_place(&flow(1000), |_| ()).is_none());
+    assert!(place.mailbox.letters.lock().closed);
+    let home = &fixture.registry.home;
+    assert_eq!(numbers(home), [(1000, 1), (1000, 2)]);
+    let messages = std::mem::take(&mut home.letters.lock().messages);
+    assert!(matches!(messages.front(), Some(Message::Call(Call::FlushUdp(_)))));
+}
+
+#[test]
+fn what_finds_the_home_closed_or_full_is_counted() {
+    for closed in [true, false] {
+        let fixture = fixture();
+        let (tenancy, place) = (Tenancy::Flow(flow(1000)), fixture.place());
+        fixture.registry.register(tenancy, &place);
+        (0..3).for_each(|n| post(&place.mailbox, whole(nth(1000, n))));
+        let home = &fixture.registry.home;
+        while !closed && home.letters.lock().room() > 1 {
+            post(home, whole(nth(1, 0)));
+        }
+        if closed {
+            home.close();
+            let call = Message::Call(Call::FlushUdp(end(1, 53)));
+            assert!(place.mailbox.send(call).is_ok());
+        }
+        let left = move_out(&fixture.registry, (tenancy, place.index), &place.mailbox, Vec::new());
+        let expected = if closed { (1, 3) } else { (0, 2) };
+        assert_eq!((left.calls.len(), left.lost), expected, "closed: {closed}");
+    }
+}

@@ -1,0 +1,103 @@
+//! What organizations with a shared table of connections are made of: a context
+//! for each thread, which is a domain over the table.
+
+use crate::locked::Shared;
+use crate::{Setup, StartError};
+use device::Receive;
+use instrument::Watch;
+use net::ip::SharedReassembly;
+use net::{Application, Call, Commons, Domain, Egress, SharedRef, SharedTable, Unit};
+use platform::RandomState;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use sync::adaptive::Adaptive;
+use sync::counted::LockCounts;
+use sync::{Named, RawLock};
+
+/// Contexts over one table: one for each processor's thread, and behind them as
+/// many for borrowed threads.
+pub(crate) type Contexts<A> = Shared<Adaptive, A, SharedRef<Named, <A as Application>::Connection>>;
+
+/// Makes them, over a table of so many shards.
+#[allow(clippy::type_complexity)]
+pub(crate) fn contexts<A: Application>(
+    setup: Setup<A>,
+    organization: &'static str,
+    shards: usize,
+) -> Result<(Arc<Contexts<A>>, Vec<Vec<Box<dyn Receive>>>), StartError>
+where
+    A::Connection: 'static,
+{
+    let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
+    let count = 2 * setup.processors.min(1024) as u16;
+    Shared::new(setup, organization, Adaptive::default, |config, make| {
+        let table = Arc::new(SharedTable::new(config, shards, move || Named::new(kind, counted)));
+        let reassembly = Arc::new(SharedReassembly::new(config));
+        let commons = Commons::new(config);
+        let domain = |index| {
+            let unit = Unit::any(index, count);
+            let conns = SharedRef::new(table.clone());
+            Domain::with_connections(config.clone(), unit, make(unit), conns)
+                .sharing(&commons)
+                .reassembling(reassembly.clone())
+        };
+        (0..count).map(domain).collect()
+    })
+}
+
+/// Shows the locks of contexts, shards and connections to the instruments.
+pub(crate) fn show_locks<A: Application + 'static>(shared: &Arc<Contexts<A>>)
+where
+    A::Connection: 'static,
+    A::Listener: 'static,
+    A::Udp: 'static,
+{
+    shared.show_locks("context");
+    let Some(instruments) = &shared.instruments else { return };
+    let table = shared.groups[0].domain.with(|domain| domain.connections().table().clone());
+    let (shards, slots) = (Arc::downgrade(&table), Arc::downgrade(&table));
+    instruments.lock("connection table", move || {
+        let mut counts = LockCounts::default();
+        if let Some(table) = shards.upgrade() {
+            table.shard_locks().for_each(|lock| counts.add(&lock.counts()));
+        }
+        counts
+    });
+    instruments.lock("connection", move || {
+        let mut counts = LockCounts::default();
+        if let Some(table) = slots.upgrade() {
+            table.for_each_slot_lock(|lock| counts.add(&lock.counts()));
+        }
+        counts
+    });
+}
+
+/// Does a call on the calling thread: what every context has to know in context
+/// `unit`, the rest in one of the contexts for borrowed threads.
+pub(crate) fn call_in_place<A: Application>(
+    shared: &Contexts<A>,
+    processors: usize,
+    hasher: &RandomState,
+    unit: u16,
+    call: Call<A>,
+) {
+    let index = match &call {
+        Call::Connect { .. } | Call::Notify(_) | Call::FlushUdp(_) => {
+            let thread = hasher.hash_one(platform::thread::current().id());
+            processors + thread as usize % (shared.groups.len() - processors)
+        }
+        _ => usize::from(unit),
+    };
+    let mut egress = Egress::new(shared.config.interfaces.len());
+    let mut late = None;
+    shared.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+        if domain.is_over() {
+            late = Some(call);
+        } else {
+            domain.call(call, now, egress);
+        }
+    });
+    if let Some(call) = late {
+        crate::refuse(call);
+    }
+}

@@ -1,0 +1,242 @@
+//! The loop of an engine, and what all engines of a stack share, whatever stands
+//! between their event handlers and protocol processing ([`Work`]).
+
+use super::autoscaler::{Control, Governor};
+use super::queue_pool::{Devices, Shelf};
+use crate::shared::contexts::{self, Contexts};
+use crate::{Running, Setup, StartError};
+use instrument::Watch;
+use net::{Application, Call, Counters, Drop as Why, Egress};
+use platform::RandomState;
+use platform::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use wire::{Instant, Packet};
+
+/// How often devices are asked for more before what they gave is processed.
+const LOOKS: usize = 4;
+
+/// What an engine does with packets.
+pub(crate) trait Work: Send + 'static {
+    /// The event handler: puts what the devices gave where it is processed from.
+    /// Returns whether to ask them for more before any of it is processed.
+    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool;
+
+    /// Processes some of it, at about `now`. Returns whether there was anything.
+    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut Watch) -> bool;
+
+    /// Has something come since [`Work::process`] found nothing? Asked once more
+    /// when others know that this engine is about to sleep.
+    fn has_news(&self) -> bool;
+
+    /// Has it work left that waits for what another engine is doing just now?
+    fn is_held_back(&self) -> bool;
+}
+
+/// What the engines share.
+pub(crate) struct Engines<A: Application> {
+    pub(crate) shared: Arc<Contexts<A>>,
+    shelf: Shelf,
+    control: Control,
+    processors: usize,
+    hasher: RandomState,
+    /// Packets and bytes that found a queue full.
+    lost: [AtomicU64; 2],
+}
+
+impl<A: Application> Engines<A> {
+    /// Of `organization`, with a table of connections of so many shards.
+    pub(crate) fn new(
+        setup: Setup<A>,
+        organization: &'static str,
+        shards: usize,
+    ) -> Result<Arc<Engines<A>>, StartError>
+    where
+        A: 'static,
+        A::Connection: 'static,
+        A::Listener: 'static,
+        A::Udp: 'static,
+    {
+        let processors = setup.processors;
+        let control = Control::new(&setup.options, organization, processors)?;
+        let (shared, receivers) = contexts::contexts(setup, organization, shards)?;
+        contexts::show_locks(&shared);
+        Ok(Arc::new(Engines {
+            shelf: Shelf::new(receivers),
+            lost: [const { AtomicU64::new(0) }; 2],
+            hasher: RandomState::new(),
+            control,
+            processors,
+            shared,
+        }))
+    }
+
+    /// Starts them; `work` is made for each. `note` hears of all calls before they
+    /// are done.
+    pub(crate) fn start<W: Work>(
+        self: &Arc<Self>,
+        pin: bool,
+        work: impl Fn(usize) -> W,
+        note: impl Fn(&Call<A>) + Send + Sync + 'static,
+    ) -> Result<Arc<dyn Running<A>>, StartError>
+    where
+        A: 'static,
+        A::Connection: 'static,
+        A::Listener: 'static,
+        A::Udp: 'static,
+    {
+        let handle = Arc::new(Handle { engines: self.clone(), note });
+        let threads = (0..self.control.most()).map(|index| {
+            let mut engine = Engine::new(self.clone(), index, work(index));
+            move |watch: &mut Watch| engine.run(watch)
+        });
+        if let Err(error) = self.shared.spawn("ana-engine", pin, threads) {
+            handle.stop();
+            return Err(error);
+        }
+        Ok(handle)
+    }
+
+    /// So many packets found a queue full.
+    pub(crate) fn count_lost(&self, packets: u64, bytes: u64) {
+        self.lost[0].fetch_add(packets, Ordering::Relaxed);
+        self.lost[1].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn wake_all(&self) {
+        self.shared.processors.iter().for_each(|processor| processor.sleeper.notify());
+    }
+
+    /// There is something to do for an engine.
+    pub(crate) fn wake(&self, engine: usize) {
+        self.shared.processors[engine].sleeper.notify();
+    }
+
+    /// There is more to do than this engine can at once.
+    pub(crate) fn wake_one_but(&self, engine: usize) {
+        let active = self.control.active() as usize;
+        if active > 1 {
+            self.wake((engine + 1) % active);
+        }
+    }
+}
+
+/// A dedicated thread.
+struct Engine<W, A: Application> {
+    engines: Arc<Engines<A>>,
+    index: usize,
+    devices: Devices,
+    received: Vec<Packet>,
+    egress: Egress,
+    governor: Governor,
+    work: W,
+}
+
+impl<W: Work, A: Application> Engine<W, A> {
+    fn new(engines: Arc<Engines<A>>, index: usize, work: W) -> Engine<W, A> {
+        Engine {
+            devices: Devices::default(),
+            received: Vec::new(),
+            egress: Egress::new(engines.shared.config.interfaces.len()),
+            governor: Governor::new(engines.shared.clock.now()),
+            index,
+            work,
+            engines,
+        }
+    }
+
+    fn run(&mut self, watch: &mut Watch) {
+        let engines = self.engines.clone();
+        let (shared, control) = (&engines.shared, &engines.control);
+        let mut began = shared.clock.now();
+        while !shared.stopping.load(Ordering::Relaxed) {
+            watch.begin();
+            if self.devices.deal(&engines.shelf, control, self.index) {
+                engines.wake_all();
+            }
+            let received = self.look(watch);
+            let processed =
+                control.is_active(self.index) && self.work.process(began, &mut self.egress, watch);
+            let busy = shared.own_groups(self.index, 0, &mut self.egress, watch);
+            let waiting = shared.processors[self.index].out.flush(watch);
+            watch.end();
+            let now = shared.clock.now();
+            let worked = received || processed;
+            if worked || (busy && !waiting) {
+                control.was_busy(now.since(began).as_nanos() as u64);
+            }
+            began = now;
+            if self.index == 0 && control.govern(&mut self.governor, now).is_some() {
+                engines.wake_all();
+            }
+            if worked {
+                continue;
+            }
+            if waiting || self.devices.is_missing() || self.work.is_held_back() {
+                // The device is full, or a queue on its way, or a turn: let others run.
+                platform::thread::yield_now();
+            } else if !busy {
+                self.sleep();
+                watch.slept();
+                began = shared.clock.now();
+            }
+        }
+    }
+
+    /// Takes what the devices have. Returns whether there was anything.
+    fn look(&mut self, watch: &mut Watch) -> bool {
+        let mut any = false;
+        for _ in 0..LOOKS {
+            any |= self.devices.receive(&mut self.received) > 0;
+            watch.received(&self.received);
+            if !self.work.handle_events(&mut self.received, watch) {
+                break;
+            }
+        }
+        any
+    }
+
+    /// Until the first packet, or a word from another engine.
+    fn sleep(&mut self) {
+        let Engine { engines, devices, index, work, .. } = self;
+        let (control, index) = (&engines.control, *index);
+        let active = control.active();
+        engines.shared.sleep(index, devices.receivers(), || {
+            (control.is_active(index) && work.has_news()) || control.active() != active
+        });
+    }
+}
+
+/// The handle: its threads end with it.
+struct Handle<A: Application, N> {
+    engines: Arc<Engines<A>>,
+    note: N,
+}
+
+impl<A: Application, N: Fn(&Call<A>) + Send + Sync> Running<A> for Handle<A, N> {
+    fn units(&self) -> u16 {
+        self.engines.shared.groups.len() as u16
+    }
+
+    fn call(&self, unit: u16, call: Call<A>) {
+        let engines = &self.engines;
+        (self.note)(&call);
+        contexts::call_in_place(&engines.shared, engines.processors, &engines.hasher, unit, call);
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.engines.shared.counters();
+        let [packets, bytes] = self.engines.lost.each_ref().map(|n| n.load(Ordering::Relaxed));
+        counters.lost(Why::ReceiveQueueFull, packets, bytes);
+        counters
+    }
+
+    fn stop(&self) {
+        self.engines.shared.stop();
+    }
+}
+
+impl<A: Application, N> Drop for Handle<A, N> {
+    fn drop(&mut self) {
+        self.engines.shared.stop();
+    }
+}

@@ -1,0 +1,116 @@
+//! Which engine takes packets from which queue of the devices. A queue is always
+//! in one engine's hands, or on its shelf between two: so whoever takes packets
+//! from it takes them alone, and after those who had it before.
+
+use super::autoscaler::Control;
+use crate::runtime::worker::BATCH;
+use device::Receive;
+use platform::Mutex;
+use wire::Packet;
+
+type Receivers = Vec<Box<dyn Receive>>;
+
+/// The queues that are in nobody's hands just now, by number.
+pub(crate) struct Shelf(Vec<Mutex<Option<Receivers>>>);
+
+/// The queues in one engine's hands.
+#[derive(Default)]
+pub(crate) struct Devices {
+    receivers: Receivers,
+    /// Queue and interface of each receiver.
+    of: Vec<(usize, u16)>,
+    /// Queues, and for how many engines they were dealt.
+    queues: Vec<usize>,
+    dealt: u32,
+    /// A queue is not on the shelf yet.
+    missing: bool,
+}
+
+impl Shelf {
+    /// With these queues on it: each has a receiver of every device.
+    pub(crate) fn new(queues: Vec<Receivers>) -> Shelf {
+        Shelf(queues.into_iter().map(|receivers| Mutex::new(Some(receivers))).collect())
+    }
+}
+
+impl Devices {
+    /// Puts back the queues that are not this engine's any more, and takes those
+    /// that are. Returns whether any were put back.
+    #[inline]
+    pub(crate) fn deal(&mut self, shelf: &Shelf, control: &Control, engine: usize) -> bool {
+        let active = control.active();
+        if active == self.dealt && !self.missing {
+            return false;
+        }
+        self.deal_anew(shelf, active, engine)
+    }
+
+    #[cold]
+    fn deal_anew(&mut self, shelf: &Shelf, active: u32, engine: usize) -> bool {
+        let mine = |queue: usize| queue % active as usize == engine;
+        let all = !self.queues.iter().all(|queue| mine(*queue));
+        if all {
+            self.put_back(shelf, |queue| !mine(queue));
+        }
+        (self.dealt, self.missing) = (active, false);
+        for (queue, place) in shelf.0.iter().enumerate() {
+            if !mine(queue) || self.queues.contains(&queue) {
+                continue;
+            }
+            let Some(receivers) = place.lock().take() else {
+                self.missing = true;
+                continue;
+            };
+            self.queues.push(queue);
+            for (interface, receiver) in receivers.into_iter().enumerate() {
+                self.of.push((queue, interface as u16));
+                self.receivers.push(receiver);
+            }
+        }
+        all
+    }
+
+    fn put_back(&mut self, shelf: &Shelf, away: impl Fn(usize) -> bool) {
+        let kept =
+            std::mem::take(&mut self.receivers).into_iter().zip(std::mem::take(&mut self.of));
+        let mut back: Vec<Receivers> = shelf.0.iter().map(|_| Vec::new()).collect();
+        for (receiver, of) in kept {
+            if away(of.0) {
+                back[of.0].push(receiver);
+            } else {
+                self.receivers.push(receiver);
+                self.of.push(of);
+            }
+        }
+        for queue in self.queues.extract_if(.., |queue| away(*queue)) {
+            *shelf.0[queue].lock() = Some(std::mem::take(&mut back[queue]));
+        }
+    }
+
+    /// Is a queue that is this engine's still in another's hands?
+    pub(crate) fn is_missing(&self) -> bool {
+        self.missing
+    }
+
+    /// Receives a batch by every queue and interface.
+    #[inline]
+    pub(crate) fn receive(&mut self, into: &mut Vec<Packet>) -> usize {
+        let before = into.len();
+        for (receiver, (_, interface)) in self.receivers.iter_mut().zip(&self.of) {
+            let start = into.len();
+            receiver.receive(into, BATCH);
+            if *interface > 0 {
+                into[start..].iter_mut().for_each(|p| p.meta_mut().interface = *interface);
+            }
+        }
+        into.len() - before
+    }
+
+    /// The receivers, to sleep at.
+    pub(crate) fn receivers(&mut self) -> &mut [Box<dyn Receive>] {
+        &mut self.receivers
+    }
+}
+
+#[cfg(test)]
+mod tests;
