@@ -9,7 +9,7 @@
 use crate::confine;
 use crate::row::median;
 use crossbeam_utils::CachePadded;
-use organizations::worker::pin;
+use organizations::runtime::worker::pin;
 use serde::Serialize;
 use std::hint::spin_loop;
 use std::sync::Barrier;

@@ -72,7 +72,7 @@ pub fn measure_many(payload: usize, time: Duration, threads: usize) -> f64 {
     }
     let barrier = Barrier::new(threads);
     let one = |index: usize| {
-        organizations::worker::pin(index);
+        organizations::runtime::worker::pin(index);
         barrier.wait();
         measure(payload, time)
     };

@@ -12,7 +12,7 @@ use device::{Device, Receive, Transmit};
 use instrument::{Instruments, Watch};
 use net::{Application, Config, Domain, Egress, Observer, Unit};
 use organizations::Clock;
-use organizations::worker::{self, BACKLOG, BATCH};
+use organizations::runtime::worker::{self, BACKLOG, BATCH};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::Packet;

@@ -9,7 +9,7 @@
 use crate::confine;
 use crate::row::median;
 use crate::usage::thread_time;
-use organizations::worker::pin;
+use organizations::runtime::worker::pin;
 use std::hint::black_box;
 use wire::checksum::copy_sum;
 

@@ -5,7 +5,7 @@ use super::paced::Clients;
 use device::{Batch, Device, Receive, Transmit};
 use net::{Call, Config, Domain, Egress, Unit};
 use organizations::Clock;
-use organizations::worker::BATCH;
+use organizations::runtime::worker::BATCH;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

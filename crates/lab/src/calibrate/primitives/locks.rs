@@ -3,7 +3,7 @@
 use super::nanos;
 use crate::calibrate::probe::Probe;
 use crate::confine;
-use organizations::worker::pin;
+use organizations::runtime::worker::pin;
 use planner::calibration::{LockCosts, Primitives};
 use std::hint::black_box;
 use std::sync::Barrier;
