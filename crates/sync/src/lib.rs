@@ -4,6 +4,7 @@
 //! which workers sleep.
 
 pub mod adaptive;
+pub mod append_vec;
 pub mod by_name;
 pub mod counted;
 pub mod mcs;
@@ -16,7 +17,7 @@ pub mod semaphore;
 pub mod sleep;
 pub mod spin;
 pub mod spsc;
-pub mod stable;
+
 pub mod ticket;
 pub mod token;
 

@@ -3,7 +3,7 @@
 
 use crate::connections::{ConnId, Connection};
 use platform::Mutex;
-use sync::stable::Stable;
+use sync::append_vec::AppendVec;
 use sync::{Locked, RawLock};
 
 /// What a slot's lock guards.
@@ -25,7 +25,7 @@ struct Free {
 }
 
 pub(super) struct Slots<L, U> {
-    cells: Stable<Cell<L, U>>,
+    cells: AppendVec<Cell<L, U>>,
     free: Mutex<Free>,
 }
 
@@ -39,7 +39,7 @@ impl<L: RawLock, U: Send> Slots<L, U> {
     {
         let slot = || Slot { generation: 0, connection: None };
         Slots {
-            cells: Stable::new(move || Cell(Locked::of(lock(), slot()))),
+            cells: AppendVec::new(move || Cell(Locked::of(lock(), slot()))),
             free: Mutex::new(Free { list: Vec::new(), next: 0 }),
         }
     }
@@ -64,7 +64,7 @@ impl<L: RawLock, U: Send> Slots<L, U> {
                 free.next - 1
             })
         };
-        self.cells.grown(slot).0.with(|cell| {
+        self.cells.get_or_grow(slot).0.with(|cell| {
             let id = ConnId { unit: 0, slot, generation: cell.generation };
             cell.connection = Some(Box::new(make(id)));
             id

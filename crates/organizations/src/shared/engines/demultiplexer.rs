@@ -9,7 +9,7 @@ use scheduler::{Class, Key};
 use std::collections::HashMap;
 use std::sync::Arc;
 use sync::Named;
-use sync::stable::Stable;
+use sync::append_vec::AppendVec;
 use wire::{Address, Endpoint, FlowKey, Packet, ethernet, filter, ipv4, protocol};
 
 /// Datagrams for other hosts.
@@ -33,7 +33,7 @@ struct Bound {
 
 /// All receive queues, and how to find them.
 pub(crate) struct Sockets<U> {
-    pub(crate) queues: Stable<ReceiveQueue>,
+    pub(crate) queues: AppendVec<ReceiveQueue>,
     config: Arc<Config>,
     table: Arc<SharedTable<Named, U>>,
     udp: RwLock<Bound>,
@@ -41,7 +41,7 @@ pub(crate) struct Sockets<U> {
 
 impl<U: Send> Sockets<U> {
     pub(crate) fn new(config: Arc<Config>, table: Arc<SharedTable<Named, U>>) -> Sockets<U> {
-        Sockets { queues: Stable::new(ReceiveQueue::new), config, table, udp: RwLock::default() }
+        Sockets { queues: AppendVec::new(ReceiveQueue::new), config, table, udp: RwLock::default() }
     }
 
     /// The table of connections.
@@ -182,7 +182,7 @@ impl Demultiplexer {
         };
         self.last = Some(held);
         let key = key_of(held.1);
-        let class = sockets.queues.grown(key).class(held, ends(front));
+        let class = sockets.queues.get_or_grow(key).class(held, ends(front));
         to(key, class)
     }
 }

@@ -184,7 +184,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         for frame in received.drain(..) {
             let sorted = demultiplexer.sort(&frame, &base.sockets);
             new |= sorted.class == Class::Wait;
-            let queue = base.sockets.queues.grown(sorted.key);
+            let queue = base.sockets.queues.get_or_grow(sorted.key);
             let stamp = base.watch.put(std::mem::take(&mut first), || queue.len() + 1);
             if let Err(frame) = queue.put(frame, stamp) {
                 lost += 1;
@@ -199,7 +199,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         }
         for Sorted { key, .. } in touched.iter().filter(|sorted| sorted.class == Class::Ready) {
             self.precedence.came();
-            base.sockets.queues.grown(*key).came_by(self.index);
+            base.sockets.queues.get_or_grow(*key).came_by(self.index);
         }
         self.announce();
         new
@@ -213,7 +213,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         let first_only = touched.iter().any(|sorted| sorted.class != Class::Ready);
         base.discipline.with(|discipline| {
             for Sorted { key, class } in touched.drain(..) {
-                let queue = base.sockets.queues.grown(key);
+                let queue = base.sockets.queues.get_or_grow(key);
                 let weight = if D::WEIGHS { queue.weight(queue.len()) } else { 1 };
                 discipline.enqueue(key, class, weight);
             }
@@ -242,7 +242,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
                 && let Some((key, class)) = discipline.choose(serves)
             {
                 new |= class == Class::Wait;
-                let queue = base.sockets.queues.grown(key);
+                let queue = base.sockets.queues.get_or_grow(key);
                 let (held, stamp, left) = queue.take(SLOT - used(batch), batch);
                 parts.push(Part { key, held, stamp, end: batch.len() });
                 if left > 0 {
@@ -322,7 +322,7 @@ impl<D: Discipline, A: Application> Base<D, A> {
     /// Says of sockets that have had their turns whether they have packets left.
     fn settle(&self, discipline: &mut D, ran: &mut Vec<Key>) {
         for key in ran.drain(..) {
-            let queue = self.sockets.queues.grown(key);
+            let queue = self.sockets.queues.get_or_grow(key);
             let left = queue.len();
             if left == 0 {
                 discipline.leave(key);
@@ -341,7 +341,7 @@ impl<D: Discipline, A: Application> Base<D, A> {
         if engine == 0 || !D::WEIGHS {
             return 0;
         }
-        let of_first = |part: &&Part| self.sockets.queues.grown(part.key).comes_by_first();
+        let of_first = |part: &&Part| self.sockets.queues.get_or_grow(part.key).comes_by_first();
         let lent = parts.iter().filter(of_first).count() as u64;
         if lent > 0 {
             self.lent.fetch_add(lent, Ordering::Relaxed);
@@ -352,7 +352,7 @@ impl<D: Discipline, A: Application> Base<D, A> {
     /// Notes what the turn of a connection has left.
     fn note(&self, key: Key, held: Held) {
         let Some((_, id)) = held else { return };
-        let queue = self.sockets.queues.grown(key);
+        let queue = self.sockets.queues.get_or_grow(key);
         let left = |c: &mut Connection<_>| {
             let buffers = if D::WEIGHS { pending(&c.tcb).buffers(&LARGEST) } else { 0 };
             (class_of(&c.tcb), buffers)

@@ -111,7 +111,7 @@ fn segments_go_to_their_connection() {
     let id = conns.open(flow, tcb, ()).expect("room");
     let key = key_of(id);
     assert_eq!(sort(&sockets, &segment(80, 0x10)), to(key, Class::Wait), "not established");
-    sockets.queues.grown(key).turned(Class::Ready, 0);
+    sockets.queues.get_or_grow(key).turned(Class::Ready, 0);
     assert_eq!(sort(&sockets, &segment(80, 0x10)), to(key, Class::Ready));
     assert_eq!(sort(&sockets, &segment(80, 0x11)), to(key, Class::Control), "FIN");
     assert_eq!(sort(&sockets, &segment(80, 0x14)), to(key, Class::Ready), "once");

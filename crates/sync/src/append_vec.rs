@@ -1,4 +1,4 @@
-//! [`Stable`]: an array that grows, and whose entries neither move nor go, so
+//! [`AppendVec`]: an array that grows, and whose entries neither move nor go, so
 //! that all threads reach them without a lock.
 
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ const FIRST: u32 = 64;
 const CHUNKS: usize = 27;
 
 /// An array of as many entries as are asked for, made when they are.
-pub struct Stable<T> {
+pub struct AppendVec<T> {
     chunks: [OnceLock<Box<[T]>>; CHUNKS],
     make: Box<dyn Fn() -> T + Send + Sync>,
 }
@@ -22,14 +22,14 @@ fn split(index: u32) -> (usize, usize) {
     (chunk as usize, (n - (u64::from(FIRST) << chunk)) as usize)
 }
 
-impl<T> Stable<T> {
+impl<T> AppendVec<T> {
     /// No entries yet; `make` makes each.
-    pub fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Stable<T> {
-        Stable { chunks: std::array::from_fn(|_| OnceLock::new()), make: Box::new(make) }
+    pub fn new(make: impl Fn() -> T + Send + Sync + 'static) -> AppendVec<T> {
+        AppendVec { chunks: std::array::from_fn(|_| OnceLock::new()), make: Box::new(make) }
     }
 
     /// The entry at `index`, if one at or behind it was ever asked of
-    /// [`Stable::grown`], or nearly.
+    /// [`AppendVec::get_or_grow`], or nearly.
     #[inline]
     pub fn get(&self, index: u32) -> Option<&T> {
         let (chunk, at) = split(index);
@@ -38,7 +38,7 @@ impl<T> Stable<T> {
 
     /// The entry at `index`, made if it is not there, together with others near it.
     #[inline]
-    pub fn grown(&self, index: u32) -> &T {
+    pub fn get_or_grow(&self, index: u32) -> &T {
         let (chunk, at) = split(index);
         let entries = self.chunks[chunk]
             .get_or_init(|| (0..(FIRST as usize) << chunk).map(|_| (self.make)()).collect());
@@ -63,17 +63,17 @@ mod tests {
 
     #[test]
     fn entries_stay_for_all_threads() {
-        let stable = Stable::new(|| AtomicUsize::new(0));
-        assert!(stable.get(1000).is_none());
+        let entries = AppendVec::new(|| AtomicUsize::new(0));
+        assert!(entries.get(1000).is_none());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     (0..2000).for_each(|n| {
-                        stable.grown(n).fetch_add(1, Ordering::Relaxed);
+                        entries.get_or_grow(n).fetch_add(1, Ordering::Relaxed);
                     })
                 });
             }
         });
-        assert!((0..2000).all(|n| stable.get(n).expect("made").load(Ordering::Relaxed) == 4));
+        assert!((0..2000).all(|n| entries.get(n).expect("made").load(Ordering::Relaxed) == 4));
     }
 }
