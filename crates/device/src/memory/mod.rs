@@ -227,7 +227,7 @@ pub fn queue_of(steering: &Steering, medium: Medium, front: &[u8], queues: usize
     };
     match steered {
         Steered::Flow(hash) => hash as usize % queues,
-        Steered::Everyone | Steered::Anyone => 0,
+        Steered::Broadcast | Steered::Any => 0,
     }
 }
 
