@@ -7,8 +7,8 @@ pub mod adaptive;
 pub mod append_vec;
 pub mod by_name;
 pub mod counted;
+pub mod dyn_lock;
 pub mod mcs;
-pub mod named;
 pub mod os;
 pub mod primitive;
 pub mod raw;
@@ -22,6 +22,6 @@ pub mod ticket;
 pub mod token;
 
 pub use by_name::LockKind;
-pub use named::Named;
+pub use dyn_lock::DynLock;
 pub use raw::{Locked, RawLock};
 pub use sleep::SleepFlag;

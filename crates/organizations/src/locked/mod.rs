@@ -37,7 +37,7 @@ use sync::os::Os;
 use sync::rw::ReadersWriter;
 use sync::spin::Spin;
 use sync::ticket::Ticket;
-use sync::{LockKind, Locked, Named, RawLock};
+use sync::{DynLock, LockKind, Locked, RawLock};
 use thread::Thread;
 use wire::{Instant, Packet};
 
@@ -101,7 +101,7 @@ where
         if kind == LockKind::Adaptive {
             return start!(Counted<Adaptive>);
         }
-        let lock = move || Named::new(kind, true);
+        let lock = move || DynLock::new(kind, true);
         return start(setup, organization, groups, usize::MAX, lock);
     }
     match kind {

@@ -12,11 +12,12 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use sync::adaptive::Adaptive;
 use sync::counted::LockCounts;
-use sync::{Named, RawLock};
+use sync::{DynLock, RawLock};
 
 /// Contexts over one table: one for each processor's thread, and behind them as
 /// many for borrowed threads.
-pub(crate) type Contexts<A> = Shared<Adaptive, A, SharedRef<Named, <A as Application>::Connection>>;
+pub(crate) type Contexts<A> =
+    Shared<Adaptive, A, SharedRef<DynLock, <A as Application>::Connection>>;
 
 /// Makes them, over a table of so many shards.
 #[allow(clippy::type_complexity)]
@@ -31,7 +32,7 @@ where
     let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
     let count = 2 * setup.processors.min(1024) as u16;
     Shared::new(setup, organization, Adaptive::default, |config, make| {
-        let table = Arc::new(SharedTable::new(config, shards, move || Named::new(kind, counted)));
+        let table = Arc::new(SharedTable::new(config, shards, move || DynLock::new(kind, counted)));
         let reassembly = Arc::new(SharedReassembly::new(config));
         let commons = Commons::new(config);
         let domain = |index| {

@@ -8,7 +8,7 @@ use platform::RwLock;
 use scheduler::{Class, Key};
 use std::collections::HashMap;
 use std::sync::Arc;
-use sync::Named;
+use sync::DynLock;
 use sync::append_vec::AppendVec;
 use wire::{Address, Endpoint, FlowKey, Packet, ethernet, filter, ipv4, protocol};
 
@@ -35,17 +35,17 @@ struct Bound {
 pub(crate) struct Sockets<U> {
     pub(crate) queues: AppendVec<ReceiveQueue>,
     config: Arc<Config>,
-    table: Arc<SharedTable<Named, U>>,
+    table: Arc<SharedTable<DynLock, U>>,
     udp: RwLock<Bound>,
 }
 
 impl<U: Send> Sockets<U> {
-    pub(crate) fn new(config: Arc<Config>, table: Arc<SharedTable<Named, U>>) -> Sockets<U> {
+    pub(crate) fn new(config: Arc<Config>, table: Arc<SharedTable<DynLock, U>>) -> Sockets<U> {
         Sockets { queues: AppendVec::new(ReceiveQueue::new), config, table, udp: RwLock::default() }
     }
 
     /// The table of connections.
-    pub(crate) fn table(&self) -> &SharedTable<Named, U> {
+    pub(crate) fn table(&self) -> &SharedTable<DynLock, U> {
         &self.table
     }
 

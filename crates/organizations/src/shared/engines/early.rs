@@ -13,7 +13,7 @@ use platform::atomic::{AtomicU64, Ordering};
 use scheduler::weights::Pending;
 use scheduler::{Class, Discipline, Key, Precedence, Serves};
 use std::sync::Arc;
-use sync::{Locked, Named, RawLock};
+use sync::{DynLock, Locked, RawLock};
 use tcp::{State, Tcb};
 use wire::{Instant, Packet};
 
@@ -45,7 +45,7 @@ where
     let base = Arc::new(Base {
         watch: QueueWatch::of(shared.instruments.as_ref(), || "receive queues".into()),
         sockets: Sockets::new(config, table),
-        discipline: Locked::of(Named::new(options.lock, counted), discipline),
+        discipline: Locked::of(DynLock::new(options.lock, counted), discipline),
         version: AtomicU64::new(0),
         lent: AtomicU64::new(0),
         engines: engines.clone(),
@@ -70,7 +70,7 @@ struct Base<D, A: Application> {
     engines: Arc<Engines<A>>,
     sockets: Sockets<A::Connection>,
     /// Taken once a batch by event handlers, and once a choice.
-    discipline: Locked<Named, D>,
+    discipline: Locked<DynLock, D>,
     /// How often sockets were put before it.
     version: AtomicU64,
     /// Turns that other engines give just now to sockets whose packets came by the

@@ -9,7 +9,7 @@ use instrument::{QueueWatch, Stamp, Watch};
 use net::{Application, Egress};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use sync::{Locked, Named, RawLock};
+use sync::{DynLock, Locked, RawLock};
 use wire::{Instant, Packet};
 
 /// Packets that the queue holds; beyond, they are dropped.
@@ -29,7 +29,7 @@ where
     let engines = Engines::new(setup, "engines", 1)?;
     let instruments = engines.shared.instruments.as_ref();
     let base = Arc::new(Base {
-        queue: Locked::of(Named::new(options.lock, counted), VecDeque::with_capacity(CAPACITY)),
+        queue: Locked::of(DynLock::new(options.lock, counted), VecDeque::with_capacity(CAPACITY)),
         watch: QueueWatch::of(instruments, || "packet queue".into()),
         engines: engines.clone(),
     });
@@ -46,7 +46,7 @@ where
 /// What the engines share.
 struct Base<A: Application> {
     engines: Arc<Engines<A>>,
-    queue: Locked<Named, VecDeque<(Packet, Stamp)>>,
+    queue: Locked<DynLock, VecDeque<(Packet, Stamp)>>,
     watch: QueueWatch,
 }
 

@@ -19,7 +19,7 @@ fn sockets() -> Sockets<()> {
         segmentation: 0,
     };
     let config = Arc::new(Config::new(vec![interface], 7));
-    let lock = || Named::new(LockKind::Spin, false);
+    let lock = || DynLock::new(LockKind::Spin, false);
     let table = Arc::new(SharedTable::new(&config, 4, lock));
     Sockets::new(config, table)
 }

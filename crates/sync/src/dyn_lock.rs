@@ -1,4 +1,4 @@
-//! [`Named`]: a lock whose type is chosen when it is made. What it guards is
+//! [`DynLock`]: a lock whose type is chosen when it is made. What it guards is
 //! compiled once, for an indirect call a use, where
 //! [`with_lock!`](crate::with_lock) compiles it for each lock.
 
@@ -10,7 +10,7 @@ macro_rules! named {
     ($($kind:ident($lock:ty, $counted:ident)),*) => {
         /// A lock of any [`LockKind`], counted or not.
         #[derive(Debug)]
-        pub enum Named {
+        pub enum DynLock {
             $(
                 #[doc = concat!("Of the kind `", stringify!($kind), "`.")]
                 $kind($lock),
@@ -19,13 +19,13 @@ macro_rules! named {
             )*
         }
 
-        impl Named {
+        impl DynLock {
             /// A lock of this kind.
-            pub fn new(kind: LockKind, counted: bool) -> Named {
+            pub fn new(kind: LockKind, counted: bool) -> DynLock {
                 match (kind, counted) {
                     $(
-                        (LockKind::$kind, false) => Named::$kind(<$lock>::default()),
-                        (LockKind::$kind, true) => Named::$counted(Box::default()),
+                        (LockKind::$kind, false) => DynLock::$kind(<$lock>::default()),
+                        (LockKind::$kind, true) => DynLock::$counted(Box::default()),
                     )*
                 }
             }
@@ -33,7 +33,7 @@ macro_rules! named {
             #[inline]
             fn run(&self, f: &mut dyn FnMut()) {
                 match self {
-                    $(Named::$kind(lock) => lock.with(f), Named::$counted(lock) => lock.with(f),)*
+                    $(DynLock::$kind(lock) => lock.with(f), DynLock::$counted(lock) => lock.with(f),)*
                 }
             }
 
@@ -41,8 +41,8 @@ macro_rules! named {
             fn run_shared(&self, f: &mut dyn FnMut()) {
                 match self {
                     $(
-                        Named::$kind(lock) => lock.with_shared(f),
-                        Named::$counted(lock) => lock.with_shared(f),
+                        DynLock::$kind(lock) => lock.with_shared(f),
+                        DynLock::$counted(lock) => lock.with_shared(f),
                     )*
                 }
             }
@@ -51,7 +51,7 @@ macro_rules! named {
         // SAFETY: each use is one use of the lock that it is made of, with a
         // closure that calls `f` at most once and does not catch its panic; the
         // lock calls that closure exactly once if it returns.
-        unsafe impl RawLock for Named {
+        unsafe impl RawLock for DynLock {
             #[inline]
             fn with<R>(&self, f: impl FnOnce() -> R) -> R {
                 once(f, |f| self.run(f))
@@ -65,8 +65,8 @@ macro_rules! named {
             fn is_locked(&self) -> bool {
                 match self {
                     $(
-                        Named::$kind(lock) => lock.is_locked(),
-                        Named::$counted(lock) => lock.is_locked(),
+                        DynLock::$kind(lock) => lock.is_locked(),
+                        DynLock::$counted(lock) => lock.is_locked(),
                     )*
                 }
             }
@@ -74,8 +74,8 @@ macro_rules! named {
             fn is_locked_shared(&self) -> bool {
                 match self {
                     $(
-                        Named::$kind(lock) => lock.is_locked_shared(),
-                        Named::$counted(lock) => lock.is_locked_shared(),
+                        DynLock::$kind(lock) => lock.is_locked_shared(),
+                        DynLock::$counted(lock) => lock.is_locked_shared(),
                     )*
                 }
             }
@@ -83,8 +83,8 @@ macro_rules! named {
             fn counts(&self) -> LockCounts {
                 match self {
                     $(
-                        Named::$kind(_) => LockCounts::default(),
-                        Named::$counted(lock) => lock.counts(),
+                        DynLock::$kind(_) => LockCounts::default(),
+                        DynLock::$counted(lock) => lock.counts(),
                     )*
                 }
             }
@@ -98,9 +98,9 @@ named! {
     ReadersWriter(ReadersWriter, CountedReadersWriter)
 }
 
-impl Default for Named {
-    fn default() -> Named {
-        Named::new(LockKind::default(), false)
+impl Default for DynLock {
+    fn default() -> DynLock {
+        DynLock::new(LockKind::default(), false)
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     fn every_kind_excludes_and_counts() {
         for kind in LockKind::ALL {
             for counted in [false, true] {
-                let locked = Locked::of(Named::new(kind, counted), 0u64);
+                let locked = Locked::of(DynLock::new(kind, counted), 0u64);
                 std::thread::scope(|scope| {
                     for _ in 0..3 {
                         scope.spawn(|| {
