@@ -21,15 +21,16 @@ pub(crate) struct Snd {
     pub nxt: Seq,
     /// SND.WND, bytes
     pub wnd: u32,
-    /// SND.WL1
+    /// SND.WL1. It follows RCV.NXT: a number from 2^31 bytes ago would look newer
+    /// than every segment. SND.WL2 is needed nowhere, because the windows of
+    /// acknowledgments below SND.UNA do not count anyway.
     pub wl1: Seq,
-    /// SND.WL2
-    pub wl2: Seq,
     /// Max(SND.WND)
     pub max_wnd: u32,
     /// ISS
     pub iss: Seq,
-    /// Behind the last segment sent that was smaller than `mss` (Minshall).
+    /// Behind the last segment sent that was smaller than `mss` (Minshall), or
+    /// SND.UNA if that is later.
     pub small_end: Seq,
     /// Eff.snd.MSS: most payload bytes of a segment, without what timestamps
     /// take.
@@ -226,7 +227,6 @@ impl Tcb {
                 nxt: iss,
                 wnd: 0,
                 wl1: Seq(0),
-                wl2: Seq(0),
                 max_wnd: 0,
                 iss,
                 small_end: iss,
@@ -297,7 +297,7 @@ impl Tcb {
         //= RFC 7323 2.2: the window of a SYN is never scaled
         self.snd.wnd = syn.window.into();
         self.snd.max_wnd = self.snd.wnd;
-        (self.snd.wl1, self.snd.wl2) = (syn.seq, syn.ack);
+        self.snd.wl1 = syn.seq;
         self.congestion = Congestion::new(
             self.config.congestion,
             initial_window(self.config.initial_window, self.mss()),

@@ -62,6 +62,8 @@ impl Tcb {
         self.take_timestamp(h, now);
         if payload.is_empty() || h.ack != self.snd.una || !self.is_same_window(h) {
             self.process_ack(h, payload.is_empty(), now);
+        } else {
+            self.snd.wl1 = h.seq;
         }
         if !payload.is_empty() {
             self.deliver(payload);

@@ -143,7 +143,7 @@ impl Tcb {
         self.state = State::Established;
         self.snd.wnd = u32::from(h.window) << self.snd.shift;
         self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
-        (self.snd.wl1, self.snd.wl2) = (h.seq, h.ack);
+        self.snd.wl1 = h.seq;
         self.established(now);
         true
     }
