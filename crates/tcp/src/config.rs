@@ -19,8 +19,9 @@ pub struct Config {
     /// Longest time that an acknowledgment waits for company (RFC 9293
     /// 3.8.6.3). Default 40 ms.
     pub delayed_ack: Duration,
-    /// Lower bound of the retransmission time-out. Default 200 ms, below the
-    /// 1 s of RFC 6298 2.4, as everyone's.
+    /// By how much the retransmission time-out exceeds the smoothed round-trip
+    /// time at least: the lower bound of 4 RTTVAR, as Linux's `rto_min`. Default
+    /// 200 ms (RFC 6298 2.4 has 1 s as a bound of the whole).
     pub min_rto: Duration,
     /// Upper bound of the retransmission time-out, also when backed off, and of
     /// the time between window probes. Default 120 s.

@@ -8,6 +8,7 @@ impl Tcb {
     /// The time-out that [`Tcb::next_timeout`] told of has come. Calling it
     /// early, or for no reason, does nothing.
     pub fn on_timeout(&mut self, now: Instant) {
+        let now = self.clamp(now);
         if now >= self.timers.delayed_ack {
             self.timers.delayed_ack = Instant::FAR_FUTURE;
             self.ack_now();

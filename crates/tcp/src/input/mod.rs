@@ -21,6 +21,7 @@ impl Tcb {
     /// A segment of this connection has come; its checksum has been verified.
     /// The ports in `header` are not looked at.
     pub fn input(&mut self, header: &Header, payload: Parts, now: Instant) {
+        let now = self.clamp(now);
         self.last_received = now;
         match self.state {
             State::Closed | State::Listen => {}

@@ -56,6 +56,7 @@ impl Tcb {
     /// this short way.
     #[inline]
     pub fn poll_next(&mut self, now: Instant) -> Option<Next> {
+        let now = self.clamp(now);
         let mss = self.mss();
         let plain = matches!(self.state, State::Established | State::CloseWait)
             && self.board.lost == 0
@@ -86,6 +87,7 @@ impl Tcb {
         if !self.is.dirty {
             return None;
         }
+        let now = self.clamp(now);
         let outgoing = self.transmit(now, limits);
         self.is.dirty = outgoing.is_some();
         outgoing

@@ -73,3 +73,25 @@ fn icmp_errors_are_fatal_only_while_connecting() {
     p.timeout();
     assert_eq!(p.tcb.error(), Some(Error::Unreachable(port)), "the reason for the time-out");
 }
+
+#[test]
+fn time_does_not_go_back_whoever_brings_it() {
+    let mut p = Peer::established(Config { timestamps: true, ..bare() });
+    let stamp = |o: &crate::Outgoing| o.header.options.timestamps.unwrap().0;
+    p.wait(50);
+    p.send(500);
+    let first = stamp(&p.outgoing()[0]);
+    let deadline = p.tcb.next_timeout();
+    // Another thread's clock was read earlier.
+    p.now = p.now - Duration::from_millis(3);
+    p.send(500);
+    assert_eq!(stamp(&p.outgoing()[0]), first);
+    let mut ack = header(".", 1, 501, 50_000);
+    ack.options.timestamps = Some((5001, first));
+    p.input(ack, 0);
+    assert_eq!(p.tcb.info().min_rtt, None, "nothing was measured");
+    assert!(p.tcb.next_timeout() >= deadline);
+    p.tcb.on_timeout(p.now);
+    p.tcb.abort();
+    assert_eq!(stamp(&p.outgoing()[0]), first);
+}
