@@ -39,6 +39,10 @@ pub struct Config {
     pub time_wait: Duration,
     /// How long FIN-WAIT-2 lasts once the application has let go. Default 60 s.
     pub fin_wait_2: Duration,
+    /// How long a connection that the application has let go of may stay without
+    /// progress: no new byte acknowledged, though the peer may answer probes of
+    /// its closed window. It then ends with a RST. Default 60 s.
+    pub orphan: Duration,
     /// Keep-alives of new connections. Default none (RFC 9293 3.8.4).
     pub keepalive: Option<Keepalive>,
     /// Offer and accept window scaling (RFC 7323 2). Default true.
@@ -78,6 +82,7 @@ impl Default for Config {
             retries: 15,
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
+            orphan: Duration::from_secs(60),
             keepalive: None,
             window_scaling: true,
             timestamps: true,

@@ -26,7 +26,7 @@ impl Tcb {
             self.challenge_ack(now);
             return false;
         }
-        self.probes = 0;
+        self.heard(now);
         let flight = self.pipe();
         let una = self.snd.una;
         let mut sacked = 0;
@@ -67,6 +67,8 @@ impl Tcb {
         self.send.acked(h.ack);
         self.count_delivered(popped.delivered, now);
         self.timeouts = 0;
+        // An orphan has more time again.
+        self.timers.linger = Instant::FAR_FUTURE;
         let rtt = self.measure(popped.sent, h, now);
         if self.snd.una == self.snd.nxt {
             //= RFC 6298 5.2: all is acknowledged, turn the timer off

@@ -101,9 +101,8 @@ impl Tcb {
             State::Closed | State::Listen => return self.final_reset(now),
             State::SynSent | State::SynReceived if self.is.syn_due => return Some(self.syn(now)),
             State::SynSent => return None,
-            State::FinWait2 if self.is.released && self.timers.linger == Instant::FAR_FUTURE => {
-                // Nobody is left who would wait for the peer's FIN.
-                self.timers.linger = now + self.config.fin_wait_2;
+            _ if self.is.released && self.timers.linger == Instant::FAR_FUTURE => {
+                self.limit_orphan(now);
             }
             _ => {}
         }
@@ -122,6 +121,16 @@ impl Tcb {
             return Some(self.probe(now));
         }
         self.acks.now.then(|| self.pure_ack(now))
+    }
+
+    /// The application is gone: nobody is left who would wait for the peer.
+    #[cold]
+    fn limit_orphan(&mut self, now: Instant) {
+        self.timers.linger = match self.state {
+            State::FinWait2 => now + self.config.fin_wait_2,
+            State::FinWait1 | State::Closing | State::LastAck => now + self.config.orphan,
+            _ => return,
+        };
     }
 
     /// The RST of an abort.
@@ -152,7 +161,6 @@ impl Tcb {
             self.board.push(record);
         } else {
             self.board.retransmitted(0, 1, &record);
-            self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
         }
         self.start_rto(now);
         self.bare(header)
