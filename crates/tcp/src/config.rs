@@ -19,8 +19,9 @@ pub struct Config {
     /// Longest time that an acknowledgment waits for company (RFC 9293
     /// 3.8.6.3). Default 40 ms.
     pub delayed_ack: Duration,
-    /// Lower bound of the retransmission time-out. Default 200 ms, below the
-    /// 1 s of RFC 6298 2.4, as everyone's.
+    /// By how much the retransmission time-out exceeds the smoothed round-trip
+    /// time at least: the lower bound of 4 RTTVAR, as Linux's `rto_min`. Default
+    /// 200 ms (RFC 6298 2.4 has 1 s as a bound of the whole).
     pub min_rto: Duration,
     /// Upper bound of the retransmission time-out, also when backed off, and of
     /// the time between window probes. Default 120 s.
@@ -38,6 +39,10 @@ pub struct Config {
     pub time_wait: Duration,
     /// How long FIN-WAIT-2 lasts once the application has let go. Default 60 s.
     pub fin_wait_2: Duration,
+    /// How long a connection that the application has let go of may stay without
+    /// progress: no new byte acknowledged, though the peer may answer probes of
+    /// its closed window. It then ends with a RST. Default 60 s.
+    pub orphan: Duration,
     /// Keep-alives of new connections. Default none (RFC 9293 3.8.4).
     pub keepalive: Option<Keepalive>,
     /// Offer and accept window scaling (RFC 7323 2). Default true.
@@ -77,6 +82,7 @@ impl Default for Config {
             retries: 15,
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
+            orphan: Duration::from_secs(60),
             keepalive: None,
             window_scaling: true,
             timestamps: true,

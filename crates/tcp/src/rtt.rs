@@ -28,11 +28,15 @@ impl Rtt {
         Rtt { srtt: 0, rttvar: 0, rto: micros(config.initial_rto), min: u32::MAX, backoff: 0 }
     }
 
-    /// Takes a measurement in.
+    /// Takes a measurement in. One below a microsecond says that two threads
+    /// read the clock at nearly the same time, and nothing about the least
+    /// round-trip time of the path.
     #[inline]
     pub(crate) fn sample(&mut self, rtt: Duration, config: &Config) {
         let r = micros(rtt).clamp(1, u32::MAX / 16);
-        self.min = self.min.min(r);
+        if rtt >= Duration::from_micros(1) {
+            self.min = self.min.min(r);
+        }
         if self.srtt == 0 {
             //= RFC 6298 2.2: "SRTT <- R, RTTVAR <- R/2"
             self.srtt = r;
@@ -42,8 +46,11 @@ impl Rtt {
             self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(r) / 4;
             self.srtt = (self.srtt - self.srtt / 8 + r / 8).max(1);
         }
-        let rto = self.srtt.saturating_add((4 * self.rttvar).max(1));
-        self.rto = rto.max(micros(config.min_rto)).min(micros(config.max_rto));
+        // The lower bound is one of the variance, as in Linux: on a steady path the
+        // sum of RFC 6298 2.3 would be no more than SRTT, and each acknowledgment
+        // that is delayed would come too late.
+        let variance = (4 * self.rttvar).max(micros(config.min_rto)).max(1);
+        self.rto = self.srtt.saturating_add(variance).min(micros(config.max_rto));
     }
 
     /// The time-out, backed off (RFC 6298 5.5).

@@ -21,15 +21,16 @@ pub(crate) struct Snd {
     pub nxt: Seq,
     /// SND.WND, bytes
     pub wnd: u32,
-    /// SND.WL1
+    /// SND.WL1. It follows RCV.NXT: a number from 2^31 bytes ago would look newer
+    /// than every segment. SND.WL2 is needed nowhere, because the windows of
+    /// acknowledgments below SND.UNA do not count anyway.
     pub wl1: Seq,
-    /// SND.WL2
-    pub wl2: Seq,
     /// Max(SND.WND)
     pub max_wnd: u32,
     /// ISS
     pub iss: Seq,
-    /// Behind the last segment sent that was smaller than `mss` (Minshall).
+    /// Behind the last segment sent that was smaller than `mss` (Minshall), or
+    /// SND.UNA if that is later.
     pub small_end: Seq,
     /// Eff.snd.MSS: most payload bytes of a segment, without what timestamps
     /// take.
@@ -124,11 +125,14 @@ pub(crate) struct Facts {
 /// # Grammar
 /// A connection is made by [`Tcb::connect`] or, for a SYN that
 /// [`listen`](crate::input::listen) found good, by [`Tcb::accept`]. Then, in any
-/// order, with a time that does not go back:
+/// order, with the time:
 /// - [`Tcb::input`] for every segment of the flow, its checksum verified;
 /// - [`Tcb::on_timeout`] once [`Tcb::next_timeout`] has come;
 /// - the user's calls: [`Tcb::send`], [`Tcb::receive`], [`Tcb::shutdown_write`],
 ///   [`Tcb::release`], [`Tcb::abort`] and their kin.
+///
+/// Threads may bring times that they have read in another order. A connection's
+/// own time does not go back: an earlier time than the latest counts as that.
 ///
 /// After any of these, or a batch of them: [`Tcb::poll_transmit`] until it
 /// returns `None` if [`Tcb::wants_transmit`], and [`Tcb::take_events`] if
@@ -157,6 +161,8 @@ pub struct Tcb {
     pub(crate) receive: ReceiveQueue,
     pub(crate) assembler: Option<Box<Assembler>>,
     pub(crate) config: Arc<Config>,
+    /// The latest time that the connection was told.
+    pub(crate) now: Instant,
     /// Bytes delivered to the peer, modulo 2^32, and when the last were.
     pub(crate) delivered: u32,
     pub(crate) delivered_at: Instant,
@@ -226,7 +232,6 @@ impl Tcb {
                 nxt: iss,
                 wnd: 0,
                 wl1: Seq(0),
-                wl2: Seq(0),
                 max_wnd: 0,
                 iss,
                 small_end: iss,
@@ -260,6 +265,7 @@ impl Tcb {
             receive: ReceiveQueue::default(),
             assembler: None,
             config: config.clone(),
+            now,
             delivered: 0,
             delivered_at: now,
             last_sent: now,
@@ -297,7 +303,7 @@ impl Tcb {
         //= RFC 7323 2.2: the window of a SYN is never scaled
         self.snd.wnd = syn.window.into();
         self.snd.max_wnd = self.snd.wnd;
-        (self.snd.wl1, self.snd.wl2) = (syn.seq, syn.ack);
+        self.snd.wl1 = syn.seq;
         self.congestion = Congestion::new(
             self.config.congestion,
             initial_window(self.config.initial_window, self.mss()),
@@ -381,6 +387,14 @@ impl Tcb {
     #[inline]
     pub(crate) fn fin_acked(&self) -> bool {
         self.snd.una.after(self.send.end)
+    }
+
+    /// The time that `now` counts as: it must not go back, or our timestamps
+    /// would, and the peer would drop what carries them (RFC 7323 5.3).
+    #[inline]
+    pub(crate) fn clamp(&mut self, now: Instant) -> Instant {
+        self.now = self.now.max(now);
+        self.now
     }
 
     /// The millisecond clock of our timestamps.

@@ -9,6 +9,8 @@ use wire::{Instant, Seq};
 #[derive(Clone, Copy, Debug)]
 pub struct TimeWait {
     expires: Instant,
+    /// The latest time that it was told.
+    now: Instant,
     snd_nxt: Seq,
     rcv_nxt: Seq,
     /// Right edge of the window that was announced.
@@ -52,6 +54,7 @@ impl TimeWait {
         let wnd = tcb.rcv.edge.distance_from(tcb.rcv.nxt);
         Some(TimeWait {
             expires: tcb.timers.linger,
+            now: tcb.now,
             snd_nxt: tcb.snd.nxt,
             rcv_nxt: tcb.rcv.nxt,
             rcv_edge: tcb.rcv.edge,
@@ -73,8 +76,11 @@ impl TimeWait {
     }
 
     /// A segment with this header and `payload_len` bytes of payload has come
-    /// (RFC 9293 3.10.7.4).
+    /// (RFC 9293 3.10.7.4). A `now` before the latest is taken for that one: our
+    /// timestamps must not go back.
     pub fn input(&mut self, header: &Header, payload_len: usize, now: Instant) -> Action {
+        let now = self.now.max(now);
+        self.now = now;
         if now >= self.expires {
             return Action::Close;
         }

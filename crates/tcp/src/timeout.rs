@@ -8,13 +8,13 @@ impl Tcb {
     /// The time-out that [`Tcb::next_timeout`] told of has come. Calling it
     /// early, or for no reason, does nothing.
     pub fn on_timeout(&mut self, now: Instant) {
+        let now = self.clamp(now);
         if now >= self.timers.delayed_ack {
             self.timers.delayed_ack = Instant::FAR_FUTURE;
             self.ack_now();
         }
         if now >= self.timers.linger {
-            // TIME-WAIT has passed, or the peer never closed its half.
-            return self.finish(None);
+            return self.on_linger();
         }
         if now >= self.timers.retransmit {
             match self.timers.kind {
@@ -28,6 +28,15 @@ impl Tcb {
         }
     }
 
+    /// TIME-WAIT has passed, the peer never closed its half, or an orphan does not
+    /// get on.
+    fn on_linger(&mut self) {
+        match self.state {
+            State::TimeWait | State::FinWait2 => self.finish(None),
+            _ => self.abort_with(true, Some(self.soft_error.unwrap_or(Error::TimedOut))),
+        }
+    }
+
     fn on_rto(&mut self, now: Instant) {
         let connecting = matches!(self.state, State::SynSent | State::SynReceived);
         let most = if connecting { self.config.syn_retries } else { self.config.retries };
@@ -36,6 +45,7 @@ impl Tcb {
         }
         self.timeouts += 1;
         if connecting {
+            self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
             self.is.syn_due = true;
         } else {
             self.lose_all(now);
@@ -48,7 +58,7 @@ impl Tcb {
     }
 
     fn on_persist(&mut self, now: Instant) {
-        //= RFC 9293 3.8.6.1: connections stay open while probes are answered
+        // RFC 9293 3.8.6.1: a connection stays open while its probes are answered.
         if self.probes >= self.config.retries {
             return self.time_out();
         }

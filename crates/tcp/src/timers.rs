@@ -22,7 +22,8 @@ pub(crate) struct Timers {
     pub delayed_ack: Instant,
     /// The next look at how long nothing has arrived.
     pub keepalive: Instant,
-    /// The end of TIME-WAIT, or of FIN-WAIT-2 without an application.
+    /// The end of TIME-WAIT, of FIN-WAIT-2 without an application, or of an orphan
+    /// that does not get on.
     pub linger: Instant,
     /// What `retransmit` stands for.
     pub kind: Retransmit,

@@ -26,7 +26,7 @@ impl Tcb {
             self.challenge_ack(now);
             return false;
         }
-        self.probes = 0;
+        self.heard(now);
         let flight = self.pipe();
         let una = self.snd.una;
         let mut sacked = 0;
@@ -63,9 +63,12 @@ impl Tcb {
         let acked = h.ack.distance_from(self.snd.una);
         let popped = self.board.acked(h.ack, self.mss());
         self.snd.una = h.ack;
+        self.snd.small_end = self.snd.small_end.latest(h.ack);
         self.send.acked(h.ack);
         self.count_delivered(popped.delivered, now);
         self.timeouts = 0;
+        // An orphan has more time again.
+        self.timers.linger = Instant::FAR_FUTURE;
         let rtt = self.measure(popped.sent, h, now);
         if self.snd.una == self.snd.nxt {
             //= RFC 6298 5.2: all is acknowledged, turn the timer off
@@ -122,16 +125,19 @@ impl Tcb {
     /// The window update of RFC 9293 3.10.7.4. An acknowledgment that is new
     /// brings a new window whatever its sequence number (as in Linux): SND.UNA
     /// with an older window would be beyond the edge that the peer has told.
+    /// Two segments with equal numbers may have changed places: the larger window
+    /// counts, for nothing else can have made it larger but reading. A window of
+    /// zero counts too, so that a peer can close it.
     #[inline]
     fn update_window(&mut self, h: &Header, new_ack: bool) {
+        let wnd = u32::from(h.window) << self.snd.shift;
         let newer = new_ack
             || self.snd.wl1.before(h.seq)
-            || (self.snd.wl1 == h.seq && self.snd.wl2.before_or_at(h.ack));
+            || (self.snd.wl1 == h.seq && (wnd > self.snd.wnd || wnd == 0));
         if h.ack.before(self.snd.una) || !newer {
             return;
         }
-        let wnd = u32::from(h.window) << self.snd.shift;
-        (self.snd.wl1, self.snd.wl2) = (self.snd.wl1.latest(h.seq), h.ack);
+        self.snd.wl1 = self.snd.wl1.latest(h.seq);
         if wnd != self.snd.wnd {
             self.snd.wnd = wnd;
             self.snd.max_wnd = self.snd.max_wnd.max(wnd);

@@ -21,7 +21,7 @@ impl Tcb {
     /// A segment of this connection has come; its checksum has been verified.
     /// The ports in `header` are not looked at.
     pub fn input(&mut self, header: &Header, payload: Parts, now: Instant) {
-        self.last_received = now;
+        let now = self.clamp(now);
         match self.state {
             State::Closed | State::Listen => {}
             State::SynSent => self.syn_sent(header, now),
@@ -59,14 +59,25 @@ impl Tcb {
 
     #[inline]
     fn predicted(&mut self, h: &Header, payload: Parts, now: Instant) {
+        self.heard(now);
         self.take_timestamp(h, now);
         if payload.is_empty() || h.ack != self.snd.una || !self.is_same_window(h) {
             self.process_ack(h, payload.is_empty(), now);
+        } else {
+            self.snd.wl1 = h.seq;
         }
         if !payload.is_empty() {
             self.deliver(payload);
             self.schedule_ack(now);
         }
+    }
+
+    /// An acceptable segment came, so the peer is there: whatever waited for an
+    /// answer has it.
+    #[inline]
+    pub(crate) fn heard(&mut self, now: Instant) {
+        self.last_received = now;
+        self.probes = 0;
     }
 
     /// RFC 7323 4.3: TS.Recent is taken from segments that begin at or before

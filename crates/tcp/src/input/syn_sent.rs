@@ -1,5 +1,6 @@
 //! A segment arrives in SYN-SENT (RFC 9293 3.10.7.3).
 
+use crate::congestion::Congestion;
 use crate::{Error, State, Tcb};
 use wire::Instant;
 use wire::tcp::Header;
@@ -45,7 +46,7 @@ impl Tcb {
 
     /// The acknowledgment in `h` covers our SYN.
     pub(crate) fn syn_acked(&mut self, h: &Header, now: Instant) {
-        let retransmitted = self.timeouts > 0;
+        let lost = self.timeouts;
         let popped = self.board.acked(self.snd.iss + 1, 1);
         self.snd.una = self.snd.iss + 1;
         self.recovery.recover = self.snd.una;
@@ -54,14 +55,19 @@ impl Tcb {
         self.timeouts = 0;
         self.measure(popped.sent, h, now);
         self.rtt.backoff = 0;
-        if retransmitted {
+        if lost > 0 {
             self.rtt.syn_was_lost(&self.config);
+        }
+        if lost > 1 {
+            // RFC 5681 3.1: one segment after a lost SYN; RFC 6928 2 forgives one.
+            self.congestion = Congestion::new(self.config.congestion, self.mss());
         }
     }
 
     /// The connection is established now.
     pub(crate) fn established(&mut self, now: Instant) {
         self.last_sent = now;
+        self.heard(now);
         self.events.add(crate::Events::CONNECTED | crate::Events::WRITABLE);
         self.arm_keepalive();
         self.is.dirty = true;

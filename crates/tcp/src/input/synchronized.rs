@@ -6,6 +6,8 @@ use wire::tcp::{Flags, Header};
 use wire::time::Duration;
 use wire::{Instant, Parts};
 
+/// Least time between two SYN-ACKs of which the second answers a repeated SYN.
+const SYN_ACK_INTERVAL: Duration = Duration::from_millis(500);
 /// A TS.Recent older than this says nothing (RFC 7323 5.5).
 const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 
@@ -15,10 +17,7 @@ impl Tcb {
         let mut header = *h;
         if self.state == State::SynReceived && h.flags.syn() && h.seq == self.rcv.irs {
             if !h.flags.ack() {
-                // The peer's SYN again: so it does not know ours.
-                self.is.syn_due = true;
-                self.is.dirty = true;
-                return;
+                return self.repeated_syn(now);
             }
             // Simultaneous open: the SYN is known, the rest is news.
             header.flags = header.flags.without(Flags::SYN);
@@ -56,6 +55,17 @@ impl Tcb {
         //= RFC 9293 3.10.7.4: "Seventh, process the segment text", "Eighth,
         //= check the FIN bit". Urgent data (sixth) is in-band data here.
         self.text(h, payload, len, now);
+    }
+
+    /// The peer's SYN again: it does not know ours. Anyone can repeat a SYN, with
+    /// somebody else's address, so answers are as rare as Linux's to segments out
+    /// of the window.
+    fn repeated_syn(&mut self, now: Instant) {
+        let last = self.board.front().map(|r| r.sent);
+        if last.is_none_or(|last| now.since(last) >= SYN_ACK_INTERVAL) {
+            self.is.syn_due = true;
+            self.is.dirty = true;
+        }
     }
 
     /// PAWS (RFC 7323 5.3 R1).
@@ -143,7 +153,7 @@ impl Tcb {
         self.state = State::Established;
         self.snd.wnd = u32::from(h.window) << self.snd.shift;
         self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
-        (self.snd.wl1, self.snd.wl2) = (h.seq, h.ack);
+        self.snd.wl1 = h.seq;
         self.established(now);
         true
     }
@@ -156,6 +166,7 @@ impl Tcb {
         match self.state {
             State::FinWait1 => {
                 self.state = State::FinWait2;
+                self.timers.linger = Instant::FAR_FUTURE;
                 self.is.dirty = true;
             }
             State::Closing => self.enter_time_wait(now),

@@ -15,6 +15,8 @@ impl Tcb {
         if fin && self.rcv.fin.is_none() && !beyond {
             self.rcv.fin = Some(seq + len);
         }
+        // Also where the acknowledgment beside it was too old to bring a window.
+        self.snd.wl1 = self.snd.wl1.latest(h.seq);
         if len > 0 && self.is.released {
             //= RFC 9293 3.6.1: data that nobody will read resets the connection
             return self.abort_with(true, None);

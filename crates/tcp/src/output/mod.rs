@@ -56,6 +56,7 @@ impl Tcb {
     /// this short way.
     #[inline]
     pub fn poll_next(&mut self, now: Instant) -> Option<Next> {
+        let now = self.clamp(now);
         let mss = self.mss();
         let plain = matches!(self.state, State::Established | State::CloseWait)
             && self.board.lost == 0
@@ -86,6 +87,7 @@ impl Tcb {
         if !self.is.dirty {
             return None;
         }
+        let now = self.clamp(now);
         let outgoing = self.transmit(now, limits);
         self.is.dirty = outgoing.is_some();
         outgoing
@@ -99,9 +101,8 @@ impl Tcb {
             State::Closed | State::Listen => return self.final_reset(now),
             State::SynSent | State::SynReceived if self.is.syn_due => return Some(self.syn(now)),
             State::SynSent => return None,
-            State::FinWait2 if self.is.released && self.timers.linger == Instant::FAR_FUTURE => {
-                // Nobody is left who would wait for the peer's FIN.
-                self.timers.linger = now + self.config.fin_wait_2;
+            _ if self.is.released && self.timers.linger == Instant::FAR_FUTURE => {
+                self.limit_orphan(now);
             }
             _ => {}
         }
@@ -120,6 +121,16 @@ impl Tcb {
             return Some(self.probe(now));
         }
         self.acks.now.then(|| self.pure_ack(now))
+    }
+
+    /// The application is gone: nobody is left who would wait for the peer.
+    #[cold]
+    fn limit_orphan(&mut self, now: Instant) {
+        self.timers.linger = match self.state {
+            State::FinWait2 => now + self.config.fin_wait_2,
+            State::FinWait1 | State::Closing | State::LastAck => now + self.config.orphan,
+            _ => return,
+        };
     }
 
     /// The RST of an abort.
@@ -150,7 +161,6 @@ impl Tcb {
             self.board.push(record);
         } else {
             self.board.retransmitted(0, 1, &record);
-            self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
         }
         self.start_rto(now);
         self.bare(header)

@@ -37,6 +37,8 @@ impl Tcb {
         match self.recovery.phase {
             Phase::Open => {
                 self.recovery.duplicates = 0;
+                // A number from 2^31 bytes ago would look like one to come.
+                self.recovery.recover = self.recovery.recover.latest(self.snd.una);
                 true
             }
             _ if self.snd.una.after_or_at(self.recovery.recover) => {

@@ -26,7 +26,8 @@ pub(crate) struct Recovery {
     pub phase: Phase,
     /// The next segment that is sent again may exceed cwnd.
     pub force: bool,
-    /// RecoveryPoint: SND.NXT when the last recovery began.
+    /// RecoveryPoint: SND.NXT when the last recovery began, or SND.UNA if that is
+    /// later and none is going on.
     pub recover: Seq,
     /// Duplicate acknowledgments in a row.
     pub duplicates: u32,

@@ -25,7 +25,7 @@ fn it_is_bounded_and_doubles() {
     for _ in 0..100 {
         rtt.sample(Duration::from_micros(30), &config);
     }
-    assert_eq!(rtt.rto(&config), config.min_rto);
+    assert_eq!(rtt.rto(&config), config.min_rto + Duration::from_micros(30));
     let doubled: Vec<u64> = (0..6).map(|n| rtt.backed_off(n, &config).as_millis() as u64).collect();
     assert_eq!(doubled, [200, 400, 800, 1600, 3000, 3000]);
     rtt.backoff = 255;
@@ -40,4 +40,26 @@ fn absurd_measurements_do_not_overflow() {
         rtt.sample(d, &config);
         assert!(rtt.rto(&config) >= config.min_rto && rtt.rto(&config) <= config.max_rto);
     }
+}
+
+#[test]
+fn a_steady_path_leaves_room_for_a_delayed_acknowledgment() {
+    for round_trip in [1, 30, 250, 600] {
+        let config = Config::default();
+        let mut rtt = Rtt::new(&config);
+        (0..60).for_each(|_| rtt.sample(ms(round_trip), &config));
+        assert!(rtt.rto(&config) >= ms(round_trip) + config.min_rto, "{:?}", rtt.rto(&config));
+        assert!(rtt.rto(&config) <= ms(round_trip) + config.min_rto + ms(1));
+    }
+}
+
+#[test]
+fn a_round_trip_of_nothing_is_not_the_least_one() {
+    let config = Config::default();
+    let mut rtt = Rtt::new(&config);
+    rtt.sample(Duration::ZERO, &config);
+    assert_eq!((rtt.min, rtt.srtt), (u32::MAX, 1));
+    rtt.sample(ms(5), &config);
+    rtt.sample(Duration::from_nanos(999), &config);
+    assert_eq!(rtt.min, 5000);
 }

@@ -79,3 +79,19 @@ fn with_timestamps_a_later_one_opens_anew() {
         assert_eq!(matches!(action, Action::Reopen { .. }), opens, "{value} {seq}");
     }
 }
+
+#[test]
+fn its_timestamps_do_not_go_back() {
+    let (mut wait, now) = time_wait(bare());
+    (wait.timestamps, wait.ts_recent) = (true, 5000);
+    let mut fin = header("F.", 1, 2, 9);
+    fin.options.timestamps = Some((5000, 0));
+    let stamp = |action| match action {
+        Action::Reply(h) => h.options.timestamps.unwrap().0,
+        other => panic!("{other:?}"),
+    };
+    let last = now.as_millis() as u32;
+    assert_eq!(stamp(wait.input(&fin, 0, now - Duration::from_millis(9))), last);
+    assert_eq!(stamp(wait.input(&fin, 0, now + Duration::from_millis(9))), last + 9);
+    assert_eq!(stamp(wait.input(&fin, 0, now)), last + 9);
+}

@@ -73,3 +73,107 @@ fn icmp_errors_are_fatal_only_while_connecting() {
     p.timeout();
     assert_eq!(p.tcb.error(), Some(Error::Unreachable(port)), "the reason for the time-out");
 }
+
+#[test]
+fn time_does_not_go_back_whoever_brings_it() {
+    let mut p = Peer::established(Config { timestamps: true, ..bare() });
+    let stamp = |o: &crate::Outgoing| o.header.options.timestamps.unwrap().0;
+    p.wait(50);
+    p.send(500);
+    let first = stamp(&p.outgoing()[0]);
+    let deadline = p.tcb.next_timeout();
+    // Another thread's clock was read earlier.
+    p.now = p.now - Duration::from_millis(3);
+    p.send(500);
+    assert_eq!(stamp(&p.outgoing()[0]), first);
+    let mut ack = header(".", 1, 501, 50_000);
+    ack.options.timestamps = Some((5001, first));
+    p.input(ack, 0);
+    assert_eq!(p.tcb.info().min_rtt, None, "nothing was measured");
+    assert!(p.tcb.next_timeout() >= deadline);
+    p.tcb.on_timeout(p.now);
+    p.tcb.abort();
+    assert_eq!(stamp(&p.outgoing()[0]), first);
+}
+
+#[test]
+fn data_from_the_peer_answers_a_probe() {
+    let mut p = Peer::established(keepalive());
+    p.timeout();
+    p.out();
+    p.timeout();
+    p.out();
+    p.wait(1000);
+    p.say(".", 1, 1, 100);
+    while p.tcb.state() == State::Established && p.now.as_millis() < 26_000 {
+        p.timeout();
+        p.out();
+    }
+    assert_eq!(p.tcb.state(), State::Established);
+}
+
+#[test]
+fn segments_that_are_not_acceptable_are_no_sign_of_life() {
+    let mut p = Peer::established(keepalive());
+    let end = p.now + Duration::from_secs(17);
+    while p.tcb.state() == State::Established && p.now < end {
+        // Made up by somebody who knows the ports: numbers out of the window, an
+        // acknowledgment of what was never sent, a SYN.
+        for (letters, seq, ack) in [(".", 100_000, 1), (".", 1, 5000), ("S", 1, 1)] {
+            p.say(letters, seq, ack, 1);
+        }
+        p.out();
+        p.now = p.tcb.next_timeout().unwrap().min(p.now + Duration::from_millis(500));
+        p.tcb.on_timeout(p.now);
+        p.out();
+    }
+    assert_eq!((p.tcb.state(), p.tcb.error()), (State::Closed, Some(Error::TimedOut)));
+}
+
+#[test]
+fn an_orphan_ends_though_its_probes_are_answered() {
+    // With its data held back by the window, and in flight.
+    for open in [0, 50_000] {
+        let mut p = Peer::established(bare());
+        p.input(header(".", 2, 1, open), 0);
+        p.send(30_000);
+        p.out();
+        p.tcb.release();
+        p.out();
+        let start = p.now;
+        while p.tcb.state() != State::Closed && p.now.since(start).as_secs() < 1000 {
+            p.timeout();
+            if p.out().last().is_some_and(|said| said.0 == "R.") {
+                break;
+            }
+            p.input(header(".", 3, 1, 0), 0);
+        }
+        assert_eq!((p.tcb.state(), p.tcb.error()), (State::Closed, Some(Error::TimedOut)));
+        assert_eq!(p.now.since(start).as_secs(), 60);
+        assert_eq!(p.tcb.next_timeout(), None);
+    }
+}
+
+#[test]
+fn an_orphan_that_gets_on_is_left_alone() {
+    let mut p = Peer::established(bare());
+    p.send(5000);
+    p.out();
+    p.tcb.release();
+    p.out();
+    for i in 1..=5 {
+        // The peer reads, slowly.
+        let until = p.now + Duration::from_secs(55);
+        while p.tcb.next_timeout().unwrap() < until {
+            p.timeout();
+            p.out();
+        }
+        p.now = until;
+        p.input(header(".", 1, 1 + i * 1000, 0), 0);
+        p.out();
+    }
+    assert_eq!(p.tcb.state(), State::FinWait1);
+    p.input(header(".", 1, 5002, 50_000), 0);
+    p.out();
+    assert_eq!((p.tcb.state(), p.timeout()), (State::FinWait2, 60_000), "FIN-WAIT-2 has its own");
+}

@@ -91,3 +91,35 @@ fn keepalive_and_window_probes_from_the_peer_are_answered() {
     p.say(".", 0, 1, 1);
     assert_eq!(p.out(), [s(".", 1, 0, 1)]);
 }
+
+#[test]
+fn of_two_windows_with_equal_numbers_the_larger_counts_or_zero() {
+    let mut p = Peer::established(bare());
+    let window = |p: &mut Peer, window| {
+        p.input(header(".", 5, 1, window), 0);
+        p.tcb.info().send_window
+    };
+    assert_eq!(window(&mut p, 9000), 9000);
+    assert_eq!(window(&mut p, 7000), 9000, "it may have been overtaken");
+    assert_eq!(window(&mut p, 9500), 9500);
+    assert_eq!(window(&mut p, 0), 0);
+    assert_eq!(window(&mut p, 100), 100);
+}
+
+#[test]
+fn the_window_is_heard_after_more_than_half_of_the_sequence_space() {
+    let mut p = Peer::established(bare());
+    let (mut seq, mut got) = (1u32, 0u64);
+    while got < (1 << 31) + 100_000 {
+        p.say(".", seq, 1, 50_000);
+        p.tcb.receive(&mut [0; 60_000]).unwrap();
+        p.out();
+        (seq, got) = (seq.wrapping_add(50_000), got + 50_000);
+    }
+    p.send(3000);
+    p.out();
+    p.input(header(".", seq, 3001, 0), 0);
+    p.send(1000);
+    p.input(header(".", seq, 3001, 50_000), 0);
+    assert_eq!(p.out().len(), 1);
+}

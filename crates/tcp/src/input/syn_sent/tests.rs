@@ -106,3 +106,26 @@ fn closing_before_the_answer_ends_it() {
     assert_eq!((p.tcb.state(), p.tcb.error()), (State::Closed, None));
     assert!(p.out().is_empty() && p.tcb.take_events().has(Events::CLOSED));
 }
+
+#[test]
+fn the_initial_window_is_one_segment_after_two_lost_syns() {
+    for (lost, cwnd) in [(0, 10_000), (1, 10_000), (2, 1000), (5, 1000)] {
+        let mut p = Peer::connecting(bare());
+        p.out();
+        for _ in 0..lost {
+            p.timeout();
+            p.out();
+        }
+        p.input(Peer::syn("S.", 1, &bare()), 0);
+        assert_eq!(p.tcb.info().cwnd, cwnd, "{lost}");
+
+        let mut p = Peer::accepting(bare());
+        p.out();
+        for _ in 0..lost {
+            p.timeout();
+            p.out();
+        }
+        p.say(".", 1, 1, 0);
+        assert_eq!(p.tcb.info().cwnd, cwnd, "{lost}");
+    }
+}

@@ -109,6 +109,7 @@ fn syn_received_wants_its_syn_acknowledged() {
 #[test]
 fn syn_received_answers_the_syn_again_and_gives_up() {
     let mut p = Peer::at(SynReceived, bare());
+    p.wait(500);
     p.say("S", 0, 0, 0);
     assert_eq!(p.out(), [s("S.", 0, 0, 1)]);
     for _ in 0..6 {
@@ -232,4 +233,17 @@ mod paws {
         p.say(".", 1, 1, 10);
         assert_eq!((p.tcb.received(), p.out().len()), (0, 0));
     }
+}
+
+#[test]
+fn repeated_syns_get_few_answers() {
+    let mut p = Peer::at(SynReceived, bare());
+    let mut answers = 0;
+    for _ in 0..100 {
+        p.wait(9);
+        p.say("S", 0, 0, 0);
+        answers += p.out().len();
+    }
+    assert_eq!(answers, 1, "one in half a second");
+    assert_eq!(p.tcb.info().retransmits, 0, "nothing was found lost");
 }

@@ -74,10 +74,24 @@ fn sendable_is_what_goes_out_at_once() {
     assert_eq!(p.tcb.sendable(), 6000, "less what waits");
     p.out();
     assert_eq!(p.tcb.sendable(), 6000, "or is in flight");
-    p.input(header(".", 1, 1, 5000), 0);
+    p.input(header(".", 2, 1, 5000), 0);
     assert_eq!(p.tcb.sendable(), 1000, "the peer's window");
-    p.input(header(".", 1, 1, 100), 0);
+    p.input(header(".", 3, 1, 100), 0);
     assert_eq!(p.tcb.sendable(), 0);
     let p = Peer::established(Config { send_buffer: 700, ..bare() });
     assert_eq!(Tcb::sendable(&p.tcb), 700);
+}
+
+#[test]
+fn a_small_segment_long_ago_holds_nothing_back() {
+    let mut p = Peer::established(nagle());
+    let (mut una, mut sent) = (1u32, 0u64);
+    while sent < (1 << 31) + 100_000 {
+        p.send(10_000);
+        let len: u32 = p.out().iter().map(|said| said.2 as u32).sum();
+        (una, sent) = (una.wrapping_add(len), sent + u64::from(len));
+        p.say(".", 1, una, 0);
+    }
+    p.send(100);
+    assert_eq!(p.out().len(), 1);
 }

@@ -122,3 +122,23 @@ fn duplicates_after_a_timeout_start_no_fast_retransmit() {
     }
     assert_eq!((p.out().len(), p.tcb.info().cwnd), (0, cwnd));
 }
+
+#[test]
+fn fast_retransmit_works_after_more_than_half_of_the_sequence_space() {
+    let mut p = Peer::established(bare());
+    let (mut una, mut sent) = (1u32, 0u64);
+    while sent < (1 << 31) + 100_000 {
+        p.send(40_000);
+        let len: u32 = p.out().iter().map(|said| said.2 as u32).sum();
+        (una, sent) = (una.wrapping_add(len), sent + u64::from(len));
+        p.say(".", 1, una, 0);
+    }
+    p.send(10_000);
+    assert!(p.out().len() >= 10);
+    una = p.tcb.snd.una.distance_from(p.tcb.snd.iss);
+    for _ in 0..4 {
+        p.say(".", 1, una, 0);
+    }
+    p.out();
+    assert_eq!(p.tcb.info().retransmits, 1);
+}
