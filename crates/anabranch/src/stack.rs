@@ -2,7 +2,7 @@
 
 use crate::Builder;
 use crate::cells::{SocketLayer, TcpCell};
-use net::link::Keyed;
+use net::hash::{Keyed, Purpose};
 use net::ports::PortAllocator;
 use net::{Call, Config, ConnId, Counters};
 use organizations::Running;
@@ -60,7 +60,7 @@ impl Stack {
     pub(crate) fn new(running: Arc<dyn Running<SocketLayer>>, config: Arc<Config>) -> Stack {
         let (first, last) = config.ephemeral_ports;
         let bound = || {
-            let free = PortAllocator::new(first, last, Keyed(config.secret));
+            let free = PortAllocator::new(first, last, Keyed::new(&config, Purpose::Ports));
             Mutex::new(Bound { taken: HashMap::new(), free })
         };
         let bound = [bound(), bound()];

@@ -3,7 +3,7 @@
 use super::remains::{Remains, Remnant};
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
-use crate::link::Keyed;
+use crate::hash::{Keyed, Purpose};
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use tcp::Tcb;
@@ -42,7 +42,7 @@ impl<U> OwnedTable<U> {
         OwnedTable {
             unit,
             max: config.max_connections,
-            hasher: Keyed(config.secret),
+            hasher: Keyed::new(config, Purpose::Tables),
             places: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),

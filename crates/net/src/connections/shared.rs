@@ -12,7 +12,7 @@ mod slots;
 use super::time_wait::TimeWaitTable;
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
-use crate::link::Keyed;
+use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
 use hashbrown::HashTable;
 use slots::Slots;
@@ -67,7 +67,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
         L: 'static,
         U: 'static,
     {
-        let hasher = Keyed(config.secret);
+        let hasher = Keyed::new(config, Purpose::Tables);
         let shards = shards.max(1);
         let waits = config.max_time_wait.div_ceil(shards);
         let shard = |_| {

@@ -1,7 +1,7 @@
 //! Connections in TIME-WAIT, in a few bytes each: they last as long as all of
 //! the others together, and need no TCB.
 
-use crate::link::Keyed;
+use crate::hash::Keyed;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use tcp::time_wait::TimeWait;

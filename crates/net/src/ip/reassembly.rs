@@ -2,7 +2,7 @@
 //! memory, count and time. A fragment that overlaps another with other bounds
 //! ends its datagram, as RFC 5722 asks of IPv6: no honest sender makes one.
 
-use crate::link::Keyed;
+use crate::hash::{Keyed, Purpose};
 use crate::{Config, Counters, Drop};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -56,7 +56,7 @@ impl Reassembly {
         Reassembly {
             max_bytes: config.reassembly_bytes,
             bytes: 0,
-            waiting: HashMap::with_hasher(Keyed(config.secret)),
+            waiting: HashMap::with_hasher(Keyed::new(config, Purpose::Tables)),
             by_age: VecDeque::new(),
         }
     }

@@ -16,8 +16,8 @@ pub use udp::input as udp_input;
 use crate::application::Application;
 use crate::config::{Config, Unit};
 use crate::connections::{ConnId, Connection, Connections};
+use crate::hash::{Keyed, Purpose};
 use crate::ip::RateLimit;
-use crate::link::Keyed;
 use crate::timer_wheel::TimerWheel;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -55,7 +55,7 @@ pub struct Transport<A: Application> {
 impl<A: Application> Transport<A> {
     /// The transport layer of one unit.
     pub fn new(config: Arc<Config>, unit: Unit) -> Transport<A> {
-        let hasher = Keyed(config.secret);
+        let hasher = Keyed::new(&config, Purpose::Tables);
         Transport {
             isn: tcp::isn::Generator::new(isn_key(&config), config.epoch),
             tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
@@ -132,9 +132,9 @@ impl<A: Application> Transport<A> {
     }
 }
 
-/// The key of the initial sequence numbers; not that of the tables.
+/// The key of the initial sequence numbers.
 fn isn_key(config: &Config) -> [u8; 16] {
-    let [a, b] = config.secret.map(|word| (!word).rotate_left(29).to_le_bytes());
+    let [a, b] = config.key(Purpose::SequenceNumbers).map(u64::to_le_bytes);
     std::array::from_fn(|i| if i < 8 { a[i] } else { b[i - 8] })
 }
 
