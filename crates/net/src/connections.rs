@@ -97,8 +97,9 @@ pub trait Connections<U> {
     /// How many flows are in TIME-WAIT.
     fn time_wait_len(&self) -> usize;
 
-    /// A local port that is not in use towards `remote`; `None` if all are.
-    fn allocate_port(&mut self, remote: Endpoint) -> Option<u16>;
+    /// A local port that is not in use towards `remote` and that `fits`; `None` if
+    /// there is none.
+    fn allocate_port(&mut self, remote: Endpoint, fits: impl FnMut(u16) -> bool) -> Option<u16>;
 
     /// Drops a port that came from [`Connections::allocate_port`] but cannot be
     /// used: it does not come again while others to `remote` are in use.

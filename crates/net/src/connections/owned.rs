@@ -206,8 +206,8 @@ impl<U> Connections<U> for OwnedTable<U> {
         self.remains.time_wait.len()
     }
 
-    fn allocate_port(&mut self, remote: Endpoint) -> Option<u16> {
-        self.remains.ports.allocate(remote)
+    fn allocate_port(&mut self, remote: Endpoint, fits: impl FnMut(u16) -> bool) -> Option<u16> {
+        self.remains.ports.allocate(remote, fits)
     }
 
     fn discard_port(&mut self, remote: Endpoint) {

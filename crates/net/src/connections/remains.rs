@@ -31,7 +31,7 @@ impl Remains {
         let (first, last) = config.ephemeral_ports;
         Remains {
             time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
-            ports: PortAllocator::new(first, last, hasher),
+            ports: PortAllocator::new(first, last, Keyed::new(config, Purpose::Ports)),
             away: None,
         }
     }

@@ -82,7 +82,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
             slots: Slots::new(Box::new(lock)),
             len: AtomicUsize::new(0),
             expiry: AtomicU64::new(u64::MAX),
-            ports: Mutex::new(PortAllocator::new(first, last, hasher)),
+            ports: Mutex::new(PortAllocator::new(first, last, Keyed::new(config, Purpose::Ports))),
         }
     }
 
@@ -328,8 +328,8 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
         self.table.shards.iter().map(|shard| shard.0.with(|s| s.time_wait.len())).sum()
     }
 
-    fn allocate_port(&mut self, remote: Endpoint) -> Option<u16> {
-        self.table.ports.lock().allocate(remote)
+    fn allocate_port(&mut self, remote: Endpoint, fits: impl FnMut(u16) -> bool) -> Option<u16> {
+        self.table.ports.lock().allocate(remote, fits)
     }
 
     fn discard_port(&mut self, remote: Endpoint) {
