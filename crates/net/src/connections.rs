@@ -11,6 +11,7 @@ pub use owned::OwnedTable;
 pub use remains::Remnant;
 pub use shared::{SharedRef, SharedTable};
 
+use crate::transport::Armed;
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
 use wire::{Endpoint, FlowKey, Instant};
@@ -40,9 +41,8 @@ pub struct Connection<U> {
     pub scheduled: bool,
     /// The port came from the allocator and has to go back there.
     pub port_allocated: bool,
-    /// The entry of the timer wheel that counts: one that comes at any other
-    /// time was left behind by an earlier deadline.
-    pub timer: Option<Instant>,
+    /// Its entries in the timer wheel.
+    pub(crate) timers: Armed,
 }
 
 /// The table holds as many connections as it may.

@@ -111,6 +111,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub(crate) fn ip_bytes(&self) -> usize {
         self.ip.reassembly.bytes()
     }
+    /// Entries of the timer wheel.
+    #[cfg(test)]
+    pub(crate) fn timer_entries(&self) -> usize {
+        self.transport.timers.len()
+    }
     /// Connections in TIME-WAIT.
     pub fn time_wait_len(&self) -> usize {
         self.conns.time_wait_len()

@@ -4,6 +4,7 @@ use super::remains::{Remains, Remnant};
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
+use crate::transport::Armed;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use tcp::Tcb;
@@ -98,7 +99,7 @@ impl<U> OwnedTable<U> {
         let hash = self.hasher.hash_one(connection.flow);
         let place = &mut self.slots[slot as usize];
         let id = ConnId { unit: self.unit, slot, generation: place.generation };
-        (connection.id, connection.scheduled, connection.timer) = (id, false, None);
+        (connection.id, connection.scheduled, connection.timers) = (id, false, Armed::NONE);
         place.connection = Some(connection);
         let entry = Place { hash: hash as u32, slot };
         self.places.insert_unique(hash, entry, rehash(&self.slots, self.hasher));
@@ -169,7 +170,7 @@ impl<U> Connections<U> for OwnedTable<U> {
             user,
             scheduled: false,
             port_allocated: false,
-            timer: None,
+            timers: Armed::NONE,
         };
         self.put_in(Box::new(connection)).map_err(|(error, connection)| (error, connection.user))
     }

@@ -14,6 +14,7 @@ use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
+use crate::transport::Armed;
 use hashbrown::HashTable;
 use slots::Slots;
 use std::hash::BuildHasher;
@@ -155,7 +156,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
             user,
             scheduled: false,
             port_allocated: false,
-            timer: None,
+            timers: Armed::NONE,
         });
         // Nobody knows the name until the flow is in its shard.
         let hash = self.hasher.hash_one(flow);

@@ -3,6 +3,7 @@
 
 mod calls;
 mod coalesce;
+mod conn_timers;
 mod embryos;
 mod errors;
 mod serve;
@@ -10,6 +11,7 @@ mod tcp_input;
 mod tcp_output;
 mod udp;
 
+pub(crate) use conn_timers::Armed;
 pub use tcp_input::input as tcp_input;
 pub use udp::input as udp_input;
 
@@ -18,7 +20,7 @@ use crate::config::{Config, Unit};
 use crate::connections::{ConnId, Connection, Connections};
 use crate::hash::{Keyed, Purpose};
 use crate::ip::RateLimit;
-use crate::timer_wheel::TimerWheel;
+use conn_timers::ConnTimers;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,7 +35,7 @@ pub struct Transport<A: Application> {
     pub(crate) tcp: Vec<Arc<tcp::Config>>,
     pub(crate) listeners: HashMap<Endpoint, A::Listener, Keyed>,
     pub(crate) udp: HashMap<Endpoint, A::Udp, Keyed>,
-    pub(crate) timers: TimerWheel<(ConnId, Instant)>,
+    pub(crate) timers: ConnTimers,
     pub(crate) ready: VecDeque<ConnId>,
     /// Passive opens whose handshake is going on, and some that were, about the
     /// oldest first.
@@ -41,7 +43,6 @@ pub struct Transport<A: Application> {
     pub(crate) resets: RateLimit,
     /// Packets on their way down, for IP.
     pub(crate) down: Vec<Packet>,
-    due: Vec<(ConnId, Instant)>,
     /// The connection that the last segment was for, and what waits for it.
     run: Option<coalesce::Run>,
     /// Connections leave for another unit once they are established.
@@ -61,12 +62,11 @@ impl<A: Application> Transport<A> {
             tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
             listeners: HashMap::with_hasher(hasher),
             udp: HashMap::with_hasher(hasher),
-            timers: TimerWheel::new(),
+            timers: ConnTimers::default(),
             ready: VecDeque::new(),
             embryos: VecDeque::new(),
             resets: RateLimit::new(unit.share(config.errors_per_second)),
             down: Vec::new(),
-            due: Vec::new(),
             run: None,
             hands_over: false,
             leaving: Vec::new(),
@@ -107,21 +107,6 @@ impl<A: Application> Transport<A> {
         if !connection.scheduled {
             connection.scheduled = true;
             ready.push_back(connection.id);
-        }
-    }
-
-    /// Makes sure that the wheel has an entry no later than the connection's
-    /// next deadline.
-    #[inline]
-    pub(crate) fn arm(
-        timers: &mut TimerWheel<(ConnId, Instant)>,
-        connection: &mut Connection<A::Connection>,
-    ) {
-        if let Some(deadline) = connection.tcb.next_timeout()
-            && connection.timer.is_none_or(|armed| deadline < armed)
-        {
-            connection.timer = Some(deadline);
-            timers.insert(deadline, (connection.id, deadline));
         }
     }
 
