@@ -111,6 +111,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub(crate) fn ip_bytes(&self) -> usize {
         self.ip.reassembly.bytes()
     }
+    /// Places in the queue by age of datagrams that wait for fragments.
+    #[cfg(test)]
+    pub(crate) fn reassembly_names(&self) -> usize {
+        self.ip.reassembly.names()
+    }
     /// Entries of the timer wheel.
     #[cfg(test)]
     pub(crate) fn timer_entries(&self) -> usize {

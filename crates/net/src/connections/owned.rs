@@ -106,6 +106,12 @@ impl<U> OwnedTable<U> {
         Ok(id)
     }
 
+    /// The flows in TIME-WAIT.
+    #[cfg(test)]
+    pub(crate) fn time_wait(&self) -> &super::time_wait::TimeWaitTable {
+        &self.remains.time_wait
+    }
+
     /// What is left of connections that have ended since, for others to keep.
     pub fn fetch_remains(&mut self) -> Vec<Remnant> {
         self.remains.fetch()
