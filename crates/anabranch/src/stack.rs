@@ -2,13 +2,13 @@
 
 use crate::Builder;
 use crate::cells::{SocketLayer, TcpCell};
-use net::link::Keyed;
+use net::hash::{Keyed, Purpose};
 use net::ports::PortAllocator;
 use net::{Call, Config, ConnId, Counters};
 use organizations::Running;
 use platform::Mutex;
 use platform::atomic::{AtomicUsize, Ordering};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -18,6 +18,8 @@ use wire::{Address, Endpoint};
 struct Bound {
     /// The addresses that each port is taken on.
     taken: HashMap<u16, Vec<Address>>,
+    /// Those of them whose port came from `free`.
+    chosen: HashSet<Endpoint>,
     free: PortAllocator<Keyed>,
 }
 
@@ -48,8 +50,11 @@ impl Drop for Shared {
 #[derive(Clone)]
 pub struct Stack(Arc<Shared>);
 
-/// Where ephemeral ports for binding come from: a destination that is none.
-const NOWHERE: Endpoint = Endpoint { address: Address::UNSPECIFIED_V4, port: 0 };
+/// Where ephemeral ports for binding come from: a destination that is none, and
+/// another for each protocol, so that one's ports tell nothing of the other's.
+const fn nowhere(protocol: Protocol) -> Endpoint {
+    Endpoint { address: Address::UNSPECIFIED_V4, port: protocol as u16 }
+}
 
 impl Stack {
     /// Starts making one.
@@ -60,8 +65,8 @@ impl Stack {
     pub(crate) fn new(running: Arc<dyn Running<SocketLayer>>, config: Arc<Config>) -> Stack {
         let (first, last) = config.ephemeral_ports;
         let bound = || {
-            let free = PortAllocator::new(first, last, Keyed(config.secret));
-            Mutex::new(Bound { taken: HashMap::new(), free })
+            let free = PortAllocator::new(first, last, Keyed::new(&config, Purpose::Ports));
+            Mutex::new(Bound { taken: HashMap::new(), chosen: HashSet::new(), free })
         };
         let bound = [bound(), bound()];
         Stack(Arc::new(Shared { running, config, bound, opened: AtomicUsize::new(0) }))
@@ -113,7 +118,7 @@ impl Stack {
         }
         let mut bound = self.bound(protocol).lock();
         if wanted.port != 0 {
-            if bound.conflicts(wanted) {
+            if conflicts(&bound.taken, wanted) {
                 return Err(io::Error::new(
                     io::ErrorKind::AddrInUse,
                     format!("port {} is in use", wanted.port),
@@ -123,35 +128,35 @@ impl Stack {
             return Ok(wanted);
         }
         // A port that somebody asked for by number is passed over, once.
-        while let Some(port) = bound.free.allocate(NOWHERE) {
-            let got = Endpoint { port, ..wanted };
-            if !bound.conflicts(got) {
-                bound.take(got);
-                return Ok(got);
-            }
-            bound.free.discard(NOWHERE);
-        }
-        Err(io::Error::new(io::ErrorKind::AddrInUse, "all ephemeral ports are in use"))
+        let Bound { taken, free, .. } = &mut *bound;
+        let fits = |port| !conflicts(taken, Endpoint { port, ..wanted });
+        let Some(port) = free.allocate(nowhere(protocol), fits) else {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "all ephemeral ports are in use"));
+        };
+        let got = Endpoint { port, ..wanted };
+        bound.chosen.insert(got);
+        bound.take(got);
+        Ok(got)
     }
 
     pub(crate) fn unbind(&self, protocol: Protocol, local: Endpoint) {
-        let (first, last) = self.0.config.ephemeral_ports;
         let mut bound = self.bound(protocol).lock();
         bound.give_back(local);
-        if (first..=last).contains(&local.port) {
-            bound.free.release(NOWHERE, local.port);
+        if bound.chosen.remove(&local) {
+            bound.free.release(nowhere(protocol), local.port);
         }
     }
 }
 
-impl Bound {
-    fn conflicts(&self, with: Endpoint) -> bool {
-        self.taken.get(&with.port).is_some_and(|addresses| {
-            with.address.is_unspecified()
-                || addresses.iter().any(|a| a.is_unspecified() || *a == with.address)
-        })
-    }
+/// Is the port of `with` taken on its address?
+fn conflicts(taken: &HashMap<u16, Vec<Address>>, with: Endpoint) -> bool {
+    taken.get(&with.port).is_some_and(|addresses| {
+        with.address.is_unspecified()
+            || addresses.iter().any(|a| a.is_unspecified() || *a == with.address)
+    })
+}
 
+impl Bound {
     fn take(&mut self, local: Endpoint) {
         self.taken.entry(local.port).or_default().push(local.address);
     }

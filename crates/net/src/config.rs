@@ -1,5 +1,7 @@
 //! What a domain has to know about the host that it is part of.
 
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
 use std::sync::Arc;
 use wire::steering::Steering;
 use wire::time::Duration;
@@ -116,10 +118,12 @@ impl Config {
             routes: Vec::new(),
             tcp: Arc::new(tcp::Config::default()),
             steering: Steering::new(seed),
-            secret: [
-                seed.rotate_left(32) ^ 0x517c_c1b7_2722_0a95,
-                seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
-            ],
+            secret: [0, 1].map(|half| {
+                // One-way: the steering hash is none, and comes from the seed too.
+                let mut hasher = SipHasher24::new_with_keys(half, !half);
+                hasher.write_u64(seed);
+                hasher.finish()
+            }),
             epoch: Duration::ZERO,
             ephemeral_ports: (32768, 60999),
             max_connections: 1 << 20,

@@ -11,6 +11,7 @@ pub use owned::OwnedTable;
 pub use remains::Remnant;
 pub use shared::{SharedRef, SharedTable};
 
+use crate::transport::Armed;
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
 use wire::{Endpoint, FlowKey, Instant};
@@ -40,9 +41,8 @@ pub struct Connection<U> {
     pub scheduled: bool,
     /// The port came from the allocator and has to go back there.
     pub port_allocated: bool,
-    /// The entry of the timer wheel that counts: one that comes at any other
-    /// time was left behind by an earlier deadline.
-    pub timer: Option<Instant>,
+    /// Its entries in the timer wheel.
+    pub(crate) timers: Armed,
 }
 
 /// The table holds as many connections as it may.
@@ -97,8 +97,9 @@ pub trait Connections<U> {
     /// How many flows are in TIME-WAIT.
     fn time_wait_len(&self) -> usize;
 
-    /// A local port that is not in use towards `remote`; `None` if all are.
-    fn allocate_port(&mut self, remote: Endpoint) -> Option<u16>;
+    /// A local port that is not in use towards `remote` and that `fits`; `None` if
+    /// there is none.
+    fn allocate_port(&mut self, remote: Endpoint, fits: impl FnMut(u16) -> bool) -> Option<u16>;
 
     /// Drops a port that came from [`Connections::allocate_port`] but cannot be
     /// used: it does not come again while others to `remote` are in use.

@@ -111,6 +111,16 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub(crate) fn ip_bytes(&self) -> usize {
         self.ip.reassembly.bytes()
     }
+    /// Places in the queue by age of datagrams that wait for fragments.
+    #[cfg(test)]
+    pub(crate) fn reassembly_names(&self) -> usize {
+        self.ip.reassembly.names()
+    }
+    /// Entries of the timer wheel.
+    #[cfg(test)]
+    pub(crate) fn timer_entries(&self) -> usize {
+        self.transport.timers.len()
+    }
     /// Connections in TIME-WAIT.
     pub fn time_wait_len(&self) -> usize {
         self.conns.time_wait_len()

@@ -14,6 +14,7 @@ pub mod domain;
 pub mod down;
 #[cfg(test)]
 mod harness;
+pub mod hash;
 pub mod ip;
 pub mod link;
 pub mod observe;

@@ -1,18 +1,31 @@
-//! Ports for active opens, chosen without looking for a free one: each
-//! destination hands out the range in an order of its own (RFC 6056 3.3.4 in
-//! spirit), and after that the ports that came back, the longest free first.
+//! Ephemeral ports, chosen without searching (RFC 6056).
+//!
+//! Each destination has the ports of the range in an order of its own: a keyed
+//! permutation, so that one port says nothing about the next. A table of
+//! counters, of which each destination uses one, says how far in its order a
+//! destination is, as in algorithm 4 (RFC 6056 3.3.4). The counter outlives the
+//! destination's last connection: the next one goes on, and does not meet a port
+//! that the peer may still have in TIME-WAIT. Once the order is used up, ports
+//! that have come back are drawn at random from the older half of them.
 
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use wire::Endpoint;
 
+/// Counters: destinations that share one see gaps in their order, no more.
+const COUNTERS: usize = 1024;
+/// Rounds of the permutation (Luby and Rackoff 1988: four for a strong one).
+const ROUNDS: u32 = 4;
+
 /// Ports in use towards one destination.
 struct Destination {
     /// How many of the order have been handed out for the first time.
     fresh: u32,
-    /// Where the order starts, from the first port of the range.
-    offset: u32,
+    /// Where in the order it began.
+    start: u32,
+    /// Names the order.
+    seed: u64,
     freed: VecDeque<u16>,
     in_use: u32,
 }
@@ -22,50 +35,64 @@ pub struct PortAllocator<S> {
     first: u16,
     /// How many ports the range has.
     size: u32,
-    /// Step of the order: prime to `size`, so that every port comes once.
-    step: u32,
+    hasher: S,
     destinations: HashMap<Endpoint, Destination, S>,
+    /// Made when the first port is asked for: most tables never are.
+    counters: Box<[u32]>,
+    draws: u64,
 }
 
-const fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-impl<S: BuildHasher> PortAllocator<S> {
+impl<S: BuildHasher + Clone> PortAllocator<S> {
     /// An allocator for the ports `first..=last`. `hasher` must be keyed: it
-    /// decides where the order of a destination starts.
+    /// decides the order of each destination.
     pub fn new(first: u16, last: u16, hasher: S) -> PortAllocator<S> {
-        let size = u32::from(last.max(first) - first) + 1;
-        // About the golden ratio of the range spreads neighbours far apart.
-        let mut step = ((f64::from(size) * 0.618) as u32).max(1);
-        while gcd(size, step) != 1 {
-            step += 1;
+        PortAllocator {
+            first,
+            size: u32::from(last.max(first) - first) + 1,
+            destinations: HashMap::with_hasher(hasher.clone()),
+            hasher,
+            counters: Box::default(),
+            draws: 0,
         }
-        PortAllocator { first, size, step, destinations: HashMap::with_hasher(hasher) }
     }
 
-    /// A port that is not in use towards `remote`; `None` if all are. It stays
-    /// in use until [`PortAllocator::release`].
-    pub fn allocate(&mut self, remote: Endpoint) -> Option<u16> {
-        let offset = (self.destinations.hasher().hash_one(remote) % u64::from(self.size)) as u32;
+    /// A port that is not in use towards `remote` and that `fits`; `None` if
+    /// there is none. It stays in use until [`PortAllocator::release`]. A port that
+    /// does not fit does not come again while others to `remote` are in use.
+    pub fn allocate(&mut self, remote: Endpoint, mut fits: impl FnMut(u16) -> bool) -> Option<u16> {
+        if self.counters.is_empty() {
+            self.counters = vec![0; COUNTERS].into();
+        }
+        let name = self.hasher.hash_one(remote);
+        let counter = &mut self.counters[name as usize % COUNTERS];
         let destination = self.destinations.entry(remote).or_insert_with(|| Destination {
             fresh: 0,
-            offset,
+            start: *counter % self.size,
+            // Another order each time that the counter has gone round.
+            seed: name ^ u64::from(*counter / self.size).rotate_left(32),
             freed: VecDeque::new(),
             in_use: 0,
         });
-        let port = if destination.fresh < self.size {
-            let nth = u64::from(destination.fresh) * u64::from(self.step);
-            let at = (nth + u64::from(destination.offset)) % u64::from(self.size);
-            destination.fresh += 1;
-            self.first + at as u16
-        } else if let Some(port) = destination.freed.pop_front() {
-            port
-        } else {
-            if destination.in_use == 0 {
-                self.destinations.remove(&remote);
+        let port = loop {
+            let port = if destination.fresh < self.size {
+                let nth = (destination.start + destination.fresh) % self.size;
+                destination.fresh += 1;
+                *counter = counter.wrapping_add(1);
+                self.first + permuted(&self.hasher, destination.seed, self.size, nth) as u16
+            } else if !destination.freed.is_empty() {
+                self.draws += 1;
+                let older = destination.freed.len().div_ceil(2) as u64;
+                let draw = self.hasher.hash_one((name, self.draws)) % older;
+                destination.freed.swap_remove_front(draw as usize).expect("within")
+            } else {
+                if destination.in_use == 0 {
+                    self.destinations.remove(&remote);
+                }
+                return None;
+            };
+            if fits(port) {
+                break port;
             }
-            return None;
         };
         destination.in_use += 1;
         Some(port)
@@ -87,6 +114,32 @@ impl<S: BuildHasher> PortAllocator<S> {
     pub fn discard(&mut self, remote: Endpoint) {
         if let Some(destination) = self.destinations.get_mut(&remote) {
             destination.in_use = destination.in_use.saturating_sub(1);
+        }
+    }
+}
+
+/// The place of `nth` in the keyed permutation of `0..size` that `seed` names: a
+/// Feistel network over two digits whose product is hardly more than `size`
+/// (Black and Rogaway 2002), repeated until it stays below.
+fn permuted(hasher: &impl BuildHasher, seed: u64, size: u32, nth: u32) -> u32 {
+    let low = size.isqrt().max(1);
+    let high = size.div_ceil(low);
+    let mut at = nth;
+    loop {
+        let (mut left, mut right) = (at / low, at % low);
+        for round in 0..ROUNDS {
+            let key = |digit: u32| {
+                hasher.hash_one((seed, u64::from(round) << 32 | u64::from(digit))) as u32
+            };
+            // Only one digit changes in a round, so each round can be undone.
+            match round % 2 {
+                0 => left = (left + key(right) % high) % high,
+                _ => right = (right + key(left) % low) % low,
+            }
+        }
+        at = left * low + right;
+        if at < size {
+            return at;
         }
     }
 }

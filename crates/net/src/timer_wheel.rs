@@ -90,6 +90,21 @@ impl<T> TimerWheel<T> {
         level.slot(slot).push((tick, item));
     }
 
+    /// Removes the entries that `keep` does not want. It looks at all.
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.few.retain(|(_, item)| keep(item));
+        self.len = self.few.len();
+        for level in &mut self.levels {
+            let Some(slots) = &mut level.slots else { continue };
+            level.occupied = 0;
+            for (slot, entries) in slots.iter_mut().enumerate() {
+                entries.retain(|(_, item)| keep(item));
+                level.occupied |= u64::from(!entries.is_empty()) << slot;
+                self.len += entries.len();
+            }
+        }
+    }
+
     /// Level, slot and first tick of the earliest occupied slot.
     fn earliest(&self) -> Option<(usize, usize, u64)> {
         for (n, level) in self.levels.iter().enumerate() {

@@ -3,7 +3,8 @@
 use super::remains::{Remains, Remnant};
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
-use crate::link::Keyed;
+use crate::hash::{Keyed, Purpose};
+use crate::transport::Armed;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use tcp::Tcb;
@@ -42,7 +43,7 @@ impl<U> OwnedTable<U> {
         OwnedTable {
             unit,
             max: config.max_connections,
-            hasher: Keyed(config.secret),
+            hasher: Keyed::new(config, Purpose::Tables),
             places: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -98,11 +99,17 @@ impl<U> OwnedTable<U> {
         let hash = self.hasher.hash_one(connection.flow);
         let place = &mut self.slots[slot as usize];
         let id = ConnId { unit: self.unit, slot, generation: place.generation };
-        (connection.id, connection.scheduled, connection.timer) = (id, false, None);
+        (connection.id, connection.scheduled, connection.timers) = (id, false, Armed::NONE);
         place.connection = Some(connection);
         let entry = Place { hash: hash as u32, slot };
         self.places.insert_unique(hash, entry, rehash(&self.slots, self.hasher));
         Ok(id)
+    }
+
+    /// The flows in TIME-WAIT.
+    #[cfg(test)]
+    pub(crate) fn time_wait(&self) -> &super::time_wait::TimeWaitTable {
+        &self.remains.time_wait
     }
 
     /// What is left of connections that have ended since, for others to keep.
@@ -169,7 +176,7 @@ impl<U> Connections<U> for OwnedTable<U> {
             user,
             scheduled: false,
             port_allocated: false,
-            timer: None,
+            timers: Armed::NONE,
         };
         self.put_in(Box::new(connection)).map_err(|(error, connection)| (error, connection.user))
     }
@@ -206,8 +213,8 @@ impl<U> Connections<U> for OwnedTable<U> {
         self.remains.time_wait.len()
     }
 
-    fn allocate_port(&mut self, remote: Endpoint) -> Option<u16> {
-        self.remains.ports.allocate(remote)
+    fn allocate_port(&mut self, remote: Endpoint, fits: impl FnMut(u16) -> bool) -> Option<u16> {
+        self.remains.ports.allocate(remote, fits)
     }
 
     fn discard_port(&mut self, remote: Endpoint) {

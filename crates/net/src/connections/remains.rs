@@ -3,7 +3,7 @@
 use super::Connection;
 use super::time_wait::TimeWaitTable;
 use crate::config::Config;
-use crate::link::Keyed;
+use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
 use tcp::time_wait::TimeWait;
 use wire::{FlowKey, Instant};
@@ -27,11 +27,11 @@ pub(crate) struct Remains {
 
 impl Remains {
     pub(super) fn new(config: &Config) -> Remains {
-        let hasher = Keyed(config.secret);
+        let hasher = Keyed::new(config, Purpose::Tables);
         let (first, last) = config.ephemeral_ports;
         Remains {
             time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
-            ports: PortAllocator::new(first, last, hasher),
+            ports: PortAllocator::new(first, last, Keyed::new(config, Purpose::Ports)),
             away: None,
         }
     }

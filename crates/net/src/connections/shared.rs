@@ -12,8 +12,9 @@ mod slots;
 use super::time_wait::TimeWaitTable;
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
-use crate::link::Keyed;
+use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
+use crate::transport::Armed;
 use hashbrown::HashTable;
 use platform::Mutex;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -67,7 +68,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
         L: 'static,
         U: 'static,
     {
-        let hasher = Keyed(config.secret);
+        let hasher = Keyed::new(config, Purpose::Tables);
         let shards = shards.max(1);
         let waits = config.max_time_wait.div_ceil(shards);
         let shard = |_| {
@@ -82,7 +83,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
             slots: Slots::new(Box::new(lock)),
             len: AtomicUsize::new(0),
             expiry: AtomicU64::new(u64::MAX),
-            ports: Mutex::new(PortAllocator::new(first, last, hasher)),
+            ports: Mutex::new(PortAllocator::new(first, last, Keyed::new(config, Purpose::Ports))),
         }
     }
 
@@ -155,7 +156,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
             user,
             scheduled: false,
             port_allocated: false,
-            timer: None,
+            timers: Armed::NONE,
         });
         // Nobody knows the name until the flow is in its shard.
         let hash = self.hasher.hash_one(flow);
@@ -328,8 +329,8 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
         self.table.shards.iter().map(|shard| shard.0.with(|s| s.time_wait.len())).sum()
     }
 
-    fn allocate_port(&mut self, remote: Endpoint) -> Option<u16> {
-        self.table.ports.lock().allocate(remote)
+    fn allocate_port(&mut self, remote: Endpoint, fits: impl FnMut(u16) -> bool) -> Option<u16> {
+        self.table.ports.lock().allocate(remote, fits)
     }
 
     fn discard_port(&mut self, remote: Endpoint) {

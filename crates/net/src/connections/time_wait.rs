@@ -1,7 +1,7 @@
 //! Connections in TIME-WAIT, in a few bytes each: they last as long as all of
 //! the others together, and need no TCB.
 
-use crate::link::Keyed;
+use crate::hash::Keyed;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use tcp::time_wait::TimeWait;
@@ -9,8 +9,14 @@ use wire::{FlowKey, Instant};
 
 struct Entry {
     state: TimeWait,
+    /// When its place in the queue by age comes up.
+    queued: Instant,
     port_allocated: bool,
 }
+
+/// Places of flows that were forgotten are cleared away once they are most of
+/// the queue, and more than this.
+const SOME: usize = 64;
 
 /// The connections in TIME-WAIT, by flow and by age.
 pub(crate) struct TimeWaitTable {
@@ -43,18 +49,30 @@ impl TimeWaitTable {
     }
 
     pub(super) fn insert(&mut self, flow: FlowKey, state: TimeWait, port_allocated: bool) {
-        self.by_age.push_back((state.expires(), flow));
-        self.entries.insert(flow, Entry { state, port_allocated });
+        let queued = state.expires();
+        self.by_age.push_back((queued, flow));
+        self.entries.insert(flow, Entry { state, queued, port_allocated });
+        self.clear_away();
+    }
+
+    /// Keeps the queue by age no longer than twice what is alive, and some.
+    fn clear_away(&mut self) {
+        let TimeWaitTable { entries, by_age, .. } = self;
+        if by_age.len() > 2 * entries.len() + SOME {
+            by_age.retain(|(at, flow)| entries.get(flow).is_some_and(|e| e.queued == *at));
+        }
     }
 
     /// Forgets one; returns whether its port came from the allocator.
     pub(super) fn remove(&mut self, flow: &FlowKey) -> bool {
-        self.entries.remove(flow).is_some_and(|e| e.port_allocated)
+        let port_allocated = self.entries.remove(flow).is_some_and(|e| e.port_allocated);
+        self.clear_away();
+        port_allocated
     }
 
-    /// More than may be remembered? Flows that were reused leave places behind.
+    /// More than may be remembered?
     fn is_over(&self) -> bool {
-        self.entries.len() > self.max || self.by_age.len() > 2 * self.max
+        self.entries.len() > self.max
     }
 
     /// Takes out the flows whose time is over, or that are too many, one a call;
@@ -64,10 +82,14 @@ impl TimeWaitTable {
             && (at <= now || self.is_over())
         {
             self.by_age.pop_front();
-            let Some(entry) = self.entries.get(&flow) else { continue };
+            let is_over = self.is_over();
+            let Some(entry) = self.entries.get_mut(&flow).filter(|e| e.queued == at) else {
+                continue;
+            };
             let expires = entry.state.expires();
-            if expires > now && !self.is_over() {
+            if expires > now && !is_over {
                 // A retransmitted FIN has started the time anew.
+                entry.queued = expires;
                 self.by_age.push_back((expires, flow));
                 continue;
             }
@@ -76,3 +98,6 @@ impl TimeWaitTable {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,7 +57,9 @@ impl<A: Application> Domain<A> {
     pub fn extract(&mut self, id: ConnId, now: Instant) -> Option<Box<Connection<A::Connection>>> {
         let Domain { transport, conns, counters, .. } = self;
         transport.end_batch(conns, now, counters);
-        conns.take_out(id)
+        let connection = conns.take_out(id);
+        transport.timers.clear_away(conns);
+        connection
     }
 
     /// Takes a connection in. The application is told its new name, and gets its
@@ -76,7 +78,8 @@ impl<A: Application> Domain<A> {
         conns.with_id(id, |connection| {
             app.opened(&mut connection.user, id, &connection.flow);
             Transport::<A>::schedule(ready, connection);
-            Transport::<A>::arm(timers, connection);
+            // None of its entries are here, so the time does not matter.
+            timers.arm(connection, Instant::ZERO);
         });
         Ok(id)
     }

@@ -75,6 +75,15 @@ impl Reassembling {
         }
     }
 
+    /// Places in the queue by age.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> usize {
+        match self {
+            Reassembling::Own(own) => own.names(),
+            Reassembling::Shared(shared) => shared.with(|r| r.names()),
+        }
+    }
+
     /// Bytes of memory that fragments hold.
     pub fn bytes(&self) -> usize {
         match self {

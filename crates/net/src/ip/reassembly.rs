@@ -2,7 +2,7 @@
 //! memory, count and time. A fragment that overlaps another with other bounds
 //! ends its datagram, as RFC 5722 asks of IPv6: no honest sender makes one.
 
-use crate::link::Keyed;
+use crate::hash::{Keyed, Purpose};
 use crate::{Config, Counters, Drop};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -18,6 +18,9 @@ const LIFETIME: Duration = Duration::from_secs(30);
 const MAX_DATAGRAMS: usize = 256;
 /// The most fragments of one: 64 KiB in fragments of 576 bytes, and some.
 const MAX_FRAGMENTS: usize = 128;
+
+/// The queue by age may have this many places more than twice what waits.
+const SOME: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
@@ -56,7 +59,7 @@ impl Reassembly {
         Reassembly {
             max_bytes: config.reassembly_bytes,
             bytes: 0,
-            waiting: HashMap::with_hasher(Keyed(config.secret)),
+            waiting: HashMap::with_hasher(Keyed::new(config, Purpose::Tables)),
             by_age: VecDeque::new(),
         }
     }
@@ -69,6 +72,11 @@ impl Reassembly {
     /// Bytes of memory that fragments hold.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    #[cfg(test)]
+    pub(super) fn names(&self) -> usize {
+        self.by_age.len()
     }
 
     /// Gives up what has waited too long.
@@ -161,6 +169,11 @@ impl Reassembly {
     fn remove(&mut self, key: &Key) -> Option<Waiting> {
         let waiting = self.waiting.remove(key)?;
         self.bytes -= waiting.footprint;
+        // Places of those that are gone are no more than of those that wait.
+        let Reassembly { waiting: all, by_age, .. } = self;
+        if by_age.len() > 2 * all.len() + SOME {
+            by_age.retain(|(at, key)| all.get(key).is_some_and(|w| w.expires == *at));
+        }
         Some(waiting)
     }
 

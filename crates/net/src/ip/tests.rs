@@ -336,3 +336,17 @@ fn no_route_and_broadcast_out() {
     let out = host.say(Ipv4Addr::new(10, 0, 0, 255), b"x");
     assert_eq!(out[0].to_vec()[..6], [0xff; 6]);
 }
+
+#[test]
+fn datagrams_that_are_complete_leave_no_names_behind() {
+    let mut host = listening();
+    for identification in 0..20_000 {
+        for frame in fragments(100, 56, identification).1 {
+            host.take(&frame);
+        }
+        host.domain.app.datagrams.clear();
+        assert!(host.domain.reassembly_names() <= 512);
+    }
+    assert_eq!(host.domain.counters.delivered, 20_000);
+    assert!(host.domain.next_timeout().is_none_or(|at| at > host.now));
+}

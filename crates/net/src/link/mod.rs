@@ -13,29 +13,10 @@ pub use output::output;
 use neighbours::{INTERVAL, Table};
 
 use crate::config::{Config, InterfaceConfig, Unit};
+use crate::hash::{Keyed, Purpose};
 use crate::{Counters, Egress};
-use siphasher::sip::SipHasher13;
 use std::sync::Arc;
 use wire::{Address, EthernetAddress, Instant, Packet};
-
-/// The keyed hash of the tables.
-#[derive(Clone, Copy)]
-pub struct Keyed(pub [u64; 2]);
-
-impl std::hash::BuildHasher for Keyed {
-    type Hasher = SipHasher13;
-    #[inline]
-    fn build_hasher(&self) -> SipHasher13 {
-        SipHasher13::new_with_keys(self.0[0], self.0[1])
-    }
-    /// Where it is asked for, however many do: it is on the way of every segment.
-    #[inline(always)]
-    fn hash_one<T: std::hash::Hash>(&self, of: T) -> u64 {
-        let mut hasher = self.build_hasher();
-        of.hash(&mut hasher);
-        std::hash::Hasher::finish(&hasher)
-    }
-}
 
 /// The state of the link layer.
 pub struct Link {
@@ -55,7 +36,8 @@ pub struct Link {
 impl Link {
     /// The link layer of one unit; it knows no neighbour yet.
     pub fn new(config: Arc<Config>, unit: Unit) -> Link {
-        let neighbours = Neighbours::new(Keyed(config.secret), config.neighbour_lifetime);
+        let neighbours =
+            Neighbours::new(Keyed::new(&config, Purpose::Tables), config.neighbour_lifetime);
         Link {
             config,
             neighbours: Table::Own(neighbours),

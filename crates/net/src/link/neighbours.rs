@@ -5,7 +5,7 @@
 //! gets an answer sends the packets of all that wait for it; packets that wait in
 //! vain go back to the unit that they came from, which has the connection.
 
-use super::Keyed;
+use crate::hash::{Keyed, Purpose};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -228,7 +228,8 @@ pub struct SharedNeighbours(Arc<Mutex<Neighbours>>);
 impl SharedNeighbours {
     /// An empty table for a host.
     pub fn new(config: &crate::Config) -> SharedNeighbours {
-        let neighbours = Neighbours::new(Keyed(config.secret), config.neighbour_lifetime);
+        let neighbours =
+            Neighbours::new(Keyed::new(config, Purpose::Tables), config.neighbour_lifetime);
         SharedNeighbours(Arc::new(Mutex::new(neighbours)))
     }
 }

@@ -21,6 +21,24 @@ fn the_next_deadline_is_a_lower_bound_and_gets_exact() {
     assert!(now.since(Instant::from_millis(90_000)) < Duration::from_millis(2));
 }
 
+#[test]
+fn what_is_not_wanted_goes() {
+    for count in [5u64, 500] {
+        let mut wheel = TimerWheel::new();
+        for n in 0..count {
+            wheel.insert(Instant::from_millis(100 + n * 700), n);
+        }
+        wheel.retain(|n| n % 3 == 0);
+        assert_eq!(wheel.len() as u64, count.div_ceil(3));
+        let mut due = Vec::new();
+        while let Some(next) = wheel.next_deadline() {
+            wheel.expire(next, &mut due);
+        }
+        assert_eq!(due, (0..count).step_by(3).collect::<Vec<_>>());
+        assert!(wheel.is_empty());
+    }
+}
+
 proptest! {
     #[test]
     fn everything_expires_once_never_early_and_at_most_two_ticks_late(

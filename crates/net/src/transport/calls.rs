@@ -8,8 +8,8 @@ use crate::ip::Routes;
 use tcp::Tcb;
 use wire::{Endpoint, FlowKey, Instant};
 
-/// Ports tried for one that steers to the unit, times the number of units.
-const TRIES_PER_UNIT: u32 = 32;
+/// Ports tried whose flow an accepted connection might have.
+const TRIES: u32 = 32;
 
 impl<A: Application> Transport<A> {
     /// Does what a call asks for.
@@ -91,7 +91,7 @@ impl<A: Application> Transport<A> {
         let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
         let source = address.unwrap_or(route.source);
         let fixed = local.map(|l| l.port).filter(|p| *p != 0);
-        let mut tries = if fixed.is_some() { 1 } else { TRIES_PER_UNIT };
+        let mut tries = if fixed.is_some() { 1 } else { TRIES };
         loop {
             let port = match fixed {
                 Some(port) => port,
@@ -147,14 +147,10 @@ impl<A: Application> Transport<A> {
         remote: Endpoint,
         conns: &mut C,
     ) -> Option<u16> {
-        for _ in 0..TRIES_PER_UNIT * u32::from(self.unit.count) {
-            let port = conns.allocate_port(remote)?;
+        let Transport { unit, config, .. } = self;
+        conns.allocate_port(remote, |port| {
             let flow = FlowKey { local: Endpoint { address, port }, remote };
-            if self.unit.has(self.config.steering.flow(&flow)) {
-                return Some(port);
-            }
-            conns.discard_port(remote);
-        }
-        None
+            unit.has(config.steering.flow(&flow))
+        })
     }
 }

@@ -3,6 +3,7 @@
 
 mod calls;
 mod coalesce;
+mod conn_timers;
 mod embryos;
 mod errors;
 mod serve;
@@ -10,15 +11,16 @@ mod tcp_input;
 mod tcp_output;
 mod udp;
 
+pub(crate) use conn_timers::Armed;
 pub use tcp_input::input as tcp_input;
 pub use udp::input as udp_input;
 
 use crate::application::Application;
 use crate::config::{Config, Unit};
 use crate::connections::{ConnId, Connection, Connections};
+use crate::hash::{Keyed, Purpose};
 use crate::ip::RateLimit;
-use crate::link::Keyed;
-use crate::timer_wheel::TimerWheel;
+use conn_timers::ConnTimers;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,7 +35,7 @@ pub struct Transport<A: Application> {
     pub(crate) tcp: Vec<Arc<tcp::Config>>,
     pub(crate) listeners: HashMap<Endpoint, A::Listener, Keyed>,
     pub(crate) udp: HashMap<Endpoint, A::Udp, Keyed>,
-    pub(crate) timers: TimerWheel<(ConnId, Instant)>,
+    pub(crate) timers: ConnTimers,
     pub(crate) ready: VecDeque<ConnId>,
     /// Passive opens whose handshake is going on, and some that were, about the
     /// oldest first.
@@ -41,7 +43,6 @@ pub struct Transport<A: Application> {
     pub(crate) resets: RateLimit,
     /// Packets on their way down, for IP.
     pub(crate) down: Vec<Packet>,
-    due: Vec<(ConnId, Instant)>,
     /// The connection that the last segment was for, and what waits for it.
     run: Option<coalesce::Run>,
     /// Connections leave for another unit once they are established.
@@ -55,18 +56,17 @@ pub struct Transport<A: Application> {
 impl<A: Application> Transport<A> {
     /// The transport layer of one unit.
     pub fn new(config: Arc<Config>, unit: Unit) -> Transport<A> {
-        let hasher = Keyed(config.secret);
+        let hasher = Keyed::new(&config, Purpose::Tables);
         Transport {
             isn: tcp::isn::Generator::new(isn_key(&config), config.epoch),
             tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
             listeners: HashMap::with_hasher(hasher),
             udp: HashMap::with_hasher(hasher),
-            timers: TimerWheel::new(),
+            timers: ConnTimers::default(),
             ready: VecDeque::new(),
             embryos: VecDeque::new(),
             resets: RateLimit::new(unit.share(config.errors_per_second)),
             down: Vec::new(),
-            due: Vec::new(),
             run: None,
             hands_over: false,
             leaving: Vec::new(),
@@ -110,21 +110,6 @@ impl<A: Application> Transport<A> {
         }
     }
 
-    /// Makes sure that the wheel has an entry no later than the connection's
-    /// next deadline.
-    #[inline]
-    pub(crate) fn arm(
-        timers: &mut TimerWheel<(ConnId, Instant)>,
-        connection: &mut Connection<A::Connection>,
-    ) {
-        if let Some(deadline) = connection.tcb.next_timeout()
-            && connection.timer.is_none_or(|armed| deadline < armed)
-        {
-            connection.timer = Some(deadline);
-            timers.insert(deadline, (connection.id, deadline));
-        }
-    }
-
     /// The earliest time at which something has to be done.
     #[inline]
     pub fn next_timeout<C: Connections<A::Connection>>(&self, conns: &C) -> Option<Instant> {
@@ -132,9 +117,9 @@ impl<A: Application> Transport<A> {
     }
 }
 
-/// The key of the initial sequence numbers; not that of the tables.
+/// The key of the initial sequence numbers.
 fn isn_key(config: &Config) -> [u8; 16] {
-    let [a, b] = config.secret.map(|word| (!word).rotate_left(29).to_le_bytes());
+    let [a, b] = config.key(Purpose::SequenceNumbers).map(u64::to_le_bytes);
     std::array::from_fn(|i| if i < 8 { a[i] } else { b[i - 8] })
 }
 

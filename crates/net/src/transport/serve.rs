@@ -73,7 +73,7 @@ impl<A: Application> Transport<A> {
             if more || unfinished || connection.tcb.has_events() {
                 Transport::<A>::schedule(&mut transport.ready, connection);
             }
-            Transport::<A>::arm(&mut transport.timers, connection);
+            transport.timers.arm(connection, now);
             after(connection)
         });
         match after {
@@ -146,31 +146,23 @@ impl<A: Application> Transport<A> {
         let Connection { mut tcb, user, .. } = *connection;
         counters.closed += 1;
         app.closed(user, &mut tcb);
+        self.timers.clear_away(conns);
     }
 
     /// Lets time pass: connections whose deadline has come get their time-out,
     /// and stand on the ready list.
     pub fn on_timeout<C: Connections<A::Connection>>(&mut self, conns: &mut C, now: Instant) {
         conns.expire_time_wait(now);
-        let mut due = std::mem::take(&mut self.due);
-        self.timers.expire(now, &mut due);
-        for (id, at) in due.drain(..) {
-            conns.with_id(id, |connection| {
-                if connection.timer != Some(at) {
-                    return;
-                }
-                connection.timer = None;
-                if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
-                    connection.tcb.on_timeout(now);
-                    Transport::<A>::schedule(&mut self.ready, connection);
-                }
-                if connection.tcb.next_timeout().is_none() {
-                    connection.tcb.rest();
-                }
-                Transport::<A>::arm(&mut self.timers, connection);
-            });
-        }
-        self.due = due;
+        let ready = &mut self.ready;
+        self.timers.expire(conns, now, |connection| {
+            if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
+                connection.tcb.on_timeout(now);
+                Transport::<A>::schedule(ready, connection);
+            }
+            if connection.tcb.next_timeout().is_none() {
+                connection.tcb.rest();
+            }
+        });
     }
 }
 

@@ -412,3 +412,19 @@ proptest! {
         }
     }
 }
+
+/// Each is refused before the next is opened.
+#[test]
+fn connections_one_after_another_have_other_ports() {
+    let mut host = Host::new(|_| ());
+    let ports: std::collections::HashSet<u16> = (0..100)
+        .map(|_| {
+            let (syn, _) = connect(&mut host);
+            let (port, ack) = (syn.source_port, syn.seq.0.wrapping_add(1));
+            host.take(&tcp_frame(&header(80, port, 0, ack, Flags::RST.with(Flags::ACK)), &[]));
+            assert!(host.domain.connections().is_empty());
+            port
+        })
+        .collect();
+    assert_eq!(ports.len(), 100);
+}

@@ -132,8 +132,8 @@ fn what_is_being_opened_has_no_name() {
 fn ports_come_back_and_are_nobody_elses() {
     let mut conns = SharedRef::new(Arc::new(Table::new(&config(), 4, Spin::default)));
     let remote = flow(9).remote;
-    let port = conns.allocate_port(remote).expect("free");
-    assert_ne!(conns.allocate_port(remote), Some(port));
+    let port = conns.allocate_port(remote, |_| true).expect("free");
+    assert_ne!(conns.allocate_port(remote, |_| true), Some(port));
     let mut flow = flow(9);
     flow.local.port = port;
     let id = conns.open(flow, tcb(&flow), 1).expect("room");
@@ -142,7 +142,7 @@ fn ports_come_back_and_are_nobody_elses() {
     let (first, last) = config().ephemeral_ports;
     let rest = usize::from(last - first) + 1 - 2;
     let all: std::collections::HashSet<_> =
-        (0..=rest).map(|_| conns.allocate_port(remote).expect("free")).collect();
+        (0..=rest).map(|_| conns.allocate_port(remote, |_| true).expect("free")).collect();
     assert!(all.contains(&port) && all.len() == rest + 1);
-    assert_eq!(conns.allocate_port(remote), None);
+    assert_eq!(conns.allocate_port(remote, |_| true), None);
 }

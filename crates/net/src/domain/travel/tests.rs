@@ -168,7 +168,7 @@ fn ports_come_home_too() {
     let remains = guests.domain.take_remains();
     assert_eq!(remains.len(), 1);
     let remote = end(PEER, 80);
-    let fresh = |home: &mut Host| home.domain.conns.allocate_port(remote);
+    let fresh = |home: &mut Host| home.domain.conns.allocate_port(remote, |_| true);
     // All others are taken first, then the one that came back.
     assert_ne!(fresh(&mut home), Some(answer.destination_port));
     remains.into_iter().for_each(|remnant| home.domain.keep_remains(remnant, home.now));

@@ -2,7 +2,7 @@
 //! filter, and the units that have been given out.
 
 use crate::mailbox::{Mailbox, Message};
-use net::link::Keyed;
+use net::hash::{Keyed, Purpose};
 use net::{Application, Config, Counters};
 use platform::RwLock;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -84,7 +84,7 @@ impl<A: Application> Registry<A> {
     /// Of a host, for `limit` threads at most; 0: as many as the system gives.
     pub(super) fn new(config: &Config, limit: usize) -> Registry<A> {
         let limit = if limit == 0 { usize::MAX } else { limit };
-        let hasher = Keyed(config.secret);
+        let hasher = Keyed::new(config, Purpose::Tables);
         Registry {
             hasher,
             shards: (0..SHARDS).map(|_| RwLock::new(HashMap::with_hasher(hasher))).collect(),

@@ -1,0 +1,119 @@
+//! The timers of connections: a wheel with few entries for each.
+//!
+//! An entry is never removed. A connection remembers those that it has in the
+//! wheel, and gets another one only if its next deadline is before all of them.
+//! So a delayed acknowledgment stands in front of a keep-alive of two hours, and
+//! leaves that where it is when it fires.
+
+use crate::connections::{ConnId, Connection, Connections};
+use crate::timer_wheel::TimerWheel;
+use wire::Instant;
+use wire::time::Duration;
+
+/// The most entries of a connection.
+const MOST: usize = 4;
+/// How soon the last possible entry fires at the latest: since no other could
+/// stand in front of it, it asks for the true deadline again and again.
+const POLL: Duration = Duration::from_millis(4);
+/// Entries that connections leave behind when they end are cleared away once the
+/// wheel has more than this many for each living one, and some.
+const CROWDED: usize = 2 * MOST;
+const SOME: usize = 1024;
+
+/// The entries of the wheel that a connection has, the earliest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Armed([Instant; MOST]);
+
+impl Armed {
+    pub(crate) const NONE: Armed = Armed([Instant::FAR_FUTURE; MOST]);
+
+    /// The time of the entry that is needed for `deadline`, if one is.
+    #[inline]
+    fn needed(&self, deadline: Instant, now: Instant) -> Option<Instant> {
+        let [first, .., third, last] = self.0;
+        if deadline >= first || last != Instant::FAR_FUTURE {
+            return None;
+        }
+        let is_last = third != Instant::FAR_FUTURE;
+        Some(if is_last { deadline.min(now + POLL) } else { deadline })
+    }
+
+    fn add(&mut self, at: Instant) {
+        self.0.rotate_right(1);
+        self.0[0] = at;
+    }
+
+    /// Forgets the entry at `at`; `false` if it has none.
+    fn remove(&mut self, at: Instant) -> bool {
+        let Some(place) = self.0.iter().position(|entry| *entry == at) else { return false };
+        self.0[place..].rotate_left(1);
+        self.0[MOST - 1] = Instant::FAR_FUTURE;
+        true
+    }
+}
+
+/// The timers of the connections of a unit.
+#[derive(Default)]
+pub(crate) struct ConnTimers {
+    wheel: TimerWheel<(ConnId, Instant)>,
+    due: Vec<(ConnId, Instant)>,
+}
+
+impl ConnTimers {
+    /// Makes sure that the wheel has an entry no later than the connection's
+    /// next deadline, or than a few milliseconds from now.
+    #[inline]
+    pub(crate) fn arm<U>(&mut self, connection: &mut Connection<U>, now: Instant) {
+        if let Some(deadline) = connection.tcb.next_timeout()
+            && let Some(at) = connection.timers.needed(deadline, now)
+        {
+            connection.timers.add(at);
+            self.wheel.insert(at, (connection.id, at));
+        }
+    }
+
+    /// When the earliest entry fires, or before.
+    #[inline]
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.wheel.next_deadline()
+    }
+
+    /// Calls `expired` with each connection whose deadline may have come.
+    pub(crate) fn expire<U, C: Connections<U>>(
+        &mut self,
+        conns: &mut C,
+        now: Instant,
+        mut expired: impl FnMut(&mut Connection<U>),
+    ) {
+        let mut due = std::mem::take(&mut self.due);
+        self.wheel.expire(now, &mut due);
+        for (id, at) in due.drain(..) {
+            conns.with_id(id, |connection| {
+                if connection.timers.remove(at) {
+                    expired(connection);
+                    self.arm(connection, now);
+                }
+            });
+        }
+        self.due = due;
+        self.clear_away(conns);
+    }
+
+    /// Clears away what connections have left behind, if that is most of it.
+    pub(crate) fn clear_away<U, C: Connections<U>>(&mut self, conns: &mut C) {
+        if self.wheel.len() > CROWDED * conns.len() + SOME {
+            self.wheel.retain(|(id, at)| {
+                conns.with_id(*id, |connection| connection.timers.0.contains(at)) == Some(true)
+            });
+        }
+    }
+
+    /// Entries in the wheel.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.wheel.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

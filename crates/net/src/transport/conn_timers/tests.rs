@@ -1,0 +1,88 @@
+use super::*;
+use crate::Call;
+use crate::harness::*;
+use proptest::prelude::*;
+use std::sync::Arc;
+use wire::Seq;
+use wire::tcp::{Flags, Header, Options};
+
+const TWO_HOURS: Duration = Duration::from_secs(7200);
+
+/// A host that probes connections which have been idle for two hours.
+fn host() -> Host {
+    let mut host = Host::new(|config| {
+        let (idle, interval) = (TWO_HOURS, Duration::from_secs(75));
+        let keepalive = tcp::Keepalive { idle, interval, probes: 9 };
+        config.tcp = Arc::new(tcp::Config { keepalive: Some(keepalive), ..Default::default() });
+    });
+    host.call(Call::Listen(end(US, 80), ()));
+    host
+}
+
+fn segment(port: u16, flags: Flags, seq: u32, ack: Seq) -> Header {
+    Header {
+        source_port: port,
+        destination_port: 80,
+        seq: Seq(seq),
+        ack,
+        flags,
+        window: 10_000,
+        urgent: 0,
+        options: Options::NONE,
+    }
+}
+
+/// A peer's connection from `port`; our next sequence number.
+fn accepted(host: &mut Host, port: u16) -> Seq {
+    let answer = host.take(&tcp_frame(&segment(port, Flags::SYN, 0, Seq(0)), b""));
+    let ours = parse_tcp(&answer[0]).seq + 1;
+    host.take(&tcp_frame(&segment(port, Flags::ACK, 1, ours), b""));
+    ours
+}
+
+#[test]
+fn delayed_acknowledgments_leave_no_entries_behind() {
+    let mut host = host();
+    let ours = accepted(&mut host, 5000);
+    for i in 0..10_000 {
+        host.take(&tcp_frame(&segment(5000, Flags::ACK, 1 + i, ours), b"x"));
+        host.wait(Duration::from_millis(45));
+        assert!(host.domain.timer_entries() <= MOST, "{}", host.domain.timer_entries());
+    }
+}
+
+#[test]
+fn connections_that_end_leave_few_entries_behind() {
+    let mut host = host();
+    for i in 0..20_000u32 {
+        let port = 1024 + i as u16 % 30_000;
+        accepted(&mut host, port);
+        host.take(&tcp_frame(&segment(port, Flags::RST, 1, Seq(0)), b""));
+    }
+    assert!(host.domain.connections().is_empty());
+    assert!(host.domain.timer_entries() <= SOME, "{}", host.domain.timer_entries());
+}
+
+proptest! {
+    /// Whatever the deadline does, entries are few, and one fires no later than it
+    /// or than `POLL` from the moment at which it was set.
+    #[test]
+    fn few_entries_and_none_too_late(
+        steps in prop::collection::vec((0u64..3_000, 1u64..200_000), 1..300),
+    ) {
+        let mut armed = Armed::NONE;
+        let (mut now, mut entries) = (Instant::from_millis(1000), Vec::new());
+        for (pass, deadline) in steps {
+            now += Duration::from_millis(pass);
+            entries.retain(|at| *at > now || !armed.remove(*at));
+            let deadline = now + Duration::from_millis(deadline);
+            if let Some(at) = armed.needed(deadline, now) {
+                armed.add(at);
+                entries.push(at);
+            }
+            prop_assert!(entries.len() <= MOST);
+            let first = entries.iter().min().copied();
+            prop_assert!(first.is_some_and(|at| at <= deadline.max(now + POLL)));
+        }
+    }
+}
