@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use sync::bytes::Slice;
+use buffer::Slice;
 use tcp::*;
 use wire::{Instant, Seq};
 
