@@ -1,7 +1,7 @@
 //! [`Builder`]: what a stack is made of.
 
 use crate::stack::Stack;
-use crate::{Error, cells::SocketLayer};
+use crate::{Error, socket::SocketLayer};
 use device::{Device, Medium};
 use net::config::RouteConfig;
 use net::{Config, InterfaceConfig};

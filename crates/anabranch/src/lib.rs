@@ -27,9 +27,9 @@
 #![forbid(unsafe_code)]
 
 mod builder;
-mod cells;
 mod error;
 mod listener;
+mod socket;
 mod stack;
 mod stream;
 pub mod tokio;

@@ -1,6 +1,6 @@
 //! [`TcpListener`], blocking, and what it shares with the one for tasks.
 
-use crate::cells::ListenerCell;
+use crate::socket::ListenerShared;
 use crate::stack::{Protocol, Stack, resolve};
 use crate::stream::{Shared as Stream, TcpStream, now};
 use crate::wait::block_on;
@@ -18,7 +18,7 @@ const BACKLOG: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Shared {
     stack: Stack,
-    cell: Arc<ListenerCell>,
+    socket: Arc<ListenerShared>,
     local: Endpoint,
     nonblocking: AtomicBool,
 }
@@ -30,21 +30,21 @@ impl Shared {
         backlog: usize,
     ) -> io::Result<Arc<Shared>> {
         let local = stack.bind(Protocol::Tcp, resolve(local)?)?;
-        let cell = Arc::new(ListenerCell::new(backlog));
+        let socket = Arc::new(ListenerShared::new(backlog));
         for unit in 0..stack.units() {
-            stack.call(unit, Call::Listen(local, cell.clone()));
+            stack.call(unit, Call::Listen(local, socket.clone()));
         }
         let nonblocking = AtomicBool::new(false);
-        Ok(Arc::new(Shared { stack: stack.clone(), cell, local, nonblocking }))
+        Ok(Arc::new(Shared { stack: stack.clone(), socket, local, nonblocking }))
     }
 
     pub(crate) fn poll_accept(
         &self,
         cx: &Context<'_>,
     ) -> Poll<io::Result<(Arc<Stream>, SocketAddr)>> {
-        match self.cell.poll_accept(cx) {
-            Poll::Ready(Ok(cell)) => {
-                let stream = Stream::new(&self.stack, cell);
+        match self.socket.poll_accept(cx) {
+            Poll::Ready(Ok(socket)) => {
+                let stream = Stream::new(&self.stack, socket);
                 let peer = stream.peer_addr();
                 Poll::Ready(peer.map(|peer| (stream, peer)))
             }
@@ -65,8 +65,8 @@ impl Drop for Shared {
         }
         // Their streams are dropped with them; nobody has read what they got.
         let mut wakes = Vec::new();
-        for cell in self.cell.close(&mut wakes) {
-            self.stack.notify(cell.release(true));
+        for socket in self.socket.close(&mut wakes) {
+            self.stack.notify(socket.release(true));
         }
         wakes.into_iter().for_each(Waker::wake);
         self.stack.unbind(Protocol::Tcp, self.local);

@@ -1,7 +1,7 @@
 //! [`Stack`]: a running host.
 
 use crate::Builder;
-use crate::cells::{SocketLayer, TcpCell};
+use crate::socket::{SocketLayer, TcpShared};
 use net::link::Keyed;
 use net::ports::PortAllocator;
 use net::{Call, Config, ConnId, Counters};
@@ -92,10 +92,10 @@ impl Stack {
         self.0.running.units()
     }
 
-    pub(crate) fn connect(&self, remote: Endpoint, cell: Arc<TcpCell>) {
+    pub(crate) fn connect(&self, remote: Endpoint, socket: Arc<TcpShared>) {
         let next = self.0.opened.fetch_add(1, Ordering::Relaxed);
         let unit = (next % usize::from(self.units())) as u16;
-        self.call(unit, Call::Connect { remote, local: None, connection: cell });
+        self.call(unit, Call::Connect { remote, local: None, connection: socket });
     }
 
     fn bound(&self, protocol: Protocol) -> &Mutex<Bound> {

@@ -55,7 +55,7 @@ impl TcpStream {
     /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`.
     pub async fn connect(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
         let stream = TcpStream(crate::TcpStream::start(stack, remote)?.0);
-        poll_fn(|cx| stream.0.cell.poll_connected(cx)).await?;
+        poll_fn(|cx| stream.0.socket.poll_connected(cx)).await?;
         Ok(stream)
     }
 
@@ -106,7 +106,7 @@ impl TcpStream {
     /// # Errors
     /// None.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        Ok(self.0.cell.take_error())
+        Ok(self.0.socket.take_error())
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`UdpSocket`], blocking, and what it shares with the one for tasks.
 
-use crate::cells::UdpCell;
+use crate::socket::UdpShared;
 use crate::stack::{Protocol, Stack, resolve};
 use crate::stream::now;
 use crate::wait::block_on;
@@ -19,7 +19,7 @@ const LARGEST: usize = 65535 - 20 - 8;
 #[derive(Debug)]
 pub(crate) struct Shared {
     stack: Stack,
-    cell: Arc<UdpCell>,
+    socket: Arc<UdpShared>,
     local: Endpoint,
     options: Mutex<Options>,
 }
@@ -34,11 +34,11 @@ struct Options {
 impl Shared {
     pub(crate) fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<Arc<Shared>> {
         let local = stack.bind(Protocol::Udp, resolve(local)?)?;
-        let cell = Arc::new(UdpCell::new(local));
+        let socket = Arc::new(UdpShared::new(local));
         for unit in 0..stack.units() {
-            stack.call(unit, Call::BindUdp(local, cell.clone()));
+            stack.call(unit, Call::BindUdp(local, socket.clone()));
         }
-        Ok(Arc::new(Shared { stack: stack.clone(), cell, local, options: Mutex::default() }))
+        Ok(Arc::new(Shared { stack: stack.clone(), socket, local, options: Mutex::default() }))
     }
 
     pub(crate) fn poll_receive(
@@ -47,7 +47,7 @@ impl Shared {
         buf: &mut [u8],
         peek: bool,
     ) -> Poll<io::Result<(usize, SocketAddr)>> {
-        let datagram = match self.cell.poll_receive(cx, peek) {
+        let datagram = match self.socket.poll_receive(cx, peek) {
             Poll::Ready(Ok(datagram)) => datagram,
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Pending => return Poll::Pending,
@@ -86,22 +86,22 @@ impl Shared {
         cx: Option<&Context<'_>>,
         datagram: &mut Option<Datagram>,
     ) -> Poll<io::Result<()>> {
-        let sent = self.cell.poll_send(cx, datagram);
+        let sent = self.socket.poll_send(cx, datagram);
         if matches!(sent, Poll::Ready(Ok(()))) {
             // One unit sends for the socket, so that order is kept.
             let unit = self.local.port % self.stack.units();
-            self.stack.call(unit, Call::FlushUdp(self.cell.clone()));
+            self.stack.call(unit, Call::FlushUdp(self.socket.clone()));
         }
         sent
     }
 
     pub(crate) fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
-        self.cell.connect(resolve(remote)?);
+        self.socket.connect(resolve(remote)?);
         Ok(())
     }
 
     pub(crate) fn peer(&self) -> io::Result<Endpoint> {
-        self.cell.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
+        self.socket.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     pub(crate) fn local_addr(&self) -> SocketAddr {
@@ -261,6 +261,6 @@ impl UdpSocket {
     /// # Errors
     /// None.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        Ok(self.0.cell.take_error())
+        Ok(self.0.socket.take_error())
     }
 }

@@ -1,4 +1,4 @@
-//! [`UdpCell`]: what a UDP socket and all domains share.
+//! [`UdpShared`]: what a UDP socket and all domains share.
 
 use crate::error::io_error;
 use crate::wait::Waiters;
@@ -32,7 +32,7 @@ struct State {
 
 /// A UDP port.
 #[derive(Debug)]
-pub(crate) struct UdpCell {
+pub(crate) struct UdpShared {
     local: Endpoint,
     state: Mutex<State>,
 }
@@ -53,9 +53,9 @@ fn footprint(datagram: &Datagram) -> usize {
     bytes
 }
 
-impl UdpCell {
-    pub(crate) fn new(local: Endpoint) -> UdpCell {
-        UdpCell { local, state: Mutex::default() }
+impl UdpShared {
+    pub(crate) fn new(local: Endpoint) -> UdpShared {
+        UdpShared { local, state: Mutex::default() }
     }
 
     /// What it is bound to.

@@ -1,6 +1,6 @@
-//! [`TcpCell`]: what a stream and its connection share.
+//! [`TcpShared`]: what a stream and its connection share.
 
-use super::ListenerCell;
+use super::ListenerShared;
 use crate::error::{connect_error, io_error, told};
 use crate::wait::Waiters;
 use net::ConnId;
@@ -28,7 +28,7 @@ enum Phase {
 
 /// What the stream wants of TCP, beside moving data.
 #[derive(Debug, Default)]
-struct Wishes {
+struct PendingOptions {
     shutdown: bool,
     release: bool,
     abort: bool,
@@ -42,7 +42,7 @@ struct State {
     id: Option<ConnId>,
     flow: Option<FlowKey>,
     /// The listener that still waits for this connection's handshake.
-    listener: Option<Arc<ListenerCell>>,
+    listener: Option<Arc<ListenerShared>>,
     /// Why the connection ended; told once.
     error: Option<io::ErrorKind>,
     /// The domain has been told that there is something for it, and has not
@@ -53,7 +53,7 @@ struct State {
     unread: VecDeque<Slice>,
     unread_bytes: usize,
     /// What TCP was last told of `unread_bytes`.
-    told: usize,
+    last_advertised: usize,
     eof: bool,
     shut_read: bool,
     readers: Waiters,
@@ -71,25 +71,25 @@ struct State {
     /// Bytes of a chunk that is sent as it is, and whether to sum it.
     chunk: usize,
     sum: bool,
-    wishes: Wishes,
+    pending: PendingOptions,
 }
 
 /// What a stream and its connection share.
 #[derive(Debug)]
-pub(crate) struct TcpCell(Mutex<State>);
+pub(crate) struct TcpShared(Mutex<State>);
 
 /// How a stream cuts what it writes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct WriteLimits {
     pub(crate) room: usize,
     pub(crate) chunk: usize,
     pub(crate) sum: bool,
 }
 
-impl TcpCell {
+impl TcpShared {
     /// Of an active open.
-    pub(crate) fn opening() -> TcpCell {
-        TcpCell(Mutex::new(State {
+    pub(crate) fn opening() -> TcpShared {
+        TcpShared(Mutex::new(State {
             phase: Phase::Opening,
             id: None,
             flow: None,
@@ -98,7 +98,7 @@ impl TcpCell {
             notified: false,
             unread: VecDeque::new(),
             unread_bytes: 0,
-            told: 0,
+            last_advertised: 0,
             eof: false,
             shut_read: false,
             readers: Waiters::default(),
@@ -111,15 +111,15 @@ impl TcpCell {
             writers: Waiters::default(),
             chunk: 0,
             sum: true,
-            wishes: Wishes::default(),
+            pending: PendingOptions::default(),
         }))
     }
 
     /// Of a passive open by `listener`.
-    pub(crate) fn incoming(listener: Arc<ListenerCell>) -> TcpCell {
-        let cell = TcpCell::opening();
-        cell.0.lock().listener = Some(listener);
-        cell
+    pub(crate) fn incoming(listener: Arc<ListenerShared>) -> TcpShared {
+        let socket = TcpShared::opening();
+        socket.0.lock().listener = Some(listener);
+        socket
     }
 
     // What the holder of the domain calls.
@@ -146,17 +146,17 @@ impl TcpCell {
     }
 
     /// The handshake is done.
-    pub(crate) fn connected(cell: &Arc<TcpCell>, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
-        let listener = cell.0.lock().listener.take();
+    pub(crate) fn connected(socket: &Arc<TcpShared>, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
+        let listener = socket.0.lock().listener.take();
         if let Some(listener) = listener
-            && !listener.arrived(Some(cell.clone()), wakes)
+            && !listener.arrived(Some(socket.clone()), wakes)
         {
             tcb.abort();
         }
     }
 
-    /// Moves data both ways between the cell and TCP, and does what the stream
-    /// wishes.
+    /// Moves data both ways between the socket and TCP, and does what the stream
+    /// pending.
     pub(crate) fn exchange(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let mut state = self.0.lock();
         state.notified = false;
@@ -263,21 +263,21 @@ impl TcpCell {
             return Poll::Pending;
         }
         let parts = state.front(max, peek);
-        let read = state.told.saturating_sub(state.unread_bytes);
+        let read = state.last_advertised.saturating_sub(state.unread_bytes);
         let notify = (read > 0 && read >= state.receive_buffer / 8)
-            .then(|| TcpCell::to_notify(&mut state))
+            .then(|| TcpShared::to_notify(&mut state))
             .flatten();
         Poll::Ready(Ok((parts, notify)))
     }
 
     /// How much may be written now, and how.
-    pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<Cut>> {
+    pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<WriteLimits>> {
         let mut state = self.0.lock();
         if state.broken || state.phase == Phase::Closed {
             let error = state.error.take().unwrap_or(io::ErrorKind::BrokenPipe);
             return Poll::Ready(Err(error.into()));
         }
-        if state.wishes.shutdown {
+        if state.pending.shutdown {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         let room = state.send_buffer.saturating_sub(state.queued + state.unsent_bytes);
@@ -288,7 +288,7 @@ impl TcpCell {
             }
             return Poll::Pending;
         }
-        Poll::Ready(Ok(Cut { room, chunk: state.chunk, sum: state.sum }))
+        Poll::Ready(Ok(WriteLimits { room, chunk: state.chunk, sum: state.sum }))
     }
 
     /// Adds what was written. Returns the connection to notify.
@@ -301,7 +301,7 @@ impl TcpCell {
             state.unsent_bytes += slice.len();
             state.unsent.push_back((slice, sum));
         }
-        TcpCell::to_notify(&mut state)
+        TcpShared::to_notify(&mut state)
     }
 
     pub(crate) fn shutdown_read(&self, wakes: &mut Vec<Waker>) {
@@ -318,28 +318,28 @@ impl TcpCell {
         if state.phase == Phase::Closed {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        state.wishes.shutdown = true;
-        Ok(TcpCell::to_notify(&mut state))
+        state.pending.shutdown = true;
+        Ok(TcpShared::to_notify(&mut state))
     }
 
     /// The stream is gone.
     pub(crate) fn release(&self, abort: bool) -> Option<ConnId> {
         let mut state = self.0.lock();
-        state.wishes.release = true;
-        state.wishes.abort |= abort;
-        TcpCell::to_notify(&mut state)
+        state.pending.release = true;
+        state.pending.abort |= abort;
+        TcpShared::to_notify(&mut state)
     }
 
     pub(crate) fn set_nodelay(&self, on: bool) -> Option<ConnId> {
         let mut state = self.0.lock();
-        state.wishes.nodelay = Some(on);
-        TcpCell::to_notify(&mut state)
+        state.pending.nodelay = Some(on);
+        TcpShared::to_notify(&mut state)
     }
 
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) -> Option<ConnId> {
         let mut state = self.0.lock();
-        state.wishes.keepalive = Some(idle);
-        TcpCell::to_notify(&mut state)
+        state.pending.keepalive = Some(idle);
+        TcpShared::to_notify(&mut state)
     }
 }
 
@@ -394,7 +394,7 @@ impl State {
         if self.unread.is_empty() && self.unread.capacity() > 256 {
             self.unread = VecDeque::new();
         }
-        self.told = self.unread_bytes;
+        self.last_advertised = self.unread_bytes;
         tcb.set_unread_outside(self.unread_bytes);
         if (self.unread_bytes, self.eof) != before {
             self.readers.take(wakes);
@@ -402,24 +402,24 @@ impl State {
     }
 
     fn fulfil(&mut self, tcb: &mut Tcb) {
-        if let Some(on) = self.wishes.nodelay.take() {
+        if let Some(on) = self.pending.nodelay.take() {
             tcb.set_nagle(!on);
         }
-        if let Some(idle) = self.wishes.keepalive.take() {
+        if let Some(idle) = self.pending.keepalive.take() {
             tcb.set_keepalive(idle.map(|idle| tcp::Keepalive {
                 idle,
                 interval: idle.min(Duration::from_secs(75)),
                 probes: 9,
             }));
         }
-        if self.wishes.abort {
+        if self.pending.abort {
             tcb.abort();
         } else if !self.unsent.is_empty() {
             // Closing comes after what was written.
-        } else if self.wishes.release {
+        } else if self.pending.release {
             // RFC 2525 2.17: data that nobody will read is worth a reset.
             if self.unread_bytes > 0 { tcb.abort() } else { tcb.release() }
-        } else if self.wishes.shutdown {
+        } else if self.pending.shutdown {
             tcb.shutdown_write();
         }
     }
