@@ -1,6 +1,7 @@
 //! [`Stack`]: a running host.
 
 use crate::Builder;
+use crate::error::SocketError;
 use crate::socket::{SocketLayer, TcpShared};
 use net::link::Keyed;
 use net::ports::PortAllocator;
@@ -11,7 +12,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use sync::system::Mutex;
-use sync::system::atomic::{AtomicUsize, Ordering};
+use sync::system::atomic::{AtomicBool, AtomicUsize, Ordering};
 use wire::{Address, Endpoint};
 
 /// Ports that sockets are bound to, of one protocol.
@@ -34,6 +35,8 @@ struct Shared {
     bound: [Mutex<Bound>; 2],
     /// Active opens so far: they go to the units in turn.
     opened: AtomicUsize,
+    /// Nothing more is bound.
+    stopped: AtomicBool,
 }
 
 impl Drop for Shared {
@@ -64,7 +67,13 @@ impl Stack {
             Mutex::new(Bound { taken: HashMap::new(), free })
         };
         let bound = [bound(), bound()];
-        Stack(Arc::new(Shared { running, config, bound, opened: AtomicUsize::new(0) }))
+        Stack(Arc::new(Shared {
+            running,
+            config,
+            bound,
+            opened: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+        }))
     }
 
     /// What all units have counted.
@@ -75,6 +84,7 @@ impl Stack {
     /// Resets all connections and ends all threads. Sockets that are left only
     /// give errors.
     pub fn stop(&self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
         self.0.running.stop();
     }
 
@@ -104,6 +114,9 @@ impl Stack {
 
     /// Takes `wanted` for a socket; port 0 is any free one.
     pub(crate) fn bind(&self, protocol: Protocol, wanted: Endpoint) -> io::Result<Endpoint> {
+        if self.0.stopped.load(Ordering::Relaxed) {
+            return Err(SocketError::STOPPED.into());
+        }
         let ours = wanted.address.is_unspecified() || self.0.config.is_ours(wanted.address);
         if !ours {
             return Err(io::Error::new(

@@ -1,6 +1,7 @@
 //! [`ListenerShared`]: what a listening socket and all domains share.
 
 use super::TcpShared;
+use crate::error::SocketError;
 use crate::wait::Waiters;
 use std::collections::VecDeque;
 use std::io;
@@ -73,7 +74,8 @@ impl ListenerShared {
         let mut state = self.state.lock();
         match state.queue.pop_front() {
             Some(socket) => Poll::Ready(Ok(socket)),
-            None if state.closed => Poll::Ready(Err(io::ErrorKind::InvalidInput.into())),
+            // Whoever asks still has the listener, so it was not dropped.
+            None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
             None => {
                 state.acceptors.add(cx);
                 Poll::Pending

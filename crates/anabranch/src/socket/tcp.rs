@@ -1,7 +1,7 @@
 //! [`TcpShared`]: what a stream and its connection share.
 
 use super::ListenerShared;
-use crate::error::{connect_error, io_error, told};
+use crate::error::SocketError;
 use crate::wait::Waiters;
 use net::ConnId;
 use net::application::ConnectError;
@@ -44,7 +44,7 @@ struct State {
     /// The listener that still waits for this connection's handshake.
     listener: Option<Arc<ListenerShared>>,
     /// Why the connection ended; told once.
-    error: Option<io::ErrorKind>,
+    error: Option<SocketError>,
     /// The domain has been told that there is something for it, and has not
     /// looked yet.
     notified: bool,
@@ -133,7 +133,7 @@ impl TcpShared {
     pub(crate) fn connect_failed(&self, error: ConnectError, wakes: &mut Vec<Waker>) {
         let mut state = self.0.lock();
         state.phase = Phase::Closed;
-        state.error = Some(connect_error(error).kind());
+        state.error = Some(error.into());
         state.wake_all(wakes);
     }
 
@@ -192,7 +192,7 @@ impl TcpShared {
             state.broken = true;
             state.unsent.clear();
             state.unsent_bytes = 0;
-            state.error = tcb.error().map(|e| io_error(e).kind());
+            state.error = tcb.error().map(SocketError::from);
             state.wake_all(wakes);
             state.listener.take()
         };
@@ -225,7 +225,7 @@ impl TcpShared {
         match state.phase {
             Phase::Open => Poll::Ready(Ok(())),
             Phase::Closed => Poll::Ready(match state.error.take() {
-                Some(error) => Err(told(error)),
+                Some(error) => Err(error.into()),
                 // Opened and ended before anyone looked.
                 None => Ok(()),
             }),
@@ -274,8 +274,10 @@ impl TcpShared {
     pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<WriteLimits>> {
         let mut state = self.0.lock();
         if state.broken || state.phase == Phase::Closed {
-            let error = state.error.take().unwrap_or(io::ErrorKind::BrokenPipe);
-            return Poll::Ready(Err(error.into()));
+            return Poll::Ready(Err(match state.error.take() {
+                Some(error) => error.into(),
+                None => io::ErrorKind::BrokenPipe.into(),
+            }));
         }
         if state.pending.shutdown {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));

@@ -1,6 +1,6 @@
 //! [`UdpShared`]: what a UDP socket and all domains share.
 
-use crate::error::io_error;
+use crate::error::SocketError;
 use crate::wait::Waiters;
 use net::Datagram;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ struct State {
     leaving: VecDeque<Datagram>,
     leaving_bytes: usize,
     writers: Waiters,
-    error: Option<io::ErrorKind>,
+    error: Option<SocketError>,
     /// Datagrams of others are not for this socket.
     peer: Option<Endpoint>,
     /// The stack has ended.
@@ -81,7 +81,7 @@ impl UdpShared {
         // Only a connected socket hears of errors: another could not tell whose
         // they are (RFC 1122 4.1.3.3, and as Linux does).
         if state.peer == Some(remote) {
-            state.error = Some(io_error(error).kind());
+            state.error = Some(error.into());
             state.readers.take(wakes);
             state.writers.take(wakes);
         }
@@ -137,7 +137,7 @@ impl UdpShared {
             return Poll::Ready(Ok(datagram));
         }
         if state.closed {
-            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+            return Poll::Ready(Err(SocketError::STOPPED.into()));
         }
         match cx {
             Some(cx) => state.readers.add(cx),
@@ -156,7 +156,7 @@ impl UdpShared {
             return Poll::Ready(Err(error.into()));
         }
         if state.closed {
-            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+            return Poll::Ready(Err(SocketError::STOPPED.into()));
         }
         if state.leaving_bytes > BUFFER {
             match cx {
