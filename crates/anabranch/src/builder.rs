@@ -9,6 +9,7 @@ use organizations::{CATALOG, Clock, Instruments, Options, Setup, catalog};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Duration;
 use sync::system::RandomState;
 use wire::Address;
 
@@ -24,6 +25,7 @@ pub struct Builder {
     burst: Option<usize>,
     tcp: tcp::Config,
     instruments: Option<Arc<Instruments>>,
+    drain: Duration,
 }
 
 impl Builder {
@@ -38,6 +40,7 @@ impl Builder {
             burst: None,
             tcp: tcp::Config::default(),
             instruments: None,
+            drain: Duration::from_secs(2),
         }
     }
 
@@ -125,6 +128,15 @@ impl Builder {
         self
     }
 
+    /// How long the end of the last handle of the stack waits until the peers have
+    /// acknowledged what dropped streams have written. Default: 2 s at most. With
+    /// zero it waits for nothing, and connections that are not over are reset.
+    #[must_use]
+    pub fn drain(mut self, timeout: Duration) -> Builder {
+        self.drain = timeout;
+        self
+    }
+
     /// Starts the stack.
     ///
     /// # Errors
@@ -171,7 +183,7 @@ impl Builder {
             let known: Vec<_> = CATALOG.iter().map(|e| e.name).collect();
             Error::Organization { name: self.organization.clone(), known: known.join(", ") }
         })??;
-        Ok(Stack::new(running, config))
+        Ok(Stack::new(running, config, self.drain))
     }
 }
 

@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod builder;
+mod closing;
 mod error;
 mod listener;
 mod socket;

@@ -30,7 +30,7 @@ impl Shared {
         backlog: usize,
     ) -> io::Result<Arc<Shared>> {
         let local = stack.bind(Protocol::Tcp, resolve(local)?)?;
-        let socket = Arc::new(ListenerShared::new(backlog));
+        let socket = Arc::new(ListenerShared::new(backlog, stack.closing().clone()));
         for unit in 0..stack.units() {
             stack.call(unit, Call::Listen(local, socket.clone()));
         }

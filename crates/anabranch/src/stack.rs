@@ -1,6 +1,7 @@
 //! [`Stack`]: a running host.
 
 use crate::Builder;
+use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
 use crate::socket::{SocketLayer, TcpShared};
 use net::link::Keyed;
@@ -11,8 +12,9 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use sync::system::Mutex;
+use std::time::Duration;
 use sync::system::atomic::{AtomicBool, AtomicUsize, Ordering};
+use sync::system::{Mutex, thread};
 use wire::{Address, Endpoint};
 
 /// Ports that sockets are bound to, of one protocol.
@@ -37,17 +39,42 @@ struct Shared {
     opened: AtomicUsize,
     /// Nothing more is bound.
     stopped: AtomicBool,
+    closing: Arc<Closing>,
+    /// How long the last handle waits for them.
+    drain: Duration,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        let stopped = *self.stopped.get_mut();
+        if stopped || self.drain.is_zero() || self.closing.count() == 0 {
+            return self.running.stop();
+        }
+        if is_waking() {
+            // The stack's own thread, or one that works for it: it has to go on.
+            let (running, closing) = (self.running.clone(), self.closing.clone());
+            let drain = self.drain;
+            let wait = move || {
+                closing.wait(drain);
+                running.stop();
+            };
+            if thread::Builder::new().name("ana-drain".into()).spawn(wait).is_ok() {
+                return;
+            }
+        } else {
+            self.closing.wait(self.drain);
+        }
         self.running.stop();
     }
 }
 
-/// A TCP/IP host in this process. Cheap to clone; it ends, and resets its
-/// connections, when the last clone and the last socket are gone, or at
-/// [`Stack::stop`].
+/// A TCP/IP host in this process. Cheap to clone.
+///
+/// It ends when the last clone and the last socket are gone. The thread that drops
+/// them waits for a moment, if it has to, until what was written is acknowledged
+/// ([`Builder::drain`]); so a program that writes and returns from `main` delivers
+/// what it wrote. [`Stack::shutdown`] does the same with the time that you give it,
+/// and [`Stack::stop`] ends at once.
 #[derive(Clone)]
 pub struct Stack(Arc<Shared>);
 
@@ -60,7 +87,11 @@ impl Stack {
         Builder::new()
     }
 
-    pub(crate) fn new(running: Arc<dyn Running<SocketLayer>>, config: Arc<Config>) -> Stack {
+    pub(crate) fn new(
+        running: Arc<dyn Running<SocketLayer>>,
+        config: Arc<Config>,
+        drain: Duration,
+    ) -> Stack {
         let (first, last) = config.ephemeral_ports;
         let bound = || {
             let free = PortAllocator::new(first, last, Keyed(config.secret));
@@ -73,6 +104,8 @@ impl Stack {
             bound,
             opened: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
+            closing: Arc::default(),
+            drain,
         }))
     }
 
@@ -81,11 +114,39 @@ impl Stack {
         self.0.running.counters()
     }
 
-    /// Resets all connections and ends all threads. Sockets that are left only
-    /// give errors.
+    /// Ends the stack in good order. Nothing can be bound or opened any more. Waits,
+    /// `timeout` at most, until the peers have acknowledged what streams have
+    /// written that were dropped, or whose writing half was shut down; then stops
+    /// as [`Stack::stop`] does. Streams that are still open are reset: drop them,
+    /// or shut them down, before.
+    ///
+    /// This blocks the thread: call it from a thread of its own in a program of
+    /// tasks (`tokio::task::spawn_blocking`).
+    ///
+    /// # Errors
+    /// `TimedOut` if connections were reset that had not delivered all.
+    pub fn shutdown(&self, timeout: Duration) -> io::Result<()> {
+        self.0.stopped.store(true, Ordering::Relaxed);
+        let left = self.0.closing.wait(timeout);
+        self.stop();
+        match left {
+            0 => Ok(()),
+            left => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("{left} connections had not delivered all that was written"),
+            )),
+        }
+    }
+
+    /// Resets all connections and ends all threads, at once. Sockets that are left
+    /// only give errors.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
         self.0.running.stop();
+    }
+
+    pub(crate) fn closing(&self) -> &Arc<Closing> {
+        &self.0.closing
     }
 
     pub(crate) fn call(&self, unit: u16, call: Call<SocketLayer>) {

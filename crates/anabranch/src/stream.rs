@@ -208,7 +208,7 @@ impl TcpStream {
 
     pub(crate) fn start(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
         let remote = resolve(remote)?;
-        let socket = Arc::new(TcpShared::opening());
+        let socket = Arc::new(TcpShared::opening(stack.closing().clone()));
         let stream = TcpStream(Shared::new(stack, socket.clone()));
         stack.connect(remote, socket);
         Ok(stream)

@@ -30,7 +30,9 @@ impl Application for SocketLayer {
     }
 
     fn wake(wakes: Vec<Waker>) {
-        wakes.into_iter().for_each(Waker::wake);
+        if !wakes.is_empty() {
+            crate::closing::waking(|| wakes.into_iter().for_each(Waker::wake));
+        }
     }
 
     fn incoming(&mut self, listener: &Arc<ListenerShared>) -> Option<Arc<TcpShared>> {

@@ -1,6 +1,7 @@
 //! [`ListenerShared`]: what a listening socket and all domains share.
 
 use super::TcpShared;
+use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::wait::Waiters;
 use std::collections::VecDeque;
@@ -23,6 +24,8 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct ListenerShared {
     backlog: usize,
+    /// That of the stack, for the connections that come.
+    closing: Arc<Closing>,
     state: Mutex<State>,
 }
 
@@ -31,8 +34,12 @@ pub(crate) struct ListenerShared {
 const HALF_OPEN: usize = 256;
 
 impl ListenerShared {
-    pub(crate) fn new(backlog: usize) -> ListenerShared {
-        ListenerShared { backlog: backlog.max(1), state: Mutex::default() }
+    pub(crate) fn new(backlog: usize, closing: Arc<Closing>) -> ListenerShared {
+        ListenerShared { backlog: backlog.max(1), closing, state: Mutex::default() }
+    }
+
+    pub(crate) fn closing(&self) -> &Arc<Closing> {
+        &self.closing
     }
 
     /// A SYN has come: is there room for its connection?

@@ -1,6 +1,7 @@
 //! [`TcpShared`]: what a stream and its connection share.
 
 use super::ListenerShared;
+use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::wait::Waiters;
 use net::ConnId;
@@ -55,6 +56,9 @@ struct State {
     /// What TCP was last told of `unread_bytes`.
     last_advertised: usize,
     eof: bool,
+    /// All up to the peer's FIN was taken: reading ends well, whatever happens
+    /// to the connection later.
+    finished: bool,
     shut_read: bool,
     readers: Waiters,
 
@@ -72,6 +76,9 @@ struct State {
     chunk: usize,
     sum: bool,
     pending: PendingOptions,
+    closing: Arc<Closing>,
+    /// This connection is one of `closing`.
+    is_closing: bool,
 }
 
 /// What a stream and its connection share.
@@ -88,7 +95,7 @@ pub(crate) struct WriteLimits {
 
 impl TcpShared {
     /// Of an active open.
-    pub(crate) fn opening() -> TcpShared {
+    pub(crate) fn opening(closing: Arc<Closing>) -> TcpShared {
         TcpShared(Mutex::new(State {
             phase: Phase::Opening,
             id: None,
@@ -100,6 +107,7 @@ impl TcpShared {
             unread_bytes: 0,
             last_advertised: 0,
             eof: false,
+            finished: false,
             shut_read: false,
             readers: Waiters::default(),
             unsent: VecDeque::new(),
@@ -112,12 +120,14 @@ impl TcpShared {
             chunk: 0,
             sum: true,
             pending: PendingOptions::default(),
+            closing,
+            is_closing: false,
         }))
     }
 
     /// Of a passive open by `listener`.
     pub(crate) fn incoming(listener: Arc<ListenerShared>) -> TcpShared {
-        let socket = TcpShared::opening();
+        let socket = TcpShared::opening(listener.closing().clone());
         socket.0.lock().listener = Some(listener);
         socket
     }
@@ -170,6 +180,11 @@ impl TcpShared {
         state.give(tcb);
         state.take(tcb, wakes);
         state.fulfil(tcb);
+        let is_acknowledged = state.unsent.is_empty()
+            && matches!(tcb.state(), tcp::State::FinWait2 | tcp::State::TimeWait);
+        if is_acknowledged || state.pending.abort {
+            state.closing_ends();
+        }
         state.broken |= tcb.error().is_some();
         state.queued = tcb.queued();
         state.send_buffer = tcb.send_buffer();
@@ -188,6 +203,7 @@ impl TcpShared {
             let mut state = self.0.lock();
             state.take(tcb, wakes);
             state.phase = Phase::Closed;
+            state.closing_ends();
             state.eof = true;
             state.broken = true;
             state.unsent.clear();
@@ -250,7 +266,9 @@ impl TcpShared {
             return Poll::Ready(Ok((wire::Parts::new(), None)));
         }
         if state.unread.is_empty() {
-            if let Some(error) = state.error.take() {
+            if !state.finished
+                && let Some(error) = state.error.take()
+            {
                 return Poll::Ready(Err(error.into()));
             }
             if state.eof {
@@ -321,6 +339,7 @@ impl TcpShared {
             return Err(io::ErrorKind::NotConnected.into());
         }
         state.pending.shutdown = true;
+        state.closing_begins();
         Ok(TcpShared::to_notify(&mut state))
     }
 
@@ -329,6 +348,7 @@ impl TcpShared {
         let mut state = self.0.lock();
         state.pending.release = true;
         state.pending.abort |= abort;
+        state.closing_begins();
         TcpShared::to_notify(&mut state)
     }
 
@@ -345,7 +365,29 @@ impl TcpShared {
     }
 }
 
+impl Drop for State {
+    fn drop(&mut self) {
+        self.closing_ends();
+    }
+}
+
 impl State {
+    /// What was written, and the FIN behind it, are to be acknowledged.
+    fn closing_begins(&mut self) {
+        let resets = self.pending.abort || (self.pending.release && self.unread_bytes > 0);
+        if self.phase == Phase::Open && !self.is_closing && !resets {
+            self.is_closing = true;
+            self.closing.begin();
+        }
+    }
+
+    /// They have been, or nobody waits for that any more.
+    fn closing_ends(&mut self) {
+        if std::mem::take(&mut self.is_closing) {
+            self.closing.end();
+        }
+    }
+
     fn wake_all(&mut self, wakes: &mut Vec<Waker>) {
         self.readers.take(wakes);
         self.writers.take(wakes);
@@ -392,7 +434,8 @@ impl State {
                 self.unread.push_back(slice);
             }
         }
-        self.eof |= tcb.eof();
+        self.finished |= tcb.eof();
+        self.eof |= self.finished;
         if self.unread.is_empty() && self.unread.capacity() > 256 {
             self.unread = VecDeque::new();
         }

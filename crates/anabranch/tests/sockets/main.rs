@@ -4,7 +4,7 @@
 mod ends;
 
 use anabranch::Stack;
-use anabranch::device::memory;
+use anabranch::device::{fault, memory};
 use std::time::Duration;
 
 /// The server's address.
@@ -16,12 +16,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two stacks back to back: a server and a client.
 fn pair() -> (Stack, Stack) {
-    let (left, right) = memory::pair(memory::Config::default());
-    let start = |device, address: &str| {
-        let stack = Stack::builder().device(device).address(format!("{address}/24"));
-        stack.start().expect("a stack")
-    };
-    (start(left, SERVER), start(right, CLIENT))
+    pair_over("")
+}
+
+/// Two stacks back to back, with these faults on the client's side.
+fn pair_over(faults: &str) -> (Stack, Stack) {
+    let (left, mut right) = memory::pair(memory::Config::default());
+    if !faults.is_empty() {
+        right = fault::wrap(right, &faults.parse().expect("faults"), 1);
+    }
+    let start =
+        |device, address: &str| Stack::builder().device(device).address(format!("{address}/24"));
+    // The server goes last, and nobody is left to acknowledge its FINs.
+    let server = start(left, SERVER).drain(Duration::ZERO).start();
+    (server.expect("a stack"), start(right, CLIENT).start().expect("a stack"))
 }
 
 /// Runs a future on this thread.
