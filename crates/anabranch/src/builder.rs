@@ -1,5 +1,6 @@
 //! [`Builder`]: what a stack is made of.
 
+use crate::names::Resolver;
 use crate::stack::Stack;
 use crate::{Error, socket::SocketLayer};
 use device::{Device, Medium};
@@ -7,7 +8,8 @@ use net::config::RouteConfig;
 use net::{Config, InterfaceConfig};
 use organizations::{CATALOG, Clock, Instruments, Options, Setup, catalog};
 use std::hash::BuildHasher;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use sync::system::RandomState;
@@ -26,6 +28,7 @@ pub struct Builder {
     tcp: tcp::Config,
     instruments: Option<Arc<Instruments>>,
     drain: Duration,
+    resolver: Option<Arc<Resolver>>,
 }
 
 impl Builder {
@@ -41,6 +44,7 @@ impl Builder {
             tcp: tcp::Config::default(),
             instruments: None,
             drain: Duration::from_secs(2),
+            resolver: None,
         }
     }
 
@@ -128,6 +132,19 @@ impl Builder {
         self
     }
 
+    /// Looks names up: given the host's name and a port, it returns the host's
+    /// addresses with that port. Sockets that block call it on their thread; those
+    /// for tasks call it on threads of the stack, 16 at most. Default: the
+    /// system's, which asks the servers of the host and not through the stack.
+    #[must_use]
+    pub fn resolver(
+        mut self,
+        lookup: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+    ) -> Builder {
+        self.resolver = Some(Resolver::new(lookup));
+        self
+    }
+
     /// How long the end of the last handle of the stack waits until the peers have
     /// acknowledged what dropped streams have written. Default: 2 s at most. With
     /// zero it waits for nothing, and connections that are not over are reset.
@@ -183,7 +200,8 @@ impl Builder {
             let known: Vec<_> = CATALOG.iter().map(|e| e.name).collect();
             Error::Organization { name: self.organization.clone(), known: known.join(", ") }
         })??;
-        Ok(Stack::new(running, config, self.drain))
+        let resolver = self.resolver.unwrap_or_else(Resolver::system);
+        Ok(Stack::new(running, config, self.drain, resolver))
     }
 }
 

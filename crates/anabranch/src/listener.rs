@@ -1,19 +1,20 @@
 //! [`TcpListener`], blocking, and what it shares with the one for tasks.
 
+use crate::names::{ToSocketAddrs, first};
 use crate::socket::ListenerShared;
-use crate::stack::{Protocol, Stack, resolve};
+use crate::stack::{Protocol, Stack};
 use crate::stream::{Shared as Stream, TcpStream, now};
 use crate::wait::block_on;
 use net::Call;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use sync::system::atomic::{AtomicBool, Ordering};
 use wire::Endpoint;
 
 /// Connections that may wait to be accepted, unless said otherwise (as Linux).
-const BACKLOG: usize = 4096;
+pub(crate) const BACKLOG: usize = 4096;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -26,10 +27,10 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn bind(
         stack: &Stack,
-        local: impl ToSocketAddrs,
+        addresses: Vec<Endpoint>,
         backlog: usize,
     ) -> io::Result<Arc<Shared>> {
-        let local = stack.bind(Protocol::Tcp, resolve(local)?)?;
+        let local = first(addresses, |local| stack.bind(Protocol::Tcp, local))?;
         let socket = Arc::new(ListenerShared::new(backlog, stack.closing().clone()));
         for unit in 0..stack.units() {
             stack.call(unit, Call::Listen(local, socket.clone()));
@@ -97,7 +98,8 @@ impl TcpListener {
         local: impl ToSocketAddrs,
         backlog: usize,
     ) -> io::Result<TcpListener> {
-        Ok(TcpListener(Shared::bind(stack, local, backlog)?))
+        let addresses = stack.resolver().resolve(local)?;
+        Ok(TcpListener(Shared::bind(stack, addresses, backlog)?))
     }
 
     /// Waits for a connection.

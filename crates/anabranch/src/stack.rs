@@ -3,6 +3,7 @@
 use crate::Builder;
 use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
+use crate::names::Resolver;
 use crate::socket::{SocketLayer, TcpShared};
 use net::link::Keyed;
 use net::ports::PortAllocator;
@@ -10,7 +11,6 @@ use net::{Call, Config, ConnId, Counters};
 use organizations::Running;
 use std::collections::HashMap;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 use sync::system::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -42,6 +42,7 @@ struct Shared {
     closing: Arc<Closing>,
     /// How long the last handle waits for them.
     drain: Duration,
+    resolver: Arc<Resolver>,
 }
 
 impl Drop for Shared {
@@ -91,6 +92,7 @@ impl Stack {
         running: Arc<dyn Running<SocketLayer>>,
         config: Arc<Config>,
         drain: Duration,
+        resolver: Arc<Resolver>,
     ) -> Stack {
         let (first, last) = config.ephemeral_ports;
         let bound = || {
@@ -106,6 +108,7 @@ impl Stack {
             stopped: AtomicBool::new(false),
             closing: Arc::default(),
             drain,
+            resolver,
         }))
     }
 
@@ -143,6 +146,10 @@ impl Stack {
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
         self.0.running.stop();
+    }
+
+    pub(crate) fn resolver(&self) -> &Arc<Resolver> {
+        &self.0.resolver
     }
 
     pub(crate) fn closing(&self) -> &Arc<Closing> {
@@ -244,14 +251,4 @@ impl std::fmt::Debug for Stack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stack").field("units", &self.units()).finish_non_exhaustive()
     }
-}
-
-/// The first address that `addresses` resolves to and the stack speaks.
-pub(crate) fn resolve(addresses: impl ToSocketAddrs) -> io::Result<Endpoint> {
-    addresses.to_socket_addrs()?.find(SocketAddr::is_ipv4).map(Endpoint::from).ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "no IPv4 address: the stack speaks IPv4 only yet",
-        )
-    })
 }

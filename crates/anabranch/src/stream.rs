@@ -1,16 +1,17 @@
 //! [`TcpStream`], blocking, and what it shares with the one for tasks.
 
+use crate::names::{ToSocketAddrs, first};
 use crate::socket::{TcpShared, WriteLimits};
-use crate::stack::{Stack, resolve};
+use crate::stack::Stack;
 use crate::wait::block_on;
 use smallvec::SmallVec;
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use sync::system::Mutex;
-use wire::{Slice, checksum};
+use wire::{Endpoint, Slice, checksum};
 
 /// Bytes that one write takes at most, so that the first are on their way while
 /// the next are copied.
@@ -45,24 +46,44 @@ impl Shared {
         Arc::new(Shared { stack: stack.clone(), socket, options: Mutex::default() })
     }
 
+    /// Opens a connection, and does not wait for it.
+    pub(crate) fn connect(stack: &Stack, remote: Endpoint) -> Arc<Shared> {
+        let socket = Arc::new(TcpShared::opening(stack.closing().clone()));
+        let stream = Shared::new(stack, socket.clone());
+        stack.connect(remote, socket);
+        stream
+    }
+
+    /// Reads up to `max` bytes, and gives them to `put`, part by part.
     pub(crate) fn poll_read(
+        &self,
+        cx: Option<&Context<'_>>,
+        max: usize,
+        peek: bool,
+        put: impl FnMut(&[u8]),
+    ) -> Poll<io::Result<usize>> {
+        let (parts, notify) = match self.socket.poll_read(cx, max, peek) {
+            Poll::Ready(Ok(read)) => read,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => return Poll::Pending,
+        };
+        parts.iter().map(Slice::as_slice).for_each(put);
+        self.stack.notify(notify);
+        Poll::Ready(Ok(parts.iter().map(Slice::len).sum()))
+    }
+
+    /// As [`Shared::poll_read`], to `buf`.
+    pub(crate) fn poll_read_to(
         &self,
         cx: Option<&Context<'_>>,
         buf: &mut [u8],
         peek: bool,
     ) -> Poll<io::Result<usize>> {
-        let (parts, notify) = match self.socket.poll_read(cx, buf.len(), peek) {
-            Poll::Ready(Ok(read)) => read,
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Pending => return Poll::Pending,
-        };
         let mut at = 0;
-        for part in parts {
-            buf[at..at + part.len()].copy_from_slice(&part);
+        self.poll_read(cx, buf.len(), peek, |part| {
+            buf[at..at + part.len()].copy_from_slice(part);
             at += part.len();
-        }
-        self.stack.notify(notify);
-        Poll::Ready(Ok(at))
+        })
     }
 
     /// Writes as much of `bufs`, one behind the other, as there is room for.
@@ -176,14 +197,17 @@ fn zero_is_wrong(timeout: Option<Duration>) -> io::Result<Option<Duration>> {
 }
 
 impl TcpStream {
-    /// Connects to an address.
+    /// Connects to an address; if there are several, to the first that answers.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`.
+    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`: what
+    /// was wrong with the last address.
     pub fn connect(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
-        let stream = TcpStream::start(stack, remote)?;
-        block_on(None, |cx| stream.0.socket.poll_connected(cx))?;
-        Ok(stream)
+        first(stack.resolver().resolve(remote)?, |remote| {
+            let stream = TcpStream(Shared::connect(stack, remote));
+            block_on(None, |cx| stream.0.socket.poll_connected(cx))?;
+            Ok(stream)
+        })
     }
 
     /// Connects to an address, and gives up after `timeout`.
@@ -196,7 +220,8 @@ impl TcpStream {
         timeout: Duration,
     ) -> io::Result<TcpStream> {
         let timeout = zero_is_wrong(Some(timeout))?;
-        let stream = TcpStream::start(stack, remote)?;
+        let remote = first(stack.resolver().resolve(remote)?, Ok)?;
+        let stream = TcpStream(Shared::connect(stack, remote));
         match block_on(timeout, |cx| stream.0.socket.poll_connected(cx)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 Err(io::Error::new(io::ErrorKind::TimedOut, "connection timed out"))
@@ -204,14 +229,6 @@ impl TcpStream {
             Err(error) => Err(error),
             Ok(()) => Ok(stream),
         }
-    }
-
-    pub(crate) fn start(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
-        let remote = resolve(remote)?;
-        let socket = Arc::new(TcpShared::opening(stack.closing().clone()));
-        let stream = TcpStream(Shared::new(stack, socket.clone()));
-        stack.connect(remote, socket);
-        Ok(stream)
     }
 
     /// Our end.
@@ -345,9 +362,9 @@ impl TcpStream {
     fn receive(&self, buf: &mut [u8], peek: bool) -> io::Result<usize> {
         let options = *self.0.options.lock();
         if options.nonblocking {
-            return now(self.0.poll_read(None, buf, peek));
+            return now(self.0.poll_read_to(None, buf, peek));
         }
-        block_on(options.read_timeout, |cx| self.0.poll_read(Some(cx), buf, peek))
+        block_on(options.read_timeout, |cx| self.0.poll_read_to(Some(cx), buf, peek))
     }
 
     fn send(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {

@@ -1,12 +1,13 @@
 //! [`UdpSocket`], blocking, and what it shares with the one for tasks.
 
+use crate::names::{ToSocketAddrs, first};
 use crate::socket::UdpShared;
-use crate::stack::{Protocol, Stack, resolve};
+use crate::stack::{Protocol, Stack};
 use crate::stream::now;
 use crate::wait::block_on;
 use net::{Call, Datagram};
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -32,8 +33,8 @@ struct Options {
 }
 
 impl Shared {
-    pub(crate) fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<Arc<Shared>> {
-        let local = stack.bind(Protocol::Udp, resolve(local)?)?;
+    pub(crate) fn bind(stack: &Stack, addresses: Vec<Endpoint>) -> io::Result<Arc<Shared>> {
+        let local = first(addresses, |local| stack.bind(Protocol::Udp, local))?;
         let socket = Arc::new(UdpShared::new(local));
         for unit in 0..stack.units() {
             stack.call(unit, Call::BindUdp(local, socket.clone()));
@@ -95,9 +96,12 @@ impl Shared {
         sent
     }
 
-    pub(crate) fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
-        self.socket.connect(resolve(remote)?);
-        Ok(())
+    pub(crate) fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    pub(crate) fn connect(&self, remote: Endpoint) {
+        self.socket.connect(remote);
     }
 
     pub(crate) fn peer(&self) -> io::Result<Endpoint> {
@@ -128,7 +132,8 @@ impl UdpSocket {
     /// # Errors
     /// `AddrInUse`, `AddrNotAvailable`.
     pub fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<UdpSocket> {
-        Ok(UdpSocket(Shared::bind(stack, local)?))
+        let addresses = stack.resolver().resolve(local)?;
+        Ok(UdpSocket(Shared::bind(stack, addresses)?))
     }
 
     /// Receives a datagram; what does not fit into `buf` is lost.
@@ -169,7 +174,7 @@ impl UdpSocket {
     /// # Errors
     /// `InvalidInput` if it is too long; `WouldBlock` after the time-out.
     pub fn send_to(&self, bytes: &[u8], remote: impl ToSocketAddrs) -> io::Result<usize> {
-        self.transmit(bytes, resolve(remote)?)
+        self.transmit(bytes, self.resolve(remote)?)
     }
 
     /// Sends a datagram to the peer that the socket is connected to.
@@ -196,7 +201,12 @@ impl UdpSocket {
     /// # Errors
     /// If the address does not resolve.
     pub fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
-        self.0.connect(remote)
+        self.0.connect(self.resolve(remote)?);
+        Ok(())
+    }
+
+    fn resolve(&self, remote: impl ToSocketAddrs) -> io::Result<Endpoint> {
+        first(self.0.stack.resolver().resolve(remote)?, Ok)
     }
 
     /// Our end.

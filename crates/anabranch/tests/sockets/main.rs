@@ -2,6 +2,8 @@
 #![cfg(not(shuttle))]
 
 mod ends;
+mod names;
+mod tasks;
 
 use anabranch::Stack;
 use anabranch::device::{fault, memory};
