@@ -6,6 +6,7 @@ mod layer;
 mod listener;
 mod tcp;
 mod udp;
+mod unread;
 
 pub(crate) use layer::SocketLayer;
 pub(crate) use listener::ListenerShared;

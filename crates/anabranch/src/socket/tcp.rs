@@ -1,6 +1,7 @@
 //! [`TcpShared`]: what a stream and its connection share.
 
 use super::ListenerShared;
+use super::unread::Unread;
 use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::wait::Waiters;
@@ -51,9 +52,8 @@ struct State {
     notified: bool,
 
     /// Received and not read.
-    unread: VecDeque<Slice>,
-    unread_bytes: usize,
-    /// What TCP was last told of `unread_bytes`.
+    unread: Unread,
+    /// What TCP was last told of it.
     last_advertised: usize,
     eof: bool,
     /// All up to the peer's FIN was taken: reading ends well, whatever happens
@@ -103,8 +103,7 @@ impl TcpShared {
             listener: None,
             error: None,
             notified: false,
-            unread: VecDeque::new(),
-            unread_bytes: 0,
+            unread: Unread::default(),
             last_advertised: 0,
             eof: false,
             finished: false,
@@ -280,8 +279,8 @@ impl TcpShared {
             }
             return Poll::Pending;
         }
-        let parts = state.front(max, peek);
-        let read = state.last_advertised.saturating_sub(state.unread_bytes);
+        let parts = if peek { state.unread.peek(max) } else { state.unread.take(max) };
+        let read = state.last_advertised.saturating_sub(state.unread.charge());
         let notify = (read > 0 && read >= state.receive_buffer / 8)
             .then(|| TcpShared::to_notify(&mut state))
             .flatten();
@@ -328,7 +327,6 @@ impl TcpShared {
         let mut state = self.0.lock();
         state.shut_read = true;
         state.unread.clear();
-        state.unread_bytes = 0;
         state.readers.take(wakes);
     }
 
@@ -374,7 +372,7 @@ impl Drop for State {
 impl State {
     /// What was written, and the FIN behind it, are to be acknowledged.
     fn closing_begins(&mut self) {
-        let resets = self.pending.abort || (self.pending.release && self.unread_bytes > 0);
+        let resets = self.pending.abort || (self.pending.release && self.unread.len() > 0);
         if self.phase == Phase::Open && !self.is_closing && !resets {
             self.is_closing = true;
             self.closing.begin();
@@ -425,23 +423,20 @@ impl State {
 
     /// What was received comes from TCP.
     fn take(&mut self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
-        let before = (self.unread_bytes, self.eof);
+        let before = (self.unread.len(), self.eof);
         while let Some(slice) = tcb.pop_slice(usize::MAX) {
             // Nobody will read it: it is acknowledged and forgotten, as by
             // shutdown(2).
             if !self.shut_read {
-                self.unread_bytes += slice.len();
-                self.unread.push_back(slice);
+                self.unread.push(slice);
             }
         }
         self.finished |= tcb.eof();
         self.eof |= self.finished;
-        if self.unread.is_empty() && self.unread.capacity() > 256 {
-            self.unread = VecDeque::new();
-        }
-        self.last_advertised = self.unread_bytes;
-        tcb.set_unread_outside(self.unread_bytes);
-        if (self.unread_bytes, self.eof) != before {
+        self.unread.shrink();
+        self.last_advertised = self.unread.charge();
+        tcb.set_unread_outside(self.last_advertised);
+        if (self.unread.len(), self.eof) != before {
             self.readers.take(wakes);
         }
     }
@@ -463,38 +458,9 @@ impl State {
             // Closing comes after what was written.
         } else if self.pending.release {
             // RFC 2525 2.17: data that nobody will read is worth a reset.
-            if self.unread_bytes > 0 { tcb.abort() } else { tcb.release() }
+            if self.unread.len() > 0 { tcb.abort() } else { tcb.release() }
         } else if self.pending.shutdown {
             tcb.shutdown_write();
         }
-    }
-
-    /// The first bytes of what was received, up to `max`.
-    fn front(&mut self, mut max: usize, peek: bool) -> wire::Parts {
-        let mut parts = wire::Parts::new();
-        if peek {
-            for slice in &self.unread {
-                let n = slice.len().min(max);
-                if n == 0 {
-                    break;
-                }
-                parts.push(slice.range(0, n));
-                max -= n;
-            }
-            return parts;
-        }
-        while max > 0
-            && let Some(front) = self.unread.front_mut()
-        {
-            let n = front.len().min(max);
-            if n == front.len() {
-                parts.extend(self.unread.pop_front());
-            } else {
-                parts.push(front.split_to(n));
-            }
-            max -= n;
-            self.unread_bytes -= n;
-        }
-        parts
     }
 }
