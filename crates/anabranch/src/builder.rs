@@ -1,15 +1,18 @@
 //! [`Builder`]: what a stack is made of.
 
+use crate::names::Resolver;
 use crate::stack::Stack;
-use crate::{Error, cells::SocketLayer};
+use crate::{Error, socket::SocketLayer};
 use device::{Device, Medium};
 use net::config::RouteConfig;
 use net::{Config, InterfaceConfig};
 use organizations::{CATALOG, Clock, Instruments, Options, Setup, catalog};
 use platform::RandomState;
 use std::hash::BuildHasher;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::Address;
 
 /// Makes a [`Stack`].
@@ -24,6 +27,8 @@ pub struct Builder {
     burst: Option<usize>,
     tcp: tcp::Config,
     instruments: Option<Arc<Instruments>>,
+    drain: Duration,
+    resolver: Option<Arc<Resolver>>,
 }
 
 impl Builder {
@@ -38,6 +43,8 @@ impl Builder {
             burst: None,
             tcp: tcp::Config::default(),
             instruments: None,
+            drain: Duration::from_secs(2),
+            resolver: None,
         }
     }
 
@@ -125,6 +132,28 @@ impl Builder {
         self
     }
 
+    /// Looks names up: given the host's name and a port, it returns the host's
+    /// addresses with that port. Sockets that block call it on their thread; those
+    /// for tasks call it on threads of the stack, 16 at most. Default: the
+    /// system's, which asks the servers of the host and not through the stack.
+    #[must_use]
+    pub fn resolver(
+        mut self,
+        lookup: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+    ) -> Builder {
+        self.resolver = Some(Resolver::new(lookup));
+        self
+    }
+
+    /// How long the end of the last handle of the stack waits until the peers have
+    /// acknowledged what dropped streams have written. Default: 2 s at most. With
+    /// zero it waits for nothing, and connections that are not over are reset.
+    #[must_use]
+    pub fn drain(mut self, timeout: Duration) -> Builder {
+        self.drain = timeout;
+        self
+    }
+
     /// Starts the stack.
     ///
     /// # Errors
@@ -171,7 +200,8 @@ impl Builder {
             let known: Vec<_> = CATALOG.iter().map(|e| e.name).collect();
             Error::Organization { name: self.organization.clone(), known: known.join(", ") }
         })??;
-        Ok(Stack::new(running, config))
+        let resolver = self.resolver.unwrap_or_else(Resolver::system);
+        Ok(Stack::new(running, config, self.drain, resolver))
     }
 }
 

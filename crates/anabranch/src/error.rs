@@ -1,5 +1,7 @@
-//! Why a stack could not be started, in one line each, with the mend.
+//! Errors: why a stack could not be started, in one line each with the mend;
+//! and what sockets remember of theirs.
 
+use net::application::ConnectError;
 use std::io;
 
 /// Why a stack could not be started.
@@ -27,9 +29,38 @@ pub enum Error {
     Start(#[from] organizations::StartError),
 }
 
+/// What a socket remembers of an error. It becomes an [`io::Error`] when a call
+/// returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SocketError {
+    #[error(transparent)]
+    Tcp(#[from] tcp::Error),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+impl SocketError {
+    /// The stack has stopped.
+    pub(crate) const STOPPED: SocketError = SocketError::Connect(ConnectError::Stopped);
+
+    fn kind(self) -> io::ErrorKind {
+        match self {
+            SocketError::Tcp(error) => tcp_kind(error),
+            SocketError::Connect(error) => match error {
+                ConnectError::NoRoute => io::ErrorKind::NetworkUnreachable,
+                ConnectError::NoPort => io::ErrorKind::AddrNotAvailable,
+                ConnectError::InUse => io::ErrorKind::AddrInUse,
+                ConnectError::TableFull => io::ErrorKind::OutOfMemory,
+                ConnectError::NoThread => io::ErrorKind::QuotaExceeded,
+                ConnectError::Stopped => io::ErrorKind::NetworkDown,
+            },
+        }
+    }
+}
+
 /// TCP's errors as the standard library names them.
-pub(crate) fn io_error(error: tcp::Error) -> io::Error {
-    let kind = match error {
+fn tcp_kind(error: tcp::Error) -> io::ErrorKind {
+    match error {
         tcp::Error::Refused => io::ErrorKind::ConnectionRefused,
         tcp::Error::Reset => io::ErrorKind::ConnectionReset,
         tcp::Error::Aborted => io::ErrorKind::ConnectionAborted,
@@ -42,31 +73,11 @@ pub(crate) fn io_error(error: tcp::Error) -> io::Error {
         tcp::Error::WouldBlock => io::ErrorKind::WouldBlock,
         tcp::Error::Shutdown => io::ErrorKind::BrokenPipe,
         tcp::Error::NotConnected => io::ErrorKind::NotConnected,
-    };
-    io::Error::new(kind, error)
+    }
 }
 
-/// A failed open as the standard library names it.
-pub(crate) fn connect_error(error: net::application::ConnectError) -> io::Error {
-    use net::application::ConnectError as E;
-    let kind = match error {
-        E::NoRoute => io::ErrorKind::NetworkUnreachable,
-        E::NoPort => io::ErrorKind::AddrNotAvailable,
-        E::InUse => io::ErrorKind::AddrInUse,
-        E::TableFull => io::ErrorKind::OutOfMemory,
-        E::NoThread => NO_THREAD,
-        E::Stopped => io::ErrorKind::ConnectionAborted,
-    };
-    io::Error::new(kind, error)
-}
-
-/// The kind of error, and of no other, that means that there is no thread.
-const NO_THREAD: io::ErrorKind = io::ErrorKind::QuotaExceeded;
-
-/// The error of a failed open, of which the kind was kept.
-pub(crate) fn told(kind: io::ErrorKind) -> io::Error {
-    match kind {
-        NO_THREAD => io::Error::new(kind, net::application::ConnectError::NoThread),
-        _ => kind.into(),
+impl From<SocketError> for io::Error {
+    fn from(error: SocketError) -> io::Error {
+        io::Error::new(error.kind(), error)
     }
 }

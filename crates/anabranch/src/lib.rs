@@ -27,9 +27,11 @@
 #![forbid(unsafe_code)]
 
 mod builder;
-mod cells;
+mod closing;
 mod error;
 mod listener;
+mod names;
+mod socket;
 mod stack;
 mod stream;
 pub mod tokio;
@@ -40,6 +42,7 @@ pub use builder::Builder;
 pub use device;
 pub use error::Error;
 pub use listener::TcpListener;
+pub use names::ToSocketAddrs;
 pub use net::{Counters, Drop as DropReason};
 pub use organizations::{self, Options};
 pub use stack::Stack;

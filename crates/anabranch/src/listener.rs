@@ -1,24 +1,25 @@
 //! [`TcpListener`], blocking, and what it shares with the one for tasks.
 
-use crate::cells::ListenerCell;
-use crate::stack::{Protocol, Stack, resolve};
+use crate::names::{ToSocketAddrs, first};
+use crate::socket::ListenerShared;
+use crate::stack::{Protocol, Stack};
 use crate::stream::{Shared as Stream, TcpStream, now};
 use crate::wait::block_on;
 use net::Call;
 use platform::atomic::{AtomicBool, Ordering};
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use wire::Endpoint;
 
 /// Connections that may wait to be accepted, unless said otherwise (as Linux).
-const BACKLOG: usize = 4096;
+pub(crate) const BACKLOG: usize = 4096;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     stack: Stack,
-    cell: Arc<ListenerCell>,
+    socket: Arc<ListenerShared>,
     local: Endpoint,
     nonblocking: AtomicBool,
 }
@@ -26,25 +27,25 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn bind(
         stack: &Stack,
-        local: impl ToSocketAddrs,
+        addresses: Vec<Endpoint>,
         backlog: usize,
     ) -> io::Result<Arc<Shared>> {
-        let local = stack.bind(Protocol::Tcp, resolve(local)?)?;
-        let cell = Arc::new(ListenerCell::new(backlog));
+        let local = first(addresses, |local| stack.bind(Protocol::Tcp, local))?;
+        let socket = Arc::new(ListenerShared::new(backlog, stack.closing().clone()));
         for unit in 0..stack.units() {
-            stack.call(unit, Call::Listen(local, cell.clone()));
+            stack.call(unit, Call::Listen(local, socket.clone()));
         }
         let nonblocking = AtomicBool::new(false);
-        Ok(Arc::new(Shared { stack: stack.clone(), cell, local, nonblocking }))
+        Ok(Arc::new(Shared { stack: stack.clone(), socket, local, nonblocking }))
     }
 
     pub(crate) fn poll_accept(
         &self,
         cx: &Context<'_>,
     ) -> Poll<io::Result<(Arc<Stream>, SocketAddr)>> {
-        match self.cell.poll_accept(cx) {
-            Poll::Ready(Ok(cell)) => {
-                let stream = Stream::new(&self.stack, cell);
+        match self.socket.poll_accept(cx) {
+            Poll::Ready(Ok(socket)) => {
+                let stream = Stream::new(&self.stack, socket);
                 let peer = stream.peer_addr();
                 Poll::Ready(peer.map(|peer| (stream, peer)))
             }
@@ -65,8 +66,8 @@ impl Drop for Shared {
         }
         // Their streams are dropped with them; nobody has read what they got.
         let mut wakes = Vec::new();
-        for cell in self.cell.close(&mut wakes) {
-            self.stack.notify(cell.release(true));
+        for socket in self.socket.close(&mut wakes) {
+            self.stack.notify(socket.release(true));
         }
         wakes.into_iter().for_each(Waker::wake);
         self.stack.unbind(Protocol::Tcp, self.local);
@@ -97,7 +98,8 @@ impl TcpListener {
         local: impl ToSocketAddrs,
         backlog: usize,
     ) -> io::Result<TcpListener> {
-        Ok(TcpListener(Shared::bind(stack, local, backlog)?))
+        let addresses = stack.resolver().resolve(local)?;
+        Ok(TcpListener(Shared::bind(stack, addresses, backlog)?))
     }
 
     /// Waits for a connection.

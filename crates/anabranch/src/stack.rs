@@ -1,17 +1,20 @@
 //! [`Stack`]: a running host.
 
 use crate::Builder;
-use crate::cells::{SocketLayer, TcpCell};
+use crate::closing::{Closing, is_waking};
+use crate::error::SocketError;
+use crate::names::Resolver;
+use crate::socket::{SocketLayer, TcpShared};
 use net::hash::{Keyed, Purpose};
 use net::ports::PortAllocator;
 use net::{Call, Config, ConnId, Counters};
 use organizations::Running;
-use platform::Mutex;
-use platform::atomic::{AtomicUsize, Ordering};
+use platform::atomic::{AtomicBool, AtomicUsize, Ordering};
+use platform::{Mutex, thread};
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::{Address, Endpoint};
 
 /// Ports that sockets are bound to, of one protocol.
@@ -36,17 +39,45 @@ struct Shared {
     bound: [Mutex<Bound>; 2],
     /// Active opens so far: they go to the units in turn.
     opened: AtomicUsize,
+    /// Nothing more is bound.
+    stopped: AtomicBool,
+    closing: Arc<Closing>,
+    /// How long the last handle waits for them.
+    drain: Duration,
+    resolver: Arc<Resolver>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        let stopped = *self.stopped.get_mut();
+        if stopped || self.drain.is_zero() || self.closing.count() == 0 {
+            return self.running.stop();
+        }
+        if is_waking() {
+            // The stack's own thread, or one that works for it: it has to go on.
+            let (running, closing) = (self.running.clone(), self.closing.clone());
+            let drain = self.drain;
+            let wait = move || {
+                closing.wait(drain);
+                running.stop();
+            };
+            if thread::Builder::new().name("ana-drain".into()).spawn(wait).is_ok() {
+                return;
+            }
+        } else {
+            self.closing.wait(self.drain);
+        }
         self.running.stop();
     }
 }
 
-/// A TCP/IP host in this process. Cheap to clone; it ends, and resets its
-/// connections, when the last clone and the last socket are gone, or at
-/// [`Stack::stop`].
+/// A TCP/IP host in this process. Cheap to clone.
+///
+/// It ends when the last clone and the last socket are gone. The thread that drops
+/// them waits for a moment, if it has to, until what was written is acknowledged
+/// ([`Builder::drain`]); so a program that writes and returns from `main` delivers
+/// what it wrote. [`Stack::shutdown`] does the same with the time that you give it,
+/// and [`Stack::stop`] ends at once.
 #[derive(Clone)]
 pub struct Stack(Arc<Shared>);
 
@@ -62,14 +93,28 @@ impl Stack {
         Builder::new()
     }
 
-    pub(crate) fn new(running: Arc<dyn Running<SocketLayer>>, config: Arc<Config>) -> Stack {
+    pub(crate) fn new(
+        running: Arc<dyn Running<SocketLayer>>,
+        config: Arc<Config>,
+        drain: Duration,
+        resolver: Arc<Resolver>,
+    ) -> Stack {
         let (first, last) = config.ephemeral_ports;
         let bound = || {
             let free = PortAllocator::new(first, last, Keyed::new(&config, Purpose::Ports));
             Mutex::new(Bound { taken: HashMap::new(), chosen: HashSet::new(), free })
         };
         let bound = [bound(), bound()];
-        Stack(Arc::new(Shared { running, config, bound, opened: AtomicUsize::new(0) }))
+        Stack(Arc::new(Shared {
+            running,
+            config,
+            bound,
+            opened: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+            closing: Arc::default(),
+            drain,
+            resolver,
+        }))
     }
 
     /// What all units have counted.
@@ -77,10 +122,43 @@ impl Stack {
         self.0.running.counters()
     }
 
-    /// Resets all connections and ends all threads. Sockets that are left only
-    /// give errors.
+    /// Ends the stack in good order. Nothing can be bound or opened any more. Waits,
+    /// `timeout` at most, until the peers have acknowledged what streams have
+    /// written that were dropped, or whose writing half was shut down; then stops
+    /// as [`Stack::stop`] does. Streams that are still open are reset: drop them,
+    /// or shut them down, before.
+    ///
+    /// This blocks the thread: call it from a thread of its own in a program of
+    /// tasks (`tokio::task::spawn_blocking`).
+    ///
+    /// # Errors
+    /// `TimedOut` if connections were reset that had not delivered all.
+    pub fn shutdown(&self, timeout: Duration) -> io::Result<()> {
+        self.0.stopped.store(true, Ordering::Relaxed);
+        let left = self.0.closing.wait(timeout);
+        self.stop();
+        match left {
+            0 => Ok(()),
+            left => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("{left} connections had not delivered all that was written"),
+            )),
+        }
+    }
+
+    /// Resets all connections and ends all threads, at once. Sockets that are left
+    /// only give errors.
     pub fn stop(&self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
         self.0.running.stop();
+    }
+
+    pub(crate) fn resolver(&self) -> &Arc<Resolver> {
+        &self.0.resolver
+    }
+
+    pub(crate) fn closing(&self) -> &Arc<Closing> {
+        &self.0.closing
     }
 
     pub(crate) fn call(&self, unit: u16, call: Call<SocketLayer>) {
@@ -97,10 +175,10 @@ impl Stack {
         self.0.running.units()
     }
 
-    pub(crate) fn connect(&self, remote: Endpoint, cell: Arc<TcpCell>) {
+    pub(crate) fn connect(&self, remote: Endpoint, socket: Arc<TcpShared>) {
         let next = self.0.opened.fetch_add(1, Ordering::Relaxed);
         let unit = (next % usize::from(self.units())) as u16;
-        self.call(unit, Call::Connect { remote, local: None, connection: cell });
+        self.call(unit, Call::Connect { remote, local: None, connection: socket });
     }
 
     fn bound(&self, protocol: Protocol) -> &Mutex<Bound> {
@@ -109,6 +187,9 @@ impl Stack {
 
     /// Takes `wanted` for a socket; port 0 is any free one.
     pub(crate) fn bind(&self, protocol: Protocol, wanted: Endpoint) -> io::Result<Endpoint> {
+        if self.0.stopped.load(Ordering::Relaxed) {
+            return Err(SocketError::STOPPED.into());
+        }
         let ours = wanted.address.is_unspecified() || self.0.config.is_ours(wanted.address);
         if !ours {
             return Err(io::Error::new(
@@ -175,14 +256,4 @@ impl std::fmt::Debug for Stack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stack").field("units", &self.units()).finish_non_exhaustive()
     }
-}
-
-/// The first address that `addresses` resolves to and the stack speaks.
-pub(crate) fn resolve(addresses: impl ToSocketAddrs) -> io::Result<Endpoint> {
-    addresses.to_socket_addrs()?.find(SocketAddr::is_ipv4).map(Endpoint::from).ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "no IPv4 address: the stack speaks IPv4 only yet",
-        )
-    })
 }

@@ -1,16 +1,17 @@
 //! [`TcpStream`], blocking, and what it shares with the one for tasks.
 
-use crate::cells::{Cut, TcpCell};
-use crate::stack::{Stack, resolve};
+use crate::names::{ToSocketAddrs, first};
+use crate::socket::{TcpShared, WriteLimits};
+use crate::stack::Stack;
 use crate::wait::block_on;
 use platform::Mutex;
 use smallvec::SmallVec;
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use wire::{Slice, checksum};
+use wire::{Endpoint, Slice, checksum};
 
 /// Bytes that one write takes at most, so that the first are on their way while
 /// the next are copied.
@@ -29,40 +30,60 @@ struct Options {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) stack: Stack,
-    pub(crate) cell: Arc<TcpCell>,
+    pub(crate) socket: Arc<TcpShared>,
     options: Mutex<Options>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         let abort = self.options.get_mut().linger == Some(Duration::ZERO);
-        self.stack.notify(self.cell.release(abort));
+        self.stack.notify(self.socket.release(abort));
     }
 }
 
 impl Shared {
-    pub(crate) fn new(stack: &Stack, cell: Arc<TcpCell>) -> Arc<Shared> {
-        Arc::new(Shared { stack: stack.clone(), cell, options: Mutex::default() })
+    pub(crate) fn new(stack: &Stack, socket: Arc<TcpShared>) -> Arc<Shared> {
+        Arc::new(Shared { stack: stack.clone(), socket, options: Mutex::default() })
     }
 
+    /// Opens a connection, and does not wait for it.
+    pub(crate) fn connect(stack: &Stack, remote: Endpoint) -> Arc<Shared> {
+        let socket = Arc::new(TcpShared::opening(stack.closing().clone()));
+        let stream = Shared::new(stack, socket.clone());
+        stack.connect(remote, socket);
+        stream
+    }
+
+    /// Reads up to `max` bytes, and gives them to `put`, part by part.
     pub(crate) fn poll_read(
+        &self,
+        cx: Option<&Context<'_>>,
+        max: usize,
+        peek: bool,
+        put: impl FnMut(&[u8]),
+    ) -> Poll<io::Result<usize>> {
+        let (parts, notify) = match self.socket.poll_read(cx, max, peek) {
+            Poll::Ready(Ok(read)) => read,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => return Poll::Pending,
+        };
+        parts.iter().map(Slice::as_slice).for_each(put);
+        self.stack.notify(notify);
+        Poll::Ready(Ok(parts.iter().map(Slice::len).sum()))
+    }
+
+    /// As [`Shared::poll_read`], to `buf`.
+    pub(crate) fn poll_read_to(
         &self,
         cx: Option<&Context<'_>>,
         buf: &mut [u8],
         peek: bool,
     ) -> Poll<io::Result<usize>> {
-        let (parts, notify) = match self.cell.poll_read(cx, buf.len(), peek) {
-            Poll::Ready(Ok(read)) => read,
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Pending => return Poll::Pending,
-        };
         let mut at = 0;
-        for part in parts {
-            buf[at..at + part.len()].copy_from_slice(&part);
+        self.poll_read(cx, buf.len(), peek, |part| {
+            buf[at..at + part.len()].copy_from_slice(part);
             at += part.len();
-        }
-        self.stack.notify(notify);
-        Poll::Ready(Ok(at))
+        })
     }
 
     /// Writes as much of `bufs`, one behind the other, as there is room for.
@@ -75,41 +96,41 @@ impl Shared {
         if len == 0 {
             return Poll::Ready(Ok(0));
         }
-        let cut = match self.cell.poll_room(cx) {
-            Poll::Ready(Ok(cut)) => cut,
+        let limits = match self.socket.poll_room(cx) {
+            Poll::Ready(Ok(limits)) => limits,
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Pending => return Poll::Pending,
         };
-        let n = len.min(cut.room).min(WRITE);
-        // Copied before the cell is locked.
-        let chunks = chunks(bufs, n, cut);
-        self.stack.notify(self.cell.write(chunks.into_iter()));
+        let n = len.min(limits.room).min(WRITE);
+        // Copied before the socket is locked.
+        let chunks = chunks(bufs, n, limits);
+        self.stack.notify(self.socket.write(chunks.into_iter()));
         Poll::Ready(Ok(n))
     }
 
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         if matches!(how, Shutdown::Read | Shutdown::Both) {
             let mut wakes = Vec::new();
-            self.cell.shutdown_read(&mut wakes);
+            self.socket.shutdown_read(&mut wakes);
             wakes.into_iter().for_each(Waker::wake);
         }
         if matches!(how, Shutdown::Write | Shutdown::Both) {
-            self.stack.notify(self.cell.shutdown_write()?);
+            self.stack.notify(self.socket.shutdown_write()?);
         }
         Ok(())
     }
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.cell.flow().ok_or(io::ErrorKind::NotConnected)?.local.into())
+        Ok(self.socket.flow().ok_or(io::ErrorKind::NotConnected)?.local.into())
     }
 
     pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.cell.flow().ok_or(io::ErrorKind::NotConnected)?.remote.into())
+        Ok(self.socket.flow().ok_or(io::ErrorKind::NotConnected)?.remote.into())
     }
 
     pub(crate) fn set_nodelay(&self, on: bool) {
         self.options.lock().nodelay = on;
-        self.stack.notify(self.cell.set_nodelay(on));
+        self.stack.notify(self.socket.set_nodelay(on));
     }
 
     pub(crate) fn nodelay(&self) -> bool {
@@ -121,14 +142,18 @@ impl Shared {
     }
 
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) {
-        self.stack.notify(self.cell.set_keepalive(idle));
+        self.stack.notify(self.socket.set_keepalive(idle));
     }
 }
 
-/// The first `left` bytes of `bufs` as slices of `cut.chunk` bytes, with their
+/// The first `left` bytes of `bufs` as slices of `limits.chunk` bytes, with their
 /// sums if they are wanted.
-fn chunks(bufs: &[IoSlice<'_>], mut left: usize, cut: Cut) -> SmallVec<[(Slice, Option<u16>); 16]> {
-    let chunk = cut.chunk.max(1);
+fn chunks(
+    bufs: &[IoSlice<'_>],
+    mut left: usize,
+    limits: WriteLimits,
+) -> SmallVec<[(Slice, Option<u16>); 16]> {
+    let chunk = limits.chunk.max(1);
     let mut chunks = SmallVec::new();
     let mut slice = Slice::with_capacity(chunk.min(left));
     let mut sum = 0;
@@ -138,7 +163,7 @@ fn chunks(bufs: &[IoSlice<'_>], mut left: usize, cut: Cut) -> SmallVec<[(Slice, 
             let room = slice.room().min(chunk - slice.len());
             let (now, rest) = bytes.split_at(bytes.len().min(room));
             let before = slice.len();
-            if cut.sum {
+            if limits.sum {
                 let (_, added) = slice.append_sum(now);
                 sum = checksum::combine(sum, before, added);
             } else {
@@ -148,12 +173,12 @@ fn chunks(bufs: &[IoSlice<'_>], mut left: usize, cut: Cut) -> SmallVec<[(Slice, 
             left -= now.len();
             if left > 0 && (slice.len() == chunk || slice.room() == 0) {
                 let next = Slice::with_capacity(chunk.min(left));
-                chunks.push((std::mem::replace(&mut slice, next), cut.sum.then_some(sum)));
+                chunks.push((std::mem::replace(&mut slice, next), limits.sum.then_some(sum)));
                 sum = 0;
             }
         }
     }
-    chunks.push((slice, cut.sum.then_some(sum)));
+    chunks.push((slice, limits.sum.then_some(sum)));
     chunks
 }
 
@@ -172,14 +197,17 @@ fn zero_is_wrong(timeout: Option<Duration>) -> io::Result<Option<Duration>> {
 }
 
 impl TcpStream {
-    /// Connects to an address.
+    /// Connects to an address; if there are several, to the first that answers.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`.
+    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`: what
+    /// was wrong with the last address.
     pub fn connect(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
-        let stream = TcpStream::start(stack, remote)?;
-        block_on(None, |cx| stream.0.cell.poll_connected(cx))?;
-        Ok(stream)
+        first(stack.resolver().resolve(remote)?, |remote| {
+            let stream = TcpStream(Shared::connect(stack, remote));
+            block_on(None, |cx| stream.0.socket.poll_connected(cx))?;
+            Ok(stream)
+        })
     }
 
     /// Connects to an address, and gives up after `timeout`.
@@ -192,22 +220,15 @@ impl TcpStream {
         timeout: Duration,
     ) -> io::Result<TcpStream> {
         let timeout = zero_is_wrong(Some(timeout))?;
-        let stream = TcpStream::start(stack, remote)?;
-        match block_on(timeout, |cx| stream.0.cell.poll_connected(cx)) {
+        let remote = first(stack.resolver().resolve(remote)?, Ok)?;
+        let stream = TcpStream(Shared::connect(stack, remote));
+        match block_on(timeout, |cx| stream.0.socket.poll_connected(cx)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 Err(io::Error::new(io::ErrorKind::TimedOut, "connection timed out"))
             }
             Err(error) => Err(error),
             Ok(()) => Ok(stream),
         }
-    }
-
-    pub(crate) fn start(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
-        let remote = resolve(remote)?;
-        let cell = Arc::new(TcpCell::opening());
-        let stream = TcpStream(Shared::new(stack, cell.clone()));
-        stack.connect(remote, cell);
-        Ok(stream)
     }
 
     /// Our end.
@@ -327,7 +348,7 @@ impl TcpStream {
     /// # Errors
     /// None.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        Ok(self.0.cell.take_error())
+        Ok(self.0.socket.take_error())
     }
 
     /// Reads without taking.
@@ -341,9 +362,9 @@ impl TcpStream {
     fn receive(&self, buf: &mut [u8], peek: bool) -> io::Result<usize> {
         let options = *self.0.options.lock();
         if options.nonblocking {
-            return now(self.0.poll_read(None, buf, peek));
+            return now(self.0.poll_read_to(None, buf, peek));
         }
-        block_on(options.read_timeout, |cx| self.0.poll_read(Some(cx), buf, peek))
+        block_on(options.read_timeout, |cx| self.0.poll_read_to(Some(cx), buf, peek))
     }
 
     fn send(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {

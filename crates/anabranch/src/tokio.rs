@@ -2,12 +2,13 @@
 //! argument. They need no runtime of their own and no reactor: any executor
 //! polls them.
 
+use crate::names::{ToSocketAddrs, first};
 use crate::stream::Shared as Stream;
 use crate::{Stack, listener, udp};
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,7 +24,8 @@ impl TcpListener {
     /// # Errors
     /// `AddrInUse`, `AddrNotAvailable`.
     pub async fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<TcpListener> {
-        Ok(TcpListener(listener::Shared::bind(stack, local, 4096)?))
+        let addresses = stack.resolver().resolve_elsewhere(local).await?;
+        Ok(TcpListener(listener::Shared::bind(stack, addresses, listener::BACKLOG)?))
     }
 
     /// Waits for a connection.
@@ -49,14 +51,21 @@ impl TcpListener {
 pub struct TcpStream(Arc<Stream>);
 
 impl TcpStream {
-    /// Connects to an address.
+    /// Connects to an address; if there are several, to the first that answers.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`.
+    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`: what
+    /// was wrong with the last address.
     pub async fn connect(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
-        let stream = TcpStream(crate::TcpStream::start(stack, remote)?.0);
-        poll_fn(|cx| stream.0.cell.poll_connected(cx)).await?;
-        Ok(stream)
+        let mut last = None;
+        for remote in stack.resolver().resolve_elsewhere(remote).await? {
+            let stream = TcpStream(Stream::connect(stack, remote));
+            match poll_fn(|cx| stream.0.socket.poll_connected(cx)).await {
+                Ok(()) => return Ok(stream),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| io::ErrorKind::InvalidInput.into()))
     }
 
     /// Our end.
@@ -106,7 +115,7 @@ impl TcpStream {
     /// # Errors
     /// None.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        Ok(self.0.cell.take_error())
+        Ok(self.0.socket.take_error())
     }
 }
 
@@ -116,8 +125,8 @@ impl AsyncRead for TcpStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = self.0.poll_read(Some(cx), buf.initialize_unfilled(), false);
-        read.map_ok(|n| buf.advance(n))
+        let read = self.0.poll_read(Some(cx), buf.remaining(), false, |part| buf.put_slice(part));
+        read.map_ok(|_| ())
     }
 }
 
@@ -165,7 +174,8 @@ impl UdpSocket {
     /// # Errors
     /// `AddrInUse`, `AddrNotAvailable`.
     pub async fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<UdpSocket> {
-        Ok(UdpSocket(udp::Shared::bind(stack, local)?))
+        let addresses = stack.resolver().resolve_elsewhere(local).await?;
+        Ok(UdpSocket(udp::Shared::bind(stack, addresses)?))
     }
 
     /// Receives a datagram; what does not fit into `buf` is lost.
@@ -190,7 +200,7 @@ impl UdpSocket {
     /// # Errors
     /// `InvalidInput` if it is too long.
     pub async fn send_to(&self, bytes: &[u8], remote: impl ToSocketAddrs) -> io::Result<usize> {
-        let remote = crate::stack::resolve(remote)?;
+        let remote = self.resolve(remote).await?;
         self.transmit(bytes, remote).await
     }
 
@@ -214,7 +224,12 @@ impl UdpSocket {
     /// # Errors
     /// If the address does not resolve.
     pub async fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
-        self.0.connect(remote)
+        self.0.connect(self.resolve(remote).await?);
+        Ok(())
+    }
+
+    async fn resolve(&self, remote: impl ToSocketAddrs) -> io::Result<wire::Endpoint> {
+        first(self.0.stack().resolver().resolve_elsewhere(remote).await?, Ok)
     }
 
     /// Our end.

@@ -1,13 +1,14 @@
 //! [`UdpSocket`], blocking, and what it shares with the one for tasks.
 
-use crate::cells::UdpCell;
-use crate::stack::{Protocol, Stack, resolve};
+use crate::names::{ToSocketAddrs, first};
+use crate::socket::UdpShared;
+use crate::stack::{Protocol, Stack};
 use crate::stream::now;
 use crate::wait::block_on;
 use net::{Call, Datagram};
 use platform::Mutex;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -19,7 +20,7 @@ const LARGEST: usize = 65535 - 20 - 8;
 #[derive(Debug)]
 pub(crate) struct Shared {
     stack: Stack,
-    cell: Arc<UdpCell>,
+    socket: Arc<UdpShared>,
     local: Endpoint,
     options: Mutex<Options>,
 }
@@ -32,13 +33,13 @@ struct Options {
 }
 
 impl Shared {
-    pub(crate) fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<Arc<Shared>> {
-        let local = stack.bind(Protocol::Udp, resolve(local)?)?;
-        let cell = Arc::new(UdpCell::new(local));
+    pub(crate) fn bind(stack: &Stack, addresses: Vec<Endpoint>) -> io::Result<Arc<Shared>> {
+        let local = first(addresses, |local| stack.bind(Protocol::Udp, local))?;
+        let socket = Arc::new(UdpShared::new(local));
         for unit in 0..stack.units() {
-            stack.call(unit, Call::BindUdp(local, cell.clone()));
+            stack.call(unit, Call::BindUdp(local, socket.clone()));
         }
-        Ok(Arc::new(Shared { stack: stack.clone(), cell, local, options: Mutex::default() }))
+        Ok(Arc::new(Shared { stack: stack.clone(), socket, local, options: Mutex::default() }))
     }
 
     pub(crate) fn poll_receive(
@@ -47,7 +48,7 @@ impl Shared {
         buf: &mut [u8],
         peek: bool,
     ) -> Poll<io::Result<(usize, SocketAddr)>> {
-        let datagram = match self.cell.poll_receive(cx, peek) {
+        let datagram = match self.socket.poll_receive(cx, peek) {
             Poll::Ready(Ok(datagram)) => datagram,
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Pending => return Poll::Pending,
@@ -86,22 +87,25 @@ impl Shared {
         cx: Option<&Context<'_>>,
         datagram: &mut Option<Datagram>,
     ) -> Poll<io::Result<()>> {
-        let sent = self.cell.poll_send(cx, datagram);
+        let sent = self.socket.poll_send(cx, datagram);
         if matches!(sent, Poll::Ready(Ok(()))) {
             // One unit sends for the socket, so that order is kept.
             let unit = self.local.port % self.stack.units();
-            self.stack.call(unit, Call::FlushUdp(self.cell.clone()));
+            self.stack.call(unit, Call::FlushUdp(self.socket.clone()));
         }
         sent
     }
 
-    pub(crate) fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
-        self.cell.connect(resolve(remote)?);
-        Ok(())
+    pub(crate) fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    pub(crate) fn connect(&self, remote: Endpoint) {
+        self.socket.connect(remote);
     }
 
     pub(crate) fn peer(&self) -> io::Result<Endpoint> {
-        self.cell.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
+        self.socket.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     pub(crate) fn local_addr(&self) -> SocketAddr {
@@ -128,7 +132,8 @@ impl UdpSocket {
     /// # Errors
     /// `AddrInUse`, `AddrNotAvailable`.
     pub fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<UdpSocket> {
-        Ok(UdpSocket(Shared::bind(stack, local)?))
+        let addresses = stack.resolver().resolve(local)?;
+        Ok(UdpSocket(Shared::bind(stack, addresses)?))
     }
 
     /// Receives a datagram; what does not fit into `buf` is lost.
@@ -169,7 +174,7 @@ impl UdpSocket {
     /// # Errors
     /// `InvalidInput` if it is too long; `WouldBlock` after the time-out.
     pub fn send_to(&self, bytes: &[u8], remote: impl ToSocketAddrs) -> io::Result<usize> {
-        self.transmit(bytes, resolve(remote)?)
+        self.transmit(bytes, self.resolve(remote)?)
     }
 
     /// Sends a datagram to the peer that the socket is connected to.
@@ -196,7 +201,12 @@ impl UdpSocket {
     /// # Errors
     /// If the address does not resolve.
     pub fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
-        self.0.connect(remote)
+        self.0.connect(self.resolve(remote)?);
+        Ok(())
+    }
+
+    fn resolve(&self, remote: impl ToSocketAddrs) -> io::Result<Endpoint> {
+        first(self.0.stack.resolver().resolve(remote)?, Ok)
     }
 
     /// Our end.
@@ -261,6 +271,6 @@ impl UdpSocket {
     /// # Errors
     /// None.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        Ok(self.0.cell.take_error())
+        Ok(self.0.socket.take_error())
     }
 }

@@ -1,9 +1,9 @@
 //! A connection that lives long: sequence numbers wrap several times each way,
 //! and what is remembered of old ones must not decide about new ones.
 
+use buffer::Slice;
 use std::sync::Arc;
 use std::time::Duration;
-use buffer::Slice;
 use tcp::*;
 use wire::{Instant, Seq};
 

@@ -17,8 +17,8 @@ fn what_is_written_is_cut_into_chunks() {
             .collect();
         let len: usize = pieces.iter().sum();
         for (chunk, sum, n) in [(1448, true, len), (16384, false, len), (1, true, len.min(99))] {
-            let cut = Cut { room: n, chunk, sum };
-            let chunks = chunks(&bufs, n, cut);
+            let limits = WriteLimits { room: n, chunk, sum };
+            let chunks = chunks(&bufs, n, limits);
             let got: Vec<u8> = chunks.iter().flat_map(|(s, _)| s.to_vec()).collect();
             assert!(got == bytes[..n], "{pieces:?} {chunk}");
             for (i, (slice, known)) in chunks.iter().enumerate() {

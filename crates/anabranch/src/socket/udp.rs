@@ -1,6 +1,6 @@
-//! [`UdpCell`]: what a UDP socket and all domains share.
+//! [`UdpShared`]: what a UDP socket and all domains share.
 
-use crate::error::io_error;
+use crate::error::SocketError;
 use crate::wait::Waiters;
 use net::Datagram;
 use platform::Mutex;
@@ -23,7 +23,7 @@ struct State {
     leaving: VecDeque<Datagram>,
     leaving_bytes: usize,
     writers: Waiters,
-    error: Option<io::ErrorKind>,
+    error: Option<SocketError>,
     /// Datagrams of others are not for this socket.
     peer: Option<Endpoint>,
     /// The stack has ended.
@@ -32,7 +32,7 @@ struct State {
 
 /// A UDP port.
 #[derive(Debug)]
-pub(crate) struct UdpCell {
+pub(crate) struct UdpShared {
     local: Endpoint,
     state: Mutex<State>,
 }
@@ -53,9 +53,9 @@ fn footprint(datagram: &Datagram) -> usize {
     bytes
 }
 
-impl UdpCell {
-    pub(crate) fn new(local: Endpoint) -> UdpCell {
-        UdpCell { local, state: Mutex::default() }
+impl UdpShared {
+    pub(crate) fn new(local: Endpoint) -> UdpShared {
+        UdpShared { local, state: Mutex::default() }
     }
 
     /// What it is bound to.
@@ -81,7 +81,7 @@ impl UdpCell {
         // Only a connected socket hears of errors: another could not tell whose
         // they are (RFC 1122 4.1.3.3, and as Linux does).
         if state.peer == Some(remote) {
-            state.error = Some(io_error(error).kind());
+            state.error = Some(error.into());
             state.readers.take(wakes);
             state.writers.take(wakes);
         }
@@ -137,7 +137,7 @@ impl UdpCell {
             return Poll::Ready(Ok(datagram));
         }
         if state.closed {
-            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+            return Poll::Ready(Err(SocketError::STOPPED.into()));
         }
         match cx {
             Some(cx) => state.readers.add(cx),
@@ -156,7 +156,7 @@ impl UdpCell {
             return Poll::Ready(Err(error.into()));
         }
         if state.closed {
-            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+            return Poll::Ready(Err(SocketError::STOPPED.into()));
         }
         if state.leaving_bytes > BUFFER {
             match cx {

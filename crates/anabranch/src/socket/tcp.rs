@@ -1,7 +1,9 @@
-//! [`TcpCell`]: what a stream and its connection share.
+//! [`TcpShared`]: what a stream and its connection share.
 
-use super::ListenerCell;
-use crate::error::{connect_error, io_error, told};
+use super::ListenerShared;
+use super::unread::Unread;
+use crate::closing::Closing;
+use crate::error::SocketError;
 use crate::wait::Waiters;
 use net::ConnId;
 use net::application::ConnectError;
@@ -28,7 +30,7 @@ enum Phase {
 
 /// What the stream wants of TCP, beside moving data.
 #[derive(Debug, Default)]
-struct Wishes {
+struct PendingOptions {
     shutdown: bool,
     release: bool,
     abort: bool,
@@ -42,19 +44,21 @@ struct State {
     id: Option<ConnId>,
     flow: Option<FlowKey>,
     /// The listener that still waits for this connection's handshake.
-    listener: Option<Arc<ListenerCell>>,
+    listener: Option<Arc<ListenerShared>>,
     /// Why the connection ended; told once.
-    error: Option<io::ErrorKind>,
+    error: Option<SocketError>,
     /// The domain has been told that there is something for it, and has not
     /// looked yet.
     notified: bool,
 
     /// Received and not read.
-    unread: VecDeque<Slice>,
-    unread_bytes: usize,
-    /// What TCP was last told of `unread_bytes`.
-    told: usize,
+    unread: Unread,
+    /// What TCP was last told of it.
+    last_advertised: usize,
     eof: bool,
+    /// All up to the peer's FIN was taken: reading ends well, whatever happens
+    /// to the connection later.
+    finished: bool,
     shut_read: bool,
     readers: Waiters,
 
@@ -71,35 +75,38 @@ struct State {
     /// Bytes of a chunk that is sent as it is, and whether to sum it.
     chunk: usize,
     sum: bool,
-    wishes: Wishes,
+    pending: PendingOptions,
+    closing: Arc<Closing>,
+    /// This connection is one of `closing`.
+    is_closing: bool,
 }
 
 /// What a stream and its connection share.
 #[derive(Debug)]
-pub(crate) struct TcpCell(Mutex<State>);
+pub(crate) struct TcpShared(Mutex<State>);
 
 /// How a stream cuts what it writes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct WriteLimits {
     pub(crate) room: usize,
     pub(crate) chunk: usize,
     pub(crate) sum: bool,
 }
 
-impl TcpCell {
+impl TcpShared {
     /// Of an active open.
-    pub(crate) fn opening() -> TcpCell {
-        TcpCell(Mutex::new(State {
+    pub(crate) fn opening(closing: Arc<Closing>) -> TcpShared {
+        TcpShared(Mutex::new(State {
             phase: Phase::Opening,
             id: None,
             flow: None,
             listener: None,
             error: None,
             notified: false,
-            unread: VecDeque::new(),
-            unread_bytes: 0,
-            told: 0,
+            unread: Unread::default(),
+            last_advertised: 0,
             eof: false,
+            finished: false,
             shut_read: false,
             readers: Waiters::default(),
             unsent: VecDeque::new(),
@@ -111,15 +118,17 @@ impl TcpCell {
             writers: Waiters::default(),
             chunk: 0,
             sum: true,
-            wishes: Wishes::default(),
+            pending: PendingOptions::default(),
+            closing,
+            is_closing: false,
         }))
     }
 
     /// Of a passive open by `listener`.
-    pub(crate) fn incoming(listener: Arc<ListenerCell>) -> TcpCell {
-        let cell = TcpCell::opening();
-        cell.0.lock().listener = Some(listener);
-        cell
+    pub(crate) fn incoming(listener: Arc<ListenerShared>) -> TcpShared {
+        let socket = TcpShared::opening(listener.closing().clone());
+        socket.0.lock().listener = Some(listener);
+        socket
     }
 
     // What the holder of the domain calls.
@@ -133,7 +142,7 @@ impl TcpCell {
     pub(crate) fn connect_failed(&self, error: ConnectError, wakes: &mut Vec<Waker>) {
         let mut state = self.0.lock();
         state.phase = Phase::Closed;
-        state.error = Some(connect_error(error).kind());
+        state.error = Some(error.into());
         state.wake_all(wakes);
     }
 
@@ -146,17 +155,17 @@ impl TcpCell {
     }
 
     /// The handshake is done.
-    pub(crate) fn connected(cell: &Arc<TcpCell>, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
-        let listener = cell.0.lock().listener.take();
+    pub(crate) fn connected(socket: &Arc<TcpShared>, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
+        let listener = socket.0.lock().listener.take();
         if let Some(listener) = listener
-            && !listener.arrived(Some(cell.clone()), wakes)
+            && !listener.arrived(Some(socket.clone()), wakes)
         {
             tcb.abort();
         }
     }
 
-    /// Moves data both ways between the cell and TCP, and does what the stream
-    /// wishes.
+    /// Moves data both ways between the socket and TCP, and does what the stream
+    /// pending.
     pub(crate) fn exchange(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let mut state = self.0.lock();
         state.notified = false;
@@ -170,6 +179,11 @@ impl TcpCell {
         state.give(tcb);
         state.take(tcb, wakes);
         state.fulfil(tcb);
+        let is_acknowledged = state.unsent.is_empty()
+            && matches!(tcb.state(), tcp::State::FinWait2 | tcp::State::TimeWait);
+        if is_acknowledged || state.pending.abort {
+            state.closing_ends();
+        }
         state.broken |= tcb.error().is_some();
         state.queued = tcb.queued();
         state.send_buffer = tcb.send_buffer();
@@ -188,11 +202,12 @@ impl TcpCell {
             let mut state = self.0.lock();
             state.take(tcb, wakes);
             state.phase = Phase::Closed;
+            state.closing_ends();
             state.eof = true;
             state.broken = true;
             state.unsent.clear();
             state.unsent_bytes = 0;
-            state.error = tcb.error().map(|e| io_error(e).kind());
+            state.error = tcb.error().map(SocketError::from);
             state.wake_all(wakes);
             state.listener.take()
         };
@@ -225,7 +240,7 @@ impl TcpCell {
         match state.phase {
             Phase::Open => Poll::Ready(Ok(())),
             Phase::Closed => Poll::Ready(match state.error.take() {
-                Some(error) => Err(told(error)),
+                Some(error) => Err(error.into()),
                 // Opened and ended before anyone looked.
                 None => Ok(()),
             }),
@@ -250,7 +265,9 @@ impl TcpCell {
             return Poll::Ready(Ok((wire::Parts::new(), None)));
         }
         if state.unread.is_empty() {
-            if let Some(error) = state.error.take() {
+            if !state.finished
+                && let Some(error) = state.error.take()
+            {
                 return Poll::Ready(Err(error.into()));
             }
             if state.eof {
@@ -262,22 +279,24 @@ impl TcpCell {
             }
             return Poll::Pending;
         }
-        let parts = state.front(max, peek);
-        let read = state.told.saturating_sub(state.unread_bytes);
+        let parts = if peek { state.unread.peek(max) } else { state.unread.take(max) };
+        let read = state.last_advertised.saturating_sub(state.unread.charge());
         let notify = (read > 0 && read >= state.receive_buffer / 8)
-            .then(|| TcpCell::to_notify(&mut state))
+            .then(|| TcpShared::to_notify(&mut state))
             .flatten();
         Poll::Ready(Ok((parts, notify)))
     }
 
     /// How much may be written now, and how.
-    pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<Cut>> {
+    pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<WriteLimits>> {
         let mut state = self.0.lock();
         if state.broken || state.phase == Phase::Closed {
-            let error = state.error.take().unwrap_or(io::ErrorKind::BrokenPipe);
-            return Poll::Ready(Err(error.into()));
+            return Poll::Ready(Err(match state.error.take() {
+                Some(error) => error.into(),
+                None => io::ErrorKind::BrokenPipe.into(),
+            }));
         }
-        if state.wishes.shutdown {
+        if state.pending.shutdown {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         let room = state.send_buffer.saturating_sub(state.queued + state.unsent_bytes);
@@ -288,7 +307,7 @@ impl TcpCell {
             }
             return Poll::Pending;
         }
-        Poll::Ready(Ok(Cut { room, chunk: state.chunk, sum: state.sum }))
+        Poll::Ready(Ok(WriteLimits { room, chunk: state.chunk, sum: state.sum }))
     }
 
     /// Adds what was written. Returns the connection to notify.
@@ -301,14 +320,13 @@ impl TcpCell {
             state.unsent_bytes += slice.len();
             state.unsent.push_back((slice, sum));
         }
-        TcpCell::to_notify(&mut state)
+        TcpShared::to_notify(&mut state)
     }
 
     pub(crate) fn shutdown_read(&self, wakes: &mut Vec<Waker>) {
         let mut state = self.0.lock();
         state.shut_read = true;
         state.unread.clear();
-        state.unread_bytes = 0;
         state.readers.take(wakes);
     }
 
@@ -318,32 +336,56 @@ impl TcpCell {
         if state.phase == Phase::Closed {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        state.wishes.shutdown = true;
-        Ok(TcpCell::to_notify(&mut state))
+        state.pending.shutdown = true;
+        state.closing_begins();
+        Ok(TcpShared::to_notify(&mut state))
     }
 
     /// The stream is gone.
     pub(crate) fn release(&self, abort: bool) -> Option<ConnId> {
         let mut state = self.0.lock();
-        state.wishes.release = true;
-        state.wishes.abort |= abort;
-        TcpCell::to_notify(&mut state)
+        state.pending.release = true;
+        state.pending.abort |= abort;
+        state.closing_begins();
+        TcpShared::to_notify(&mut state)
     }
 
     pub(crate) fn set_nodelay(&self, on: bool) -> Option<ConnId> {
         let mut state = self.0.lock();
-        state.wishes.nodelay = Some(on);
-        TcpCell::to_notify(&mut state)
+        state.pending.nodelay = Some(on);
+        TcpShared::to_notify(&mut state)
     }
 
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) -> Option<ConnId> {
         let mut state = self.0.lock();
-        state.wishes.keepalive = Some(idle);
-        TcpCell::to_notify(&mut state)
+        state.pending.keepalive = Some(idle);
+        TcpShared::to_notify(&mut state)
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.closing_ends();
     }
 }
 
 impl State {
+    /// What was written, and the FIN behind it, are to be acknowledged.
+    fn closing_begins(&mut self) {
+        let resets = self.pending.abort || (self.pending.release && self.unread.len() > 0);
+        if self.phase == Phase::Open && !self.is_closing && !resets {
+            self.is_closing = true;
+            self.closing.begin();
+        }
+    }
+
+    /// They have been, or nobody waits for that any more.
+    fn closing_ends(&mut self) {
+        if std::mem::take(&mut self.is_closing) {
+            self.closing.end();
+        }
+    }
+
     fn wake_all(&mut self, wakes: &mut Vec<Waker>) {
         self.readers.take(wakes);
         self.writers.take(wakes);
@@ -381,75 +423,44 @@ impl State {
 
     /// What was received comes from TCP.
     fn take(&mut self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
-        let before = (self.unread_bytes, self.eof);
+        let before = (self.unread.len(), self.eof);
         while let Some(slice) = tcb.pop_slice(usize::MAX) {
             // Nobody will read it: it is acknowledged and forgotten, as by
             // shutdown(2).
             if !self.shut_read {
-                self.unread_bytes += slice.len();
-                self.unread.push_back(slice);
+                self.unread.push(slice);
             }
         }
-        self.eof |= tcb.eof();
-        if self.unread.is_empty() && self.unread.capacity() > 256 {
-            self.unread = VecDeque::new();
-        }
-        self.told = self.unread_bytes;
-        tcb.set_unread_outside(self.unread_bytes);
-        if (self.unread_bytes, self.eof) != before {
+        self.finished |= tcb.eof();
+        self.eof |= self.finished;
+        self.unread.shrink();
+        self.last_advertised = self.unread.charge();
+        tcb.set_unread_outside(self.last_advertised);
+        if (self.unread.len(), self.eof) != before {
             self.readers.take(wakes);
         }
     }
 
     fn fulfil(&mut self, tcb: &mut Tcb) {
-        if let Some(on) = self.wishes.nodelay.take() {
+        if let Some(on) = self.pending.nodelay.take() {
             tcb.set_nagle(!on);
         }
-        if let Some(idle) = self.wishes.keepalive.take() {
+        if let Some(idle) = self.pending.keepalive.take() {
             tcb.set_keepalive(idle.map(|idle| tcp::Keepalive {
                 idle,
                 interval: idle.min(Duration::from_secs(75)),
                 probes: 9,
             }));
         }
-        if self.wishes.abort {
+        if self.pending.abort {
             tcb.abort();
         } else if !self.unsent.is_empty() {
             // Closing comes after what was written.
-        } else if self.wishes.release {
+        } else if self.pending.release {
             // RFC 2525 2.17: data that nobody will read is worth a reset.
-            if self.unread_bytes > 0 { tcb.abort() } else { tcb.release() }
-        } else if self.wishes.shutdown {
+            if self.unread.len() > 0 { tcb.abort() } else { tcb.release() }
+        } else if self.pending.shutdown {
             tcb.shutdown_write();
         }
-    }
-
-    /// The first bytes of what was received, up to `max`.
-    fn front(&mut self, mut max: usize, peek: bool) -> wire::Parts {
-        let mut parts = wire::Parts::new();
-        if peek {
-            for slice in &self.unread {
-                let n = slice.len().min(max);
-                if n == 0 {
-                    break;
-                }
-                parts.push(slice.range(0, n));
-                max -= n;
-            }
-            return parts;
-        }
-        while max > 0
-            && let Some(front) = self.unread.front_mut()
-        {
-            let n = front.len().min(max);
-            if n == front.len() {
-                parts.extend(self.unread.pop_front());
-            } else {
-                parts.push(front.split_to(n));
-            }
-            max -= n;
-            self.unread_bytes -= n;
-        }
-        parts
     }
 }

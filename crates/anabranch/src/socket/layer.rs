@@ -1,7 +1,7 @@
 //! [`SocketLayer`]: the application that stands on top of every domain of a
 //! stack with sockets.
 
-use super::{ListenerCell, TcpCell, UdpCell};
+use super::{ListenerShared, TcpShared, UdpShared};
 use net::application::ConnectError;
 use net::{Application, Call, ConnId, Datagram};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ pub(crate) struct SocketLayer {
 }
 
 impl Application for SocketLayer {
-    type Connection = Arc<TcpCell>;
-    type Listener = Arc<ListenerCell>;
-    type Udp = Arc<UdpCell>;
+    type Connection = Arc<TcpShared>;
+    type Listener = Arc<ListenerShared>;
+    type Udp = Arc<UdpShared>;
     type Wakes = Vec<Waker>;
 
     fn has_wakes(&self) -> bool {
@@ -30,52 +30,54 @@ impl Application for SocketLayer {
     }
 
     fn wake(wakes: Vec<Waker>) {
-        wakes.into_iter().for_each(Waker::wake);
+        if !wakes.is_empty() {
+            crate::closing::waking(|| wakes.into_iter().for_each(Waker::wake));
+        }
     }
 
-    fn incoming(&mut self, listener: &Arc<ListenerCell>) -> Option<Arc<TcpCell>> {
-        listener.reserve().then(|| Arc::new(TcpCell::incoming(listener.clone())))
+    fn incoming(&mut self, listener: &Arc<ListenerShared>) -> Option<Arc<TcpShared>> {
+        listener.reserve().then(|| Arc::new(TcpShared::incoming(listener.clone())))
     }
 
-    fn is_short_of_embryos(&self, listener: &Arc<ListenerCell>) -> bool {
-        listener.is_short_of_embryos()
+    fn is_short_of_embryos(&self, listener: &Arc<ListenerShared>) -> bool {
+        listener.half_open_limit_reached()
     }
 
-    fn refused(&mut self, cell: Arc<TcpCell>) {
-        cell.refused(&mut self.wakes);
+    fn refused(&mut self, socket: Arc<TcpShared>) {
+        socket.refused(&mut self.wakes);
     }
 
-    fn opened(&mut self, cell: &mut Arc<TcpCell>, id: ConnId, flow: &FlowKey) {
-        cell.opened(id, flow);
+    fn opened(&mut self, socket: &mut Arc<TcpShared>, id: ConnId, flow: &FlowKey) {
+        socket.opened(id, flow);
     }
 
-    fn connect_failed(&mut self, cell: Arc<TcpCell>, error: ConnectError) {
-        cell.connect_failed(error, &mut self.wakes);
+    fn connect_failed(&mut self, socket: Arc<TcpShared>, error: ConnectError) {
+        socket.connect_failed(error, &mut self.wakes);
     }
 
     fn ready(
         &mut self,
-        cell: &mut Arc<TcpCell>,
+        socket: &mut Arc<TcpShared>,
         tcb: &mut Tcb,
         events: Events,
         _now: Instant,
     ) -> bool {
-        cell.exchange(tcb, &mut self.wakes);
+        socket.exchange(tcb, &mut self.wakes);
         if events.has(Events::CONNECTED) {
-            TcpCell::connected(cell, tcb, &mut self.wakes);
+            TcpShared::connected(socket, tcb, &mut self.wakes);
         }
         false
     }
 
-    fn closed(&mut self, cell: Arc<TcpCell>, tcb: &mut Tcb) {
-        cell.closed(tcb, &mut self.wakes);
+    fn closed(&mut self, socket: Arc<TcpShared>, tcb: &mut Tcb) {
+        socket.closed(tcb, &mut self.wakes);
     }
 
-    fn listener_closed(&mut self, listener: Arc<ListenerCell>) {
+    fn listener_closed(&mut self, listener: Arc<ListenerShared>) {
         listener.close(&mut self.wakes);
     }
 
-    fn udp_closed(&mut self, socket: Arc<UdpCell>) {
+    fn udp_closed(&mut self, socket: Arc<UdpShared>) {
         socket.close(&mut self.wakes);
     }
 
@@ -90,19 +92,19 @@ impl Application for SocketLayer {
         }
     }
 
-    fn bound_to(socket: &Arc<UdpCell>) -> Option<Endpoint> {
+    fn bound_to(socket: &Arc<UdpShared>) -> Option<Endpoint> {
         Some(socket.local())
     }
 
-    fn datagram(&mut self, socket: &Arc<UdpCell>, datagram: Datagram) -> bool {
+    fn datagram(&mut self, socket: &Arc<UdpShared>, datagram: Datagram) -> bool {
         socket.arrived(datagram, &mut self.wakes)
     }
 
-    fn datagram_error(&mut self, socket: &Arc<UdpCell>, remote: Endpoint, error: tcp::Error) {
+    fn datagram_error(&mut self, socket: &Arc<UdpShared>, remote: Endpoint, error: tcp::Error) {
         socket.failed(remote, error, &mut self.wakes);
     }
 
-    fn next_datagram(&mut self, socket: &Arc<UdpCell>) -> Option<Datagram> {
+    fn next_datagram(&mut self, socket: &Arc<UdpShared>) -> Option<Datagram> {
         socket.next(&mut self.wakes)
     }
 }

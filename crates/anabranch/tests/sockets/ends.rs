@@ -1,0 +1,113 @@
+//! How stacks end.
+
+use super::{CLIENT, PATIENCE, SERVER, pair, pair_over};
+use anabranch::{Stack, TcpListener, TcpStream, UdpSocket};
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::Duration;
+
+/// All calls on a stack that has stopped say so, in the same way.
+#[test]
+fn after_a_stop_every_call_says_so() {
+    fn stopped<T: std::fmt::Debug>(result: io::Result<T>) {
+        let error = result.expect_err("the stack has stopped");
+        assert_eq!(error.kind(), ErrorKind::NetworkDown, "{error}");
+        assert!(error.to_string().contains("the stack has stopped"), "{error}");
+    }
+    let (server, client) = pair();
+    let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    let socket = UdpSocket::bind(&server, (SERVER, 53)).expect("bind");
+    server.stop();
+    stopped(listener.accept());
+    stopped(socket.recv_from(&mut [0; 10]));
+    stopped(socket.send_to(b"late", (CLIENT, 53)));
+    stopped(TcpListener::bind(&server, (SERVER, 81)));
+    stopped(UdpSocket::bind(&server, (SERVER, 54)));
+    stopped(TcpStream::connect(&server, (CLIENT, 80)));
+    drop(client);
+}
+/// Reads all from the first connection to port 80, on a thread.
+fn read_all(server: &Stack) -> std::thread::JoinHandle<io::Result<Vec<u8>>> {
+    let listener = TcpListener::bind(server, (SERVER, 80)).expect("bind");
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept()?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).map(|_| bytes)
+    })
+}
+
+/// A program that writes and ends delivers what it wrote, and then the end.
+#[test]
+fn what_was_written_is_delivered_though_all_is_dropped() {
+    let (server, client) = pair_over("delay=5ms");
+    let reader = read_all(&server);
+    let mut stream = TcpStream::connect(&client, (SERVER, 80)).expect("connect");
+    let bytes: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
+    stream.write_all(&bytes).expect("write");
+    drop(stream);
+    drop(client);
+    let got = reader.join().expect("no panic").expect("the end, and no reset");
+    assert!(got == bytes, "{} of {} bytes", got.len(), bytes.len());
+}
+
+/// A shutdown says whether all was delivered.
+#[test]
+fn a_shutdown_delivers_or_says_so() {
+    let (server, client) = pair_over("delay=5ms");
+    let reader = read_all(&server);
+    let mut stream = TcpStream::connect(&client, (SERVER, 80)).expect("connect");
+    stream.write_all(&[7; 100_000]).expect("write");
+    stream.shutdown(std::net::Shutdown::Write).expect("shutdown");
+    client.shutdown(PATIENCE).expect("delivered");
+    assert_eq!(reader.join().expect("no panic").expect("the end").len(), 100_000);
+    client.shutdown(PATIENCE).expect("nothing to do");
+
+    let (server, client) = pair_over("delay=5ms");
+    let _listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    let mut stream = TcpStream::connect(&client, (SERVER, 80)).expect("connect");
+    stream.write_all(&[7; 100_000]).expect("write");
+    drop(stream);
+    let late = client.shutdown(Duration::ZERO).expect_err("no time");
+    assert_eq!(late.kind(), ErrorKind::TimedOut);
+}
+
+/// The last handle goes in a wake-up, on a thread of the stack itself: that thread
+/// goes on, and delivers.
+#[test]
+fn the_last_handle_may_go_in_a_wake_up() {
+    use anabranch::tokio as tasks;
+    use std::sync::{Arc, Mutex};
+    use std::task::{Context, Wake, Waker};
+    /// Drops what it has when it wakes.
+    struct Last(Mutex<Option<tasks::TcpStream>>, Mutex<Option<TcpStream>>);
+    impl Wake for Last {
+        fn wake(self: Arc<Self>) {
+            drop(self.0.lock().expect("no panic").take());
+            drop(self.1.lock().expect("no panic").take());
+        }
+    }
+    let (server, client) = pair_over("delay=5ms");
+    let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    let mut written = TcpStream::connect(&client, (SERVER, 80)).expect("connect");
+    let (mut here, _) = listener.accept().expect("accept");
+    let mut waiting = super::block_on(tasks::TcpStream::connect(&client, (SERVER, 80)));
+    let (mut bell, _) = listener.accept().expect("accept");
+    drop(client);
+    let last = Arc::new(Last(Mutex::default(), Mutex::default()));
+    let waker = Waker::from(last.clone());
+    let stream = waiting.as_mut().expect("connect");
+    let mut bytes = [0; 8];
+    let mut buf = tokio::io::ReadBuf::new(&mut bytes);
+    let read = std::pin::Pin::new(stream);
+    let poll = tokio::io::AsyncRead::poll_read(read, &mut Context::from_waker(&waker), &mut buf);
+    assert!(poll.is_pending());
+    written.write_all(&[7; 100_000]).expect("write");
+    *last.0.lock().expect("no panic") = waiting.ok();
+    *last.1.lock().expect("no panic") = Some(written);
+    drop(last);
+    bell.write_all(b"wake").expect("write");
+    let mut bytes = Vec::new();
+    here.set_read_timeout(Some(PATIENCE)).expect("set");
+    here.read_to_end(&mut bytes).expect("the end, and no reset");
+    assert_eq!(bytes.len(), 100_000);
+}

@@ -1,0 +1,56 @@
+//! Names and several addresses.
+
+use super::{SERVER, block_on, pair};
+use anabranch::device::memory;
+use anabranch::tokio as tasks;
+use anabranch::{Stack, TcpListener, TcpStream};
+use std::net::SocketAddr;
+use std::sync::{Mutex, mpsc};
+
+/// A connect tries one address after the other, as that of the standard library.
+#[test]
+fn each_address_is_tried() {
+    let (server, client) = pair();
+    let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    let addresses = ["10.0.0.1:79", "[::1]:80", "10.0.0.1:80"];
+    let addresses: Vec<SocketAddr> = addresses.map(|a| a.parse().expect("an address")).into();
+    let stream = TcpStream::connect(&client, &addresses[..]).expect("the third");
+    assert_eq!(stream.peer_addr().expect("connected"), addresses[2]);
+    drop(listener);
+}
+
+/// A task that looks a name up waits as a task does: others on its thread go on, and
+/// may even be what the lookup waits for.
+#[test]
+fn tasks_look_names_up_elsewhere() {
+    let (left, right) = memory::pair(memory::Config::default());
+    let server = Stack::builder().device(left).address("10.0.0.1/24").start().expect("a stack");
+    let (ask, asked) = mpsc::channel();
+    let asked = Mutex::new(asked);
+    let resolver = move |host: &str, port| {
+        assert_eq!(host, "server.test");
+        // Until another task of the same thread says so.
+        asked.lock().expect("no panic").recv().expect("asked");
+        Ok(vec![SocketAddr::new([10, 0, 0, 1].into(), port)])
+    };
+    let client = Stack::builder().device(right).address("10.0.0.2/24").resolver(resolver);
+    let client = client.start().expect("a stack");
+    let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    block_on(async {
+        let stack = client.clone();
+        let connecting = tokio::spawn(async move {
+            tasks::TcpStream::connect(&stack, "server.test:80").await?.peer_addr()
+        });
+        tokio::task::yield_now().await;
+        ask.send(()).expect("a resolver");
+        let peer = connecting.await.expect("no panic").expect("connected");
+        assert_eq!(peer, (SERVER.parse::<std::net::IpAddr>().expect("an address"), 80).into());
+        // An address needs no resolver, and so no thread.
+        let address = format!("{SERVER}:80");
+        tasks::TcpStream::connect(&client, address).await.expect("connected");
+        let socket = tasks::UdpSocket::bind(&client, "10.0.0.2:0").await.expect("bind");
+        ask.send(()).expect("a resolver");
+        assert_eq!(socket.send_to(b"hello", ("server.test", 53)).await.expect("sent"), 5);
+    });
+    drop(listener);
+}
