@@ -306,6 +306,9 @@ struct State<P> {
     out: Batch,
     /// Looks of the stack's receiver.
     looks: u32,
+    /// The phase that the last look found. A phase that begins between a look and a
+    /// sleep must not be slept through.
+    phase: u8,
     /// The stack's receiver waits.
     armed: bool,
 }
@@ -327,7 +330,13 @@ fn device<P: Peer>(
         phase: AtomicU8::new(if config.held { HELD } else { GOING }),
     });
     let station = |queue| Station {
-        state: Mutex::new(State { peer: peer(queue), out: Batch::new(), looks: 0, armed: false }),
+        state: Mutex::new(State {
+            peer: peer(queue),
+            out: Batch::new(),
+            looks: 0,
+            phase: HELD,
+            armed: false,
+        }),
         event: Event::new().ok(),
     };
     let far = Arc::new(Far {
@@ -366,7 +375,8 @@ impl<P: Peer> Receive for PeerReceive<P> {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
         let before = into.len();
         let state = &mut *self.station().state.lock();
-        match self.far.counts.phase() {
+        state.phase = self.far.counts.phase();
+        match state.phase {
             HELD => {
                 let answers = state.out.len().min(max);
                 into.extend(state.out.drain(..answers));
@@ -396,7 +406,7 @@ impl<P: Peer> Receive for PeerReceive<P> {
         let station = self.station();
         let state = &mut *station.state.lock();
         state.peer.idle();
-        let ready = state.peer.ready() && self.far.counts.phase() != HELD;
+        let ready = state.peer.ready() && state.phase != HELD;
         state.armed = station.event.is_some() && state.out.is_empty() && !ready;
         state.armed
     }
@@ -410,10 +420,11 @@ impl<P: Peer> Receive for PeerReceive<P> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if self.far.counts.phase() != GOING {
+        let state = self.station().state.lock();
+        if state.phase != GOING {
             return Some(Instant::now() + LOOK);
         }
-        self.station().state.lock().peer.deadline()
+        state.peer.deadline()
     }
 }
 

@@ -371,26 +371,31 @@ fn nonsense_is_ignored() {
     assert!(counts.totals().ignored > 0);
 }
 
-/// Prints what a packet costs the simulated peers; no bound, since the machine
-/// may be busy.
+/// A stack looks, is let go, and only then goes to sleep: it must look again soon, not
+/// when what was lost is repeated.
 #[test]
-fn cost_of_a_packet() {
-    let config = Config { limit: 5_000_000, ..config(1, 4) };
-    let other = mirrored(&config);
-    let (mut source, _) = source(&config);
-    let (mut sink, received) = sink(&other);
-    let start = Instant::now();
+fn a_start_between_a_look_and_a_sleep_is_not_slept_through() {
+    let config = Config { held: true, message: 64, ..config(1, 1) };
+    let (mut device, counts) = echoed(&config);
+    let (mut other, _) = sink(&Config { held: false, ..mirrored(&config) });
+    let (queue, far) = (&mut device.queues[0], &mut other.queues[0]);
+    counts.begin();
     let (mut batch, mut got) = (Batch::new(), Vec::new());
-    while received.totals().closed < 4 {
-        source.queues[0].receive.receive(&mut got, 32);
+    for _ in 0..2 {
+        queue.receive.receive(&mut got, 32);
         batch.extend(got.drain(..));
-        sink.queues[0].transmit.transmit(&mut batch);
-        sink.queues[0].receive.receive(&mut got, 32);
+        far.transmit.transmit(&mut batch);
+        far.receive.receive(&mut got, 32);
         batch.extend(got.drain(..));
-        source.queues[0].transmit.transmit(&mut batch);
+        queue.transmit.transmit(&mut batch);
     }
-    let packets = received.totals().packets_received as u32;
-    println!("{:?} a packet, both ends", start.elapsed() / packets);
+    assert_eq!(counts.totals().established, 1);
+    counts.go();
+    let soon = Instant::now() + REPEAT / 2;
+    let sleeps = queue.receive.arm();
+    assert!(!sleeps || queue.receive.deadline().is_some_and(|at| at < soon));
+    queue.receive.receive(&mut got, 32);
+    assert_eq!(counts.totals().packets_sent, 1);
 }
 
 /// The frame that a stack sends back; checksums are nobody's business here.

@@ -1,6 +1,5 @@
 use super::*;
 use std::os::fd::AsRawFd;
-use std::time::Instant;
 
 fn frame(source: u16, n: u32) -> Packet {
     let mut bytes = [0u8; 64];
@@ -160,22 +159,4 @@ fn a_signal_that_comes_late_is_only_spurious() {
     assert!(!receive.arm());
     assert_eq!(receive.receive(&mut Vec::new(), 9), 1);
     assert!(receive.arm());
-}
-
-/// Prints the cost of a packet there and back in one thread; no bound, since
-/// the machine may be busy.
-#[test]
-fn cost_of_a_packet_in_one_thread() {
-    let (mut a, mut b) = pair(Config::default());
-    let mut batch: Batch = (0..32).map(|n| frame(1, n)).collect();
-    let mut got = Vec::with_capacity(32);
-    let rounds = 20_000;
-    let start = Instant::now();
-    for _ in 0..rounds {
-        a.queues[0].transmit.transmit(&mut batch);
-        b.queues[0].receive.receive(&mut got, 32);
-        batch.extend(got.drain(..));
-    }
-    println!("{:?} a packet", start.elapsed() / (rounds * 32));
-    assert_eq!(batch.len(), 32);
 }
