@@ -2,6 +2,7 @@
 //! Zahorjan, Graham and Sevcik 1984, *Quantitative System Performance*, chapter 5;
 //! Thekkath et al. 1992, 4.1).
 
+use crate::Error;
 use crate::network::{Center, Load, Network, Service};
 use serde::Serialize;
 
@@ -86,6 +87,24 @@ pub fn saturation(network: &Network) -> Option<(usize, f64)> {
     first
 }
 
+/// Utilization this near to 1 counts as saturated: rounding errors are of that size.
+const ROUNDING: f64 = 1e-12;
+
+/// Checks that every station of an open network can serve the network's rate.
+///
+/// # Errors
+/// [`Error::Saturated`] names the station that saturates first.
+pub(crate) fn check_saturation(network: &Network) -> Result<(), Error> {
+    let asked_per_s = network.rate_per_s();
+    match saturation(network) {
+        Some((station, limit_per_s)) if asked_per_s >= limit_per_s * (1.0 - ROUNDING) => {
+            let station = network.stations()[station].name.clone();
+            Err(Error::Saturated { station, limit_per_s, asked_per_s })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Asymptotic bounds (table 5.2 there) and balanced job bounds (table 5.4).
 fn closed(network: &Network, centers: &[Center], class: usize) -> ClosedBounds {
     let populations = network.populations();
@@ -108,7 +127,7 @@ fn closed(network: &Network, centers: &[Center], class: usize) -> ClosedBounds {
     let limit = most_us.map_or(f64::INFINITY, |most_us| 1e6 / most_us);
     let mut light = customers * 1e6 / (think_us + demand_us);
     light = light.min(limit);
-    let alike = centers.iter().all(|c| c.servers().is_none() || crate::open::same_service(c));
+    let alike = centers.iter().all(|c| c.servers().is_none() || c.serves_all_alike());
     let least = customers * 1e6 / (delay_us + queueing_us * everybody);
     let residence_us = most_us.map_or(0.0, |most_us| customers * most_us - think_us);
     ClosedBounds {

@@ -18,9 +18,9 @@
 //! the rest (Seidmann, Schweitzer and Shalev-Oren 1987, "Computerized closed
 //! queueing network models of flexible manufacturing systems").
 
+use crate::Error;
 use crate::network::{Center, Network};
 use crate::solution::Solution;
-use crate::{Error, open};
 
 pub mod schweitzer;
 pub mod several;
@@ -76,7 +76,7 @@ fn approximations(network: &Network, centers: &[Center]) -> Vec<String> {
         list.join(", ")
     };
     let mut list = Vec::new();
-    let differ = names(&|center| center.servers().is_some() && !open::same_service(center));
+    let differ = names(&|center| center.servers().is_some() && !center.serves_all_alike());
     if !differ.is_empty() {
         list.push(format!(
             "first come, first served at {differ}, where service differs by class (equation 1)"

@@ -28,6 +28,7 @@ pub mod plan;
 pub mod predict;
 pub mod simulator;
 pub mod solution;
+mod solve;
 pub mod thekkath1992;
 pub mod work;
 

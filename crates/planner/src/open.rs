@@ -22,9 +22,6 @@ use crate::network::{Center, Network};
 use crate::solution::{Found, Method, Solution};
 use crate::{Error, bounds};
 
-/// A load so near to 1 cannot be told from it.
-const ROUNDING: f64 = 1e-12;
-
 /// Solves an open network.
 ///
 /// # Errors
@@ -37,13 +34,7 @@ pub fn solve(network: &Network) -> Result<Solution, Error> {
     }
     let rates_per_s = network.rates_per_s();
     let centers = network.centers();
-    let asked_per_s = network.rate_per_s();
-    if let Some((station, limit_per_s)) = bounds::saturation(network)
-        && asked_per_s >= limit_per_s * (1.0 - ROUNDING)
-    {
-        let station = network.stations()[station].name.clone();
-        return Err(Error::Saturated { station, limit_per_s, asked_per_s });
-    }
+    bounds::check_saturation(network)?;
     let found = Found {
         method: Method::Open,
         approximations: approximations(&centers, network),
@@ -103,7 +94,7 @@ fn approximations(centers: &[Center], network: &Network) -> Vec<String> {
     let mut list = Vec::new();
     let mut differ: Vec<&str> = Vec::new();
     let mut several: Vec<&str> = Vec::new();
-    for center in centers.iter().filter(|center| !same_service(center)) {
+    for center in centers.iter().filter(|center| !center.serves_all_alike()) {
         match center.servers() {
             None => {}
             Some(1.0) => differ.push(name(center)),
@@ -125,14 +116,6 @@ fn approximations(centers: &[Center], network: &Network) -> Vec<String> {
         ));
     }
     list
-}
-
-/// Is a visit's service the same for all classes that come?
-pub(crate) fn same_service(center: &Center) -> bool {
-    let coming = center.visits.iter().zip(&center.service_us).filter(|(visits, _)| **visits > 0.0);
-    let mut services = coming.map(|(_, service_us)| service_us);
-    let Some(first) = services.next() else { return true };
-    services.all(|service_us| service_us == first)
 }
 
 #[cfg(test)]

@@ -20,14 +20,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 mod beyond;
-mod costs;
+mod charges;
 mod curve;
+mod fit;
 mod payload;
 mod spread;
 
 pub use crate::simulator::scenario::Steering;
-pub use costs::Fitted;
-pub(crate) use costs::scenario;
+pub use fit::Fitted;
+pub(crate) use fit::scenario;
 
 use curve::{Curve, Value};
 
@@ -124,7 +125,7 @@ pub struct Predictor {
     calibration: Calibration,
     measured: BTreeMap<(String, Work, usize), Measured>,
     /// What was fitted so far.
-    fitted: Arc<Mutex<BTreeMap<costs::Key, Fitted>>>,
+    fitted: Arc<Mutex<BTreeMap<fit::Key, Fitted>>>,
 }
 
 impl Predictor {
@@ -194,6 +195,23 @@ impl Predictor {
         };
         let figure = payload::adjust(self, case, figure);
         Ok(self.prediction(entry, case, figure, &counts))
+    }
+
+    /// What a simulated machine charges for, fitted to the cases of `case`'s
+    /// organization and work that were measured. The processors of `case` choose
+    /// the case to fit to: the most that were measured and are not more.
+    ///
+    /// # Errors
+    /// If the calibration knows nothing of the organization or of the work, or the
+    /// organization cannot be simulated.
+    pub fn costs(&self, case: &Case) -> Result<Fitted, Error> {
+        let counts = self.processors(&case.organization, case.work);
+        let mut fitted = self.nearest(case)?;
+        if !counts.contains(&case.processors) {
+            let grown = beyond::grown(self, case, &counts)?;
+            fitted.costs.scale((grown / 2.0).exp());
+        }
+        Ok(fitted)
     }
 
     fn of(&self, organization: &str, work: Work, processors: usize) -> Option<&Measured> {

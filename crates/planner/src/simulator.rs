@@ -22,6 +22,7 @@
 pub mod arrivals;
 pub mod calendar;
 pub mod costs;
+mod ids;
 mod locks;
 mod machine;
 pub mod machines;
@@ -31,6 +32,7 @@ pub mod outcome;
 pub mod random;
 mod run;
 pub mod scenario;
+mod simulation;
 pub mod statistics;
 mod sweep;
 pub mod time;

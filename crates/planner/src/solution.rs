@@ -161,16 +161,3 @@ impl Found {
         stations
     }
 }
-
-impl Network {
-    /// Solves it: an open network by [`crate::open`], a closed one by
-    /// [`crate::closed`].
-    ///
-    /// # Errors
-    /// [`crate::Error::Saturated`] if a station of an open network cannot do all
-    /// that comes, [`crate::Error::NoConvergence`] if an approximation does not
-    /// come to an end.
-    pub fn solve(&self) -> Result<Solution, crate::Error> {
-        if self.is_open() { crate::open::solve(self) } else { crate::closed::solve(self) }
-    }
-}

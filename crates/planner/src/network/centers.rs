@@ -40,6 +40,15 @@ impl Center {
             Service::Queue { servers } => Some(f64::from(servers)),
         }
     }
+
+    /// True if a visit's service is the same for all classes that visit the center.
+    pub(crate) fn serves_all_alike(&self) -> bool {
+        let visiting =
+            self.visits.iter().zip(&self.service_us).filter(|(visits, _)| **visits > 0.0);
+        let mut services = visiting.map(|(_, service_us)| service_us);
+        let Some(first) = services.next() else { return true };
+        services.all(|service_us| service_us == first)
+    }
 }
 
 impl Network {

@@ -1,6 +1,6 @@
 //! [`Bound`]: what formulas say of a configuration, before it is simulated.
 
-use super::{Configuration, MOST_PROCESSORS, Request};
+use super::{Configuration, MOST_PROCESSORS, Request, words};
 use crate::network::{Class, Kind, Load, Station};
 use crate::{Error, Network, Predictor};
 use rayon::prelude::*;
@@ -31,7 +31,7 @@ impl Bound {
         if self.high_per_s < rate {
             return Some(format!(
                 "carries {} at most: {}",
-                super::explain::rate(self.high_per_s),
+                words::rate(self.high_per_s),
                 self.saturates
             ));
         }
@@ -43,7 +43,7 @@ impl Bound {
         })?;
         Some(format!(
             "{slow} is not to be had with a mean residence of {}",
-            super::explain::time(residence_ns)
+            words::time(residence_ns)
         ))
     }
 }

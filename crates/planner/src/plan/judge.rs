@@ -1,6 +1,6 @@
 //! [`Judged`]: what a configuration does with a load, simulated.
 
-use super::{Configuration, Considered, Curve, Request, Target, bounds};
+use super::{Configuration, Considered, Curve, Request, Target, bounds, words};
 use crate::load::Pattern;
 use crate::predict::scenario;
 use crate::simulator::outcome::Latency;
@@ -93,7 +93,7 @@ fn verdict(request: &Request, judged: &Judged) -> String {
     }
     let missed = request.targets.iter().find(|target| !met(target, &judged.latency));
     missed.map_or_else(String::new, |target| {
-        format!("misses {target}: {}", super::explain::time(target.measure.of(&judged.latency)))
+        format!("misses {target}: {}", words::time(target.measure.of(&judged.latency)))
     })
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Predictor;
 use crate::predict::tests::synthetic;
 
 fn predictor(serial: f64) -> Predictor {

@@ -8,7 +8,7 @@
 //! linear term of the universal scalability law (Gunther 1993) has it. The
 //! prediction is the geometric mean of the two, and its interval reaches both.
 
-use super::costs::{CONNECTIONS, closed};
+use super::fit::{CONNECTIONS, closed, near};
 use super::{Basis, Case, Figure, Predictor, Value};
 use crate::Error;
 
@@ -36,12 +36,6 @@ pub(super) fn figure(
     let error = at_near.value.error.hypot(doubt).hypot(grown / 2.0);
     let value = Value { ln: simulated - grown / 2.0, error };
     Ok(Figure { value, basis: Basis::Modelled })
-}
-
-/// The measured number of processors that a fit is to be made at: the most that are
-/// not more than `processors`, or else the fewest.
-pub(super) fn near(counts: &[usize], processors: usize) -> usize {
-    counts.iter().copied().rfind(|count| *count <= processors).unwrap_or(counts[0])
 }
 
 /// The logarithm of by how much more costs grow from the nearest measured number of

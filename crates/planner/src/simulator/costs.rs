@@ -8,10 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use sync::LockKind;
 
-/// No cost may be larger, ns: a second.
-const MOST_NS: f64 = 1e9;
-/// No count may be larger.
-const MOST: f64 = 1e9;
+mod figures;
 
 /// What the simulated machine charges for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -66,23 +63,6 @@ pub struct Layers {
     pub transmit_ns: f64,
     /// The presentation layer: outside of what is exclusive.
     pub presentation_ns: f64,
-}
-
-impl Layers {
-    fn all(&self) -> [f64; 10] {
-        [
-            self.receive_ns,
-            self.link_in_ns,
-            self.ip_in_ns,
-            self.transport_in_ns,
-            self.application_ns,
-            self.transport_out_ns,
-            self.ip_out_ns,
-            self.link_out_ns,
-            self.transmit_ns,
-            self.presentation_ns,
-        ]
-    }
 }
 
 /// Frames for an operation, on average.
@@ -244,114 +224,6 @@ impl Costs {
     pub fn lock(&self, kind: LockKind) -> LockCosts {
         let by = |kind: LockKind| self.locks.get(kind.name()).copied();
         by(kind).or_else(|| by(LockKind::Adaptive)).unwrap_or_default()
-    }
-
-    /// Are all figures finite, not negative, and not absurd?
-    ///
-    /// # Errors
-    /// [`Error::File`] with the name of the first that is not.
-    pub fn check(&self) -> Result<(), Error> {
-        for (name, value, most) in self.figures() {
-            if !(0.0..=most).contains(&value) {
-                return Err(Error::File(format!(
-                    "costs: {name} is {value}; give a number from 0 to {most:e}"
-                )));
-            }
-        }
-        for name in self.locks.keys() {
-            if !LockKind::ALL.iter().any(|kind| kind.name() == name) {
-                let names = LockKind::ALL.map(LockKind::name).join(", ");
-                return Err(Error::File(format!(
-                    "costs: there is no lock called {name:?}; the kinds are {names}"
-                )));
-            }
-        }
-        if self.threads.time_slice_ns < 1.0 {
-            return Err(Error::File("costs: threads.time_slice_ns must be 1 at least".into()));
-        }
-        let work: f64 = self.layers.all().iter().chain(&self.layers_per_byte.all()).sum();
-        if work < 0.01 {
-            return Err(Error::File(
-                "costs: no layer takes any time; give [layers] in ns an operation".into(),
-            ));
-        }
-        Ok(())
-    }
-
-    fn figures(&self) -> Vec<(String, f64, f64)> {
-        let mut all = Vec::new();
-        let mut add = |table: &str, names: &[&str], values: &[f64], most: f64| {
-            for (name, value) in names.iter().zip(values) {
-                all.push((format!("{table}{name}"), *value, most));
-            }
-        };
-        const LAYERS: [&str; 10] = [
-            "receive_ns",
-            "link_in_ns",
-            "ip_in_ns",
-            "transport_in_ns",
-            "application_ns",
-            "transport_out_ns",
-            "ip_out_ns",
-            "link_out_ns",
-            "transmit_ns",
-            "presentation_ns",
-        ];
-        add("layers.", &LAYERS, &self.layers.all(), MOST_NS);
-        add("layers_per_byte.", &LAYERS, &self.layers_per_byte.all(), 1e3);
-        let Frames { per_operation_in, per_operation_out } = self.frames;
-        let names = ["per_operation_in", "per_operation_out"];
-        add("frames.", &names, &[per_operation_in, per_operation_out], 1e4);
-        let Rounds { round_ns, empty_poll_ns, visit_ns, scan_ns, sleep_ns } = self.rounds;
-        let names = ["round_ns", "empty_poll_ns", "visit_ns", "scan_ns", "sleep_ns"];
-        add("rounds.", &names, &[round_ns, empty_poll_ns, visit_ns, scan_ns, sleep_ns], MOST_NS);
-        for (name, lock) in &self.locks {
-            let LockCosts { alone_ns, contended_ns, per_waiter_ns, spin_ns } = *lock;
-            let names = ["alone_ns", "contended_ns", "per_waiter_ns", "spin_ns"];
-            let values = [alone_ns, contended_ns, per_waiter_ns, spin_ns];
-            add(&format!("locks.{name}."), &names, &values, MOST_NS);
-        }
-        let Steps { demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns, open_ns } =
-            self.steps;
-        let names =
-            ["demultiplex_ns", "filter_ns", "lookup_ns", "ticket_ns", "schedule_ns", "open_ns"];
-        let values = [demultiplex_ns, filter_ns, lookup_ns, ticket_ns, schedule_ns, open_ns];
-        add("steps.", &names, &values, MOST_NS);
-        let HandOff { item_ns, batch_ns, sleep_lock_ns, layer_item_ns } = self.hand_off;
-        let names = ["item_ns", "batch_ns", "sleep_lock_ns", "layer_item_ns"];
-        add("hand_off.", &names, &[item_ns, batch_ns, sleep_lock_ns, layer_item_ns], MOST_NS);
-        let threads = &self.threads;
-        let names =
-            ["wake_call_ns", "wake_up_ns", "context_switch_ns", "time_slice_ns", "spin_yield_ns"];
-        let values = [
-            threads.wake_call_ns,
-            threads.wake_up_ns,
-            threads.context_switch_ns,
-            threads.time_slice_ns,
-            threads.spin_yield_ns,
-        ];
-        add("threads.", &names, &values, MOST_NS);
-        let caches = &self.caches;
-        add(
-            "caches.",
-            &["line_transfer_ns", "miss_ns"],
-            &[caches.line_transfer_ns, caches.miss_ns],
-            MOST_NS,
-        );
-        let names =
-            ["connection_lines", "unit_lines", "packet_lines", "thread_lines", "connections_held"];
-        let values = [
-            caches.connection_lines,
-            caches.unit_lines,
-            caches.packet_lines,
-            caches.thread_lines,
-            caches.connections_held,
-        ];
-        add("caches.", &names, &values, MOST);
-        let Extra { operation_ns, round_ns } = self.extra;
-        add("extra.", &["operation_ns", "round_ns"], &[operation_ns, round_ns], MOST_NS);
-        add("", &["variation"], &[self.variation], 1.0);
-        all
     }
 }
 

@@ -11,7 +11,7 @@
 //! | semaphore | of arrival | spins, then parks |
 
 use super::Time;
-use super::machine::ThreadId;
+use super::ids::ThreadId;
 use std::collections::VecDeque;
 use sync::LockKind;
 

@@ -8,19 +8,13 @@
 mod schedule;
 mod waiting;
 
+use super::ids::{GateId, LockId, ThreadId};
 use super::locks::{Lock, Price, Rule};
 use super::{Calendar, Random, Time};
 use std::collections::VecDeque;
 
 /// The most processors of a simulated machine.
 pub(crate) const MAX_PROCESSORS: usize = 64;
-
-/// A thread's number.
-pub(crate) type ThreadId = u32;
-/// A lock's number.
-pub(crate) type LockId = u32;
-/// A gate's number.
-pub(crate) type GateId = u32;
 
 /// What a processor's time goes to; the rest is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

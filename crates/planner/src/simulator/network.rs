@@ -31,8 +31,6 @@ use replication::Replication;
 
 /// The most events that a simulation is begun with, about: an hour's work.
 const MOST_EVENTS: f64 = 2e10;
-/// A load so near to 1 cannot be told from it.
-const ROUNDING: f64 = 1e-12;
 /// The most customers that may be in a network at a time.
 pub const MOST_CUSTOMERS: usize = 10_000_000;
 
@@ -192,16 +190,10 @@ fn check(network: &Network, asked: &Asked) -> Result<(), Error> {
     }
     let name = network.name();
     if network.is_open() {
-        let asked_per_s = network.rate_per_s();
-        if asked_per_s <= 0.0 {
+        if network.rate_per_s() <= 0.0 {
             return no(format!("nobody comes to the network `{name}`: give a rate above 0"));
         }
-        if let Some((station, limit_per_s)) = bounds::saturation(network)
-            && asked_per_s >= limit_per_s * (1.0 - ROUNDING)
-        {
-            let station = network.stations()[station].name.clone();
-            return Err(Error::Saturated { station, limit_per_s, asked_per_s });
-        }
+        bounds::check_saturation(network)?;
     } else {
         let customers: u64 = network.populations().iter().copied().map(u64::from).sum();
         if customers > MOST_CUSTOMERS as u64 {

@@ -1,8 +1,9 @@
 //! [`World`]: the machine, the devices, the peers, and what packets cost: all that
 //! organizations work with.
 
+use super::ids::{LockId, ThreadId};
 use super::locks::{Price, Rule};
-use super::machine::{Event, Kind, LockId, Machine, Prices, Step, ThreadId};
+use super::machine::{Event, Kind, Machine, Prices, Step};
 use super::outcome::Meter;
 use super::scenario::{Scenario, Steering};
 use super::{Arrivals, Random, Source, Time};

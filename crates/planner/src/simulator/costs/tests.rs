@@ -59,6 +59,29 @@ fn every_figure_is_checked() {
     }
 }
 
+#[test]
+fn scaling_changes_times_and_nothing_else() {
+    let costs = Costs::parse(include_str!("../../../tests/data/costs.toml")).expect("fine");
+    let mut scaled = costs.clone();
+    scaled.scale(2.0);
+    let [before, after] =
+        [&costs, &scaled].map(|costs| toml::Value::try_from(costs).expect("it is TOML"));
+    let mut paths = Vec::new();
+    walk(&before, &mut Vec::new(), &mut paths);
+    for path in paths {
+        let at = |value: &toml::Value| {
+            let leaf = path.iter().try_fold(value, |at, key| at.get(key));
+            leaf.and_then(toml::Value::as_float).expect("a number")
+        };
+        let is_time = path.last().is_some_and(|name| name.ends_with("_ns"));
+        let factor = if is_time { 2.0 } else { 1.0 };
+        assert_eq!(at(&after), factor * at(&before), "{path:?}");
+    }
+    scaled.scale(f64::NAN);
+    scaled.scale(0.5);
+    assert_eq!(scaled, costs);
+}
+
 fn walk(value: &toml::Value, at: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
     let Some(table) = value.as_table() else { return paths.push(at.clone()) };
     for (key, value) in table {

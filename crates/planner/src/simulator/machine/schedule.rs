@@ -1,7 +1,8 @@
 //! Which thread runs on which processor, and for how long.
 
-use super::{Event, KINDS, Kind, Machine, State, Step, Thread, ThreadId, Want};
+use super::{Event, KINDS, Kind, Machine, State, Step, Thread, Want};
 use crate::simulator::Time;
+use crate::simulator::ids::ThreadId;
 
 impl<P: Copy> Machine<P> {
     /// A processor that has a thread to go on with.

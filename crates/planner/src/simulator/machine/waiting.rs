@@ -1,7 +1,8 @@
 //! Locks and gates: who gets them, and what becomes of those that wait.
 
-use super::{GateId, Kind, LockId, Machine, State, Step, ThreadId, Want};
+use super::{Kind, Machine, State, Step, Want};
 use crate::simulator::Time;
+use crate::simulator::ids::{GateId, LockId, ThreadId};
 use crate::simulator::locks::FAIR_AFTER;
 
 impl<P: Copy> Machine<P> {

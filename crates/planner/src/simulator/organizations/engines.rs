@@ -4,9 +4,10 @@
 //! Of all engines: a queue of the device is one engine's. There are as many as
 //! `--engines` allows at most; that their number follows the load is not modelled.
 
-use super::Organization;
 use super::shared::{Contexts, Point};
-use crate::simulator::machine::{Kind, LockId, Step, ThreadId};
+use crate::simulator::ids::{LockId, ThreadId};
+use crate::simulator::machine::{Kind, Step};
+use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
 use std::collections::VecDeque;
 

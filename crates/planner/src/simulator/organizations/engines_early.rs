@@ -7,10 +7,11 @@
 //! cost is), what was received for no socket, and that new connections also wait
 //! while other engines have the first one's sockets.
 
-use super::Organization;
 use super::engines::{receive, spawn};
 use super::shared::{Contexts, Point};
-use crate::simulator::machine::{Kind, LockId, Step, ThreadId};
+use crate::simulator::ids::{LockId, ThreadId};
+use crate::simulator::machine::{Kind, Step};
+use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
 use ::scheduler::weights::{Largest, Pending};
 use ::scheduler::{Class, Discipline, Key, Precedence, Serves};

@@ -6,8 +6,9 @@
 //! Not modelled: the mailbox's own lock, whose hold is in the hand-off's cost; the
 //! home of what is no connection's; opening and ending of connections' threads.
 
-use super::Organization;
-use crate::simulator::machine::{Kind, LockId, Step, ThreadId};
+use crate::simulator::ids::{LockId, ThreadId};
+use crate::simulator::machine::{Kind, Step};
+use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
 use std::collections::VecDeque;
 

@@ -3,8 +3,9 @@
 //! there is room; down, layers make as much as the queue below gives credit for,
 //! and go on with what comes up meanwhile.
 
-use super::Organization;
-use crate::simulator::machine::{Kind, Step, ThreadId};
+use crate::simulator::ids::ThreadId;
+use crate::simulator::machine::{Kind, Step};
+use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
 use std::collections::VecDeque;
 

@@ -4,9 +4,10 @@
 //! a visit ends after a burst. The transmitters' lock is taken before the domain's
 //! is let go.
 
-use super::Organization;
+use crate::simulator::ids::{LockId, ThreadId};
 use crate::simulator::locks::Rule;
-use crate::simulator::machine::{Kind, LockId, Step, ThreadId};
+use crate::simulator::machine::{Kind, Step};
+use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
 use std::collections::VecDeque;
 use sync::LockKind;

@@ -5,10 +5,11 @@
 //! Not modelled: segments that overtake each other without `--order` cost TCP
 //! nothing here.
 
-use super::Organization;
 use super::shared::{Contexts, Point};
+use crate::simulator::ids::{GateId, LockId, ThreadId};
 use crate::simulator::locks::Rule;
-use crate::simulator::machine::{GateId, Kind, LockId, Step, ThreadId};
+use crate::simulator::machine::{Kind, Step};
+use crate::simulator::simulation::Organization;
 use crate::simulator::world::World;
 use sync::LockKind;
 

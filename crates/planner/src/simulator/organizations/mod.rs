@@ -16,26 +16,11 @@ mod message_parallel;
 mod owned;
 mod shared;
 
-use super::machine::ThreadId;
 use super::outcome::Outcome;
-use super::run::Simulation;
 use super::scenario::Scenario;
-use super::world::World;
+use super::simulation::Simulation;
 use crate::Error;
 use ::scheduler::{Classes, RoundRobin};
-
-/// An organization's program.
-pub(crate) trait Organization: Sized {
-    /// A place in the program.
-    type Point: Copy;
-
-    /// Makes its threads and locks, and starts the threads.
-    fn new(world: &mut World<'_, Self::Point>) -> Self;
-
-    /// `thread` is at `point`: what it does now is done, and what takes time goes
-    /// into its script.
-    fn at(&mut self, point: Self::Point, thread: ThreadId, world: &mut World<'_, Self::Point>);
-}
 
 /// Runs a scenario under the organization that it names.
 pub(crate) fn with_organization(scenario: &Scenario) -> Result<Outcome, Error> {

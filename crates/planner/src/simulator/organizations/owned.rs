@@ -1,8 +1,9 @@
 //! `uniprocessor` and `processor-per-connection`: threads wired to processors, each
 //! of which owns a domain and a queue of the device. No lock, no hand-off.
 
-use super::Organization;
-use crate::simulator::machine::{Kind, Step, ThreadId};
+use crate::simulator::ids::ThreadId;
+use crate::simulator::machine::{Kind, Step};
+use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
 
 /// Owners, one a processor; a thread's number is its processor's.

@@ -6,8 +6,9 @@
 //! connection is locked once more. Packets of one connection that come in a row
 //! are one visit to it (coalescing).
 
+use crate::simulator::ids::{GateId, LockId, ThreadId};
 use crate::simulator::locks::Rule;
-use crate::simulator::machine::{GateId, Kind, LockId, Step, ThreadId};
+use crate::simulator::machine::{Kind, Step};
 use crate::simulator::world::{Item, World};
 use sync::LockKind;
 

@@ -32,7 +32,7 @@ fn a_factor_on_all_costs_is_one_on_all_times() {
     let case = case(2, 32);
     let mut costs = predictor.costs(&case).expect("known").costs;
     let before = closed(&case, &costs).expect("runs");
-    scale(&mut costs, 2.0);
+    costs.scale(2.0);
     let after = closed(&case, &costs).expect("runs");
     assert!((before / after / 2.0 - 1.0).abs() < 0.01, "{before} {after}");
 }
@@ -41,7 +41,7 @@ fn a_factor_on_all_costs_is_one_on_all_times() {
 fn costs_make_sense_for_all_works() {
     for work in Work::ALL {
         let mut notes = Vec::new();
-        let costs = unfitted(&synthetic(0.0, 64, &[1]), work, 64, &mut notes);
+        let costs = charges::unfitted(&synthetic(0.0, 64, &[1]), work, 64, &mut notes);
         assert_eq!(costs.check(), Ok(()), "{work}");
         assert_eq!(notes.len(), 1);
     }
