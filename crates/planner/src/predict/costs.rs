@@ -17,6 +17,8 @@ use crate::simulator::{Arrivals, Costs, Scenario, run};
 use crate::{Error, Work};
 use organizations::Options;
 use std::collections::BTreeMap;
+use sync::LockKind;
+use sync::by_name::Waiting;
 
 /// What is assumed, as no calibration has it; times are ns of the fitted machine.
 mod assumed {
@@ -191,15 +193,14 @@ fn unfitted(calibration: &Calibration, work: Work, bytes: usize, notes: &mut Vec
     let (fixed, per_byte) = by_layer(calibration, work, &layers, bytes);
     let locks = primitives.locks.iter().filter_map(|(name, lock)| {
         let name = if name == "rw" { "readers-writer" } else { name };
-        sync::LockKind::ALL.iter().find(|kind| kind.name() == name)?;
-        let parks = matches!(name, "adaptive" | "os");
+        let waiting = name.parse::<LockKind>().ok()?.waiting();
         Some((
             name.to_owned(),
             LockCosts {
                 alone_ns: lock.alone_ns.value,
                 contended_ns: lock.contended_ns.value,
-                per_waiter_ns: if matches!(name, "spin" | "ticket") { line } else { 0.0 },
-                spin_ns: if parks { assumed::SPIN_NS } else { 0.0 },
+                per_waiter_ns: if waiting == Waiting::Spin { line } else { 0.0 },
+                spin_ns: if waiting == Waiting::Park { assumed::SPIN_NS } else { 0.0 },
             },
         ))
     });
