@@ -22,9 +22,7 @@ pub struct Choices {
     /// processors, as the load needs]
     #[arg(long, value_name = "N|MIN-MAX", value_parser = engines)]
     engines: Option<(u16, u16)>,
-    /// The locks that connections are processed under: spin, ticket, mcs,
-    /// adaptive, os, readers-writer [default: adaptive]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = lock_help())]
     lock: Option<LockKind>,
     /// Keep the order in which packets of a flow arrived, by tickets:
     /// message-parallel
@@ -42,6 +40,11 @@ pub struct Choices {
     /// Wire threads to processors, where the organization leaves it open
     #[arg(long)]
     pin: bool,
+}
+
+fn lock_help() -> String {
+    let (names, usual) = (LockKind::names(), LockKind::default());
+    format!("The locks that connections are processed under: {names} [default: {usual}]")
 }
 
 impl Choices {

@@ -1,49 +1,155 @@
-//! Locks by name: [`LockKind`], and [`with_lock!`](crate::with_lock) from a
-//! name to the code made for that lock.
+//! The catalog of locks, and what is made of it: [`LockKind`] for their names,
+//! [`with_lock!`](crate::with_lock) from a name to code that is compiled for that
+//! lock, and [`DynLock`](crate::DynLock) for code that is compiled once.
+//!
+//! A lock is a file in this crate, its `mod` line, and a row in
+//! [`for_each_lock!`](crate::for_each_lock). Names, help texts, tests, models and
+//! the planner follow the catalog.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The locks that can be chosen by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LockKind {
-    /// `spin`: [`spin::Spin`](crate::spin::Spin), test and test-and-set.
+/// The catalog: calls the macro in brackets with the arguments that follow it, in
+/// parentheses, and then one row for each lock.
+///
+/// A row is the module and the type in this crate; and in braces the name, who is
+/// next ([`Order`](crate::by_name::Order)), how threads wait
+/// ([`Waiting`](crate::by_name::Waiting)), and what the lock is.
+///
+/// ```
+/// macro_rules! types {
+///     (($separator:expr) $($module:ident::$lock:ident $facts:tt)*) => {
+///         [$(stringify!($lock)),*].join($separator)
+///     };
+/// }
+/// let types = sync::for_each_lock!([types] ", ");
+/// assert!(types.starts_with("Spin, Ticket, Mcs"));
+/// ```
+#[macro_export]
+macro_rules! for_each_lock {
+    ([$($callback:tt)*] $($argument:tt)*) => {
+        $crate::__with_example! {
+            [$($callback)*] ($($argument)*)
+            spin::Spin { "spin", Unfair, Spin, "test and test-and-set" }
+            ticket::Ticket { "ticket", Arrival, Spin, "a ticket for each, served in turn" }
+            mcs::Mcs {
+                "mcs", Arrival, SpinApart,
+                "a queue, in which each waits at a word of its own (Mellor-Crummey and Scott)"
+            }
+            adaptive::Adaptive {
+                "adaptive", FairInTheEnd, Park, "spin for as long as has paid lately, then park"
+            }
+            os::Os { "os", Unfair, Park, "the standard library's futex" }
+            rw::ReadersWriter {
+                "readers-writer", FairInTheEnd, Park, "readers together, or one writer"
+            }
+        }
+    };
+}
+
+/// Adds nothing to the catalog.
+#[cfg(not(seventh))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_example {
+    ([$($callback:tt)*] $($rows:tt)*) => { $($callback)*! { $($rows)* } };
+}
+
+/// Adds the worked example's row, where that is compiled.
+#[cfg(seventh)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_example {
+    ([$($callback:tt)*] $($rows:tt)*) => {
+        $($callback)*! {
+            $($rows)*
+            proportional::Proportional {
+                "proportional", Arrival, Spin,
+                "tickets, and pauses in proportion to the place in the queue"
+            }
+        }
+    };
+}
+
+/// Who gets a lock that is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Whoever is quickest.
+    Unfair,
+    /// Whoever is quickest, but one that has waited for long is served first.
+    FairInTheEnd,
+    /// The thread that has asked first.
+    Arrival,
+}
+
+/// How threads wait for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// They keep looking, all at one word.
     Spin,
-    /// `ticket`: [`ticket::Ticket`](crate::ticket::Ticket).
-    Ticket,
-    /// `mcs`: [`mcs::Mcs`](crate::mcs::Mcs), a queue of Mellor-Crummey and Scott.
-    Mcs,
-    /// `adaptive`: [`adaptive::Adaptive`](crate::adaptive::Adaptive), spin, then
-    /// park.
-    #[default]
-    Adaptive,
-    /// `os`: [`os::Os`](crate::os::Os), the standard library's futex.
-    Os,
-    /// `readers-writer`: [`rw::ReadersWriter`](crate::rw::ReadersWriter).
-    ReadersWriter,
+    /// They keep looking, each at a word of its own.
+    SpinApart,
+    /// They look for a while, then sleep until they are woken.
+    Park,
+}
+
+macro_rules! lock_kind {
+    (() $($module:ident::$lock:ident {
+        $name:literal, $order:ident, $waiting:ident, $about:literal
+    })*) => {
+        /// The locks that can be chosen by name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum LockKind {
+            $(
+                #[doc = concat!("`", $name, "`: [`", stringify!($lock), "`](crate::",
+                    stringify!($module), "::", stringify!($lock), "), ", $about, ".")]
+                $lock,
+            )*
+        }
+
+        impl LockKind {
+            /// All of them.
+            pub const ALL: [LockKind; [$($name),*].len()] =
+                [$(LockKind::$lock),*];
+
+            /// Its name, as [`FromStr`] takes it.
+            pub const fn name(self) -> &'static str {
+                match self { $(LockKind::$lock => $name,)* }
+            }
+
+            /// What it is, in a few words.
+            pub const fn about(self) -> &'static str {
+                match self { $(LockKind::$lock => $about,)* }
+            }
+
+            /// Who gets it when it is released.
+            pub const fn order(self) -> Order {
+                match self { $(LockKind::$lock => Order::$order,)* }
+            }
+
+            /// How threads wait for it.
+            pub const fn waiting(self) -> Waiting {
+                match self { $(LockKind::$lock => Waiting::$waiting,)* }
+            }
+        }
+    };
+}
+
+for_each_lock!([lock_kind]);
+
+impl Default for LockKind {
+    fn default() -> LockKind {
+        LockKind::DEFAULT
+    }
 }
 
 impl LockKind {
-    /// All of them.
-    pub const ALL: [LockKind; 6] = [
-        LockKind::Spin,
-        LockKind::Ticket,
-        LockKind::Mcs,
-        LockKind::Adaptive,
-        LockKind::Os,
-        LockKind::ReadersWriter,
-    ];
+    /// The lock that is used where none is chosen.
+    pub const DEFAULT: LockKind = LockKind::Adaptive;
 
-    /// Its name, as [`FromStr`] takes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            LockKind::Spin => "spin",
-            LockKind::Ticket => "ticket",
-            LockKind::Mcs => "mcs",
-            LockKind::Adaptive => "adaptive",
-            LockKind::Os => "os",
-            LockKind::ReadersWriter => "readers-writer",
-        }
+    /// The names of all locks, in a row.
+    pub fn names() -> String {
+        LockKind::ALL.map(LockKind::name).join(", ")
     }
 }
 
@@ -59,8 +165,7 @@ pub struct NoSuchLock(pub String);
 
 impl fmt::Display for NoSuchLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = LockKind::ALL.map(LockKind::name).join(", ");
-        write!(f, "no lock is called {:?}: use one of {names}", self.0)
+        write!(f, "no lock is called {:?}: use one of {}", self.0, LockKind::names())
     }
 }
 
@@ -75,14 +180,13 @@ impl FromStr for LockKind {
     }
 }
 
-/// Evaluates an expression with a type alias for the lock of a [`LockKind`], or
-/// for the [`Counted`](crate::counted::Counted) one if the second argument is
-/// true. The expression is compiled for every lock.
+/// Evaluates an expression with a type alias for the lock of a [`LockKind`]. The
+/// expression is compiled for every lock.
 ///
 /// ```
 /// use sync::{LockKind, Locked};
 /// let kind: LockKind = "mcs".parse().unwrap();
-/// let sum = sync::with_lock!(kind, false, L => {
+/// let sum = sync::with_lock!(kind, L => {
 ///     let locked: Locked<L, u32> = Locked::new(1);
 ///     locked.with(|n| *n + 1)
 /// });
@@ -90,35 +194,23 @@ impl FromStr for LockKind {
 /// ```
 #[macro_export]
 macro_rules! with_lock {
-    ($kind:expr, $counted:expr, $lock:ident => $then:expr) => {
-        match ($kind, $counted) {
-            ($crate::LockKind::Spin, counted) => {
-                $crate::with_lock!(@one $crate::spin::Spin, counted, $lock => $then)
-            }
-            ($crate::LockKind::Ticket, counted) => {
-                $crate::with_lock!(@one $crate::ticket::Ticket, counted, $lock => $then)
-            }
-            ($crate::LockKind::Mcs, counted) => {
-                $crate::with_lock!(@one $crate::mcs::Mcs, counted, $lock => $then)
-            }
-            ($crate::LockKind::Adaptive, counted) => {
-                $crate::with_lock!(@one $crate::adaptive::Adaptive, counted, $lock => $then)
-            }
-            ($crate::LockKind::Os, counted) => {
-                $crate::with_lock!(@one $crate::os::Os, counted, $lock => $then)
-            }
-            ($crate::LockKind::ReadersWriter, counted) => {
-                $crate::with_lock!(@one $crate::rw::ReadersWriter, counted, $lock => $then)
-            }
-        }
+    ($kind:expr, $lock:ident => $then:expr) => {
+        $crate::for_each_lock!([$crate::__with_lock] $kind, $lock => $then)
     };
-    (@one $type:ty, $counted:ident, $lock:ident => $then:expr) => {
-        if $counted {
-            type $lock = $crate::counted::Counted<$type>;
-            $then
-        } else {
-            type $lock = $type;
-            $then
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_lock {
+    (($kind:expr, $alias:ident => $then:expr)
+        $($module:ident::$lock:ident $facts:tt)*) => {
+        match $kind {
+            $(
+                $crate::LockKind::$lock => {
+                    type $alias = $crate::$module::$lock;
+                    $then
+                }
+            )*
         }
     };
 }

@@ -46,6 +46,13 @@ impl LockCounts {
     }
 }
 
+impl<L> From<L> for Counted<L> {
+    fn from(lock: L) -> Counted<L> {
+        let zero = AtomicU64::default;
+        Counted { lock, uses: zero(), contended: zero(), wait: zero(), hold: zero() }
+    }
+}
+
 impl<L> Counted<L> {
     /// The lock that is measured.
     pub fn inner(&self) -> &L {

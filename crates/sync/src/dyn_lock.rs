@@ -4,54 +4,39 @@
 
 use crate::counted::{Counted, LockCounts};
 use crate::{LockKind, RawLock};
-use crate::{adaptive::Adaptive, mcs::Mcs, os::Os, rw::ReadersWriter, spin::Spin, ticket::Ticket};
 
-macro_rules! named {
-    ($($kind:ident($lock:ty, $counted:ident)),*) => {
-        /// A lock of any [`LockKind`], counted or not.
+macro_rules! any_lock {
+    (() $($module:ident::$lock:ident $facts:tt)*) => {
+        /// A lock of any kind.
         #[derive(Debug)]
-        pub enum DynLock {
-            $(
-                #[doc = concat!("Of the kind `", stringify!($kind), "`.")]
-                $kind($lock),
-                #[doc = concat!("Of the kind `", stringify!($kind), "`, counted.")]
-                $counted(Box<Counted<$lock>>),
-            )*
+        enum AnyLock {
+            $($lock(crate::$module::$lock),)*
         }
 
-        impl DynLock {
-            /// A lock of this kind.
-            pub fn new(kind: LockKind, counted: bool) -> DynLock {
-                match (kind, counted) {
-                    $(
-                        (LockKind::$kind, false) => DynLock::$kind(<$lock>::default()),
-                        (LockKind::$kind, true) => DynLock::$counted(Box::default()),
-                    )*
+        impl From<LockKind> for AnyLock {
+            fn from(kind: LockKind) -> AnyLock {
+                match kind {
+                    $(LockKind::$lock => AnyLock::$lock(Default::default()),)*
                 }
             }
+        }
 
+        impl AnyLock {
             #[inline]
             fn run(&self, f: &mut dyn FnMut()) {
-                match self {
-                    $(DynLock::$kind(lock) => lock.with(f), DynLock::$counted(lock) => lock.with(f),)*
-                }
+                match self { $(AnyLock::$lock(lock) => lock.with(f),)* }
             }
 
             #[inline]
             fn run_shared(&self, f: &mut dyn FnMut()) {
-                match self {
-                    $(
-                        DynLock::$kind(lock) => lock.with_shared(f),
-                        DynLock::$counted(lock) => lock.with_shared(f),
-                    )*
-                }
+                match self { $(AnyLock::$lock(lock) => lock.with_shared(f),)* }
             }
         }
 
         // SAFETY: each use is one use of the lock that it is made of, with a
         // closure that calls `f` at most once and does not catch its panic; the
         // lock calls that closure exactly once if it returns.
-        unsafe impl RawLock for DynLock {
+        unsafe impl RawLock for AnyLock {
             #[inline]
             fn with<R>(&self, f: impl FnOnce() -> R) -> R {
                 once(f, |f| self.run(f))
@@ -63,44 +48,85 @@ macro_rules! named {
             }
 
             fn is_locked(&self) -> bool {
-                match self {
-                    $(
-                        DynLock::$kind(lock) => lock.is_locked(),
-                        DynLock::$counted(lock) => lock.is_locked(),
-                    )*
-                }
+                match self { $(AnyLock::$lock(lock) => lock.is_locked(),)* }
             }
 
             fn is_locked_shared(&self) -> bool {
-                match self {
-                    $(
-                        DynLock::$kind(lock) => lock.is_locked_shared(),
-                        DynLock::$counted(lock) => lock.is_locked_shared(),
-                    )*
-                }
-            }
-
-            fn counts(&self) -> LockCounts {
-                match self {
-                    $(
-                        DynLock::$kind(_) => LockCounts::default(),
-                        DynLock::$counted(lock) => lock.counts(),
-                    )*
-                }
+                match self { $(AnyLock::$lock(lock) => lock.is_locked_shared(),)* }
             }
         }
     };
 }
 
-named! {
-    Spin(Spin, CountedSpin), Ticket(Ticket, CountedTicket), Mcs(Mcs, CountedMcs),
-    Adaptive(Adaptive, CountedAdaptive), Os(Os, CountedOs),
-    ReadersWriter(ReadersWriter, CountedReadersWriter)
+crate::for_each_lock!([any_lock]);
+
+impl Default for AnyLock {
+    fn default() -> AnyLock {
+        AnyLock::from(LockKind::default())
+    }
 }
 
-impl Default for DynLock {
-    fn default() -> DynLock {
-        DynLock::new(LockKind::default(), false)
+/// A lock of any [`LockKind`], counted or not.
+#[derive(Debug, Default)]
+pub struct DynLock(Form);
+
+#[derive(Debug)]
+enum Form {
+    Plain(AnyLock),
+    Counted(Box<Counted<AnyLock>>),
+}
+
+impl Default for Form {
+    fn default() -> Form {
+        Form::Plain(AnyLock::default())
+    }
+}
+
+impl DynLock {
+    /// A lock of this kind.
+    pub fn new(kind: LockKind, counted: bool) -> DynLock {
+        let lock = AnyLock::from(kind);
+        DynLock(if counted { Form::Counted(Box::new(lock.into())) } else { Form::Plain(lock) })
+    }
+}
+
+// SAFETY: each use is one use of the lock that it is made of.
+unsafe impl RawLock for DynLock {
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce() -> R) -> R {
+        match &self.0 {
+            Form::Plain(lock) => lock.with(f),
+            Form::Counted(lock) => lock.with(f),
+        }
+    }
+
+    #[inline]
+    fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
+        match &self.0 {
+            Form::Plain(lock) => lock.with_shared(f),
+            Form::Counted(lock) => lock.with_shared(f),
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        match &self.0 {
+            Form::Plain(lock) => lock.is_locked(),
+            Form::Counted(lock) => lock.is_locked(),
+        }
+    }
+
+    fn is_locked_shared(&self) -> bool {
+        match &self.0 {
+            Form::Plain(lock) => lock.is_locked_shared(),
+            Form::Counted(lock) => lock.is_locked_shared(),
+        }
+    }
+
+    fn counts(&self) -> LockCounts {
+        match &self.0 {
+            Form::Plain(_) => LockCounts::default(),
+            Form::Counted(lock) => lock.counts(),
+        }
     }
 }
 
@@ -121,7 +147,7 @@ mod tests {
     fn every_kind_excludes_and_counts() {
         for kind in LockKind::ALL {
             for counted in [false, true] {
-                let locked = Locked::of(DynLock::new(kind, counted), 0u64);
+                let locked = Locked::from_parts(DynLock::new(kind, counted), 0u64);
                 std::thread::scope(|scope| {
                     for _ in 0..3 {
                         scope.spawn(|| {

@@ -1,7 +1,7 @@
-//! Everything in Anabranch that needs `unsafe` to be fast and is not a device:
-//! shared buffers with their pool, the byte kernels (copy, sum, both fused),
-//! locks, a receive queue with the token of who may empty it, and the flag by
-//! which workers sleep.
+//! Locks, chosen by type or by name ([`by_name`]); a receive queue with the token of
+//! the thread that may empty it; an array that grows without moving; and the flag
+//! by which workers sleep. All are made of [`primitive`], and so are checked under
+//! loom and shuttle.
 
 pub mod adaptive;
 pub mod append_vec;
@@ -11,13 +11,14 @@ pub mod dyn_lock;
 pub mod mcs;
 pub mod os;
 pub mod primitive;
+#[cfg(seventh)]
+pub mod proportional;
 pub mod raw;
 pub mod rw;
 pub mod semaphore;
 pub mod sleep;
 pub mod spin;
 pub mod spsc;
-
 pub mod ticket;
 pub mod token;
 

@@ -73,7 +73,7 @@ impl<L: RawLock, T> Locked<L, T> {
     }
 
     /// Puts `value` behind this lock.
-    pub fn of(lock: L, value: T) -> Locked<L, T> {
+    pub fn from_parts(lock: L, value: T) -> Locked<L, T> {
         Locked { lock, value: UnsafeCell::new(value) }
     }
 

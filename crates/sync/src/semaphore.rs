@@ -46,24 +46,6 @@ impl Semaphore {
         }
     }
 
-    /// Takes a permit if one is free.
-    #[inline]
-    pub fn try_acquire(&self) -> bool {
-        let mut count = self.count.load(Ordering::Relaxed);
-        while count > 0 {
-            match self.count.compare_exchange_weak(
-                count,
-                count - 1,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return true,
-                Err(now) => count = now,
-            }
-        }
-        false
-    }
-
     /// V: gives a permit back, or one more.
     #[inline]
     pub fn release(&self) {

@@ -63,11 +63,6 @@ impl SleepFlag {
         let order = Ordering::Relaxed;
         self.asleep.load(order) && self.asleep.compare_exchange(true, false, order, order).is_ok()
     }
-
-    /// Has the worker announced that it blocks? For statistics.
-    pub fn is_asleep(&self) -> bool {
-        self.asleep.load(Ordering::Relaxed)
-    }
 }
 
 impl Default for SleepFlag {

@@ -9,8 +9,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use sync::sleep::SleepFlag;
 use sync::token::RunToken;
-use sync::{Locked, RawLock, mcs::Mcs, spin::Spin, ticket::Ticket};
-use sync::{adaptive::Adaptive, rw::ReadersWriter, semaphore::BinarySemaphore, spsc};
+use sync::{Locked, RawLock, rw::ReadersWriter, semaphore::BinarySemaphore, spin::Spin, spsc};
 
 struct Mailbox {
     flag: SleepFlag,
@@ -88,29 +87,32 @@ fn excludes<L: RawLock + 'static>(threads: usize, rounds: usize) {
     });
 }
 
-macro_rules! locks {
-    ($($name:ident: $lock:ty,)*) => {$(
-        mod $name {
-            use super::*;
-            #[test]
-            fn two_threads_in_turn() {
-                excludes::<$lock>(2, 2);
-            }
-            #[test]
-            fn three_threads() {
-                excludes::<$lock>(3, 1);
-            }
+macro_rules! suite {
+    ($lock:ty) => {
+        use super::*;
+        #[test]
+        fn two_threads_in_turn() {
+            excludes::<$lock>(2, 2);
+        }
+        #[test]
+        fn three_threads() {
+            excludes::<$lock>(3, 1);
+        }
+    };
+}
+
+macro_rules! suites {
+    (() $($module:ident::$lock:ident $facts:tt)*) => {$(
+        mod $module {
+            suite!(sync::$module::$lock);
         }
     )*};
 }
 
-locks! {
-    spin: Spin,
-    ticket: Ticket,
-    mcs: Mcs,
-    adaptive: Adaptive,
-    readers_writer: ReadersWriter,
-    binary_semaphore: BinarySemaphore,
+sync::for_each_lock!([suites]);
+
+mod binary_semaphore {
+    suite!(BinarySemaphore);
 }
 
 fn check(f: impl Fn() + Send + Sync + 'static) {

@@ -9,14 +9,9 @@ use shuttle::sync::Arc;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 use std::collections::VecDeque;
+use sync::semaphore::{BinarySemaphore, Semaphore};
 use sync::token::RunToken;
-use sync::{Locked, RawLock, mcs::Mcs, os::Os, spin::Spin, ticket::Ticket};
-use sync::{
-    adaptive::Adaptive,
-    rw::ReadersWriter,
-    semaphore::{BinarySemaphore, Semaphore},
-    spsc,
-};
+use sync::{Locked, RawLock, spin::Spin, spsc};
 
 const THREADS: usize = 5;
 const ROUNDS: usize = 4;
@@ -85,30 +80,32 @@ fn reads<L: RawLock + 'static>() {
     });
 }
 
-macro_rules! locks {
-    ($($name:ident: $lock:ty,)*) => {$(
-        mod $name {
-            use super::*;
-            #[test]
-            fn excludes_others() {
-                excludes::<$lock>();
-            }
-            #[test]
-            fn readers_see_whole_writes() {
-                reads::<$lock>();
-            }
+macro_rules! suite {
+    ($lock:ty) => {
+        use super::*;
+        #[test]
+        fn excludes_others() {
+            excludes::<$lock>();
+        }
+        #[test]
+        fn readers_see_whole_writes() {
+            reads::<$lock>();
+        }
+    };
+}
+
+macro_rules! suites {
+    (() $($module:ident::$lock:ident $facts:tt)*) => {$(
+        mod $module {
+            suite!(sync::$module::$lock);
         }
     )*};
 }
 
-locks! {
-    spin: Spin,
-    ticket: Ticket,
-    mcs: Mcs,
-    adaptive: Adaptive,
-    os: Os,
-    readers_writer: ReadersWriter,
-    binary_semaphore: BinarySemaphore,
+sync::for_each_lock!([suites]);
+
+mod binary_semaphore {
+    suite!(BinarySemaphore);
 }
 
 #[test]

@@ -11,7 +11,6 @@ use crate::address::Address;
 use buffer::{self, Slice, sum};
 use smallvec::SmallVec;
 use std::cell::RefCell;
-use std::io::IoSlice;
 use std::sync::{Mutex, PoisonError};
 
 /// Payload: slices of shared buffers, in order.
@@ -349,11 +348,6 @@ impl Packet {
         std::iter::once(self.head())
             .chain(self.parts().iter().map(Slice::as_slice))
             .filter(|s| !s.is_empty())
-    }
-
-    /// Head and parts, for a vectored write.
-    pub fn io_slices(&self) -> SmallVec<[IoSlice<'_>; 8]> {
-        self.slices().map(IoSlice::new).collect()
     }
 
     /// Copies the first bytes to `bytes`, whichever pieces they are in. Returns how

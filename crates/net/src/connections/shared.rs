@@ -73,7 +73,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
         let waits = config.max_time_wait.div_ceil(shards);
         let shard = |_| {
             let time_wait = TimeWaitTable::new(hasher, waits);
-            Padded(Locked::of(lock(), Shard { places: HashTable::new(), time_wait }))
+            Padded(Locked::from_parts(lock(), Shard { places: HashTable::new(), time_wait }))
         };
         let (first, last) = config.ephemeral_ports;
         SharedTable {

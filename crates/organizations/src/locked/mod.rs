@@ -32,12 +32,7 @@ use platform::thread::JoinHandle;
 use std::sync::Arc;
 use sync::adaptive::Adaptive;
 use sync::counted::{Counted, LockCounts};
-use sync::mcs::Mcs;
-use sync::os::Os;
-use sync::rw::ReadersWriter;
-use sync::spin::Spin;
-use sync::ticket::Ticket;
-use sync::{DynLock, LockKind, Locked, RawLock};
+use sync::{DynLock, LockKind, Locked, RawLock, with_lock};
 use thread::Thread;
 use wire::{Instant, Packet};
 
@@ -91,27 +86,15 @@ where
     A::Listener: 'static,
     A::Udp: 'static,
 {
-    macro_rules! start {
-        ($lock:ty) => {
-            start(setup, organization, groups, usize::MAX, <$lock>::default)
-        };
-    }
     let kind = setup.options.lock;
-    if setup.instruments.is_some() {
-        if kind == LockKind::Adaptive {
-            return start!(Counted<Adaptive>);
-        }
-        let lock = move || DynLock::new(kind, true);
-        return start(setup, organization, groups, usize::MAX, lock);
+    if setup.instruments.is_none() {
+        return with_lock!(kind, L => start(setup, organization, groups, usize::MAX, L::default));
     }
-    match kind {
-        LockKind::Spin => start!(Spin),
-        LockKind::Ticket => start!(Ticket),
-        LockKind::Mcs => start!(Mcs),
-        LockKind::Adaptive => start!(Adaptive),
-        LockKind::Os => start!(Os),
-        LockKind::ReadersWriter => start!(ReadersWriter),
+    if kind == LockKind::Adaptive {
+        return start(setup, organization, groups, usize::MAX, Counted::<Adaptive>::default);
     }
+    let lock = move || DynLock::new(kind, true);
+    start(setup, organization, groups, usize::MAX, lock)
 }
 
 /// Starts one thread a processor, round `groups` domains behind locks that `lock`
@@ -185,7 +168,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
         let group = |domain| {
             CachePadded::new(Group {
-                domain: Locked::of(lock(), domain),
+                domain: Locked::from_parts(lock(), domain),
                 deadline: AtomicU64::new(u64::MAX),
                 pending: AtomicBool::new(false),
             })

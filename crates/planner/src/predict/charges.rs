@@ -11,6 +11,8 @@ use crate::simulator::costs::{
     Caches, Extra, Frames, HandOff, Layers, LockCosts, Rounds, Steps, Threads,
 };
 use std::collections::BTreeMap;
+use sync::LockKind;
+use sync::by_name::Waiting;
 
 /// What is assumed, as no calibration has it; times are ns of the fitted machine.
 mod assumed {
@@ -75,13 +77,12 @@ fn locks(primitives: &Primitives) -> BTreeMap<String, LockCosts> {
     let line = primitives.line_transfer_ns.value;
     let locks = primitives.locks.iter().filter_map(|(name, lock)| {
         let name = if name == "rw" { "readers-writer" } else { name };
-        sync::LockKind::ALL.iter().find(|kind| kind.name() == name)?;
-        let parks = matches!(name, "adaptive" | "os");
+        let waiting = name.parse::<LockKind>().ok()?.waiting();
         let costs = LockCosts {
             alone_ns: lock.alone_ns.value,
             contended_ns: lock.contended_ns.value,
-            per_waiter_ns: if matches!(name, "spin" | "ticket") { line } else { 0.0 },
-            spin_ns: if parks { assumed::SPIN_NS } else { 0.0 },
+            per_waiter_ns: if waiting == Waiting::Spin { line } else { 0.0 },
+            spin_ns: if waiting == Waiting::Park { assumed::SPIN_NS } else { 0.0 },
         };
         Some((name.to_owned(), costs))
     });

@@ -2,18 +2,15 @@
 //! how. The locks are those of `sync`; what they cost is in
 //! [`LockCosts`](super::costs::LockCosts).
 //!
-//! | kind | order | waits |
-//! |---|---|---|
-//! | `spin` | whoever is quickest; the last owner's processor has the line | spinning |
-//! | `ticket`, `mcs` | of arrival | spinning |
-//! | `adaptive`, `readers-writer` | whoever is quickest; who has waited long is served | spins, then parks |
-//! | `os` | whoever is quickest | spins, then parks |
-//! | semaphore | of arrival | spins, then parks |
+//! The catalog says of each kind who is next and how threads wait
+//! ([`LockKind::order`], [`LockKind::waiting`]); a semaphore serves in the order of
+//! arrival, and its waiters spin, then park.
 
 use super::Time;
 use super::ids::ThreadId;
 use std::collections::VecDeque;
 use sync::LockKind;
+use sync::by_name::{Order, Waiting};
 
 /// How long somebody may wait for a lock of a kind that looks after such before it
 /// is handed to him, ps: what `parking_lot` takes.
@@ -33,13 +30,10 @@ pub(crate) struct Rule {
 impl Rule {
     /// That of a kind of lock, taken exclusively.
     pub(crate) const fn of(kind: LockKind) -> Rule {
-        match kind {
-            LockKind::Spin => Rule { in_order: false, parks: false, fair: false },
-            LockKind::Ticket | LockKind::Mcs => Rule { in_order: true, parks: false, fair: false },
-            LockKind::Adaptive | LockKind::ReadersWriter => {
-                Rule { in_order: false, parks: true, fair: true }
-            }
-            LockKind::Os => Rule { in_order: false, parks: true, fair: false },
+        Rule {
+            in_order: matches!(kind.order(), Order::Arrival),
+            parks: matches!(kind.waiting(), Waiting::Park),
+            fair: matches!(kind.order(), Order::FairInTheEnd),
         }
     }
 

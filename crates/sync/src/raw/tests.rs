@@ -1,7 +1,6 @@
 use super::*;
 use crate::{
-    adaptive::Adaptive, counted::Counted, mcs::Mcs, os::Os, rw::ReadersWriter,
-    semaphore::BinarySemaphore, spin::Spin, ticket::Ticket,
+    counted::Counted, mcs::Mcs, rw::ReadersWriter, semaphore::BinarySemaphore, spin::Spin,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -78,40 +77,46 @@ fn hints<L: RawLock>() {
     assert!(!locked.lock().is_locked());
 }
 
-macro_rules! locks {
-    ($($name:ident: $lock:ty,)*) => {$(
-        mod $name {
-            use super::*;
-            #[test]
-            fn excludes_others() {
-                excludes::<$lock>();
-            }
-            #[test]
-            fn readers_see_whole_writes() {
-                reads::<$lock>();
-            }
-            #[test]
-            fn says_whether_it_is_held() {
-                hints::<$lock>();
-            }
-            #[test]
-            fn is_released_by_a_panic() {
-                survives_a_panic::<$lock>();
-            }
+macro_rules! suite {
+    ($lock:ty) => {
+        use super::*;
+        #[test]
+        fn excludes_others() {
+            excludes::<$lock>();
+        }
+        #[test]
+        fn readers_see_whole_writes() {
+            reads::<$lock>();
+        }
+        #[test]
+        fn says_whether_it_is_held() {
+            hints::<$lock>();
+        }
+        #[test]
+        fn is_released_by_a_panic() {
+            survives_a_panic::<$lock>();
+        }
+    };
+}
+
+macro_rules! suites {
+    (() $($module:ident::$lock:ident $facts:tt)*) => {$(
+        mod $module {
+            suite!(crate::$module::$lock);
         }
     )*};
 }
 
-locks! {
-    spin: Spin,
-    ticket: Ticket,
-    mcs: Mcs,
-    adaptive: Adaptive,
-    os: Os,
-    readers_writer: ReadersWriter,
-    binary_semaphore: BinarySemaphore,
-    counted: Counted<Spin>,
-    counted_readers_writer: Counted<ReadersWriter>,
+crate::for_each_lock!([suites]);
+
+mod binary_semaphore {
+    suite!(BinarySemaphore);
+}
+mod counted {
+    suite!(Counted<Spin>);
+}
+mod counted_readers_writer {
+    suite!(Counted<ReadersWriter>);
 }
 
 #[test]

@@ -101,8 +101,8 @@ proptest! {
             prop_assert_eq!(packet.len(), bytes.len());
             prop_assert_eq!(packet.is_empty(), bytes.is_empty());
             prop_assert!(bytes.starts_with(packet.front()));
-            let io: Vec<u8> = packet.io_slices().iter().flat_map(|s| s.to_vec()).collect();
-            prop_assert_eq!(&io, &bytes);
+            let joined: Vec<u8> = packet.slices().flatten().copied().collect();
+            prop_assert_eq!(&joined, &bytes);
             let middle = bytes.len() / 2;
             prop_assert_eq!(packet.sum_from(middle), sum::sum(&bytes[middle..]));
         }

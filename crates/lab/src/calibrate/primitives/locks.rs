@@ -21,10 +21,10 @@ pub(crate) fn probes() -> Vec<Probe> {
     let two = confine::processors() > 1;
     let mut probes = Vec::new();
     for kind in LockKind::ALL {
-        let alone = move || Ok(with_lock!(kind, false, L => alone::<L>()));
+        let alone = move || Ok(with_lock!(kind, L => alone::<L>()));
         probes.push(Probe::one(alone, move |p| &mut costs(p, kind).alone_ns));
         if two {
-            let contended = move || Ok(with_lock!(kind, false, L => contended::<L>()));
+            let contended = move || Ok(with_lock!(kind, L => contended::<L>()));
             probes.push(Probe::one(contended, move |p| &mut costs(p, kind).contended_ns));
         }
     }

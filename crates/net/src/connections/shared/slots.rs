@@ -39,7 +39,7 @@ impl<L: RawLock, U: Send> Slots<L, U> {
     {
         let slot = || Slot { generation: 0, connection: None };
         Slots {
-            cells: AppendVec::new(move || Cell(Locked::of(lock(), slot()))),
+            cells: AppendVec::new(move || Cell(Locked::from_parts(lock(), slot()))),
             free: Mutex::new(Free { list: Vec::new(), next: 0 }),
         }
     }

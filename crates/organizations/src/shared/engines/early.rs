@@ -45,7 +45,7 @@ where
     let base = Arc::new(Base {
         watch: QueueWatch::of(shared.instruments.as_ref(), || "receive queues".into()),
         sockets: Sockets::new(config, table),
-        discipline: Locked::of(DynLock::new(options.lock, counted), discipline),
+        discipline: Locked::from_parts(DynLock::new(options.lock, counted), discipline),
         version: AtomicU64::new(0),
         lent: AtomicU64::new(0),
         engines: engines.clone(),

@@ -29,7 +29,10 @@ where
     let engines = Engines::new(setup, "engines", 1)?;
     let instruments = engines.shared.instruments.as_ref();
     let base = Arc::new(Base {
-        queue: Locked::of(DynLock::new(options.lock, counted), VecDeque::with_capacity(CAPACITY)),
+        queue: Locked::from_parts(
+            DynLock::new(options.lock, counted),
+            VecDeque::with_capacity(CAPACITY),
+        ),
         watch: QueueWatch::of(instruments, || "packet queue".into()),
         engines: engines.clone(),
     });

@@ -145,7 +145,7 @@ impl Costs {
         }
         for name in self.locks.keys() {
             if !LockKind::ALL.iter().any(|kind| kind.name() == name) {
-                let names = LockKind::ALL.map(LockKind::name).join(", ");
+                let names = LockKind::names();
                 return Err(Error::File(format!(
                     "costs: there is no lock called {name:?}; the kinds are {names}"
                 )));
