@@ -48,11 +48,13 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     if transport.coalesce(&flow, &header, &mut payload, conns, now, counters) {
         return;
     }
+    let segment = meta.gso_size;
     let ready = &mut transport.ready;
     let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
     let mut payload = Some(payload);
     let found = conns.with_flow(&flow, |connection| {
-        connection.tcb.input(&header, payload.take().expect("taken once"), now);
+        let payload = payload.take().expect("taken once");
+        connection.tcb.input_coalesced(&header, payload, segment, now);
         Transport::<A>::schedule(ready, connection);
         connection.id
     });

@@ -1,6 +1,7 @@
 //! The ACK field (RFC 9293 3.10.7.4, fifth): what it frees, measures and opens.
 
 use crate::congestion::{Acked, CongestionControl};
+use crate::recovery::Phase;
 use crate::timers::Retransmit;
 use crate::{Events, Tcb};
 use wire::Instant;
@@ -40,21 +41,30 @@ impl Tcb {
             if sacked > 0 {
                 self.on_duplicate(now);
             }
-        } else if h.ack == self.snd.una && self.snd.una != self.snd.nxt {
-            //= RFC 5681 2: what a duplicate acknowledgment is; with SACK
-            //= (RFC 6675 2) it is one that brings news
-            if h.window == 0 {
-                // The peer is there, and takes nothing: no reason to give up.
-                self.timeouts = 0;
-            }
-            let plain = pure && !h.flags.fin() && self.is_same_window(h);
-            if sacked > 0 || (plain && !self.is.sack) {
-                self.recovery.duplicates = self.recovery.duplicates.saturating_add(1);
-                self.on_duplicate(now);
-            }
+        } else if self.snd.una != self.snd.nxt {
+            self.not_new_ack(h, pure, sacked, now);
         }
         self.update_window(h, h.ack.after(una));
         true
+    }
+
+    /// SEG.ACK is not new, and something is in flight.
+    fn not_new_ack(&mut self, h: &Header, pure: bool, sacked: u32, now: Instant) {
+        let duplicate = h.ack == self.snd.una;
+        if duplicate && h.window == 0 {
+            // The peer is there, and takes nothing: no reason to give up.
+            self.timeouts = 0;
+        }
+        // RFC 5681 2 says what a duplicate acknowledgment is. With SACK it is one
+        // that brings news (RFC 6675 2), even if a later one has overtaken it.
+        let plain = duplicate && pure && !h.flags.fin() && self.is_same_window(h);
+        if sacked > 0 || (plain && !self.is.sack) {
+            // Each stands for a segment that has arrived, and one is missing.
+            let out = self.snd.nxt.distance_from(self.snd.una);
+            let segments = out.div_ceil(self.mss()).max(self.board.len() as u32);
+            self.recovery.duplicates = (self.recovery.duplicates + 1).min(segments - 1);
+            self.on_duplicate(now);
+        }
     }
 
     /// SEG.ACK is new.
@@ -78,9 +88,14 @@ impl Tcb {
             let rto = self.rtt.rto(&self.config);
             self.timers.set_retransmit(Retransmit::Rto, now + rto);
         }
-        let delivered = popped.delivered.saturating_add(sacked);
+        let mss = self.mss();
+        let mut delivered = popped.delivered.saturating_add(sacked);
+        if self.recovery.phase == Phase::Timeout && !self.is.sack {
+            // RFC 3465 2.3: L is 1*SMSS after a time-out. What had arrived before is
+            // acknowledged with what was sent again.
+            delivered = delivered.min(mss);
+        }
         if self.on_progress(acked, now) {
-            let mss = self.mss();
             self.congestion.on_ack(&Acked { delivered, flight, rtt, mss, now });
         }
         let queued = self.queued();

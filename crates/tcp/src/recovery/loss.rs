@@ -9,26 +9,38 @@ use wire::Instant;
 impl Tcb {
     /// A duplicate acknowledgment came, or SACK blocks with news.
     pub(crate) fn on_duplicate(&mut self, now: Instant) {
-        let lost = self.is.sack && self.board.detect_lost(self.mss());
+        let lost = if self.is.sack { self.board.detect_lost(self.mss()) } else { None };
         self.is.dirty = true;
         if self.recovery.phase != Phase::Open {
+            self.recovery.above |= lost.is_some_and(|end| end.after(self.recovery.recover));
             return;
         }
         //= RFC 6582 3.2 step 2: only if the ACK "covers more than recover"
         let fresh = self.snd.una.after_or_at(self.recovery.recover);
-        if lost || (self.recovery.duplicates >= DUP_THRESHOLD && fresh) {
-            self.enter_fast_recovery(now);
+        if lost.is_some() || (self.recovery.duplicates >= DUP_THRESHOLD && fresh) {
+            self.begin_recovery(now);
+            self.board.mark_front_lost(self.mss());
+            // RFC 5681 3.2: the lost segment is sent again whatever cwnd says.
+            self.recovery.force = true;
         }
     }
 
-    fn enter_fast_recovery(&mut self, now: Instant) {
-        let flight = self.snd.nxt.distance_from(self.snd.una);
-        self.recovery.phase = Phase::Fast;
-        self.recovery.recover = self.snd.nxt;
-        self.board.mark_front_lost(self.mss());
+    fn begin_recovery(&mut self, now: Instant) {
+        // What exceeds cwnd was sent by limited transmit, or for what SACK took out
+        // of the pipe: RFC 5681 3.2 does not want it in FlightSize.
+        let out = self.snd.nxt.distance_from(self.snd.una);
+        let flight = out.min(self.congestion.window());
         self.congestion.on_loss(flight, self.mss(), now);
-        //= RFC 5681 3.2: the lost segment is sent again whatever cwnd says
-        self.recovery.force = true;
+        self.recovery.above = false;
+        self.recovery.recover = self.snd.nxt;
+        self.recovery.phase = if out > 0 { Phase::Fast } else { Phase::Open };
+    }
+
+    /// RFC 6675 5: what was lost after the recovery that is over had begun is
+    /// another loss event. It may be on its way again already.
+    fn begin_next_recovery(&mut self, now: Instant) {
+        self.begin_recovery(now);
+        self.recovery.force = self.board.front().is_some_and(|r| r.lost());
     }
 
     /// SND.UNA has moved by `acked`. Returns whether the window may grow.
@@ -50,6 +62,10 @@ impl Tcb {
                     //= RFC 6582 3.2 step 3: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
                     let window = if self.is.sack { u32::MAX } else { self.pipe().max(mss) + mss };
                     self.congestion.on_recovered(window, now);
+                }
+                if self.recovery.above {
+                    self.begin_next_recovery(now);
+                    return false;
                 }
                 !fast
             }
@@ -78,6 +94,7 @@ impl Tcb {
         self.congestion.on_timeout(flight, self.mss(), again, now);
         self.board.mark_all_lost(self.snd.una, self.snd.nxt);
         self.recovery.phase = Phase::Timeout;
+        self.recovery.above = false;
         self.recovery.recover = self.snd.nxt;
         self.recovery.duplicates = 0;
         self.recovery.force = true;

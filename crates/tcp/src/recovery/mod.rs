@@ -26,6 +26,8 @@ pub(crate) struct Recovery {
     pub phase: Phase,
     /// The next segment that is sent again may exceed cwnd.
     pub force: bool,
+    /// A loss above `recover` was found: a recovery of its own follows.
+    pub above: bool,
     /// RecoveryPoint: SND.NXT when the last recovery began, or SND.UNA if that is
     /// later and none is going on.
     pub recover: Seq,
@@ -37,6 +39,13 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     pub(crate) fn new(iss: Seq) -> Recovery {
-        Recovery { phase: Phase::Open, force: false, recover: iss, duplicates: 0, retransmits: 0 }
+        Recovery {
+            phase: Phase::Open,
+            force: false,
+            above: false,
+            recover: iss,
+            duplicates: 0,
+            retransmits: 0,
+        }
     }
 }

@@ -111,11 +111,20 @@ impl Scoreboard {
     pub(crate) fn front(&self) -> Option<&Record> {
         self.records.front()
     }
+    /// How many records there are.
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
     pub(crate) fn get(&self, index: usize) -> Option<&Record> {
         self.records.get(index)
     }
     pub(crate) fn clear(&mut self, at: Seq) {
         *self = Scoreboard::new(at);
+    }
+
+    /// The record that holds `seq`.
+    pub(crate) fn holding(&self, seq: Seq) -> Option<&Record> {
+        self.records.get(self.find(seq)).filter(|r| seq.after_or_at(r.seq))
     }
 
     /// Index of the record that holds `seq`, or of the first behind it.
@@ -275,11 +284,11 @@ impl Scoreboard {
     }
 
     /// RFC 6675 4, IsLost: marks as lost whatever has `DUP_THRESHOLD` SACKed
-    /// segments above it. Returns whether anything new is lost.
-    pub(crate) fn detect_lost(&mut self, mss: u32) -> bool {
-        let before = self.lost;
+    /// segments above it. Returns the end of the last that is newly lost.
+    pub(crate) fn detect_lost(&mut self, mss: u32) -> Option<Seq> {
+        let mut newest = None;
         if self.sacked_above < DUP_THRESHOLD {
-            return false;
+            return None;
         }
         let mut i = self.find(self.loss_point);
         while let Some(r) = self.records.get_mut(i) {
@@ -292,11 +301,15 @@ impl Scoreboard {
             } else if r.flags & (LOST | RETRANSMITTED) == 0 {
                 r.flags |= LOST;
                 self.lost += r.len;
+                // The cursor may have gone beyond, where a smaller path MTU had
+                // made others lost.
+                self.cursor = self.cursor.earliest(r.seq);
+                newest = Some(r.end());
             }
             self.loss_point = r.end();
             i += 1;
         }
-        self.lost > before
+        newest
     }
 
     /// Marks the first record (of it, one segment) as lost, unless it is SACKed.

@@ -19,11 +19,11 @@ fn three_duplicates_send_the_first_segment_again() {
     p.say(".", 1, 1, 0);
     assert_eq!(p.out(), [s(".", 1, 1000, 1)]);
     let info = p.tcb.info();
-    assert_eq!((info.cwnd, info.ssthresh), (11_000, 11_000), "half of 22 in flight");
+    assert_eq!((info.cwnd, info.ssthresh), (10_000, 10_000), "half of 20 in flight");
     for _ in 0..9 {
         p.say(".", 1, 1, 0);
     }
-    assert!(p.out().len() <= 2, "12 have left, 22 were in flight, 11 may be");
+    assert!(p.out().len() <= 2, "12 have left, 22 were in flight, 10 may be");
 }
 
 #[test]
@@ -141,4 +141,128 @@ fn fast_retransmit_works_after_more_than_half_of_the_sequence_space() {
     }
     p.out();
     assert_eq!(p.tcb.info().retransmits, 1);
+}
+
+#[test]
+fn a_loss_above_the_recovery_point_reduces_the_window_again() {
+    let mut p = in_flight(sack());
+    p.sack(1, &[(1001, 4001)]);
+    assert_eq!(p.tcb.info().cwnd, 10_000);
+    p.out();
+    p.sack(1, &[(1001, 20_001)]);
+    p.out();
+    let nxt = p.tcb.snd.nxt.distance_from(p.tcb.snd.iss);
+    assert!(nxt >= 28_001, "new data was sent in recovery: {nxt}");
+    // Of that, 20,001 and 21,001 are lost: found while recovery goes on.
+    p.sack(1, &[(22_001, nxt), (1001, 20_001)]);
+    p.out();
+    assert_eq!(p.tcb.info().retransmits, 3);
+    p.sack(20_001, &[(22_001, nxt)]);
+    let info = p.tcb.info();
+    assert_eq!((info.cwnd, info.ssthresh), (5000, 5000), "two losses in two windows");
+    assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Fast);
+    p.out();
+    assert_eq!(p.tcb.info().retransmits, 3, "what was sent again is under way");
+    let nxt = p.tcb.snd.nxt.distance_from(p.tcb.snd.iss);
+    p.say(".", 1, nxt, 0);
+    assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Open);
+    assert_eq!(p.tcb.info().cwnd, 5000);
+}
+
+#[test]
+fn so_does_one_found_after_a_timeout() {
+    let mut p = in_flight(sack());
+    p.timeout();
+    p.out();
+    p.sack(10_001, &[]);
+    p.out();
+    p.say(".", 1, 19_001, 0);
+    p.out();
+    let nxt = p.tcb.snd.nxt.distance_from(p.tcb.snd.iss);
+    assert!(nxt >= 25_001, "{nxt}");
+    // New data above the recovery point was lost: the first of it.
+    p.sack(19_001, &[(21_001, 25_001)]);
+    p.out();
+    let before = p.tcb.info().ssthresh;
+    p.sack(20_001, &[(21_001, 25_001)]);
+    assert!(p.tcb.info().ssthresh < before, "{:?}", p.tcb.info());
+    assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Fast);
+}
+
+#[test]
+fn limited_transmit_does_not_count_as_flight() {
+    for config in [bare(), sack()] {
+        let with_sack = config.sack;
+        let mut p = in_flight(config);
+        for i in 1..=3 {
+            if with_sack {
+                p.sack(1, &[(1001, 1001 + i * 1000)]);
+            } else {
+                p.say(".", 1, 1, 0);
+            }
+            p.out();
+        }
+        let info = p.tcb.info();
+        assert_eq!((info.cwnd, info.ssthresh), (10_000, 10_000), "half of 20 in flight");
+    }
+}
+
+#[test]
+fn after_the_path_shrank_losses_that_sack_finds_are_sent() {
+    let mut p = Peer::established(Config { initial_window: 40, nagle: false, ..sack() });
+    // Segments of 500 and 1000 in turn.
+    for i in 0..40 {
+        p.send(if i % 2 == 0 { 500 } else { 1000 });
+        assert_eq!(p.out().len(), 1);
+    }
+    let una = p.tcb.snd.una;
+    p.tcb.on_mss(una + 500, 600);
+    p.out();
+    // Eight small ones are missing, all else came.
+    let mut blocks = Vec::new();
+    for k in 0..8 {
+        let missing = 1 + 1500 * (2 * k + 1);
+        blocks.push((missing + 500, missing + 3000));
+        p.sack(1, &[(missing + 500, missing + 3000)]);
+        p.out();
+    }
+    assert_eq!(p.tcb.snd.una, una);
+    let lost = p.tcb.board.lost;
+    assert_eq!((lost, p.tcb.unsent()), (0, 0), "all that is lost was sent again");
+}
+
+#[test]
+fn sack_news_in_an_old_acknowledgment_starts_recovery() {
+    let mut p = in_flight(sack());
+    p.say(".", 1, 2001, 0);
+    p.out();
+    // It was overtaken by the one before.
+    p.sack(1001, &[(3001, 8001)]);
+    assert!(p.out().contains(&s(".", 2001, 1000, 1)));
+    assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Fast);
+}
+
+#[test]
+fn without_sack_a_cumulative_ack_after_a_timeout_opens_the_window_by_one_segment() {
+    let mut p = in_flight(bare());
+    p.timeout();
+    assert_eq!(p.out(), [s(".", 1, 1000, 1)]);
+    // All but the first had come.
+    p.say(".", 1, 15_001, 0);
+    assert_eq!(p.tcb.info().cwnd, 2000, "RFC 3465 2.3: L is one SMSS");
+}
+
+#[test]
+fn duplicates_stand_for_no_more_than_what_is_out() {
+    let mut p = Peer::established(Config { initial_window: 4, ..bare() });
+    p.send(4000);
+    assert_eq!(p.out().len(), 4);
+    for _ in 0..50 {
+        p.say(".", 1, 1, 0);
+    }
+    p.out();
+    p.send(30_000);
+    let sent = p.out().len();
+    assert!(sent <= 2, "one segment is missing still: {sent}");
+    assert!(p.tcb.info().in_flight >= 1000);
 }

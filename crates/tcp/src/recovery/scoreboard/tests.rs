@@ -68,15 +68,15 @@ fn a_part_of_a_segment_does_not_count_but_one_of_a_large_record_does() {
 fn three_sacked_segments_above_make_a_loss() {
     let mut b = board(12);
     sack(&mut b, 12, &[(2000, 4000)]);
-    assert!(!b.detect_lost(MSS));
+    assert!(b.detect_lost(MSS).is_none());
     sack(&mut b, 12, &[(5000, 6000)]);
-    assert!(b.detect_lost(MSS));
+    assert_eq!(b.detect_lost(MSS), Some(UNA + 2000));
     assert_eq!(picture(&b), "LLSS.S......");
     sack(&mut b, 12, &[(8000, 10_000)]);
-    assert!(b.detect_lost(MSS));
+    assert_eq!(b.detect_lost(MSS), Some(UNA + 5000));
     assert_eq!(picture(&b), "LLSSLS..SS..");
     assert_eq!(b.lost, 3000);
-    assert!(!b.detect_lost(MSS));
+    assert!(b.detect_lost(MSS).is_none());
     b.check(UNA, UNA + 12_000);
 }
 
@@ -96,7 +96,7 @@ fn lost_segments_are_sent_again_in_order_and_once() {
     assert_eq!(order, [0, 1, 3, 5]);
     assert_eq!(picture(&b), "rrSrSrSSS...");
     sack(&mut b, 12, &[(9000, 12_000)]);
-    assert!(!b.detect_lost(MSS), "what was sent again is not lost again");
+    assert!(b.detect_lost(MSS).is_none(), "what was sent again is not lost again");
 }
 
 #[test]
