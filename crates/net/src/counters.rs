@@ -37,8 +37,11 @@ drops! {
     IpMalformed = "ip_malformed",
     /// An IP header whose checksum is wrong.
     IpChecksum = "ip_checksum",
-    /// A source address that no host can have.
+    /// A source address that no other host can have: of a group, of this host
+    /// itself, or of a block that is not for use (RFC 1122 3.2.1.3, RFC 6890).
     IpSource = "ip_source",
+    /// A datagram to one host in a frame to a group (RFC 1122 3.3.6).
+    IpLinkGroup = "ip_link_group",
     /// A datagram for another host.
     IpNotOurs = "ip_not_ours",
     /// A protocol that the stack does not speak.
@@ -94,8 +97,10 @@ pub struct Counters {
     drops: [u64; Drop::ALL.len()],
     /// Packets out that were dropped: no route, no neighbour, no room.
     pub out_dropped: u64,
-    /// Datagrams given up in reassembly.
+    /// Datagrams given up in reassembly since their fragments did not come in time.
     pub reassembly_timeouts: u64,
+    /// Datagrams given up in reassembly to make room for others.
+    pub reassembly_evicted: u64,
     /// Connections opened by us.
     pub opened_active: u64,
     /// Connections opened by peers.
@@ -106,6 +111,16 @@ pub struct Counters {
     pub refused_no_thread: u64,
     /// RST segments sent for no connection.
     pub resets_out: u64,
+    /// RST segments for no connection that [`crate::Config::errors_per_second`] forbade.
+    pub resets_limited: u64,
+    /// ICMP errors sent.
+    pub icmp_errors_out: u64,
+    /// ICMP errors that [`crate::Config::errors_per_second`] forbade.
+    pub icmp_errors_limited: u64,
+    /// Echo requests answered.
+    pub echo_replies_out: u64,
+    /// Echo requests not answered, by [`crate::Config::errors_per_second`].
+    pub echo_replies_limited: u64,
 }
 
 impl Counters {
@@ -146,7 +161,13 @@ impl Counters {
             (&mut self.opened_passive, o.opened_passive),
             (&mut self.closed, o.closed),
             (&mut self.refused_no_thread, o.refused_no_thread),
+            (&mut self.reassembly_evicted, o.reassembly_evicted),
             (&mut self.resets_out, o.resets_out),
+            (&mut self.resets_limited, o.resets_limited),
+            (&mut self.icmp_errors_out, o.icmp_errors_out),
+            (&mut self.icmp_errors_limited, o.icmp_errors_limited),
+            (&mut self.echo_replies_out, o.echo_replies_out),
+            (&mut self.echo_replies_limited, o.echo_replies_limited),
         ];
         for (sum, n) in pairs {
             *sum += n;

@@ -78,6 +78,24 @@ impl Address {
             IpAddr::V6(a) => !(a.is_unspecified() || a.is_multicast()),
         }
     }
+    /// Can a datagram from another host have it as its source? Not if it is a
+    /// group's, of this host or network, or of a block that is not for use
+    /// (RFC 1122 3.2.1.3, RFC 6890): 0/8, 127/8, 240/4.
+    pub fn can_be_source(self) -> bool {
+        self.is_unicast() && !self.is_reserved()
+    }
+    /// Can a datagram leave this host for it? Not to 0/8, 127/8, 240/4 but for
+    /// 255.255.255.255, and not to `::` and `::1`.
+    pub fn can_be_destination(self) -> bool {
+        !self.is_unspecified()
+            && (!self.is_reserved() || self.v4().is_some_and(|v4| v4.is_broadcast()))
+    }
+    fn is_reserved(self) -> bool {
+        match self.ip() {
+            IpAddr::V4(a) => matches!(a.octets()[0], 0 | 127 | 240..),
+            IpAddr::V6(a) => a.is_loopback(),
+        }
+    }
     /// The two words that make it up, most significant first.
     #[inline]
     pub const fn words(self) -> [u64; 2] {

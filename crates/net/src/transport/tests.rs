@@ -81,10 +81,38 @@ fn closed_ports_answer_with_a_reset() {
 
 #[test]
 fn resets_are_so_many_a_second() {
-    let mut host = Host::new(|config| config.errors_per_second = 10);
+    let mut host = Host::new(|config| config.errors_per_second = 80);
     let stray = tcp_frame(&header(5000, 81, 7, 0, Flags::SYN), &[]);
     assert_eq!((0..50).map(|_| host.take(&stray).len()).sum::<usize>(), 10);
-    assert_eq!(host.domain.counters.resets_out, 10);
+    let counters = &host.domain.counters;
+    assert_eq!((counters.resets_out, counters.resets_limited), (10, 40));
+}
+
+/// A prober makes up segments in the name of a peer of ours, and then counts the
+/// resets to segments of its own. The count says nothing about whether the peer has
+/// a connection.
+#[test]
+fn resets_do_not_tell_whether_a_connection_exists() {
+    let count = |connected: bool, prober: Ipv4Addr| {
+        let mut host = Host::new(|config| {
+            config.errors_per_second = 100;
+            config.interfaces[0].addresses[0].1 = 8;
+        });
+        host.call(Call::Listen(end(US, 80), ()));
+        if connected {
+            accepted(&mut host, 5000, 1000);
+        }
+        let guess = tcp_frame(&header(5000, 80, 77, 99, Flags::ACK), &[]);
+        (0..100).for_each(|_| drop(host.take(&guess)));
+        let known = arp_frame(wire::arp::Operation::Request, prober, US);
+        host.take(&known);
+        let own = tcp_frame_from(prober, &header(6000, 81, 77, 99, Flags::ACK), &[]);
+        (0..100).map(|_| host.take(&own).len()).sum::<usize>()
+    };
+    for prober in [Ipv4Addr::new(10, 0, 0, 3), Ipv4Addr::new(10, 7, 7, 7)] {
+        assert_eq!(count(true, prober), count(false, prober));
+        assert!(count(true, prober) > 0);
+    }
 }
 
 #[test]
