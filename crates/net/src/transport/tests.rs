@@ -174,6 +174,36 @@ fn time_wait_is_compact_and_answers() {
     assert_eq!((host.domain.connections().len(), host.domain.time_wait_len()), (1, 0));
 }
 
+/// A client's connection that the client has closed: the peer's port, which anybody
+/// may guess, is all that a forged SYN needs.
+#[test]
+fn a_syn_for_which_nothing_opens_does_not_end_time_wait() {
+    let mut host = Host::new(|_| ());
+    let (syn, _) = connect(&mut host);
+    let (port, ours) = (syn.source_port, syn.seq.0.wrapping_add(1));
+    host.take(&tcp_frame(&header(80, port, 500, ours, SYN_ACK), &[]));
+    host.domain.app.close = true;
+    let id = host.domain.app.opened[0].0;
+    host.call(Call::Notify(id));
+    host.take(&tcp_frame(&header(80, port, 501, ours.wrapping_add(1), FIN_ACK), &[]));
+    assert_eq!((host.domain.connections().len(), host.domain.time_wait_len()), (0, 1));
+    let forged = tcp_frame(&header(80, port, 90_000, 0, Flags::SYN), &[]);
+    let out = host.take(&forged);
+    assert_eq!(host.domain.time_wait_len(), 1);
+    //= RFC 5961 4.2: a SYN is answered with a challenge ACK
+    let [answer] = &out[..] else { panic!("{out:?}") };
+    assert_eq!((parse_tcp(answer).flags, parse_tcp(answer).ack), (Flags::ACK, Seq(502)));
+    // Nor does one that a listener has no room for.
+    host.call(Call::Listen(end(US, port), ()));
+    host.domain.app.full = true;
+    host.drops(&forged, Drop::TcpBacklog);
+    assert_eq!(host.domain.time_wait_len(), 1);
+    host.domain.app.full = false;
+    host.domain.app.close = false;
+    assert_eq!(parse_tcp(&host.take(&forged)[0]).flags, SYN_ACK);
+    assert_eq!((host.domain.connections().len(), host.domain.time_wait_len()), (1, 0));
+}
+
 #[test]
 fn time_wait_ends_and_is_bounded() {
     let mut host = Host::new(|config| config.max_time_wait = 3);
