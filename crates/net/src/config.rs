@@ -27,6 +27,14 @@ pub struct InterfaceConfig {
     pub segmentation: usize,
 }
 
+impl InterfaceConfig {
+    /// Our address on the network that `address` is in, if it is on the link.
+    pub fn network_of(&self, address: Address) -> Option<Address> {
+        let ours = |(ours, prefix): &&(Address, u8)| ours.shares_prefix(address, *prefix);
+        self.addresses.iter().find(ours).map(|(ours, _)| *ours)
+    }
+}
+
 /// A route that is not to a network of our own interfaces.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteConfig {

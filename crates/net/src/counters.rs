@@ -33,6 +33,11 @@ drops! {
     EtherTypeUnknown = "ethertype_unknown",
     /// An ARP message that is malformed or makes no sense.
     ArpMalformed = "arp_malformed",
+    /// An ARP message from another station that says it has our address (RFC 5227).
+    ArpConflict = "arp_conflict",
+    /// An ARP message that nobody asked for, with another address for a neighbour
+    /// whose address was confirmed a moment ago.
+    ArpLocked = "arp_locked",
     /// An IP header that is malformed.
     IpMalformed = "ip_malformed",
     /// An IP header whose checksum is wrong.
@@ -97,6 +102,8 @@ pub struct Counters {
     drops: [u64; Drop::ALL.len()],
     /// Packets out that were dropped: no route, no neighbour, no room.
     pub out_dropped: u64,
+    /// Announcements in answer to others that use our address (RFC 5227 2.4).
+    pub addresses_defended: u64,
     /// Datagrams given up in reassembly since their fragments did not come in time.
     pub reassembly_timeouts: u64,
     /// Datagrams given up in reassembly to make room for others.
@@ -156,6 +163,7 @@ impl Counters {
             (&mut self.delivered, o.delivered),
             (&mut self.absorbed, o.absorbed),
             (&mut self.out_dropped, o.out_dropped),
+            (&mut self.addresses_defended, o.addresses_defended),
             (&mut self.reassembly_timeouts, o.reassembly_timeouts),
             (&mut self.opened_active, o.opened_active),
             (&mut self.opened_passive, o.opened_passive),

@@ -116,6 +116,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub(crate) fn reassembly_names(&self) -> usize {
         self.ip.reassembly.names()
     }
+    /// Neighbours whose address is known.
+    #[cfg(test)]
+    pub(crate) fn neighbours(&mut self) -> usize {
+        self.link.known()
+    }
     /// Entries of the timer wheel.
     #[cfg(test)]
     pub(crate) fn timer_entries(&self) -> usize {

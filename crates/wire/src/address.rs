@@ -96,6 +96,14 @@ impl Address {
             IpAddr::V6(a) => a.is_loopback(),
         }
     }
+    /// Do the two agree in the first `prefix` bits? Those of IPv4 count from the
+    /// start of the IPv4 address.
+    pub fn shares_prefix(self, other: Address, prefix: u8) -> bool {
+        let bits = |a: Address| u128::from(a.high) << 64 | u128::from(a.low);
+        let prefix = u32::from(prefix) + if self.is_v4() { 96 } else { 0 };
+        let mask = u128::MAX.checked_shl(128 - prefix.min(128)).unwrap_or(0);
+        (bits(self) ^ bits(other)) & mask == 0
+    }
     /// The two words that make it up, most significant first.
     #[inline]
     pub const fn words(self) -> [u64; 2] {
