@@ -186,3 +186,6 @@ pub(crate) fn resolve(addresses: impl ToSocketAddrs) -> io::Result<Endpoint> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests;
