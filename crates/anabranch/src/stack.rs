@@ -257,3 +257,6 @@ impl std::fmt::Debug for Stack {
         f.debug_struct("Stack").field("units", &self.units()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

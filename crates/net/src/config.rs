@@ -27,6 +27,14 @@ pub struct InterfaceConfig {
     pub segmentation: usize,
 }
 
+impl InterfaceConfig {
+    /// Our address on the network that `address` is in, if it is on the link.
+    pub fn network_of(&self, address: Address) -> Option<Address> {
+        let ours = |(ours, prefix): &&(Address, u8)| ours.shares_prefix(address, *prefix);
+        self.addresses.iter().find(ours).map(|(ours, _)| *ours)
+    }
+}
+
 /// A route that is not to a network of our own interfaces.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteConfig {
@@ -101,7 +109,11 @@ pub struct Config {
     /// How long a neighbour's address is trusted without confirmation.
     pub neighbour_lifetime: Duration,
     /// ICMP errors, answers to echo requests, and resets for closed ports that may
-    /// be sent a second, each, by all units together.
+    /// be sent a second, each, by all units together: about so many, since the
+    /// limit varies at random by a quarter. To one address go an eighth of it at
+    /// most, to one network (/24, or /48 of IPv6) a half. So nobody sees by what is
+    /// left how others were answered. What is not sent is counted
+    /// ([`crate::Counters::resets_limited`] and its like).
     pub errors_per_second: u32,
     /// Packets that a connection may send in its turn, if the device does not
     /// segment (Yates 3.3: the burst).

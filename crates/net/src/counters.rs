@@ -33,12 +33,20 @@ drops! {
     EtherTypeUnknown = "ethertype_unknown",
     /// An ARP message that is malformed or makes no sense.
     ArpMalformed = "arp_malformed",
+    /// An ARP message from another station that says it has our address (RFC 5227).
+    ArpConflict = "arp_conflict",
+    /// An ARP message that nobody asked for, with another address for a neighbour
+    /// whose address was confirmed a moment ago.
+    ArpLocked = "arp_locked",
     /// An IP header that is malformed.
     IpMalformed = "ip_malformed",
     /// An IP header whose checksum is wrong.
     IpChecksum = "ip_checksum",
-    /// A source address that no host can have.
+    /// A source address that no other host can have: of a group, of this host
+    /// itself, or of a block that is not for use (RFC 1122 3.2.1.3, RFC 6890).
     IpSource = "ip_source",
+    /// A datagram to one host in a frame to a group (RFC 1122 3.3.6).
+    IpLinkGroup = "ip_link_group",
     /// A datagram for another host.
     IpNotOurs = "ip_not_ours",
     /// A protocol that the stack does not speak.
@@ -94,8 +102,12 @@ pub struct Counters {
     drops: [u64; Drop::ALL.len()],
     /// Packets out that were dropped: no route, no neighbour, no room.
     pub out_dropped: u64,
-    /// Datagrams given up in reassembly.
+    /// Announcements in answer to others that use our address (RFC 5227 2.4).
+    pub addresses_defended: u64,
+    /// Datagrams given up in reassembly since their fragments did not come in time.
     pub reassembly_timeouts: u64,
+    /// Datagrams given up in reassembly to make room for others.
+    pub reassembly_evicted: u64,
     /// Connections opened by us.
     pub opened_active: u64,
     /// Connections opened by peers.
@@ -106,6 +118,16 @@ pub struct Counters {
     pub refused_no_thread: u64,
     /// RST segments sent for no connection.
     pub resets_out: u64,
+    /// RST segments for no connection that [`crate::Config::errors_per_second`] forbade.
+    pub resets_limited: u64,
+    /// ICMP errors sent.
+    pub icmp_errors_out: u64,
+    /// ICMP errors that [`crate::Config::errors_per_second`] forbade.
+    pub icmp_errors_limited: u64,
+    /// Echo requests answered.
+    pub echo_replies_out: u64,
+    /// Echo requests not answered, by [`crate::Config::errors_per_second`].
+    pub echo_replies_limited: u64,
 }
 
 impl Counters {
@@ -141,12 +163,19 @@ impl Counters {
             (&mut self.delivered, o.delivered),
             (&mut self.absorbed, o.absorbed),
             (&mut self.out_dropped, o.out_dropped),
+            (&mut self.addresses_defended, o.addresses_defended),
             (&mut self.reassembly_timeouts, o.reassembly_timeouts),
             (&mut self.opened_active, o.opened_active),
             (&mut self.opened_passive, o.opened_passive),
             (&mut self.closed, o.closed),
             (&mut self.refused_no_thread, o.refused_no_thread),
+            (&mut self.reassembly_evicted, o.reassembly_evicted),
             (&mut self.resets_out, o.resets_out),
+            (&mut self.resets_limited, o.resets_limited),
+            (&mut self.icmp_errors_out, o.icmp_errors_out),
+            (&mut self.icmp_errors_limited, o.icmp_errors_limited),
+            (&mut self.echo_replies_out, o.echo_replies_out),
+            (&mut self.echo_replies_limited, o.echo_replies_limited),
         ];
         for (sum, n) in pairs {
             *sum += n;

@@ -116,6 +116,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub(crate) fn reassembly_names(&self) -> usize {
         self.ip.reassembly.names()
     }
+    /// Neighbours whose address is known.
+    #[cfg(test)]
+    pub(crate) fn neighbours(&mut self) -> usize {
+        self.link.known()
+    }
     /// Entries of the timer wheel.
     #[cfg(test)]
     pub(crate) fn timer_entries(&self) -> usize {
@@ -202,7 +207,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         }
         let Domain { transport, app, ip, counters, replies, .. } = self;
         if let Some(unclaimed) = transport::udp_input(datagram, transport, app, counters) {
-            replies.extend(icmp::unreachable(unclaimed, Unreachable::Port, ip, now));
+            let why = Unreachable::Port;
+            replies.extend(icmp::unreachable(unclaimed, why, ip, now, counters));
         }
     }
 
@@ -275,10 +281,10 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
 
     /// Lets time pass.
     pub fn on_timeout(&mut self, now: Instant, egress: &mut Egress) {
-        let Domain { transport, conns, ip, link, counters, failed, .. } = self;
+        let Domain { transport, conns, ip, link, counters, failed, replies, .. } = self;
         transport.end_batch(conns, now, counters);
         transport.on_timeout(conns, now);
-        ip.reassembly.on_timeout(now, counters);
+        ip.on_timeout(now, counters, replies);
         link.on_timeout(now, counters, egress, failed);
         for packet in std::mem::take(&mut self.failed) {
             let kind = Kind::Unreachable(Unreachable::Host);
@@ -286,6 +292,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
                 self.error(&error);
             }
         }
+        self.send_replies(now, egress);
     }
 
     /// Counts a packet that its owner could not hand on to the unit it belongs

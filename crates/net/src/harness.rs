@@ -251,8 +251,8 @@ pub(crate) fn datagram(mut header: ipv4::Header, payload: &[u8]) -> Vec<u8> {
     framed(link(ethernet::ethertype::IPV4), &bytes)
 }
 
-fn pseudo(protocol: u8, len: usize) -> u16 {
-    checksum::pseudo_header(PEER.into(), US.into(), protocol, len as u32)
+fn pseudo(source: Ipv4Addr, protocol: u8, len: usize) -> u16 {
+    checksum::pseudo_header(source.into(), US.into(), protocol, len as u32)
 }
 
 /// A UDP datagram from port 4000 of the peer, checksum right.
@@ -261,19 +261,24 @@ pub(crate) fn udp_bytes(port: u16, data: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; udp::LEN];
     udp::Header { source_port: 4000, destination_port: port, length, checksum: 0 }.emit(&mut bytes);
     bytes.extend_from_slice(data);
-    let sum = !checksum::add(pseudo(protocol::UDP, bytes.len()), checksum::sum(&bytes));
+    let sum = !checksum::add(pseudo(PEER, protocol::UDP, bytes.len()), checksum::sum(&bytes));
     bytes[6..8].copy_from_slice(&if sum == 0 { 0xffff } else { sum }.to_be_bytes());
     bytes
 }
 
 /// A segment from the peer, checksum right.
 pub(crate) fn tcp_frame(header: &wire::tcp::Header, data: &[u8]) -> Vec<u8> {
+    tcp_frame_from(PEER, header, data)
+}
+
+/// A segment from `source`, checksum right.
+pub(crate) fn tcp_frame_from(source: Ipv4Addr, header: &wire::tcp::Header, data: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; header.len()];
     header.emit(&mut bytes);
     bytes.extend_from_slice(data);
-    let sum = !checksum::add(pseudo(protocol::TCP, bytes.len()), checksum::sum(&bytes));
+    let sum = !checksum::add(pseudo(source, protocol::TCP, bytes.len()), checksum::sum(&bytes));
     bytes[16..18].copy_from_slice(&sum.to_be_bytes());
-    datagram(ip(protocol::TCP), &bytes)
+    datagram(ipv4::Header { source, ..ip(protocol::TCP) }, &bytes)
 }
 
 /// An ICMP message with its checksum; `rest` follows the first four bytes.

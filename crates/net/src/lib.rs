@@ -19,6 +19,7 @@ pub mod ip;
 pub mod link;
 pub mod observe;
 pub mod ports;
+pub mod rate_limit;
 pub mod timer_wheel;
 pub mod transport;
 

@@ -35,8 +35,8 @@ pub enum Action {
     /// Send this segment; the ports are 0.
     Reply(Header),
     /// It is a SYN for a new incarnation (RFC 6191): if the port is listened
-    /// on, forget this one and open a connection whose initial sequence number
-    /// is after `isn_after`; else answer as for no connection.
+    /// on and a connection opens, forget this one; the initial sequence number has
+    /// to be after `isn_after`. Else send [`TimeWait::challenge`].
     Reopen {
         /// SND.NXT of the old incarnation.
         isn_after: Seq,
@@ -104,7 +104,13 @@ impl TimeWait {
         if acceptable && header.ack == self.snd_nxt && !self.is_old(header) {
             return Action::Ignore;
         }
-        if self.may_challenge(now) { Action::Reply(self.ack(now)) } else { Action::Ignore }
+        self.challenge(now).map_or(Action::Ignore, Action::Reply)
+    }
+
+    /// The answer to a SYN for which no connection opens (RFC 5961 4.2), if not too
+    /// many were sent this second.
+    pub fn challenge(&mut self, now: Instant) -> Option<Header> {
+        self.may_challenge(now).then(|| self.ack(now))
     }
 
     /// RFC 6191 2: a SYN with a later timestamp, or without one with a later

@@ -78,6 +78,32 @@ impl Address {
             IpAddr::V6(a) => !(a.is_unspecified() || a.is_multicast()),
         }
     }
+    /// Can a datagram from another host have it as its source? Not if it is a
+    /// group's, of this host or network, or of a block that is not for use
+    /// (RFC 1122 3.2.1.3, RFC 6890): 0/8, 127/8, 240/4.
+    pub fn can_be_source(self) -> bool {
+        self.is_unicast() && !self.is_reserved()
+    }
+    /// Can a datagram leave this host for it? Not to 0/8, 127/8, 240/4 but for
+    /// 255.255.255.255, and not to `::` and `::1`.
+    pub fn can_be_destination(self) -> bool {
+        !self.is_unspecified()
+            && (!self.is_reserved() || self.v4().is_some_and(|v4| v4.is_broadcast()))
+    }
+    fn is_reserved(self) -> bool {
+        match self.ip() {
+            IpAddr::V4(a) => matches!(a.octets()[0], 0 | 127 | 240..),
+            IpAddr::V6(a) => a.is_loopback(),
+        }
+    }
+    /// Do the two agree in the first `prefix` bits? Those of IPv4 count from the
+    /// start of the IPv4 address.
+    pub fn shares_prefix(self, other: Address, prefix: u8) -> bool {
+        let bits = |a: Address| u128::from(a.high) << 64 | u128::from(a.low);
+        let prefix = u32::from(prefix) + if self.is_v4() { 96 } else { 0 };
+        let mask = u128::MAX.checked_shl(128 - prefix.min(128)).unwrap_or(0);
+        (bits(self) ^ bits(other)) & mask == 0
+    }
     /// The two words that make it up, most significant first.
     #[inline]
     pub const fn words(self) -> [u64; 2] {

@@ -5,23 +5,34 @@ use super::Domain;
 use crate::Config;
 use crate::application::Application;
 use crate::connections::Connections;
+use crate::ip::Identifications;
 use crate::link::SharedNeighbours;
+use crate::rate_limit::RateLimit;
 use platform::atomic::AtomicU16;
 use std::sync::Arc;
 
-/// A table of neighbours, and the identifications of datagrams that we fragment.
-/// Neither is touched by a packet whose neighbour is known, and which fits.
+/// A table of neighbours, the identifications of datagrams, and the limits of what
+/// is answered. No segment of a connection whose neighbour is known touches them.
 #[derive(Clone)]
 pub struct Commons {
     neighbours: SharedNeighbours,
-    identifications: Arc<AtomicU16>,
+    identifications: Arc<Identifications>,
+    resets: Arc<RateLimit>,
+    errors: Arc<RateLimit>,
+    echoes: Arc<RateLimit>,
 }
 
 impl Commons {
     /// Those of a host; no neighbour is known yet.
     pub fn new(config: &Config) -> Commons {
-        let neighbours = SharedNeighbours::new(config);
-        Commons { neighbours, identifications: Arc::default() }
+        let limit = || Arc::new(RateLimit::new(config, config.errors_per_second));
+        Commons {
+            neighbours: SharedNeighbours::new(config),
+            identifications: Arc::new(Identifications::shared(config)),
+            resets: limit(),
+            errors: limit(),
+            echoes: limit(),
+        }
     }
 }
 
@@ -31,7 +42,10 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[must_use]
     pub fn sharing(mut self, commons: &Commons) -> Self {
         self.link.share(&commons.neighbours);
-        self.ip.share(&commons.identifications);
+        self.ip.identifications = commons.identifications.clone();
+        self.ip.errors = commons.errors.clone();
+        self.ip.echoes = commons.echoes.clone();
+        self.transport.resets = commons.resets.clone();
         self
     }
 }

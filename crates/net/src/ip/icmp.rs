@@ -51,9 +51,15 @@ pub(super) fn input(
     let kind = match message {
         Message::EchoRequest(id, seq) => {
             counters.absorbed += 1;
-            if !packet.meta().group && ip.echoes.allows(now) {
+            if packet.meta().group {
+                return None;
+            }
+            if ip.echoes.allows(packet.meta().source, now) {
+                counters.echo_replies_out += 1;
                 packet.pull(LEN);
                 replies.push(echo_reply(packet, id, seq));
+            } else {
+                counters.echo_replies_limited += 1;
             }
             return None;
         }
@@ -130,17 +136,15 @@ fn echo_reply(mut packet: Packet, id: u16, seq: u16) -> Packet {
 
 /// The error that tells the source of `packet` (transport header in front) that
 /// it could not be delivered; `None` if that must not be answered (RFC 1122
-/// 3.2.2), or too many errors were sent this second.
+/// 3.2.2), or too many errors were sent.
 pub fn unreachable(
     mut packet: Packet,
     why: Unreachable,
-    ip: &mut Ip,
+    ip: &Ip,
     now: Instant,
+    counters: &mut Counters,
 ) -> Option<Packet> {
     let meta = *packet.meta();
-    if meta.group || meta.protocol == protocol::ICMP || !ip.errors.allows(now) {
-        return None;
-    }
     let (source, destination) = (meta.source.v4()?, meta.destination.v4()?);
     let total_len = u16::try_from(packet.len() + ipv4::LEN).ok()?;
     ipv4::Header {
@@ -157,14 +161,54 @@ pub fn unreachable(
         destination,
     }
     .emit(packet.push(ipv4::LEN));
+    error(&packet, Message::Unreachable(why), ip, now, counters)
+}
+
+/// The error that tells the source of `fragment`, the first of a datagram, IP header
+/// in front, that others did not come in time (RFC 1122 3.3.2).
+pub(super) fn time_exceeded(
+    fragment: Packet,
+    ip: &Ip,
+    now: Instant,
+    counters: &mut Counters,
+) -> Option<Packet> {
+    error(&fragment, Message::TimeExceeded(1), ip, now, counters)
+}
+
+/// The error that says `message` about `packet`, IP header in front.
+fn error(
+    packet: &Packet,
+    message: Message,
+    ip: &Ip,
+    now: Instant,
+    counters: &mut Counters,
+) -> Option<Packet> {
+    let meta = *packet.meta();
+    //= RFC 1122 3.2.2: nothing to a group is answered, nor ICMP errors
+    if meta.group || (meta.protocol == protocol::ICMP && !is_echo(packet)) {
+        return None;
+    }
+    if !ip.errors.allows(meta.source, now) {
+        counters.icmp_errors_limited += 1;
+        return None;
+    }
+    counters.icmp_errors_out += 1;
     let mut quote = Slice::with_capacity(QUOTE);
     for bytes in packet.slices() {
         quote.append(&bytes[..bytes.len().min(QUOTE - quote.len())]);
     }
     let mut error = Packet::from_parts(Parts::from_iter([quote]));
-    finish(&mut error, Message::Unreachable(why));
+    finish(&mut error, message);
     reply_to(&mut error, meta.destination, meta.source);
     Some(error)
+}
+
+/// Is it an ICMP message that may be answered with an error?
+fn is_echo(packet: &Packet) -> bool {
+    let mut front = [0; ipv4::LEN + LEN];
+    let len = packet.copy_front(&mut front);
+    let message = front[..len].get(ipv4::LEN..).map(Message::parse);
+    matches!(message, Some(Ok(Message::EchoRequest(..) | Message::EchoReply(..))))
 }
 
 fn finish(packet: &mut Packet, message: Message) {

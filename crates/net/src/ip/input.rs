@@ -35,18 +35,10 @@ pub fn input(
     }
     packet.truncate(header.total_len as usize);
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
-    if ip.accepted != Some((header.source, header.destination)) {
-        if !source.is_unicast() || header.source.is_loopback() || ip.is_broadcast(source) {
-            return dropped(counters, Drop::IpSource);
-        }
-        if ip.config.is_ours(destination) {
-            ip.accepted = Some((header.source, header.destination));
-        } else {
-            let group = header.destination.is_multicast() || ip.is_broadcast(destination);
-            if !group {
-                return dropped(counters, Drop::IpNotOurs);
-            }
-            packet.meta_mut().group = true;
+    if ip.accepted != Some((header.source, header.destination)) || packet.meta().group {
+        match accept(&header, ip, packet.meta().group) {
+            Ok(group) => packet.meta_mut().group = group,
+            Err(reason) => return dropped(counters, reason),
         }
     }
     let meta = packet.meta_mut();
@@ -59,6 +51,25 @@ pub fn input(
         packet = ip.reassembly.input(packet, &header, now, counters)?;
     }
     up(packet, header.header_len as usize, ip, now, counters, replies)
+}
+
+/// Is it for us, from a host that can be (RFC 1122 3.2.1.3)? Returns whether it is
+/// for a group.
+fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, Drop> {
+    let (source, destination) = (Address::from(header.source), Address::from(header.destination));
+    if !source.can_be_source() || ip.is_broadcast(source) || ip.config.is_ours(source) {
+        return Err(Drop::IpSource);
+    }
+    if !ip.config.is_ours(destination) {
+        let group = header.destination.is_multicast() || ip.is_broadcast(destination);
+        return if group { Ok(true) } else { Err(Drop::IpNotOurs) };
+    }
+    //= RFC 1122 3.3.6: a datagram to one host in a frame to a group is discarded
+    if link_group {
+        return Err(Drop::IpLinkGroup);
+    }
+    ip.accepted = Some((header.source, header.destination));
+    Ok(false)
 }
 
 #[inline]
@@ -87,7 +98,7 @@ fn up(
             counters.drop(Drop::ProtocolUnknown);
             packet.pull(header_len);
             let why = wire::icmpv4::Unreachable::Protocol;
-            replies.extend(icmp::unreachable(packet, why, ip, now));
+            replies.extend(icmp::unreachable(packet, why, ip, now, counters));
             None
         }
     }

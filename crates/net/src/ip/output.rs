@@ -6,6 +6,8 @@ use wire::{Packet, ipv4, protocol};
 
 /// Time to live of what we send (RFC 1700).
 const TTL: u8 = 64;
+/// And of what we send to a group: it stays on the link (RFC 1112 6.1).
+const MULTICAST_TTL: u8 = 1;
 
 /// Puts an IP header in front of a packet whose `meta` has the addresses and the
 /// protocol, and finds its route. Hands one or, if it has to be fragmented, more
@@ -38,11 +40,15 @@ pub fn output(
         tos: 0,
         total_len: total as u16,
         // An atomic datagram needs no identification (RFC 6864 4.1).
-        identification: if whole && is_tcp { 0 } else { ip.identification() },
+        identification: if whole && is_tcp { 0 } else { ip.identifications.next(meta.destination) },
         dont_fragment: is_tcp,
         more_fragments: false,
         fragment_offset: 0,
-        ttl: if meta.ttl == 0 { TTL } else { meta.ttl },
+        ttl: match meta.ttl {
+            0 if meta.group && destination.is_multicast() => MULTICAST_TTL,
+            0 => TTL,
+            ttl => ttl,
+        },
         protocol: meta.protocol,
         source,
         destination,

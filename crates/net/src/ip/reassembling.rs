@@ -55,10 +55,19 @@ impl Reassembling {
     }
 
     /// Gives up what has waited too long.
-    pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters) {
+    ///
+    /// Of datagrams whose first fragment is there it goes to `first_fragments`.
+    pub fn on_timeout(
+        &mut self,
+        now: Instant,
+        counters: &mut Counters,
+        first_fragments: &mut Vec<Packet>,
+    ) {
         match self {
-            Reassembling::Own(own) => own.on_timeout(now, counters),
-            Reassembling::Shared(shared) => shared.with(|r| r.on_timeout(now, counters)),
+            Reassembling::Own(own) => own.on_timeout(now, counters, first_fragments),
+            Reassembling::Shared(shared) => {
+                shared.with(|r| r.on_timeout(now, counters, first_fragments));
+            }
         }
     }
 

@@ -11,9 +11,8 @@ use wire::packet::ChecksumState;
 use wire::time::Duration;
 use wire::{Instant, Packet, Parts, ipv4};
 
-/// How long a datagram may wait for its fragments (RFC 1122 3.3.2 asks for at
-/// least 60 s; Linux waits 30).
-const LIFETIME: Duration = Duration::from_secs(30);
+/// How long a datagram may wait for its fragments (RFC 1122 3.3.2).
+const LIFETIME: Duration = Duration::from_secs(60);
 /// The most datagrams that wait.
 const MAX_DATAGRAMS: usize = 256;
 /// The most fragments of one: 64 KiB in fragments of 576 bytes, and some.
@@ -43,6 +42,8 @@ struct Waiting {
     received: usize,
     footprint: usize,
     fragments: Vec<Fragment>,
+    /// The header of the first fragment, once it is there.
+    first: Option<ipv4::Header>,
 }
 
 /// The datagrams that wait for fragments.
@@ -79,15 +80,21 @@ impl Reassembly {
         self.by_age.len()
     }
 
-    /// Gives up what has waited too long.
-    pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters) {
+    /// Gives up what has waited too long. Of datagrams whose first fragment is
+    /// there it goes to `first_fragments`, IP header in front.
+    pub fn on_timeout(
+        &mut self,
+        now: Instant,
+        counters: &mut Counters,
+        first_fragments: &mut Vec<Packet>,
+    ) {
         while let Some(&(expires, key)) = self.by_age.front()
             && expires <= now
         {
             self.by_age.pop_front();
             if self.waiting.get(&key).is_some_and(|w| w.expires == expires) {
                 counters.reassembly_timeouts += 1;
-                self.remove(&key);
+                first_fragments.extend(self.remove(&key).and_then(Waiting::into_first));
             }
         }
     }
@@ -115,7 +122,7 @@ impl Reassembly {
             return None;
         }
         let footprint = packet.parts().iter().map(|p| p.footprint()).sum::<usize>() + 256;
-        if !self.make_room(&key, footprint, now) {
+        if !self.make_room(&key, footprint, now, counters) {
             counters.drop(Drop::FragmentLimit);
             return None;
         }
@@ -141,7 +148,13 @@ impl Reassembly {
 
     /// Finds or makes the entry of `key` with room for `footprint` more bytes,
     /// at the cost of the oldest other datagrams.
-    fn make_room(&mut self, key: &Key, footprint: usize, now: Instant) -> bool {
+    fn make_room(
+        &mut self,
+        key: &Key,
+        footprint: usize,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> bool {
         let is_new = !self.waiting.contains_key(key);
         while self.bytes + footprint > self.max_bytes
             || (is_new && self.waiting.len() >= MAX_DATAGRAMS)
@@ -153,15 +166,14 @@ impl Reassembly {
             }
             self.by_age.pop_front();
             if is_current {
+                counters.reassembly_evicted += 1;
                 self.remove(&oldest);
             }
         }
         if is_new {
             let expires = now + LIFETIME;
             self.by_age.push_back((expires, *key));
-            let waiting =
-                Waiting { expires, total: None, received: 0, footprint: 0, fragments: Vec::new() };
-            self.waiting.insert(*key, waiting);
+            self.waiting.insert(*key, Waiting::until(expires));
         }
         true
     }
@@ -240,6 +252,21 @@ enum Added {
 }
 
 impl Waiting {
+    fn until(expires: Instant) -> Waiting {
+        let fragments = Vec::new();
+        Waiting { expires, total: None, received: 0, footprint: 0, fragments, first: None }
+    }
+
+    /// The first fragment as it came, but for IP options.
+    fn into_first(self) -> Option<Packet> {
+        let header = self.first?;
+        let mut packet = self.fragments.into_iter().next()?.payload;
+        let total_len = (packet.len() + ipv4::LEN) as u16;
+        ipv4::Header { header_len: ipv4::LEN as u8, total_len, ..header }
+            .emit(packet.push(ipv4::LEN));
+        Some(packet)
+    }
+
     /// Adds the payload of `packet` (IP header in front, `len` bytes behind).
     fn add(&mut self, mut packet: Packet, header: &ipv4::Header, len: usize) -> Added {
         let offset = usize::from(header.fragment_offset);
@@ -263,6 +290,9 @@ impl Waiting {
         self.received += len;
         if self.total == Some(self.received) {
             return Added::Completes(packet);
+        }
+        if offset == 0 {
+            self.first = Some(*header);
         }
         let meta = *packet.meta();
         let mut payload = Packet::from_parts(payload_parts(packet));

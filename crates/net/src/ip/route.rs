@@ -90,6 +90,9 @@ impl Routes {
         {
             return Some(route);
         }
+        if !destination.can_be_destination() {
+            return None;
+        }
         let wanted = bits(destination);
         let entry = self.entries.iter().find(|e| wanted & e.mask == e.network)?;
         let route = Route {

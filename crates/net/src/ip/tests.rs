@@ -65,7 +65,9 @@ fn bad_headers() {
 fn martians_and_strangers() {
     let mut host = listening();
     let bytes = udp_bytes(53, b"x");
-    for source in ["127.0.0.1", "0.0.0.0", "224.0.0.5", "255.255.255.255", "10.0.0.255"] {
+    let nobodys = ["127.0.0.1", "0.0.0.0", "0.1.2.3", "240.0.0.1", "224.0.0.5"];
+    // Our own among them, as in a LAND attack.
+    for source in nobodys.into_iter().chain(["255.255.255.255", "10.0.0.255", "10.0.0.1"]) {
         let header = ipv4::Header { source: source.parse().unwrap(), ..ip(protocol::UDP) };
         host.drops(&datagram(header, &bytes), Drop::IpSource);
     }
@@ -227,7 +229,7 @@ fn fragments_are_bounded_and_do_not_wait_for_ever() {
         assert!(host.domain.ip_bytes() <= 100_000);
     }
     assert!(host.domain.ip_bytes() > 50_000);
-    host.wait(Duration::from_secs(31));
+    host.wait(Duration::from_secs(61));
     assert_eq!(host.domain.ip_bytes(), 0);
     assert!(host.domain.counters.reassembly_timeouts > 0);
     // One datagram alone never takes more than there is, either.
@@ -297,15 +299,105 @@ fn bad_icmp() {
 
 #[test]
 fn errors_are_so_many_a_second() {
-    let mut host = Host::new(|config| config.errors_per_second = 10);
+    let mut host = Host::new(|config| config.errors_per_second = 80);
     let lost = datagram(ip(protocol::UDP), &udp_bytes(9, b"x"));
     let count = |host: &mut Host| (0..50).map(|_| host.take(&lost).len()).sum::<usize>();
     assert_eq!(count(&mut host), 10);
     host.wait(Duration::from_millis(500));
-    assert_eq!(count(&mut host), 0);
-    host.wait(Duration::from_millis(600));
+    assert_eq!(count(&mut host), 5);
+    host.wait(Duration::from_millis(1000));
     assert_eq!(count(&mut host), 10);
-    assert_eq!(host.domain.counters.dropped(Drop::UdpNoPort), 150);
+    let counters = &host.domain.counters;
+    assert_eq!(counters.dropped(Drop::UdpNoPort), 150);
+    assert_eq!((counters.icmp_errors_out, counters.icmp_errors_limited), (25, 125));
+}
+
+#[test]
+fn echo_requests_are_answered_so_many_a_second() {
+    let mut host = Host::new(|config| config.errors_per_second = 80);
+    let request = datagram(ip(protocol::ICMP), &icmp_bytes(8, 0, &[0; 4]));
+    assert_eq!((0..50).map(|_| host.take(&request).len()).sum::<usize>(), 10);
+    let counters = &host.domain.counters;
+    assert_eq!((counters.echo_replies_out, counters.echo_replies_limited), (10, 40));
+}
+
+#[test]
+fn a_datagram_whose_fragments_do_not_come_is_told_of() {
+    let mut host = Host::new(|config| config.neighbour_lifetime = Duration::from_secs(1000));
+    let (_, pieces) = fragments(3000, 1480, 77);
+    host.take(&pieces[0]);
+    // RFC 1122 3.3.2: not if the first fragment is missing.
+    host.take(&fragments(3000, 1480, 78).1[1]);
+    assert!(host.wait(Duration::from_secs(59)).is_empty());
+    let out = host.wait(Duration::from_secs(2));
+    let [(header, bytes)] = out.iter().map(parse).collect::<Vec<_>>().try_into().expect("one");
+    assert_eq!((header.protocol, header.destination), (protocol::ICMP, PEER));
+    assert_eq!(bytes[..2], [11, 1]);
+    assert!(checksum::is_right(checksum::sum(&bytes)));
+    let quoted = ipv4::Header::parse(&bytes[8..]).expect("quote");
+    assert_eq!((quoted.identification, quoted.more_fragments), (77, true));
+    assert_eq!(bytes[28..], pieces[0][34..][..bytes.len() - 28]);
+    assert_eq!(host.domain.counters.reassembly_timeouts, 2);
+}
+
+#[test]
+fn fragments_of_a_ping_are_told_of_and_of_an_error_not() {
+    for (kind, answers) in [(8, 1), (3, 0)] {
+        let mut host = Host::new(|config| config.neighbour_lifetime = Duration::from_secs(1000));
+        let header = ipv4::Header { more_fragments: true, ..ip(protocol::ICMP) };
+        host.take(&datagram(header, &icmp_bytes(kind, 0, &[0; 36])));
+        assert_eq!(host.wait(Duration::from_secs(61)).len(), answers);
+    }
+}
+
+#[test]
+fn identifications_are_counted_for_each_destination() {
+    let mut host = Host::new(|_| ());
+    let others = [3, 4, 5].map(|last| Ipv4Addr::new(10, 0, 0, last));
+    others
+        .iter()
+        .for_each(|other| drop(host.take(&arp_frame(wire::arp::Operation::Request, *other, US))));
+    let say = |host: &mut Host, to| parse(&host.say(to, b"x")[0]).0.identification;
+    let first = say(&mut host, PEER);
+    let begins = others.map(|other| say(&mut host, other).wrapping_sub(first));
+    assert_eq!(say(&mut host, PEER), first.wrapping_add(1));
+    assert!(begins.iter().all(|step| !(1..=8).contains(step)), "{begins:?}");
+}
+
+#[test]
+fn groups_are_reached_on_the_link_only() {
+    let mut host = Host::new(|_| ());
+    let ttl = |host: &mut Host, to| parse(&host.say(to, b"x")[0]).0.ttl;
+    host.domain.app.leaving.clear();
+    assert_eq!(ttl(&mut host, Ipv4Addr::new(10, 0, 0, 255)), 64);
+    assert_eq!(ttl(&mut host, PEER), 64);
+    let mut everywhere = Host::new(|config| {
+        let (network, gateway) = (Ipv4Addr::UNSPECIFIED.into(), PEER.into());
+        config.routes = vec![crate::config::RouteConfig { network, prefix: 0, gateway }];
+    });
+    //= RFC 1112 6.1: the default time to live of multicast datagrams is 1
+    assert_eq!(ttl(&mut everywhere, Ipv4Addr::new(224, 0, 0, 251)), 1);
+    // Some addresses nothing leaves for, whatever the routes say.
+    for nowhere in ["127.0.0.1", "127.9.9.9", "240.0.0.1", "255.0.0.1", "0.1.2.3", "0.0.0.0"] {
+        assert!(everywhere.say(nowhere.parse().unwrap(), b"x").is_empty(), "{nowhere}");
+    }
+    assert_eq!(everywhere.domain.counters.out_dropped, 6);
+}
+
+#[test]
+fn a_frame_to_a_group_brings_nothing_for_one_host() {
+    let mut host = listening();
+    for protocol in [protocol::UDP, protocol::TCP, protocol::ICMP] {
+        let mut frame = datagram(ip(protocol), &udp_bytes(53, b"x"));
+        // The cache of accepted addresses does not let it pass either.
+        for _ in 0..2 {
+            host.take(&datagram(ip(protocol::UDP), &udp_bytes(53, b"x")));
+            frame[..6].fill(0xff);
+            host.drops(&frame, Drop::IpLinkGroup);
+            frame[..6].copy_from_slice(&[1, 0, 0x5e, 0, 0, 1]);
+            host.drops(&frame, Drop::IpLinkGroup);
+        }
+    }
 }
 
 #[test]

@@ -1,9 +1,15 @@
-//! ARP (RFC 826): answers for our addresses, and learns from what is said.
+//! ARP (RFC 826): answers for our addresses, learns from what is said, and defends
+//! our addresses against others who use them (RFC 5227).
 
+use super::neighbours::Learned;
 use super::{Link, output};
 use crate::{Counters, Drop, Egress};
 use wire::arp::{self, Message, Operation};
-use wire::{Address, Instant, Packet};
+use wire::time::Duration;
+use wire::{Address, EthernetAddress, Instant, Packet};
+
+/// An address is defended no more often than this (RFC 5227 1.1).
+const DEFEND_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) fn input(
     packet: &Packet,
@@ -13,48 +19,116 @@ pub(super) fn input(
     egress: &mut Egress,
 ) {
     let index = packet.meta().interface;
-    let ours = |ip: Address| link.interface(index).addresses.iter().any(|(a, _)| *a == ip);
     let Ok(message) = Message::parse(packet.front()) else {
         return counters.drop(Drop::ArpMalformed);
     };
-    let sender = Address::from(message.sender_ip);
-    let for_us = ours(message.target_ip.into());
-    if !message.sender.is_station() || ours(sender) {
+    if !message.sender.is_station() {
         return counters.drop(Drop::ArpMalformed);
     }
-    counters.absorbed += 1;
-    // A probe (RFC 5227) has no sender address yet: answer it, learn nothing.
-    if sender.is_unicast() {
-        let waiting = link
-            .neighbours
-            .with(|neighbours| neighbours.learn(sender, message.sender, for_us, now));
-        link.last = None;
-        for (_, packet) in waiting {
-            output::frame(packet, message.sender, link, counters, egress);
+    let sender = Address::from(message.sender_ip);
+    let is_ours = |ip: Address| link.interface(index).addresses.iter().any(|(a, _)| *a == ip);
+    if is_ours(sender) {
+        return conflict(&message, link, index, now, counters, egress);
+    }
+    let for_us = is_ours(message.target_ip.into());
+    // A probe (RFC 5227) has no sender address yet, and what is not on the link is
+    // reached by a router: both are answered, and teach nothing.
+    if sender.is_unicast() && link.interface(index).network_of(sender).is_some() {
+        let learn =
+            |table: &mut super::Neighbours| table.learn(sender, message.sender, for_us, now);
+        match link.neighbours.with(learn) {
+            Learned::Locked => return counters.drop(Drop::ArpLocked),
+            Learned::Ignored => {}
+            Learned::Yes(waiting) => {
+                link.last = None;
+                for (_, packet) in waiting {
+                    output::frame(packet, message.sender, link, counters, egress);
+                }
+            }
         }
     }
+    counters.absorbed += 1;
     if for_us && link.answers && message.operation == Operation::Request {
-        reply(&message, link, index, counters, egress);
+        let ours = link.interface(index).ethernet;
+        let answer = Message {
+            operation: Operation::Reply,
+            sender: ours,
+            sender_ip: message.target_ip,
+            target: message.sender,
+            target_ip: message.sender_ip,
+        };
+        send(&answer, message.sender, link, index, counters, egress);
     }
 }
 
-fn reply(
-    request: &Message,
+/// Somebody else says that our address is his. We say that it is ours, unless we
+/// have just done so: then two hosts would go on for ever.
+#[cold]
+fn conflict(
+    message: &Message,
+    link: &mut Link,
+    index: u16,
+    now: Instant,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    counters.drop(Drop::ArpConflict);
+    let ours = link.interface(index).ethernet;
+    // What we have said ourselves may come back to us.
+    let is_echo = message.sender == ours;
+    let is_soon = link.defended.is_some_and(|at| now.since(at) < DEFEND_INTERVAL);
+    if is_echo || is_soon || !link.answers {
+        return;
+    }
+    link.defended = Some(now);
+    counters.addresses_defended += 1;
+    //= RFC 5227 2.4: it broadcasts one single ARP Announcement
+    let announcement = Message {
+        operation: Operation::Request,
+        sender: ours,
+        sender_ip: message.sender_ip,
+        target: EthernetAddress::default(),
+        target_ip: message.sender_ip,
+    };
+    send(&announcement, EthernetAddress::BROADCAST, link, index, counters, egress);
+}
+
+/// Asks for `address`: everyone, or the station that had it last.
+pub(super) fn solicit(
+    link: &Link,
+    address: Address,
+    interface: u16,
+    known: Option<EthernetAddress>,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    let sender = link.interface(interface);
+    // As a host of the network that the neighbour is in.
+    let ours = sender.network_of(address).or_else(|| sender.addresses.first().map(|(a, _)| *a));
+    let (Some(sender_ip), Some(target_ip)) = (ours.and_then(Address::v4), address.v4()) else {
+        return;
+    };
+    let request = Message {
+        operation: Operation::Request,
+        sender: sender.ethernet,
+        sender_ip,
+        target: EthernetAddress::default(),
+        target_ip,
+    };
+    let to = known.unwrap_or(EthernetAddress::BROADCAST);
+    send(&request, to, link, interface, counters, egress);
+}
+
+fn send(
+    message: &Message,
+    to: EthernetAddress,
     link: &Link,
     interface: u16,
     counters: &mut Counters,
     egress: &mut Egress,
 ) {
-    let ours = link.interface(interface).ethernet;
     let mut packet = Packet::new();
-    Message {
-        operation: Operation::Reply,
-        sender: ours,
-        sender_ip: request.target_ip,
-        target: request.sender,
-        target_ip: request.sender_ip,
-    }
-    .emit(packet.push(arp::LEN));
+    message.emit(packet.push(arp::LEN));
     packet.meta_mut().interface = interface;
-    output::arp_frame(packet, request.sender, link, counters, egress);
+    output::arp_frame(packet, to, link, counters, egress);
 }

@@ -13,7 +13,6 @@ pub use output::output;
 use neighbours::{INTERVAL, Table};
 
 use crate::config::{Config, InterfaceConfig, Unit};
-use crate::hash::{Keyed, Purpose};
 use crate::{Counters, Egress};
 use std::sync::Arc;
 use wire::{Address, EthernetAddress, Instant, Packet};
@@ -31,13 +30,14 @@ pub struct Link {
     /// The last neighbour that a frame went to, so that a burst to one asks
     /// once: address, interface, Ethernet address, until when to trust this.
     last: Option<(Address, u16, EthernetAddress, Instant)>,
+    /// When an address of ours was last defended (RFC 5227).
+    defended: Option<Instant>,
 }
 
 impl Link {
     /// The link layer of one unit; it knows no neighbour yet.
     pub fn new(config: Arc<Config>, unit: Unit) -> Link {
-        let neighbours =
-            Neighbours::new(Keyed::new(&config, Purpose::Tables), config.neighbour_lifetime);
+        let neighbours = Neighbours::new(&config);
         Link {
             config,
             neighbours: Table::Own(neighbours),
@@ -45,6 +45,7 @@ impl Link {
             again: None,
             answers: unit.index == 0 || unit.any,
             last: None,
+            defended: None,
         }
     }
 
@@ -56,6 +57,11 @@ impl Link {
     /// A packet of ours has begun to wait.
     fn wait(&mut self, now: Instant) {
         self.again = crate::sooner(self.again, Some(now + INTERVAL));
+    }
+
+    #[cfg(test)]
+    pub(crate) fn known(&mut self) -> usize {
+        self.neighbours.with(|neighbours| neighbours.len())
     }
 
     pub(crate) fn interface(&self, index: u16) -> &InterfaceConfig {
@@ -85,7 +91,7 @@ impl Link {
         });
         self.again = again;
         for (address, interface) in ask {
-            output::solicit(self, address, interface, None, counters, egress);
+            arp::solicit(self, address, interface, None, counters, egress);
         }
         counters.out_dropped += failed.len() as u64;
     }

@@ -1,19 +1,23 @@
 //! Which Ethernet address a neighbour's IP address has (the ARP table). Bounded
 //! in entries, and in packets that wait for an answer (RFC 1122 2.3.2).
 //!
-//! A table may be one unit's, or one for all units of a host ([`Table`]). Who
-//! gets an answer sends the packets of all that wait for it; packets that wait in
-//! vain go back to the unit that they came from, which has the connection.
+//! A table may be one unit's, or one for all units of a host ([`Table`]). The unit
+//! that receives an answer sends the packets that all units have queued for it.
+//! Packets that were queued for nothing return to the unit that they came from,
+//! which has the connection.
 
 use crate::hash::{Keyed, Purpose};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use platform::Mutex;
 use wire::time::Duration;
 use wire::{Address, EthernetAddress, Instant, Packet};
 
-/// The most neighbours remembered, or asked for.
-const MAX_ENTRIES: usize = 4096;
+/// The most neighbours remembered.
+pub(super) const MAX_ENTRIES: usize = 4096;
+/// A full table looks at this many entries for the one that makes room.
+const CANDIDATES: usize = 16;
 /// The most neighbours asked for at the same time.
 const MAX_ASKED: usize = 256;
 /// Packets that wait for one neighbour; the oldest makes room.
@@ -21,20 +25,31 @@ const MAX_WAITING: usize = 16;
 /// Time between two requests, and how often to ask.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 const TRIES: u8 = 3;
-/// How long packets that waited in vain are kept for their unit: it may have
-/// ended.
+/// How long packets that were queued for nothing are kept for their unit: it may
+/// have ended.
 const LINGER: Duration = Duration::from_secs(2);
+/// How long a neighbour's address stays as it is after it was confirmed, whatever
+/// others say who were not asked.
+pub(super) const LOCK_TIME: Duration = Duration::from_secs(1);
 
 struct Known {
     ethernet: EthernetAddress,
+    /// When it was last confirmed.
+    confirmed: Instant,
     trusted_until: Instant,
     /// When it was last asked to confirm.
     asked: Instant,
+    /// When we last had a packet for it; zero if we never had, and only it had
+    /// something to say to us.
+    used: Instant,
+    /// Its place in the order in which entries are looked at for room.
+    place: usize,
 }
 
 struct Asked {
     interface: u16,
     tries: u8,
+    since: Instant,
     again: Instant,
     /// Packets, with the unit that each came from.
     waiting: VecDeque<(u16, Packet)>,
@@ -60,26 +75,39 @@ pub(super) enum Resolved {
     Stale(EthernetAddress),
     /// Not known and already asked for; the packet waits.
     Waiting,
-    /// Likewise, in the place of the oldest that did, which is dropped.
-    Replaced,
     /// Not known; the packet waits, and a request is to be sent.
     Ask,
-    /// Too many are asked for; the packet is dropped.
-    Full,
+}
+
+/// What [`Neighbours::learn`] made of what was said.
+pub(super) enum Learned {
+    /// It is so now; these packets waited for it.
+    Yes(VecDeque<(u16, Packet)>),
+    /// Of no use to us.
+    Ignored,
+    /// Another address was confirmed a moment ago.
+    Locked,
 }
 
 /// The table.
 pub struct Neighbours {
     lifetime: Duration,
     known: HashMap<Address, Known, Keyed>,
+    /// Those that are known, to be looked at in turn for one that makes room.
+    order: Vec<Address>,
+    hand: usize,
     asked: HashMap<Address, Asked, Keyed>,
 }
 
 impl Neighbours {
-    pub(super) fn new(hasher: Keyed, lifetime: Duration) -> Neighbours {
+    /// An empty table for a host.
+    pub(super) fn new(config: &crate::Config) -> Neighbours {
+        let hasher = Keyed::new(config, Purpose::Tables);
         Neighbours {
-            lifetime,
+            lifetime: config.neighbour_lifetime,
             known: HashMap::with_hasher(hasher),
+            order: Vec::new(),
+            hand: 0,
             asked: HashMap::with_hasher(hasher),
         }
     }
@@ -95,7 +123,7 @@ impl Neighbours {
     }
 
     /// The Ethernet address of `address`. If it has to be asked for, the packet of
-    /// `unit` is taken and waits.
+    /// `unit` is taken and waits. Packets that make room for it are `dropped`.
     pub(super) fn resolve(
         &mut self,
         address: Address,
@@ -103,8 +131,10 @@ impl Neighbours {
         unit: u16,
         packet: &mut Option<Packet>,
         now: Instant,
+        dropped: &mut u64,
     ) -> Resolved {
         if let Some(known) = self.known.get_mut(&address) {
+            known.used = now;
             if now < known.trusted_until {
                 return Resolved::Known(known.ethernet, known.trusted_until);
             }
@@ -117,68 +147,104 @@ impl Neighbours {
                 }
                 return Resolved::Known(known.ethernet, now);
             }
-            self.known.remove(&address);
+            self.forget(&address);
         }
-        self.wait(address, interface, unit, packet, now)
+        self.wait(address, interface, (unit, packet), now, dropped)
     }
 
     fn wait(
         &mut self,
         address: Address,
         interface: u16,
-        unit: u16,
-        packet: &mut Option<Packet>,
+        (unit, packet): (u16, &mut Option<Packet>),
         now: Instant,
+        dropped: &mut u64,
     ) -> Resolved {
         let mut is_new = !self.asked.contains_key(&address);
         if is_new && self.asked.len() >= MAX_ASKED {
-            self.asked.retain(|_, asked| !asked.is_left(now));
-            if self.asked.len() >= MAX_ASKED {
-                return Resolved::Full;
-            }
+            *dropped += self.give_up_one(now);
         }
         let asked = self.asked.entry(address).or_insert_with(|| Asked {
             interface,
             tries: 1,
+            since: now,
             again: now + INTERVAL,
             waiting: VecDeque::new(),
         });
         if asked.is_over(now) {
-            (asked.tries, asked.again, is_new) = (1, now + INTERVAL, true);
+            (asked.tries, asked.since, asked.again, is_new) = (1, now, now + INTERVAL, true);
         }
-        let is_full = asked.waiting.len() == MAX_WAITING;
-        if is_full {
+        if asked.waiting.len() == MAX_WAITING {
             asked.waiting.pop_front();
+            *dropped += 1;
         }
         asked.waiting.extend(packet.take().map(|packet| (unit, packet)));
-        if !is_new {
-            return if is_full { Resolved::Replaced } else { Resolved::Waiting };
+        if is_new { Resolved::Ask } else { Resolved::Waiting }
+    }
+
+    /// Gives up the question that has been open longest. Returns how many packets
+    /// waited for the answer.
+    fn give_up_one(&mut self, now: Instant) -> u64 {
+        let before: usize = self.asked.len();
+        self.asked.retain(|_, asked| !asked.is_left(now));
+        if self.asked.len() < before {
+            return 0;
         }
-        Resolved::Ask
+        let oldest = self.asked.iter().min_by_key(|(_, asked)| asked.since);
+        let Some(oldest) = oldest.map(|(address, _)| *address) else { return 0 };
+        self.asked.remove(&oldest).map_or(0, |asked| asked.waiting.len() as u64)
     }
 
     /// `address` is at `ethernet`. Unless `create`, this only refreshes what is
-    /// known or asked for (RFC 826). Returns the packets that waited for it.
+    /// known or asked for (RFC 826).
     pub(super) fn learn(
         &mut self,
         address: Address,
         ethernet: EthernetAddress,
         create: bool,
         now: Instant,
-    ) -> VecDeque<(u16, Packet)> {
+    ) -> Learned {
         let asked = self.asked.remove(&address);
-        if asked.is_none() && !create && !self.known.contains_key(&address) {
-            return VecDeque::new();
-        }
-        if self.known.len() >= MAX_ENTRIES && !self.known.contains_key(&address) {
-            self.known.retain(|_, k| now < k.trusted_until);
-            if self.known.len() >= MAX_ENTRIES {
-                self.known.clear();
-            }
-        }
         let trusted_until = now + self.lifetime;
-        self.known.insert(address, Known { ethernet, trusted_until, asked: Instant::ZERO });
-        asked.map(|a| a.waiting).unwrap_or_default()
+        if let Some(known) = self.known.get_mut(&address) {
+            let answers = asked.is_some() || now.since(known.asked) < INTERVAL;
+            if known.ethernet != ethernet && !answers && now < known.confirmed + LOCK_TIME {
+                return Learned::Locked;
+            }
+            (known.ethernet, known.confirmed, known.trusted_until) = (ethernet, now, trusted_until);
+        } else if asked.is_some() || create {
+            if self.known.len() >= MAX_ENTRIES {
+                self.make_room();
+            }
+            let used = if asked.is_some() { now } else { Instant::ZERO };
+            let (asked, place) = (Instant::ZERO, self.order.len());
+            let known = Known { ethernet, confirmed: now, trusted_until, asked, used, place };
+            self.order.push(address);
+            self.known.insert(address, known);
+        } else {
+            return Learned::Ignored;
+        }
+        Learned::Yes(asked.map(|asked| asked.waiting).unwrap_or_default())
+    }
+
+    /// Forgets one entry: of the next few, the one that was not used for longest.
+    fn make_room(&mut self) {
+        let count = self.order.len();
+        let next = (0..CANDIDATES.min(count)).map(|n| self.order[(self.hand + n) % count]);
+        let used = |address: &Address| self.known.get(address).map_or(Instant::ZERO, |k| k.used);
+        let Some(victim) = next.min_by_key(used) else { return };
+        self.hand = (self.hand + CANDIDATES) % count;
+        self.forget(&victim);
+    }
+
+    fn forget(&mut self, address: &Address) {
+        let Some(known) = self.known.remove(address) else { return };
+        self.order.swap_remove(known.place);
+        if let Some(moved) = self.order.get(known.place)
+            && let Some(entry) = self.known.get_mut(moved)
+        {
+            entry.place = known.place;
+        }
     }
 
     /// When [`Neighbours::on_timeout`] has something to do for `unit`.
@@ -187,8 +253,8 @@ impl Neighbours {
         self.asked.values().filter(mine).map(|asked| asked.again).min()
     }
 
-    /// Who has to be asked again. Packets of `unit` for those who never answered
-    /// go to `failed`.
+    /// The neighbours that have to be asked again. Packets of `unit` for those that
+    /// never answered go to `failed`.
     pub(super) fn on_timeout(
         &mut self,
         now: Instant,
@@ -228,9 +294,7 @@ pub struct SharedNeighbours(Arc<Mutex<Neighbours>>);
 impl SharedNeighbours {
     /// An empty table for a host.
     pub fn new(config: &crate::Config) -> SharedNeighbours {
-        let neighbours =
-            Neighbours::new(Keyed::new(config, Purpose::Tables), config.neighbour_lifetime);
-        SharedNeighbours(Arc::new(Mutex::new(neighbours)))
+        SharedNeighbours(Arc::new(Mutex::new(Neighbours::new(config))))
     }
 }
 
@@ -245,7 +309,7 @@ impl Table {
     pub(super) fn with<R>(&mut self, f: impl FnOnce(&mut Neighbours) -> R) -> R {
         match self {
             Table::Own(table) => f(table),
-            Table::Shared(table) => f(&mut table.0.lock().unwrap_or_else(PoisonError::into_inner)),
+            Table::Shared(table) => f(&mut table.0.lock()),
         }
     }
 

@@ -1,9 +1,8 @@
 //! ⑧ IP datagrams down to frames.
 
-use super::Link;
 use super::neighbours::Resolved;
+use super::{Link, arp};
 use crate::{Counters, Egress};
-use wire::arp::{self, Message, Operation};
 use wire::ethernet::{Header, LEN, ethertype};
 use wire::{Address, EthernetAddress, Instant, Packet};
 
@@ -46,10 +45,10 @@ fn resolve(
         return frame(packet, to, link, counters, egress);
     }
     let mut packet = Some(packet);
-    let unit = link.unit;
+    let (unit, dropped) = (link.unit, &mut counters.out_dropped);
     let resolved = link
         .neighbours
-        .with(|neighbours| neighbours.resolve(next_hop, index, unit, &mut packet, now));
+        .with(|neighbours| neighbours.resolve(next_hop, index, unit, &mut packet, now, dropped));
     if packet.is_none() {
         link.wait(now);
     }
@@ -60,12 +59,11 @@ fn resolve(
             frame(packet.expect("not taken"), ethernet, link, counters, egress);
         }
         Resolved::Stale(ethernet) => {
-            solicit(link, next_hop, index, Some(ethernet), counters, egress);
+            arp::solicit(link, next_hop, index, Some(ethernet), counters, egress);
             frame(packet.expect("not taken"), ethernet, link, counters, egress);
         }
-        Resolved::Ask => solicit(link, next_hop, index, None, counters, egress),
+        Resolved::Ask => arp::solicit(link, next_hop, index, None, counters, egress),
         Resolved::Waiting => {}
-        Resolved::Replaced | Resolved::Full => counters.out_dropped += 1,
     }
 }
 
@@ -78,31 +76,6 @@ fn group_address(ip: Address) -> EthernetAddress {
         }
         _ => EthernetAddress::BROADCAST,
     }
-}
-
-/// Asks who has `address`: everyone, or the station that had it last.
-pub(super) fn solicit(
-    link: &Link,
-    address: Address,
-    index: u16,
-    known: Option<EthernetAddress>,
-    counters: &mut Counters,
-    egress: &mut Egress,
-) {
-    let interface = link.interface(index);
-    let ours = interface.addresses.iter().find_map(|(a, _)| a.v4());
-    let (Some(sender_ip), Some(target_ip)) = (ours, address.v4()) else { return };
-    let mut packet = Packet::new();
-    Message {
-        operation: Operation::Request,
-        sender: interface.ethernet,
-        sender_ip,
-        target: EthernetAddress::default(),
-        target_ip,
-    }
-    .emit(packet.push(arp::LEN));
-    packet.meta_mut().interface = index;
-    arp_frame(packet, known.unwrap_or(EthernetAddress::BROADCAST), link, counters, egress);
 }
 
 pub(super) fn arp_frame(

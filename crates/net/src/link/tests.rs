@@ -98,8 +98,99 @@ fn a_neighbour_that_moves_is_followed() {
     assert_eq!(host.say(PEER, b"x")[0].to_vec()[..6], PEER_MAC.0);
     let mut moved = arp_frame(Operation::Reply, PEER, US);
     moved[14 + 8..14 + 14].copy_from_slice(&[2, 0, 0, 0, 0, 77]);
+    // Not at once: nobody has asked.
+    host.drops(&moved, Drop::ArpLocked);
+    assert_eq!(host.say(PEER, b"x")[0].to_vec()[..6], PEER_MAC.0);
+    host.wait(SECOND);
     host.take(&moved);
     assert_eq!(host.say(PEER, b"x")[0].to_vec()[..6], [2, 0, 0, 0, 0, 77]);
+    // Asked for, it is believed at once.
+    host.wait(61 * SECOND);
+    assert_eq!(host.say(PEER, b"x").len(), 2, "with a question");
+    host.take(&arp_frame(Operation::Reply, PEER, US));
+    assert_eq!(host.say(PEER, b"x")[0].to_vec()[..6], PEER_MAC.0);
+}
+
+/// A host that knows its peer, on a large network.
+fn wide() -> Host {
+    Host::new(|config| config.interfaces[0].addresses[0].1 = 8)
+}
+
+#[test]
+fn a_full_table_keeps_what_is_used() {
+    let mut host = wide();
+    assert_eq!(host.say(PEER, b"x").len(), 1);
+    for n in 0..20_000 {
+        let other = Ipv4Addr::from_bits(0x0a01_0000 + n);
+        host.take(&arp_frame(Operation::Request, other, US));
+    }
+    let out = host.say(PEER, b"x");
+    assert_eq!(parse(&out[0]).0.destination, PEER, "no question");
+    assert_eq!(host.domain.neighbours(), super::neighbours::MAX_ENTRIES);
+}
+
+/// As many neighbours as a network of that size has, all of which we speak to; one
+/// of them all the time.
+#[test]
+fn neighbours_beyond_the_table_stop_none_that_is_used() {
+    let mut host = wide();
+    for n in 0..20_000 {
+        let other = Ipv4Addr::from_bits(0x0a01_0000 + n);
+        assert_eq!(parse_arp(&host.say(other, b"y")[0]).1.target_ip, other);
+        assert_eq!(host.take(&arp_frame(Operation::Reply, other, US)).len(), 1);
+        host.wait(Duration::from_micros(10));
+        assert_eq!(parse(&host.say(PEER, b"x")[0]).0.destination, PEER);
+    }
+    assert_eq!(host.domain.neighbours(), super::neighbours::MAX_ENTRIES);
+}
+
+#[test]
+fn only_what_is_on_the_link_is_learnt() {
+    let mut host = Host::lonely(Unit::ONLY, |config| {
+        let (network, gateway) = (Ipv4Addr::UNSPECIFIED.into(), PEER.into());
+        config.routes = vec![crate::config::RouteConfig { network, prefix: 0, gateway }];
+    });
+    for n in 0..100 {
+        let far = Ipv4Addr::from_bits(0xc000_0200 + n);
+        // Answered as a probe is.
+        assert_eq!(host.take(&arp_frame(Operation::Request, far, US)).len(), 1);
+    }
+    assert_eq!(host.domain.neighbours(), 0);
+    let out = host.say(Ipv4Addr::from_bits(0xc000_0201), b"x");
+    assert_eq!(parse_arp(&out[0]).1.target_ip, PEER, "by the router");
+}
+
+#[test]
+fn our_address_is_defended() {
+    let mut host = Host::new(|_| ());
+    let theirs = arp_frame(Operation::Request, US, US);
+    let out = host.take(&theirs);
+    let (to, said) = parse_arp(&out[0]);
+    assert_eq!((to, said.operation), (EthernetAddress::BROADCAST, Operation::Request));
+    assert_eq!((said.sender, said.sender_ip, said.target_ip), (MAC, US, US));
+    host.drops(&theirs, Drop::ArpConflict);
+    host.wait(9 * SECOND);
+    host.drops(&theirs, Drop::ArpConflict);
+    host.wait(SECOND);
+    assert_eq!(host.take(&theirs).len(), 1);
+    // Our own words, sent back to us.
+    host.wait(10 * SECOND);
+    let mut echo = theirs.clone();
+    echo[14 + 8..14 + 14].copy_from_slice(&MAC.0);
+    host.drops(&echo, Drop::ArpConflict);
+    let counters = &host.domain.counters;
+    assert_eq!((counters.dropped(Drop::ArpConflict), counters.addresses_defended), (5, 2));
+}
+
+#[test]
+fn questions_come_from_the_neighbours_network() {
+    let other = Ipv4Addr::new(192, 168, 7, 1);
+    let mut host = Host::lonely(Unit::ONLY, |config| {
+        config.interfaces[0].addresses.push((other.into(), 24));
+    });
+    let asked = |host: &mut Host, to| parse_arp(&host.say(to, b"x")[0]).1.sender_ip;
+    assert_eq!(asked(&mut host, Ipv4Addr::new(192, 168, 7, 9)), other);
+    assert_eq!(asked(&mut host, PEER), US);
 }
 
 #[test]
@@ -113,6 +204,9 @@ fn too_many_unknown_neighbours_are_a_bounded_matter() {
         wide.say(Ipv4Addr::from_bits(0x0a00_0100 + i), b"x");
     }
     assert_eq!(wide.domain.counters.out_dropped, 1000 - 256);
+    // The oldest questions have made room, and the last is answered.
+    let last = Ipv4Addr::from_bits(0x0a00_0100 + 999);
+    assert_eq!(wide.take(&arp_frame(Operation::Reply, last, US)).len(), 1);
 }
 
 #[test]
@@ -123,8 +217,7 @@ fn nonsense_is_dropped_by_name() {
     host.drops(&framed(link(ethertype::IPV6), &[0; 40]), Drop::EtherTypeUnknown);
     host.drops(&framed(link(ethertype::ARP), &[0; 28]), Drop::ArpMalformed);
     host.drops(&framed(link(ethertype::ARP), &[0; 5]), Drop::ArpMalformed);
-    // Someone with our address, or with a group for one.
-    host.drops(&arp_frame(Operation::Reply, US, US), Drop::ArpMalformed);
+    // Someone with a group for an address.
     let mut group = arp_frame(Operation::Reply, PEER, US);
     group[14 + 8] = 1;
     host.drops(&group, Drop::ArpMalformed);

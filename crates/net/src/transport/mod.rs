@@ -19,7 +19,7 @@ use crate::application::Application;
 use crate::config::{Config, Unit};
 use crate::connections::{ConnId, Connection, Connections};
 use crate::hash::{Keyed, Purpose};
-use crate::ip::RateLimit;
+use crate::rate_limit::RateLimit;
 use conn_timers::ConnTimers;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -40,7 +40,7 @@ pub struct Transport<A: Application> {
     /// Passive opens whose handshake is going on, and some that were, about the
     /// oldest first.
     pub(crate) embryos: VecDeque<ConnId>,
-    pub(crate) resets: RateLimit,
+    pub(crate) resets: Arc<RateLimit>,
     /// Packets on their way down, for IP.
     pub(crate) down: Vec<Packet>,
     /// The connection that the last segment was for, and what waits for it.
@@ -65,7 +65,7 @@ impl<A: Application> Transport<A> {
             timers: ConnTimers::default(),
             ready: VecDeque::new(),
             embryos: VecDeque::new(),
-            resets: RateLimit::new(unit.share(config.errors_per_second)),
+            resets: Arc::new(RateLimit::new(&config, unit.share(config.errors_per_second))),
             down: Vec::new(),
             run: None,
             hands_over: false,

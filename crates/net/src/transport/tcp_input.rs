@@ -115,15 +115,20 @@ impl Arrived {
                     counters.delivered += 1;
                     return conns.forget_time_wait(&self.flow);
                 }
-                time_wait::Action::Reopen { isn_after } => {
-                    conns.forget_time_wait(&self.flow);
-                    after = Some(isn_after);
-                }
+                time_wait::Action::Reopen { isn_after } => after = Some(isn_after),
             }
         }
         let listener = Transport::<A>::bound(&transport.listeners, &self.flow.local).cloned();
         let Some(listener) = listener else {
             counters.drop(Drop::TcpNoPort);
+            if after.is_some() {
+                // A SYN alone, which anybody can make up, does not end TIME-WAIT.
+                let challenge = conns.with_time_wait(&self.flow, |waiting| waiting.challenge(now));
+                if let Some(header) = challenge.flatten() {
+                    transport.send_header(&self.flow, header, counters);
+                }
+                return;
+            }
             let reply = input::closed::reply(&self.header, self.len);
             return transport.reset(&self.flow, reply, now, counters);
         };
@@ -170,6 +175,9 @@ impl Arrived {
         let tcb = Tcb::accept(config, isn, mss as u16, &self.header, now);
         match conns.open(self.flow, tcb, user) {
             Ok(id) => {
+                if after.is_some() {
+                    conns.forget_time_wait(&self.flow);
+                }
                 counters.delivered += 1;
                 counters.opened_passive += 1;
                 let ready = &mut transport.ready;

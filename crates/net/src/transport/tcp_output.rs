@@ -97,7 +97,7 @@ impl<A: Application> Transport<A> {
         self.down.push(packet(flow, &mut segment, &PLAIN).0);
     }
 
-    /// Sends a RST for no connection, if not too many were sent this second.
+    /// Sends a RST for no connection, if not too many were sent.
     pub(super) fn reset(
         &mut self,
         flow: &FlowKey,
@@ -105,12 +105,13 @@ impl<A: Application> Transport<A> {
         now: Instant,
         counters: &mut Counters,
     ) {
-        if let Some(header) = header
-            && self.resets.allows(now)
-        {
-            counters.resets_out += 1;
-            self.send_header(flow, header, counters);
+        let Some(header) = header else { return };
+        if !self.resets.allows(flow.remote.address, now) {
+            counters.resets_limited += 1;
+            return;
         }
+        counters.resets_out += 1;
+        self.send_header(flow, header, counters);
     }
 }
 

@@ -81,10 +81,38 @@ fn closed_ports_answer_with_a_reset() {
 
 #[test]
 fn resets_are_so_many_a_second() {
-    let mut host = Host::new(|config| config.errors_per_second = 10);
+    let mut host = Host::new(|config| config.errors_per_second = 80);
     let stray = tcp_frame(&header(5000, 81, 7, 0, Flags::SYN), &[]);
     assert_eq!((0..50).map(|_| host.take(&stray).len()).sum::<usize>(), 10);
-    assert_eq!(host.domain.counters.resets_out, 10);
+    let counters = &host.domain.counters;
+    assert_eq!((counters.resets_out, counters.resets_limited), (10, 40));
+}
+
+/// A prober makes up segments in the name of a peer of ours, and then counts the
+/// resets to segments of its own. The count says nothing about whether the peer has
+/// a connection.
+#[test]
+fn resets_do_not_tell_whether_a_connection_exists() {
+    let count = |connected: bool, prober: Ipv4Addr| {
+        let mut host = Host::new(|config| {
+            config.errors_per_second = 100;
+            config.interfaces[0].addresses[0].1 = 8;
+        });
+        host.call(Call::Listen(end(US, 80), ()));
+        if connected {
+            accepted(&mut host, 5000, 1000);
+        }
+        let guess = tcp_frame(&header(5000, 80, 77, 99, Flags::ACK), &[]);
+        (0..100).for_each(|_| drop(host.take(&guess)));
+        let known = arp_frame(wire::arp::Operation::Request, prober, US);
+        host.take(&known);
+        let own = tcp_frame_from(prober, &header(6000, 81, 77, 99, Flags::ACK), &[]);
+        (0..100).map(|_| host.take(&own).len()).sum::<usize>()
+    };
+    for prober in [Ipv4Addr::new(10, 0, 0, 3), Ipv4Addr::new(10, 7, 7, 7)] {
+        assert_eq!(count(true, prober), count(false, prober));
+        assert!(count(true, prober) > 0);
+    }
 }
 
 #[test]
@@ -143,6 +171,36 @@ fn time_wait_is_compact_and_answers() {
     let answer = parse_tcp(&out[0]);
     assert_eq!((answer.flags, answer.ack), (SYN_ACK, Seq(2001)));
     assert!(answer.seq.after(Seq(ours)));
+    assert_eq!((host.domain.connections().len(), host.domain.time_wait_len()), (1, 0));
+}
+
+/// A client's connection that the client has closed: the peer's port, which anybody
+/// may guess, is all that a forged SYN needs.
+#[test]
+fn a_syn_for_which_nothing_opens_does_not_end_time_wait() {
+    let mut host = Host::new(|_| ());
+    let (syn, _) = connect(&mut host);
+    let (port, ours) = (syn.source_port, syn.seq.0.wrapping_add(1));
+    host.take(&tcp_frame(&header(80, port, 500, ours, SYN_ACK), &[]));
+    host.domain.app.close = true;
+    let id = host.domain.app.opened[0].0;
+    host.call(Call::Notify(id));
+    host.take(&tcp_frame(&header(80, port, 501, ours.wrapping_add(1), FIN_ACK), &[]));
+    assert_eq!((host.domain.connections().len(), host.domain.time_wait_len()), (0, 1));
+    let forged = tcp_frame(&header(80, port, 90_000, 0, Flags::SYN), &[]);
+    let out = host.take(&forged);
+    assert_eq!(host.domain.time_wait_len(), 1);
+    //= RFC 5961 4.2: a SYN is answered with a challenge ACK
+    let [answer] = &out[..] else { panic!("{out:?}") };
+    assert_eq!((parse_tcp(answer).flags, parse_tcp(answer).ack), (Flags::ACK, Seq(502)));
+    // Nor does one that a listener has no room for.
+    host.call(Call::Listen(end(US, port), ()));
+    host.domain.app.full = true;
+    host.drops(&forged, Drop::TcpBacklog);
+    assert_eq!(host.domain.time_wait_len(), 1);
+    host.domain.app.full = false;
+    host.domain.app.close = false;
+    assert_eq!(parse_tcp(&host.take(&forged)[0]).flags, SYN_ACK);
     assert_eq!((host.domain.connections().len(), host.domain.time_wait_len()), (1, 0));
 }
 

@@ -53,7 +53,8 @@ impl<A: Application> IpLayer<A> {
             self.hand_up(stamp, watch);
             let sent = self.output(now, watch);
             if self.ip.next_timeout().is_some_and(|at| at <= now) {
-                self.ip.on_timeout(now, &mut self.counters);
+                self.ip.on_timeout(now, &mut self.counters, &mut self.replies);
+                self.answers();
             }
             let queue = &self.place.pipeline().down_to_ip;
             if queue.is_finished() {
@@ -95,6 +96,11 @@ impl<A: Application> IpLayer<A> {
                 }
             }
         }
+        self.answers();
+    }
+
+    /// Sends what IP has answered.
+    fn answers(&mut self) {
         for reply in std::mem::take(&mut self.replies) {
             self.answer(reply);
         }
@@ -147,7 +153,9 @@ impl<A: Application> IpLayer<A> {
                 FromTransport::Packet(packet) => self.send(packet),
                 FromTransport::Unclaimed(datagram) => {
                     let port = Unreachable::Port;
-                    if let Some(error) = icmp::unreachable(datagram, port, &mut self.ip, now) {
+                    if let Some(error) =
+                        icmp::unreachable(datagram, port, &self.ip, now, &mut self.counters)
+                    {
                         self.send(error);
                     }
                 }

@@ -1,0 +1,93 @@
+//! Limits of what the stack sends of its own accord to whoever makes it: resets,
+//! ICMP errors, answers to echo requests.
+//!
+//! What is left of a limit must tell nothing: a prober who can count its own
+//! answers could otherwise see whether packets that it made up in another's name
+//! were answered, and so whether a connection or a port exists (SAD DNS,
+//! CVE-2020-25705). So a source has a limit of its own, and so has a network; and
+//! what all have together varies at random, both in size and in what an answer
+//! costs.
+
+use crate::config::Config;
+use crate::hash::{Keyed, Purpose};
+use std::hash::BuildHasher;
+use std::sync::OnceLock;
+use platform::atomic::{AtomicU64, Ordering};
+use wire::{Address, Instant};
+
+/// Buckets of sources and of networks. Those that share one share its limit.
+const SOURCES: usize = 512;
+const NETWORKS: usize = 128;
+/// A source may have one in so many of all answers, a network likewise.
+const SOURCE_SHARE: u32 = 8;
+const NETWORK_SHARE: u32 = 2;
+/// A bucket is full after a second.
+const SECOND: u64 = 1_000_000_000;
+
+/// So many answers a second, by source, by network, and together.
+///
+/// It has no lock, and its size is fixed: units may share one.
+pub struct RateLimit {
+    per_second: u32,
+    hasher: Keyed,
+    /// For each bucket, when it is full again, nanoseconds. Made at the first use.
+    buckets: OnceLock<Box<[AtomicU64]>>,
+}
+
+impl RateLimit {
+    /// Up to `per_second` answers a second.
+    pub fn new(config: &Config, per_second: u32) -> RateLimit {
+        let hasher = Keyed::new(config, Purpose::Limits);
+        RateLimit { per_second, hasher, buckets: OnceLock::new() }
+    }
+
+    /// May `source` be answered now? If so, it has been counted.
+    pub fn allows(&self, source: Address, now: Instant) -> bool {
+        if self.per_second == 0 {
+            return false;
+        }
+        let buckets = self
+            .buckets
+            .get_or_init(|| (0..1 + NETWORKS + SOURCES).map(|_| AtomicU64::new(0)).collect());
+        let (host, network) = parts(source);
+        let of = |what: u64, size| self.hasher.hash_one((what, size as u64)) as usize % size;
+        let now = now.as_nanos();
+        let chance = |of: u64, salt: u64| self.hasher.hash_one((of, salt)) >> 32;
+        let share = |part: u32| SECOND / u64::from((self.per_second / part).max(1));
+        // From 3/4 to all of a second's answers at once, and each costs from 3/4 to
+        // 5/4 of what it should. The next one's cost stays until it is paid.
+        let whole = SECOND / u64::from(self.per_second);
+        let most = SECOND - ((SECOND / 4 * chance(now / SECOND, 1)) >> 32).min(SECOND - whole);
+        let costs =
+            whole - whole / 4 + ((whole / 2 * chance(buckets[0].load(Ordering::Relaxed), 2)) >> 32);
+        let takes = [
+            (&buckets[1 + NETWORKS + of(host, SOURCES)], share(SOURCE_SHARE), SECOND),
+            (&buckets[1 + of(network, NETWORKS)], share(NETWORK_SHARE), SECOND),
+            (&buckets[0], costs, most),
+        ];
+        let may = takes.iter().all(|(bucket, cost, most)| {
+            after(bucket.load(Ordering::Relaxed), *cost, *most, now).is_some()
+        });
+        may && takes.iter().all(|(bucket, cost, most)| {
+            let next = |full| after(full, *cost, *most, now);
+            bucket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        })
+    }
+}
+
+/// The address as a host, and the network that it is in: /24, and for IPv6 /64 and
+/// /48, since a host has the whole of its network's lower half.
+fn parts(source: Address) -> (u64, u64) {
+    let [high, low] = source.words();
+    if source.is_v4() { (low, low >> 8) } else { (high, high >> 16) }
+}
+
+/// When a bucket that is full again at `full` is so after an answer more; `None` if
+/// that is too far from now.
+fn after(full: u64, cost: u64, most: u64, now: u64) -> Option<u64> {
+    let full = full.max(now) + cost;
+    (full <= now + most.max(cost)).then_some(full)
+}
+
+#[cfg(test)]
+mod tests;
