@@ -153,4 +153,4 @@ impl<A: Application> Drop for Connections<A> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -8,7 +8,7 @@ use tcp::{Events, Tcb};
 use wire::{Endpoint, EthernetAddress, FlowKey, Instant, Packet, protocol};
 
 /// Does nothing.
-pub(super) struct Nobody;
+pub(in crate::mailbox) struct Nobody;
 
 impl Application for Nobody {
     type Connection = ();
