@@ -23,6 +23,11 @@
 #[cfg(test)]
 extern crate self as organizations;
 
+/// The load of the examples, for tests.
+#[cfg(test)]
+#[path = "../examples/dispatch/load.rs"]
+mod load;
+
 pub mod catalog;
 pub mod layered;
 pub mod locked;

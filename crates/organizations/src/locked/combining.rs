@@ -39,8 +39,9 @@ where
     A::Udp: 'static,
 {
     let pin = setup.options.pin;
+    let lock = Adaptive::default;
     let (shared, receivers) =
-        Shared::<Adaptive, A, _>::new(setup, "combining", Adaptive::default, |config, make| {
+        Shared::<_, A, _>::new(setup, "combining", usize::MAX, lock, |config, make| {
             vec![Domain::new(config.clone(), Unit::ONLY, make(Unit::ONLY))]
         })?;
     shared.show_locks("domain");

@@ -131,7 +131,7 @@ where
     A::Udp: 'static,
 {
     let pin = setup.options.pin;
-    let (mut shared, receivers) = Shared::new(setup, organization, lock, |config, make| {
+    let (shared, receivers) = Shared::new(setup, organization, stay, lock, |config, make| {
         let commons = Commons::new(config);
         let domain = |index| {
             let unit = Unit::of(index, groups);
@@ -140,9 +140,6 @@ where
         (0..groups).map(domain).collect()
     })?;
     shared.show_locks("group");
-    if let Some(shared) = Arc::get_mut(&mut shared) {
-        shared.stay = stay.max(1);
-    }
     let handle = Arc::new(Handle(shared.clone()));
     let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let mut thread = Thread::new(shared.clone(), index, receivers);
@@ -162,10 +159,12 @@ type Receivers = Vec<Vec<Box<dyn Receive>>>;
 
 impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> {
     /// What `organization` needs on its processors, round the domains that
-    /// `domains` makes; and the receivers, for the processors' threads.
+    /// `domains` makes, in which a thread stays for `stay` packets at a time; and
+    /// the receivers, for the processors' threads.
     pub(crate) fn new(
         mut setup: Setup<A>,
         organization: &'static str,
+        stay: usize,
         lock: impl Fn() -> L,
         domains: impl FnOnce(&Arc<Config>, &mut Make<A>) -> Vec<Domain<A, C>>,
     ) -> Result<(Arc<Self>, Receivers), StartError> {
@@ -194,7 +193,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let shared = Arc::new(Shared {
             groups: domains.into_iter().map(group).collect(),
             processors: outs,
-            stay: usize::MAX,
+            stay: stay.max(1),
             config: setup.config,
             clock: setup.clock,
             over: AtomicBool::new(false),
@@ -481,3 +480,6 @@ impl<L: RawLock, A: Application> Drop for Handle<L, A> {
         self.stop();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ where
 {
     let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
     let count = 2 * setup.processors.min(1024) as u16;
-    Shared::new(setup, organization, Adaptive::default, |config, make| {
+    Shared::new(setup, organization, usize::MAX, Adaptive::default, |config, make| {
         let table = Arc::new(SharedTable::new(config, shards, move || Named::new(kind, counted)));
         let reassembly = Arc::new(SharedReassembly::new(config));
         let commons = Commons::new(config);
