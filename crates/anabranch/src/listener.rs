@@ -4,7 +4,6 @@ use crate::cells::ListenerCell;
 use crate::stack::{Protocol, Stack, resolve};
 use crate::stream::{Shared as Stream, TcpStream, now};
 use crate::wait::block_on;
-use net::Call;
 use platform::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -31,9 +30,7 @@ impl Shared {
     ) -> io::Result<Arc<Shared>> {
         let local = stack.bind(Protocol::Tcp, resolve(local)?)?;
         let cell = Arc::new(ListenerCell::new(backlog));
-        for unit in 0..stack.units() {
-            stack.call(unit, Call::Listen(local, cell.clone()));
-        }
+        stack.running().listen(local, cell.clone());
         let nonblocking = AtomicBool::new(false);
         Ok(Arc::new(Shared { stack: stack.clone(), cell, local, nonblocking }))
     }
@@ -60,9 +57,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        for unit in 0..self.stack.units() {
-            self.stack.call(unit, Call::Unlisten(self.local));
-        }
+        self.stack.running().unlisten(self.local);
         // Their streams are dropped with them; nobody has read what they got.
         let mut wakes = Vec::new();
         for cell in self.cell.close(&mut wakes) {

@@ -4,10 +4,9 @@ use crate::Builder;
 use crate::cells::{SocketLayer, TcpCell};
 use net::link::Keyed;
 use net::ports::PortAllocator;
-use net::{Call, Config, ConnId, Counters};
+use net::{Config, ConnId, Counters};
 use organizations::Running;
 use platform::Mutex;
-use platform::atomic::{AtomicUsize, Ordering};
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -32,8 +31,6 @@ struct Shared {
     running: Arc<dyn Running<SocketLayer>>,
     config: Arc<Config>,
     bound: [Mutex<Bound>; 2],
-    /// Active opens so far: they go to the units in turn.
-    opened: AtomicUsize,
 }
 
 impl Drop for Shared {
@@ -64,7 +61,7 @@ impl Stack {
             Mutex::new(Bound { taken: HashMap::new(), free })
         };
         let bound = [bound(), bound()];
-        Stack(Arc::new(Shared { running, config, bound, opened: AtomicUsize::new(0) }))
+        Stack(Arc::new(Shared { running, config, bound }))
     }
 
     /// What all units have counted.
@@ -78,24 +75,18 @@ impl Stack {
         self.0.running.stop();
     }
 
-    pub(crate) fn call(&self, unit: u16, call: Call<SocketLayer>) {
-        self.0.running.call(unit, call);
+    pub(crate) fn running(&self) -> &dyn Running<SocketLayer> {
+        &*self.0.running
     }
 
     pub(crate) fn notify(&self, id: Option<ConnId>) {
         if let Some(id) = id {
-            self.call(id.unit, Call::Notify(id));
+            self.running().notify(id);
         }
     }
 
-    pub(crate) fn units(&self) -> u16 {
-        self.0.running.units()
-    }
-
     pub(crate) fn connect(&self, remote: Endpoint, cell: Arc<TcpCell>) {
-        let next = self.0.opened.fetch_add(1, Ordering::Relaxed);
-        let unit = (next % usize::from(self.units())) as u16;
-        self.call(unit, Call::Connect { remote, local: None, connection: cell });
+        self.running().connect(remote, None, cell);
     }
 
     fn bound(&self, protocol: Protocol) -> &Mutex<Bound> {
@@ -168,7 +159,7 @@ impl Bound {
 
 impl std::fmt::Debug for Stack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stack").field("units", &self.units()).finish_non_exhaustive()
+        f.debug_struct("Stack").finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::cells::UdpCell;
 use crate::stack::{Protocol, Stack, resolve};
 use crate::stream::now;
 use crate::wait::block_on;
-use net::{Call, Datagram};
+use net::Datagram;
 use platform::Mutex;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -35,9 +35,7 @@ impl Shared {
     pub(crate) fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<Arc<Shared>> {
         let local = stack.bind(Protocol::Udp, resolve(local)?)?;
         let cell = Arc::new(UdpCell::new(local));
-        for unit in 0..stack.units() {
-            stack.call(unit, Call::BindUdp(local, cell.clone()));
-        }
+        stack.running().bind(local, cell.clone());
         Ok(Arc::new(Shared { stack: stack.clone(), cell, local, options: Mutex::default() }))
     }
 
@@ -88,9 +86,7 @@ impl Shared {
     ) -> Poll<io::Result<()>> {
         let sent = self.cell.poll_send(cx, datagram);
         if matches!(sent, Poll::Ready(Ok(()))) {
-            // One unit sends for the socket, so that order is kept.
-            let unit = self.local.port % self.stack.units();
-            self.stack.call(unit, Call::FlushUdp(self.cell.clone()));
+            self.stack.running().send(self.cell.clone());
         }
         sent
     }
@@ -111,9 +107,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        for unit in 0..self.stack.units() {
-            self.stack.call(unit, Call::UnbindUdp(self.local));
-        }
+        self.stack.running().unbind(self.local);
         self.stack.unbind(Protocol::Udp, self.local);
     }
 }

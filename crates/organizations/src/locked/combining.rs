@@ -45,7 +45,7 @@ where
             vec![Domain::new(config.clone(), Unit::ONLY, make(Unit::ONLY))]
         })?;
     shared.show_locks("domain");
-    let handle = Arc::new(Handle(shared.clone()));
+    let handle = Arc::new(Handle::new(shared.clone()));
     let list = Arc::new(List::default());
     let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let (list, shared) = (list.clone(), shared.clone());

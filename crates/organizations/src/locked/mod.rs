@@ -16,6 +16,7 @@ mod thread;
 
 pub(crate) use thread::input;
 
+use crate::runtime::routing::Router;
 use crate::runtime::transmitter::{self, Out};
 use crate::runtime::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
@@ -140,7 +141,7 @@ where
         (0..groups).map(domain).collect()
     })?;
     shared.show_locks("group");
-    let handle = Arc::new(Handle(shared.clone()));
+    let handle = Arc::new(Handle::new(shared.clone()));
     let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let mut thread = Thread::new(shared.clone(), index, receivers);
         move |watch: &mut Watch| thread.run(watch)
@@ -363,6 +364,22 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
+    /// Does a call in a group, on the calling thread, or refuses it after the end.
+    pub(crate) fn call(&self, index: usize, call: Call<A>) {
+        let mut egress = Egress::new(self.config.interfaces.len());
+        let mut late = None;
+        self.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+            if domain.is_over() {
+                late = Some(call);
+            } else {
+                domain.call(call, now, egress);
+            }
+        });
+        if let Some(call) = late {
+            crate::refuse(call);
+        }
+    }
+
     /// Where threads yield groups: enters this one anew for what was left, as
     /// whoever waits for it does, a few times.
     fn stay_on(&self, index: usize, egress: &mut Egress, watch: &mut Watch) -> Vec<(u16, Packet)> {
@@ -441,37 +458,28 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 }
 
 /// The handle: its threads end with it.
-pub(crate) struct Handle<L: RawLock, A: Application>(
-    pub(crate) Arc<Shared<L, A, OwnedTable<A::Connection>>>,
-);
+pub(crate) struct Handle<L: RawLock, A: Application> {
+    shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>,
+    router: Router,
+}
+
+impl<L: RawLock, A: Application> Handle<L, A> {
+    pub(crate) fn new(shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>) -> Handle<L, A> {
+        Handle { router: Router::new(shared.groups.len()), shared }
+    }
+}
 
 impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
-    fn units(&self) -> u16 {
-        self.0.groups.len() as u16
-    }
-
-    fn call(&self, unit: u16, call: Call<A>) {
-        let mut egress = Egress::new(self.0.config.interfaces.len());
-        let mut late = None;
-        let watch = &mut Watch::off();
-        self.0.visit(usize::from(unit), &mut egress, watch, |domain, now, egress, _| {
-            if domain.is_over() {
-                late = Some(call);
-            } else {
-                domain.call(call, now, egress);
-            }
-        });
-        if let Some(call) = late {
-            crate::refuse(call);
-        }
+    fn call(&self, call: Call<A>) {
+        self.router.route(call, |unit, call| self.shared.call(usize::from(unit), call));
     }
 
     fn counters(&self) -> Counters {
-        self.0.counters()
+        self.shared.counters()
     }
 
     fn stop(&self) {
-        self.0.stop();
+        self.shared.stop();
     }
 }
 
