@@ -5,7 +5,6 @@ use crate::socket::ListenerShared;
 use crate::stack::{Protocol, Stack};
 use crate::stream::{Shared as Stream, TcpStream, now};
 use crate::wait::block_on;
-use net::Call;
 use platform::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::net::SocketAddr;
@@ -32,9 +31,7 @@ impl Shared {
     ) -> io::Result<Arc<Shared>> {
         let local = first(addresses, |local| stack.bind(Protocol::Tcp, local))?;
         let socket = Arc::new(ListenerShared::new(backlog, stack.closing().clone()));
-        for unit in 0..stack.units() {
-            stack.call(unit, Call::Listen(local, socket.clone()));
-        }
+        stack.running().listen(local, socket.clone());
         let nonblocking = AtomicBool::new(false);
         Ok(Arc::new(Shared { stack: stack.clone(), socket, local, nonblocking }))
     }
@@ -61,9 +58,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        for unit in 0..self.stack.units() {
-            self.stack.call(unit, Call::Unlisten(self.local));
-        }
+        self.stack.running().unlisten(self.local);
         // Their streams are dropped with them; nobody has read what they got.
         let mut wakes = Vec::new();
         for socket in self.socket.close(&mut wakes) {

@@ -7,9 +7,9 @@ use crate::names::Resolver;
 use crate::socket::{SocketLayer, TcpShared};
 use net::hash::{Keyed, Purpose};
 use net::ports::PortAllocator;
-use net::{Call, Config, ConnId, Counters};
+use net::{Config, ConnId, Counters};
 use organizations::Running;
-use platform::atomic::{AtomicBool, AtomicUsize, Ordering};
+use platform::atomic::{AtomicBool, Ordering};
 use platform::{Mutex, thread};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -37,8 +37,6 @@ struct Shared {
     running: Arc<dyn Running<SocketLayer>>,
     config: Arc<Config>,
     bound: [Mutex<Bound>; 2],
-    /// Active opens so far: they go to the units in turn.
-    opened: AtomicUsize,
     /// Nothing more is bound.
     stopped: AtomicBool,
     closing: Arc<Closing>,
@@ -109,7 +107,6 @@ impl Stack {
             running,
             config,
             bound,
-            opened: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
             closing: Arc::default(),
             drain,
@@ -161,24 +158,18 @@ impl Stack {
         &self.0.closing
     }
 
-    pub(crate) fn call(&self, unit: u16, call: Call<SocketLayer>) {
-        self.0.running.call(unit, call);
+    pub(crate) fn running(&self) -> &dyn Running<SocketLayer> {
+        &*self.0.running
     }
 
     pub(crate) fn notify(&self, id: Option<ConnId>) {
         if let Some(id) = id {
-            self.call(id.unit, Call::Notify(id));
+            self.running().notify(id);
         }
     }
 
-    pub(crate) fn units(&self) -> u16 {
-        self.0.running.units()
-    }
-
     pub(crate) fn connect(&self, remote: Endpoint, socket: Arc<TcpShared>) {
-        let next = self.0.opened.fetch_add(1, Ordering::Relaxed);
-        let unit = (next % usize::from(self.units())) as u16;
-        self.call(unit, Call::Connect { remote, local: None, connection: socket });
+        self.running().connect(remote, None, socket);
     }
 
     fn bound(&self, protocol: Protocol) -> &Mutex<Bound> {
@@ -254,7 +245,7 @@ impl Bound {
 
 impl std::fmt::Debug for Stack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stack").field("units", &self.units()).finish_non_exhaustive()
+        f.debug_struct("Stack").finish_non_exhaustive()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::socket::UdpShared;
 use crate::stack::{Protocol, Stack};
 use crate::stream::now;
 use crate::wait::block_on;
-use net::{Call, Datagram};
+use net::Datagram;
 use platform::Mutex;
 use std::io;
 use std::net::SocketAddr;
@@ -36,9 +36,7 @@ impl Shared {
     pub(crate) fn bind(stack: &Stack, addresses: Vec<Endpoint>) -> io::Result<Arc<Shared>> {
         let local = first(addresses, |local| stack.bind(Protocol::Udp, local))?;
         let socket = Arc::new(UdpShared::new(local));
-        for unit in 0..stack.units() {
-            stack.call(unit, Call::BindUdp(local, socket.clone()));
-        }
+        stack.running().bind(local, socket.clone());
         Ok(Arc::new(Shared { stack: stack.clone(), socket, local, options: Mutex::default() }))
     }
 
@@ -89,9 +87,7 @@ impl Shared {
     ) -> Poll<io::Result<()>> {
         let sent = self.socket.poll_send(cx, datagram);
         if matches!(sent, Poll::Ready(Ok(()))) {
-            // One unit sends for the socket, so that order is kept.
-            let unit = self.local.port % self.stack.units();
-            self.stack.call(unit, Call::FlushUdp(self.socket.clone()));
+            self.stack.running().send(self.socket.clone());
         }
         sent
     }
@@ -115,9 +111,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        for unit in 0..self.stack.units() {
-            self.stack.call(unit, Call::UnbindUdp(self.local));
-        }
+        self.stack.running().unbind(self.local);
         self.stack.unbind(Protocol::Udp, self.local);
     }
 }

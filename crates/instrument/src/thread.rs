@@ -250,12 +250,6 @@ impl Watch {
         self.timed
     }
 
-    /// Are there instruments at all?
-    #[inline]
-    pub fn is_on(&self) -> bool {
-        self.probe.is_some()
-    }
-
     /// The observer of this round, if it is timed.
     #[inline]
     pub fn observer(&mut self) -> Option<&mut Watch> {

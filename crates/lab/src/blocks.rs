@@ -10,14 +10,13 @@
 use crate::apart::Apart;
 use crate::host::{self, DRIVER_PORT, STEERING, Side};
 use crate::load::blocks::{ANSWER, BLOCK};
-use crate::load::{Call, Loads, Meter, Role};
+use crate::load::{Loads, Meter, Role};
 use crate::plan::check_names;
 use crate::row::median;
 use crate::threads::{self, Stack};
 use crate::usage::Usage;
 use crate::{Error, Plan, Progress};
 use device::memory;
-use net::Unit;
 use organizations::{Clock, Options, Setup};
 use serde::Serialize;
 use std::net::Ipv4Addr;
@@ -288,16 +287,13 @@ impl Server {
             devices: vec![device],
             processors,
             options: blocks.options.clone(),
-            application: Box::new(move |unit: Unit| loads.load(unit.index)),
+            application: Box::new(move |_| loads.load()),
             clock: Clock::start(),
             instruments: None,
         };
         let stack = threads::launch(organization, setup)?;
-        for unit in 0..stack.units() {
-            for (port, role) in [(SHORT_PORT, Role::Short), (DRIVER_PORT, Role::Blocks)] {
-                let local = Endpoint { address: Side::Tested.address(), port };
-                stack.call(unit, Call::Listen(local, role));
-            }
+        for (port, role) in [(SHORT_PORT, Role::Short), (DRIVER_PORT, Role::Blocks)] {
+            stack.listen(Endpoint { address: Side::Tested.address(), port }, role);
         }
         Ok(Server { stack, clients })
     }

@@ -166,7 +166,7 @@ pub(crate) fn role(plan: &Plan, side: Side) -> Role {
     }
 }
 
-/// The calls that make the peer listen, each for every unit.
+/// The calls that make the peer listen.
 pub(crate) fn listens(plan: &Plan) -> Vec<Call> {
     let ports = plan.connections.div_ceil(PER_PORT) as u16;
     let any = Address::UNSPECIFIED_V4;

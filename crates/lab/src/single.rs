@@ -41,7 +41,7 @@ impl Host {
         let notified = presentation.map(|presentation| {
             let calls = Arc::new(SegQueue::new());
             let into = calls.clone();
-            presentation.set_notify(Box::new(move |_, call| into.push(call)));
+            presentation.set_notify(Box::new(move |call| into.push(call)));
             calls
         });
         Some(Host {
@@ -132,7 +132,7 @@ impl Pair {
                 meter.set_flows(flows.clone(), plan.bytes());
             }
             let loads = loads.clone().with_flows(flows);
-            let load = loads.with_presentation(presentation.clone()).load(0);
+            let load = loads.with_presentation(presentation.clone()).load();
             let watched = instruments.as_ref().filter(|_| side == Side::Tested);
             let watch = Watch::of(watched, || "both ends".to_owned());
             let config = host::config(plan, side, &device);
@@ -183,7 +183,7 @@ impl Pair {
     pub(crate) fn open(&mut self, plan: &Plan) -> Result<(), Error> {
         let now = self.clock.now();
         if plan.workload == Workload::Udp {
-            for (side, _, call) in threads::udp_calls(plan, 1) {
+            for (side, call) in threads::udp_calls(plan) {
                 let host = if side == Side::Tested { &mut self.tested } else { &mut self.peer };
                 host.domain.call(call, now, &mut host.egress);
             }

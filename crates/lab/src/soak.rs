@@ -3,14 +3,13 @@
 
 use crate::host::{self, STEERING, Side};
 use crate::load::soak::{Shared, connect};
-use crate::load::{Call, Flow, Flows, Loads, Meter, Role, Socket, Way};
+use crate::load::{Flow, Flows, Loads, Meter, Role, Socket, Way};
 use crate::plan::check_names;
 use crate::threads::{self, Stack};
 use crate::{Error, Plan};
 use crossbeam_utils::CachePadded;
 use device::fault::{self, Spec};
 use device::{Device, memory};
-use net::Unit;
 use organizations::{Clock, Options, Setup};
 use serde::Serialize;
 use std::ops::RangeInclusive;
@@ -212,7 +211,7 @@ impl Pair {
                 devices: vec![device],
                 processors: threads,
                 options: soak.options.clone(),
-                application: Box::new(move |unit: Unit| loads.load(unit.index)),
+                application: Box::new(move |_| loads.load()),
                 clock,
                 instruments: None,
             };
@@ -234,14 +233,10 @@ impl Pair {
     fn open(&self, connections: usize) {
         let [tested, peer] = &self.stacks;
         for (stack, side) in self.stacks.iter().zip([Side::Tested, Side::Peer]) {
-            for unit in 0..stack.units() {
-                let local = Endpoint { address: side.address(), port: PORT };
-                stack.call(unit, Call::Listen(local, Role::SoakServer));
-                for flow in 0..FLOWS {
-                    let local = end(side, flow);
-                    let socket = Socket { flow: flow.into(), local };
-                    stack.call(unit, Call::BindUdp(local, socket));
-                }
+            stack.listen(Endpoint { address: side.address(), port: PORT }, Role::SoakServer);
+            for flow in 0..FLOWS {
+                let local = end(side, flow);
+                stack.bind(local, Socket { flow: flow.into(), local });
             }
         }
         for index in 0..connections {
@@ -251,7 +246,7 @@ impl Pair {
                 _ => (peer, Side::Tested),
             };
             let remote = Endpoint { address: to.address(), port: PORT };
-            from.call((index % usize::from(from.units())) as u16, connect(remote));
+            from.call(connect(remote));
         }
         self.flush();
     }
@@ -259,9 +254,7 @@ impl Pair {
     fn flush(&self) {
         let tested = &self.stacks[0];
         for flow in 0..FLOWS {
-            let unit = flow % tested.units().max(1);
-            let local = end(Side::Tested, flow);
-            tested.call(unit, Call::FlushUdp(Socket { flow: flow.into(), local }));
+            tested.send(Socket { flow: flow.into(), local: end(Side::Tested, flow) });
         }
     }
 

@@ -10,7 +10,6 @@ use crate::single::{OPENING, PATIENCE};
 use crossbeam_utils::CachePadded;
 use device::Device;
 use instrument::Instruments;
-use net::Unit;
 use organizations::{Clock, Running, Setup, catalog};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,16 +46,16 @@ fn start(
         devices: vec![device],
         processors: plan.processors,
         options: plan.options.clone(),
-        application: Box::new(move |unit: Unit| loads.load(unit.index)),
+        application: Box::new(move |_| loads.load()),
         clock: Clock::start(),
         instruments,
     };
     let stack = launch(organization, setup)?;
     if let Some(presentation) = presentation {
         let stack = Arc::downgrade(&stack);
-        presentation.set_notify(Box::new(move |unit, call| {
+        presentation.set_notify(Box::new(move |call| {
             if let Some(stack) = stack.upgrade() {
-                stack.call(unit % stack.units().max(1), call);
+                stack.call(call);
             }
         }));
     }
@@ -122,34 +121,21 @@ fn udp_ends(plan: &Plan, sender: Side, index: usize) -> (Endpoint, Endpoint) {
 
 /// Looks at flows that have not begun to send to a driver, at most.
 const STARTING: usize = 100;
-/// Sockets bound in all units together, at most, if every flow is bound in each.
-const EVERYWHERE: usize = 1 << 18;
-
-/// The calls that start the flows of UDP, with the side and the unit that each
-/// is for, when both sides have `units`: receivers first. An end is bound in all
-/// units, since under some organizations any of them takes any datagram; of very
-/// many flows, only where its datagrams are steered to.
-pub(crate) fn udp_calls(plan: &Plan, units: u16) -> Vec<(Side, u16, Call)> {
-    let unit_of =
-        |local, remote| (STEERING.flow(&FlowKey { local, remote }) % u32::from(units)) as u16;
-    let everywhere = plan.connections * usize::from(units) <= EVERYWHERE;
-    let mut binds = Vec::new();
-    let mut bind = |side, local, remote, socket| {
-        let steered = unit_of(local, remote);
-        let units = if everywhere { 0..units } else { steered..steered + 1 };
-        binds.extend(units.map(|unit| (side, unit, Call::BindUdp(local, socket))));
-    };
-    let mut sends = Vec::new();
+/// The calls that start the flows of UDP, with the side that each is for: receivers
+/// first.
+pub(crate) fn udp_calls(plan: &Plan) -> Vec<(Side, Call)> {
+    let (mut binds, mut sends) = (Vec::new(), Vec::new());
     for sender in [Side::Tested, Side::Peer].into_iter().filter(|side| side.sends(plan)) {
         let receiver = sender.other();
         // A side that sends has those flows first ([`flows`]).
         let before = if receiver.sends(plan) { plan.connections } else { 0 };
         for index in 0..plan.connections {
             let (from, to) = udp_ends(plan, sender, index);
-            bind(receiver, to, from, Socket { flow: (before + index) as u32, local: to });
-            let (socket, unit) = (Socket { flow: index as u32, local: from }, unit_of(from, to));
-            bind(sender, from, to, socket);
-            sends.push((sender, unit, Call::FlushUdp(socket)));
+            let socket = Socket { flow: (before + index) as u32, local: to };
+            binds.push((receiver, Call::BindUdp(to, socket)));
+            let socket = Socket { flow: index as u32, local: from };
+            binds.push((sender, Call::BindUdp(from, socket)));
+            sends.push((sender, Call::FlushUdp(socket)));
         }
     }
     binds.extend(sends);
@@ -187,7 +173,6 @@ impl Stacks {
     /// Opens the connections and flows of `plan`, and waits until they are
     /// established.
     fn open(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
-        let units = self.tested.units();
         if let Some(driver) = &self.driver
             && !plan.driver_opens()
         {
@@ -197,10 +182,10 @@ impl Stacks {
             return self.take_from_driver(plan, organization);
         }
         if plan.workload == Workload::Udp {
-            for (side, unit, call) in udp_calls(plan, units) {
+            for (side, call) in udp_calls(plan) {
                 match (side, &self.peer) {
-                    (Side::Tested, _) => self.tested.call(unit, call),
-                    (Side::Peer, Some(peer)) => peer.call(unit, call),
+                    (Side::Tested, _) => self.tested.call(call),
+                    (Side::Peer, Some(peer)) => peer.call(call),
                     (Side::Peer, None) => {}
                 }
             }
@@ -208,18 +193,13 @@ impl Stacks {
             return Ok(());
         }
         if let Some(peer) = &self.peer {
-            for unit in 0..peer.units() {
-                for call in host::listens(plan) {
-                    peer.call(unit, call);
-                }
-            }
+            host::listens(plan).into_iter().for_each(|call| peer.call(call));
         }
         let ends = if self.peer.is_some() { 2 } else { 1 };
         for first in (0..plan.connections).step_by(OPENING) {
             let end = (first + OPENING).min(plan.connections);
             for index in first..end {
-                let unit = (index % usize::from(units)) as u16;
-                self.tested.call(unit, host::connect(plan, index));
+                self.tested.call(host::connect(plan, index));
             }
             self.wait_connected(ends * end as u64, plan, organization)?;
         }
@@ -230,12 +210,8 @@ impl Stacks {
     fn start_streams(&self, plan: &Plan) {
         self.knock(plan);
         self.meter.start();
-        let nobody = Endpoint { address: Side::Tested.address(), port: 0 };
-        for unit in 0..self.tested.units() {
-            // That only wakes it.
-            let socket = Socket { flow: u32::MAX, local: nobody };
-            self.tested.call(unit, Call::FlushUdp(socket));
-        }
+        // All units hear of that, and so wake; nobody listens there.
+        self.tested.unlisten(Endpoint { address: Side::Tested.address(), port: 0 });
         let mut before = Vec::new();
         for _ in 0..STARTING {
             let silent = self.meter.silent();
@@ -244,23 +220,21 @@ impl Stacks {
             }
             // Where each has a thread, each has to be woken.
             if silent == before {
-                for &socket in &silent {
-                    self.tested.call(0, Call::FlushUdp(socket));
-                }
+                silent.iter().for_each(|socket| self.tested.send(*socket));
             }
             before = silent;
             std::thread::sleep(Duration::from_millis(3));
         }
     }
 
-    /// Waits a while until each unit knows its neighbour's address: each flow has sent
-    /// one datagram. Where flows without end have all processors, who hears the answer
+    /// Waits a while until each processor's flows know their neighbour's address: each
+    /// flow has sent one datagram. Where flows without end have all processors, who hears the answer
     /// may not have its turn before whoever asked gives up.
     fn knock(&self, plan: &Plan) {
         let Some(driver) = &self.driver else { return };
-        let units = usize::from(self.tested.units()).min(plan.connections);
+        let enough = plan.processors.min(plan.connections);
         for _ in 0..STARTING {
-            if driver.totals().packets_received >= units as u64 {
+            if driver.totals().packets_received >= enough as u64 {
                 return;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -271,18 +245,12 @@ impl Stacks {
     /// do of their own.
     fn take_from_driver(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
         let local = Endpoint { address: Side::Tested.address(), port: DRIVER_PORT };
-        for unit in 0..self.tested.units() {
-            self.tested.call(
-                unit,
-                match plan.workload {
-                    Workload::Udp | Workload::UdpRr => {
-                        Call::BindUdp(local, Socket { flow: 0, local })
-                    }
-                    Workload::Rr => Call::Listen(local, Role::Reply),
-                    Workload::Bulk if plan.direction.sends() => Call::Listen(local, Role::Stream),
-                    Workload::Bulk | Workload::Crr => Call::Listen(local, Role::Drain),
-                },
-            );
+        let listen = |role| self.tested.listen(local, role);
+        match plan.workload {
+            Workload::Udp | Workload::UdpRr => self.tested.bind(local, Socket { flow: 0, local }),
+            Workload::Rr => listen(Role::Reply),
+            Workload::Bulk if plan.direction.sends() => listen(Role::Stream),
+            Workload::Bulk | Workload::Crr => listen(Role::Drain),
         }
         // Nobody calls a stack that is busy: its locks would be wanted by one more.
         if let Some(driver) = &self.driver {

@@ -10,9 +10,9 @@
 
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
+use platform::atomic::{AtomicU64, Ordering};
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
-use platform::atomic::{AtomicU64, Ordering};
 use wire::{Address, Instant};
 
 /// Buckets of sources and of networks. Those that share one share its limit.

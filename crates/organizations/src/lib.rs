@@ -23,6 +23,11 @@
 #[cfg(test)]
 extern crate self as organizations;
 
+/// The load of the examples, for tests.
+#[cfg(test)]
+#[path = "../examples/dispatch/load.rs"]
+mod load;
+
 pub mod catalog;
 pub mod layered;
 pub mod locked;
@@ -38,9 +43,9 @@ pub use options::{Choice, Options};
 pub use platform::Clock;
 
 use device::Device;
-use net::{Application, Call, Config, Connections, Counters, Domain, Egress, Unit};
+use net::{Application, Call, Config, ConnId, Connections, Counters, Domain, Egress, Unit};
 use std::sync::Arc;
-use wire::Instant;
+use wire::{Endpoint, Instant};
 
 /// What an organization is started with.
 pub struct Setup<A: Application> {
@@ -116,15 +121,51 @@ pub enum StartError {
     System(#[from] std::io::Error),
 }
 
-/// A running organization, as those above see it.
+/// A running organization, as those above see it. It finds by itself which of its
+/// units a call is for: all, one, or the next in turn.
+///
+/// Calls are done in place, on the caller's thread, where domains are locked; by the
+/// owner's thread, soon, where they are owned. None may be made from inside an
+/// [`Application`]. After the end they are refused ([`Application::refuse`]).
 pub trait Running<A: Application>: Send + Sync {
-    /// How many units connections are spread over.
-    fn units(&self) -> u16;
+    /// Does what `call` asks, wherever that has to be done. The methods below are
+    /// calls by name.
+    fn call(&self, call: Call<A>);
 
-    /// Does what `call` asks of unit `unit`: in place, on this thread, where
-    /// domains are locked; by the owner's thread, soon, where they are owned.
-    /// Must not be called from inside an [`Application`].
-    fn call(&self, unit: u16, call: Call<A>);
+    /// Accepts connections to `local` ([`Call::Listen`]).
+    fn listen(&self, local: Endpoint, listener: A::Listener) {
+        self.call(Call::Listen(local, listener));
+    }
+
+    /// Accepts no more connections to `local` ([`Call::Unlisten`]).
+    fn unlisten(&self, local: Endpoint) {
+        self.call(Call::Unlisten(local));
+    }
+
+    /// Receives datagrams to `local` ([`Call::BindUdp`]).
+    fn bind(&self, local: Endpoint, socket: A::Udp) {
+        self.call(Call::BindUdp(local, socket));
+    }
+
+    /// Receives no more datagrams to `local` ([`Call::UnbindUdp`]).
+    fn unbind(&self, local: Endpoint) {
+        self.call(Call::UnbindUdp(local));
+    }
+
+    /// Opens a connection to `remote`, from `local` if given ([`Call::Connect`]).
+    fn connect(&self, remote: Endpoint, local: Option<Endpoint>, connection: A::Connection) {
+        self.call(Call::Connect { remote, local, connection });
+    }
+
+    /// Sends what `socket` has to send ([`Call::FlushUdp`]).
+    fn send(&self, socket: A::Udp) {
+        self.call(Call::FlushUdp(socket));
+    }
+
+    /// Calls [`Application::ready`] for this connection ([`Call::Notify`]).
+    fn notify(&self, id: ConnId) {
+        self.call(Call::Notify(id));
+    }
 
     /// What all units have counted.
     fn counters(&self) -> Counters;

@@ -3,7 +3,7 @@
 
 use device::memory;
 use net::application::ConnectError;
-use net::{Application, Call, Config, ConnId, Counters, Datagram, InterfaceConfig};
+use net::{Application, Config, ConnId, Counters, Datagram, InterfaceConfig};
 use organizations::layered::{Lengths, Marks, start_with};
 use organizations::{Clock, Options, Running, Setup};
 use std::collections::VecDeque;
@@ -187,24 +187,17 @@ impl Host {
         Endpoint { address: self.address, port }
     }
 
-    fn each(&self, call: impl Fn() -> Call<App>) {
-        (0..self.running.units()).for_each(|unit| self.running.call(unit, call()));
-    }
-
     /// Opens all connections to `server`.
     fn connect(&self, server: &Host) {
-        for n in 0..TALKS {
-            let remote = server.end(80);
-            let connection = Talk::default();
-            let call = Call::Connect { remote, local: None, connection };
-            self.running.call((n % usize::from(self.running.units())) as u16, call);
+        for _ in 0..TALKS {
+            self.running.connect(server.end(80), None, Talk::default());
         }
     }
 
     /// Sends datagrams in fragments to a port that is open, and to one that is not.
     fn blast(&self, to: &Host) {
         let socket = Arc::default();
-        self.each(|| Call::BindUdp(self.end(53), Arc::clone(&socket)));
+        self.running.bind(self.end(53), Arc::clone(&socket));
         for n in 0..100 {
             let payload = Slice::copy_of(&[n; 3000]);
             let datagram = Datagram {
@@ -213,7 +206,7 @@ impl Host {
                 payload: std::iter::once(payload).collect(),
             };
             socket.lock().push_back(datagram);
-            self.running.call(0, Call::FlushUdp(socket.clone()));
+            self.running.send(socket.clone());
         }
     }
 
@@ -230,7 +223,7 @@ impl Host {
 /// All goes both ways at once, TCP and UDP.
 fn all_comes(processors: usize, high: usize, ring: usize) {
     let [server, client] = pair(processors, high, ring);
-    server.each(|| Call::Listen(server.end(80), ()));
+    server.running.listen(server.end(80), ());
     client.connect(&server);
     client.blast(&server);
     server.blast(&client);
@@ -246,7 +239,7 @@ fn all_comes(processors: usize, high: usize, ring: usize) {
 /// A stop while every queue is full.
 fn stops(processors: usize, high: usize, ring: usize) {
     let [server, client] = pair(processors, high, ring);
-    server.each(|| Call::Listen(server.end(80), ()));
+    server.running.listen(server.end(80), ());
     client.connect(&server);
     client.blast(&server);
     server.blast(&client);
@@ -255,7 +248,7 @@ fn stops(processors: usize, high: usize, ring: usize) {
     // Nobody is at the other end any more: the device stays full.
     server.blast(&client);
     server.stop();
-    server.running.call(0, Call::FlushUdp(Arc::default()));
+    server.running.send(Arc::default());
 }
 
 #[test]

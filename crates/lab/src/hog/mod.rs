@@ -16,7 +16,7 @@ mod paced;
 use crate::apart::Apart;
 use crate::host::{self, STEERING, Side};
 use crate::load::watched::Watched;
-use crate::load::{Call, Flow, Loads, Meter, Role, Socket};
+use crate::load::{Flow, Loads, Meter, Role, Socket};
 use crate::plan::check_names;
 use crate::row::median;
 use crate::threads::{self, Stack};
@@ -25,7 +25,6 @@ use crossbeam_utils::CachePadded;
 use device::memory;
 use generator::{Generator, Parts, Sent};
 use instrument::{Counted, Histogram};
-use net::Unit;
 use organizations::{Clock, Options, Setup};
 use paced::Clients;
 use serde::Serialize;
@@ -312,19 +311,17 @@ impl Bench {
                 devices: vec![ours],
                 processors,
                 options: hog.options.clone(),
-                application: Box::new(move |unit: Unit| loads.load(unit.index)),
+                application: Box::new(move |_| loads.load()),
                 clock,
                 instruments: None,
             },
         )?;
-        for unit in 0..stack.units() {
-            for flow in 0..count as u16 {
-                let port = if flow == 0 { HOG_PORT } else { GOOD_PORT + flow - 1 };
-                let local = at(Side::Tested, port);
-                stack.call(unit, Call::BindUdp(local, Socket { flow: flow.into(), local }));
-            }
-            stack.call(unit, Call::Listen(at(Side::Tested, GOOD_PORT), Role::Echo));
+        for flow in 0..count as u16 {
+            let port = if flow == 0 { HOG_PORT } else { GOOD_PORT + flow - 1 };
+            let local = at(Side::Tested, port);
+            stack.bind(local, Socket { flow: flow.into(), local });
         }
+        stack.listen(at(Side::Tested, GOOD_PORT), Role::Echo);
         let (counts, echoes) = (Arc::new(Sent::default()), Arc::new(Histogram::default()));
         let (hog_on, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let clients = || Clients::new(hog.sockets, counts.clone(), echoes.clone());

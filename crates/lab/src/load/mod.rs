@@ -129,8 +129,6 @@ pub struct Load {
     meter: Arc<Meter>,
     calls: VecDeque<Call>,
     flows: Flows,
-    /// The unit that this load is of.
-    unit: u16,
     /// Work of the presentation layer, if there is one.
     wakes: Wakes,
     /// What the conversations of a soak share.
@@ -187,7 +185,7 @@ impl Loads {
     }
 
     /// The load of a unit.
-    pub(crate) fn load(&self, unit: u16) -> Load {
+    pub(crate) fn load(&self) -> Load {
         Load {
             bytes: self.bytes,
             pattern: self.pattern.clone(),
@@ -195,7 +193,6 @@ impl Loads {
             meter: self.meter.clone(),
             calls: VecDeque::new(),
             flows: self.flows.clone(),
-            unit,
             wakes: self.presentation.clone().map(Wakes::of).unwrap_or_default(),
             soak: self.soak.clone(),
             block: blocks::Block::default(),

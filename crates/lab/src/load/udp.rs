@@ -369,7 +369,7 @@ impl Load {
         });
         if refill {
             let outbox = outbox.clone();
-            self.wakes.refill(outbox, self.unit, Sender::Flow(socket));
+            self.wakes.refill(outbox, Sender::Flow(socket));
         }
         if shut || (stream && payload.is_none()) {
             self.end_turn(socket);

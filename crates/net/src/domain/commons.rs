@@ -8,7 +8,6 @@ use crate::connections::Connections;
 use crate::ip::Identifications;
 use crate::link::SharedNeighbours;
 use crate::rate_limit::RateLimit;
-use platform::atomic::AtomicU16;
 use std::sync::Arc;
 
 /// A table of neighbours, the identifications of datagrams, and the limits of what

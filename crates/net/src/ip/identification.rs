@@ -4,9 +4,9 @@
 
 use crate::config::{Config, Unit};
 use crate::hash::{Keyed, Purpose};
+use platform::atomic::{AtomicU64, Ordering};
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
-use platform::atomic::{AtomicU64, Ordering};
 use wire::Address;
 
 /// Sequences. Destinations that share one take turns, and begin anew at each.

@@ -19,7 +19,6 @@ pub use route::{Route, Routes};
 use crate::config::{Config, Unit};
 use crate::counters::Counters;
 use crate::rate_limit::RateLimit;
-use platform::atomic::{AtomicU16, Ordering};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use wire::{Address, Instant, Packet};

@@ -8,9 +8,9 @@
 
 use crate::hash::{Keyed, Purpose};
 use hashbrown::HashMap;
+use platform::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use platform::Mutex;
 use wire::time::Duration;
 use wire::{Address, EthernetAddress, Instant, Packet};
 

@@ -26,6 +26,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         return counters.drop(Drop::TcpGroup);
     }
     let (source, destination, interface) = (meta.source, meta.destination, meta.interface);
+    let segment = meta.gso_size;
     if meta.checksum == ChecksumState::Complete {
         let length = packet.len() as u32;
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, length);
@@ -48,7 +49,6 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     if transport.coalesce(&flow, &header, &mut payload, conns, now, counters) {
         return;
     }
-    let segment = meta.gso_size;
     let ready = &mut transport.ready;
     let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
     let mut payload = Some(payload);

@@ -5,7 +5,7 @@
 
 use device::memory;
 use net::application::ConnectError;
-use net::{Application, Call, Config, Datagram, InterfaceConfig};
+use net::{Application, Config, Datagram, InterfaceConfig};
 use organizations::{Clock, Options, Running, Setup, StartError};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -105,10 +105,8 @@ pub fn transfer(
     })
     .expect("it starts");
     let remote = Endpoint { address: far.peer.into(), port: PORT };
-    for index in 0..CONNECTIONS {
-        let unit = (index % u64::from(running.units())) as u16;
-        let connection = if sends { each } else { 0 };
-        running.call(unit, Call::Connect { remote, local: None, connection });
+    for _ in 0..CONNECTIONS {
+        running.connect(remote, None, if sends { each } else { 0 });
     }
     for _ in 0..CONNECTIONS {
         assert_eq!(ends.recv().expect("an end"), None);

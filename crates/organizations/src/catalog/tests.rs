@@ -1,8 +1,5 @@
 use super::{CATALOG, find, start};
-
-/// The load of the examples.
-#[path = "../../examples/dispatch/load.rs"]
-mod load;
+use crate::load;
 
 const GUIDE: &str = include_str!("../../../../docs/organizations.md");
 

@@ -48,6 +48,7 @@ mod transport;
 
 pub use queue::Marks;
 
+use crate::runtime::routing::Router;
 use crate::runtime::worker;
 use crate::runtime::worker::Sleeper;
 use crate::{Clock, Running, Setup, StartError, refuse};
@@ -261,6 +262,7 @@ where
         (0..count).map(|_| Pipeline::new(lengths, instruments)).collect::<std::io::Result<_>>()?;
     let mut stack = Stack {
         pipelines,
+        router: Router::new(count),
         threads: Mutex::new(Vec::new()),
         stopped: AtomicBool::new(false),
         ended: AtomicBool::new(false),
@@ -278,6 +280,7 @@ where
 /// The handle on all pipelines.
 struct Stack<A: Application> {
     pipelines: Arc<[Pipeline<A>]>,
+    router: Router,
     threads: Mutex<Vec<JoinHandle<Counters>>>,
     stopped: AtomicBool,
     /// Nobody looks at calls any more.
@@ -375,17 +378,15 @@ impl<A: Application> Stack<A> {
 }
 
 impl<A: Application> Running<A> for Stack<A> {
-    fn units(&self) -> u16 {
-        self.pipelines.len() as u16
-    }
-
-    fn call(&self, unit: u16, call: Call<A>) {
+    fn call(&self, call: Call<A>) {
         if self.stopped.load(Ordering::Acquire) {
             return refuse(call);
         }
-        let pipeline = &self.pipelines[usize::from(unit)];
-        pipeline.calls.push(call);
-        pipeline.transport.ring();
+        self.router.route(call, |unit, call| {
+            let pipeline = &self.pipelines[usize::from(unit)];
+            pipeline.calls.push(call);
+            pipeline.transport.ring();
+        });
         // Either the thread that ends the pipelines sees the call, or this one
         // sees that they have ended.
         fence(Ordering::SeqCst);

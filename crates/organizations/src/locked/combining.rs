@@ -39,12 +39,13 @@ where
     A::Udp: 'static,
 {
     let pin = setup.options.pin;
+    let lock = Adaptive::default;
     let (shared, receivers) =
-        Shared::<Adaptive, A, _>::new(setup, "combining", Adaptive::default, |config, make| {
+        Shared::<_, A, _>::new(setup, "combining", usize::MAX, lock, |config, make| {
             vec![Domain::new(config.clone(), Unit::ONLY, make(Unit::ONLY))]
         })?;
     shared.show_locks("domain");
-    let handle = Arc::new(Handle(shared.clone()));
+    let handle = Arc::new(Handle::new(shared.clone()));
     let list = Arc::new(List::default());
     let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let (list, shared) = (list.clone(), shared.clone());

@@ -16,6 +16,7 @@ mod thread;
 
 pub(crate) use thread::input;
 
+use crate::runtime::routing::Router;
 use crate::runtime::transmitter::{self, Out};
 use crate::runtime::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError};
@@ -114,7 +115,7 @@ where
     A::Udp: 'static,
 {
     let pin = setup.options.pin;
-    let (mut shared, receivers) = Shared::new(setup, organization, lock, |config, make| {
+    let (shared, receivers) = Shared::new(setup, organization, stay, lock, |config, make| {
         let commons = Commons::new(config);
         let domain = |index| {
             let unit = Unit::of(index, groups);
@@ -123,10 +124,7 @@ where
         (0..groups).map(domain).collect()
     })?;
     shared.show_locks("group");
-    if let Some(shared) = Arc::get_mut(&mut shared) {
-        shared.stay = stay.max(1);
-    }
-    let handle = Arc::new(Handle(shared.clone()));
+    let handle = Arc::new(Handle::new(shared.clone()));
     let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
         let mut thread = Thread::new(shared.clone(), index, receivers);
         move |watch: &mut Watch| thread.run(watch)
@@ -145,10 +143,12 @@ type Receivers = Vec<Vec<Box<dyn Receive>>>;
 
 impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> {
     /// What `organization` needs on its processors, round the domains that
-    /// `domains` makes; and the receivers, for the processors' threads.
+    /// `domains` makes, in which a thread stays for `stay` packets at a time; and
+    /// the receivers, for the processors' threads.
     pub(crate) fn new(
         mut setup: Setup<A>,
         organization: &'static str,
+        stay: usize,
         lock: impl Fn() -> L,
         domains: impl FnOnce(&Arc<Config>, &mut Make<A>) -> Vec<Domain<A, C>>,
     ) -> Result<(Arc<Self>, Receivers), StartError> {
@@ -177,7 +177,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let shared = Arc::new(Shared {
             groups: domains.into_iter().map(group).collect(),
             processors: outs,
-            stay: usize::MAX,
+            stay: stay.max(1),
             config: setup.config,
             clock: setup.clock,
             over: AtomicBool::new(false),
@@ -347,6 +347,22 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
+    /// Does a call in a group, on the calling thread, or refuses it after the end.
+    pub(crate) fn call(&self, index: usize, call: Call<A>) {
+        let mut egress = Egress::new(self.config.interfaces.len());
+        let mut late = None;
+        self.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+            if domain.is_over() {
+                late = Some(call);
+            } else {
+                domain.call(call, now, egress);
+            }
+        });
+        if let Some(call) = late {
+            crate::refuse(call);
+        }
+    }
+
     /// Where threads yield groups: enters this one anew for what was left, as
     /// whoever waits for it does, a few times.
     fn stay_on(&self, index: usize, egress: &mut Egress, watch: &mut Watch) -> Vec<(u16, Packet)> {
@@ -425,37 +441,28 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 }
 
 /// The handle: its threads end with it.
-pub(crate) struct Handle<L: RawLock, A: Application>(
-    pub(crate) Arc<Shared<L, A, OwnedTable<A::Connection>>>,
-);
+pub(crate) struct Handle<L: RawLock, A: Application> {
+    shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>,
+    router: Router,
+}
+
+impl<L: RawLock, A: Application> Handle<L, A> {
+    pub(crate) fn new(shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>) -> Handle<L, A> {
+        Handle { router: Router::new(shared.groups.len()), shared }
+    }
+}
 
 impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
-    fn units(&self) -> u16 {
-        self.0.groups.len() as u16
-    }
-
-    fn call(&self, unit: u16, call: Call<A>) {
-        let mut egress = Egress::new(self.0.config.interfaces.len());
-        let mut late = None;
-        let watch = &mut Watch::off();
-        self.0.visit(usize::from(unit), &mut egress, watch, |domain, now, egress, _| {
-            if domain.is_over() {
-                late = Some(call);
-            } else {
-                domain.call(call, now, egress);
-            }
-        });
-        if let Some(call) = late {
-            crate::refuse(call);
-        }
+    fn call(&self, call: Call<A>) {
+        self.router.route(call, |unit, call| self.shared.call(usize::from(unit), call));
     }
 
     fn counters(&self) -> Counters {
-        self.0.counters()
+        self.shared.counters()
     }
 
     fn stop(&self) {
-        self.0.stop();
+        self.shared.stop();
     }
 }
 
@@ -464,3 +471,6 @@ impl<L: RawLock, A: Application> Drop for Handle<L, A> {
         self.stop();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! system schedules their threads.
 
 use crate::mailbox::{Frame, Mailbox, Message, Owner, Posted, Shared, Sorter, dispatch};
+use crate::runtime::routing::Router;
 use crate::runtime::worker;
 use crate::{Running, Setup, StartError, refuse};
 use instrument::{QueueWatch, Stamp};
@@ -20,6 +21,7 @@ type Mailboxes<A> = Arc<[Arc<Mailbox<A>>]>;
 struct Groups<A: Application> {
     shared: Arc<Shared>,
     mailboxes: Mailboxes<A>,
+    router: Router,
     threads: Mutex<Vec<JoinHandle<()>>>,
     stopped: AtomicBool,
 }
@@ -40,6 +42,7 @@ where
     let (count, pin) = (setup.options.groups.max(1), setup.options.pin);
     let groups = Arc::new(Groups {
         mailboxes: (0..count).map(|_| Arc::default()).collect(),
+        router: Router::new(usize::from(count)),
         shared: shared.clone(),
         threads: Mutex::default(),
         stopped: AtomicBool::new(false),
@@ -134,16 +137,13 @@ impl<A: Application + 'static> Sorter for Bins<A> {
 }
 
 impl<A: Application> Running<A> for Groups<A> {
-    fn units(&self) -> u16 {
-        self.mailboxes.len() as u16
-    }
-
-    fn call(&self, unit: u16, call: Call<A>) {
-        if let Err(Message::Call(call)) =
-            self.mailboxes[usize::from(unit)].send(Message::Call(call))
-        {
-            refuse(call);
-        }
+    fn call(&self, call: Call<A>) {
+        self.router.route(call, |unit, call| {
+            let mailbox = &self.mailboxes[usize::from(unit)];
+            if let Err(Message::Call(call)) = mailbox.send(Message::Call(call)) {
+                refuse(call);
+            }
+        });
     }
 
     fn counters(&self) -> Counters {

@@ -163,9 +163,18 @@ impl<A: Application> Mailbox<A> {
         Ok(())
     }
 
-    /// Puts a frame before those that have come, however many they are.
-    pub(crate) fn post_first(&self, frame: Frame) {
-        self.letters.lock().frames.push_front(frame);
+    /// Puts a frame before those that have come, however many they are: it is
+    /// never [`Posted::Full`].
+    pub(crate) fn post_first(&self, frame: Frame) -> Posted {
+        {
+            let mut letters = self.letters.lock();
+            if letters.closed {
+                return Posted::Closed(frame);
+            }
+            letters.frames.push_front(frame);
+        }
+        self.parker.notify();
+        Posted::Done
     }
 
     /// Posts one frame.
@@ -237,3 +246,6 @@ impl<A: Application> Letters<A> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 pub mod processor_per_connection;
 pub mod uniprocessor;
 
+use crate::runtime::routing::Router;
 use crate::runtime::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
 use crate::{Clock, Running, Setup, StartError, refuse};
 use instrument::{QueueWatch, Stamp, Watch};
@@ -53,6 +54,7 @@ impl<A: Application> Mailbox<A> {
 /// The handle on all owners.
 struct Owners<A: Application> {
     mailboxes: Arc<[Mailbox<A>]>,
+    router: Router,
     threads: Mutex<Vec<JoinHandle<Counters>>>,
     stopped: AtomicBool,
     /// Nobody looks into the mailboxes any more.
@@ -85,6 +87,7 @@ where
         })
         .collect::<std::io::Result<_>>()?;
     let owners = Arc::new(Owners {
+        router: Router::new(mailboxes.len()),
         mailboxes: mailboxes.clone(),
         threads: Mutex::new(Vec::new()),
         stopped: AtomicBool::new(false),
@@ -361,15 +364,11 @@ impl<A: Application> Owners<A> {
 }
 
 impl<A: Application> Running<A> for Owners<A> {
-    fn units(&self) -> u16 {
-        self.mailboxes.len() as u16
-    }
-
-    fn call(&self, unit: u16, call: Call<A>) {
+    fn call(&self, call: Call<A>) {
         if self.stopped.load(Ordering::Acquire) {
             return refuse(call);
         }
-        self.send(usize::from(unit), Message::Call(call));
+        self.router.route(call, |unit, call| self.send(usize::from(unit), Message::Call(call)));
         // Either the thread that ends the mailboxes sees the call, or this one
         // sees that they have ended.
         fence(Ordering::SeqCst);

@@ -1,6 +1,7 @@
 //! What all families of organizations run on: how a thread receives, sends,
-//! sleeps and is woken ([`worker`]), and the transmitters that several threads
-//! share (`transmitter`).
+//! sleeps and is woken ([`worker`]), the transmitters that several threads share
+//! (`transmitter`), and which units a call is for (`routing`).
 
+pub(crate) mod routing;
 pub(crate) mod transmitter;
 pub mod worker;

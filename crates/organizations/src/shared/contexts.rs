@@ -2,11 +2,11 @@
 //! for each thread, which is a domain over the table.
 
 use crate::locked::Shared;
+use crate::runtime::routing::each_or_one;
 use crate::{Setup, StartError};
 use device::Receive;
-use instrument::Watch;
 use net::ip::SharedReassembly;
-use net::{Application, Call, Commons, Domain, Egress, SharedRef, SharedTable, Unit};
+use net::{Application, Call, Commons, Domain, SharedRef, SharedTable, Unit};
 use platform::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ where
 {
     let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
     let count = 2 * setup.processors.min(1024) as u16;
-    Shared::new(setup, organization, Adaptive::default, |config, make| {
+    Shared::new(setup, organization, usize::MAX, Adaptive::default, |config, make| {
         let table = Arc::new(SharedTable::new(config, shards, move || DynLock::new(kind, counted)));
         let reassembly = Arc::new(SharedReassembly::new(config));
         let commons = Commons::new(config);
@@ -73,32 +73,22 @@ where
     });
 }
 
-/// Does a call on the calling thread: what every context has to know in context
-/// `unit`, the rest in one of the contexts for borrowed threads.
+/// Does a call on the calling thread: what every context has to know in each, the
+/// rest in one of the contexts for borrowed threads. `note` hears of it before, once
+/// for each context.
 pub(crate) fn call_in_place<A: Application>(
     shared: &Contexts<A>,
-    processors: usize,
     hasher: &RandomState,
-    unit: u16,
     call: Call<A>,
+    note: impl Fn(&Call<A>),
 ) {
-    let index = match &call {
-        Call::Connect { .. } | Call::Notify(_) | Call::FlushUdp(_) => {
-            let thread = hasher.hash_one(platform::thread::current().id());
-            processors + thread as usize % (shared.groups.len() - processors)
-        }
-        _ => usize::from(unit),
+    let (contexts, processors) = (shared.groups.len(), shared.processors.len());
+    let borrowed = |_: &Call<A>| {
+        let thread = hasher.hash_one(platform::thread::current().id()) as usize;
+        (processors + thread % (contexts - processors)) as u16
     };
-    let mut egress = Egress::new(shared.config.interfaces.len());
-    let mut late = None;
-    shared.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
-        if domain.is_over() {
-            late = Some(call);
-        } else {
-            domain.call(call, now, egress);
-        }
+    each_or_one(call, contexts as u16, borrowed, |context, call| {
+        note(&call);
+        shared.call(usize::from(context), call);
     });
-    if let Some(call) = late {
-        crate::refuse(call);
-    }
 }

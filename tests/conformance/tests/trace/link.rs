@@ -30,10 +30,8 @@ const STEERING: Steering = Steering::new(11);
 pub trait Link {
     /// Starts it, with this application.
     fn start(&mut self, record: Record);
-    /// Asks something of every unit.
-    fn call_all(&mut self, call: impl Fn() -> Call<App>);
-    /// Opens a connection.
-    fn connect(&mut self, remote: Endpoint, talk: Talk);
+    /// Asks something of it.
+    fn call(&mut self, call: Call<App>);
     /// Delivers frames to it, all at once.
     fn put(&mut self, frames: Vec<Packet>);
     /// What it has sent; if nothing, some time has passed.
@@ -52,13 +50,16 @@ pub fn there(port: u16) -> Endpoint {
 
 /// Makes a stack listen to what `plans` need, and open what it has to open.
 pub fn prepare(link: &mut impl Link, plans: &[Plan], far_port: u16) {
-    link.call_all(|| Call::BindUdp(here(DATAGRAMS), ()));
+    link.call(Call::BindUdp(here(DATAGRAMS), ()));
     for (number, plan) in plans.iter().enumerate() {
         let number = number as u16;
-        match plan.opener {
-            Opener::Peer => link.call_all(|| Call::Listen(here(PORT + number), plan.manner)),
-            Opener::Stack => link.connect(there(far_port + number), Talk::new(plan.manner)),
-        }
+        link.call(match plan.opener {
+            Opener::Peer => Call::Listen(here(PORT + number), plan.manner),
+            Opener::Stack => {
+                let (remote, connection) = (there(far_port + number), Talk::new(plan.manner));
+                Call::Connect { remote, local: None, connection }
+            }
+        });
     }
 }
 
@@ -126,12 +127,7 @@ impl Link for ByHand {
         self.domain = Some(Domain::new(Arc::new(config()), Unit::ONLY, App(record)));
     }
 
-    fn call_all(&mut self, call: impl Fn() -> Call<App>) {
-        self.with(|domain, now, egress| domain.call(call(), now, egress));
-    }
-
-    fn connect(&mut self, remote: Endpoint, talk: Talk) {
-        let call = Call::Connect { remote, local: None, connection: talk };
+    fn call(&mut self, call: Call<App>) {
         self.with(|domain, now, egress| domain.call(call, now, egress));
     }
 
@@ -193,16 +189,8 @@ impl Link for Threads {
         self.running = Some(started.expect("it starts"));
     }
 
-    fn call_all(&mut self, call: impl Fn() -> Call<App>) {
-        for unit in 0..self.running().units() {
-            self.running().call(unit, call());
-        }
-    }
-
-    fn connect(&mut self, remote: Endpoint, talk: Talk) {
-        // Another unit for each: the port of the remote end differs.
-        let unit = remote.port % self.running().units();
-        self.running().call(unit, Call::Connect { remote, local: None, connection: talk });
+    fn call(&mut self, call: Call<App>) {
+        self.running().call(call);
     }
 
     fn put(&mut self, frames: Vec<Packet>) {

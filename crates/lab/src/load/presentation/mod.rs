@@ -31,8 +31,8 @@ const REFILL: usize = 8;
 /// Bytes of an outbox below which it is filled again, in messages.
 const LOW: usize = 6;
 
-/// How calls reach the stack from outside of its domains: the unit, and the call.
-pub(crate) type Notify = Box<dyn Fn(u16, Call) + Send + Sync>;
+/// How calls reach the stack from outside of its domains.
+pub(crate) type Notify = Box<dyn Fn(Call) + Send + Sync>;
 
 /// The presentation layer of a host.
 pub(crate) struct Presentation {
@@ -279,7 +279,6 @@ fn with_scratch<R>(f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
 /// An outbox to be filled, and who sends from it.
 struct Refill {
     outbox: Arc<Outbox>,
-    unit: u16,
     sender: Sender,
 }
 
@@ -322,8 +321,8 @@ impl Wakes {
         self.decode.push(message);
     }
 
-    pub(crate) fn refill(&mut self, outbox: Arc<Outbox>, unit: u16, sender: Sender) {
-        self.refill.push(Refill { outbox, unit, sender });
+    pub(crate) fn refill(&mut self, outbox: Arc<Outbox>, sender: Sender) {
+        self.refill.push(Refill { outbox, sender });
     }
 
     /// Is there no work?
@@ -368,15 +367,15 @@ fn work(host: &Arc<Presentation>, decode: Vec<Undecoded>, refill: Vec<Refill>) {
     if bytes > 0 {
         host.meter.decoded(bytes as u64);
     }
-    for Refill { outbox, unit, sender } in refill {
+    for Refill { outbox, sender } in refill {
         if outbox.refill(host) {
-            notify(host, unit, sender.call());
+            notify(host, sender.call());
         }
     }
 }
 
-/// A call that waits: whose, the unit, and the call.
-type Waiting = (Arc<Presentation>, u16, Call);
+/// A call that waits, and whose it is.
+type Waiting = (Arc<Presentation>, Call);
 
 thread_local! {
     /// Calls that wait until the one that is being made returns; `None`: none is
@@ -387,10 +386,10 @@ thread_local! {
 
 /// Makes `call`. Where calls are made in place, they end with wake-ups, which
 /// come here again: those wait, lest the stack grow.
-fn notify(host: &Arc<Presentation>, unit: u16, call: Call) {
+fn notify(host: &Arc<Presentation>, call: Call) {
     let first = WAITING.with_borrow_mut(|waiting| match waiting {
         Some(waiting) => {
-            waiting.push_back((host.clone(), unit, call));
+            waiting.push_back((host.clone(), call));
             None
         }
         None => {
@@ -399,10 +398,10 @@ fn notify(host: &Arc<Presentation>, unit: u16, call: Call) {
         }
     });
     let Some(call) = first else { return };
-    let mut next = Some((host.clone(), unit, call));
-    while let Some((host, unit, call)) = next {
+    let mut next = Some((host.clone(), call));
+    while let Some((host, call)) = next {
         if let Some(notify) = host.notify.get() {
-            notify(unit, call);
+            notify(call);
         }
         next = WAITING.with_borrow_mut(|waiting| waiting.as_mut()?.pop_front());
     }

@@ -59,7 +59,7 @@ impl Load {
         tally.sent.add(bytes as u64);
         if refill {
             let outbox = outbox.clone();
-            wakes.refill(outbox, self.unit, Sender::Connection(id));
+            wakes.refill(outbox, Sender::Connection(id));
         }
         count == BURST
     }

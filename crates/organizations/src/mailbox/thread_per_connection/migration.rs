@@ -6,7 +6,7 @@
 
 use super::demux::tuple_of;
 use super::flow_table::{Place, Registry, Tenancy};
-use crate::mailbox::{Frame, Letters, Mailbox, Message};
+use crate::mailbox::{Frame, Letters, Mailbox, Message, Posted};
 use net::{Application, Call, Config, Remnant};
 use std::collections::VecDeque;
 
@@ -54,8 +54,13 @@ pub(super) fn move_in<A: Application>(
     for (place, frame) in theirs.into_iter().rev() {
         match doors.iter_mut().find(|(index, _)| *index == place.index) {
             Some((_, letters)) => letters.frames.push_front(frame),
-            // Of a socket that is bound to any address, when one was bound to this.
-            None => place.mailbox.post_first(frame),
+            // Of a socket that is bound to any address, when one was bound to this. If
+            // its thread has just been stopped, the home drops the frame.
+            None => {
+                if let Posted::Closed(frame) = place.mailbox.post_first(frame) {
+                    home.frames.push_front(frame);
+                }
+            }
         }
     }
     drop((doors, home));

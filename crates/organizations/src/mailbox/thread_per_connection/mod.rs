@@ -106,12 +106,7 @@ impl<A: Application> Connections<A> {
 }
 
 impl<A: Application> Running<A> for Connections<A> {
-    /// One, for all that does not name a connection: the home.
-    fn units(&self) -> u16 {
-        1
-    }
-
-    fn call(&self, _: u16, call: Call<A>) {
+    fn call(&self, call: Call<A>) {
         let Some(mailbox) = self.recipient(&call) else { return };
         let Err(Message::Call(mut call)) = mailbox.send(Message::Call(call)) else { return };
         if matches!(call, Call::FlushUdp(_)) {
@@ -153,4 +148,4 @@ impl<A: Application> Drop for Connections<A> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,7 +8,7 @@ use tcp::{Events, Tcb};
 use wire::{Endpoint, EthernetAddress, FlowKey, Instant, Packet, protocol};
 
 /// Does nothing.
-pub(super) struct Nobody;
+pub(crate) struct Nobody;
 
 impl Application for Nobody {
     type Connection = ();
@@ -23,6 +23,9 @@ impl Application for Nobody {
         false
     }
     fn closed(&mut self, (): (), _: &mut Tcb) {}
+    fn bound_to(socket: &Endpoint) -> Option<Endpoint> {
+        Some(*socket)
+    }
     fn datagram(&mut self, _: &Endpoint, _: Datagram) -> bool {
         true
     }
@@ -42,7 +45,7 @@ pub(super) fn config() -> Arc<Config> {
     Arc::new(Config::new(vec![interface], 1))
 }
 
-pub(super) fn end(last: u8, port: u16) -> Endpoint {
+pub(crate) fn end(last: u8, port: u16) -> Endpoint {
     Endpoint { address: Ipv4Addr::new(10, 0, 0, last).into(), port }
 }
 

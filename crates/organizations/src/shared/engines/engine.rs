@@ -37,7 +37,6 @@ pub(crate) struct Engines<A: Application> {
     pub(crate) shared: Arc<Contexts<A>>,
     shelf: Shelf,
     control: Control,
-    processors: usize,
     hasher: RandomState,
     /// Packets and bytes that found a queue full.
     lost: [AtomicU64; 2],
@@ -56,8 +55,7 @@ impl<A: Application> Engines<A> {
         A::Listener: 'static,
         A::Udp: 'static,
     {
-        let processors = setup.processors;
-        let control = Control::new(&setup.options, organization, processors)?;
+        let control = Control::new(&setup.options, organization, setup.processors)?;
         let (shared, receivers) = contexts::contexts(setup, organization, shards)?;
         contexts::show_locks(&shared);
         Ok(Arc::new(Engines {
@@ -65,7 +63,6 @@ impl<A: Application> Engines<A> {
             lost: [const { AtomicU64::new(0) }; 2],
             hasher: RandomState::new(),
             control,
-            processors,
             shared,
         }))
     }
@@ -213,14 +210,9 @@ struct Handle<A: Application, N> {
 }
 
 impl<A: Application, N: Fn(&Call<A>) + Send + Sync> Running<A> for Handle<A, N> {
-    fn units(&self) -> u16 {
-        self.engines.shared.groups.len() as u16
-    }
-
-    fn call(&self, unit: u16, call: Call<A>) {
-        let engines = &self.engines;
-        (self.note)(&call);
-        contexts::call_in_place(&engines.shared, engines.processors, &engines.hasher, unit, call);
+    fn call(&self, call: Call<A>) {
+        let Engines { shared, hasher, .. } = &*self.engines;
+        contexts::call_in_place(shared, hasher, call, &self.note);
     }
 
     fn counters(&self) -> Counters {

@@ -57,8 +57,7 @@ where
         .map(|receivers| Mutex::new(Queue { receivers, office: order.then(Office::new) }))
         .collect();
     show_locks(&shared);
-    let handle =
-        Arc::new(Handle { shared: shared.clone(), processors, hasher: RandomState::new() });
+    let handle = Arc::new(Handle { shared: shared.clone(), hasher: RandomState::new() });
     let threads = (0..processors).map(|index| {
         let mut thread = Thread {
             egress: Egress::new(shared.config.interfaces.len()),
@@ -187,17 +186,12 @@ impl<A: Application> Thread<A> {
 /// The handle: its threads end with it.
 struct Handle<A: Application> {
     shared: Arc<Contexts<A>>,
-    processors: usize,
     hasher: RandomState,
 }
 
 impl<A: Application> Running<A> for Handle<A> {
-    fn units(&self) -> u16 {
-        self.shared.groups.len() as u16
-    }
-
-    fn call(&self, unit: u16, call: Call<A>) {
-        call_in_place(&self.shared, self.processors, &self.hasher, unit, call);
+    fn call(&self, call: Call<A>) {
+        call_in_place(&self.shared, &self.hasher, call, |_| {});
     }
 
     fn counters(&self) -> Counters {

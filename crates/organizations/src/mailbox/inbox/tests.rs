@@ -1,0 +1,23 @@
+use super::*;
+use crate::mailbox::thread_per_connection::tests::Nobody;
+
+fn frame() -> Frame {
+    Frame::reassembled(Packet::copy_of(&[0; 20]))
+}
+
+#[test]
+fn a_frame_that_goes_first_wakes_the_owner() {
+    let mailbox = Mailbox::<Nobody>::default();
+    mailbox.parker.flag.prepare();
+    assert!(matches!(mailbox.post_first(frame()), Posted::Done));
+    assert!(!mailbox.parker.flag.should_wake(), "it was woken");
+    assert_eq!(mailbox.letters.lock().frames.len(), 1);
+}
+
+#[test]
+fn a_frame_that_goes_first_comes_back_from_a_closed_mailbox() {
+    let mailbox = Mailbox::<Nobody>::default();
+    mailbox.close();
+    assert!(matches!(mailbox.post_first(frame()), Posted::Closed(_)));
+    assert!(mailbox.is_empty());
+}
