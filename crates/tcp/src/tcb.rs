@@ -59,8 +59,10 @@ pub(crate) struct Rcv {
     pub outside: u32,
     /// What the SYN announces: most payload bytes that our link takes.
     pub mss: u16,
-    /// The largest segment the peer seems to send, bytes.
+    /// The full segments that the peer seems to send, bytes.
     pub full: u16,
+    /// The last segment that was smaller and perhaps full, bytes.
+    pub last: u16,
     /// Shift of the windows that we announce.
     pub shift: u8,
     /// Does our SYN offer window scaling?
@@ -248,6 +250,7 @@ impl Tcb {
                 outside: 0,
                 mss,
                 full: mss.min(DEFAULT_PEER_MSS),
+                last: 0,
                 shift: if config.window_scaling { config.window_shift() } else { 0 },
                 scaling: config.window_scaling,
             },

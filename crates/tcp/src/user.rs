@@ -7,9 +7,9 @@ use wire::{Instant, Parts, Seq, Slice};
 
 /// The largest chunk of the send queue: the largest block of the pool.
 const MAX_CHUNK: usize = 64 * 1024;
-/// A path is not taken to carry less payload than this (RFC 1191 aside: Linux's
-/// `min_pmtu` of 552): anyone can forge the message.
-const LEAST_PATH_MSS: u16 = 512;
+/// Every path carries this much payload and options: RFC 791's 68 bytes without
+/// two headers of 20.
+const LEAST_PATH_MSS: u16 = 68 - 40;
 /// Bytes that may always be queued, and how many congestion windows beyond.
 const LEAST_SEND_BUFFER: u32 = 128 * 1024;
 const WINDOWS_QUEUED: u32 = 4;
@@ -249,11 +249,15 @@ impl Tcb {
         matches!(self.state, Established | CloseWait | FinWait1 | FinWait2 | Closing | LastAck)
     }
 
-    /// The path carries only segments of `mss` bytes of payload and options
-    /// (RFC 1191 6.4). Larger ones in flight are cut and sent again. Ask
-    /// [`Tcb::is_in_flight`] about the segment in the message before.
-    pub fn on_mtu(&mut self, mss: u16) {
-        if mss >= self.snd.limit || self.state == State::Closed {
+    /// A router says that the path carries only segments of `mss` bytes of payload
+    /// and options (RFC 1191 6.4), and quotes one that begins at `seq`. Larger ones
+    /// in flight are cut and sent again. A message about a segment that is not in
+    /// flight, or not larger, is forged or late (RFC 5927 7.2), and does nothing.
+    pub fn on_mss(&mut self, seq: Seq, mss: u16) {
+        let options = self.snd.limit.saturating_sub(self.snd.mss);
+        let largest = self.board.holding(seq).map_or(0, |r| r.len.min(self.mss()));
+        let too_large = largest + u32::from(options) > mss.into();
+        if mss >= self.snd.limit || largest == 0 || !too_large || self.state == State::Closed {
             return;
         }
         self.snd.limit = mss.max(LEAST_PATH_MSS).min(self.snd.limit);

@@ -123,9 +123,12 @@ impl<A: Application> Transport<A> {
         }
         let parts = std::mem::take(&mut run.parts);
         let count = std::mem::take(&mut run.count);
+        // What is put together is alike but for the last.
+        let segment = if count > 1 { parts.first().map_or(0, |p| p.len()) } else { 0 };
+        let segment = u16::try_from(segment).unwrap_or(0);
         let ready = &mut self.ready;
         let found = conns.with_id(run.id, |connection| {
-            connection.tcb.input(&run.header, parts, now);
+            connection.tcb.input_coalesced(&run.header, parts, segment, now);
             Transport::<A>::schedule(ready, connection);
         });
         match found {

@@ -35,7 +35,7 @@ impl<A: Application> Transport<A> {
                     // usual sizes below would be a guess; take the smallest
                     // that every host must take (RFC 791).
                     let mtu = if mtu == 0 { 576 } else { mtu.max(68) };
-                    tcb.on_mtu(mtu - 40);
+                    tcb.on_mss(error.seq, mtu - 40);
                 }
                 Kind::Unreachable(why) => tcb.icmp_error(IcmpError::Hard(why_of(why))),
                 Kind::TimeExceeded => tcb.icmp_error(IcmpError::Soft(tcp::Unreachable::Host)),

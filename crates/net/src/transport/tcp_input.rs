@@ -26,6 +26,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         return counters.drop(Drop::TcpGroup);
     }
     let (source, destination, interface) = (meta.source, meta.destination, meta.interface);
+    let segment = meta.gso_size;
     if meta.checksum == ChecksumState::Complete {
         let length = packet.len() as u32;
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, length);
@@ -52,7 +53,8 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
     let mut payload = Some(payload);
     let found = conns.with_flow(&flow, |connection| {
-        connection.tcb.input(&header, payload.take().expect("taken once"), now);
+        let payload = payload.take().expect("taken once");
+        connection.tcb.input_coalesced(&header, payload, segment, now);
         Transport::<A>::schedule(ready, connection);
         connection.id
     });

@@ -20,16 +20,24 @@ pub(crate) fn len(payload: &Parts) -> u32 {
 impl Tcb {
     /// A segment of this connection has come; its checksum has been verified.
     /// The ports in `header` are not looked at.
+    #[inline]
     pub fn input(&mut self, header: &Header, payload: Parts, now: Instant) {
+        self.input_coalesced(header, payload, 0, now);
+    }
+
+    /// As [`Tcb::input`] for several segments of `segment` bytes of payload each
+    /// that were put together, the last perhaps shorter; 0 if that is not known, or
+    /// it is a single one.
+    pub fn input_coalesced(&mut self, header: &Header, payload: Parts, segment: u16, now: Instant) {
         let now = self.clamp(now);
         match self.state {
             State::Closed | State::Listen => {}
             State::SynSent => self.syn_sent(header, now),
             _ => {
                 if self.is_predicted(header, &payload) {
-                    self.predicted(header, payload, now);
+                    self.predicted(header, payload, segment, now);
                 } else {
-                    self.synchronized(header, payload, now);
+                    self.synchronized(header, payload, segment, now);
                 }
             }
         }
@@ -58,7 +66,7 @@ impl Tcb {
     }
 
     #[inline]
-    fn predicted(&mut self, h: &Header, payload: Parts, now: Instant) {
+    fn predicted(&mut self, h: &Header, payload: Parts, segment: u16, now: Instant) {
         self.heard(now);
         self.take_timestamp(h, now);
         if payload.is_empty() || h.ack != self.snd.una || !self.is_same_window(h) {
@@ -67,6 +75,7 @@ impl Tcb {
             self.snd.wl1 = h.seq;
         }
         if !payload.is_empty() {
+            self.note_segment_size(h, len(&payload), segment);
             self.deliver(payload);
             self.schedule_ack(now);
         }

@@ -13,7 +13,7 @@ const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Tcb {
     /// The checks of RFC 9293 3.10.7.4, in its order.
-    pub(crate) fn synchronized(&mut self, h: &Header, payload: Parts, now: Instant) {
+    pub(crate) fn synchronized(&mut self, h: &Header, payload: Parts, segment: u16, now: Instant) {
         let mut header = *h;
         if self.state == State::SynReceived && h.flags.syn() && h.seq == self.rcv.irs {
             if !h.flags.ack() {
@@ -52,6 +52,7 @@ impl Tcb {
             return;
         }
         self.after_ack(now);
+        self.note_segment_size(h, len, segment);
         //= RFC 9293 3.10.7.4: "Seventh, process the segment text", "Eighth,
         //= check the FIN bit". Urgent data (sixth) is in-band data here.
         self.text(h, payload, len, now);

@@ -1,7 +1,7 @@
 //! Segment text and FIN (RFC 9293 3.10.7.4, seventh and eighth).
 
 use crate::{Events, State, Tcb};
-use wire::tcp::Header;
+use wire::tcp::{Flags, Header};
 use wire::{Instant, Parts, Seq};
 
 impl Tcb {
@@ -63,7 +63,35 @@ impl Tcb {
             (len, fin) = (room, false);
             self.ack_now();
         }
+        if fin && (seq + len).after_or_at(self.rcv.edge) {
+            // It has a number of its own, and that is beyond the window.
+            fin = false;
+            self.ack_now();
+        }
         (seq, len, fin)
+    }
+
+    /// Learns how long the peer's full segments are from what came: `len` bytes in
+    /// segments of `segment` bytes, or in one. Large ones are full; of smaller ones
+    /// those are that are not the end of a write, if two in a row are alike (the
+    /// path may have become smaller).
+    #[inline]
+    pub(crate) fn note_segment_size(&mut self, h: &Header, len: u32, segment: u16) {
+        let several = segment > 0 && len > segment.into();
+        let size = if several { segment.into() } else { len };
+        // More than we take in one: several, and we do not know of how many bytes.
+        if size == u32::from(self.rcv.full) || size == 0 || size > self.rcv.mss.into() {
+            return;
+        }
+        let size = size as u16;
+        let alike = several || self.rcv.last == size;
+        let pushed = h.flags.has(Flags::PSH);
+        if size > self.rcv.full || (alike && (several || !pushed)) {
+            self.rcv.full = size;
+        }
+        if !pushed {
+            self.rcv.last = size;
+        }
     }
 
     /// `payload` is what RCV.NXT waits for.
@@ -76,9 +104,6 @@ impl Tcb {
             self.receive.push(slice, most);
         }
         self.rcv.nxt += len;
-        // What the peer's full segments seem to be; coalesced ones are longer.
-        let seen = len.min(self.rcv.mss.into()) as u16;
-        self.rcv.full = self.rcv.full.max(seen);
         self.events.add(Events::READABLE);
     }
 
@@ -136,9 +161,6 @@ impl Tcb {
     /// The FIN is next.
     fn fin(&mut self, now: Instant) {
         self.rcv.nxt += 1;
-        // Sequence space behind the FIN is never used; the window that was
-        // announced may end at it.
-        self.rcv.edge = self.rcv.edge.latest(self.rcv.nxt);
         self.assembler = None;
         self.ack_now();
         self.events.add(Events::PEER_CLOSED | Events::READABLE);

@@ -2,14 +2,15 @@
 
 use super::Outgoing;
 use crate::Tcb;
-use wire::Instant;
 use wire::tcp::{Flags, SackBlocks};
+use wire::{Instant, Seq};
 
 impl Tcb {
     /// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`, with SACK blocks.
     pub(crate) fn pure_ack(&mut self, now: Instant) -> Outgoing {
         let duplicates = self.acks.duplicates;
-        let mut header = self.header(self.snd.nxt, Flags::ACK, now);
+        let mut header = self.header(self.acceptable_seq(), Flags::ACK, now);
+        self.acknowledged();
         if self.is.sack {
             header.options.sack = self.sack_blocks();
         } else if duplicates > 1 {
@@ -18,6 +19,24 @@ impl Tcb {
             self.acks.now = true;
         }
         self.bare(header)
+    }
+
+    /// SND.NXT, or the edge of the peer's window if that has shrunk: the peer does
+    /// not look at what stands beyond it. (An edge that is off by the rounding of
+    /// window scaling has not shrunk.)
+    fn acceptable_seq(&self) -> Seq {
+        let edge = self.snd.una + self.snd.wnd;
+        let beyond = self.snd.nxt.distance_from(edge) as i32;
+        if beyond < 1 << self.snd.shift { self.snd.nxt } else { edge }
+    }
+
+    /// What came is acknowledged now.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self) {
+        self.rcv.acked = self.rcv.nxt;
+        self.acks.now = false;
+        self.acks.duplicates = 0;
+        self.timers.delayed_ack = Instant::FAR_FUTURE;
     }
 
     /// RFC 2018 4: the most recent first; RFC 2883 4: what came twice before

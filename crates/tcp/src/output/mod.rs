@@ -183,11 +183,14 @@ impl Tcb {
         };
         self.is.override_sws = false;
         let seq = self.snd.nxt;
+        // The FIN needs room in the window, too.
+        let fin = fin && self.send.end.before(self.snd.una + self.snd.wnd);
         let outgoing = self.segment(seq, len, fin, true, now, limits);
         let len = outgoing.0;
         self.board.push(self.record(seq, len, now));
         self.snd.nxt = seq + len;
-        if len < self.mss() {
+        // The last of the segments that a device cuts may be small, too.
+        if len != self.mss() && len % self.mss() != 0 {
             self.snd.small_end = self.snd.nxt;
         }
         self.last_sent = now;
@@ -263,10 +266,7 @@ impl Tcb {
         // at the acknowledgment in it (RFC 9293 3.10.7.4, first): if both ends
         // relied on that, neither would ever hear of the other's progress.
         if flags.ack() && seq == self.snd.nxt {
-            self.rcv.acked = self.rcv.nxt;
-            self.acks.now = false;
-            self.acks.duplicates = 0;
-            self.timers.delayed_ack = Instant::FAR_FUTURE;
+            self.acknowledged();
         }
         header
     }

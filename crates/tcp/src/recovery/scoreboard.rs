@@ -122,6 +122,11 @@ impl Scoreboard {
         *self = Scoreboard::new(at);
     }
 
+    /// The record that holds `seq`.
+    pub(crate) fn holding(&self, seq: Seq) -> Option<&Record> {
+        self.records.get(self.find(seq)).filter(|r| seq.after_or_at(r.seq))
+    }
+
     /// Index of the record that holds `seq`, or of the first behind it.
     fn find(&self, seq: Seq) -> usize {
         self.records.partition_point(|r| r.end().before_or_at(seq))

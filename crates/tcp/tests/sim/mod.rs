@@ -210,7 +210,7 @@ impl Sim {
         if let Some(edge) = self.ends[1 - from].edge
             && len > 0
         {
-            let last = h.seq + len as u32;
+            let last = h.seq + len as u32 + u32::from(h.flags.fin());
             assert!(last.before_or_at(edge), "beyond the window: {last:?} {edge:?}");
         }
         if h.flags.ack() && !h.flags.rst() {

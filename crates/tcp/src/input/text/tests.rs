@@ -141,3 +141,61 @@ fn a_bare_fin_that_came_early_is_not_forgotten() {
     p.say(".", 1, 1, 10);
     assert_eq!((p.out(), p.tcb.state()), (vec![s(".", 1, 0, 12)], State::CloseWait));
 }
+
+#[test]
+fn every_second_segment_of_the_size_that_comes_is_acknowledged() {
+    let mut seq = 1;
+    let mut say = |p: &mut Peer, letters: &str, len: u32| {
+        p.say(letters, seq, 1, len as usize);
+        seq += len;
+        p.tcb.receive(&mut [0; 60_000]).unwrap();
+        p.out().len()
+    };
+    let mut p = Peer::established(bare());
+    // A run that was put together, of unknown size: nothing is learned from it.
+    say(&mut p, ".", 3 * 988);
+    assert_eq!((say(&mut p, ".", 988), say(&mut p, ".", 988)), (0, 1));
+    assert_eq!((say(&mut p, ".", 988), say(&mut p, ".", 988)), (0, 1));
+    // The path gets smaller: what is not the end of a write is a full segment.
+    (0..4).for_each(|_| drop(say(&mut p, ".", 600)));
+    assert_eq!((say(&mut p, ".", 600), say(&mut p, ".", 600)), (0, 1));
+    // Ends of writes say nothing.
+    for _ in 0..9 {
+        say(&mut p, "P.", 10);
+    }
+    p.timeout();
+    p.out();
+    assert_eq!((say(&mut p, "P.", 10), say(&mut p, "P.", 10)), (0, 0));
+    assert_eq!((say(&mut p, ".", 600), say(&mut p, ".", 600)), (0, 1));
+}
+
+#[test]
+fn the_size_of_segments_that_were_put_together_is_told() {
+    let mut p = Peer::established(bare());
+    p.tcb.input_coalesced(&header(".", 1, 1, 50_000), payload(5 * 700), 700, p.now);
+    assert_eq!(p.out().len(), 1);
+    p.say(".", 3501, 1, 700);
+    assert!(p.out().is_empty());
+    p.say(".", 4201, 1, 700);
+    assert_eq!(p.out().len(), 1);
+    p.tcb.input_coalesced(&header(".", 4901, 1, 50_000), payload(4 * 300), 300, p.now);
+    p.out();
+    p.say("P.", 6101, 1, 300);
+    p.say("P.", 6401, 1, 300);
+    assert_eq!(p.out().len(), 1, "it fell");
+}
+
+#[test]
+fn a_fin_beyond_the_window_has_not_come() {
+    let mut p = Peer::established(Config { receive_buffer: 1500, ..bare() });
+    p.say("F.", 1, 1, 1500);
+    assert_eq!((p.tcb.received(), p.tcb.state()), (1500, State::Established));
+    assert_eq!(p.out(), [s(".", 1, 0, 1501)]);
+    p.say("F.", 1501, 1, 0);
+    assert_eq!(p.tcb.state(), State::Established, "nor into a closed window");
+    assert_eq!(p.out(), [s(".", 1, 0, 1501)]);
+    p.tcb.receive(&mut [0; 1500]).unwrap();
+    p.out();
+    p.say("F.", 1501, 1, 0);
+    assert_eq!((p.tcb.state(), p.out()), (State::CloseWait, vec![s(".", 1, 0, 1502)]));
+}

@@ -77,3 +77,20 @@ fn a_window_that_cannot_grow_in_the_field_is_not_told() {
     p.tcb.receive(&mut [0; 1000]).unwrap();
     assert_eq!(p.out(), [], "delayed");
 }
+
+#[test]
+fn acknowledgments_stand_inside_a_window_that_shrank() {
+    let mut p = Peer::established(bare());
+    p.send(3000);
+    assert_eq!(p.out().len(), 3);
+    p.input(header(".", 2, 1, 0), 0);
+    p.input(header(".", 2, 1001, 500), 0);
+    p.out();
+    p.say(".", 1, 1001, 100);
+    p.tcb.ack_now();
+    assert_eq!(p.out(), [s(".", 1501, 0, 101)], "not at 3001, which the peer does not accept");
+    assert!(!p.tcb.acks.now, "once");
+    p.input(header(".", 201, 1001, 5000), 0);
+    p.tcb.ack_now();
+    assert_eq!(p.out(), [s(".", 3001, 0, 101)]);
+}

@@ -43,14 +43,21 @@ fn a_path_that_got_smaller_gets_smaller_segments() {
     p.send(3000);
     assert_eq!(p.out().len(), 3);
     assert!(p.tcb.is_in_flight(p.tcb.snd.una));
-    p.tcb.on_mtu(600);
+    let una = p.tcb.snd.una;
+    for (seq, mss) in [(una - 1, 600), (una + 3000, 600), (una, 1000)] {
+        p.tcb.on_mss(seq, mss);
+        assert_eq!((p.tcb.info().mss, p.out()), (1000, vec![]), "no segment of ours: {seq:?}");
+    }
+    p.tcb.on_mss(una + 1000, 600);
     let out = p.out();
     let sizes: Vec<_> = out.iter().map(|o| (o.1, o.2)).collect();
     assert_eq!(sizes, [(1, 600), (601, 400), (1001, 600), (1601, 400), (2001, 600), (2601, 400)]);
-    p.tcb.on_mtu(10);
-    assert_eq!(p.tcb.info().mss, 512, "not smaller, whoever says so");
-    p.tcb.on_mtu(9000);
-    assert_eq!(p.tcb.info().mss, 512, "and not larger");
+    p.tcb.on_mss(una + 600, 400);
+    assert_eq!(p.tcb.info().mss, 600, "that one had 400 bytes");
+    p.tcb.on_mss(una, 10);
+    assert_eq!(p.tcb.info().mss, 28, "not smaller (RFC 791), whoever says so");
+    p.tcb.on_mss(una, 9000);
+    assert_eq!(p.tcb.info().mss, 28, "and not larger");
 }
 
 #[test]

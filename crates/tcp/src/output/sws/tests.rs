@@ -95,3 +95,15 @@ fn a_small_segment_long_ago_holds_nothing_back() {
     p.send(100);
     assert_eq!(p.out().len(), 1);
 }
+
+#[test]
+fn a_tail_that_the_device_cuts_off_is_a_small_segment() {
+    let mut p = Peer::established(nagle());
+    p.limits.segmentation = 10_000;
+    p.send(5300);
+    assert_eq!(p.out(), [s("P.", 1, 5300, 1)]);
+    p.send(50);
+    assert_eq!(p.out(), [], "300 bytes are under way");
+    p.say(".", 1, 5301, 0);
+    assert_eq!(p.out(), [s("P.", 5301, 50, 1)]);
+}

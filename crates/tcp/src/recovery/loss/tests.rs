@@ -216,7 +216,7 @@ fn after_the_path_shrank_losses_that_sack_finds_are_sent() {
         assert_eq!(p.out().len(), 1);
     }
     let una = p.tcb.snd.una;
-    p.tcb.on_mtu(600);
+    p.tcb.on_mss(una + 500, 600);
     p.out();
     // Eight small ones are missing, all else came.
     let mut blocks = Vec::new();
