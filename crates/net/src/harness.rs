@@ -228,19 +228,7 @@ pub(crate) fn arp_frame(operation: arp::Operation, sender: Ipv4Addr, target: Ipv
 
 /// An IP header from the peer to us; the length is filled in by [`datagram`].
 pub(crate) fn ip(protocol: u8) -> ipv4::Header {
-    ipv4::Header {
-        header_len: ipv4::LEN as u8,
-        tos: 0,
-        total_len: 0,
-        identification: 1,
-        dont_fragment: false,
-        more_fragments: false,
-        fragment_offset: 0,
-        ttl: 64,
-        protocol,
-        source: PEER,
-        destination: US,
-    }
+    ipv4::Header { identification: 1, ..ipv4::Header::new(PEER, US, protocol, 0) }
 }
 
 pub(crate) fn datagram(mut header: ipv4::Header, payload: &[u8]) -> Vec<u8> {

@@ -3,9 +3,8 @@
 //! demultiplexing at the data-link layer. Where a hash will do,
 //! [`crate::steering`] is cheaper.)
 
-use crate::icmpv4::{self, Message};
-use crate::{Address, Endpoint, FlowKey, ethernet, ipv4, protocol};
-use std::net::Ipv4Addr;
+use crate::ipv4::View;
+use crate::{FlowKey, ethernet, icmpv4};
 
 /// A flow, and of which protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,50 +34,16 @@ pub fn frame(front: &[u8]) -> Option<FiveTuple> {
 /// ICMP error, the flow that it is about.
 #[inline]
 pub fn datagram(front: &[u8]) -> Option<FiveTuple> {
-    let (fixed, payload) = unfragmented(front)?;
-    match fixed[9] {
-        protocol::TCP | protocol::UDP => five_tuple(fixed, payload),
-        protocol::ICMP => match Message::parse(payload).ok()? {
-            Message::Unreachable(_) | Message::TimeExceeded(_) | Message::ParameterProblem(_) => {
-                let (fixed, payload) = unfragmented(payload.get(icmpv4::LEN..)?)?;
-                let FiveTuple { protocol, flow } = five_tuple(fixed, payload)?;
-                // What it is about is a datagram that we have sent.
-                let flow = FlowKey { local: flow.remote, remote: flow.local };
-                Some(FiveTuple { protocol, flow })
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The fixed part of the header, and the payload, unless it is a fragment.
-#[inline]
-fn unfragmented(front: &[u8]) -> Option<(&[u8; ipv4::LEN], &[u8])> {
-    let fixed = front.first_chunk::<{ ipv4::LEN }>()?;
-    let header_len = usize::from(fixed[0] & 0x0f) * 4;
-    let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff;
-    let payload = front.get(header_len..)?;
-    (fragment == 0 && header_len >= ipv4::LEN).then_some((fixed, payload))
-}
-
-#[inline]
-fn five_tuple(fixed: &[u8; ipv4::LEN], payload: &[u8]) -> Option<FiveTuple> {
-    let protocol = fixed[9];
-    if protocol != protocol::TCP && protocol != protocol::UDP {
+    let view = View::new(front)?;
+    if view.is_fragment() {
         return None;
     }
-    let ports = payload.first_chunk::<4>()?;
-    let end = |at: usize, port: usize| Endpoint {
-        address: Address::from(Ipv4Addr::new(
-            fixed[at],
-            fixed[at + 1],
-            fixed[at + 2],
-            fixed[at + 3],
-        )),
-        port: u16::from_be_bytes([ports[port], ports[port + 1]]),
-    };
-    Some(FiveTuple { protocol, flow: FlowKey { local: end(16, 2), remote: end(12, 0) } })
+    if let Some(quoted) = view.quoted() {
+        // What it is about is a datagram that we have sent.
+        let flow = quoted.flow().filter(|_| !quoted.is_fragment())?.reversed();
+        return Some(FiveTuple { protocol: quoted.protocol(), flow });
+    }
+    Some(FiveTuple { protocol: view.protocol(), flow: view.flow()? })
 }
 
 #[cfg(test)]

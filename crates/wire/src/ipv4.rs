@@ -1,7 +1,7 @@
 //! IPv4 headers (RFC 791). Options are accepted and passed over.
 
-use crate::Malformed;
-use crate::checksum;
+use crate::icmpv4::{self, Message};
+use crate::{Endpoint, FlowKey, Malformed, checksum, protocol};
 use std::net::Ipv4Addr;
 
 /// Bytes of a header without options.
@@ -35,7 +35,132 @@ pub struct Header {
     pub destination: Ipv4Addr,
 }
 
+/// A look at the front of a datagram whose header is there: version 4, at least
+/// [`LEN`] bytes, and all of them. Its checksum was not looked at, nor how many
+/// bytes follow. For those who look before IP does: steering, filters, and those
+/// who read what an ICMP error quotes.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    fixed: &'a [u8; LEN],
+    payload: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// The datagram that starts with `front`, if it can be one.
+    #[inline]
+    pub fn new(front: &'a [u8]) -> Option<View<'a>> {
+        let fixed = front.first_chunk::<LEN>()?;
+        let header_len = usize::from(fixed[0] & 0x0f) * 4;
+        let payload = front.get(header_len..)?;
+        (fixed[0] >> 4 == 4 && header_len >= LEN).then_some(View { fixed, payload })
+    }
+
+    /// Protocol of the payload ([`crate::protocol`]).
+    #[inline]
+    pub fn protocol(self) -> u8 {
+        self.fixed[9]
+    }
+
+    /// Source.
+    #[inline]
+    pub fn source(self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.long(12))
+    }
+
+    /// Destination.
+    #[inline]
+    pub fn destination(self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.long(16))
+    }
+
+    #[inline]
+    fn long(self, at: usize) -> u32 {
+        let b = self.fixed;
+        u32::from_be_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]])
+    }
+
+    /// Is it a part of a datagram?
+    #[inline]
+    pub fn is_fragment(self) -> bool {
+        u16::from_be_bytes([self.fixed[6], self.fixed[7]]) & 0x3fff != 0
+    }
+
+    /// Is the start of the datagram's payload elsewhere?
+    #[inline]
+    pub fn is_later_fragment(self) -> bool {
+        u16::from_be_bytes([self.fixed[6], self.fixed[7]]) & 0x1fff != 0
+    }
+
+    /// What follows the header, as far as it is there.
+    #[inline]
+    pub fn payload(self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// Source and destination port: of TCP and UDP, unless they are elsewhere.
+    #[inline]
+    pub fn ports(self) -> Option<(u16, u16)> {
+        if self.is_later_fragment() || !matches!(self.protocol(), protocol::TCP | protocol::UDP) {
+            return None;
+        }
+        let [a, b, c, d] = *self.payload.first_chunk::<4>()?;
+        Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+    }
+
+    /// The flow that it belongs to, as its receiver names it; of TCP and UDP,
+    /// unless the ports are elsewhere.
+    #[inline]
+    pub fn flow(self) -> Option<FlowKey> {
+        let (source_port, destination_port) = self.ports()?;
+        Some(FlowKey {
+            local: Endpoint { address: self.destination().into(), port: destination_port },
+            remote: Endpoint { address: self.source().into(), port: source_port },
+        })
+    }
+
+    /// The datagram that an ICMP error is about, as far as it is quoted.
+    #[inline]
+    pub fn quoted(self) -> Option<View<'a>> {
+        if self.protocol() != protocol::ICMP || self.is_fragment() {
+            return None;
+        }
+        match Message::parse(self.payload).ok()? {
+            Message::Unreachable(_) | Message::TimeExceeded(_) | Message::ParameterProblem(_) => {
+                View::new(self.payload.get(icmpv4::LEN..)?)
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Header {
+    /// The header of a whole datagram with `payload_len` bytes of payload: no options,
+    /// identification 0, time to live 64.
+    ///
+    /// # Panics
+    /// If that is more than a datagram holds.
+    #[inline]
+    pub fn new(
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        protocol: u8,
+        payload_len: usize,
+    ) -> Header {
+        Header {
+            header_len: LEN as u8,
+            tos: 0,
+            total_len: u16::try_from(LEN + payload_len).expect("fits a datagram"),
+            identification: 0,
+            dont_fragment: false,
+            more_fragments: false,
+            fragment_offset: 0,
+            ttl: 64,
+            protocol,
+            source,
+            destination,
+        }
+    }
+
     /// The header at the front of `bytes`; its checksum has been verified, and
     /// `header_len <= total_len`. Whether `total_len` bytes are there is for the
     /// caller to see, since payload may be elsewhere.

@@ -248,6 +248,16 @@ impl Packet {
         std::mem::take(&mut self.inner_mut().parts)
     }
 
+    /// All bytes as parts; what the packet holds itself is copied.
+    #[inline]
+    pub fn into_parts(mut self) -> Parts {
+        let mut parts = self.take_parts();
+        if !self.head().is_empty() {
+            parts.insert(0, Slice::copy_of(self.head()));
+        }
+        parts
+    }
+
     /// Has what is not payload brought near: another processor may have written it
     /// last. A packet that is looked at after a few others costs less then.
     #[inline]

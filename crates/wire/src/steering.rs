@@ -6,8 +6,8 @@
 //! It is not the hash of the connection table: it has to be computable by a few
 //! dozen instructions of eBPF, and it decides only where work is done.
 
-use crate::icmpv4::{self, Message};
-use crate::{Address, FlowKey, ethernet, ipv4, protocol};
+use crate::ipv4::View;
+use crate::{Address, FlowKey, ethernet, protocol};
 
 /// Where a frame has to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,44 +84,28 @@ impl Steering {
     /// Where the IPv4 datagram that starts with `front` has to go.
     #[inline]
     pub fn datagram(&self, front: &[u8]) -> Steered {
-        match self.ports_of(front, false) {
-            Some(hash) => Steered::Flow(hash),
-            None => Steered::Any,
-        }
+        let hash = View::new(front).and_then(|view| match view.protocol() {
+            protocol::ICMP => self.of_view(view.quoted()?, true),
+            _ => self.of_view(view, false),
+        });
+        hash.map_or(Steered::Any, Steered::Flow)
     }
 
     /// `sent`: the datagram is one that we sent (inside an ICMP error), so the
     /// flow is its reverse.
-    fn ports_of(&self, front: &[u8], sent: bool) -> Option<u32> {
-        let fixed = front.first_chunk::<{ ipv4::LEN }>()?;
-        let header_len = (fixed[0] & 0x0f) as usize * 4;
-        let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff;
-        let payload = front.get(header_len..)?;
-        if fragment != 0 || header_len < ipv4::LEN {
+    #[inline]
+    fn of_view(&self, view: View<'_>, sent: bool) -> Option<u32> {
+        let ((source_port, destination_port), false) = (view.ports()?, view.is_fragment()) else {
             return None;
-        }
-        let long = |at: usize| {
-            u64::from(u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]))
         };
-        let (source, destination) = (long(12), long(16));
-        match fixed[9] {
-            protocol::TCP | protocol::UDP => {
-                let p = payload.first_chunk::<4>()?;
-                let ports = u64::from(u32::from_be_bytes(*p));
-                Some(if sent {
-                    self.hash(destination << 32 | source, (ports >> 16) | (ports & 0xffff) << 16)
-                } else {
-                    self.hash(source << 32 | destination, ports)
-                })
-            }
-            protocol::ICMP if !sent => match Message::parse(payload).ok()? {
-                Message::Unreachable(_)
-                | Message::TimeExceeded(_)
-                | Message::ParameterProblem(_) => self.ports_of(payload.get(icmpv4::LEN..)?, true),
-                _ => None,
-            },
-            _ => None,
-        }
+        let (source, destination) = (view.source().to_bits(), view.destination().to_bits());
+        let pair = |upper: u32, lower: u32| u64::from(upper) << 32 | u64::from(lower);
+        let ports = |upper: u16, lower: u16| u64::from(upper) << 16 | u64::from(lower);
+        Some(if sent {
+            self.hash(pair(destination, source), ports(destination_port, source_port))
+        } else {
+            self.hash(pair(source, destination), ports(source_port, destination_port))
+        })
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) fn fragment(
 ) {
     let room = (mtu.max(68) - ipv4::LEN) / 8 * 8;
     let total = packet.len();
-    let mut rest = all_parts(packet.clone());
+    let mut rest = packet.clone().into_parts();
     let mut offset = 0;
     while offset < total {
         let len = room.min(total - offset);
@@ -28,16 +28,6 @@ pub(super) fn fragment(
         down(piece);
         offset += len;
     }
-}
-
-/// All bytes as parts: what the packet holds itself is copied.
-fn all_parts(mut packet: Packet) -> Parts {
-    let mut parts = Parts::new();
-    if !packet.head().is_empty() {
-        parts.push(wire::Slice::copy_of(packet.head()));
-    }
-    parts.extend(packet.take_parts());
-    parts
 }
 
 /// Takes the first `len` bytes off `parts`.

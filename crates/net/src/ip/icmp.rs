@@ -3,8 +3,9 @@
 use super::Ip;
 use crate::{Counters, Drop};
 use wire::icmpv4::{LEN, Message, Unreachable};
+use wire::ipv4::View;
 use wire::packet::ChecksumState;
-use wire::{Address, Endpoint, FlowKey, Instant, Packet, Parts, Slice, checksum, ipv4, protocol};
+use wire::{Address, FlowKey, Instant, Packet, Parts, Slice, checksum, ipv4, protocol};
 
 /// Bytes of the offending datagram that an error carries (RFC 1812 4.3.2.3:
 /// the error must not exceed 576).
@@ -96,35 +97,13 @@ pub fn about(packet: &Packet, kind: Kind) -> Option<Error> {
 }
 
 fn quoted(quote: &[u8], kind: Kind) -> Option<Error> {
-    let fixed = quote.first_chunk::<{ ipv4::LEN }>()?;
-    let header_len = usize::from(fixed[0] & 0x0f) * 4;
-    let fragment_offset = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff;
-    let payload = quote.get(header_len.max(ipv4::LEN)..)?.first_chunk::<8>()?;
-    let protocol = fixed[9];
-    if fixed[0] >> 4 != 4
-        || fragment_offset != 0
-        || !matches!(protocol, protocol::TCP | protocol::UDP)
-    {
-        return None;
-    }
-    let address = |at: usize| {
-        Address::from(std::net::Ipv4Addr::new(
-            fixed[at],
-            fixed[at + 1],
-            fixed[at + 2],
-            fixed[at + 3],
-        ))
-    };
-    let port = |at: usize| u16::from_be_bytes([payload[at], payload[at + 1]]);
-    Some(Error {
-        protocol,
-        flow: FlowKey {
-            local: Endpoint { address: address(12), port: port(0) },
-            remote: Endpoint { address: address(16), port: port(2) },
-        },
-        seq: wire::Seq(u32::from_be_bytes([payload[4], payload[5], payload[6], payload[7]])),
-        kind,
-    })
+    let view = View::new(quote)?;
+    let payload = view.payload().first_chunk::<8>()?;
+    let seq = [payload[4], payload[5], payload[6], payload[7]];
+    // It went from here to there.
+    let flow = view.flow()?.reversed();
+    let seq = wire::Seq(u32::from_be_bytes(seq));
+    Some(Error { protocol: view.protocol(), flow, seq, kind })
 }
 
 fn echo_reply(mut packet: Packet, id: u16, seq: u16) -> Packet {
@@ -146,21 +125,11 @@ pub fn unreachable(
 ) -> Option<Packet> {
     let meta = *packet.meta();
     let (source, destination) = (meta.source.v4()?, meta.destination.v4()?);
-    let total_len = u16::try_from(packet.len() + ipv4::LEN).ok()?;
-    ipv4::Header {
-        header_len: ipv4::LEN as u8,
-        tos: 0,
-        total_len,
-        identification: 0,
-        dont_fragment: false,
-        more_fragments: false,
-        fragment_offset: 0,
-        ttl: meta.ttl,
-        protocol: meta.protocol,
-        source,
-        destination,
+    if packet.len() + ipv4::LEN > usize::from(u16::MAX) {
+        return None;
     }
-    .emit(packet.push(ipv4::LEN));
+    let header = ipv4::Header::new(source, destination, meta.protocol, packet.len());
+    ipv4::Header { ttl: meta.ttl, ..header }.emit(packet.push(ipv4::LEN));
     error(&packet, Message::Unreachable(why), ip, now, counters)
 }
 

@@ -36,22 +36,18 @@ pub fn output(
         return Err(packet);
     }
     let header = ipv4::Header {
-        header_len: ipv4::LEN as u8,
-        tos: 0,
-        total_len: total as u16,
         // An atomic datagram needs no identification (RFC 6864 4.1).
-        identification: if whole && is_tcp { 0 } else { ip.identifications.next(meta.destination) },
+        identification: match whole && is_tcp {
+            true => 0,
+            false => ip.identifications.next(meta.destination),
+        },
         dont_fragment: is_tcp,
-        more_fragments: false,
-        fragment_offset: 0,
         ttl: match meta.ttl {
             0 if meta.group && destination.is_multicast() => MULTICAST_TTL,
             0 => TTL,
             ttl => ttl,
         },
-        protocol: meta.protocol,
-        source,
-        destination,
+        ..ipv4::Header::new(source, destination, meta.protocol, total - ipv4::LEN)
     };
     if whole {
         header.emit(packet.push(ipv4::LEN));

@@ -197,11 +197,11 @@ impl Reassembly {
         let mut last = Some(last);
         for mut fragment in waiting.fragments {
             if fragment.offset > at {
-                parts.extend(last.take().into_iter().flat_map(payload_parts));
+                parts.extend(last.take().into_iter().flat_map(Packet::into_parts));
             }
             parts.extend(fragment.payload.take_parts());
         }
-        parts.extend(last.take().into_iter().flat_map(payload_parts));
+        parts.extend(last.take().into_iter().flat_map(Packet::into_parts));
         // A checksum that some device vouched for is that of a fragment.
         meta.checksum = ChecksumState::Complete;
         meta.reassembled = true;
@@ -212,16 +212,6 @@ impl Reassembly {
         packet.push(len).fill(0);
         packet
     }
-}
-
-/// The bytes behind the headers that [`Waiting::add`] has pulled, all as parts.
-fn payload_parts(mut packet: Packet) -> Parts {
-    let mut parts = Parts::new();
-    if !packet.head().is_empty() {
-        parts.push(wire::Slice::copy_of(packet.head()));
-    }
-    parts.extend(packet.take_parts());
-    parts
 }
 
 /// Makes sure that the transport header is in one piece.
@@ -295,7 +285,7 @@ impl Waiting {
             self.first = Some(*header);
         }
         let meta = *packet.meta();
-        let mut payload = Packet::from_parts(payload_parts(packet));
+        let mut payload = Packet::from_parts(packet.into_parts());
         *payload.meta_mut() = meta;
         self.fragments.insert(at, Fragment { offset, len, payload });
         Added::Held

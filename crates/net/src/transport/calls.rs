@@ -6,6 +6,7 @@ use crate::application::{Application, Call, ConnectError};
 use crate::connections::{ConnId, Connections, OpenError};
 use crate::ip::Routes;
 use tcp::Tcb;
+use wire::tcp::mss_for;
 use wire::{Endpoint, FlowKey, Instant};
 
 /// Ports tried whose flow an accepted connection might have.
@@ -106,7 +107,7 @@ impl<A: Application> Transport<A> {
             }
             let isn = self.isn.isn(&flow, now);
             let config = &self.tcp[route.interface as usize];
-            let tcb = Tcb::connect(config, isn, (route.mtu.clamp(68, 65535) - 40) as u16, now);
+            let tcb = Tcb::connect(config, isn, mss_for(route.mtu, remote.address), now);
             match conns.open(flow, tcb, user) {
                 Ok(id) => {
                     counters.opened_active += 1;

@@ -7,6 +7,7 @@ use crate::ip::icmp::{Error, Kind};
 use tcp::IcmpError;
 use wire::icmpv4::Unreachable;
 use wire::protocol;
+use wire::tcp::mss_for;
 
 impl<A: Application> Transport<A> {
     /// Takes an ICMP error.
@@ -34,8 +35,8 @@ impl<A: Application> Transport<A> {
                     // A router that does not say (RFC 1191 5): the next of the
                     // usual sizes below would be a guess; take the smallest
                     // that every host must take (RFC 791).
-                    let mtu = if mtu == 0 { 576 } else { mtu.max(68) };
-                    tcb.on_mss(error.seq, mtu - 40);
+                    let mtu = if mtu == 0 { 576 } else { mtu };
+                    tcb.on_mss(error.seq, mss_for(mtu.into(), error.flow.remote.address));
                 }
                 Kind::Unreachable(why) => tcb.icmp_error(IcmpError::Hard(why_of(why))),
                 Kind::TimeExceeded => tcb.icmp_error(IcmpError::Soft(tcp::Unreachable::Host)),

@@ -8,7 +8,7 @@ use crate::{Counters, Drop};
 use tcp::input::listen::Listen;
 use tcp::{Tcb, input, time_wait};
 use wire::packet::ChecksumState;
-use wire::tcp::Header;
+use wire::tcp::{Header, mss_for};
 use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
 
 /// Takes a TCP segment, TCP header in front.
@@ -45,7 +45,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         local: Endpoint { address: destination, port: header.destination_port },
         remote: Endpoint { address: source, port: header.source_port },
     };
-    let mut payload = payload(packet);
+    let mut payload = packet.into_parts();
     if transport.coalesce(&flow, &header, &mut payload, conns, now, counters) {
         return;
     }
@@ -71,15 +71,6 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
             arrived.without_connection(transport, conns, app, now, counters);
         }
     }
-}
-
-#[inline]
-fn payload(mut packet: Packet) -> wire::Parts {
-    let mut parts = packet.take_parts();
-    if !packet.head().is_empty() {
-        parts.insert(0, wire::Slice::copy_of(packet.head()));
-    }
-    parts
 }
 
 /// A segment that no connection is there for.
@@ -171,8 +162,9 @@ impl Arrived {
             isn.seq = after + 1;
         }
         let config = &transport.tcp[self.interface as usize];
-        let mss = transport.config.interfaces[self.interface as usize].mtu.clamp(68, 65535) - 40;
-        let tcb = Tcb::accept(config, isn, mss as u16, &self.header, now);
+        let mtu = transport.config.interfaces[self.interface as usize].mtu;
+        let mss = mss_for(mtu, self.flow.remote.address);
+        let tcb = Tcb::accept(config, isn, mss, &self.header, now);
         match conns.open(self.flow, tcb, user) {
             Ok(id) => {
                 if after.is_some() {

@@ -41,11 +41,7 @@ pub fn input<A: Application>(
         return Some(packet);
     };
     packet.pull(LEN);
-    let mut payload = packet.take_parts();
-    if !packet.head().is_empty() {
-        payload.insert(0, wire::Slice::copy_of(packet.head()));
-    }
-    if app.datagram(socket, Datagram { local, remote, payload }) {
+    if app.datagram(socket, Datagram { local, remote, payload: packet.into_parts() }) {
         counters.delivered += 1;
     } else {
         counters.drop(Drop::UdpQueueFull);

@@ -61,6 +61,36 @@ proptest! {
     }
 }
 
+proptest! {
+    /// A view says what the header says.
+    #[test]
+    fn a_view_is_of_the_header(
+        header in header(), options: [u8; 40], words in 0usize..=10, payload: [u8; 9],
+    ) {
+        let (header, mut bytes) = emit_with(header, &options[..words * 4]);
+        bytes.extend(payload);
+        let view = View::new(&bytes).expect("a header");
+        prop_assert_eq!(view.protocol(), header.protocol);
+        prop_assert_eq!((view.source(), view.destination()), (header.source, header.destination));
+        prop_assert_eq!(view.is_fragment(), header.is_fragment());
+        prop_assert_eq!(view.is_later_fragment(), header.fragment_offset != 0);
+        prop_assert_eq!(view.payload(), payload);
+        let has_ports = matches!(header.protocol, protocol::TCP | protocol::UDP);
+        let ports = has_ports && header.fragment_offset == 0;
+        prop_assert_eq!(view.flow().is_some(), ports);
+        for short in 0..usize::from(header.header_len) {
+            prop_assert!(View::new(&bytes[..short]).is_none());
+        }
+    }
+
+    #[test]
+    fn whatever_there_is_a_view_reads_only_that(bytes: Vec<u8>) {
+        if let Some(view) = View::new(&bytes) {
+            let _ = (view.flow(), view.quoted().and_then(View::flow));
+        }
+    }
+}
+
 /// A UDP datagram on a home network, 192.168.0.1 to 192.168.0.199.
 const UDP: [u8; LEN] = [
     0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, //

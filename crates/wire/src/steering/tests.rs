@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Endpoint, EthernetAddress, Seq, tcp, udp};
+use crate::icmpv4::{self, Message};
+use crate::{Endpoint, EthernetAddress, Seq, ipv4, tcp, udp};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
@@ -11,19 +12,8 @@ pub(crate) fn flow() -> impl Strategy<Value = FlowKey> {
 
 /// An IPv4 datagram between two addresses.
 fn datagram(source: Address, destination: Address, protocol: u8, payload: &[u8]) -> Vec<u8> {
-    let header = ipv4::Header {
-        header_len: 20,
-        tos: 0,
-        total_len: (ipv4::LEN + payload.len()) as u16,
-        identification: 7,
-        dont_fragment: true,
-        more_fragments: false,
-        fragment_offset: 0,
-        ttl: 64,
-        protocol,
-        source: source.v4().unwrap(),
-        destination: destination.v4().unwrap(),
-    };
+    let (source, destination) = (source.v4().unwrap(), destination.v4().unwrap());
+    let header = ipv4::Header::new(source, destination, protocol, payload.len());
     let mut bytes = vec![0; ipv4::LEN];
     header.emit(&mut bytes);
     bytes.extend(payload);

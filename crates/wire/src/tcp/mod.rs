@@ -4,12 +4,20 @@ mod options;
 
 pub use options::{MAX_SACK_BLOCKS, Options, SackBlocks};
 
-use crate::{Malformed, Seq, checksum};
+use crate::{Address, Malformed, Seq, checksum, ipv4};
 
 /// Bytes of a header without options.
 pub const LEN: usize = 20;
 /// Bytes of the largest header.
 pub const MAX_LEN: usize = 60;
+
+/// The most payload that a segment without options has in datagrams of `mtu` bytes
+/// to `address` (RFC 9293 3.7.1).
+#[inline]
+pub fn mss_for(mtu: usize, address: Address) -> u16 {
+    let (least, ip) = if address.is_v4() { (68, ipv4::LEN) } else { (1280, 40) };
+    (mtu.clamp(least, usize::from(u16::MAX)) - ip - LEN) as u16
+}
 
 /// The control bits.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
