@@ -35,6 +35,7 @@ pub mod scenario;
 mod simulation;
 pub mod statistics;
 mod sweep;
+mod ticks;
 pub mod time;
 mod world;
 

@@ -4,7 +4,7 @@
 //! Of all engines: a queue of the device is one engine's. There are as many as
 //! `--engines` allows at most; that their number follows the load is not modelled.
 
-use super::shared::{Contexts, Point};
+use super::shared::{Contexts, Point, end_round};
 use crate::simulator::ids::{LockId, ThreadId};
 use crate::simulator::machine::{Kind, Step};
 use crate::simulator::simulation::Organization;
@@ -21,33 +21,11 @@ pub(crate) struct Engines {
     worked: Vec<bool>,
 }
 
-/// Makes the engines' threads, which poll the device.
+/// Starts the engines' threads, which poll the device. Returns how many these are.
 pub(super) fn spawn(world: &mut World<'_, Point>) -> usize {
     let (_, engines) = world.scenario.engines();
-    for index in 0..engines {
-        let thread = world.machine.thread(index, world.scenario.options.pin);
-        (index..world.queue_count()).step_by(engines).for_each(|q| world.polls(thread, q));
-        world.machine.script(thread, &[Step::At(Point::Round)]);
-        world.machine.start(thread);
-    }
+    world.spawn_pollers(engines, world.scenario.options.pin, Point::Round);
     engines
-}
-
-/// An engine receives from its queues of the device, behind what it has. Returns
-/// how many queues these are.
-pub(super) fn receive(
-    thread: ThreadId,
-    engines: usize,
-    into: &mut Vec<Item>,
-    world: &mut World<'_, Point>,
-) -> u64 {
-    world.machine.forget_notice(thread);
-    let mut looked = 0;
-    for queue in (thread as usize..world.queue_count()).step_by(engines) {
-        looked += 1;
-        world.receive(queue, world.batch, into);
-    }
-    looked
 }
 
 impl Organization for Engines {
@@ -73,14 +51,7 @@ impl Organization for Engines {
                 world.machine.script(thread, &[Step::Acquire(lock), Step::Now(Point::Take)]);
             }
             Point::Take => self.take(thread, world),
-            Point::End if self.worked[thread as usize] => {
-                let scan = Step::Work(Kind::Overhead, world.ticks.scan);
-                world.machine.script(thread, &[scan, Step::At(Point::Round)]);
-            }
-            Point::End => {
-                let idle = Step::Work(Kind::Overhead, world.ticks.sleep.max(1000));
-                world.machine.script(thread, &[idle, Step::At(Point::Idle)]);
-            }
+            Point::End => end_round(self.worked[thread as usize], thread, world),
             Point::Idle => {
                 let next = if self.queue.is_empty() { Step::Sleep } else { Step::Yield };
                 world.machine.script(thread, &[next, Step::At(Point::Round)]);
@@ -95,7 +66,8 @@ impl Engines {
         let engines = self.received.len();
         let received = &mut self.received[thread as usize];
         received.clear();
-        let looked = receive(thread, engines, received, world);
+        world.machine.forget_notice(thread);
+        let looked = world.receive_own(thread as usize, engines, received);
         let count = received.len();
         self.worked[thread as usize] = count > 0;
         world.machine.script(thread, &[Step::Now(Point::Process)]);

@@ -7,8 +7,8 @@
 //! cost is), what was received for no socket, and that new connections also wait
 //! while other engines have the first one's sockets.
 
-use super::engines::{receive, spawn};
-use super::shared::{Contexts, Point};
+use super::engines::spawn;
+use super::shared::{Contexts, Point, end_round};
 use crate::simulator::ids::{LockId, ThreadId};
 use crate::simulator::machine::{Kind, Step};
 use crate::simulator::simulation::Organization;
@@ -96,14 +96,7 @@ impl<D: Discipline + Default> Organization for EnginesEarly<D> {
                 world.machine.script(thread, &take);
             }
             Point::Take => self.choose(thread, world),
-            Point::End if self.engines[thread as usize].worked => {
-                let scan = Step::Work(Kind::Overhead, world.ticks.scan);
-                world.machine.script(thread, &[scan, Step::At(Point::Round)]);
-            }
-            Point::End => {
-                let idle = Step::Work(Kind::Overhead, world.ticks.sleep.max(1000));
-                world.machine.script(thread, &[idle, Step::At(Point::Idle)]);
-            }
+            Point::End => end_round(self.engines[thread as usize].worked, thread, world),
             Point::Idle => {
                 let news = self.engines[thread as usize].seen != self.version;
                 let next = if news { Step::Yield } else { Step::Sleep };
@@ -121,7 +114,8 @@ impl<D: Discipline> EnginesEarly<D> {
         engine.received.clear();
         let (mut looked, mut seen) = (0, 0);
         for _ in 0..LOOKS {
-            looked += receive(thread, count, &mut engine.received, world);
+            world.machine.forget_notice(thread);
+            looked += world.receive_own(thread as usize, count, &mut engine.received);
             let came = &engine.received[seen..];
             if !came.iter().any(|item| world.is_short_lived(item.connection)) {
                 break;

@@ -6,6 +6,7 @@
 //! Not modelled: the mailbox's own lock, whose hold is in the hand-off's cost; the
 //! home of what is no connection's; opening and ending of connections' threads.
 
+use super::sorting::{NO_PLACE, by_unit};
 use crate::simulator::ids::{LockId, ThreadId};
 use crate::simulator::machine::{Kind, Step};
 use crate::simulator::simulation::Organization;
@@ -20,8 +21,8 @@ pub(crate) struct Handed {
     dispatchers: Vec<Dispatcher>,
     owners: Vec<Owner>,
     transmitters: Vec<LockId>,
-    /// A unit's place among those of a batch.
-    place: Vec<u32>,
+    /// For [`by_unit`].
+    places: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -94,7 +95,7 @@ impl Organization for Handed {
             dispatchers: vec![Dispatcher::default(); processors],
             owners: vec![Owner::default(); units],
             transmitters: world.transmitters(),
-            place: vec![u32::MAX; units],
+            places: vec![NO_PLACE; units],
         }
     }
 
@@ -125,9 +126,7 @@ impl Handed {
         own.batch.clear();
         world.machine.forget_notice(thread);
         if !world.speaks_by_itself {
-            for queue in (thread as usize..world.queue_count()).step_by(self.processors) {
-                world.receive(queue, world.batch, &mut own.batch);
-            }
+            world.receive_own(thread as usize, self.processors, &mut own.batch);
         }
         let count = own.batch.len();
         let ticks = world.ticks;
@@ -143,36 +142,17 @@ impl Handed {
         world.machine.script(thread, &[round, receive, sorting, rest[0], rest[1]]);
     }
 
-    fn unit_of(&self, item: &Item, world: &World<'_, Point>) -> usize {
-        match self.of_connections {
-            true => item.connection as usize,
-            false => world.unit_of(item.connection, self.owners.len()),
-        }
-    }
-
-    /// Sorts a batch by unit, in the order in which their first packets came.
+    /// Sorts a batch by unit, for a post to each.
     fn sort(&mut self, thread: ThreadId, world: &World<'_, Point>) {
-        let Dispatcher { mut batch, mut posts } =
-            std::mem::take(&mut self.dispatchers[thread as usize]);
-        let mut places = 0;
-        for item in &batch {
-            let unit = self.unit_of(item, world);
-            if self.place[unit] == u32::MAX {
-                self.place[unit] = places;
-                places += 1;
-            }
-        }
-        batch.sort_by_key(|item| self.place[self.unit_of(item, world)]);
-        let mut at = 0;
-        while at < batch.len() {
-            let of = self.unit_of(&batch[at], world);
-            let same = |item: &&Item| self.unit_of(item, world) == of;
-            let end = at + batch[at..].iter().take_while(same).count();
-            posts.push_back((of as u32, at as u32, end as u32));
-            self.place[of] = u32::MAX;
-            at = end;
-        }
-        self.dispatchers[thread as usize] = Dispatcher { batch, posts };
+        let Dispatcher { batch, posts } = &mut self.dispatchers[thread as usize];
+        let (of_connections, units) = (self.of_connections, self.owners.len());
+        let unit = |item: &Item| match of_connections {
+            true => item.connection as usize,
+            false => world.unit_of(item.connection, units),
+        };
+        by_unit(batch, &mut self.places, unit, |unit, packets| {
+            posts.push_back((unit as u32, packets.start as u32, packets.end as u32));
+        });
     }
 
     fn post(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {

@@ -155,6 +155,12 @@ impl Organization for LayerParallel {
     }
 }
 
+/// What it costs to take `count` messages from the queue between two layers.
+fn taking(count: usize, world: &World<'_, Point>) -> [Step<Point>; 2] {
+    let time = world.ticks.batch + world.ticks.layer_item * count as u64;
+    [Step::Work(Kind::HandOff, time), Step::Work(Kind::Cache, world.packets_move(count))]
+}
+
 impl LayerParallel {
     /// Takes what comes up: from the device, or from the layer below.
     fn round(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
@@ -167,9 +173,7 @@ impl LayerParallel {
         let source = if world.speaks_by_itself { TRANSPORT } else { LINK };
         if layer == source {
             let mut batch = Vec::new();
-            for queue in (thread as usize / LAYERS..world.queue_count()).step_by(pipelines) {
-                world.receive(queue, world.batch, &mut batch);
-            }
+            world.receive_own(thread as usize / LAYERS, pipelines, &mut batch);
             own.rising.extend(batch);
         } else if layer != LINK {
             told = own.up.take(BATCH, &mut own.rising).1;
@@ -207,8 +211,7 @@ impl LayerParallel {
         let overhead = if layer == LINK { ticks.round } else { ticks.visit };
         steps.push(Step::Work(Kind::Overhead, overhead));
         if layer != LINK && !world.speaks_by_itself {
-            steps.push(Step::Work(Kind::HandOff, ticks.batch + ticks.layer_item * count as u64));
-            steps.push(Step::Work(Kind::Cache, world.packets_move(count)));
+            steps.extend(taking(count, world));
         }
         let work = match layer {
             LINK => world.time(ticks.receive + ticks.link_in, count),
@@ -284,9 +287,7 @@ impl LayerParallel {
             own.sent.clear();
             own.sent.extend(own.falling.drain(..count));
             if layer == IP {
-                steps
-                    .push(Step::Work(Kind::HandOff, ticks.batch + ticks.layer_item * count as u64));
-                steps.push(Step::Work(Kind::Cache, world.packets_move(count)));
+                steps.extend(taking(count, world));
             }
             steps.push(Step::Work(Kind::Work, work));
             steps.push(Step::At(Point::Down));
@@ -309,8 +310,7 @@ impl LayerParallel {
             own.sent.clear();
             own.sent.extend(own.falling.drain(..));
             let work = world.time(ticks.link_out + ticks.transmit, count);
-            steps.push(Step::Work(Kind::HandOff, ticks.batch + ticks.layer_item * count as u64));
-            steps.push(Step::Work(Kind::Cache, world.packets_move(count)));
+            steps.extend(taking(count, world));
             steps.push(Step::Work(Kind::Work, work));
             steps.push(Step::At(Point::Sent));
         }

@@ -4,6 +4,7 @@
 //! a visit ends after a burst. The transmitters' lock is taken before the domain's
 //! is let go.
 
+use super::sorting::{NO_PLACE, by_unit};
 use crate::simulator::ids::{LockId, ThreadId};
 use crate::simulator::locks::Rule;
 use crate::simulator::machine::{Kind, Step};
@@ -19,8 +20,8 @@ pub(crate) struct Locked {
     /// The most packets of a visit.
     stay: usize,
     threads: Vec<Thread>,
-    /// A group's place among those of a batch.
-    place: Vec<u32>,
+    /// For [`by_unit`].
+    places: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -65,16 +66,9 @@ impl Organization for Locked {
             .collect();
         let transmitters = world.transmitters();
         let processors = scenario.processors;
-        for processor in 0..processors {
-            let thread = world.machine.thread(processor, options.pin);
-            (processor..world.queue_count())
-                .step_by(processors)
-                .for_each(|q| world.polls(thread, q));
-            world.machine.script(thread, &[Step::At(Point::Round)]);
-            world.machine.start(thread);
-        }
+        world.spawn_pollers(processors, options.pin, Point::Round);
         let threads = vec![Thread::default(); processors];
-        Locked { groups, transmitters, stay, threads, place: vec![u32::MAX; count] }
+        Locked { groups, transmitters, stay, threads, places: vec![NO_PLACE; count] }
     }
 
     fn at(&mut self, point: Point, thread: ThreadId, world: &mut World<'_, Point>) {
@@ -96,9 +90,7 @@ impl Locked {
         own.batch.clear();
         world.machine.forget_notice(thread);
         let processors = world.scenario.processors;
-        for queue in (thread as usize..world.queue_count()).step_by(processors) {
-            world.receive(queue, world.batch, &mut own.batch);
-        }
+        world.receive_own(thread as usize, processors, &mut own.batch);
         let count = own.batch.len();
         let ticks = world.ticks;
         // Each thread looks after the groups of its processor.
@@ -123,31 +115,19 @@ impl Locked {
         );
     }
 
-    /// Sorts a batch by group, in the order in which the groups' first packets came.
+    /// Sorts a batch by group, and cuts each group's packets into visits.
     fn sort(&mut self, thread: ThreadId, world: &World<'_, Point>) {
         let Thread { batch, visits, .. } = &mut self.threads[thread as usize];
-        let count = self.groups.len();
+        let (count, stay) = (self.groups.len(), self.stay);
         let group = |item: &Item| world.unit_of(item.connection, count);
-        let mut places = 0;
-        for item in batch.iter() {
-            let place = &mut self.place[group(item)];
-            if *place == u32::MAX {
-                *place = places;
-                places += 1;
-            }
-        }
-        batch.sort_by_key(|item| self.place[group(item)]);
-        let mut at = 0;
-        while at < batch.len() {
-            let of = group(&batch[at]);
-            let end = at + batch[at..].iter().take_while(|item| group(item) == of).count();
-            self.place[of] = u32::MAX;
-            while at < end {
-                let next = end.min(at.saturating_add(self.stay));
-                visits.push_back((of, at, next));
+        by_unit(batch, &mut self.places, group, |group, packets| {
+            let mut at = packets.start;
+            while at < packets.end {
+                let next = packets.end.min(at.saturating_add(stay));
+                visits.push_back((group, at, next));
                 at = next;
             }
-        }
+        });
     }
 
     fn visit(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {

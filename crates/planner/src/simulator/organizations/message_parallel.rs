@@ -5,7 +5,7 @@
 //! Not modelled: segments that overtake each other without `--order` cost TCP
 //! nothing here.
 
-use super::shared::{Contexts, Point};
+use super::shared::{Contexts, Point, end_round};
 use crate::simulator::ids::{GateId, LockId, ThreadId};
 use crate::simulator::locks::Rule;
 use crate::simulator::machine::{Kind, Step};
@@ -31,12 +31,7 @@ impl Organization for MessageParallel {
 
     fn new(world: &mut World<'_, Point>) -> MessageParallel {
         let (threads, options) = (world.scenario.processors, &world.scenario.options);
-        for index in 0..threads {
-            let thread = world.machine.thread(index, options.pin);
-            (index..world.queue_count()).step_by(threads).for_each(|q| world.polls(thread, q));
-            world.machine.script(thread, &[Step::At(Point::Round)]);
-            world.machine.start(thread);
-        }
+        world.spawn_pollers(threads, options.pin, Point::Round);
         let rule = Rule::of(LockKind::Adaptive);
         let windows = if options.order && !world.speaks_by_itself { WINDOWS * threads } else { 0 };
         MessageParallel {
@@ -57,14 +52,7 @@ impl Organization for MessageParallel {
                 world.machine.script(thread, &[Step::At(Point::Scan(0)), Step::At(Point::End)]);
             }
             Point::Scan(from) => self.scan(from, thread, world),
-            Point::End if self.received[thread as usize] > 0 => {
-                let scan = Step::Work(Kind::Overhead, world.ticks.scan);
-                world.machine.script(thread, &[scan, Step::At(Point::Round)]);
-            }
-            Point::End => {
-                let idle = Step::Work(Kind::Overhead, world.ticks.sleep.max(1000));
-                world.machine.script(thread, &[idle, Step::At(Point::Idle)]);
-            }
+            Point::End => end_round(self.received[thread as usize] > 0, thread, world),
             Point::Idle => {
                 // A queue that another thread had just then, and left packets in:
                 // its lock is waited for.

@@ -15,6 +15,7 @@ mod locked;
 mod message_parallel;
 mod owned;
 mod shared;
+mod sorting;
 
 use super::outcome::Outcome;
 use super::scenario::Scenario;

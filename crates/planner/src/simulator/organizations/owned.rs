@@ -25,14 +25,7 @@ impl Organization for Owned {
 
     fn new(world: &mut World<'_, Point>) -> Owned {
         let processors = world.scenario.processors;
-        for processor in 0..processors {
-            let thread = world.machine.thread(processor, true);
-            (processor..world.queue_count())
-                .step_by(processors)
-                .for_each(|q| world.polls(thread, q));
-            world.machine.script(thread, &[Step::At(Point::Round)]);
-            world.machine.start(thread);
-        }
+        world.spawn_pollers(processors, true, Point::Round);
         Owned { batches: vec![Vec::new(); processors] }
     }
 
@@ -54,9 +47,7 @@ impl Owned {
         batch.clear();
         world.machine.forget_notice(thread);
         let processors = world.scenario.processors;
-        for queue in (thread as usize..world.queue_count()).step_by(processors) {
-            world.receive(queue, world.batch, batch);
-        }
+        world.receive_own(thread as usize, processors, batch);
         let count = batch.len();
         let ticks = world.ticks;
         if count == 0 {

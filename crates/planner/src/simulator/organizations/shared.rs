@@ -71,6 +71,16 @@ pub(crate) struct Contexts {
     place: Vec<u32>,
 }
 
+/// Ends a round: the next one follows if this one `worked`, or else
+/// [`Point::Idle`], after the announcement of sleep.
+pub(super) fn end_round(worked: bool, thread: ThreadId, world: &mut World<'_, Point>) {
+    let (time, next) = match worked {
+        true => (world.ticks.scan, Point::Round),
+        false => (world.ticks.sleep.max(1000), Point::Idle),
+    };
+    world.machine.script(thread, &[Step::Work(Kind::Overhead, time), Step::At(next)]);
+}
+
 impl Contexts {
     pub(crate) fn new(world: &mut World<'_, Point>, shards: usize, threads: usize) -> Contexts {
         let connections = world.connections.len();
