@@ -51,5 +51,6 @@ pub use net::{Counters, Drop as DropReason};
 pub use organization::{Options, Organization};
 pub use stack::Stack;
 pub use stream::TcpStream;
-pub use tcp::{Config as TcpConfig, Keepalive};
+pub use tcp::congestion::Algorithm as CongestionAlgorithm;
+pub use tcp::{Config as TcpConfig, Info as TcpInfo, Keepalive, State as TcpState};
 pub use udp::UdpSocket;

@@ -170,10 +170,50 @@ impl Stack {
         self.0.running.units()
     }
 
-    pub(crate) fn connect(&self, remote: Endpoint, socket: Arc<TcpShared>) {
-        let next = self.0.opened.fetch_add(1, Ordering::Relaxed);
-        let unit = (next % usize::from(self.units())) as u16;
-        self.call(unit, Call::Connect { remote, local: None, connection: socket });
+    pub(crate) fn connect(
+        &self,
+        local: Option<Endpoint>,
+        remote: Endpoint,
+        socket: Arc<TcpShared>,
+    ) -> io::Result<()> {
+        if self.0.stopped.load(Ordering::Relaxed) {
+            return Err(SocketError::STOPPED.into());
+        }
+        let unit = match local {
+            Some(local) => {
+                self.check_ours(local)?;
+                self.unit_of(local, remote)
+            }
+            None => None,
+        };
+        let unit = unit.unwrap_or_else(|| {
+            let next = self.0.opened.fetch_add(1, Ordering::Relaxed);
+            (next % usize::from(self.units())) as u16
+        });
+        self.call(unit, Call::Connect { remote, local, connection: socket });
+        Ok(())
+    }
+
+    /// The unit that a connection between these belongs to, if that is already
+    /// settled.
+    fn unit_of(&self, mut local: Endpoint, remote: Endpoint) -> Option<u16> {
+        if local.port == 0 {
+            // The unit chooses a port that steers to it.
+            return None;
+        }
+        if local.address.is_unspecified() {
+            local.address = net::ip::Routes::new(&self.0.config).lookup(remote.address)?.source;
+        }
+        let hash = self.0.config.steering.flow(&wire::FlowKey { local, remote });
+        Some((hash % u32::from(self.units())) as u16)
+    }
+
+    fn check_ours(&self, local: Endpoint) -> io::Result<()> {
+        if local.address.is_unspecified() || self.0.config.is_ours(local.address) {
+            return Ok(());
+        }
+        let text = format!("{} is not an address of this stack", local.address);
+        Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text))
     }
 
     fn bound(&self, protocol: Protocol) -> &Mutex<Bound> {
@@ -185,13 +225,7 @@ impl Stack {
         if self.0.stopped.load(Ordering::Relaxed) {
             return Err(SocketError::STOPPED.into());
         }
-        let ours = wanted.address.is_unspecified() || self.0.config.is_ours(wanted.address);
-        if !ours {
-            return Err(io::Error::new(
-                io::ErrorKind::AddrNotAvailable,
-                format!("{} is not an address of this stack", wanted.address),
-            ));
-        }
+        self.check_ours(wanted)?;
         let mut bound = self.bound(protocol).lock();
         if wanted.port != 0 {
             if bound.conflicts(wanted) {
