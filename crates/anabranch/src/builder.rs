@@ -1,132 +1,291 @@
 //! [`Builder`]: what a stack is made of.
 
+use crate::Error;
+use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
+use crate::organization::{LockKind, Options, Organization};
+use crate::socket::SocketLayer;
 use crate::stack::Stack;
-use crate::{Error, socket::SocketLayer};
-use device::{Device, Medium};
-use net::config::RouteConfig;
+use ::device::{Device, Medium};
 use net::{Config, InterfaceConfig};
-use organizations::{CATALOG, Clock, Instruments, Options, Setup, catalog};
+use organizations::{Clock, Instruments, Setup, catalog};
 use platform::RandomState;
+use std::fmt;
 use std::hash::BuildHasher;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::Address;
+use wire::EthernetAddress;
+
+/// Bytes of the smallest datagram that every link carries (RFC 791 3.2).
+const LEAST_MTU: usize = 68;
+
+/// What is said of one interface.
+#[derive(Debug, Default)]
+struct Interface {
+    addresses: Vec<Cidr>,
+    ethernet: Option<EthernetAddress>,
+    vlan: Option<u16>,
+    mtu: Option<usize>,
+}
 
 /// Makes a [`Stack`].
+///
+/// ```
+/// use anabranch::{Stack, device::memory};
+///
+/// # fn main() -> Result<(), anabranch::Error> {
+/// let (device, _peer) = memory::pair(memory::Config::default().with_queues(2));
+/// let stack = Stack::builder()
+///     .device(device)
+///     .address("10.0.0.1/24")
+///     .mtu(1400)
+///     .route("192.168.0.0/16 via 10.0.0.254")
+///     .organization("group-locks")
+///     .processors(2)
+///     .groups(64)
+///     .start()?;
+/// # drop(stack);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a builder does nothing until it is started"]
 pub struct Builder {
-    devices: Vec<(Device, Vec<String>)>,
-    /// Addresses given before any device.
-    early: Vec<String>,
-    gateway: Option<Ipv4Addr>,
-    organization: String,
+    devices: Vec<(Device, Interface)>,
+    /// What is said before any device.
+    early: Interface,
+    routes: Vec<Route>,
+    organization: Organization,
     processors: usize,
     options: Options,
-    burst: Option<usize>,
     tcp: tcp::Config,
     instruments: Option<Arc<Instruments>>,
     drain: Duration,
     resolver: Option<Arc<Resolver>>,
+    /// What is left of the layers' configuration; its interfaces and routes come
+    /// at the start.
+    config: Config,
+    /// The first argument that made no sense.
+    wrong: Option<Error>,
 }
 
 impl Builder {
     pub(crate) fn new() -> Builder {
+        let seed = RandomState::new().hash_one(std::process::id());
+        let mut config = Config::new(Vec::new(), seed);
+        config.secret = [RandomState::new().hash_one(1), RandomState::new().hash_one(2)];
         Builder {
             devices: Vec::new(),
-            early: Vec::new(),
-            gateway: None,
-            organization: "uniprocessor".into(),
+            early: Interface::default(),
+            routes: Vec::new(),
+            organization: Organization::default(),
             processors: 1,
             options: Options::default(),
-            burst: None,
             tcp: tcp::Config::default(),
             instruments: None,
             drain: Duration::from_secs(2),
             resolver: None,
+            config,
+            wrong: None,
         }
     }
 
     /// Adds an interface. Its device needs a queue for each processor.
-    #[must_use]
     pub fn device(mut self, device: Device) -> Builder {
         self.devices.push((device, std::mem::take(&mut self.early)));
         self
     }
 
-    /// Gives the last device an address with the length of its network's
-    /// prefix, such as `10.99.0.2/24`.
-    #[must_use]
-    pub fn address(mut self, address: impl ToString) -> Builder {
+    /// What is said of the last device.
+    fn interface(&mut self) -> &mut Interface {
         match self.devices.last_mut() {
-            Some((_, addresses)) => addresses.push(address.to_string()),
-            None => self.early.push(address.to_string()),
+            Some((_, interface)) => interface,
+            None => &mut self.early,
+        }
+    }
+
+    /// `value`, or a note that it made no sense, for [`Builder::start`].
+    fn checked<T, V: TryInto<T, Error: Into<Error>>>(&mut self, value: V) -> Option<T> {
+        match value.try_into() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.wrong.get_or_insert(error.into());
+                None
+            }
+        }
+    }
+
+    /// Gives the last device an address with the length of its network's prefix: a
+    /// [`Cidr`], or text such as `10.99.0.2/24`. A device can have several.
+    pub fn address(mut self, address: impl TryInto<Cidr, Error: Into<Error>>) -> Builder {
+        let address = self.checked(address);
+        self.interface().addresses.extend(address);
+        self
+    }
+
+    /// The address of the last device on its link. Default: what the device says.
+    pub fn ethernet(mut self, address: EthernetAddress) -> Builder {
+        self.interface().ethernet = Some(address);
+        self
+    }
+
+    /// The VLAN, 1 to 4094, whose tag frames of the last device carry. Default: no
+    /// tag.
+    pub fn vlan(mut self, vlan: u16) -> Builder {
+        self.interface().vlan = Some(vlan);
+        self
+    }
+
+    /// Bytes of the largest IP datagram that the last device sends, no more than it
+    /// can carry. Default: what the device says.
+    pub fn mtu(mut self, mtu: usize) -> Builder {
+        self.interface().mtu = Some(mtu);
+        self
+    }
+
+    /// The router for destinations outside all networks that are known otherwise.
+    pub fn gateway(mut self, gateway: Ipv4Addr) -> Builder {
+        self.routes.push(Route::default_via(gateway));
+        self
+    }
+
+    /// The way to a network: a [`Route`], or text such as `192.168.0.0/16 via
+    /// 10.99.0.1`. The longest prefix counts.
+    pub fn route(mut self, route: impl TryInto<Route, Error: Into<Error>>) -> Builder {
+        let route = self.checked(route);
+        self.routes.extend(route);
+        self
+    }
+
+    /// The parallel organization: an [`Organization`], or its name. Default:
+    /// `uniprocessor`. See [the list](crate::organization).
+    pub fn organization(
+        mut self,
+        organization: impl TryInto<Organization, Error: Into<Error>>,
+    ) -> Builder {
+        if let Some(organization) = self.checked(organization) {
+            self.organization = organization;
         }
         self
     }
 
-    /// The router for destinations outside the devices' networks.
-    #[must_use]
-    pub fn gateway(mut self, gateway: Ipv4Addr) -> Builder {
-        self.gateway = Some(gateway);
-        self
-    }
-
-    /// The parallel organization, by its name in
-    /// [`organizations::CATALOG`]. Default: `uniprocessor`.
-    #[must_use]
-    pub fn organization(mut self, name: impl ToString) -> Builder {
-        self.organization = name.to_string();
-        self
-    }
-
     /// How many threads process packets. Default: 1.
-    #[must_use]
     pub fn processors(mut self, processors: usize) -> Builder {
         self.processors = processors;
         self
     }
 
-    /// How many groups of connections, for `group-locks`. Default: 128.
-    #[must_use]
+    /// How many groups of connections, for `group-locks` and `group-threads`.
+    /// Default: 128.
     pub fn groups(mut self, groups: u16) -> Builder {
         self.options.groups = groups;
         self
     }
 
-    /// Wires the threads to processors, where the organization does not do so
-    /// anyway. Default: no.
-    #[must_use]
+    /// How many virtual processors, no fewer than processors, for
+    /// `virtual-processors`. Default: 16.
+    pub fn virtual_processors(mut self, virtual_processors: u16) -> Builder {
+        self.options.virtual_processors = virtual_processors;
+        self
+    }
+
+    /// The least and the most packet processing engines, for `engines`,
+    /// `engines-early` and `engines-sched`; their number follows the load. Default: 1
+    /// to as many as processors.
+    pub fn engines(mut self, engines: RangeInclusive<u16>) -> Builder {
+        self.options.engines = (*engines.start(), *engines.end());
+        self
+    }
+
+    /// The locks that connections are processed under, for the organizations that
+    /// have such locks. Default: adaptive ones.
+    pub fn lock(mut self, lock: LockKind) -> Builder {
+        self.options.lock = lock;
+        self
+    }
+
+    /// Keeps the order in which packets of a flow arrived, by tickets, for
+    /// `message-parallel`. Default: no.
+    pub fn order(mut self, order: bool) -> Builder {
+        self.options.order = order;
+        self
+    }
+
+    /// The most threads for connections, for `thread-per-connection`. Default: 0, as
+    /// many as the system gives.
+    pub fn max_threads(mut self, max_threads: usize) -> Builder {
+        self.options.max_threads = max_threads;
+        self
+    }
+
+    /// Binds threads to processors, where the organization does not do so anyway.
+    /// Default: no.
     pub fn pin(mut self, pin: bool) -> Builder {
         self.options.pin = pin;
         self
     }
 
     /// All that organizations leave open, at once.
-    #[must_use]
     pub fn options(mut self, options: Options) -> Builder {
         self.options = options;
         self
     }
 
     /// Packets that a connection may send in its turn, 1 to 64. Default: 32.
-    #[must_use]
     pub fn burst(mut self, packets: usize) -> Builder {
-        self.burst = Some(packets.clamp(1, 64));
+        self.config.burst = packets.clamp(1, 64);
         self
     }
 
     /// TCP's parameters.
-    #[must_use]
     pub fn tcp(mut self, config: tcp::Config) -> Builder {
         self.tcp = config;
         self
     }
 
+    /// Ports for sockets that ask for none. Default: 32768 to 60999.
+    pub fn ephemeral_ports(mut self, ports: RangeInclusive<u16>) -> Builder {
+        self.config.ephemeral_ports = (*ports.start(), *ports.end());
+        self
+    }
+
+    /// The most connections of each unit of concurrency. Default: 2^20.
+    pub fn max_connections(mut self, connections: usize) -> Builder {
+        self.config.max_connections = connections;
+        self
+    }
+
+    /// The most connections in TIME-WAIT that each unit of concurrency remembers.
+    /// Default: 2^18.
+    pub fn max_time_wait(mut self, connections: usize) -> Builder {
+        self.config.max_time_wait = connections;
+        self
+    }
+
+    /// How long a neighbour's link-layer address is trusted without confirmation.
+    /// Default: 60 s.
+    pub fn neighbour_lifetime(mut self, lifetime: Duration) -> Builder {
+        self.config.neighbour_lifetime = lifetime;
+        self
+    }
+
+    /// How many ICMP errors, answers to echo requests, and resets for closed ports,
+    /// of each kind, are sent in a second. Default: 1000.
+    pub fn errors_per_second(mut self, errors: u32) -> Builder {
+        self.config.errors_per_second = errors;
+        self
+    }
+
+    /// Bytes of fragments that wait for the rest of their datagrams. Default: 4 MiB.
+    pub fn reassembly_bytes(mut self, bytes: usize) -> Builder {
+        self.config.reassembly_bytes = bytes;
+        self
+    }
+
     /// Measures threads, locks and queues. Default: no; it costs some 1 % of the
     /// processor time.
-    #[must_use]
     pub fn instruments(mut self, instruments: Arc<Instruments>) -> Builder {
         self.instruments = Some(instruments);
         self
@@ -136,7 +295,6 @@ impl Builder {
     /// addresses with that port. Sockets that block call it on their thread; those
     /// for tasks call it on threads of the stack, 16 at most. Default: the
     /// system's, which asks the servers of the host and not through the stack.
-    #[must_use]
     pub fn resolver(
         mut self,
         lookup: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
@@ -148,7 +306,6 @@ impl Builder {
     /// How long the end of the last handle of the stack waits until the peers have
     /// acknowledged what dropped streams have written. Default: 2 s at most. With
     /// zero it waits for nothing, and connections that are not over are reset.
-    #[must_use]
     pub fn drain(mut self, timeout: Duration) -> Builder {
         self.drain = timeout;
         self
@@ -157,75 +314,102 @@ impl Builder {
     /// Starts the stack.
     ///
     /// # Errors
-    /// [`Error`].
+    /// [`Error`]: the first argument that made no sense, or what could not be had.
     pub fn start(self) -> Result<Stack, Error> {
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
         if self.devices.is_empty() {
             return Err(Error::NoDevice);
         }
-        let mut interfaces = Vec::new();
-        let mut devices = Vec::new();
-        // Units are chosen as the first device that steers chooses queues.
-        let steering = self.devices.iter().find_map(|(device, _)| device.steering);
-        for (device, addresses) in self.devices {
-            interfaces.push(interface(&device, &addresses)?);
-            devices.push(device);
-        }
-        let seed = RandomState::new().hash_one(std::process::id());
-        let mut config = Config::new(interfaces, seed);
-        config.secret = [RandomState::new().hash_one(1), RandomState::new().hash_one(2)];
+        check_routes(&self.routes, &self.devices)?;
+        let mut config = self.config;
+        config.routes = self.routes.iter().map(Route::config).collect();
         config.tcp = Arc::new(self.tcp);
         let time_of_day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         config.epoch = time_of_day.unwrap_or_default();
-        if let Some(steering) = steering {
+        // Units are chosen as the first device that steers chooses queues.
+        if let Some(steering) = self.devices.iter().find_map(|(device, _)| device.steering) {
             config.steering = steering;
         }
-        config.burst = self.burst.unwrap_or(config.burst);
-        config.routes.extend(self.gateway.map(|gateway| RouteConfig {
-            network: Address::UNSPECIFIED_V4,
-            prefix: 0,
-            gateway: gateway.into(),
-        }));
+        let mut devices = Vec::new();
+        for (device, interface) in self.devices {
+            config.interfaces.push(interface.config(&device)?);
+            devices.push(device);
+        }
         let config = Arc::new(config);
-        let clock = Clock::start();
         let setup = Setup {
             config: config.clone(),
             devices,
             processors: self.processors,
             options: self.options,
             application: Box::new(|_| SocketLayer::default()),
-            clock,
+            clock: Clock::start(),
             instruments: self.instruments,
         };
-        let running = catalog::start(&self.organization, setup).ok_or_else(|| {
-            let known: Vec<_> = CATALOG.iter().map(|e| e.name).collect();
-            Error::Organization { name: self.organization.clone(), known: known.join(", ") }
-        })??;
+        let name = self.organization.name();
+        let running = catalog::start(name, setup).expect("an organization of the catalog")?;
         let resolver = self.resolver.unwrap_or_else(Resolver::system);
         Ok(Stack::new(running, config, self.drain, resolver))
     }
 }
 
-fn interface(device: &Device, addresses: &[String]) -> Result<InterfaceConfig, Error> {
-    let capabilities = device.capabilities;
-    Ok(InterfaceConfig {
-        is_ethernet: capabilities.medium == Medium::Ethernet,
-        ethernet: device.ethernet,
-        vlan: None,
-        addresses: addresses.iter().map(|a| parse(a)).collect::<Result<_, _>>()?,
-        mtu: capabilities.mtu,
-        transmit_checksum: capabilities.transmit_checksum,
-        segmentation: capabilities.segmentation,
-    })
+/// Is each router a neighbour?
+fn check_routes(routes: &[Route], devices: &[(Device, Interface)]) -> Result<(), Error> {
+    let ours = || devices.iter().flat_map(|(_, interface)| &interface.addresses);
+    for gateway in routes.iter().map(Route::gateway) {
+        let is_ours = ours().any(|address| address.address() == gateway);
+        if is_ours || !ours().any(|address| address.is_neighbour(gateway)) {
+            let networks = match ours().map(Cidr::to_string).collect::<Vec<_>>() {
+                none if none.is_empty() => "it has no address".into(),
+                networks => networks.join(", "),
+            };
+            return Err(Error::Gateway { gateway, networks });
+        }
+    }
+    Ok(())
 }
 
-fn parse(text: &str) -> Result<(Address, u8), Error> {
-    let wrong = || Error::Address(text.into());
-    let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
-    let address: IpAddr = address.parse().map_err(|_| wrong())?;
-    let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
-    match address {
-        IpAddr::V6(_) => Err(Error::Family(text.into())),
-        IpAddr::V4(a) if prefix > 32 || !Address::from(a).is_unicast() => Err(wrong()),
-        IpAddr::V4(a) => Ok((a.into(), prefix)),
+impl Interface {
+    fn config(self, device: &Device) -> Result<InterfaceConfig, Error> {
+        let capabilities = device.capabilities;
+        let is_ethernet = capabilities.medium == Medium::Ethernet;
+        let name = || device.name.clone();
+        let mtu = self.mtu.unwrap_or(capabilities.mtu);
+        if self.mtu.is_some() && !(LEAST_MTU..=capabilities.mtu).contains(&mtu) {
+            return Err(Error::Mtu { device: name(), mtu, most: capabilities.mtu });
+        }
+        if let Some(vlan) = self.vlan
+            && !(is_ethernet && (1..=4094).contains(&vlan))
+        {
+            return Err(Error::Vlan { device: name(), vlan });
+        }
+        if let Some(ethernet) = self.ethernet
+            && !ethernet.is_station()
+        {
+            return Err(Error::Ethernet(ethernet));
+        }
+        Ok(InterfaceConfig {
+            is_ethernet,
+            ethernet: self.ethernet.unwrap_or(device.ethernet),
+            vlan: self.vlan,
+            addresses: self.addresses.iter().map(|a| (a.address().into(), a.prefix())).collect(),
+            mtu,
+            transmit_checksum: capabilities.transmit_checksum,
+            segmentation: capabilities.segmentation,
+        })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let interfaces = self.devices.iter().map(|(device, interface)| (&device.name, interface));
+        f.debug_struct("Builder")
+            .field("interfaces", &interfaces.collect::<Vec<_>>())
+            .field("routes", &self.routes)
+            .field("organization", &self.organization)
+            .field("processors", &self.processors)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }

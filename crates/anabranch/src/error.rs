@@ -1,32 +1,84 @@
 //! Errors: why a stack could not be started, in one line each with the mend;
 //! and what sockets remember of theirs.
 
+use crate::addresses::CidrError;
+use crate::organization::NoSuchOrganization;
 use net::application::ConnectError;
+use std::convert::Infallible;
 use std::io;
+use std::net::IpAddr;
+use wire::EthernetAddress;
 
-/// Why a stack could not be started.
-#[derive(Debug, thiserror::Error)]
+/// Lets a program that returns an error from `main` print its sentence.
+macro_rules! debug_is_display {
+    ($type:ty) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+pub(crate) use debug_is_display;
+
+/// Why a stack could not be started. Its `Debug` is its `Display`, so that a
+/// program whose `main` returns it prints a sentence.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// No device was given.
     #[error("a stack needs a device: give the builder one, such as device::tap::open(..)")]
     NoDevice,
-    /// An address does not parse.
-    #[error("{0:?} is not an address with a prefix: write it like 10.99.0.2/24")]
-    Address(String),
-    /// An address is of a family that the device's layers do not speak yet.
-    #[error("{0} is an IPv6 address, which the stack does not speak yet: use an IPv4 address")]
-    Family(String),
-    /// There is no organization of that name.
-    #[error("there is no organization {name:?}: choose one of {known}")]
-    Organization {
-        /// What was asked for.
-        name: String,
-        /// All there are.
-        known: String,
+    /// An address or a route makes no sense.
+    #[error(transparent)]
+    Address(#[from] CidrError),
+    /// A router is in none of the stack's networks.
+    #[error(
+        "gateway {gateway} is not a neighbour in a network of the stack ({networks}): choose a router there, or add an address"
+    )]
+    Gateway {
+        /// The router.
+        gateway: IpAddr,
+        /// The addresses that the stack has.
+        networks: String,
     },
+    /// A device cannot carry datagrams of this size.
+    #[error("device {device} cannot have an MTU of {mtu} bytes: choose 68 to {most}")]
+    Mtu {
+        /// The device's name.
+        device: String,
+        /// What was asked for.
+        mtu: usize,
+        /// What the device can have.
+        most: usize,
+    },
+    /// There is no such VLAN.
+    #[error(
+        "device {device} cannot be in VLAN {vlan}: choose 1 to 4094, on a device with Ethernet frames"
+    )]
+    Vlan {
+        /// The device's name.
+        device: String,
+        /// What was asked for.
+        vlan: u16,
+    },
+    /// A link-layer address is not one station's.
+    #[error("{0} cannot be the address of one station: choose one like 02:00:00:00:00:01")]
+    Ethernet(EthernetAddress),
+    /// There is no organization of that name.
+    #[error(transparent)]
+    Organization(#[from] NoSuchOrganization),
     /// The organization could not be started.
     #[error(transparent)]
     Start(#[from] organizations::StartError),
+}
+
+debug_is_display!(Error);
+
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Error {
+        match never {}
+    }
 }
 
 /// What a socket remembers of an error. It becomes an [`io::Error`] when a call

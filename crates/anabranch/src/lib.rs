@@ -26,11 +26,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod builder;
 mod closing;
+pub mod device;
 mod error;
+pub mod instruments;
 mod listener;
 mod names;
+pub mod organization;
 mod socket;
 mod stack;
 mod stream;
@@ -38,14 +42,15 @@ pub mod tokio;
 mod udp;
 mod wait;
 
+pub use addresses::{Cidr, CidrError, Route};
 pub use builder::Builder;
-pub use device;
 pub use error::Error;
 pub use listener::TcpListener;
 pub use names::ToSocketAddrs;
 pub use net::{Counters, Drop as DropReason};
-pub use organizations::{self, Options};
+pub use organization::{Options, Organization};
 pub use stack::Stack;
 pub use stream::TcpStream;
-pub use tcp::{Config as TcpConfig, Keepalive};
+pub use tcp::congestion::Algorithm as CongestionAlgorithm;
+pub use tcp::{Config as TcpConfig, Info as TcpInfo, Keepalive, State as TcpState};
 pub use udp::UdpSocket;

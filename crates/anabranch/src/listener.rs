@@ -71,7 +71,7 @@ impl Drop for Shared {
 
 /// A listening socket, as [`std::net::TcpListener`].
 #[derive(Debug)]
-pub struct TcpListener(Arc<Shared>);
+pub struct TcpListener(pub(crate) Arc<Shared>);
 
 impl TcpListener {
     /// Listens on an address of the stack, or on all (`0.0.0.0`).
@@ -100,7 +100,8 @@ impl TcpListener {
     /// Waits for a connection.
     ///
     /// # Errors
-    /// `WouldBlock` if non-blocking and there is none.
+    /// `WouldBlock` if non-blocking and there is none; `NetworkDown` if the stack has
+    /// stopped.
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, peer) = if self.0.nonblocking.load(Ordering::Relaxed) {
             let cx = Context::from_waker(std::task::Waker::noop());
@@ -116,10 +117,15 @@ impl TcpListener {
         std::iter::repeat_with(|| self.accept().map(|(stream, _)| stream))
     }
 
+    /// The same socket, for tasks.
+    pub fn into_tokio(self) -> crate::tokio::TcpListener {
+        self.into()
+    }
+
     /// What it listens on.
     ///
     /// # Errors
-    /// None.
+    /// None; it is like that of `std::net`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.0.local_addr())
     }
@@ -127,7 +133,7 @@ impl TcpListener {
     /// Another handle on the same socket.
     ///
     /// # Errors
-    /// None.
+    /// None; it is like that of `std::net`.
     pub fn try_clone(&self) -> io::Result<TcpListener> {
         Ok(TcpListener(self.0.clone()))
     }
@@ -135,7 +141,7 @@ impl TcpListener {
     /// Makes [`TcpListener::accept`] fail with `WouldBlock` rather than wait.
     ///
     /// # Errors
-    /// None.
+    /// None; it is like that of `std::net`.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.0.nonblocking.store(nonblocking, Ordering::Relaxed);
         Ok(())

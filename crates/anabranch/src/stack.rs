@@ -168,8 +168,28 @@ impl Stack {
         }
     }
 
-    pub(crate) fn connect(&self, remote: Endpoint, socket: Arc<TcpShared>) {
-        self.running().connect(remote, None, socket);
+    pub(crate) fn connect(
+        &self,
+        local: Option<Endpoint>,
+        remote: Endpoint,
+        socket: Arc<TcpShared>,
+    ) -> io::Result<()> {
+        if self.0.stopped.load(Ordering::Relaxed) {
+            return Err(SocketError::STOPPED.into());
+        }
+        if let Some(local) = local {
+            self.check_ours(local)?;
+        }
+        self.running().connect(remote, local, socket);
+        Ok(())
+    }
+
+    fn check_ours(&self, local: Endpoint) -> io::Result<()> {
+        if local.address.is_unspecified() || self.0.config.is_ours(local.address) {
+            return Ok(());
+        }
+        let text = format!("{} is not an address of this stack", local.address);
+        Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text))
     }
 
     fn bound(&self, protocol: Protocol) -> &Mutex<Bound> {
@@ -181,13 +201,7 @@ impl Stack {
         if self.0.stopped.load(Ordering::Relaxed) {
             return Err(SocketError::STOPPED.into());
         }
-        let ours = wanted.address.is_unspecified() || self.0.config.is_ours(wanted.address);
-        if !ours {
-            return Err(io::Error::new(
-                io::ErrorKind::AddrNotAvailable,
-                format!("{} is not an address of this stack", wanted.address),
-            ));
-        }
+        self.check_ours(wanted)?;
         let mut bound = self.bound(protocol).lock();
         if wanted.port != 0 {
             if conflicts(&bound.taken, wanted) {

@@ -40,11 +40,13 @@ impl Shared {
         Ok(Arc::new(Shared { stack: stack.clone(), socket, local, options: Mutex::default() }))
     }
 
+    /// Receives a datagram, and gives its first `max` bytes to `put`, part by part.
     pub(crate) fn poll_receive(
         &self,
         cx: Option<&Context<'_>>,
-        buf: &mut [u8],
+        max: usize,
         peek: bool,
+        mut put: impl FnMut(&[u8]),
     ) -> Poll<io::Result<(usize, SocketAddr)>> {
         let datagram = match self.socket.poll_receive(cx, peek) {
             Poll::Ready(Ok(datagram)) => datagram,
@@ -53,14 +55,28 @@ impl Shared {
         };
         let mut at = 0;
         for part in &datagram.payload {
-            let n = part.len().min(buf.len() - at);
-            buf[at..at + n].copy_from_slice(&part[..n]);
+            let n = part.len().min(max - at);
+            put(&part[..n]);
             at += n;
         }
         Poll::Ready(Ok((at, datagram.remote.into())))
     }
 
-    pub(crate) fn datagram(&self, bytes: &[u8], remote: Endpoint) -> io::Result<Datagram> {
+    /// As [`Shared::poll_receive`], to `buf`.
+    pub(crate) fn poll_receive_to(
+        &self,
+        cx: Option<&Context<'_>>,
+        buf: &mut [u8],
+        peek: bool,
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        let mut at = 0;
+        self.poll_receive(cx, buf.len(), peek, |part| {
+            buf[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        })
+    }
+
+    fn datagram(&self, bytes: &[u8], remote: Endpoint) -> io::Result<Datagram> {
         if bytes.len() > LARGEST {
             let text = format!("a datagram holds at most {LARGEST} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -80,16 +96,27 @@ impl Shared {
         Ok(Datagram { local: self.local, remote, payload })
     }
 
+    /// Sends `bytes`; they are copied once there is room for them.
     pub(crate) fn poll_send(
         &self,
         cx: Option<&Context<'_>>,
-        datagram: &mut Option<Datagram>,
-    ) -> Poll<io::Result<()>> {
-        let sent = self.socket.poll_send(cx, datagram);
+        bytes: &[u8],
+        remote: Endpoint,
+    ) -> Poll<io::Result<usize>> {
+        let sent = self.socket.poll_send(cx, || self.datagram(bytes, remote));
         if matches!(sent, Poll::Ready(Ok(()))) {
             self.stack.running().send(self.socket.clone());
         }
-        sent
+        sent.map_ok(|()| bytes.len())
+    }
+
+    /// Is there a datagram, or room for one, or an error? Waits for it.
+    pub(crate) fn poll_ready(&self, cx: &Context<'_>, reads: bool) -> Poll<()> {
+        self.socket.poll_ready(cx, reads)
+    }
+
+    pub(crate) fn take_error(&self) -> Option<io::Error> {
+        self.socket.take_error()
     }
 
     pub(crate) fn stack(&self) -> &Stack {
@@ -118,7 +145,7 @@ impl Drop for Shared {
 
 /// A UDP socket, as [`std::net::UdpSocket`].
 #[derive(Debug)]
-pub struct UdpSocket(Arc<Shared>);
+pub struct UdpSocket(pub(crate) Arc<Shared>);
 
 impl UdpSocket {
     /// Binds to an address of the stack, or to all (`0.0.0.0`).
@@ -158,9 +185,9 @@ impl UdpSocket {
     fn receive(&self, buf: &mut [u8], peek: bool) -> io::Result<(usize, SocketAddr)> {
         let options = *self.0.options.lock();
         if options.nonblocking {
-            return now(self.0.poll_receive(None, buf, peek));
+            return now(self.0.poll_receive_to(None, buf, peek));
         }
-        block_on(options.read_timeout, |cx| self.0.poll_receive(Some(cx), buf, peek))
+        block_on(options.read_timeout, |cx| self.0.poll_receive_to(Some(cx), buf, peek))
     }
 
     /// Sends a datagram.
@@ -180,14 +207,11 @@ impl UdpSocket {
     }
 
     fn transmit(&self, bytes: &[u8], remote: Endpoint) -> io::Result<usize> {
-        let mut datagram = Some(self.0.datagram(bytes, remote)?);
         let options = *self.0.options.lock();
         if options.nonblocking {
-            now(self.0.poll_send(None, &mut datagram))?;
-        } else {
-            block_on(options.write_timeout, |cx| self.0.poll_send(Some(cx), &mut datagram))?;
+            return now(self.0.poll_send(None, bytes, remote));
         }
-        Ok(bytes.len())
+        block_on(options.write_timeout, |cx| self.0.poll_send(Some(cx), bytes, remote))
     }
 
     /// Fixes the peer: only its datagrams and errors are heard from now on.
@@ -206,7 +230,7 @@ impl UdpSocket {
     /// Our end.
     ///
     /// # Errors
-    /// None.
+    /// None; it is like that of `std::net`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.0.local_addr())
     }
@@ -222,7 +246,7 @@ impl UdpSocket {
     /// Another handle on the same socket.
     ///
     /// # Errors
-    /// None.
+    /// None; it is like that of `std::net`.
     pub fn try_clone(&self) -> io::Result<UdpSocket> {
         Ok(UdpSocket(self.0.clone()))
     }
@@ -254,7 +278,7 @@ impl UdpSocket {
     /// Makes calls that would wait fail with `WouldBlock`.
     ///
     /// # Errors
-    /// None.
+    /// None; it is like that of `std::net`.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.0.options.lock().nonblocking = nonblocking;
         Ok(())
@@ -263,8 +287,38 @@ impl UdpSocket {
     /// The last error that no call has told.
     ///
     /// # Errors
-    /// None.
+    /// None; it is like that of `std::net`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        Ok(self.0.socket.take_error())
+        Ok(self.0.take_error())
+    }
+
+    /// What [`UdpSocket::set_read_timeout`] has set.
+    ///
+    /// # Errors
+    /// None; it is like that of `std::net`.
+    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.0.options.lock().read_timeout)
+    }
+
+    /// What [`UdpSocket::set_write_timeout`] has set.
+    ///
+    /// # Errors
+    /// None; it is like that of `std::net`.
+    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.0.options.lock().write_timeout)
+    }
+
+    /// As [`UdpSocket::recv`], and leaves the datagram there.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::recv`].
+    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.peer()?;
+        Ok(self.receive(buf, true)?.0)
+    }
+
+    /// The same socket, for tasks.
+    pub fn into_tokio(self) -> crate::tokio::UdpSocket {
+        self.into()
     }
 }

@@ -125,7 +125,7 @@ enum PeerArg {
 impl Args {
     fn plan(&self, workload: Workload) -> Plan {
         let all = self.organization.iter().any(|name| name == "all");
-        let names = || anabranch::organizations::CATALOG.iter().map(|entry| entry.name.to_owned());
+        let names = || anabranch::Organization::all().map(|o| o.name().to_owned());
         let plan = Plan {
             workload,
             organizations: if all { names().collect() } else { self.organization.clone() },
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn all_means_all() {
         let all = plan(&["bulk", "--organization", "all", "--processors", "2"]);
-        assert_eq!(all.organizations.len(), anabranch::organizations::CATALOG.len());
+        assert_eq!(all.organizations.len(), anabranch::Organization::all().len());
         assert!(all.reference);
         let two = plan(&["rr", "--organization", "global-lock,group-locks"]);
         assert_eq!(two.organizations, ["global-lock", "group-locks"]);

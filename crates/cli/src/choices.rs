@@ -1,9 +1,7 @@
 //! What organizations leave open, as options of the command.
 
 use crate::failure::Failure;
-use anabranch::Options;
-use anabranch::organizations::{CATALOG, Choice};
-use sync::LockKind;
+use anabranch::organization::{Choice, LockKind, Options, Organization};
 
 /// The options that go with an organization. Each takes those that mean
 /// something to it; to give one that means nothing is an error.
@@ -96,8 +94,8 @@ impl Choices {
             (Choice::Pin, self.pin),
         ];
         for (choice, _) in given.into_iter().filter(|(_, given)| *given) {
-            let takers = CATALOG.iter().filter(|entry| entry.choices.contains(&choice));
-            let takers: Vec<&str> = takers.map(|entry| entry.name).collect();
+            let takers = Organization::all().filter(|o| o.choices().contains(&choice));
+            let takers: Vec<&str> = takers.map(Organization::name).collect();
             if !organizations.iter().any(|name| takers.contains(&name.as_str())) {
                 return Err(Failure::refused(format!(
                     "--{} means nothing to {}: leave it out, or choose from {}",

@@ -8,7 +8,7 @@ use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::files::{self, Json};
 use crate::progress;
-use anabranch::organizations::{CATALOG, catalog};
+use anabranch::Organization;
 use numbers::Numbers;
 use output::Row;
 use planner::simulator::scenario::Steering;
@@ -132,11 +132,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 impl Args {
     fn organizations(&self) -> Result<Vec<String>, Failure> {
         if self.organization.iter().any(|name| name == "all") {
-            return Ok(CATALOG.iter().map(|entry| entry.name.to_owned()).collect());
+            return Ok(Organization::all().map(|o| o.name().to_owned()).collect());
         }
         for name in &self.organization {
-            if catalog::find(name).is_none() {
-                let names: Vec<&str> = CATALOG.iter().map(|entry| entry.name).collect();
+            if name.parse::<Organization>().is_err() {
+                let names: Vec<&str> = Organization::all().map(Organization::name).collect();
                 return Err(Failure::refused(format!(
                     "there is no organization '{name}': choose from {}, or all",
                     names.join(", ")
@@ -213,7 +213,7 @@ impl Args {
         let mut cases = Vec::new();
         for name in organizations {
             // What runs on one processor stands beside the others.
-            let single = catalog::find(name).is_some_and(|entry| entry.single);
+            let single = name.parse().is_ok_and(Organization::is_single);
             let alone = single && (organizations.len() > 1 || self.processors.0.contains(&1));
             let processors = if alone { &[1][..] } else { &self.processors.0 };
             for connections in &self.connections.0 {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use anabranch::organizations::CATALOG;
+use anabranch::Organization;
 use common::{PATIENCE, Server, interfaces, isolated, refused};
 use rustix::process::Signal;
 use sha2::{Digest, Sha256};
@@ -199,9 +199,9 @@ fn all_services(organization: &str, extra: &str) {
 
 #[test]
 fn every_service_in_every_organization() {
-    for entry in CATALOG {
-        println!("{}", entry.name);
-        isolated(|| all_services(entry.name, ""));
+    for organization in Organization::all() {
+        println!("{organization}");
+        isolated(|| all_services(organization.name(), ""));
     }
 }
 

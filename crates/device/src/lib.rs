@@ -7,6 +7,31 @@
 //!
 //! [`memory`] joins two stacks in one process; [`tap`] joins a stack with the Linux kernel.
 
+/// `with_…` for the fields of a configuration, which may get more fields.
+macro_rules! setters {
+    ($type:ident { $($with:ident $field:ident: $of:ty,)* }) => {
+        impl $type {
+            $(#[doc = concat!("With another [`", stringify!($type), "::", stringify!($field), "`].")]
+            #[must_use]
+            pub fn $with(mut self, $field: $of) -> $type {
+                self.$field = $field;
+                self
+            })*
+        }
+    };
+}
+
+/// Lets a program that returns an error from `main` print its sentence.
+macro_rules! debug_is_display {
+    ($type:ty) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+
 pub mod fault;
 pub mod memory;
 pub mod namespace;
@@ -111,6 +136,9 @@ pub struct Device {
     /// How arriving frames are spread over the queues. `None`: the device does
     /// not tell, and frames have to be passed on in software.
     pub steering: Option<Steering>,
+    /// Queues that are dropped get no more frames, which come up on those that are
+    /// left: so the device can have more queues than are used.
+    pub queues_detach: bool,
     /// What its queues had to drop.
     pub counts: Arc<Counts>,
     /// What the wrapper [`fault`] did, if there is one round it.
@@ -128,4 +156,21 @@ pub struct Counts {
     pub not_captured: AtomicU64,
     /// The device is gone: somebody has deleted it. Nothing comes or goes.
     pub gone: AtomicBool,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device")
+            .field("name", &self.name)
+            .field("capabilities", &self.capabilities)
+            .field("ethernet", &self.ethernet)
+            .field("queues", &self.queues.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Queue")
+    }
 }

@@ -65,14 +65,28 @@ pub struct Setup<A: Application> {
     pub instruments: Option<Arc<Instruments>>,
 }
 
-/// Why an organization could not be started.
-#[derive(Debug, thiserror::Error)]
+/// Why an organization could not be started. Its `Debug` is its `Display`, so that
+/// a program whose `main` returns it prints a sentence.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// A device has too few queues.
     #[error(
         "device {device} has {queues} queues, fewer than {processors} processors: open it with --processors queues, or use fewer processors"
     )]
     Queues {
+        /// The device.
+        device: String,
+        /// Its queues.
+        queues: usize,
+        /// The processors asked for.
+        processors: usize,
+    },
+    /// A device has queues that nobody would serve, and cannot do without them.
+    #[error(
+        "device {device} has {queues} queues, more than {processors} processors, and what came to the others would be lost: make it with {processors} queues, or use more processors"
+    )]
+    SurplusQueues {
         /// The device.
         device: String,
         /// Its queues.
@@ -119,6 +133,12 @@ pub enum StartError {
     /// The system gives no more threads or descriptors.
     #[error("cannot start a thread: {0}: raise the limit (ulimit -u, ulimit -n)")]
     System(#[from] std::io::Error),
+}
+
+impl std::fmt::Debug for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 /// A running organization, as those above see it. It finds by itself which of its
@@ -208,6 +228,14 @@ fn check_queues<A: Application>(setup: &Setup<A>) -> Result<(), StartError> {
     for device in &setup.devices {
         if device.queues.len() < setup.processors {
             return Err(StartError::Queues {
+                device: device.name.clone(),
+                queues: device.queues.len(),
+                processors: setup.processors,
+            });
+        }
+        // No processors at all are refused for that.
+        if device.queues.len() > setup.processors && !device.queues_detach && setup.processors > 0 {
+            return Err(StartError::SurplusQueues {
                 device: device.name.clone(),
                 queues: device.queues.len(),
                 processors: setup.processors,

@@ -353,6 +353,7 @@ fn device<P: Peer>(
         capabilities: config.link.capabilities(),
         ethernet: config.link.ethernet[0],
         queues: (0..queues).map(queue).collect(),
+        queues_detach: false,
         steering: Some(config.link.steering),
         counts: Arc::new(Counts::default()),
         faults: None,

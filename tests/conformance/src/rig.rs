@@ -1,7 +1,7 @@
 //! [`Rig`]: what a case runs on.
 
 use anabranch::device::{fault, memory};
-use anabranch::{Counters, Stack, TcpConfig, TcpListener, TcpStream};
+use anabranch::{Counters, Organization, Stack, TcpConfig, TcpListener, TcpStream};
 use std::time::Duration;
 
 /// The server's address.
@@ -64,8 +64,8 @@ impl Rig {
     /// `organization` in Rust's spelling, with underscores.
     pub fn new(organization: &str, processors: usize) -> Rig {
         let name = organization.replace('_', "-");
-        let entry = anabranch::organizations::find(&name).expect("in the catalog");
-        Rig { organization: entry.name, processors }
+        let organization: Organization = name.parse().expect("in the catalog");
+        Rig { organization: organization.name(), processors }
     }
 
     /// Two stacks over a good link.

@@ -1,12 +1,11 @@
 //! Calls keep their place among what comes by the device.
 
-use anabranch::device::{self, Device, Receive, memory};
-use anabranch::organizations::CATALOG;
+use anabranch::device::{Device, Packet, Queue, Receive, memory};
 use anabranch::{Options, Stack, TcpListener, TcpStream};
 use anabranch_conformance::{CLIENT, SERVER, within};
+use organizations::CATALOG;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
-use wire::Packet;
 
 /// What is done once, when a segment of TCP is taken from the device.
 type Hook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
@@ -44,7 +43,7 @@ impl Receive for Hooked {
 }
 
 fn hooked(device: Device, hook: &Hook) -> Device {
-    let queues = device.queues.into_iter().map(|queue| device::Queue {
+    let queues = device.queues.into_iter().map(|queue| Queue {
         receive: Box::new(Hooked { queue: queue.receive, hook: hook.clone() }),
         transmit: queue.transmit,
     });

@@ -2,8 +2,8 @@
 //! its process, since it counts what the process has.
 
 use anabranch::UdpSocket;
-use anabranch::organizations::CATALOG;
 use anabranch_conformance::{Link, Rig, SERVER, until, within};
+use organizations::CATALOG;
 use std::io::{Read, Write};
 
 fn entries(of: &str) -> usize {

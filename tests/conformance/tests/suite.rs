@@ -1,6 +1,6 @@
 //! The suite for every organization in the catalog.
 
-use anabranch::organizations::CATALOG;
+use organizations::CATALOG;
 
 anabranch_conformance::suite! {
     uniprocessor { one 1 }

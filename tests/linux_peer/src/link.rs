@@ -1,9 +1,10 @@
 //! [`Peer`]: a stack and the kernel, connected by a TAP device.
 
+use anabranch::device::fault;
 use anabranch::device::tap::{self, Error};
-use anabranch::device::{fault, namespace};
 use anabranch::{Stack, TcpConfig};
 use anabranch_conformance::{Rig, within};
+use device::namespace;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! [`TcpShared`]: what a stream and its connection share.
 
+mod user;
+
 use super::ListenerShared;
 use super::unread::Unread;
 use crate::closing::Closing;
@@ -9,9 +11,8 @@ use net::ConnId;
 use net::application::ConnectError;
 use platform::Mutex;
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
 use tcp::Tcb;
 use wire::{FlowKey, Slice};
@@ -36,6 +37,8 @@ struct PendingOptions {
     abort: bool,
     nodelay: Option<bool>,
     keepalive: Option<Option<Duration>>,
+    /// Somebody asks for [`State::info`].
+    info: bool,
 }
 
 #[derive(Debug)]
@@ -76,6 +79,9 @@ struct State {
     chunk: usize,
     sum: bool,
     pending: PendingOptions,
+    /// What TCP knew when somebody last asked.
+    info: Option<Box<tcp::Info>>,
+    info_waiters: Waiters,
     closing: Arc<Closing>,
     /// This connection is one of `closing`.
     is_closing: bool,
@@ -119,6 +125,8 @@ impl TcpShared {
             chunk: 0,
             sum: true,
             pending: PendingOptions::default(),
+            info: None,
+            info_waiters: Waiters::default(),
             closing,
             is_closing: false,
         }))
@@ -179,6 +187,7 @@ impl TcpShared {
         state.give(tcb);
         state.take(tcb, wakes);
         state.fulfil(tcb);
+        state.tell_info(tcb, wakes);
         let is_acknowledged = state.unsent.is_empty()
             && matches!(tcb.state(), tcp::State::FinWait2 | tcp::State::TimeWait);
         if is_acknowledged || state.pending.abort {
@@ -201,6 +210,7 @@ impl TcpShared {
         let listener = {
             let mut state = self.0.lock();
             state.take(tcb, wakes);
+            state.tell_info(tcb, wakes);
             state.phase = Phase::Closed;
             state.closing_ends();
             state.eof = true;
@@ -214,152 +224,6 @@ impl TcpShared {
         if let Some(listener) = listener {
             listener.arrived(None, wakes);
         }
-    }
-
-    // What the stream calls.
-
-    pub(crate) fn flow(&self) -> Option<FlowKey> {
-        self.0.lock().flow
-    }
-
-    pub(crate) fn take_error(&self) -> Option<io::Error> {
-        self.0.lock().error.take().map(io::Error::from)
-    }
-
-    /// The connection to notify, if there is one and it has not been.
-    fn to_notify(state: &mut State) -> Option<ConnId> {
-        if state.phase == Phase::Closed || state.notified {
-            return None;
-        }
-        state.notified = state.id.is_some();
-        state.id
-    }
-
-    pub(crate) fn poll_connected(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
-        let mut state = self.0.lock();
-        match state.phase {
-            Phase::Open => Poll::Ready(Ok(())),
-            Phase::Closed => Poll::Ready(match state.error.take() {
-                Some(error) => Err(error.into()),
-                // Opened and ended before anyone looked.
-                None => Ok(()),
-            }),
-            Phase::Opening => {
-                state.writers.add(cx);
-                Poll::Pending
-            }
-        }
-    }
-
-    /// Takes up to `max` bytes of what was received. Nothing: the end. Beside
-    /// it, the connection to notify if TCP should open its window.
-    #[allow(clippy::type_complexity)]
-    pub(crate) fn poll_read(
-        &self,
-        cx: Option<&Context<'_>>,
-        max: usize,
-        peek: bool,
-    ) -> Poll<io::Result<(wire::Parts, Option<ConnId>)>> {
-        let mut state = self.0.lock();
-        if state.shut_read || max == 0 {
-            return Poll::Ready(Ok((wire::Parts::new(), None)));
-        }
-        if state.unread.is_empty() {
-            if !state.finished
-                && let Some(error) = state.error.take()
-            {
-                return Poll::Ready(Err(error.into()));
-            }
-            if state.eof {
-                return Poll::Ready(Ok((wire::Parts::new(), None)));
-            }
-            match cx {
-                Some(cx) => state.readers.add(cx),
-                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-            }
-            return Poll::Pending;
-        }
-        let parts = if peek { state.unread.peek(max) } else { state.unread.take(max) };
-        let read = state.last_advertised.saturating_sub(state.unread.charge());
-        let notify = (read > 0 && read >= state.receive_buffer / 8)
-            .then(|| TcpShared::to_notify(&mut state))
-            .flatten();
-        Poll::Ready(Ok((parts, notify)))
-    }
-
-    /// How much may be written now, and how.
-    pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<WriteLimits>> {
-        let mut state = self.0.lock();
-        if state.broken || state.phase == Phase::Closed {
-            return Poll::Ready(Err(match state.error.take() {
-                Some(error) => error.into(),
-                None => io::ErrorKind::BrokenPipe.into(),
-            }));
-        }
-        if state.pending.shutdown {
-            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
-        }
-        let room = state.send_buffer.saturating_sub(state.queued + state.unsent_bytes);
-        if room == 0 {
-            match cx {
-                Some(cx) => state.writers.add(cx),
-                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-            }
-            return Poll::Pending;
-        }
-        Poll::Ready(Ok(WriteLimits { room, chunk: state.chunk, sum: state.sum }))
-    }
-
-    /// Adds what was written. Returns the connection to notify.
-    pub(crate) fn write(
-        &self,
-        slices: impl Iterator<Item = (Slice, Option<u16>)>,
-    ) -> Option<ConnId> {
-        let mut state = self.0.lock();
-        for (slice, sum) in slices {
-            state.unsent_bytes += slice.len();
-            state.unsent.push_back((slice, sum));
-        }
-        TcpShared::to_notify(&mut state)
-    }
-
-    pub(crate) fn shutdown_read(&self, wakes: &mut Vec<Waker>) {
-        let mut state = self.0.lock();
-        state.shut_read = true;
-        state.unread.clear();
-        state.readers.take(wakes);
-    }
-
-    /// No more will be written. `Err` if there is no connection.
-    pub(crate) fn shutdown_write(&self) -> io::Result<Option<ConnId>> {
-        let mut state = self.0.lock();
-        if state.phase == Phase::Closed {
-            return Err(io::ErrorKind::NotConnected.into());
-        }
-        state.pending.shutdown = true;
-        state.closing_begins();
-        Ok(TcpShared::to_notify(&mut state))
-    }
-
-    /// The stream is gone.
-    pub(crate) fn release(&self, abort: bool) -> Option<ConnId> {
-        let mut state = self.0.lock();
-        state.pending.release = true;
-        state.pending.abort |= abort;
-        state.closing_begins();
-        TcpShared::to_notify(&mut state)
-    }
-
-    pub(crate) fn set_nodelay(&self, on: bool) -> Option<ConnId> {
-        let mut state = self.0.lock();
-        state.pending.nodelay = Some(on);
-        TcpShared::to_notify(&mut state)
-    }
-
-    pub(crate) fn set_keepalive(&self, idle: Option<Duration>) -> Option<ConnId> {
-        let mut state = self.0.lock();
-        state.pending.keepalive = Some(idle);
-        TcpShared::to_notify(&mut state)
     }
 }
 
@@ -389,6 +253,20 @@ impl State {
     fn wake_all(&mut self, wakes: &mut Vec<Waker>) {
         self.readers.take(wakes);
         self.writers.take(wakes);
+        self.info_waiters.take(wakes);
+    }
+
+    /// Bytes that may be written now.
+    fn room(&self) -> usize {
+        self.send_buffer.saturating_sub(self.queued + self.unsent_bytes)
+    }
+
+    /// Somebody may want to know what TCP knows.
+    fn tell_info(&mut self, tcb: &Tcb, wakes: &mut Vec<Waker>) {
+        if std::mem::take(&mut self.pending.info) {
+            self.info = Some(Box::new(tcb.info()));
+            self.info_waiters.take(wakes);
+        }
     }
 
     /// What was written goes to TCP.

@@ -146,10 +146,11 @@ impl UdpShared {
         Poll::Pending
     }
 
+    /// Queues what `make` makes, once there is room for it.
     pub(crate) fn poll_send(
         &self,
         cx: Option<&Context<'_>>,
-        datagram: &mut Option<Datagram>,
+        make: impl FnOnce() -> io::Result<Datagram>,
     ) -> Poll<io::Result<()>> {
         let mut state = self.state.lock();
         if let Some(error) = state.error.take() {
@@ -165,10 +166,25 @@ impl UdpShared {
             }
             return Poll::Pending;
         }
-        if let Some(datagram) = datagram.take() {
-            state.leaving_bytes += footprint(&datagram);
-            state.leaving.push_back(datagram);
-        }
+        // Copied without the lock: the domain must not wait for it.
+        drop(state);
+        let datagram = make()?;
+        let mut state = self.state.lock();
+        state.leaving_bytes += footprint(&datagram);
+        state.leaving.push_back(datagram);
         Poll::Ready(Ok(()))
+    }
+
+    /// Is there a datagram to read, or room for one to write, or an error? Waits for
+    /// it.
+    pub(crate) fn poll_ready(&self, cx: &Context<'_>, reads: bool) -> Poll<()> {
+        let mut state = self.state.lock();
+        let has = if reads { !state.arrived.is_empty() } else { state.leaving_bytes <= BUFFER };
+        if has || state.closed || state.error.is_some() {
+            return Poll::Ready(());
+        }
+        let waiters = if reads { &mut state.readers } else { &mut state.writers };
+        waiters.add(cx);
+        Poll::Pending
     }
 }

@@ -3,6 +3,7 @@
 
 mod ends;
 mod names;
+mod start;
 mod tasks;
 
 use anabranch::Stack;

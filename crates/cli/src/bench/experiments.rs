@@ -63,8 +63,7 @@ struct Common {
 impl Common {
     fn organizations(&self) -> Vec<String> {
         if self.organization.iter().any(|name| name == "all") {
-            let catalog = anabranch::organizations::CATALOG.iter();
-            return catalog.map(|entry| entry.name.to_owned()).collect();
+            return anabranch::Organization::all().map(|o| o.name().to_owned()).collect();
         }
         self.organization.clone()
     }

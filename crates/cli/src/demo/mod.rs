@@ -8,7 +8,7 @@ mod verdict;
 use crate::failure::Failure;
 use crate::progress;
 use crate::say::say;
-use anabranch::organizations::{CATALOG, Entry};
+use anabranch::Organization;
 use client::Client;
 use device::{namespace, tap};
 use host::{Host, Link};
@@ -63,10 +63,10 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let bar = bar();
     let mut buffer = vec![1; pages.large_len() as usize];
     let mut figures = Vec::new();
-    for entry in CATALOG {
-        let processors = if entry.single { 1 } else { processors };
-        bar.set_message(entry.name);
-        figures.push(show(&args, &link, entry, processors, &pages, &mut buffer, &bar)?);
+    for organization in Organization::all() {
+        let processors = if organization.is_single() { 1 } else { processors };
+        bar.set_message(organization.name());
+        figures.push(show(&args, &link, organization, processors, &pages, &mut buffer, &bar)?);
     }
     drop(buffer);
     bar.set_message("in memory");
@@ -102,7 +102,7 @@ fn choose_link() -> Link {
 const REPEAT: u64 = 3;
 
 fn bar() -> ProgressBar {
-    let steps = REPEAT * (CATALOG.len() as u64 + 1);
+    let steps = REPEAT * (Organization::all().len() as u64 + 1);
     progress::ticking(progress::bar(steps, "{bar:30} {elapsed} {msg}"))
 }
 
@@ -110,15 +110,16 @@ fn bar() -> ProgressBar {
 fn show(
     args: &Args,
     link: &Link,
-    entry: &Entry,
+    organization: Organization,
     processors: usize,
     pages: &Arc<Pages>,
     buffer: &mut [u8],
     bar: &ProgressBar,
 ) -> Result<Figures, Failure> {
-    let wrong =
-        |what: &str, e: std::io::Error| Failure::failed(format!("{}: {what}: {e}", entry.name));
-    let host = Host::start(link, entry.name, processors, pages)?;
+    let wrong = |what: &str, e: std::io::Error| {
+        Failure::failed(format!("{}: {what}: {e}", organization.name()))
+    };
+    let host = Host::start(link, organization.name(), processors, pages)?;
     let client = Client { host: &host, pages };
     let mut samples = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..REPEAT {
@@ -132,7 +133,7 @@ fn show(
     let [fetch, requests, connections] = samples.map(median);
     host.stop();
     Ok(Figures {
-        organization: entry.name,
+        organization: organization.name(),
         processors,
         gbit_per_s: fetch,
         requests_per_s: requests,

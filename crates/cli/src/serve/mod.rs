@@ -11,8 +11,9 @@ pub use running::{accept_http, tcp_config};
 
 use crate::failure::Failure;
 use crate::say::say;
+use anabranch::Cidr;
 use device::fault::Spec;
-use plan::{Network, Plan};
+use plan::Plan;
 use running::Running;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -41,10 +42,10 @@ pub struct Args {
     pub tap: String,
     /// Address of the stack, with the length of the network's prefix
     #[arg(long, value_name = "ADDR/PREFIX", default_value = "10.99.0.2/24")]
-    pub address: Network,
+    pub address: Cidr,
     /// Address of the kernel's end of the device, in the same network
     #[arg(long, value_name = "ADDR/PREFIX", default_value = "10.99.0.1/24")]
-    pub peer_address: Network,
+    pub peer_address: Cidr,
     /// Router for destinations outside that network [default: none]
     #[arg(long, value_name = "ADDR")]
     pub gateway: Option<Ipv4Addr>,

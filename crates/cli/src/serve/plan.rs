@@ -4,69 +4,15 @@ use super::Args;
 use super::services::Service;
 use crate::failure::Failure;
 use crate::http::Directory;
-use anabranch::organizations::{CATALOG, find};
+use anabranch::{Cidr, Organization};
 use clap::builder::PossibleValuesParser;
-use std::fmt;
 use std::fs::{self, File};
-use std::net::Ipv4Addr;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// The organizations' names, for `clap`.
 pub fn organization_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(CATALOG.iter().map(|entry| entry.name))
-}
-
-/// An address, and the length of its network's prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    /// The address.
-    pub address: Ipv4Addr,
-    /// Bits of the prefix, 1 to 31.
-    pub prefix: u8,
-}
-
-impl FromStr for Network {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Network, &'static str> {
-        let wrong = "write an IPv4 address and the length of its prefix, like 10.99.0.2/24";
-        let (address, prefix) = text.split_once('/').ok_or(wrong)?;
-        let address: Ipv4Addr = address.parse().map_err(|_| wrong)?;
-        let prefix = prefix.parse().map_err(|_| wrong)?;
-        if !(1..=31).contains(&prefix) {
-            return Err("choose a prefix of 1 to 31 bits: there are two hosts in the network");
-        }
-        let network = Network { address, prefix };
-        let host = address.to_bits() & !network.mask();
-        let unusable = prefix < 31 && (host == 0 || host == !network.mask());
-        if unusable || address.is_multicast() || address.is_loopback() || address.is_broadcast() {
-            return Err("that is not a host's address: choose one like 10.99.0.2/24");
-        }
-        Ok(network)
-    }
-}
-
-impl Network {
-    fn mask(self) -> u32 {
-        u32::MAX << (32 - u32::from(self.prefix))
-    }
-
-    fn is_broadcast(self, address: Ipv4Addr) -> bool {
-        let host = address.to_bits() & !self.mask();
-        self.prefix < 31 && (host == 0 || host == !self.mask())
-    }
-
-    fn contains(self, address: Ipv4Addr) -> bool {
-        (self.address.to_bits() ^ address.to_bits()) & self.mask() == 0
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
-    }
+    PossibleValuesParser::new(Organization::all().map(Organization::name))
 }
 
 /// Arguments that make sense together.
@@ -111,7 +57,8 @@ impl Plan {
 
 /// As many as were asked for, or as there are.
 fn processors(args: &Args) -> Result<usize, Failure> {
-    let single = find(&args.organization).is_some_and(|entry| entry.single);
+    let organization = args.organization.parse::<Organization>();
+    let single = organization.is_ok_and(Organization::is_single);
     match args.processors {
         Some(n) if single && n > 1 => Err(Failure::refused(format!(
             "{} runs on one processor, not on {n}: change --processors or --organization",
@@ -135,14 +82,14 @@ fn services(args: &Args) -> Vec<(Service, u16)> {
 }
 
 fn check_addresses(args: &Args) -> Result<(), Failure> {
-    let (ours, theirs) = (args.address, args.peer_address);
-    if ours.address == theirs.address {
+    let (ours, theirs): (Cidr, Cidr) = (args.address, args.peer_address);
+    if ours.address() == theirs.address() {
         return Err(Failure::refused(format!(
             "--address and --peer-address are both {}: give each end its own",
-            ours.address
+            ours.address()
         )));
     }
-    if ours.prefix != theirs.prefix || !ours.contains(theirs.address) {
+    if ours.prefix() != theirs.prefix() || !ours.contains(theirs.address()) {
         return Err(Failure::refused(format!(
             "--address {ours} and --peer-address {theirs} are not in one network: \
              choose them like 10.99.0.2/24 and 10.99.0.1/24"
@@ -152,14 +99,12 @@ fn check_addresses(args: &Args) -> Result<(), Failure> {
         Some(gateway) if !ours.contains(gateway) => Err(Failure::refused(format!(
             "--gateway {gateway} is not in the network of --address {ours}: \
              choose a router there, such as {}",
-            theirs.address
+            theirs.address()
         ))),
-        Some(gateway) if gateway == ours.address || ours.is_broadcast(gateway) => {
-            Err(Failure::refused(format!(
-                "--gateway {gateway} is no other host of {ours}: choose a router there, such as {}",
-                theirs.address
-            )))
-        }
+        Some(gateway) if !ours.is_neighbour(gateway) => Err(Failure::refused(format!(
+            "--gateway {gateway} is no other host of {ours}: choose a router there, such as {}",
+            theirs.address()
+        ))),
         _ => Ok(()),
     }
 }
@@ -201,34 +146,4 @@ fn check_writable(option: &str, path: &Path) -> Result<(), Failure> {
         let _ = fs::remove_file(path);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn networks() {
-        let good: Network = "10.99.0.2/24".parse().expect("good");
-        assert_eq!(good.to_string(), "10.99.0.2/24");
-        assert!(good.contains(Ipv4Addr::new(10, 99, 0, 1)));
-        assert!(!good.contains(Ipv4Addr::new(10, 99, 1, 1)));
-        assert!("10.0.0.0/31".parse::<Network>().is_ok());
-        for bad in [
-            "",
-            "10.99.0.2",
-            "10.99.0.2/",
-            "10.99.0.2/0",
-            "10.99.0.2/32",
-            "10.99.0.2/-1",
-            "10.99.0.0/24",
-            "10.99.0.255/24",
-            "224.0.0.1/8",
-            "127.0.0.1/8",
-            "fe80::1/64",
-            "/24",
-        ] {
-            assert!(bad.parse::<Network>().is_err(), "{bad}");
-        }
-    }
 }

@@ -14,7 +14,7 @@ fn get(count: &AtomicU64) -> u64 {
 /// `ready: ...`.
 pub fn ready_line(running: &Running, plan: &Plan) -> String {
     let args = &plan.args;
-    let address = args.address.address;
+    let address = args.address.address();
     let services = running.tallies.iter().map(|(name, port, _)| match (*name, *port) {
         ("http", 80) => format!("http://{address}/"),
         ("http", port) => format!("http://{address}:{port}/"),

@@ -6,12 +6,11 @@ use super::{datagrams, report};
 use crate::failure::Failure;
 use crate::http;
 use crate::tally::Tally;
-use anabranch::organizations::Instruments;
+use anabranch::instruments::{Instruments, Snapshot};
 use anabranch::tokio::{TcpListener, UdpSocket};
 use anabranch::{Stack, TcpConfig};
 use device::fault::FaultCounts;
 use device::{Counts, Device, fault, pcap, tap};
-use instrument::Snapshot;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -168,7 +167,7 @@ fn open(plan: &Plan) -> Result<Device, Failure> {
         queues: plan.processors,
         mtu: args.mtu.into(),
         offload: plan.offload,
-        kernel_address: Some((args.peer_address.address, args.peer_address.prefix)),
+        kernel_address: args.peer_address.v4().map(|a| (a, args.peer_address.prefix())),
         ..tap::Config::default()
     };
     let mut device = tap::open(&config).map_err(|error| refused(&error))?;

@@ -44,7 +44,7 @@ pub struct FaultCounts {
 /// `device` behind a link with the faults of `spec`; what they did is counted in
 /// [`Device::faults`]. The dice start from `seed` unless `spec` has its own.
 pub fn wrap(device: Device, spec: &Spec, seed: u64) -> Device {
-    let Device { name, mut capabilities, ethernet, queues, steering, counts, .. } = device;
+    let Device { mut capabilities, queues, .. } = device;
     let faults = Arc::new(FaultCounts::default());
     let seed = spec.seed.unwrap_or(seed);
     let medium = capabilities.medium;
@@ -77,7 +77,7 @@ pub fn wrap(device: Device, spec: &Spec, seed: u64) -> Device {
     capabilities.transmit_checksum = false;
     capabilities.segmentation = 0;
     let queues = queues.into_iter().enumerate().map(wrap_queue).collect();
-    Device { name, capabilities, ethernet, queues, steering, counts, faults: Some(faults) }
+    Device { capabilities, queues, faults: Some(faults), ..device }
 }
 
 /// Puts `packets` into `line`, in segments, and what comes out into `ready`.

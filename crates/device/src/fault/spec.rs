@@ -28,8 +28,11 @@ pub struct Spec {
     pub seed: Option<u64>,
 }
 
-/// What is wrong with the text of a [`Spec`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+debug_is_display!(SpecError);
+
+/// What is wrong with the text of a [`Spec`]. Its `Debug` is its `Display`.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SpecError {
     /// No fault has this name.
     #[error(

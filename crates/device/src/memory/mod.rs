@@ -58,6 +58,17 @@ impl Default for Config {
     }
 }
 
+setters! { Config {
+    with_medium medium: Medium,
+    with_mtu mtu: usize,
+    with_queues queues: usize,
+    with_ring ring: usize,
+    with_steering steering: Steering,
+    with_transmit_checksum transmit_checksum: bool,
+    with_segmentation segmentation: usize,
+    with_ethernet ethernet: [EthernetAddress; 2],
+} }
+
 impl Config {
     /// What a device made so can do.
     pub fn capabilities(&self) -> Capabilities {
@@ -109,6 +120,7 @@ fn end(config: &Config, index: usize, own: &Arc<[Ring]>, peer: &Arc<[Ring]>) -> 
         capabilities: config.capabilities(),
         ethernet: config.ethernet[index],
         queues: (0..own.len()).map(queue).collect(),
+        queues_detach: false,
         steering: Some(config.steering),
         counts: counts.clone(),
         faults: None,

@@ -58,8 +58,40 @@ impl Default for Config {
     }
 }
 
-/// Why a TAP device could not be made, and what to do about it.
-#[derive(Debug, thiserror::Error)]
+setters! { Config {
+    with_queues queues: usize,
+    with_mtu mtu: usize,
+    with_offload offload: bool,
+    with_steering steering: Steering,
+} }
+
+impl Config {
+    /// With another [`Config::name`].
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Config {
+        self.name = name.into();
+        self
+    }
+
+    /// With this [`Config::kernel_address`].
+    #[must_use]
+    pub fn with_kernel_address(mut self, address: impl Into<Ipv4Addr>, prefix: u8) -> Config {
+        self.kernel_address = Some((address.into(), prefix));
+        self
+    }
+
+    /// With this [`Config::ethernet`].
+    #[must_use]
+    pub fn with_ethernet(mut self, ethernet: EthernetAddress) -> Config {
+        self.ethernet = Some(ethernet);
+        self
+    }
+}
+
+/// Why a TAP device could not be made, and what to do about it. Its `Debug` is its
+/// `Display`.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The kernel has no TUN/TAP driver, or its file is not here.
     #[error(
@@ -99,6 +131,8 @@ pub enum Error {
         source: io::Error,
     },
 }
+
+debug_is_display!(Error);
 
 /// Bytes of virtio's largest TCP packet, as IP datagram.
 const SEGMENTATION: usize = 65535;
@@ -144,6 +178,7 @@ pub fn open(config: &Config) -> Result<Device, Error> {
         },
         ethernet,
         queues: files.into_iter().map(queue).collect(),
+        queues_detach: true,
         steering: steered.then_some(config.steering),
         counts: counts.clone(),
         faults: None,

@@ -262,7 +262,7 @@ where
         (0..count).map(|_| Pipeline::new(lengths, instruments)).collect::<std::io::Result<_>>()?;
     let mut stack = Stack {
         pipelines,
-        router: Router::new(count),
+        router: Router::new(&setup.config, count),
         threads: Mutex::new(Vec::new()),
         stopped: AtomicBool::new(false),
         ended: AtomicBool::new(false),

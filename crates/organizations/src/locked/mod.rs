@@ -448,7 +448,7 @@ pub(crate) struct Handle<L: RawLock, A: Application> {
 
 impl<L: RawLock, A: Application> Handle<L, A> {
     pub(crate) fn new(shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>) -> Handle<L, A> {
-        Handle { router: Router::new(shared.groups.len()), shared }
+        Handle { router: Router::new(&shared.config, shared.groups.len()), shared }
     }
 }
 

@@ -42,7 +42,7 @@ where
     let (count, pin) = (setup.options.groups.max(1), setup.options.pin);
     let groups = Arc::new(Groups {
         mailboxes: (0..count).map(|_| Arc::default()).collect(),
-        router: Router::new(usize::from(count)),
+        router: Router::new(&setup.config, usize::from(count)),
         shared: shared.clone(),
         threads: Mutex::default(),
         stopped: AtomicBool::new(false),

@@ -87,7 +87,7 @@ where
         })
         .collect::<std::io::Result<_>>()?;
     let owners = Arc::new(Owners {
-        router: Router::new(mailboxes.len()),
+        router: Router::new(&setup.config, mailboxes.len()),
         mailboxes: mailboxes.clone(),
         threads: Mutex::new(Vec::new()),
         stopped: AtomicBool::new(false),

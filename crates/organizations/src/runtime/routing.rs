@@ -1,10 +1,14 @@
 //! Which units a call is for.
 
-use net::{Application, Call};
+use net::ip::Routes;
+use net::{Application, Call, Config};
 use platform::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use wire::{Endpoint, FlowKey};
 
 /// Finds the units of calls, where each unit has connections of its own.
 pub(crate) struct Router {
+    config: Arc<Config>,
     units: u16,
     /// Active opens so far: units have them in turn.
     opened: AtomicUsize,
@@ -12,8 +16,9 @@ pub(crate) struct Router {
 
 impl Router {
     /// For `units` units, at least one.
-    pub(crate) fn new(units: usize) -> Router {
-        Router { units: units.clamp(1, usize::from(u16::MAX)) as u16, opened: AtomicUsize::new(0) }
+    pub(crate) fn new(config: &Arc<Config>, units: usize) -> Router {
+        let units = units.clamp(1, usize::from(u16::MAX)) as u16;
+        Router { config: config.clone(), units, opened: AtomicUsize::new(0) }
     }
 
     /// Gives `call` to `to` with its unit, or once with each unit that has to know.
@@ -22,9 +27,25 @@ impl Router {
         let one = |call: &Call<A>| match call {
             Call::Notify(id) => id.unit,
             Call::FlushUdp(socket) => A::bound_to(socket).map_or(0, |at| at.port % self.units),
+            Call::Connect { remote, local: Some(local), .. } if local.port != 0 => {
+                self.unit_of(*local, *remote)
+            }
             _ => (self.opened.fetch_add(1, Ordering::Relaxed) % usize::from(self.units)) as u16,
         };
         each_or_one(call, self.units, one, to);
+    }
+
+    /// The unit that the connection between these two ends steers to. Where the port
+    /// is not fixed, any unit may open the connection: it chooses a port that
+    /// steers to it.
+    fn unit_of(&self, mut local: Endpoint, remote: Endpoint) -> u16 {
+        if local.address.is_unspecified()
+            && let Some(route) = Routes::new(&self.config).lookup(remote.address)
+        {
+            local.address = route.source;
+        }
+        let hash = self.config.steering.flow(&FlowKey { local, remote });
+        (hash % u32::from(self.units)) as u16
     }
 }
 

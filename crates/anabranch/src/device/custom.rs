@@ -1,0 +1,340 @@
+//! A device of your own: packets in and out, as bytes.
+//!
+//! Implement [`PacketIo`], and give it to [`open`]. The device takes and gives
+//! Ethernet frames, or bare IP datagrams ([`Config::ip`]), as a tunnel does; each is
+//! copied once on its way.
+//!
+//! A stack that has nothing to do sleeps. Who has packets for it says so by the
+//! [`Wake`] that comes with the device, or the device has a descriptor that says so
+//! ([`Config::with_readable`]).
+//!
+//! ```
+//! use anabranch::device::custom::{self, PacketIo};
+//! use anabranch::{Stack, UdpSocket};
+//! use std::sync::mpsc::{Receiver, Sender, channel};
+//!
+//! /// One end of a cable made of channels.
+//! struct End(Sender<Vec<u8>>, Receiver<Vec<u8>>);
+//!
+//! impl PacketIo for End {
+//!     fn receive(&mut self, deliver: &mut dyn FnMut(&[u8])) {
+//!         self.1.try_iter().for_each(|packet| deliver(&packet));
+//!     }
+//!     fn transmit(&mut self, packet: &[u8]) -> bool {
+//!         // Nobody is at the other end: that is a lost packet.
+//!         let _ = self.0.send(packet.to_vec());
+//!         true
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (to_stack, from_us) = channel();
+//! let (to_us, from_stack) = channel();
+//! let (device, wake) = custom::open(End(to_us, from_us), custom::Config::ip())?;
+//! let stack = Stack::builder().device(device).address("10.0.0.1/24").start()?;
+//! let socket = UdpSocket::bind(&stack, "10.0.0.1:9")?;
+//!
+//! socket.send_to(b"out", "10.0.0.2:53")?;
+//! let mut datagram = from_stack.recv()?;
+//! assert_eq!(&datagram[28..], b"out");
+//!
+//! // The answer: the same to where it came from. The checksums stay right.
+//! let (head, ports) = datagram.split_at_mut(20);
+//! head[12..].rotate_left(4);
+//! ports[..4].rotate_left(2);
+//! to_stack.send(datagram)?;
+//! wake.wake();
+//! let mut bytes = [0; 16];
+//! assert_eq!(socket.recv_from(&mut bytes)?, (3, "10.0.0.2:53".parse()?));
+//! # Ok(())
+//! # }
+//! ```
+
+use ::device::{Batch, Capabilities, Counts, Device, Medium, Queue, Receive, Transmit};
+use platform::Mutex;
+use platform::atomic::{AtomicBool, Ordering};
+use rustix::event::{EventfdFlags, eventfd};
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use wire::{EthernetAddress, Packet};
+
+/// What a device of one's own does with packets.
+pub trait PacketIo: Send {
+    /// Gives all packets that have arrived to `deliver`, without waiting for any.
+    fn receive(&mut self, deliver: &mut dyn FnMut(&[u8]));
+
+    /// Sends a packet, or drops it. `false`: there is no room for it now; the stack
+    /// offers it again soon.
+    fn transmit(&mut self, packet: &[u8]) -> bool;
+}
+
+/// How a device of one's own is made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Its name, for people.
+    pub name: String,
+    /// What packets look like: Ethernet frames without their check sequence, or IP
+    /// datagrams.
+    pub medium: Medium,
+    /// Bytes of the largest IP datagram.
+    pub mtu: usize,
+    /// Our address on the link, where there is one.
+    pub ethernet: EthernetAddress,
+    /// A descriptor that is readable (`POLLIN`) for as long as there are packets to
+    /// receive. With it, nobody has to call [`Wake::wake`].
+    pub readable: Option<OwnedFd>,
+}
+
+impl Config {
+    /// A device of Ethernet frames, with an MTU of 1500.
+    pub fn ethernet() -> Config {
+        Config {
+            name: "custom".into(),
+            medium: Medium::Ethernet,
+            mtu: 1500,
+            ethernet: EthernetAddress([2, 0, 0, 0, 0, 1]),
+            readable: None,
+        }
+    }
+
+    /// A device of IP datagrams, with an MTU of 1500.
+    pub fn ip() -> Config {
+        Config { medium: Medium::Ip, ..Config::ethernet() }
+    }
+
+    /// With another [`Config::name`].
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Config {
+        self.name = name.into();
+        self
+    }
+
+    /// With another [`Config::mtu`].
+    #[must_use]
+    pub fn with_mtu(mut self, mtu: usize) -> Config {
+        self.mtu = mtu;
+        self
+    }
+
+    /// With another [`Config::ethernet`].
+    #[must_use]
+    pub fn with_ethernet(mut self, ethernet: EthernetAddress) -> Config {
+        self.ethernet = ethernet;
+        self
+    }
+
+    /// With this [`Config::readable`].
+    #[must_use]
+    pub fn with_readable(mut self, descriptor: OwnedFd) -> Config {
+        self.readable = Some(descriptor);
+        self
+    }
+}
+
+/// Makes a device of `io`, with one queue, for a stack on one processor.
+///
+/// # Errors
+/// If the system gives no descriptor to wait at.
+pub fn open(io: impl PacketIo + 'static, config: Config) -> io::Result<(Device, Wake)> {
+    let (device, wakes) = open_queues(vec![Box::new(io)], config)?;
+    Ok((device, wakes.into_iter().next().expect("one queue")))
+}
+
+/// Makes a device of several queues, for a stack on as many processors. A flow's
+/// packets should always arrive on the same queue; the stack passes them on to where
+/// the flow is.
+///
+/// # Errors
+/// `InvalidInput` if there is no queue, or if there are several and
+/// [`Config::readable`] is given, which is one queue's. If the system gives no
+/// descriptors to wait at.
+pub fn open_queues(
+    queues: Vec<Box<dyn PacketIo>>,
+    config: Config,
+) -> io::Result<(Device, Vec<Wake>)> {
+    if queues.is_empty() || (queues.len() > 1 && config.readable.is_some()) {
+        let text = "give one queue at least, and a descriptor only for a single one";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    let counts = Arc::new(Counts::default());
+    let Config { name, medium, mtu, ethernet, mut readable } = config;
+    let longest = mtu + if medium == Medium::Ethernet { wire::ethernet::LEN + 4 } else { 0 };
+    let mut wakes = Vec::new();
+    let mut ends = Vec::new();
+    for io in queues {
+        let bell = Arc::new(Bell::new(readable.take())?);
+        let io = Arc::new(Mutex::new(io));
+        wakes.push(Wake(bell.clone()));
+        ends.push(Queue {
+            receive: Box::new(CustomReceive {
+                io: io.clone(),
+                bell,
+                taken: Batch::new(),
+                longest,
+                counts: counts.clone(),
+            }),
+            transmit: Box::new(CustomTransmit { io, frame: Vec::new() }),
+        });
+    }
+    let device = Device {
+        name,
+        capabilities: Capabilities { medium, mtu, transmit_checksum: false, segmentation: 0 },
+        ethernet,
+        queues: ends,
+        queues_detach: false,
+        steering: None,
+        counts,
+        faults: None,
+    };
+    Ok((device, wakes))
+}
+
+/// Tells a stack that packets have arrived at its device.
+#[derive(Clone)]
+pub struct Wake(Arc<Bell>);
+
+impl Wake {
+    /// There is something to receive. Call it after the packets can be received: a
+    /// stack that sleeps wakes up and calls [`PacketIo::receive`]; one that does not
+    /// sleep would have done so anyway, and this costs next to nothing.
+    pub fn wake(&self) {
+        self.0.ring();
+    }
+}
+
+impl fmt::Debug for Wake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wake")
+    }
+}
+
+/// What a thread sleeps at.
+struct Bell {
+    descriptor: OwnedFd,
+    /// The descriptor is the device's, which knows by itself.
+    is_theirs: bool,
+    /// It was rung since packets were last received.
+    rung: AtomicBool,
+    /// Somebody sleeps, or is about to.
+    armed: AtomicBool,
+}
+
+impl Bell {
+    fn new(readable: Option<OwnedFd>) -> io::Result<Bell> {
+        let is_theirs = readable.is_some();
+        let descriptor = match readable {
+            Some(descriptor) => descriptor,
+            None => eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        };
+        let (rung, armed) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Bell { descriptor, is_theirs, rung, armed })
+    }
+
+    fn ring(&self) {
+        // Either this thread sees that one is armed, or that one sees this.
+        self.rung.store(true, Ordering::SeqCst);
+        if !self.is_theirs && self.armed.swap(false, Ordering::SeqCst) {
+            // It fails only if the counter is full: it is readable then anyway.
+            let _ = rustix::io::write(&self.descriptor, &1u64.to_ne_bytes());
+            platform::signalled();
+        }
+    }
+
+    /// May the caller sleep?
+    fn arm(&self) -> bool {
+        if self.is_theirs {
+            return true;
+        }
+        self.armed.store(true, Ordering::SeqCst);
+        !self.rung.load(Ordering::SeqCst)
+    }
+
+    fn disarm(&self) {
+        if !self.is_theirs {
+            self.armed.store(false, Ordering::SeqCst);
+            // It fails if nobody has rung, which is as good.
+            let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
+        }
+    }
+}
+
+struct CustomReceive {
+    io: Arc<Mutex<Box<dyn PacketIo>>>,
+    bell: Arc<Bell>,
+    /// Packets that arrived with others and were not asked for yet.
+    taken: Batch,
+    longest: usize,
+    counts: Arc<Counts>,
+}
+
+impl Receive for CustomReceive {
+    fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
+        if self.taken.is_empty() {
+            // Who rings later has packets that may not be among these.
+            self.bell.rung.store(false, Ordering::SeqCst);
+            let (taken, longest, counts) = (&mut self.taken, self.longest, &self.counts);
+            self.io.lock().receive(&mut |bytes| {
+                if bytes.len() > longest {
+                    counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    taken.push_back(Packet::copy_of(bytes));
+                }
+            });
+        }
+        let n = max.min(self.taken.len());
+        into.extend(self.taken.drain(..n));
+        n
+    }
+
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.bell.descriptor.as_fd())
+    }
+
+    fn arm(&mut self) -> bool {
+        self.taken.is_empty() && self.bell.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.bell.disarm();
+    }
+}
+
+struct CustomTransmit {
+    io: Arc<Mutex<Box<dyn PacketIo>>>,
+    /// The bytes of a packet in several parts; kept for its memory.
+    frame: Vec<u8>,
+}
+
+impl Transmit for CustomTransmit {
+    fn transmit(&mut self, batch: &mut Batch) {
+        if batch.is_empty() {
+            return;
+        }
+        let mut io = self.io.lock();
+        while let Some(packet) = batch.front() {
+            let sent = if packet.front().len() == packet.len() {
+                io.transmit(packet.front())
+            } else {
+                self.frame.clear();
+                packet.slices().for_each(|bytes| self.frame.extend_from_slice(bytes));
+                io.transmit(&self.frame)
+            };
+            if !sent {
+                break;
+            }
+            batch.pop_front();
+        }
+    }
+
+    fn room(&self) -> usize {
+        // Only the device knows. One that has none says so, and what is left is
+        // offered again.
+        usize::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! What a stream asks of [`TcpShared`].
+
+use super::{Phase, State, TcpShared, WriteLimits};
+use net::ConnId;
+use std::io;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use wire::{FlowKey, Slice};
+
+impl TcpShared {
+    pub(crate) fn flow(&self) -> Option<FlowKey> {
+        self.0.lock().flow
+    }
+
+    pub(crate) fn take_error(&self) -> Option<io::Error> {
+        self.0.lock().error.take().map(io::Error::from)
+    }
+
+    /// The connection to notify, if there is one and it has not been.
+    fn to_notify(state: &mut State) -> Option<ConnId> {
+        if state.phase == Phase::Closed || state.notified {
+            return None;
+        }
+        state.notified = state.id.is_some();
+        state.id
+    }
+
+    pub(crate) fn poll_connected(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.0.lock();
+        match state.phase {
+            Phase::Open => Poll::Ready(Ok(())),
+            Phase::Closed => Poll::Ready(match state.error.take() {
+                Some(error) => Err(error.into()),
+                // Opened and ended before anyone looked.
+                None => Ok(()),
+            }),
+            Phase::Opening => {
+                state.writers.add(cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Takes up to `max` bytes of what was received. Nothing: the end. Beside
+    /// it, the connection to notify if TCP should open its window.
+    #[allow(clippy::type_complexity)]
+    pub(crate) fn poll_read(
+        &self,
+        cx: Option<&Context<'_>>,
+        max: usize,
+        peek: bool,
+    ) -> Poll<io::Result<(wire::Parts, Option<ConnId>)>> {
+        let mut state = self.0.lock();
+        if state.shut_read || max == 0 {
+            return Poll::Ready(Ok((wire::Parts::new(), None)));
+        }
+        if state.unread.is_empty() {
+            if !state.finished
+                && let Some(error) = state.error.take()
+            {
+                return Poll::Ready(Err(error.into()));
+            }
+            if state.eof {
+                return Poll::Ready(Ok((wire::Parts::new(), None)));
+            }
+            match cx {
+                Some(cx) => state.readers.add(cx),
+                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+            }
+            return Poll::Pending;
+        }
+        let parts = if peek { state.unread.peek(max) } else { state.unread.take(max) };
+        let read = state.last_advertised.saturating_sub(state.unread.charge());
+        let notify = (read > 0 && read >= state.receive_buffer / 8)
+            .then(|| TcpShared::to_notify(&mut state))
+            .flatten();
+        Poll::Ready(Ok((parts, notify)))
+    }
+
+    /// How much may be written now, and how.
+    pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<WriteLimits>> {
+        let mut state = self.0.lock();
+        if state.broken || state.phase == Phase::Closed {
+            return Poll::Ready(Err(match state.error.take() {
+                Some(error) => error.into(),
+                None => io::ErrorKind::BrokenPipe.into(),
+            }));
+        }
+        if state.pending.shutdown {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        let room = state.room();
+        if room == 0 {
+            match cx {
+                Some(cx) => state.writers.add(cx),
+                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+            }
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(WriteLimits { room, chunk: state.chunk, sum: state.sum }))
+    }
+
+    /// Adds what was written. Returns the connection to notify.
+    pub(crate) fn write(
+        &self,
+        slices: impl Iterator<Item = (Slice, Option<u16>)>,
+    ) -> Option<ConnId> {
+        let mut state = self.0.lock();
+        for (slice, sum) in slices {
+            state.unsent_bytes += slice.len();
+            state.unsent.push_back((slice, sum));
+        }
+        TcpShared::to_notify(&mut state)
+    }
+
+    pub(crate) fn shutdown_read(&self, wakes: &mut Vec<Waker>) {
+        let mut state = self.0.lock();
+        state.shut_read = true;
+        state.unread.clear();
+        state.readers.take(wakes);
+    }
+
+    /// No more will be written. `Err` if there is no connection.
+    pub(crate) fn shutdown_write(&self) -> io::Result<Option<ConnId>> {
+        let mut state = self.0.lock();
+        if state.phase == Phase::Closed {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        state.pending.shutdown = true;
+        state.closing_begins();
+        Ok(TcpShared::to_notify(&mut state))
+    }
+
+    /// The stream is gone.
+    pub(crate) fn release(&self, abort: bool) -> Option<ConnId> {
+        let mut state = self.0.lock();
+        state.pending.release = true;
+        state.pending.abort |= abort;
+        state.closing_begins();
+        TcpShared::to_notify(&mut state)
+    }
+
+    /// Is there something to read (or an end of it), is there room to write (or an
+    /// end of that), as far as it is asked? Waits for one of the two.
+    pub(crate) fn poll_ready(
+        &self,
+        cx: &Context<'_>,
+        reads: bool,
+        writes: bool,
+    ) -> Poll<(bool, bool)> {
+        let mut state = self.0.lock();
+        let ended = state.error.is_some() || state.phase == Phase::Closed;
+        let readable = ended || state.eof || state.shut_read || !state.unread.is_empty();
+        let writable = ended || state.broken || state.pending.shutdown || state.room() > 0;
+        let ready = (reads && readable, writes && writable);
+        if ready.0 || ready.1 {
+            return Poll::Ready(ready);
+        }
+        if reads {
+            state.readers.add(cx);
+        }
+        if writes {
+            state.writers.add(cx);
+        }
+        Poll::Pending
+    }
+
+    /// Asks for [`TcpShared::poll_info`]. Returns the connection to notify.
+    pub(crate) fn ask_info(&self) -> Option<ConnId> {
+        let mut state = self.0.lock();
+        state.pending.info = true;
+        TcpShared::to_notify(&mut state)
+    }
+
+    /// What TCP knew of the connection when the domain was last asked.
+    pub(crate) fn poll_info(&self, cx: &Context<'_>) -> Poll<io::Result<tcp::Info>> {
+        let mut state = self.0.lock();
+        if let Some(info) = &state.info
+            && (!state.pending.info || state.phase == Phase::Closed)
+        {
+            return Poll::Ready(Ok(**info));
+        }
+        if state.phase != Phase::Open {
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        }
+        state.info_waiters.add(cx);
+        Poll::Pending
+    }
+
+    pub(crate) fn set_nodelay(&self, on: bool) -> Option<ConnId> {
+        let mut state = self.0.lock();
+        state.pending.nodelay = Some(on);
+        TcpShared::to_notify(&mut state)
+    }
+
+    pub(crate) fn set_keepalive(&self, idle: Option<Duration>) -> Option<ConnId> {
+        let mut state = self.0.lock();
+        state.pending.keepalive = Some(idle);
+        TcpShared::to_notify(&mut state)
+    }
+}

@@ -1,0 +1,219 @@
+//! [`Shared`]: what the streams for threads and for tasks have in common.
+
+use crate::socket::{TcpShared, WriteLimits};
+use crate::stack::Stack;
+use platform::Mutex;
+use smallvec::SmallVec;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Shutdown, SocketAddr};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use wire::{Endpoint, Slice, checksum};
+
+/// Bytes that one write takes at most, so that the first are on their way while
+/// the next are copied.
+const WRITE: usize = 256 * 1024;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) read_timeout: Option<Duration>,
+    pub(crate) write_timeout: Option<Duration>,
+    pub(crate) nonblocking: bool,
+    nodelay: bool,
+    linger: Option<Duration>,
+}
+
+/// A connection, seen from above: shared by the clones of a stream.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) stack: Stack,
+    pub(crate) socket: Arc<TcpShared>,
+    pub(crate) options: Mutex<Options>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let abort = self.options.get_mut().linger == Some(Duration::ZERO);
+        self.stack.notify(self.socket.release(abort));
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(stack: &Stack, socket: Arc<TcpShared>) -> Arc<Shared> {
+        Arc::new(Shared { stack: stack.clone(), socket, options: Mutex::default() })
+    }
+
+    /// Opens a connection, and does not wait for it.
+    pub(crate) fn connect(
+        stack: &Stack,
+        local: Option<SocketAddr>,
+        remote: Endpoint,
+    ) -> io::Result<Arc<Shared>> {
+        let socket = Arc::new(TcpShared::opening(stack.closing().clone()));
+        let stream = Shared::new(stack, socket.clone());
+        stack.connect(local.map(Endpoint::from), remote, socket)?;
+        Ok(stream)
+    }
+
+    /// Reads up to `max` bytes, and gives them to `put`, part by part.
+    pub(crate) fn poll_read(
+        &self,
+        cx: Option<&Context<'_>>,
+        max: usize,
+        peek: bool,
+        put: impl FnMut(&[u8]),
+    ) -> Poll<io::Result<usize>> {
+        let (parts, notify) = match self.socket.poll_read(cx, max, peek) {
+            Poll::Ready(Ok(read)) => read,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => return Poll::Pending,
+        };
+        parts.iter().map(Slice::as_slice).for_each(put);
+        self.stack.notify(notify);
+        Poll::Ready(Ok(parts.iter().map(Slice::len).sum()))
+    }
+
+    /// As [`Shared::poll_read`], to `buf`.
+    pub(crate) fn poll_read_to(
+        &self,
+        cx: Option<&Context<'_>>,
+        buf: &mut [u8],
+        peek: bool,
+    ) -> Poll<io::Result<usize>> {
+        let mut at = 0;
+        self.poll_read(cx, buf.len(), peek, |part| {
+            buf[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        })
+    }
+
+    /// As [`Shared::poll_read`], to several buffers, one behind the other.
+    pub(crate) fn poll_read_vectored(
+        &self,
+        cx: Option<&Context<'_>>,
+        bufs: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let max = bufs.iter().map(|buf| buf.len()).sum();
+        let mut bufs = bufs.iter_mut().map(|buf| &mut **buf);
+        let mut buf: &mut [u8] = &mut [];
+        self.poll_read(cx, max, false, |mut part| {
+            while !part.is_empty() {
+                if buf.is_empty() {
+                    buf = bufs.next().expect("no more bytes than there is room for");
+                }
+                let n = part.len().min(buf.len());
+                let (front, rest) = std::mem::take(&mut buf).split_at_mut(n);
+                front.copy_from_slice(&part[..n]);
+                (buf, part) = (rest, &part[n..]);
+            }
+        })
+    }
+
+    /// Asks the domain for what TCP knows of the connection.
+    pub(crate) fn ask_info(&self) {
+        self.stack.notify(self.socket.ask_info());
+    }
+
+    /// Writes as much of `bufs`, one behind the other, as there is room for.
+    pub(crate) fn poll_write(
+        &self,
+        cx: Option<&Context<'_>>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let len: usize = bufs.iter().map(|b| b.len()).sum();
+        if len == 0 {
+            return Poll::Ready(Ok(0));
+        }
+        let limits = match self.socket.poll_room(cx) {
+            Poll::Ready(Ok(limits)) => limits,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => return Poll::Pending,
+        };
+        let n = len.min(limits.room).min(WRITE);
+        // Copied before the socket is locked.
+        let chunks = chunks(bufs, n, limits);
+        self.stack.notify(self.socket.write(chunks.into_iter()));
+        Poll::Ready(Ok(n))
+    }
+
+    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        if matches!(how, Shutdown::Read | Shutdown::Both) {
+            let mut wakes = Vec::new();
+            self.socket.shutdown_read(&mut wakes);
+            wakes.into_iter().for_each(Waker::wake);
+        }
+        if matches!(how, Shutdown::Write | Shutdown::Both) {
+            self.stack.notify(self.socket.shutdown_write()?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.socket.flow().ok_or(io::ErrorKind::NotConnected)?.local.into())
+    }
+
+    pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.socket.flow().ok_or(io::ErrorKind::NotConnected)?.remote.into())
+    }
+
+    pub(crate) fn set_nodelay(&self, on: bool) {
+        self.options.lock().nodelay = on;
+        self.stack.notify(self.socket.set_nodelay(on));
+    }
+
+    pub(crate) fn nodelay(&self) -> bool {
+        self.options.lock().nodelay
+    }
+
+    pub(crate) fn set_linger(&self, linger: Option<Duration>) {
+        self.options.lock().linger = linger;
+    }
+
+    pub(crate) fn linger(&self) -> Option<Duration> {
+        self.options.lock().linger
+    }
+
+    pub(crate) fn set_keepalive(&self, idle: Option<Duration>) {
+        self.stack.notify(self.socket.set_keepalive(idle));
+    }
+}
+
+/// The first `left` bytes of `bufs` as slices of `limits.chunk` bytes, with their
+/// sums if they are wanted.
+fn chunks(
+    bufs: &[IoSlice<'_>],
+    mut left: usize,
+    limits: WriteLimits,
+) -> SmallVec<[(Slice, Option<u16>); 16]> {
+    let chunk = limits.chunk.max(1);
+    let mut chunks = SmallVec::new();
+    let mut slice = Slice::with_capacity(chunk.min(left));
+    let mut sum = 0;
+    for mut bytes in bufs.iter().map(|b| &**b) {
+        bytes = &bytes[..bytes.len().min(left)];
+        while !bytes.is_empty() {
+            let room = slice.room().min(chunk - slice.len());
+            let (now, rest) = bytes.split_at(bytes.len().min(room));
+            let before = slice.len();
+            if limits.sum {
+                let (_, added) = slice.append_sum(now);
+                sum = checksum::combine(sum, before, added);
+            } else {
+                slice.append(now);
+            }
+            bytes = rest;
+            left -= now.len();
+            if left > 0 && (slice.len() == chunk || slice.room() == 0) {
+                let next = Slice::with_capacity(chunk.min(left));
+                chunks.push((std::mem::replace(&mut slice, next), limits.sum.then_some(sum)));
+                sum = 0;
+            }
+        }
+    }
+    chunks.push((slice, limits.sum.then_some(sum)));
+    chunks
+}
+
+#[cfg(test)]
+mod tests;

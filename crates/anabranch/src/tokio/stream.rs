@@ -1,0 +1,317 @@
+//! [`TcpStream`], for tasks.
+
+use super::ready::{Interest, Ready};
+use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use crate::stream::{Shared, now};
+use crate::{Stack, TcpInfo, ToSocketAddrs};
+use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use std::future::poll_fn;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Shutdown, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A TCP connection. Dropping it closes it, as [`crate::TcpStream`] says.
+#[derive(Debug)]
+pub struct TcpStream(pub(crate) Arc<Shared>);
+
+impl TcpStream {
+    /// Connects to an address; if there are several, to the first that answers.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`: what
+    /// was wrong with the last address.
+    pub async fn connect(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
+        TcpStream::open(stack, None, remote).await
+    }
+
+    /// As [`TcpStream::connect`], from an address of the stack (or any, `0.0.0.0`)
+    /// and a port (or any, 0).
+    ///
+    /// # Errors
+    /// As [`TcpStream::connect`]; `AddrNotAvailable` if `local` is not the stack's;
+    /// `AddrInUse`.
+    pub async fn connect_from(
+        stack: &Stack,
+        local: SocketAddr,
+        remote: impl ToSocketAddrs,
+    ) -> io::Result<TcpStream> {
+        TcpStream::open(stack, Some(local), remote).await
+    }
+
+    async fn open(
+        stack: &Stack,
+        local: Option<SocketAddr>,
+        remote: impl ToSocketAddrs,
+    ) -> io::Result<TcpStream> {
+        let mut last = None;
+        for remote in stack.resolver().resolve_elsewhere(remote).await? {
+            let stream = TcpStream(Shared::connect(stack, local, remote)?);
+            match poll_fn(|cx| stream.0.socket.poll_connected(cx)).await {
+                Ok(()) => return Ok(stream),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| io::ErrorKind::InvalidInput.into()))
+    }
+
+    /// Our end.
+    ///
+    /// # Errors
+    /// `NotConnected`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+
+    /// The peer's end.
+    ///
+    /// # Errors
+    /// `NotConnected`.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.peer_addr()
+    }
+
+    /// Switches Nagle's algorithm off (`true`) or on.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.0.set_nodelay(nodelay);
+        Ok(())
+    }
+
+    /// Is Nagle's algorithm off?
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        Ok(self.0.nodelay())
+    }
+
+    /// `Some(0)`: dropping the stream resets the connection.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
+        self.0.set_linger(linger);
+        Ok(())
+    }
+
+    /// What [`TcpStream::set_linger`] has set.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        Ok(self.0.linger())
+    }
+
+    /// Asks the peer, after the connection has been idle for this time, whether it
+    /// is still there; `None`: never.
+    ///
+    /// # Errors
+    /// None; it is like that of [`crate::TcpStream`].
+    pub fn set_keepalive(&self, idle: Option<Duration>) -> io::Result<()> {
+        self.0.set_keepalive(idle);
+        Ok(())
+    }
+
+    /// Why the connection ended, if it did by an error that no call has returned.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Ok(self.0.socket.take_error())
+    }
+
+    /// What TCP knows of the connection: round-trip time, windows, retransmissions.
+    ///
+    /// # Errors
+    /// `NotConnected` if it has ended before anybody asked.
+    pub async fn info(&self) -> io::Result<TcpInfo> {
+        self.0.ask_info();
+        poll_fn(|cx| self.0.socket.poll_info(cx)).await
+    }
+
+    /// Waits until there is something to read, or reading has ended.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub async fn readable(&self) -> io::Result<()> {
+        self.ready(Interest::READABLE).await.map(|_| ())
+    }
+
+    /// Waits until there is room to write, or writing has ended.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub async fn writable(&self) -> io::Result<()> {
+        self.ready(Interest::WRITABLE).await.map(|_| ())
+    }
+
+    /// Waits until the stream is ready for one of the things that `interest` names.
+    /// It is ready then: a call that tries succeeds, or says how the stream ended,
+    /// unless another was quicker.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        let (reads, writes) = (interest.is_readable(), interest.is_writable());
+        let ready = poll_fn(|cx| self.0.socket.poll_ready(cx, reads, writes)).await;
+        Ok(Ready { reads: ready.0, writes: ready.1 })
+    }
+
+    /// As [`TcpStream::readable`], as a poll.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.socket.poll_ready(cx, true, false).map(|_| Ok(()))
+    }
+
+    /// As [`TcpStream::writable`], as a poll.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.socket.poll_ready(cx, false, true).map(|_| Ok(()))
+    }
+
+    /// Reads what there is, and does not wait.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is nothing; as reading.
+    pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        now(self.0.poll_read_to(None, buf, false))
+    }
+
+    /// As [`TcpStream::try_read`], to several buffers, one behind the other.
+    ///
+    /// # Errors
+    /// As [`TcpStream::try_read`].
+    pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        now(self.0.poll_read_vectored(None, bufs))
+    }
+
+    /// Writes as much as there is room for, and does not wait.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is no room; as writing.
+    pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+        self.try_write_vectored(&[IoSlice::new(buf)])
+    }
+
+    /// As [`TcpStream::try_write`], of several buffers, one behind the other.
+    ///
+    /// # Errors
+    /// As [`TcpStream::try_write`].
+    pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        now(self.0.poll_write(None, bufs))
+    }
+
+    /// Reads without taking.
+    ///
+    /// # Errors
+    /// As reading.
+    pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.0.poll_read_to(Some(cx), buf, true)).await
+    }
+
+    /// As [`TcpStream::peek`], as a poll.
+    ///
+    /// # Errors
+    /// As reading.
+    pub fn poll_peek(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_read(Some(cx), buf.remaining(), true, |part| buf.put_slice(part))
+    }
+
+    /// Two halves that borrow the stream, to read and write at the same time.
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        split::borrowed(self)
+    }
+
+    /// Two halves that own the stream, for two tasks. Dropping the writing half
+    /// shuts writing down, as with `tokio::net`.
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+        split::owned(self)
+    }
+
+    /// The same connection, for threads.
+    pub fn into_blocking(self) -> crate::TcpStream {
+        self.into()
+    }
+
+    pub(super) fn poll_shutdown_write(&self) -> Poll<io::Result<()>> {
+        Poll::Ready(match self.0.shutdown(Shutdown::Write) {
+            // It has ended already, which is what was asked for.
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+            result => result,
+        })
+    }
+
+    pub(super) fn poll_read_buf(
+        &self,
+        cx: &Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = self.0.poll_read(Some(cx), buf.remaining(), false, |part| buf.put_slice(part));
+        read.map_ok(|_| ())
+    }
+}
+
+impl From<crate::TcpStream> for TcpStream {
+    fn from(stream: crate::TcpStream) -> TcpStream {
+        TcpStream(stream.0)
+    }
+}
+
+impl From<TcpStream> for crate::TcpStream {
+    fn from(stream: TcpStream) -> crate::TcpStream {
+        crate::TcpStream(stream.0)
+    }
+}
+
+impl AsyncRead for TcpStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.poll_read_buf(cx, buf)
+    }
+}
+
+impl AsyncWrite for TcpStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_write(Some(cx), &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_write(Some(cx), bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_shutdown_write()
+    }
+}
