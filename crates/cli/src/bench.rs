@@ -4,14 +4,14 @@ mod drivers;
 mod experiments;
 pub mod table;
 
-use crate::choices::Choices;
+use crate::choices::{Choices, warn_of_processors};
 use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
 use clap::{Subcommand, ValueEnum};
 use drivers::Drivers;
 use experiments::{BlocksArgs, HogArgs, SoakArgs, failure};
-use lab::{Direction, Peer, Plan, Workload};
+use lab::{BenchPlan, Direction, Peer, Workload};
 use std::path::PathBuf;
 use table::table;
 
@@ -123,10 +123,10 @@ enum PeerArg {
 }
 
 impl Args {
-    fn plan(&self, workload: Workload) -> Plan {
+    fn plan(&self, workload: Workload) -> BenchPlan {
         let all = self.organization.iter().any(|name| name == "all");
         let names = || anabranch::organizations::CATALOG.iter().map(|entry| entry.name.to_owned());
-        let plan = Plan {
+        let plan = BenchPlan {
             workload,
             organizations: if all { names().collect() } else { self.organization.clone() },
             processors: self.processors,
@@ -151,7 +151,7 @@ impl Args {
             burst: self.choices.burst(),
             instruments: !self.no_instruments,
             reference: all,
-            ..Plan::default()
+            ..BenchPlan::default()
         };
         self.drivers.apply(plan)
     }
@@ -179,6 +179,7 @@ fn measure(args: &Args, workload: Workload) -> Result<(), Failure> {
     let plan = args.plan(workload);
     plan.check().map_err(Failure::refused)?;
     args.choices.check(&plan.organizations)?;
+    warn_of_processors(plan.processors);
     let json = Json::to(args.json.as_deref())?;
     let bar = progress::samples();
     let rows = lab::run(&plan, &mut |progress| progress::show(&bar, progress));
@@ -202,7 +203,7 @@ mod tests {
         Command::try_parse_from(["bench"].iter().chain(words)).expect("good").bench
     }
 
-    fn plan(words: &[&str]) -> Plan {
+    fn plan(words: &[&str]) -> BenchPlan {
         match bench(words).experiment {
             Experiment::Bulk(args) => args.plan(Workload::Bulk),
             Experiment::Rr(args) => args.plan(Workload::Rr),

@@ -108,6 +108,17 @@ impl Choices {
     }
 }
 
+/// Says so if there are fewer processors than threads that want one each.
+pub fn warn_of_processors(asked: usize) {
+    let there = lab::affinity::processors();
+    if asked > there {
+        eprintln!(
+            "anabranch: {asked} processors are asked for, and this machine has {there}: threads \
+             will share them"
+        );
+    }
+}
+
 /// `4` or `1-4`.
 fn engines(text: &str) -> Result<(u16, u16), String> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));

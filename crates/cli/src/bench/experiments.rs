@@ -1,14 +1,14 @@
 //! The experiments that are not one workload: blocks, hog and soak.
 
-use super::table::{apart, short, thousands};
-use crate::choices::Choices;
+use super::table::cacheline;
+use crate::choices::{Choices, warn_of_processors};
 use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
-use crate::table::render;
+use crate::table::{render, short, thousands};
 use clap::ValueEnum;
-use lab::apart::Apart;
 use lab::blocks::{Blocks, BlocksRow};
+use lab::cacheline_latency::CachelineLatency;
 use lab::hog::{Hog, HogRow, Protocol};
 use lab::soak::{Leg, Soak};
 use lab::{Error, Progress};
@@ -135,6 +135,7 @@ impl BlocksArgs {
             ..Blocks::default()
         };
         blocks.check().map_err(failure)?;
+        warn_of_processors(self.processors);
         self.common.report(|progress| blocks.run(progress), blocks_table)
     }
 }
@@ -169,12 +170,12 @@ fn blocks_table(rows: &[BlocksRow]) -> String {
         ]
     };
     let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
-    with_apart(table, rows.iter().flat_map(|row| &row.apart_ns))
+    with_latency(table, rows.iter().flat_map(|row| &row.cacheline_ns))
 }
 
 /// The table, and how far processors were apart, if they are several.
-fn with_apart<'a>(table: String, ways: impl Iterator<Item = &'a Apart>) -> String {
-    match apart(ways) {
+fn with_latency<'a>(table: String, ways: impl Iterator<Item = &'a CachelineLatency>) -> String {
+    match cacheline(ways) {
         Some(line) => format!("{table}{line}\n"),
         None => table,
     }
@@ -243,6 +244,7 @@ impl HogArgs {
             ..Hog::default()
         };
         hog.check().map_err(failure)?;
+        warn_of_processors(self.processors);
         self.common.report(|progress| hog.run(progress), hog_table)
     }
 }
@@ -288,7 +290,7 @@ fn hog_table(rows: &[HogRow]) -> String {
     let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
     let table =
         format!("{table}Each of the device's rings holds {} packets.\n", thousands(ring as f64));
-    with_apart(table, rows.iter().flat_map(|row| &row.apart_ns))
+    with_latency(table, rows.iter().flat_map(|row| &row.cacheline_ns))
 }
 
 fn percent(share: f64) -> String {

@@ -57,7 +57,7 @@ pub struct Meter {
     decoded: CachePadded<AtomicU64>,
     failure: OnceLock<String>,
     /// What a simulated peer counts, and the resets it had while it connected:
-    /// it may knock before anyone listens.
+    /// it may warm_arp before anyone listens.
     driver: OnceLock<(Arc<PeerCounts>, u64)>,
     /// Each connection's part.
     shares: Shares,

@@ -142,7 +142,7 @@ impl Flow {
     }
 
     /// Its socket at number `index`, if it sends to a driver and has done no
-    /// more than knock.
+    /// more than warm_arp.
     pub(crate) fn silent(&self, index: usize) -> Option<Socket> {
         let is_silent = self.way == Way::Stream && self.last() <= 1;
         is_silent.then_some(Socket { flow: index as u32, local: self.local })

@@ -1,7 +1,7 @@
 //! [`Report`]: what was predicted and what was measured.
 
-use crate::case::Case;
-use crate::row::median;
+use crate::measure::case::Case;
+use crate::statistics::median;
 use planner::Work;
 use serde::Serialize;
 

@@ -1,12 +1,13 @@
 //! A long run of everything at once over a bad link, which looks at every byte,
 //! and fails on a connection, a byte or a wake-up that is lost.
 
-use crate::host::{self, STEERING, Side};
+use crate::Error;
 use crate::load::soak::{Shared, connect};
 use crate::load::{Call, Flow, Flows, Loads, Meter, Role, Socket, Way};
-use crate::plan::check_names;
-use crate::threads::{self, Stack};
-use crate::{Error, Plan};
+use crate::measure::threads::{self, Stack};
+use crate::setup::bench_plan::BenchPlan;
+use crate::setup::bench_plan::check_names;
+use crate::setup::host::{self, STEERING, Side};
 use crossbeam_utils::CachePadded;
 use device::fault::{self, Spec};
 use device::{Device, memory};
@@ -40,9 +41,9 @@ const TIME_WAIT: Duration = Duration::from_secs(1);
 pub struct Soak {
     /// The organizations, by name, one after the other, again and again.
     pub organizations: Vec<String>,
-    /// Threads of each of the two stacks: a number in this range, by dice.
+    /// Threads of each of the two stacks: a number in this range, drawn at random.
     pub threads: RangeInclusive<usize>,
-    /// Connections at once, at most: a number up to this, by dice.
+    /// Connections at once, at most: a number up to this, drawn at random.
     pub connections: usize,
     /// How long in all.
     pub time: Duration,
@@ -50,7 +51,7 @@ pub struct Soak {
     pub leg: Duration,
     /// What the link does to packets.
     pub faults: Spec,
-    /// Where the dice start.
+    /// The seed of what is drawn at random.
     pub seed: u64,
     /// What the organizations leave open.
     pub options: Options,
@@ -87,7 +88,7 @@ pub struct Leg {
     pub threads: usize,
     /// Connections at once.
     pub connections: usize,
-    /// Where its dice started.
+    /// The seed of what was drawn.
     pub seed: u64,
     /// Conversations from their first to their last byte.
     pub conversations: u64,
@@ -125,10 +126,10 @@ impl Soak {
     /// Does it, and tells `progress` about each leg.
     ///
     /// # Errors
-    /// [`Error`], at the first one: what was lost, and from which dice.
+    /// [`Error`], at the first one: what was lost, and from which seed.
     pub fn run(&self, progress: &mut dyn FnMut(&Leg)) -> Result<Vec<Leg>, Error> {
         self.check()?;
-        let dice = Shared::new(Clock::start(), self.seed);
+        let shared = Shared::new(Clock::start(), self.seed);
         let end = Instant::now() + self.time;
         let mut legs = Vec::new();
         // Each organization at least once.
@@ -136,10 +137,10 @@ impl Soak {
             let organization = &self.organizations[legs.len() % self.organizations.len()];
             let span = (self.threads.end() - self.threads.start() + 1) as u32;
             let single = organizations::find(organization).is_some_and(|entry| entry.single);
-            let threads = self.threads.start() + dice.dice(span) as usize;
+            let threads = self.threads.start() + shared.random(span) as usize;
             let threads = if single { 1 } else { threads };
-            let connections = 1 + dice.dice(self.connections as u32) as usize;
-            let seed = u64::from(dice.dice(u32::MAX));
+            let connections = 1 + shared.random(self.connections as u32) as usize;
+            let seed = u64::from(shared.random(u32::MAX));
             let leg = self.leg(organization, threads, connections, seed)?;
             progress(&leg);
             legs.push(leg);
@@ -310,7 +311,7 @@ fn flows(side: Side) -> Flows {
 }
 
 fn config(side: Side, device: &Device) -> Arc<net::Config> {
-    let mut config = (*host::config(&Plan::default(), side, device)).clone();
+    let mut config = (*host::config(&BenchPlan::default(), side, device)).clone();
     config.tcp = Arc::new(tcp::Config { time_wait: TIME_WAIT, ..tcp::Config::default() });
     Arc::new(config)
 }

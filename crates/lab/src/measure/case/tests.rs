@@ -26,17 +26,19 @@ fn only_one_organization_is_for_one_processor() {
 }
 
 #[test]
-fn a_shuffle_keeps_all_and_follows_from_the_seed() {
-    let shuffled = |seed| {
-        let mut numbers: Vec<usize> = (0..100).collect();
-        Dice(seed).shuffle(&mut numbers);
-        numbers
-    };
-    assert_eq!(shuffled(1), shuffled(1));
-    assert_ne!(shuffled(1), shuffled(2));
-    let mut sorted = shuffled(3);
-    sorted.sort_unstable();
-    assert_eq!(sorted, (0..100).collect::<Vec<_>>());
-    let mut dice = Dice(9);
-    assert!((0..1000).map(|_| dice.uniform()).all(|x| (0.0..1.0).contains(&x)));
+fn what_stood_still_is_measured_again() {
+    let organization = "uniprocessor".to_owned();
+    let case = Case { organization, work: Work::TcpRr, processors: 1, connections: 1 };
+    let good = case.measure(&SHORT, false).expect("figures");
+    let with = |rates: [f64; 3]| Measured { rates: rates.to_vec(), ..good.clone() };
+    let mut runs = vec![with([1.0, 2.0, 3.0]), with([5.0, 0.0, 5.0]), with([0.0, 0.0, 9.0])];
+    let measured = moving(|| Ok(runs.pop().expect("no more tries"))).expect("figures");
+    assert_eq!(measured.rates, [1.0, 2.0, 3.0]);
+    let mut tries = 0;
+    let never = moving(|| {
+        tries += 1;
+        Ok(with([0.0, 1.0, 1.0]))
+    });
+    assert!(!never.expect("figures").is_moving());
+    assert_eq!(tries, TRIES);
 }

@@ -1,10 +1,11 @@
 //! [`Case`]: an organization under a load against a simulated peer, as
 //! calibrations and validations measure it, in planner's terms.
 
-use crate::apart::Apart;
-use crate::plan::{Direction, Peer, Plan, Workload};
-use crate::run::Sample;
-use crate::{Error, speed, threads};
+use crate::Error;
+use crate::measure::cacheline_latency::CachelineLatency;
+use crate::measure::sample::Sample;
+use crate::measure::{speed, threads};
+use crate::setup::bench_plan::{BenchPlan, Direction, Peer, Workload};
 use planner::Work;
 
 /// What is measured. All its threads are confined to as many processors as it
@@ -44,13 +45,18 @@ pub struct Measured {
     /// What a fixed piece of work took just before, ns ([`speed::piece_ns_on`]).
     pub piece_ns: f64,
     /// How far the processors were apart, if there were several.
-    pub apart: Option<Apart>,
+    pub cacheline: Option<CachelineLatency>,
     /// Operations in all windows.
     pub operations: f64,
     pub(crate) sample: Sample,
 }
 
 impl Measured {
+    /// Were there operations in every window?
+    pub fn is_moving(&self) -> bool {
+        self.rates.iter().all(|&rate| rate > 0.0)
+    }
+
     /// Operations a second over all windows: where threads are many, or the machine
     /// is busy with something else, a short window has none or very many.
     pub(crate) fn rate(&self) -> f64 {
@@ -58,12 +64,28 @@ impl Measured {
     }
 }
 
+/// How often a case is measured that stands still in some of its windows.
+pub const TRIES: usize = 3;
+
+/// The first that `measure` gives without a window in which nothing happened; after
+/// [`TRIES`], the last.
+fn moving(mut measure: impl FnMut() -> Result<Measured, Error>) -> Result<Measured, Error> {
+    let mut measured = measure()?;
+    for _ in 1..TRIES {
+        if measured.is_moving() {
+            break;
+        }
+        measured = measure()?;
+    }
+    Ok(measured)
+}
+
 /// Bytes of a transaction's message.
 const MESSAGE: usize = 64;
 
 impl Case {
     /// The plan by which it is measured.
-    pub(crate) fn plan(&self, timing: &Timing, instruments: bool) -> Plan {
+    pub(crate) fn plan(&self, timing: &Timing, instruments: bool) -> BenchPlan {
         let (workload, direction) = match self.work {
             Work::TcpSend => (Workload::Bulk, Direction::Send),
             Work::TcpReceive => (Workload::Bulk, Direction::Receive),
@@ -72,7 +94,7 @@ impl Case {
             Work::UdpReceive => (Workload::Udp, Direction::Receive),
             Work::UdpRr => (Workload::UdpRr, Direction::Send),
         };
-        Plan {
+        BenchPlan {
             workload,
             direction,
             organizations: vec![self.organization.clone()],
@@ -84,20 +106,25 @@ impl Case {
             seconds: timing.window,
             instruments,
             confine: true,
-            ..Plan::default()
+            ..BenchPlan::default()
         }
     }
 
-    /// Measures it once, with connections of its own.
+    /// Measures it, with connections of its own; anew, with new ones, if it stood still
+    /// in some windows: up to [`TRIES`] times in all.
     ///
     /// # Errors
     /// [`Error`].
     pub fn measure(&self, timing: &Timing, instruments: bool) -> Result<Measured, Error> {
+        moving(|| self.measure_once(timing, instruments))
+    }
+
+    fn measure_once(&self, timing: &Timing, instruments: bool) -> Result<Measured, Error> {
         let plan = self.plan(timing, instruments);
         plan.check()?;
         let piece_ns = speed::piece_ns_on(self.processors, timing.speed);
         let windows = || threads::windows(&plan, &self.organization, timing.windows);
-        let (apart, measured) = Apart::around(self.processors, windows);
+        let (cacheline, measured) = CachelineLatency::around(self.processors, windows);
         let (looks, sample) = measured?;
         let payload = looks.last().map_or(1.0, |last| last.payload(&plan).max(1.0));
         let counts: Vec<f64> = looks.iter().map(|look| look.operations(&plan, payload)).collect();
@@ -113,7 +140,7 @@ impl Case {
             rates: (0..counts.len().saturating_sub(1)).map(rate).collect(),
             bytes: payload.round() as usize,
             piece_ns,
-            apart,
+            cacheline,
             operations,
             sample,
         })
@@ -124,34 +151,6 @@ impl Case {
 pub fn organizations(processors: usize) -> impl Iterator<Item = &'static str> {
     let fits = move |entry: &&organizations::Entry| processors == 1 || !entry.single;
     organizations::CATALOG.iter().filter(fits).map(|entry| entry.name)
-}
-
-/// Numbers that follow from a seed (Steele, Lea and Flood 2014, SplitMix64).
-#[derive(Clone, Debug)]
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    /// The next number.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
-    /// From 0 to below 1, evenly.
-    pub(crate) fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Puts things into any order (Fisher and Yates).
-    pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
-        for n in (1..things.len()).rev() {
-            let other = (self.uniform() * (n + 1) as f64) as usize;
-            things.swap(n, other.min(n));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! [`Row`]: the figures of one case.
 
-use crate::apart::Apart;
-use crate::detail::Detail;
-use crate::plan::Plan;
-use crate::run::Sample;
+use crate::measure::cacheline_latency::CachelineLatency;
+use crate::measure::detail::Detail;
+use crate::measure::sample::Sample;
+use crate::setup::bench_plan::BenchPlan;
+use crate::statistics::median;
 use serde::Serialize;
 
 /// The figures of one organization under one plan.
@@ -49,9 +50,9 @@ pub struct Row {
     pub cpu_s_per_100k: Option<f64>,
     /// Context switches a second, voluntary and not; median.
     pub context_switches_per_s: f64,
-    /// What one core can do at all with this payload ([`crate::bound`]); median.
+    /// What one core can do at all with this payload ([`crate::measure::bound`]); median.
     pub bound_gbit_per_s: f64,
-    /// What as many processors can do at once ([`crate::bound::measure_many`];
+    /// What as many processors can do at once ([`crate::measure::bound::measure_many`];
     /// without checksums, so many times that of one); median. What this is less
     /// than so many times the other, no organization can give back.
     pub bound_of_processors_gbit_per_s: f64,
@@ -62,14 +63,14 @@ pub struct Row {
     /// How far the processors were apart at each sample, if there are several: samples
     /// of different states of the machine are not to be compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub apart_ns: Vec<Apart>,
+    pub cacheline_ns: Vec<CachelineLatency>,
     /// What the instruments say, if the plan has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
 }
 
 impl Row {
-    pub(crate) fn new(plan: &Plan, organization: &str, samples: &[Sample]) -> Row {
+    pub(crate) fn new(plan: &BenchPlan, organization: &str, samples: &[Sample]) -> Row {
         let transactions = plan.workload.is_transactions();
         let of = |f: &dyn Fn(&Sample) -> f64| samples.iter().map(f).collect::<Vec<f64>>();
         let values = of(&|s| if transactions { s.rate() } else { s.gbit_per_s() });
@@ -103,32 +104,8 @@ impl Row {
             ratio_to_bound_per_core: median(&of(&|s| {
                 s.gbit_per_s() * s.seconds / s.processor.max(1e-9) / s.bound
             })),
-            apart_ns: samples.iter().filter_map(|sample| sample.apart).collect(),
+            cacheline_ns: samples.iter().filter_map(|sample| sample.cacheline).collect(),
             detail: Detail::new(plan, samples),
         }
-    }
-}
-
-/// The median; of an even number, the mean of the two in the middle; of none, 0.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[middle],
-        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::median;
-
-    #[test]
-    fn median_of_odd_even_and_none() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert_eq!(median(&[]), 0.0);
     }
 }

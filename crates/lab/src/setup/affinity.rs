@@ -39,6 +39,12 @@ fn allowed(set: &CpuSet) -> impl Iterator<Item = usize> {
     (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor))
 }
 
+/// The processors that the calling thread may run on, by number; none if the system does
+/// not say.
+pub fn allowed_processors() -> Vec<usize> {
+    sched_getaffinity(None).map_or(Vec::new(), |set| allowed(&set).collect())
+}
+
 /// How many processors the calling thread may run on; 1 if the system does not
 /// say.
 pub fn processors() -> usize {

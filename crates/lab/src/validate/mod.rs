@@ -6,8 +6,10 @@ mod report;
 
 pub use report::{Best, Missing, Point, Report};
 
-use crate::case::{self, Case, Dice, Measured, Timing};
-use crate::{Error, Progress, calibrate};
+use crate::measure::case::{self, Case, Measured, Timing};
+use crate::measure::run::Progress;
+use crate::random::SplitMix64;
+use crate::{Error, calibrate};
 use planner::predict::Steering;
 use planner::{Calibration, Predictor, Work};
 use std::collections::BTreeSet;
@@ -115,8 +117,8 @@ impl Validation {
         let kinds: BTreeSet<(Work, usize)> = anchors().map(|a| (a.work, a.processors)).collect();
         let known: BTreeSet<usize> = anchors().map(|a| a.connections).collect();
         let mut kinds: Vec<(Work, usize)> = kinds.into_iter().collect();
-        let mut dice = Dice(self.seed);
-        dice.shuffle(&mut kinds);
+        let mut random = SplitMix64(self.seed);
+        random.shuffle(&mut kinds);
         let mut loads: Vec<Load> = Vec::new();
         let mut points = 0;
         // Where all numbers are known, there is nothing to draw.
@@ -127,7 +129,7 @@ impl Validation {
         while points < self.points {
             let (work, processors) = kinds[loads.len() % kinds.len()];
             let connections = loop {
-                let n = (self.most_connections as f64).powf(dice.uniform()).round() as usize;
+                let n = (self.most_connections as f64).powf(random.uniform()).round() as usize;
                 let n = n.clamp(1, self.most_connections);
                 if !known.contains(&n) {
                     break n;
@@ -167,12 +169,12 @@ impl Validation {
         let mut samples: Vec<Samples> =
             loads.iter().flat_map(|load| load.cases()).map(Samples::of).collect();
         let total = samples.len() * self.samples;
-        let mut dice = Dice(self.seed ^ 0x7a11);
+        let mut random = SplitMix64(self.seed ^ 0x7a11);
         let mut done = 0;
         for _ in 0..self.samples + AGAIN * self.samples {
             let mut order: Vec<usize> = (0..samples.len()).collect();
             order.retain(|&index| samples[index].wants(self.samples));
-            dice.shuffle(&mut order);
+            random.shuffle(&mut order);
             for index in order {
                 let samples = &mut samples[index];
                 progress(Progress { done, total, organization: &samples.case.organization });
@@ -213,17 +215,17 @@ impl Samples {
 
     /// Adds a sample, if the machine's processors were as far apart as the
     /// calibration's: what they do that share memory is of another kind otherwise
-    /// ([`crate::apart`]). Returns whether they were.
+    /// ([`crate::measure::cacheline_latency`]). Returns whether they were.
     fn add(&mut self, measured: &Measured, calibration: &Calibration) -> bool {
         let way = calibration.primitives.line_transfer_ns.value;
-        if measured.apart.is_some_and(|apart| way > 0.0 && !apart.is(way)) {
+        if measured.cacheline.is_some_and(|cacheline| way > 0.0 && !cacheline.is(way)) {
             return false;
         }
         self.bytes = measured.bytes;
         let speed = calibration.reference_ns / measured.piece_ns;
         // A pause of the machine in one window is no figure of the case; but where most
         // windows have nothing in them, all of them together are.
-        let median = crate::row::median(&measured.rates);
+        let median = crate::statistics::median(&measured.rates);
         let rate = if median > 0.0 { median } else { measured.rate() };
         self.rates.push(rate / speed);
         true

@@ -13,14 +13,16 @@
 mod generator;
 mod paced;
 
-use crate::apart::Apart;
-use crate::host::{self, STEERING, Side};
+use crate::Error;
 use crate::load::watched::Watched;
 use crate::load::{Call, Flow, Loads, Meter, Role, Socket};
-use crate::plan::check_names;
-use crate::row::median;
-use crate::threads::{self, Stack};
-use crate::{Error, Plan, Progress};
+use crate::measure::cacheline_latency::CachelineLatency;
+use crate::measure::run::Progress;
+use crate::measure::threads::{self, Stack};
+use crate::setup::bench_plan::BenchPlan;
+use crate::setup::bench_plan::check_names;
+use crate::setup::host::{self, STEERING, Side};
+use crate::statistics::median;
 use crossbeam_utils::CachePadded;
 use device::memory;
 use generator::{Generator, Parts, Sent};
@@ -155,7 +157,7 @@ pub struct HogRow {
     /// How far the stack's processors and the generator's were apart at each sample:
     /// samples of different states of the machine are not to be compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub apart_ns: Vec<Apart>,
+    pub cacheline_ns: Vec<CachelineLatency>,
 }
 
 /// One half of a sample.
@@ -211,8 +213,9 @@ impl Hog {
                 let done = round * self.organizations.len() + index;
                 progress(Progress { done, total, organization });
                 let several = self.processors_of(organization) + 1;
-                let (apart, sample) = Apart::around(several, || self.sample(organization));
-                samples[index].push((apart, sample?));
+                let (cacheline, sample) =
+                    CachelineLatency::around(several, || self.sample(organization));
+                samples[index].push((cacheline, sample?));
             }
         }
         progress(Progress { done: total, total, organization: "" });
@@ -220,7 +223,7 @@ impl Hog {
         Ok(rows.map(|(organization, samples)| self.row(organization, samples)).collect())
     }
 
-    fn row(&self, organization: &str, samples: &[(Option<Apart>, [Half; 2])]) -> HogRow {
+    fn row(&self, organization: &str, samples: &[(Option<CachelineLatency>, [Half; 2])]) -> HogRow {
         let of = |f: &dyn Fn(&Half, &Half) -> f64| {
             median(&samples.iter().map(|(_, [alone, hog])| f(alone, hog)).collect::<Vec<f64>>())
         };
@@ -242,7 +245,7 @@ impl Hog {
             p99_alone_us: of(&|alone, _| alone.p99),
             p99_with_hog_us: of(&|_, hog| hog.p99),
             p99_ratio: of(&|alone, hog| hog.p99 / alone.p99.max(1e-9)),
-            apart_ns: samples.iter().filter_map(|(apart, _)| *apart).collect(),
+            cacheline_ns: samples.iter().filter_map(|(cacheline, _)| *cacheline).collect(),
         }
     }
 
@@ -422,7 +425,7 @@ impl Drop for Bench {
 
 /// The configuration of a host: messages do not wait for company.
 fn config(hog: &Hog, side: Side, device: &device::Device) -> Arc<net::Config> {
-    let plan = Plan { burst: hog.burst, ..Plan::default() };
+    let plan = BenchPlan { burst: hog.burst, ..BenchPlan::default() };
     let mut config = (*host::config(&plan, side, device)).clone();
     config.tcp = Arc::new(tcp::Config { nagle: false, ..tcp::Config::default() });
     Arc::new(config)

@@ -1,12 +1,13 @@
 //! Both ends polled by one thread: nothing but the work itself.
 
-use crate::confine::Confined;
-use crate::host::{self, Side};
+use crate::Error;
 use crate::load::presentation::Presentation;
 use crate::load::{Call, Load, Loads, Meter, Wakes};
-use crate::plan::{Plan, Workload};
-use crate::run::{Mark, Sample, check, failed};
-use crate::{Error, threads};
+use crate::measure::sample::{Mark, OPENING, PATIENCE, Sample, check, failed};
+use crate::measure::threads;
+use crate::setup::affinity::Confined;
+use crate::setup::bench_plan::{BenchPlan, Workload};
+use crate::setup::host::{self, Side};
 use crossbeam_queue::SegQueue;
 use device::{Device, Receive, Transmit};
 use instrument::{Instruments, Watch};
@@ -113,15 +114,9 @@ pub(crate) struct Pair {
 
 /// Rounds between two looks at the meter.
 const ROUNDS: usize = 64;
-/// How long all connections may take until they are established.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// Connections whose opening may be under way at once: the link's queue is not
-/// to overflow with SYNs.
-pub(crate) const OPENING: usize = 128;
-
 impl Pair {
     /// Two hosts for `plan`, with no connection yet.
-    pub(crate) fn new(plan: &Plan) -> Result<Pair, Error> {
+    pub(crate) fn new(plan: &BenchPlan) -> Result<Pair, Error> {
         let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
         let loads = Loads::new(plan.bytes(), meter.clone());
         let (a, b) = host::devices(plan);
@@ -180,7 +175,7 @@ impl Pair {
 
     /// Opens the connections and flows of `plan`, and waits until they are
     /// established.
-    pub(crate) fn open(&mut self, plan: &Plan) -> Result<(), Error> {
+    pub(crate) fn open(&mut self, plan: &BenchPlan) -> Result<(), Error> {
         let now = self.clock.now();
         if plan.workload == Workload::Udp {
             for (side, _, call) in threads::udp_calls(plan, 1) {
@@ -210,7 +205,7 @@ impl Pair {
 }
 
 /// One sample.
-pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
+pub(crate) fn sample(plan: &BenchPlan, organization: &str) -> Result<Sample, Error> {
     let _confined = plan.confine.then(|| Confined::to(plan.processors)).transpose()?;
     let mut pair = Pair::new(plan)?;
     pair.open(plan)?;

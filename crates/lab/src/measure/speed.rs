@@ -6,9 +6,9 @@
 //! system puts a larger piece of memory makes a difference of a fifth, for as long as
 //! a process lives, and says nothing about speed.
 
-use crate::confine;
-use crate::row::median;
-use crate::usage::thread_time;
+use crate::measure::usage::thread_time;
+use crate::setup::affinity;
+use crate::statistics::median;
 use organizations::runtime::worker::pin;
 use std::hint::black_box;
 use wire::checksum::copy_sum;
@@ -46,7 +46,7 @@ struct Area {
 /// The same on so many processors at once, each wired to its own: the mean. Neither
 /// need be as fast as the other.
 pub fn piece_ns_on(processors: usize, seconds: f64) -> f64 {
-    let count = processors.clamp(1, confine::processors());
+    let count = processors.clamp(1, affinity::processors());
     let times: Vec<f64> = std::thread::scope(|scope| {
         let one = |index| {
             scope.spawn(move || {

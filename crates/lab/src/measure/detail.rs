@@ -1,9 +1,9 @@
 //! [`Detail`]: what instruments say of a case, over all its samples.
 
 use crate::load::jain;
-use crate::plan::{Peer, Plan};
-use crate::row::median;
-use crate::run::{Details, Sample};
+use crate::measure::sample::{Details, Sample};
+use crate::setup::bench_plan::{BenchPlan, Peer};
+use crate::statistics::{Spread, median};
 use instrument::{Counted, Percentiles, Report};
 use serde::Serialize;
 
@@ -57,44 +57,9 @@ pub struct SampleDetail {
     pub connections: Vec<f64>,
 }
 
-/// How figures are spread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Spread {
-    /// How many there are.
-    pub count: usize,
-    /// The least.
-    pub min: f64,
-    /// One of ten is less.
-    pub p10: f64,
-    /// Half are less.
-    pub p50: f64,
-    /// Nine of ten are less.
-    pub p90: f64,
-    /// The greatest.
-    pub max: f64,
-}
-
-impl Spread {
-    /// Of these figures.
-    pub(crate) fn of(figures: impl IntoIterator<Item = f64>) -> Spread {
-        let mut sorted: Vec<f64> = figures.into_iter().collect();
-        sorted.sort_by(f64::total_cmp);
-        let Some(last) = sorted.len().checked_sub(1) else { return Spread::default() };
-        let at = |part: f64| sorted[(part * last as f64).round() as usize];
-        Spread {
-            count: sorted.len(),
-            min: at(0.0),
-            p10: at(0.1),
-            p50: at(0.5),
-            p90: at(0.9),
-            max: at(1.0),
-        }
-    }
-}
-
 impl Detail {
     /// Of samples that were taken with instruments; `None` if there are none.
-    pub(crate) fn new(plan: &Plan, samples: &[Sample]) -> Option<Detail> {
+    pub(crate) fn new(plan: &BenchPlan, samples: &[Sample]) -> Option<Detail> {
         let all: Vec<(&Sample, &Details)> =
             samples.iter().filter_map(|sample| Some((sample, sample.details.as_ref()?))).collect();
         if all.is_empty() {
@@ -164,17 +129,4 @@ fn latency(all: &[(&Sample, &Details)], transactions: bool) -> Percentiles {
         sum.add(if transactions { &details.latency } else { &details.report.latencies });
     }
     Percentiles::of(&sum)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Spread;
-
-    #[test]
-    fn spread_of_some_and_of_none() {
-        let spread = Spread::of((0..=100).rev().map(f64::from));
-        assert_eq!((spread.count, spread.min, spread.max), (101, 0.0, 100.0));
-        assert_eq!((spread.p10, spread.p50, spread.p90), (10.0, 50.0, 90.0));
-        assert_eq!(Spread::of([]), Spread::default());
-    }
 }

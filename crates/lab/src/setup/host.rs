@@ -1,8 +1,8 @@
 //! The two hosts of an experiment.
 
 use crate::load::presentation::Presentation;
-use crate::load::{Call, Meter, NUMBER, Role, Talk};
-use crate::plan::{self, Peer, Plan, Workload};
+use crate::load::{Call, LoadConn, Meter, NUMBER, Role};
+use crate::setup::bench_plan::{self, BenchPlan, Peer, Workload};
 use device::{Device, Medium, memory};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Side {
         if self == Side::Tested { Side::Peer } else { Side::Tested }
     }
     /// Does this side send bulk or datagrams?
-    pub(crate) fn sends(self, plan: &Plan) -> bool {
+    pub(crate) fn sends(self, plan: &BenchPlan) -> bool {
         match self {
             Side::Tested => plan.direction.sends(),
             Side::Peer => plan.direction.receives(),
@@ -47,7 +47,7 @@ const PER_PORT: usize = 16 * 1024;
 /// The steering of both ends, which the devices share.
 pub(crate) const STEERING: Steering = Steering::new(0x616e_6162);
 
-fn link(plan: &Plan) -> memory::Config {
+fn link(plan: &BenchPlan) -> memory::Config {
     memory::Config {
         mtu: plan.mtu,
         queues: plan.processors,
@@ -58,7 +58,7 @@ fn link(plan: &Plan) -> memory::Config {
 }
 
 /// The devices, back to back.
-pub(crate) fn devices(plan: &Plan) -> (Device, Device) {
+pub(crate) fn devices(plan: &BenchPlan) -> (Device, Device) {
     memory::pair(link(plan))
 }
 
@@ -83,7 +83,7 @@ fn driver_window(connections: usize) -> u32 {
 pub(crate) const DRIVER_PORT: u16 = 5001;
 
 /// The device with a simulated peer behind it, and what that counts.
-pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
+pub(crate) fn driver(plan: &BenchPlan) -> (Device, Arc<PeerCounts>) {
     let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
     let receives = plan.direction.receives();
     let whole = if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX };
@@ -113,7 +113,7 @@ pub(crate) fn driver(plan: &Plan) -> (Device, Arc<PeerCounts>) {
 }
 
 /// The configuration of one host on `device`.
-pub(crate) fn config(plan: &Plan, side: Side, device: &Device) -> Arc<net::Config> {
+pub(crate) fn config(plan: &BenchPlan, side: Side, device: &Device) -> Arc<net::Config> {
     let interface = net::InterfaceConfig {
         is_ethernet: device.capabilities.medium == Medium::Ethernet,
         ethernet: device.ethernet,
@@ -144,14 +144,14 @@ pub(crate) fn config(plan: &Plan, side: Side, device: &Device) -> Arc<net::Confi
 }
 
 /// The presentation layer of a host, if the plan has one.
-pub(crate) fn presentation(plan: &Plan, meter: &Arc<Meter>) -> Option<Arc<Presentation>> {
+pub(crate) fn presentation(plan: &BenchPlan, meter: &Arc<Meter>) -> Option<Arc<Presentation>> {
     let front = if plan.workload == Workload::Udp { NUMBER } else { 0 };
-    let with = plan.presentation == plan::Presentation::Xdr;
+    let with = plan.presentation == bench_plan::Presentation::Xdr;
     with.then(|| Arc::new(Presentation::new(plan.bytes(), front, meter.clone())))
 }
 
 /// What the connections of `side` do, those that carry something.
-pub(crate) fn role(plan: &Plan, side: Side) -> Role {
+pub(crate) fn role(plan: &BenchPlan, side: Side) -> Role {
     match (plan.workload, side) {
         (Workload::Rr, Side::Tested) => Role::Client,
         (Workload::Crr, Side::Tested) => Role::Churn,
@@ -167,7 +167,7 @@ pub(crate) fn role(plan: &Plan, side: Side) -> Role {
 }
 
 /// The calls that make the peer listen, each for every unit.
-pub(crate) fn listens(plan: &Plan) -> Vec<Call> {
+pub(crate) fn listens(plan: &BenchPlan) -> Vec<Call> {
     let ports = plan.connections.div_ceil(PER_PORT) as u16;
     let any = Address::UNSPECIFIED_V4;
     let active = (0..ports).map(|n| (ACTIVE_PORT + n, role(plan, Side::Peer)));
@@ -177,7 +177,7 @@ pub(crate) fn listens(plan: &Plan) -> Vec<Call> {
 }
 
 /// The call that opens the connection number `index`.
-pub(crate) fn connect(plan: &Plan, index: usize) -> Call {
+pub(crate) fn connect(plan: &BenchPlan, index: usize) -> Call {
     let (first, role) = if index < plan.active() {
         (ACTIVE_PORT, role(plan, Side::Tested))
     } else {
@@ -185,7 +185,7 @@ pub(crate) fn connect(plan: &Plan, index: usize) -> Call {
     };
     let port = first + (index / PER_PORT) as u16;
     let remote = Endpoint { address: Side::Peer.address(), port };
-    let talk = Talk::new(role, Some(remote));
-    let connection = if role == Role::Idle { talk } else { talk.counted() };
+    let conn = LoadConn::new(role, Some(remote));
+    let connection = if role == Role::Idle { conn } else { conn.counted() };
     Call::Connect { remote, local: None, connection }
 }

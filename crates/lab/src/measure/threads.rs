@@ -1,12 +1,11 @@
 //! Two stacks with threads of their own, each under the organization measured.
 
 use crate::Error;
-use crate::confine::Confined;
-use crate::host::{self, DRIVER_PORT, STEERING, Side};
 use crate::load::{Call, Flow, Flows, Load, Loads, Meter, Role, Socket, Totals, Way};
-use crate::plan::{Peer, Plan, Workload};
-use crate::run::{Mark, Sample, check, failed};
-use crate::single::{OPENING, PATIENCE};
+use crate::measure::sample::{Mark, OPENING, PATIENCE, Sample, check, failed};
+use crate::setup::affinity::Confined;
+use crate::setup::bench_plan::{BenchPlan, Peer, Workload};
+use crate::setup::host::{self, DRIVER_PORT, STEERING, Side};
 use crossbeam_utils::CachePadded;
 use device::Device;
 use instrument::Instruments;
@@ -27,7 +26,7 @@ const RECEIVERS: u16 = 40_000;
 
 /// Starts the stack of one side.
 fn start(
-    plan: &Plan,
+    plan: &BenchPlan,
     organization: &str,
     side: Side,
     device: Device,
@@ -72,11 +71,11 @@ pub(crate) fn launch(organization: &str, setup: Setup<Load>) -> Result<Stack, Er
 }
 
 /// The flows of UDP that end at `side`.
-pub(crate) fn flows(plan: &Plan, side: Side) -> Flows {
+pub(crate) fn flows(plan: &BenchPlan, side: Side) -> Flows {
     list(plan, side).into_iter().map(CachePadded::new).collect()
 }
 
-fn list(plan: &Plan, side: Side) -> Vec<Flow> {
+fn list(plan: &BenchPlan, side: Side) -> Vec<Flow> {
     if !plan.workload.is_udp() {
         return Vec::new();
     }
@@ -109,7 +108,7 @@ fn list(plan: &Plan, side: Side) -> Vec<Flow> {
 
 /// The two ends of flow number `index` that `sender` sends. To a driver, each
 /// queue has as many flows as the others.
-fn udp_ends(plan: &Plan, sender: Side, index: usize) -> (Endpoint, Endpoint) {
+fn udp_ends(plan: &BenchPlan, sender: Side, index: usize) -> (Endpoint, Endpoint) {
     let from = Endpoint { address: sender.address(), port: SENDERS + index as u16 };
     let to = |port| Endpoint { address: sender.other().address(), port };
     if plan.peer == Peer::Stack {
@@ -129,7 +128,7 @@ const EVERYWHERE: usize = 1 << 18;
 /// is for, when both sides have `units`: receivers first. An end is bound in all
 /// units, since under some organizations any of them takes any datagram; of very
 /// many flows, only where its datagrams are steered to.
-pub(crate) fn udp_calls(plan: &Plan, units: u16) -> Vec<(Side, u16, Call)> {
+pub(crate) fn udp_calls(plan: &BenchPlan, units: u16) -> Vec<(Side, u16, Call)> {
     let unit_of =
         |local, remote| (STEERING.flow(&FlowKey { local, remote }) % u32::from(units)) as u16;
     let everywhere = plan.connections * usize::from(units) <= EVERYWHERE;
@@ -168,7 +167,7 @@ struct Stacks {
 }
 
 impl Stacks {
-    fn start(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
+    fn start(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
         let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
         let loads = Loads::new(plan.bytes(), meter.clone());
         if plan.peer == Peer::Driver {
@@ -186,7 +185,7 @@ impl Stacks {
 
     /// Opens the connections and flows of `plan`, and waits until they are
     /// established.
-    fn open(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
+    fn open(&self, plan: &BenchPlan, organization: &str) -> Result<(), Error> {
         let units = self.tested.units();
         if let Some(driver) = &self.driver
             && !plan.driver_opens()
@@ -227,8 +226,8 @@ impl Stacks {
     }
 
     /// Lets flows begin that send to a driver, which have all been told to by now.
-    fn start_streams(&self, plan: &Plan) {
-        self.knock(plan);
+    fn start_streams(&self, plan: &BenchPlan) {
+        self.warm_arp(plan);
         self.meter.start();
         let nobody = Endpoint { address: Side::Tested.address(), port: 0 };
         for unit in 0..self.tested.units() {
@@ -256,7 +255,7 @@ impl Stacks {
     /// Waits a while until each unit knows its neighbour's address: each flow has sent
     /// one datagram. Where flows without end have all processors, who hears the answer
     /// may not have its turn before whoever asked gives up.
-    fn knock(&self, plan: &Plan) {
+    fn warm_arp(&self, plan: &BenchPlan) {
         let Some(driver) = &self.driver else { return };
         let units = usize::from(self.tested.units()).min(plan.connections);
         for _ in 0..STARTING {
@@ -269,7 +268,7 @@ impl Stacks {
 
     /// Listens, and waits until the simulated peers have connected, which they
     /// do of their own.
-    fn take_from_driver(&self, plan: &Plan, organization: &str) -> Result<(), Error> {
+    fn take_from_driver(&self, plan: &BenchPlan, organization: &str) -> Result<(), Error> {
         let local = Endpoint { address: Side::Tested.address(), port: DRIVER_PORT };
         for unit in 0..self.tested.units() {
             self.tested.call(
@@ -298,14 +297,19 @@ impl Stacks {
 
     /// Connections that are established, counted at each end that is a stack; or
     /// flows that a driver has had an echo of.
-    fn connected(&self, plan: &Plan) -> u64 {
+    fn connected(&self, plan: &BenchPlan) -> u64 {
         match (&self.driver, plan.workload) {
             (Some(driver), Workload::UdpRr) => driver.totals().established,
             _ => self.meter.totals().connected,
         }
     }
 
-    fn wait_connected(&self, count: u64, plan: &Plan, organization: &str) -> Result<(), Error> {
+    fn wait_connected(
+        &self,
+        count: u64,
+        plan: &BenchPlan,
+        organization: &str,
+    ) -> Result<(), Error> {
         // Simulated peers do not let one wait.
         let patience = if self.driver.is_some() { PATIENCE / 6 } else { PATIENCE };
         let start = Instant::now();
@@ -340,7 +344,7 @@ impl Drop for Stacks {
 }
 
 /// Stacks of `plan` whose connections are warm.
-fn begin(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
+fn begin(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
     // Not among what the threads of the last sample have exchanged.
     wire::packet::release();
     let confined = plan.confine.then(|| Confined::to(plan.processors)).transpose()?;
@@ -356,7 +360,7 @@ fn begin(plan: &Plan, organization: &str) -> Result<Stacks, Error> {
 }
 
 /// One sample.
-pub(crate) fn sample(plan: &Plan, organization: &str) -> Result<Sample, Error> {
+pub(crate) fn sample(plan: &BenchPlan, organization: &str) -> Result<Sample, Error> {
     let stacks = begin(plan, organization)?;
     let mark = Mark::now(&stacks.meter, stacks.instruments.as_ref());
     stacks.pass(plan.seconds);
@@ -380,7 +384,7 @@ impl Look {
     }
 
     /// Bytes of payload of an operation, on average since the start.
-    pub(crate) fn payload(&self, plan: &Plan) -> f64 {
+    pub(crate) fn payload(&self, plan: &BenchPlan) -> f64 {
         let driver = &self.driver;
         let (bytes, packets) = match (plan.workload, plan.driver_begins()) {
             (Workload::Bulk, true) => (driver.bytes_sent, driver.packets_sent),
@@ -392,7 +396,7 @@ impl Look {
 
     /// Transactions, or packets of data whose bytes the receiver's application
     /// has, so far.
-    pub(crate) fn operations(&self, plan: &Plan, payload: f64) -> f64 {
+    pub(crate) fn operations(&self, plan: &BenchPlan, payload: f64) -> f64 {
         if plan.workload.is_transactions() {
             return self.totals.transactions as f64;
         }
@@ -403,7 +407,7 @@ impl Look {
 /// One sample against a driver in `count` windows, each as long as the plan says:
 /// what was counted at their ends, and what the sample was as a whole.
 pub(crate) fn windows(
-    plan: &Plan,
+    plan: &BenchPlan,
     organization: &str,
     count: usize,
 ) -> Result<(Vec<Look>, Sample), Error> {

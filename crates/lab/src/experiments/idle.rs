@@ -1,9 +1,9 @@
 //! What an established connection costs that has nothing to do.
 
 use crate::Error;
-use crate::plan::{Plan, Workload};
-use crate::single::Pair;
-use crate::usage::resident;
+use crate::measure::single::Pair;
+use crate::measure::usage::resident;
+use crate::setup::bench_plan::{BenchPlan, Workload};
 use std::time::Duration;
 
 /// What idle connections cost.
@@ -23,14 +23,14 @@ pub struct Idle {
 /// # Errors
 /// [`Error`].
 pub fn measure(connections: usize) -> Result<Idle, Error> {
-    let few = Plan { workload: Workload::Rr, ..Plan::default() };
+    let few = BenchPlan { workload: Workload::Rr, ..BenchPlan::default() };
     // What does not grow with connections is there before.
     let mut pair = Pair::new(&few)?;
     pair.open(&few)?;
     pair.run(Duration::from_millis(100));
     drop(pair);
     let before = resident();
-    let plan = Plan { connections, ..few };
+    let plan = BenchPlan { connections, ..few };
     plan.check()?;
     let mut pair = Pair::new(&plan)?;
     pair.rest();

@@ -2,7 +2,7 @@
 //! two fused passes of copy and checksum that every byte needs, one from the
 //! application into packets and one from packets to the application.
 
-use crate::usage::thread_time;
+use crate::measure::usage::thread_time;
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::time::Duration;

@@ -9,14 +9,15 @@
 
 mod anchors;
 mod layers;
-pub mod machine;
 mod primitives;
 mod probe;
 mod states;
 
-use crate::apart::is_alike;
-use crate::case::Timing;
-use crate::{Error, confine, speed};
+use crate::Error;
+use crate::measure::cacheline_latency::is_alike;
+use crate::measure::case::Timing;
+use crate::measure::speed;
+use crate::setup::{affinity, machine};
 use planner::Work;
 use planner::calibration::{Calibration, VERSION};
 use std::collections::BTreeMap;
@@ -59,7 +60,7 @@ const LAYERS: Timing = Timing { warm_up: 0.02, window: 0.02, windows: 5, speed: 
 impl Default for Effort {
     /// All organizations, on one processor, two, and all there are.
     fn default() -> Effort {
-        let most = confine::processors();
+        let most = affinity::processors();
         let mut processors: Vec<usize> = [1, 2, most].into_iter().filter(|&p| p <= most).collect();
         processors.dedup();
         Effort {
@@ -106,7 +107,7 @@ pub struct Outcome {
 /// [`Error`], if the system refuses what primitives need, or no case at all could
 /// be measured.
 pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, Error> {
-    crate::plan::check_names(&effort.organizations)?;
+    crate::setup::bench_plan::check_names(&effort.organizations)?;
     let (start, date) = (Instant::now(), SystemTime::now());
     let machine = machine::this();
     let cases = anchors::cases(effort);
@@ -138,18 +139,18 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         })?;
     calibration.organizations = std::mem::take(&mut all.anchors);
     calibration.organizations.values_mut().for_each(|anchors| anchors::spread_waits(anchors));
-    if let Some(apart) = all.apart {
+    if let Some(cacheline) = all.cacheline {
         let way = |of: &Calibration| of.primitives.line_transfer_ns;
-        if !is_alike(way(&calibration).value, apart.value) {
+        if !is_alike(way(&calibration).value, cacheline.value) {
             calibration.primitives = primitives::measure(&calibration.machine, &mut |_| {})?;
         }
-        if !is_alike(way(&calibration).value, apart.value) {
+        if !is_alike(way(&calibration).value, cacheline.value) {
             all.left_out.push(format!(
                 "primitives: the processors were {:.0} ns apart then, and {:.0} ns for the rest",
                 way(&calibration).value,
-                apart.value,
+                cacheline.value,
             ));
-            calibration.primitives.line_transfer_ns = apart;
+            calibration.primitives.line_transfer_ns = cacheline;
         }
     }
     let left_out = all.left_out;
@@ -168,7 +169,7 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
 /// moment's, `reference`, ns ([`speed::piece_ns_on`]).
 fn settle(calibration: &mut Calibration, reference: f64) {
     let all = || calibration.organizations.values().flatten().map(|anchor| anchor.speed);
-    let median = crate::row::median(&all().collect::<Vec<f64>>());
+    let median = crate::statistics::median(&all().collect::<Vec<f64>>());
     if median > 0.0 {
         calibration.reference_ns = reference / median;
         let anchors = calibration.organizations.values_mut().flatten();

@@ -1,4 +1,4 @@
-//! [`Plan`]: what to measure.
+//! [`BenchPlan`]: what to measure.
 
 use crate::Error;
 use crate::load::Meter;
@@ -138,14 +138,14 @@ impl ReceiveBuffers {
     pub fn bytes(self) -> usize {
         match self {
             ReceiveBuffers::Lifo => 64 * 1024,
-            ReceiveBuffers::Circular => 2 * crate::usage::second_level_cache(),
+            ReceiveBuffers::Circular => 2 * crate::setup::machine::second_level_cache(),
         }
     }
 }
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BenchPlan {
     /// What the connections do.
     pub workload: Workload,
     /// The organizations, by name; their samples are interleaved.
@@ -193,23 +193,23 @@ pub struct Plan {
     /// others, for comparison.
     pub reference: bool,
     /// Confine all threads of a sample to as many processors as the stack under
-    /// test has, the first ones that the process may use ([`crate::confine`]): for
+    /// test has, the first ones that the process may use ([`crate::setup::affinity`]): for
     /// organizations whose threads are more.
     pub confine: bool,
 }
 
-impl Plan {
+impl BenchPlan {
     /// The set-up of Yates 1996, 3.2: packets of 4 KB of payload on a link with
     /// FDDI's MTU, and a driver at the other end.
-    pub fn yates(self) -> Plan {
+    pub fn yates(self) -> BenchPlan {
         let (bytes, segment) = (Some(4096), Some(4096));
-        Plan { mtu: 4352, bytes, segment, peer: Peer::Driver, ..self }
+        BenchPlan { mtu: 4352, bytes, segment, peer: Peer::Driver, ..self }
     }
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
+impl Default for BenchPlan {
+    fn default() -> BenchPlan {
+        BenchPlan {
             workload: Workload::Bulk,
             organizations: vec!["uniprocessor".to_owned()],
             processors: 1,
@@ -247,7 +247,7 @@ const UDP_HEADERS: usize = 28;
 /// The most connections that a plan may have: half of what a domain takes.
 const MAX_CONNECTIONS: usize = 1 << 19;
 
-impl Plan {
+impl BenchPlan {
     /// Bytes of the application's reads and writes, messages or datagrams.
     pub fn bytes(&self) -> usize {
         self.bytes.unwrap_or(match self.workload {
@@ -288,10 +288,10 @@ impl Plan {
 
     /// The plan as it is for `organization`: on one processor if that runs on no
     /// more and is measured for comparison.
-    pub(crate) fn on(&self, organization: &str) -> Plan {
+    pub(crate) fn on(&self, organization: &str) -> BenchPlan {
         let single = organizations::find(organization).is_some_and(|entry| entry.single);
         let processors = if self.reference && single { 1 } else { self.processors };
-        Plan { processors, reference: processors != self.processors, ..self.clone() }
+        BenchPlan { processors, reference: processors != self.processors, ..self.clone() }
     }
 
     /// Does the plan make sense?

@@ -1,6 +1,6 @@
-//! This machine, as a calibration names it.
+//! This machine, as a calibration names it, and its caches.
 
-use crate::confine;
+use crate::setup::affinity;
 use planner::calibration::Machine;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ pub fn this() -> Machine {
     let cache = |level, kind: &[&str]| cache(Path::new(CACHES), level, kind);
     Machine {
         model: field(&cpuinfo, &["model name", "Processor", "cpu model"]),
-        processors: confine::processors(),
+        processors: affinity::processors(),
         l1_bytes: cache(1, &["Data", "Unified"]),
         l2_bytes: cache(2, &["Unified", "Data"]),
         l3_bytes: cache(3, &["Unified", "Data"]),
@@ -46,7 +46,7 @@ fn cache(caches: &Path, level: u32, kinds: &[&str]) -> u64 {
         let dir = caches.join(format!("index{index}"));
         let is_it = read(dir.join("level")) == level.to_string()
             && kinds.contains(&read(dir.join("type")).as_str());
-        is_it.then(|| crate::usage::parse_size(&read(dir.join("size"))))?
+        is_it.then(|| parse_size(&read(dir.join("size"))))?
     };
     (0..8).find_map(one).unwrap_or(0) as u64
 }
@@ -72,6 +72,29 @@ fn kernel() -> String {
     format!("{} {}", text(system.sysname()), text(system.release()))
 }
 
+/// Bytes of the first processor's second-level cache; 1 MiB where the system
+/// does not say.
+pub fn second_level_cache() -> usize {
+    let cache = |index: usize| {
+        let dir = std::path::PathBuf::from("/sys/devices/system/cpu/cpu0/cache");
+        let dir = dir.join(format!("index{index}"));
+        let read = |name| std::fs::read_to_string(dir.join(name)).ok();
+        let size = read("size").filter(|_| read("level").is_some_and(|l| l.trim() == "2"))?;
+        parse_size(size.trim())
+    };
+    (0..8).find_map(cache).unwrap_or(1 << 20)
+}
+
+/// `1024K` or `2M` in bytes.
+fn parse_size(text: &str) -> Option<usize> {
+    let (digits, unit) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 1 << 10),
+        b'M' => (&text[..text.len() - 1], 1 << 20),
+        _ => (text, 1),
+    };
+    digits.parse::<usize>().ok().filter(|n| *n > 0)?.checked_mul(unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +104,13 @@ mod tests {
         let machine = this();
         assert!(machine.same_as(&this()));
         assert!(machine.processors >= 1 && !machine.kernel.is_empty());
+    }
+
+    #[test]
+    fn sizes_of_caches() {
+        let sizes = ["1024K", "2M", "512", "0K", "", "K"].map(parse_size);
+        assert_eq!(sizes, [Some(1 << 20), Some(2 << 20), Some(512), None, None, None]);
+        assert!(second_level_cache() > 0);
     }
 
     #[test]

@@ -18,7 +18,7 @@ const OUTSTANDING: usize = 256;
 
 /// One connection.
 #[derive(Default)]
-struct Talk {
+struct LoadConn {
     id: Option<ConnId>,
     /// Messages that are due.
     due: usize,
@@ -30,14 +30,14 @@ struct Talk {
 
 /// The clients: the application of the generator's own domain.
 pub(super) struct Clients {
-    talks: Vec<Talk>,
+    talks: Vec<LoadConn>,
     counts: Arc<Sent>,
     latency: Arc<Histogram>,
 }
 
 impl Clients {
     pub(super) fn new(count: usize, counts: Arc<Sent>, latency: Arc<Histogram>) -> Clients {
-        Clients { talks: (0..count).map(|_| Talk::default()).collect(), counts, latency }
+        Clients { talks: (0..count).map(|_| LoadConn::default()).collect(), counts, latency }
     }
 
     /// A message of connection `index` is due. Its name, if it has one.
@@ -48,7 +48,7 @@ impl Clients {
     }
 }
 
-impl Talk {
+impl LoadConn {
     fn write(&mut self, tcb: &mut Tcb, now: Instant, counts: &Sent) {
         for _ in 0..std::mem::take(&mut self.due) {
             let room = tcb.send_room() >= MESSAGE.len() && self.sent.len() < OUTSTANDING;

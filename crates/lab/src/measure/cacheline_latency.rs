@@ -6,8 +6,8 @@
 //! two. So whoever compares figures of several processors looks at this beside
 //! them, and compares those of one state.
 
-use crate::confine;
-use crate::row::median;
+use crate::setup::affinity;
+use crate::statistics::median;
 use crossbeam_utils::CachePadded;
 use organizations::runtime::worker::pin;
 use serde::Serialize;
@@ -25,19 +25,22 @@ const ALIKE: f64 = 1.5;
 
 /// How far processors were apart before something was measured, and after it, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Apart {
+pub struct CachelineLatency {
     /// Before.
     pub before: f64,
     /// After.
     pub after: f64,
 }
 
-impl Apart {
+impl CachelineLatency {
     /// Looks before and after `f` runs, if processors are several.
-    pub(crate) fn around<R>(processors: usize, f: impl FnOnce() -> R) -> (Option<Apart>, R) {
+    pub(crate) fn around<R>(
+        processors: usize,
+        f: impl FnOnce() -> R,
+    ) -> (Option<CachelineLatency>, R) {
         let look = || if processors > 1 { now(processors - 1) } else { None };
         let (before, result, after) = (look(), f(), look());
-        (before.zip(after).map(|(before, after)| Apart { before, after }), result)
+        (before.zip(after).map(|(before, after)| CachelineLatency { before, after }), result)
     }
 
     /// Were they as far apart as `reference`, before and after?
@@ -66,7 +69,7 @@ pub(crate) fn usual(ways: &[f64]) -> Option<f64> {
 /// How far the first processor and the one numbered `other`, or the last one if there
 /// are not so many, are apart now, ns; if there is but one, nothing.
 pub fn now(other: usize) -> Option<f64> {
-    let last = confine::processors() - 1;
+    let last = affinity::processors() - 1;
     if last == 0 {
         return None;
     }
@@ -122,23 +125,23 @@ mod tests {
 
     #[test]
     fn a_way_takes_time_where_there_is_one() {
-        let (apart, result) = Apart::around(1, || 7);
-        assert_eq!((apart, result), (None, 7));
+        let (cacheline, result) = CachelineLatency::around(1, || 7);
+        assert_eq!((cacheline, result), (None, 7));
         // More than there are, and such that the last would be the first.
-        let odd = 2 * confine::processors() + 1;
+        let odd = 2 * affinity::processors() + 1;
         let start = Instant::now();
-        assert_eq!(now(odd).is_some(), confine::processors() > 1);
+        assert_eq!(now(odd).is_some(), affinity::processors() > 1);
         assert!(start.elapsed().as_secs() < 30);
-        let (apart, ()) = Apart::around(2, || {});
-        assert_eq!(apart.is_some(), confine::processors() > 1);
-        assert!(apart.is_none_or(|apart| apart.before > 0.0 && apart.after > 0.0));
+        let (cacheline, ()) = CachelineLatency::around(2, || {});
+        assert_eq!(cacheline.is_some(), affinity::processors() > 1);
+        assert!(cacheline.is_none_or(|cacheline| cacheline.before > 0.0 && cacheline.after > 0.0));
     }
 
     #[test]
     fn states_are_told_apart() {
-        let moved = Apart { before: 36.0, after: 180.0 };
+        let moved = CachelineLatency { before: 36.0, after: 180.0 };
         assert!(!moved.is(36.0) && !moved.is(180.0) && moved.steady().is_none());
-        let far = Apart { before: 170.0, after: 180.0 };
+        let far = CachelineLatency { before: 170.0, after: 180.0 };
         assert!(far.is(200.0) && !far.is(36.0));
         assert_eq!(far.steady(), Some(175.0));
         assert_eq!(usual(&[36.0, 180.0, 37.0, 35.0, 200.0]), Some(36.0));

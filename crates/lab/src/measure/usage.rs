@@ -33,6 +33,11 @@ fn read(clock: ClockId) -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// Processor time of this process.
+pub fn process_time() -> Duration {
+    read(ClockId::ProcessCPUTime)
+}
+
 /// Processor time of this thread.
 pub fn thread_time() -> Duration {
     read(ClockId::ThreadCPUTime)
@@ -62,39 +67,9 @@ pub fn resident() -> usize {
     pages * rustix::param::page_size()
 }
 
-/// Bytes of the first processor's second-level cache; 1 MiB where the system
-/// does not say.
-pub fn second_level_cache() -> usize {
-    let cache = |index: usize| {
-        let dir = std::path::PathBuf::from("/sys/devices/system/cpu/cpu0/cache");
-        let dir = dir.join(format!("index{index}"));
-        let read = |name| std::fs::read_to_string(dir.join(name)).ok();
-        let size = read("size").filter(|_| read("level").is_some_and(|l| l.trim() == "2"))?;
-        parse_size(size.trim())
-    };
-    (0..8).find_map(cache).unwrap_or(1 << 20)
-}
-
-/// `1024K` or `2M` in bytes.
-pub(crate) fn parse_size(text: &str) -> Option<usize> {
-    let (digits, unit) = match text.as_bytes().last()? {
-        b'K' => (&text[..text.len() - 1], 1 << 10),
-        b'M' => (&text[..text.len() - 1], 1 << 20),
-        _ => (text, 1),
-    };
-    digits.parse::<usize>().ok().filter(|n| *n > 0)?.checked_mul(unit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_of_caches() {
-        let sizes = ["1024K", "2M", "512", "0K", "", "K"].map(parse_size);
-        assert_eq!(sizes, [Some(1 << 20), Some(2 << 20), Some(512), None, None, None]);
-        assert!(second_level_cache() > 0);
-    }
 
     #[test]
     fn use_grows() {

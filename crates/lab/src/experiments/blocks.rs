@@ -7,15 +7,17 @@
 //! them, short-lived connections come at a steady rate, each closed by its client
 //! as soon as it is established.
 
-use crate::apart::Apart;
-use crate::host::{self, DRIVER_PORT, STEERING, Side};
+use crate::Error;
 use crate::load::blocks::{ANSWER, BLOCK};
 use crate::load::{Call, Loads, Meter, Role};
-use crate::plan::check_names;
-use crate::row::median;
-use crate::threads::{self, Stack};
-use crate::usage::Usage;
-use crate::{Error, Plan, Progress};
+use crate::measure::cacheline_latency::CachelineLatency;
+use crate::measure::run::Progress;
+use crate::measure::threads::{self, Stack};
+use crate::measure::usage::Usage;
+use crate::setup::bench_plan::BenchPlan;
+use crate::setup::bench_plan::check_names;
+use crate::setup::host::{self, DRIVER_PORT, STEERING, Side};
+use crate::statistics::median;
 use device::memory;
 use net::Unit;
 use organizations::{Clock, Options, Setup};
@@ -107,7 +109,7 @@ pub struct BlocksRow {
     pub cpu_s_per_gb: f64,
     /// How far the processors were apart at each sample, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub apart_ns: Vec<Apart>,
+    pub cacheline_ns: Vec<CachelineLatency>,
 }
 
 #[derive(Clone, Copy)]
@@ -116,7 +118,7 @@ struct Sample {
     begun: f64,
     completed: f64,
     cpu_s_per_gb: f64,
-    apart: Option<Apart>,
+    cacheline: Option<CachelineLatency>,
 }
 
 impl Blocks {
@@ -163,10 +165,11 @@ impl Blocks {
             for (index, (organization, rate)) in cases.iter().enumerate() {
                 let done = round * cases.len() + index;
                 progress(Progress { done, total, organization });
-                let (apart, sample) = Apart::around(self.processors_of(organization), || {
-                    self.sample(organization, *rate)
-                });
-                samples[index].push(Sample { apart, ..sample? });
+                let (cacheline, sample) =
+                    CachelineLatency::around(self.processors_of(organization), || {
+                        self.sample(organization, *rate)
+                    });
+                samples[index].push(Sample { cacheline, ..sample? });
             }
         }
         progress(Progress { done: total, total, organization: "" });
@@ -193,7 +196,7 @@ impl Blocks {
                 samples: values,
                 of_first: median(&parts.collect::<Vec<f64>>()),
                 cpu_s_per_gb: median(&of(|s| s.cpu_s_per_gb)),
-                apart_ns: own.iter().filter_map(|s| s.apart).collect(),
+                cacheline_ns: own.iter().filter_map(|s| s.cacheline).collect(),
             }
         });
         rows.collect()
@@ -233,7 +236,7 @@ impl Blocks {
             begun: each_second(after.short_opened, before.short_opened),
             completed: each_second(after.short_closed, before.short_closed),
             cpu_s_per_gb: usage.processor.as_secs_f64() * 1e9 / bytes,
-            apart: None,
+            cacheline: None,
         })
     }
 }
@@ -275,7 +278,7 @@ impl Server {
             short_port: SHORT_PORT,
             ..traffic::Config::default()
         });
-        let plan = Plan { burst: blocks.burst, ..Plan::default() };
+        let plan = BenchPlan { burst: blocks.burst, ..BenchPlan::default() };
         let mut config = (*host::config(&plan, Side::Tested, &device)).clone();
         config.tcp = Arc::new(tcp::Config {
             receive_buffer: BUFFERS,

@@ -1,26 +1,19 @@
-//! Samples: how many, in which order, and what becomes of them.
+//! [`Sample`]: what is counted between two moments of a running load.
 
-use crate::apart::Apart;
-use crate::load::Meter;
-use crate::load::Totals;
-use crate::plan::{Plan, Workload};
-use crate::row::Row;
-use crate::usage::Usage;
-use crate::{Error, bound, single, threads};
+use crate::Error;
+use crate::load::{Meter, Totals};
+use crate::measure::cacheline_latency::CachelineLatency;
+use crate::measure::usage::Usage;
+use crate::setup::bench_plan::BenchPlan;
 use instrument::{Counted, Instruments, Report, Snapshot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How far an experiment is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// Samples taken.
-    pub done: usize,
-    /// Samples in all.
-    pub total: usize,
-    /// The organization whose sample is taken next; empty at the end.
-    pub organization: &'a str,
-}
+/// How long all connections may take until they are established.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Connections whose opening may be under way at once: the link's queue is not
+/// to overflow with SYNs.
+pub(crate) const OPENING: usize = 128;
 
 /// One sample.
 #[derive(Clone, Debug)]
@@ -38,7 +31,7 @@ pub(crate) struct Sample {
     /// That of as many processors at once; of one, the same.
     pub(crate) bound_of_all: f64,
     /// How far the processors were apart, if there are several.
-    pub(crate) apart: Option<Apart>,
+    pub(crate) cacheline: Option<CachelineLatency>,
     /// What the instruments say, if the plan has any.
     pub(crate) details: Option<Details>,
 }
@@ -114,7 +107,7 @@ impl Mark {
 
     /// Is a sample of `plan` that began here still without anything in it, on a
     /// machine that may be too busy to have let it begin?
-    pub(crate) fn is_empty(&self, meter: &Meter, plan: &Plan) -> bool {
+    pub(crate) fn is_empty(&self, meter: &Meter, plan: &BenchPlan) -> bool {
         let totals = meter.totals();
         let moved = if plan.workload.is_transactions() {
             totals.transactions - self.totals.transactions
@@ -128,7 +121,7 @@ impl Mark {
     pub(crate) fn sample(
         self,
         meter: &Meter,
-        plan: &Plan,
+        plan: &BenchPlan,
         organization: &str,
     ) -> Result<Sample, Error> {
         let totals = meter.totals();
@@ -144,7 +137,7 @@ impl Mark {
             switches: usage.switches,
             bound: 0.0,
             bound_of_all: 0.0,
-            apart: None,
+            cacheline: None,
             details,
         };
         let moved =
@@ -157,7 +150,7 @@ impl Mark {
 }
 
 /// The error of a load that failed.
-pub(crate) fn failed(plan: &Plan, organization: &str, what: &str) -> Error {
+pub(crate) fn failed(plan: &BenchPlan, organization: &str, what: &str) -> Error {
     Error::Load {
         organization: organization.to_owned(),
         workload: plan.workload.name(),
@@ -166,75 +159,6 @@ pub(crate) fn failed(plan: &Plan, organization: &str, what: &str) -> Error {
 }
 
 /// An error if a load has failed.
-pub(crate) fn check(meter: &Meter, plan: &Plan, organization: &str) -> Result<(), Error> {
+pub(crate) fn check(meter: &Meter, plan: &BenchPlan, organization: &str) -> Result<(), Error> {
     meter.failure().map_or(Ok(()), |what| Err(failed(plan, organization, &what)))
-}
-
-/// Measures what `plan` says: sample by sample, the organizations in turn, each
-/// sample with connections of its own and just after a bound of its own. Calls
-/// `progress` before each sample and at the end.
-///
-/// # Errors
-/// [`Error`], at the first one.
-pub fn run(plan: &Plan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Vec<Row>, Error> {
-    plan.check()?;
-    let cases: Vec<(&str, Plan)> =
-        plan.organizations.iter().map(|name| (name.as_str(), plan.on(name))).collect();
-    let total = plan.repeat * cases.len();
-    let mut samples = vec![Vec::new(); cases.len()];
-    let mut done = 0;
-    for _ in 0..plan.repeat {
-        for ((organization, plan), samples) in cases.iter().zip(&mut samples) {
-            progress(Progress { done, total, organization });
-            let time = Duration::from_secs_f64(plan.bound.max(0.001));
-            let bound = bound_of(plan, time);
-            let bound_of_all = match plan.processors {
-                2.. if plan.checksum => {
-                    bound::measure_many(plan.payload_in_packet(), time, plan.processors)
-                }
-                processors => bound * processors as f64,
-            };
-            let (apart, sample) =
-                Apart::around(plan.processors, || match plan.is_single(organization) {
-                    true => single::sample(plan, organization),
-                    false => threads::sample(plan, organization),
-                });
-            samples.push(Sample { bound, bound_of_all, apart, ..sample? });
-            done += 1;
-        }
-    }
-    progress(Progress { done, total, organization: "" });
-    let rows = cases.iter().zip(&samples);
-    Ok(rows.map(|((name, case), samples)| Row::new(case, name, samples)).collect())
-}
-
-/// The bound of what `plan` has one core do.
-fn bound_of(plan: &Plan, time: Duration) -> f64 {
-    let measure = if plan.checksum { bound::measure } else { bound::measure_unsummed };
-    measure(plan.payload_in_packet(), time)
-}
-
-/// A short look at organizations: `bulk` and `rr` over 16 connections, three
-/// samples of `seconds` each. Organizations that run on one processor only are
-/// passed over if there are more.
-///
-/// # Errors
-/// [`Error`].
-pub fn quick(organizations: &[&str], processors: usize, seconds: f64) -> Result<Vec<Row>, Error> {
-    let fits =
-        |name: &str| processors == 1 || organizations::find(name).is_none_or(|entry| !entry.single);
-    let names = organizations.iter().filter(|name| fits(name));
-    let plan = Plan {
-        organizations: names.map(|name| (*name).to_owned()).collect(),
-        processors,
-        connections: 16,
-        seconds,
-        repeat: 3,
-        warm_up: 0.1,
-        bound: 0.05,
-        ..Plan::default()
-    };
-    let mut rows = run(&plan, &mut |_| {})?;
-    rows.extend(run(&Plan { workload: Workload::Rr, ..plan }, &mut |_| {})?);
-    Ok(rows)
 }
