@@ -6,7 +6,7 @@ mod output;
 
 use crate::choices::Choices;
 use crate::failure::Failure;
-use crate::files::{self, Json};
+use crate::files::{Json, Output, distinct};
 use crate::progress;
 use anabranch::organizations::{CATALOG, catalog};
 use numbers::Numbers;
@@ -114,8 +114,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     for scenario in &scenarios {
         scenario.check().map_err(Failure::refused)?;
     }
+    distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
     let json = Json::to(args.json.as_deref())?;
-    let svg = args.svg.as_deref().map(|path| files::create(path, "--svg")).transpose()?;
+    let svg = args.svg.as_deref().map(|path| Output::new("--svg", path)).transpose()?;
     let bar = progress::bar(scenarios.len() as u64, "{bar:30} {pos}/{len} simulated  {elapsed}");
     let outcomes = sweep(&scenarios, |done| bar.set_position(done as u64));
     bar.finish_and_clear();
@@ -124,7 +125,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         rows.push(Row::new(scenario, outcome.map_err(Failure::failed)?));
     }
     if let Some(file) = svg {
-        files::write_text(file, &output::figure(&rows, arrivals.is_some())?)?;
+        file.write(&output::figure(&rows, arrivals.is_some())?)?;
     }
     json.report(&rows, || output::table(&rows))
 }

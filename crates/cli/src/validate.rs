@@ -1,13 +1,13 @@
 //! `anabranch lab validate`: the planner's predictions against the stack.
 
-use crate::bench::table::thousands;
 use crate::calibrate::measure;
 use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
-use crate::table::render;
+use crate::table::{render, thousands};
 use clap::Subcommand;
-use lab::calibrate::{Effort, machine};
+use lab::calibrate::Effort;
+use lab::machine;
 use lab::validate::{Best, Point, Report, Validation};
 use planner::{Calibration, Predictor, calibration};
 use std::path::PathBuf;

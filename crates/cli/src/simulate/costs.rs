@@ -49,7 +49,7 @@ impl Given {
             ));
         };
         let calibration = load(&path).map_err(Failure::refused)?;
-        let differs = calibration.machine.differs_from(&lab::calibrate::machine::this());
+        let differs = calibration.machine.differs_from(&lab::machine::this());
         if !differs.is_empty() {
             eprintln!(
                 "anabranch: {} is of another machine ({differs}): the figures are of that one; \

@@ -1,7 +1,7 @@
 //! What was simulated, as a table, as JSON, and as curves.
 
 use crate::failure::Failure;
-use comfy_table::{CellAlignment, Table, presets};
+use crate::table::render;
 use planner::Work;
 use planner::figure::{Figure, Series};
 use planner::simulator::{Outcome, Scenario};
@@ -56,7 +56,6 @@ impl Row {
 /// For people.
 pub fn table(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let mut table = Table::new();
     let header = [
         "organization",
         "CPUs",
@@ -75,19 +74,13 @@ pub fn table(rows: &[Row]) -> String {
         "Jain",
         "busiest lock",
     ];
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_header(header);
-    for row in rows {
-        table.add_row(cells(row));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
     let load = match first.rate_per_s {
         Some(rate_per_s) => format!("{} operations/s come", count(rate_per_s)),
         None => "closed loads".to_owned(),
     };
     format!(
-        "simulated: {}, {} bytes, {load}, {} operations each, seed {}\n{table}\n\
+        "simulated: {}, {} bytes, {load}, {} operations each, seed {}\n{table}\
          work to rounds: ns of an operation over all processors; what is not work is lost.",
         first.work, first.bytes, first.operations, first.seed
     )
