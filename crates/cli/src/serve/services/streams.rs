@@ -15,54 +15,9 @@ const HOLD: Duration = Duration::from_secs(60);
 /// How long `close` waits for the end of a stream that it has closed.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// What is done with each connection to a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
-    /// Sends back what comes (RFC 862).
-    Echo,
-    /// Reads all, and closes at the end of the stream (RFC 863).
-    Discard,
-    /// Writes without end from accept on (RFC 864).
-    Chargen,
-    /// After the first byte answers `bye\r\n`, and closes first.
-    Close,
-    /// Never reads; holds the connection for 60 s.
-    Sink,
-}
-
-impl Service {
-    /// Its name, as in `--tcp-echo` and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Service::Echo => "tcp-echo",
-            Service::Discard => "tcp-discard",
-            Service::Chargen => "tcp-chargen",
-            Service::Close => "tcp-close",
-            Service::Sink => "tcp-sink",
-        }
-    }
-}
-
 /// A connection, as services see it.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
-
-/// Serves one connection to its end.
-///
-/// # Errors
-/// Those of the connection.
-pub async fn serve(service: Service, stream: impl Stream, tally: &Tally) -> io::Result<()> {
-    match service {
-        Service::Echo => echo(stream, tally).await,
-        Service::Discard => discard(stream, tally).await,
-        Service::Chargen => chargen(stream, tally).await,
-        Service::Close => close(stream, tally).await,
-        Service::Sink => {
-            tokio::time::sleep(HOLD).await;
-            Ok(())
-        }
-    }
-}
 
 /// Reads and sends back, until the peer's stream ends.
 ///
@@ -82,7 +37,11 @@ pub async fn echo(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
     }
 }
 
-async fn discard(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
+/// Reads all, and closes at the end of the stream.
+///
+/// # Errors
+/// Those of the connection.
+pub async fn discard(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
     drain(&mut stream, tally).await?;
     stream.shutdown().await
 }
@@ -118,7 +77,11 @@ fn pattern() -> Vec<u8> {
     cycle.repeat(BUFFER.div_ceil(cycle.len()))
 }
 
-async fn chargen(stream: impl Stream, tally: &Tally) -> io::Result<()> {
+/// Writes without end, from accept on.
+///
+/// # Errors
+/// Those of the connection.
+pub async fn chargen(stream: impl Stream, tally: &Tally) -> io::Result<()> {
     static PATTERN: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(pattern);
     let (mut reader, mut writer) = tokio::io::split(stream);
     let write = async {
@@ -147,7 +110,21 @@ async fn chargen(stream: impl Stream, tally: &Tally) -> io::Result<()> {
     }
 }
 
-async fn close(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
+/// Never reads; holds the connection for [`HOLD`].
+///
+/// # Errors
+/// None.
+pub async fn sink(stream: impl Stream, _: &Tally) -> io::Result<()> {
+    tokio::time::sleep(HOLD).await;
+    drop(stream);
+    Ok(())
+}
+
+/// After the first byte answers `bye\r\n`, and closes first.
+///
+/// # Errors
+/// Those of the connection.
+pub async fn close(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
     let n = stream.read(&mut [0; 512]).await?;
     Tally::add(&tally.bytes_in, n);
     if n > 0 {

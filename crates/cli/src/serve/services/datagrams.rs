@@ -1,6 +1,6 @@
 //! UDP echo, and `dial`: a datagram makes the stack connect somewhere.
 
-use super::services;
+use super::{Context, streams};
 use crate::tally::Tally;
 use anabranch::Stack;
 use anabranch::tokio::{TcpStream, UdpSocket};
@@ -19,7 +19,8 @@ const MOST_DIALED: usize = 4096;
 ///
 /// # Errors
 /// When the socket is gone.
-pub async fn echo(socket: UdpSocket, tally: Arc<Tally>) -> io::Result<()> {
+pub async fn echo(socket: UdpSocket, at: &Context) -> io::Result<()> {
+    let tally = &at.tally;
     let mut buffer = vec![0; LARGEST];
     loop {
         let (n, from) = socket.recv_from(&mut buffer).await?;
@@ -37,7 +38,8 @@ pub async fn echo(socket: UdpSocket, tally: Arc<Tally>) -> io::Result<()> {
 ///
 /// # Errors
 /// When the socket is gone.
-pub async fn dial(stack: Stack, socket: UdpSocket, tally: Arc<Tally>) -> io::Result<()> {
+pub async fn dial(socket: UdpSocket, at: &Context) -> io::Result<()> {
+    let Context { stack, tally, .. } = at;
     let socket = Arc::new(socket);
     let free = Arc::new(Semaphore::new(MOST_DIALED));
     let mut buffer = vec![0; LARGEST];
@@ -88,7 +90,7 @@ async fn connect(
     };
     socket.send_to(format!("ok {port}").as_bytes(), from).await?;
     stream.write_all(b"hello\n").await?;
-    services::echo(stream, tally).await
+    streams::echo(stream, tally).await
 }
 
 /// The name that `errno.h` has for an error.

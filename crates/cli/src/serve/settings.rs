@@ -1,13 +1,13 @@
-//! [`Plan`]: arguments that make sense together.
+//! [`Settings`]: arguments that make sense together.
 
 use super::Args;
-use super::services::Service;
+use super::services::WEB;
 use crate::failure::Failure;
+use crate::files::{Output, distinct};
 use crate::http::Directory;
 use anabranch::organizations::{CATALOG, find};
 use clap::builder::PossibleValuesParser;
 use std::fmt;
-use std::fs::{self, File};
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::str::FromStr;
@@ -70,7 +70,7 @@ impl fmt::Display for Network {
 }
 
 /// Arguments that make sense together.
-pub struct Plan {
+pub struct Settings {
     /// As given.
     pub args: Args,
     /// Threads that process packets.
@@ -79,33 +79,30 @@ pub struct Plan {
     pub offload: bool,
     /// What the web server serves.
     pub root: Option<Arc<Directory>>,
-    /// The small services, with their ports.
-    pub services: Vec<(Service, u16)>,
+    /// Where the statistics go.
+    pub stats: Option<Output>,
 }
 
-impl Plan {
+impl Settings {
     /// Checks the arguments against each other, and against the file system.
     ///
     /// # Errors
     /// What is wrong, and what would be right.
-    pub fn new(args: Args) -> Result<Plan, Failure> {
+    pub fn new(args: Args) -> Result<Settings, Failure> {
         args.choices.check(std::slice::from_ref(&args.organization))?;
         check_addresses(&args)?;
         let processors = processors(&args)?;
-        let services = services(&args);
-        check_ports(&args, &services)?;
-        let root = match args.http {
-            Some(_) => Some(Arc::new(open_root(&args.root)?)),
-            None => None,
+        check_ports(&args)?;
+        let root = match args.services.has(WEB) {
+            true => Some(Arc::new(open_root(&args.root)?)),
+            false => None,
         };
-        if let Some(path) = &args.stats_json {
-            check_writable("--stats-json", path)?;
-        }
-        if let Some(path) = &args.pcap {
-            check_writable("--pcap", path)?;
-        }
+        let (pcap, stats) = (args.pcap.as_deref(), args.stats_json.as_deref());
+        distinct(&[("--pcap", pcap), ("--stats-json", stats)])?;
+        pcap.map(|path| Output::new("--pcap", path)).transpose()?;
+        let stats = stats.map(|path| Output::new("--stats-json", path)).transpose()?;
         let offload = !args.no_offload && args.fault.is_none();
-        Ok(Plan { processors, offload, root, services, args })
+        Ok(Settings { processors, offload, root, stats, args })
     }
 }
 
@@ -121,17 +118,6 @@ fn processors(args: &Args) -> Result<usize, Failure> {
         None if single => Ok(1),
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from).min(256)),
     }
-}
-
-fn services(args: &Args) -> Vec<(Service, u16)> {
-    let ports = [
-        (Service::Echo, args.tcp_echo),
-        (Service::Discard, args.tcp_discard),
-        (Service::Chargen, args.tcp_chargen),
-        (Service::Close, args.tcp_close),
-        (Service::Sink, args.tcp_sink),
-    ];
-    ports.into_iter().filter_map(|(service, port)| Some((service, port?))).collect()
 }
 
 fn check_addresses(args: &Args) -> Result<(), Failure> {
@@ -164,22 +150,14 @@ fn check_addresses(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn check_ports(args: &Args, services: &[(Service, u16)]) -> Result<(), Failure> {
-    let tcp = services.iter().map(|(service, port)| (service.name(), *port));
-    let tcp: Vec<_> = args.http.map(|port| ("http", port)).into_iter().chain(tcp).collect();
-    let udp = [("udp-echo", args.udp_echo), ("udp-dial", args.udp_dial)];
-    let udp: Vec<_> = udp.into_iter().filter_map(|(name, port)| Some((name, port?))).collect();
-    for ports in [tcp, udp] {
-        for (i, (name, port)) in ports.iter().enumerate() {
-            if let Some((other, _)) = ports[..i].iter().find(|(_, other)| other == port) {
-                return Err(Failure::refused(format!(
-                    "port {port} is asked for twice, by --{other} and --{name}: \
-                     give each service a port of its own"
-                )));
-            }
-        }
+fn check_ports(args: &Args) -> Result<(), Failure> {
+    match args.services.clash() {
+        None => Ok(()),
+        Some((one, other, port)) => Err(Failure::refused(format!(
+            "port {port} is asked for twice, by --{one} and --{other}: \
+             give each service a port of its own"
+        ))),
     }
-    Ok(())
 }
 
 fn open_root(path: &Path) -> Result<Directory, Failure> {
@@ -187,20 +165,6 @@ fn open_root(path: &Path) -> Result<Directory, Failure> {
         let path = path.display();
         Failure::refused(format!("cannot serve --root {path}: {e}: name a readable directory"))
     })
-}
-
-/// Can a file be written at `path`? Leaves nothing there.
-fn check_writable(option: &str, path: &Path) -> Result<(), Failure> {
-    let is_new = !path.exists();
-    File::options().append(true).create(true).open(path).map_err(|e| {
-        let path = path.display();
-        Failure::refused(format!("cannot write {option} {path}: {e}: name a file that can be made"))
-    })?;
-    if is_new {
-        // It will be made again.
-        let _ = fs::remove_file(path);
-    }
-    Ok(())
 }
 
 #[cfg(test)]
