@@ -77,14 +77,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
     let json = Json::to(args.json.as_deref())?;
     let svg = args.svg.as_deref().map(|path| Output::new("--svg", path)).transpose()?;
+    let note = of_machine(predictor.calibration());
     let bar = progress::spinner();
     let plan = plan::plan(&predictor, &request, &|what| bar.set_message(what.to_owned()));
     bar.finish_and_clear();
     let plan = plan.map_err(Failure::failed)?;
     if let Some(file) = svg {
-        file.write(&plan::figure(&plan).map_err(Failure::failed)?)?;
+        file.write(&plan::figure(&plan, &note).map_err(Failure::failed)?)?;
     }
     json.report(&plan, || args.words(&plan))
+}
+
+/// Where figures are from that a calibration gave.
+pub fn of_machine(calibration: &Calibration) -> String {
+    let machine = &calibration.machine;
+    let model = if machine.model.is_empty() { "an unknown processor" } else { &machine.model };
+    format!("{model}, {} processors, calibrated {}", machine.processors, calibration.date)
 }
 
 impl Args {

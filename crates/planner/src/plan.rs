@@ -28,7 +28,7 @@ mod explain;
 mod judge;
 mod target;
 
-pub use explain::{figure, lines};
+pub use explain::{SCOPE, figure, lines};
 pub use judge::Judged;
 pub use target::{Measure, Target};
 
@@ -228,7 +228,7 @@ pub fn plan(
                 configuration: Configuration::new(names[0], processors),
                 bound: None,
                 judged: None,
-                verdict: "too few processors under any organization: so many times what one carries, and a fifth, is less than the rate".into(),
+                verdict: "too few processors under any organization: what one carries, times their number and 1.2, is less than the rate".into(),
             });
             return None;
         }
@@ -297,7 +297,7 @@ impl Search<'_> {
         Ok(known)
     }
 
-    /// Looks at all organizations on so many processors: those that meet the
+    /// Looks at all organizations on `processors`: those that meet the
     /// targets, the best first.
     fn at(&mut self, names: &[&str], processors: usize) -> Vec<Judged> {
         let fit = names.iter().filter(|name| {

@@ -1,6 +1,7 @@
 //! Names at the ends of curves, beside the plot, none over another.
 
 use super::style::{Canvas, Pixel, font};
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use std::ops::Range;
 
@@ -41,7 +42,9 @@ pub(super) fn draw(
     let wanted: Vec<i32> = labels.iter().map(|label| label.end.1).collect();
     for (label, height) in labels.iter().zip(places(&wanted, rows)) {
         let (from, to) = ((label.end.0 + 5, label.end.1), (left + GAP / 2 - 2, height));
-        on.draw(&PathElement::new(vec![from, to], label.colour.mix(0.5).stroke_width(1)))?;
+        // Dots, so that they do not look like a part of the curve.
+        let dots = label.colour.mix(0.6).stroke_width(1);
+        on.draw(&DashedPathElement::new([from, to], 2, 3, dots))?;
         let at = (left + GAP / 2, height - LINE / 2);
         on.draw(&Text::new(label.name.clone(), at, font(label.colour)))?;
     }
