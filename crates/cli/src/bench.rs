@@ -8,6 +8,7 @@ use crate::choices::{Choices, warn_of_processors};
 use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
+use crate::quiet::Watch;
 use clap::{Subcommand, ValueEnum};
 use drivers::Drivers;
 use experiments::{BlocksArgs, HogArgs, SoakArgs, failure};
@@ -21,7 +22,7 @@ both are polled by one thread; else each has as many threads as `--processors`.
 Each sample has connections of its own and comes just after a measurement of the
 bound: what one core copies and checksums both ways of the same payload, and
 nothing else. CPU seconds are those of both ends. `crr` runs with a TIME-WAIT of
-20 ms, and all runs with ephemeral ports from 1024 on, lest ports run out.
+20 ms, and all runs with ephemeral ports from 1024 on, so that ports do not run out.
 
 Examples:
   anabranch bench bulk --mtu 4352
@@ -181,9 +182,11 @@ fn measure(args: &Args, workload: Workload) -> Result<(), Failure> {
     args.choices.check(&plan.organizations)?;
     warn_of_processors(plan.processors);
     let json = Json::to(args.json.as_deref())?;
+    let watch = Watch::start();
     let bar = progress::samples();
     let rows = lab::run(&plan, &mut |progress| progress::show(&bar, progress));
     bar.finish_and_clear();
+    watch.end();
     let rows = rows.map_err(failure)?;
     json.report(&rows, || table(&rows))
 }

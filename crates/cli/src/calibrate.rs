@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use crate::files::Output;
-use crate::progress;
 use crate::say::say;
+use crate::{progress, quiet};
 use lab::calibrate::{self, Effort, Outcome, Progress};
 use planner::calibration::default_path;
 use std::path::{Path, PathBuf};
@@ -91,9 +91,12 @@ fn default_file() -> Result<PathBuf, Failure> {
 
 /// Measures with a bar, and warns of what was left out.
 pub fn measure(effort: &Effort) -> Result<Outcome, Failure> {
+    quiet::look();
+    let watch = quiet::Watch::start();
     let bar = progress::bar(1000, "{bar:30} {percent} %  {elapsed}  {msg}");
     let outcome = calibrate::run(effort, &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
+    watch.end();
     let outcome = outcome.map_err(Failure::failed)?;
     for line in &outcome.left_out {
         eprintln!("anabranch: left out: {line}");

@@ -15,6 +15,7 @@ mod link;
 mod model;
 mod plan;
 mod progress;
+mod quiet;
 mod say;
 mod serve;
 mod simulate;

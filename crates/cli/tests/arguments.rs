@@ -5,6 +5,7 @@ mod common;
 use common::{anabranch, interfaces, isolated, refused};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn bad_arguments() {
@@ -113,6 +114,25 @@ fn more_processors_than_there_are_are_told() {
     assert!(line.contains("999 processors are asked for, and this machine has"), "{line}");
     child.kill().expect("a signal");
     child.wait().expect("a child");
+}
+
+#[test]
+fn a_busy_machine_is_told() {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..processors {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let output = anabranch("bench rr --seconds 0.5 --repeat 1").output();
+        stop.store(true, Ordering::Relaxed);
+        let errors = String::from_utf8(output.expect("the command runs").stderr).expect("text");
+        assert!(errors.contains("other programs used") && errors.lines().count() == 1, "{errors}");
+    });
 }
 
 #[test]
