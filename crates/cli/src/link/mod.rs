@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 
 /// A kind of device.
 pub struct Kind {
-    /// In messages.
+    /// Its name in messages.
     pub title: &'static str,
     /// Which way figures went: `over TAP`.
     pub way: &'static str,
@@ -33,7 +33,8 @@ pub struct Kind {
 /// An option of `serve`.
 struct Naming {
     option: &'static str,
-    default: &'static str,
+    /// The device that is used if none is named; of the first kind that has one.
+    default: Option<&'static str>,
     help: &'static str,
 }
 
@@ -51,15 +52,15 @@ pub struct Request<'a> {
     pub peer: (Ipv4Addr, u8),
 }
 
-/// A device, and who is at its other end.
+/// A device, and what is at its other end.
 pub struct Opened {
     /// The device.
     pub device: Device,
-    /// Who is at its other end.
+    /// What is at its other end.
     pub peer: Peer,
 }
 
-/// Who is at the other end of a device.
+/// What is at the other end of a device.
 pub enum Peer {
     /// The kernel.
     Kernel,
@@ -75,8 +76,7 @@ pub struct Trial {
     pub usable: bool,
 }
 
-/// All kinds, those first that `demo` likes better. The first that `serve` can use is
-/// its default.
+/// All kinds, those first that `demo` likes better.
 pub static LINKS: &[&Kind] = &[&tap::KIND, &memory::KIND];
 
 impl fmt::Debug for Kind {
@@ -104,8 +104,8 @@ impl clap::FromArgMatches for Chosen {
             Some(Chosen { kind, name: matches.get_one::<String>(naming.option)?.clone() })
         });
         let default = || {
-            let (kind, naming) = named().next()?;
-            Some(Chosen { kind, name: naming.default.to_owned() })
+            let (kind, name) = named().find_map(|(kind, naming)| Some((kind, naming.default?)))?;
+            Some(Chosen { kind, name: name.to_owned() })
         };
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingRequiredArgument);
         given.or_else(default).ok_or_else(missing)
@@ -121,7 +121,8 @@ impl clap::Args for Chosen {
     fn augment_args(command: Command) -> Command {
         let options: Vec<&str> = named().map(|(_, naming)| naming.option).collect();
         named().fold(command, |command, (_, naming)| {
-            let help = format!("{} [default: {}]", naming.help, naming.default);
+            let default = naming.default.map(|name| format!(" [default: {name}]"));
+            let help = naming.help.to_owned() + &default.unwrap_or_default();
             let others = options.iter().filter(|option| **option != naming.option);
             let option = Arg::new(naming.option).long(naming.option).value_name("NAME").help(help);
             command.arg(option.conflicts_with_all(others))

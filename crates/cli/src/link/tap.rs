@@ -13,7 +13,7 @@ pub static KIND: Kind = Kind {
     way: "over TAP",
     naming: Some(Naming {
         option: "tap",
-        default: "ana0",
+        default: Some("ana0"),
         help: "TAP device to make; it is removed at the end",
     }),
     open,
