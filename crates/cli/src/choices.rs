@@ -45,7 +45,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// As the library takes them.
+    /// The choices as the library takes them.
     pub fn options(&self) -> Options {
         let default = Options::default();
         Options {
@@ -59,8 +59,8 @@ impl Choices {
         }
     }
 
-    /// As [`Choices::options`], for so many processors: if it was not said how many
-    /// virtual processors, there are as many as processors at least.
+    /// As [`Choices::options`], for `processors`: there are at least as many virtual
+    /// processors, unless their number was given.
     pub fn options_on(&self, processors: usize) -> Options {
         let options = self.options();
         match self.virtual_processors {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 /// No argument at all: the answer is the help, in full.
 pub const HELP_ASKED: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 
-/// One line that names the cause and the mend, and the exit code.
+/// One line that names the cause and what to do, and the exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {

@@ -123,11 +123,11 @@ fn place(path: &Path) -> PathBuf {
 /// Where the figures go that `--json` asks for.
 #[derive(Debug)]
 pub enum Json {
-    /// Nobody asked.
+    /// Figures were not asked for.
     Nowhere,
     /// To standard output, instead of what people read.
     Stdout,
-    /// To a file, beside it.
+    /// To a file, beside what people read.
     File(Output),
 }
 

@@ -37,7 +37,7 @@ impl Finding {
     pub fn bad(what: &'static str, text: impl Into<String>, mend: impl Into<String>) -> Finding {
         Finding { what, good: Some(false), text: text.into(), mend: Some(mend.into()) }
     }
-    /// A line, and one with the mend.
+    /// Prints a line, and one with the command that mends it.
     pub fn print(&self) {
         let mark = match self.good {
             None => "  -  ",

@@ -56,7 +56,7 @@ pub struct Args {
     /// of the table)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Fail unless so many points were compared, and 80 % of the predictions and 80 %
+    /// Fail unless as many points were compared as were asked for, and 80 % of the predictions and 80 %
     /// of the best are right
     #[arg(long)]
     require: bool,

@@ -32,7 +32,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these figures.
+    /// The spread of these figures.
     pub(crate) fn of(figures: impl IntoIterator<Item = f64>) -> Spread {
         let mut sorted: Vec<f64> = figures.into_iter().collect();
         sorted.sort_by(f64::total_cmp);

@@ -5,6 +5,7 @@ use crate::choices::{Choices, warn_of_processors};
 use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
+use crate::quiet::Watch;
 use crate::table::{render, short, thousands};
 use clap::ValueEnum;
 use lab::blocks::{Blocks, BlocksRow};
@@ -39,7 +40,7 @@ Example:
 
 const MORE_SOAK: &str = "\
 Two stacks over a bad link carry bulk transfers, requests and responses, short-lived
-connections and datagrams, all at once and chosen by dice. Every byte is looked at.
+connections and datagrams, all at once and chosen at random. Every byte is looked at.
 It ends with an error as soon as a connection or a byte is lost, or nothing happens
 in a connection for 20 seconds.
 
@@ -77,9 +78,11 @@ impl Common {
     ) -> Result<(), Failure> {
         self.choices.check(&self.organizations())?;
         let json = Json::to(self.json.as_deref())?;
+        let watch = Watch::start();
         let bar = progress::samples();
         let rows = experiment(&mut |progress| progress::show(&bar, progress));
         bar.finish_and_clear();
+        watch.end();
         let rows = rows.map_err(failure)?;
         json.report(&rows, || table(&rows))
     }
@@ -320,7 +323,7 @@ pub struct SoakArgs {
         value_name = "SPEC"
     )]
     fault: device::fault::Spec,
-    /// Where the dice start
+    /// The seed of what is chosen
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

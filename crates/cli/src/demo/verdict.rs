@@ -15,7 +15,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Of these samples.
+    /// The figure of these samples.
     pub fn new(samples: &[f64]) -> Figure {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -53,7 +53,7 @@ pub struct Figures {
 }
 
 /// Measures the organizations in memory, on one processor each, with samples of
-/// so many seconds; with 0, not at all.
+/// `seconds`; not at all if that is 0.
 ///
 /// # Errors
 /// If a connection fails.

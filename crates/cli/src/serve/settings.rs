@@ -71,7 +71,7 @@ impl fmt::Display for Network {
 
 /// Arguments that make sense together.
 pub struct Settings {
-    /// As given.
+    /// The arguments as given.
     pub args: Args,
     /// Threads that process packets.
     pub processors: usize,

@@ -33,7 +33,7 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
     cases
 }
 
-/// A thread for each of so many flows that send without end takes seconds to start and
+/// A thread for each of very many flows that send without end takes seconds to start and
 /// to stop; and more flows than a mailbox holds frames, all with one thread, do not all
 /// come to their turn.
 fn is_slow(organization: &str, work: Work, connections: usize) -> bool {

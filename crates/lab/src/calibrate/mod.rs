@@ -39,19 +39,19 @@ pub struct Effort {
     pub besides: Vec<usize>,
     /// How long each case is measured.
     pub timing: Timing,
-    /// Of the order of cases.
+    /// The seed of the order of cases.
     pub seed: u64,
 }
 
 /// The timing of a case: windows are few and short, since cases are many.
 const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 5, speed: 0.002 };
 
-/// The time before the first window where processors are several, seconds: those who
-/// want the same lock find into their step.
+/// The time before the first window where processors are several, seconds: threads that
+/// contend for a lock settle meanwhile.
 pub(crate) const SETTLED: f64 = 0.03;
 
-/// Cases that were measured while the processors were moved are measured again, as
-/// long as so much time has not passed.
+/// Cases that were measured while the processors were moved are measured again, until
+/// this time has passed.
 const BUDGET: Duration = Duration::from_secs(52);
 
 /// The timing of [`layers`], of which there are few.

@@ -1,5 +1,5 @@
 //! All cases of a calibration, those of several processors in one state of the
-//! machine: its processors as far apart as they mostly are ([`crate::measure::cacheline_latency`]).
+//! machine, the most common one ([`crate::cacheline_latency`]).
 
 use super::anchors;
 use super::probe::estimate;
@@ -15,7 +15,7 @@ const TRIES: usize = 4;
 
 /// What was measured, and what not.
 pub(super) struct All {
-    /// By organization.
+    /// Figures by organization.
     pub(super) anchors: BTreeMap<String, Vec<Anchor>>,
     /// How far the processors were apart, ns.
     pub(super) cacheline: Option<Estimate>,
@@ -93,8 +93,8 @@ pub(super) fn measure(
     Ok(All { anchors: by_organization(measured), cacheline, left_out })
 }
 
-/// Says the interval of a case something? If it reaches 0, the case stood still in some
-/// windows however often it was measured.
+/// Does the interval stay above 0? If not, the case stood still in some windows each time
+/// that it was measured.
 fn is_figure(anchor: &Anchor) -> bool {
     anchor.operations_per_s.low > 0.0
 }

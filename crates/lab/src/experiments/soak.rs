@@ -104,7 +104,7 @@ impl Soak {
     /// Does it make sense?
     ///
     /// # Errors
-    /// [`Error::Plan`], in one line, with the mend.
+    /// [`Error::Plan`], in one line that says what to change.
     pub fn check(&self) -> Result<(), Error> {
         let no = |what: &str| Err(Error::Plan(what.to_owned()));
         check_names(&self.organizations)?;

@@ -1,4 +1,4 @@
-//! What loads count, for whoever measures them.
+//! What loads count.
 
 use super::shares::{Latency, Share, Shares};
 use super::udp::{Flows, Socket};
@@ -111,7 +111,7 @@ impl Meter {
         tally
     }
 
-    /// A presentation layer has decoded so many bytes.
+    /// A presentation layer has decoded these bytes.
     pub(crate) fn decoded(&self, bytes: u64) {
         self.decoded.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -90,7 +90,7 @@ pub struct LoadConn {
     remote: Option<Endpoint>,
     /// What the presentation layer keeps with it.
     presented: Option<Box<Presented>>,
-    /// Of a soak.
+    /// The conversation of a soak.
     conversation: Option<Box<soak::Conversation>>,
 }
 

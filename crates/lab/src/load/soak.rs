@@ -1,7 +1,7 @@
 //! Conversations of every kind, of which every byte is looked at.
 //!
-//! A client says in a header what the conversation is: so many rounds, in each of
-//! which it sends so many bytes and is sent so many. With one round of many bytes
+//! A client says in a header what the conversation is: the number of rounds, and the bytes
+//! that it sends and is sent in each. With one round of many bytes
 //! it is a bulk transfer, with many of few it is requests and responses, with one
 //! of few a short-lived connection. Then it closes, and the server after it. A
 //! client whose conversation has ended begins another, of another kind.

@@ -63,9 +63,9 @@ fn passes(payload: usize, time: Duration, pass: impl Fn(&mut [u8], &[u8]) -> u16
 }
 
 /// What `threads` threads copy and sum at once, Gbit/s in all, each wired to a
-/// processor as an organization's threads are. What they lose against as many
-/// times [`measure`] the machine takes (caches and memory that processors share),
-/// and no organization can give it back.
+/// processor as an organization's threads are. Less than `threads` times [`measure`] is
+/// the machine's doing (processors share caches and memory), and no organization can give
+/// it back.
 pub fn measure_many(payload: usize, time: Duration, threads: usize) -> f64 {
     if threads <= 1 {
         return measure(payload, time);

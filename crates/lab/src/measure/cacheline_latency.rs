@@ -1,10 +1,10 @@
-//! How far processors are apart: how long a cache line takes from one to the other.
+//! How long a cache line takes from one processor to another.
 //!
 //! A virtual machine's host may move its processors while it runs: onto cores that
-//! share a cache, or across the sockets. A line's way then changes by five times,
-//! within seconds and for minutes, and what organizations do that share memory by
-//! two. So whoever compares figures of several processors looks at this beside
-//! them, and compares those of one state.
+//! share a cache, or across the sockets. The latency of a line then changes by five
+//! times, within seconds and for minutes, and the throughput of organizations that share
+//! memory by two. So figures of several processors come with this latency, and only those
+//! of one state are compared.
 
 use crate::setup::affinity;
 use crate::statistics::median;
@@ -16,14 +16,14 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Times that a cache line goes there and back for a look.
+/// Round trips of the cache line in a look.
 const ROUNDS: u64 = 300;
 /// Looks, of which the median counts.
 const LOOKS: usize = 3;
-/// By so much may two ways differ that are of one state.
+/// The factor by which two latencies of one state may differ.
 const ALIKE: f64 = 1.5;
 
-/// How far processors were apart before something was measured, and after it, ns.
+/// The latency before something was measured, and after it, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CachelineLatency {
     /// Before.
@@ -43,31 +43,31 @@ impl CachelineLatency {
         (before.zip(after).map(|(before, after)| CachelineLatency { before, after }), result)
     }
 
-    /// Were they as far apart as `reference`, before and after?
+    /// Is it of the same state as `reference`, before and after?
     pub fn is(&self, reference: f64) -> bool {
         is_alike(self.before, reference) && is_alike(self.after, reference)
     }
 
-    /// Did they stay as far apart as they were? How far, then.
+    /// The latency, if it stayed as it was.
     pub fn steady(&self) -> Option<f64> {
         is_alike(self.before, self.after).then(|| f64::midpoint(self.before, self.after))
     }
 }
 
-/// Are these two ways of one state?
+/// Are these two latencies of one state?
 pub fn is_alike(a: f64, b: f64) -> bool {
     a < ALIKE * b && b < ALIKE * a
 }
 
-/// The way that most of `ways` are alike to: the median of these.
+/// The median of the most common state among `ways`.
 pub(crate) fn usual(ways: &[f64]) -> Option<f64> {
     let alike = |way: f64| ways.iter().copied().filter(move |other| is_alike(way, *other));
     let most = ways.iter().copied().max_by_key(|&way| alike(way).count())?;
     Some(median(&alike(most).collect::<Vec<f64>>()))
 }
 
-/// How far the first processor and the one numbered `other`, or the last one if there
-/// are not so many, are apart now, ns; if there is but one, nothing.
+/// The latency now between the first processor and the one numbered `other`, or the last
+/// one if there are fewer, ns; `None` if there is only one.
 pub fn now(other: usize) -> Option<f64> {
     let last = affinity::processors() - 1;
     if last == 0 {
@@ -97,7 +97,7 @@ pub(crate) fn line(other: usize, rounds: u64) -> f64 {
 }
 
 /// Runs two threads on the processors `0` and `other`, from the same moment on.
-/// What the first gives.
+/// Returns the result of the first.
 pub(crate) fn two<R: Send, S: Send>(
     other: usize,
     first: impl FnOnce() -> R + Send,

@@ -147,7 +147,7 @@ impl Case {
     }
 }
 
-/// All organizations that can run on so many processors, in the catalog's order.
+/// All organizations that can run on `processors`, in the catalog's order.
 pub fn organizations(processors: usize) -> impl Iterator<Item = &'static str> {
     let fits = move |entry: &&organizations::Entry| processors == 1 || !entry.single;
     organizations::CATALOG.iter().filter(fits).map(|entry| entry.name)

@@ -50,11 +50,11 @@ pub struct Row {
     pub cpu_s_per_100k: Option<f64>,
     /// Context switches a second, voluntary and not; median.
     pub context_switches_per_s: f64,
-    /// What one core can do at all with this payload ([`crate::measure::bound`]); median.
+    /// What one core can do at all with this payload ([`crate::bound`]); median.
     pub bound_gbit_per_s: f64,
-    /// What as many processors can do at once ([`crate::measure::bound::measure_many`];
-    /// without checksums, so many times that of one); median. What this is less
-    /// than so many times the other, no organization can give back.
+    /// What all the processors can do at once ([`crate::bound::measure_many`]; without
+    /// checksums, that of one times their number); median. No organization can give back
+    /// what this lacks to the bound of one times their number.
     pub bound_of_processors_gbit_per_s: f64,
     /// Payload carried, of the bound, each sample of its own; median.
     pub ratio_to_bound: f64,

@@ -43,8 +43,8 @@ struct Area {
     to: [u8; BYTES],
 }
 
-/// The same on so many processors at once, each wired to its own: the mean. Neither
-/// need be as fast as the other.
+/// The mean of [`piece_ns`] on several processors at once, each with a pinned thread.
+/// Processors differ in speed.
 pub fn piece_ns_on(processors: usize, seconds: f64) -> f64 {
     let count = processors.clamp(1, affinity::processors());
     let times: Vec<f64> = std::thread::scope(|scope| {

@@ -86,7 +86,7 @@ fn list(plan: &BenchPlan, side: Side) -> Vec<Flow> {
                 Way::Send | Way::Stream => Flow::new(way, from, to),
                 Way::Receive | Way::Drain | Way::Watch | Way::Echo => Flow::new(way, to, from),
             };
-            // Nobody reports to a stream.
+            // A stream gets no reports.
             if way == Way::Stream { flow } else { flow.of(plan.connections) }
         })
     };
@@ -162,7 +162,7 @@ struct Stacks {
     peer: Option<Stack>,
     driver: Option<Arc<PeerCounts>>,
     meter: Arc<Meter>,
-    /// Of the stack under test.
+    /// Those of the stack under test.
     instruments: Option<Arc<Instruments>>,
 }
 
@@ -253,8 +253,8 @@ impl Stacks {
     }
 
     /// Waits a while until each unit knows its neighbour's address: each flow has sent
-    /// one datagram. Where flows without end have all processors, who hears the answer
-    /// may not have its turn before whoever asked gives up.
+    /// one datagram. Where flows without end have all processors, the thread
+    /// that receives the answer may not run before the request times out.
     fn warm_arp(&self, plan: &BenchPlan) {
         let Some(driver) = &self.driver else { return };
         let units = usize::from(self.tested.units()).min(plan.connections);
@@ -283,7 +283,7 @@ impl Stacks {
                 },
             );
         }
-        // Nobody calls a stack that is busy: its locks would be wanted by one more.
+        // A call to a busy stack would be one more to contend for its locks.
         if let Some(driver) = &self.driver {
             driver.begin();
         }

@@ -297,7 +297,7 @@ impl BenchPlan {
     /// Does the plan make sense?
     ///
     /// # Errors
-    /// [`Error::Plan`], in one line, with the mend.
+    /// [`Error::Plan`], in one line that says what to change.
     pub fn check(&self) -> Result<(), Error> {
         let no = |what: String| Err(Error::Plan(what));
         check_names(&self.organizations)?;

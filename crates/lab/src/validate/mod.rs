@@ -14,7 +14,7 @@ use planner::predict::Steering;
 use planner::{Calibration, Predictor, Work};
 use std::collections::BTreeSet;
 
-/// Who says what a case will do.
+/// A source of predictions.
 pub trait Predict {
     /// Operations a second of `case` with messages, datagrams or segments of
     /// `bytes` bytes of payload, at the machine's speed of its calibration.
@@ -46,13 +46,13 @@ impl Predict for Predictor {
 pub struct Validation {
     /// Cases times organizations, at least.
     pub points: usize,
-    /// By which cases are drawn.
+    /// The seed that cases are drawn by.
     pub seed: u64,
     /// Samples of each point, each with connections of its own.
     pub samples: usize,
     /// How long each is.
     pub timing: Timing,
-    /// Connections are drawn from 1 to so many, evenly in their logarithm.
+    /// The most connections. They are drawn from 1 on, evenly in their logarithm.
     pub most_connections: usize,
 }
 
@@ -215,7 +215,7 @@ impl Samples {
 
     /// Adds a sample, if the machine's processors were as far apart as the
     /// calibration's: what they do that share memory is of another kind otherwise
-    /// ([`crate::measure::cacheline_latency`]). Returns whether they were.
+    /// ([`crate::cacheline_latency`]). Returns whether they were.
     fn add(&mut self, measured: &Measured, calibration: &Calibration) -> bool {
         let way = calibration.primitives.line_transfer_ns.value;
         if measured.cacheline.is_some_and(|cacheline| way > 0.0 && !cacheline.is(way)) {

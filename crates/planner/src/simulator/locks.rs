@@ -4,10 +4,10 @@
 //!
 //! | kind | order | waits |
 //! |---|---|---|
-//! | `spin` | whoever is quickest; the last owner's processor has the line | spinning |
+//! | `spin` | the quickest thread; the last owner's processor has the line | spinning |
 //! | `ticket`, `mcs` | of arrival | spinning |
-//! | `adaptive`, `readers-writer` | whoever is quickest; who has waited long is served | spins, then parks |
-//! | `os` | whoever is quickest | spins, then parks |
+//! | `adaptive`, `readers-writer` | the quickest thread; one that has waited long is served | spins, then parks |
+//! | `os` | the quickest thread | spins, then parks |
 //! | semaphore | of arrival | spins, then parks |
 
 use super::Time;
@@ -26,7 +26,7 @@ pub(crate) struct Rule {
     pub(crate) in_order: bool,
     /// Waiters park, after some spinning.
     pub(crate) parks: bool,
-    /// Who has waited for [`FAIR_AFTER`] is next.
+    /// A thread that has waited for [`FAIR_AFTER`] is next.
     pub(crate) fair: bool,
 }
 

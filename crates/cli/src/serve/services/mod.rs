@@ -31,9 +31,9 @@ pub type Ending = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 /// What is done on a port.
 #[derive(Clone, Copy)]
 pub enum Handler {
-    /// With each connection.
+    /// Called with each connection.
     Tcp(fn(TcpStream, Arc<Context>) -> Ending),
-    /// With the socket, as long as it is there.
+    /// Called once, with the socket.
     Udp(fn(UdpSocket, Arc<Context>) -> Ending),
 }
 

@@ -175,7 +175,7 @@ impl Hog {
     /// Does it make sense?
     ///
     /// # Errors
-    /// [`Error::Plan`], in one line, with the mend.
+    /// [`Error::Plan`], in one line that says what to change.
     pub fn check(&self) -> Result<(), Error> {
         let no = |what: &str| Err(Error::Plan(what.to_owned()));
         check_names(&self.organizations)?;
@@ -308,18 +308,7 @@ impl Bench {
         let loads = Loads::new(hog.bytes, meter.clone()).with_flows(flows);
         let target = ours.ethernet;
         let clients_config = config(hog, Side::Peer, &theirs);
-        let stack = threads::launch(
-            organization,
-            Setup {
-                config: config(hog, Side::Tested, &ours),
-                devices: vec![ours],
-                processors,
-                options: hog.options.clone(),
-                application: Box::new(move |unit: Unit| loads.load(unit.index)),
-                clock,
-                instruments: None,
-            },
-        )?;
+        let stack = launch(hog, organization, ours, loads, clock)?;
         for unit in 0..stack.units() {
             for flow in 0..count as u16 {
                 let port = if flow == 0 { HOG_PORT } else { GOOD_PORT + flow - 1 };
@@ -421,6 +410,26 @@ impl Drop for Bench {
             let _ = thread.join();
         }
     }
+}
+
+/// Starts the stack under test.
+fn launch(
+    hog: &Hog,
+    organization: &str,
+    device: device::Device,
+    loads: Loads,
+    clock: Clock,
+) -> Result<Stack, Error> {
+    let setup = Setup {
+        config: config(hog, Side::Tested, &device),
+        devices: vec![device],
+        processors: hog.processors_of(organization),
+        options: hog.options.clone(),
+        application: Box::new(move |unit: Unit| loads.load(unit.index)),
+        clock,
+        instruments: None,
+    };
+    threads::launch(organization, setup)
 }
 
 /// The configuration of a host: messages do not wait for company.
