@@ -4,14 +4,15 @@ mod drivers;
 mod experiments;
 pub mod table;
 
-use crate::choices::Choices;
+use crate::choices::{Choices, warn_of_processors};
 use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
+use crate::quiet::Watch;
 use clap::{Subcommand, ValueEnum};
 use drivers::Drivers;
 use experiments::{BlocksArgs, HogArgs, SoakArgs, failure};
-use lab::{Direction, Peer, Plan, Workload};
+use lab::{BenchPlan, Direction, Peer, Workload};
 use std::path::PathBuf;
 use table::table;
 
@@ -21,7 +22,7 @@ both are polled by one thread; else each has as many threads as `--processors`.
 Each sample has connections of its own and comes just after a measurement of the
 bound: what one core copies and checksums both ways of the same payload, and
 nothing else. CPU seconds are those of both ends. `crr` runs with a TIME-WAIT of
-20 ms, and all runs with ephemeral ports from 1024 on, lest ports run out.
+20 ms, and all runs with ephemeral ports from 1024 on, so that ports do not run out.
 
 Examples:
   anabranch bench bulk --mtu 4352
@@ -123,10 +124,10 @@ enum PeerArg {
 }
 
 impl Args {
-    fn plan(&self, workload: Workload) -> Plan {
+    fn plan(&self, workload: Workload) -> BenchPlan {
         let all = self.organization.iter().any(|name| name == "all");
         let names = || anabranch::Organization::all().map(|o| o.name().to_owned());
-        let plan = Plan {
+        let plan = BenchPlan {
             workload,
             organizations: if all { names().collect() } else { self.organization.clone() },
             processors: self.processors,
@@ -151,7 +152,7 @@ impl Args {
             burst: self.choices.burst(),
             instruments: !self.no_instruments,
             reference: all,
-            ..Plan::default()
+            ..BenchPlan::default()
         };
         self.drivers.apply(plan)
     }
@@ -179,10 +180,13 @@ fn measure(args: &Args, workload: Workload) -> Result<(), Failure> {
     let plan = args.plan(workload);
     plan.check().map_err(Failure::refused)?;
     args.choices.check(&plan.organizations)?;
+    warn_of_processors(plan.processors);
     let json = Json::to(args.json.as_deref())?;
+    let watch = Watch::start();
     let bar = progress::samples();
     let rows = lab::run(&plan, &mut |progress| progress::show(&bar, progress));
     bar.finish_and_clear();
+    watch.end();
     let rows = rows.map_err(failure)?;
     json.report(&rows, || table(&rows))
 }
@@ -202,7 +206,7 @@ mod tests {
         Command::try_parse_from(["bench"].iter().chain(words)).expect("good").bench
     }
 
-    fn plan(words: &[&str]) -> Plan {
+    fn plan(words: &[&str]) -> BenchPlan {
         match bench(words).experiment {
             Experiment::Bulk(args) => args.plan(Workload::Bulk),
             Experiment::Rr(args) => args.plan(Workload::Rr),

@@ -1,8 +1,9 @@
 //! `anabranch calibrate`: measures this machine for the planner.
 
 use crate::failure::Failure;
-use crate::progress;
+use crate::files::Output;
 use crate::say::say;
+use crate::{progress, quiet};
 use lab::calibrate::{self, Effort, Outcome, Progress};
 use planner::calibration::default_path;
 use std::path::{Path, PathBuf};
@@ -38,21 +39,15 @@ pub struct Args {
 /// [`Failure`]: code 2 if there is nowhere to write, 1 if something could not be
 /// measured.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let path = args.output.clone().or_else(default_path).ok_or_else(|| {
-        Failure::refused("neither XDG_CONFIG_HOME nor HOME is set: name a file with --output")
-    })?;
-    let writes = path != Path::new("-");
-    if writes {
-        prepare(&path)?;
-    }
+    let (path, output) = args.output()?;
     let effort = if args.quick { Effort::quick() } else { Effort::default() };
     let outcome = measure(&effort)?;
     let text = outcome.calibration.to_toml().map_err(Failure::failed)?;
-    if !writes {
+    let Some(output) = output else {
         say(text.trim_end());
         return Ok(());
-    }
-    write(&path, &text)?;
+    };
+    output.write(&text)?;
     let calibration = &outcome.calibration;
     let cases: usize = calibration.organizations.values().map(Vec::len).sum();
     let machine = &calibration.machine;
@@ -66,11 +61,42 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
+impl Args {
+    /// The file, and how to write it; `None`: to standard output. Only the directory of
+    /// the default file is made.
+    fn output(&self) -> Result<(PathBuf, Option<Output>), Failure> {
+        let path = match &self.output {
+            Some(path) if path == Path::new("-") => return Ok((path.clone(), None)),
+            Some(path) => path.clone(),
+            None => default_file()?,
+        };
+        let output = Output::new("--output", &path)?;
+        Ok((path, Some(output)))
+    }
+}
+
+/// Where calibrations are kept, in a directory that is there.
+fn default_file() -> Result<PathBuf, Failure> {
+    let path = default_path().ok_or_else(|| {
+        Failure::refused("neither XDG_CONFIG_HOME nor HOME is set: name a file with --output")
+    })?;
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| {
+            let parent = parent.display();
+            Failure::refused(format!("cannot make {parent}: {error}: name a file with --output"))
+        })?;
+    }
+    Ok(path)
+}
+
 /// Measures with a bar, and warns of what was left out.
 pub fn measure(effort: &Effort) -> Result<Outcome, Failure> {
+    quiet::look();
+    let watch = quiet::Watch::start();
     let bar = progress::bar(1000, "{bar:30} {percent} %  {elapsed}  {msg}");
     let outcome = calibrate::run(effort, &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
+    watch.end();
     let outcome = outcome.map_err(Failure::failed)?;
     for line in &outcome.left_out {
         eprintln!("anabranch: left out: {line}");
@@ -81,37 +107,4 @@ pub fn measure(effort: &Effort) -> Result<Outcome, Failure> {
 fn show(bar: &indicatif::ProgressBar, progress: Progress<'_>) {
     bar.set_position((progress.share * 1000.0) as u64);
     bar.set_message(progress.what.to_owned());
-}
-
-/// Can the file be written? Asked before a minute is spent.
-fn prepare(path: &Path) -> Result<(), Failure> {
-    let no = |error: std::io::Error| {
-        Failure::refused(format!(
-            "cannot write {}: {error}: name a file that can be made with --output",
-            path.display()
-        ))
-    };
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        std::fs::create_dir_all(parent).map_err(no)?;
-    }
-    let is_new = !path.exists();
-    std::fs::File::options().append(true).create(true).open(path).map_err(no)?;
-    // Who is interrupted leaves no empty file behind.
-    if is_new { std::fs::remove_file(path).map_err(no) } else { Ok(()) }
-}
-
-/// Writes the file whole, or not at all.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let no = |error: std::io::Error| {
-        Failure::failed(format!("cannot write {}: {error}: free some room", path.display()))
-    };
-    // A device or a pipe cannot be replaced.
-    if path.exists() && !path.is_file() {
-        return std::fs::write(path, text).map_err(no);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let beside = path.with_file_name(name);
-    std::fs::write(&beside, text).map_err(no)?;
-    std::fs::rename(&beside, path).map_err(no)
 }

@@ -46,7 +46,7 @@ fn lock_help() -> String {
 }
 
 impl Choices {
-    /// As the library takes them.
+    /// The choices as the library takes them.
     pub fn options(&self) -> Options {
         let default = Options::default();
         Options {
@@ -60,8 +60,8 @@ impl Choices {
         }
     }
 
-    /// As [`Choices::options`], for so many processors: if it was not said how many
-    /// virtual processors, there are as many as processors at least.
+    /// As [`Choices::options`], for `processors`: there are at least as many virtual
+    /// processors, unless their number was given.
     pub fn options_on(&self, processors: usize) -> Options {
         let options = self.options();
         match self.virtual_processors {
@@ -106,6 +106,17 @@ impl Choices {
             }
         }
         Ok(())
+    }
+}
+
+/// Says so if there are fewer processors than threads that want one each.
+pub fn warn_of_processors(asked: usize) {
+    let there = lab::affinity::processors();
+    if asked > there {
+        eprintln!(
+            "anabranch: {asked} processors are asked for, and this machine has {there}: threads \
+             will share them"
+        );
     }
 }
 

@@ -1,13 +1,14 @@
 //! [`Failure`]: why the command ends without success, in one line.
 
 use clap::error::ErrorKind;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::process::ExitCode;
 
 /// No argument at all: the answer is the help, in full.
 pub const HELP_ASKED: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 
-/// One line that names the cause and the mend, and the exit code.
+/// One line that names the cause and what to do, and the exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -27,8 +28,15 @@ impl Failure {
         Failure { message: one_line(&message.to_string()), code: 1 }
     }
 
-    /// The arguments make no sense: what `clap` says of it in several lines.
-    pub fn arguments(error: &clap::Error) -> Failure {
+    /// The arguments `words` make no sense: what `clap` says of it in several lines.
+    pub fn arguments(error: &clap::Error, words: impl IntoIterator<Item = OsString>) -> Failure {
+        if error.kind() == ErrorKind::UnknownArgument
+            && let Some((option, value)) = negative(words)
+        {
+            return Failure::refused(format!(
+                "{option} cannot be negative, and {value} is: give it a number from 0 on"
+            ));
+        }
         let text = error.render().to_string();
         let mut parts: Vec<String> = Vec::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -55,6 +63,18 @@ impl Failure {
     }
 }
 
+/// The first option with a negative number behind it, which `clap` takes for an option.
+fn negative(words: impl IntoIterator<Item = OsString>) -> Option<(String, String)> {
+    let words: Vec<String> =
+        words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_number = |word: &str| {
+        let digits = word.strip_prefix('-').unwrap_or_default();
+        digits.strip_prefix('.').unwrap_or(digits).starts_with(|c: char| c.is_ascii_digit())
+    };
+    let pair = words.windows(2).find(|pair| pair[0].starts_with("--") && is_number(&pair[1]))?;
+    Some((pair[0].clone(), pair[1].clone()))
+}
+
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -73,8 +93,9 @@ mod tests {
     }
 
     fn line(args: &[&str]) -> String {
-        let args = ["x"].iter().chain(args);
-        Failure::arguments(&Sample::try_parse_from(args).expect_err("bad")).to_string()
+        let words = || ["x"].iter().chain(args).map(OsString::from);
+        let error = Sample::try_parse_from(words()).expect_err("bad");
+        Failure::arguments(&error, words()).to_string()
     }
 
     #[test]
@@ -89,6 +110,11 @@ mod tests {
             text.starts_with("invalid value '70000' for '--one <ONE>': 70000 is not"),
             "{text}"
         );
+        for value in ["-1", "-5/s", "-.5"] {
+            let text = line(&["--two", "x", "--one", value]);
+            let start = format!("--one cannot be negative, and {value} is");
+            assert!(text.starts_with(&start), "{text}");
+        }
         assert!(line(&["--twoo", "x"]).contains("tip: a similar argument exists: '--two'"));
     }
 }

@@ -1,55 +1,146 @@
-//! Files that options name, to write to.
+//! Files that options name, to write to: whole, or not at all.
 
 use crate::failure::Failure;
 use crate::say::say;
 use serde::Serialize;
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-/// The file that `option` names. Asked for before the work, where that is long: that
-/// it cannot be written is better known then than after.
-///
-/// # Errors
-/// [`Failure::refused`], if it cannot be made.
-pub fn create(path: &Path, option: &str) -> Result<File, Failure> {
-    File::create(path).map_err(|error| {
-        Failure::refused(format!(
-            "cannot write {}: {error}: choose another {option} file",
-            path.display()
-        ))
-    })
+/// A file that an option names. What is in it stays until the new text is complete: that
+/// is written to a file beside it, which then takes its name.
+#[derive(Debug)]
+pub struct Output {
+    option: &'static str,
+    path: PathBuf,
 }
 
-/// Writes a text.
+impl Output {
+    /// Looks whether the file can be written, and changes nothing. Commands that take
+    /// long ask first, so that nobody waits for figures that have no place to go.
+    ///
+    /// # Errors
+    /// [`Failure::refused`], if it cannot be written.
+    pub fn new(option: &'static str, path: &Path) -> Result<Output, Failure> {
+        let is_new = !path.exists();
+        let opened = File::options().append(true).create(true).open(path);
+        let output = Output { option, path: path.to_owned() };
+        opened.map_err(|error| {
+            Failure::refused(format!(
+                "cannot write {option} {}: {error}: name a file that can be made",
+                path.display()
+            ))
+        })?;
+        if is_new {
+            let _ = fs::remove_file(path);
+        }
+        Ok(output)
+    }
+
+    /// Replaces what is in the file by `text`.
+    ///
+    /// # Errors
+    /// [`Failure::failed`], if it cannot be written; the file is as it was, then.
+    pub fn write(&self, text: &str) -> Result<(), Failure> {
+        self.replace(text.as_bytes()).map_err(|error| {
+            let path = self.path.display();
+            Failure::failed(format!("cannot write {} {path}: {error}: free some room", self.option))
+        })
+    }
+
+    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        // The file behind a link is replaced, not the link.
+        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let before = fs::metadata(&path).ok();
+        // A device or a pipe cannot be replaced.
+        if before.as_ref().is_some_and(|before| !before.is_file()) {
+            return File::options().write(true).open(&path)?.write_all(bytes);
+        }
+        let beside = beside(&path);
+        let mut file = match File::create(&beside) {
+            Ok(file) => file,
+            // The directory takes no new file, but the old one can be written.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return fs::write(&path, bytes);
+            }
+            Err(error) => return Err(error),
+        };
+        let written = file
+            .write_all(bytes)
+            .and_then(|()| before.map_or(Ok(()), |old| file.set_permissions(old.permissions())))
+            .and_then(|()| fs::rename(&beside, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written
+    }
+}
+
+/// The name under which the new text is written.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// Do no two of these options name the same file? Devices may be named twice.
 ///
 /// # Errors
-/// [`Failure::failed`], if it cannot be written.
-pub fn write_text(mut to: impl Write, text: &str) -> Result<(), Failure> {
-    to.write_all(text.as_bytes()).map_err(Failure::failed)
+/// [`Failure::refused`], if two do.
+pub fn distinct(named: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    let known: Vec<_> = named
+        .iter()
+        .filter_map(|(option, path)| Some((option, (*path)?)))
+        .filter(|(_, path)| !path.exists() || path.is_file())
+        .map(|(option, path)| (option, path, place(path)))
+        .collect();
+    for (n, (option, path, place)) in known.iter().enumerate() {
+        if let Some((other, ..)) = known[..n].iter().find(|(.., other)| other == place) {
+            return Err(Failure::refused(format!(
+                "{other} and {option} both name {}: give each a file of its own",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Where a file is or would be, without links and dots in the way.
+fn place(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let name = path.file_name().unwrap_or_default();
+    parent.canonicalize().unwrap_or_else(|_| parent.to_owned()).join(name)
 }
 
 /// Where the figures go that `--json` asks for.
 #[derive(Debug)]
 pub enum Json {
-    /// Nobody asked.
+    /// Figures were not asked for.
     Nowhere,
     /// To standard output, instead of what people read.
     Stdout,
-    /// To a file, beside it.
-    File(File),
+    /// To a file, beside what people read.
+    File(Output),
 }
 
 impl Json {
     /// As `--json` says.
     ///
     /// # Errors
-    /// [`Failure::refused`], if the file cannot be made.
+    /// [`Failure::refused`], if the file cannot be written.
     pub fn to(path: Option<&Path>) -> Result<Json, Failure> {
         match path {
             None => Ok(Json::Nowhere),
             Some(path) if path == Path::new("-") => Ok(Json::Stdout),
-            Some(path) => create(path, "--json").map(Json::File),
+            Some(path) => Output::new("--json", path).map(Json::File),
         }
     }
 
@@ -65,15 +156,14 @@ impl Json {
         if !matches!(self, Json::Stdout) {
             say(words().trim_end());
         }
+        let text = || serde_json::to_string_pretty(figures).map_err(Failure::failed);
         match self {
             Json::Nowhere => Ok(()),
-            Json::Stdout => write_json(std::io::stdout().lock(), figures),
-            Json::File(file) => write_json(file, figures),
+            Json::Stdout => writeln!(io::stdout().lock(), "{}", text()?).map_err(Failure::failed),
+            Json::File(file) => file.write(&(text()? + "\n")),
         }
     }
 }
 
-fn write_json<T: Serialize + ?Sized>(mut to: impl Write, figures: &T) -> Result<(), Failure> {
-    serde_json::to_writer_pretty(&mut to, figures).map_err(Failure::failed)?;
-    writeln!(to).map_err(Failure::failed)
-}
+#[cfg(test)]
+mod tests;

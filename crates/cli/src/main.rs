@@ -9,10 +9,13 @@ mod demo;
 mod doctor;
 mod failure;
 mod files;
+mod finding;
 mod http;
+mod link;
 mod model;
 mod plan;
 mod progress;
+mod quiet;
 mod say;
 mod serve;
 mod simulate;
@@ -33,7 +36,7 @@ Start here:
 
 /// A TCP/IP stack in user space whose spread over many cores is a setting.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "anabranch", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -79,7 +82,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() && error.kind() != failure::HELP_ASKED => {
-            return Failure::arguments(&error).report();
+            return Failure::arguments(&error, std::env::args_os()).report();
         }
         // Help and version.
         Err(error) => error.exit(),

@@ -4,7 +4,7 @@ mod paper;
 mod report;
 
 use crate::failure::Failure;
-use crate::files::{self, Json};
+use crate::files::{Json, Output, distinct};
 use clap::ValueEnum;
 use planner::bounds::{Bounds, bounds};
 use planner::figure::{Series, lines};
@@ -135,7 +135,9 @@ struct Solved {
 /// Solves what it was given and reports.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(file) = &args.file else { return paper::run(args.svg.as_deref()) };
-    let mut network = read(file)?;
+    distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
+    let json = Json::to(args.json.as_deref())?;
+    let mut network = read(file, args.given_rate())?;
     if let Some(rate_per_s) = args.rate {
         network = network.with_rate(rate_per_s).map_err(Failure::refused)?;
     }
@@ -153,16 +155,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Some(_) => Vec::new(),
         };
         let figure = draw(&network, if drawn.is_empty() { &solved } else { &drawn })?;
-        files::write_text(files::create(path, "--svg")?, &figure)?;
+        Output::new("--svg", path)?.write(&figure)?;
     }
     let words = || match (args.sweep, solved.first()) {
         (None, Some(one)) => report::one(&network, one),
         _ => report::sweep(&network, &solved),
     };
-    Json::to(args.json.as_deref())?.report(&solved, words)
+    json.report(&solved, words)
 }
 
-fn read(path: &Path) -> Result<Network, Failure> {
+impl Args {
+    /// The rate that replaces the file's.
+    fn given_rate(&self) -> Option<f64> {
+        self.rate.or(self.sweep.map(|sweep| sweep.from))
+    }
+}
+
+/// The network in a file, which need not say its rate if `rate_per_s` is given.
+fn read(path: &Path, rate_per_s: Option<f64>) -> Result<Network, Failure> {
     let refused =
         |error: &dyn std::fmt::Display| Failure::refused(format!("{}: {error}", path.display()));
     let mut text = String::new();
@@ -175,7 +185,7 @@ fn read(path: &Path) -> Result<Network, Failure> {
     if text.len() as u64 > LONGEST_FILE {
         return Err(refused(&"it is longer than 16 MiB: name a file with a queueing network"));
     }
-    Network::from_toml(&text).map_err(|error| refused(&error))
+    Network::from_toml_at(&text, rate_per_s).map_err(|error| refused(&error))
 }
 
 fn solve(network: &Network) -> Result<Solved, Failure> {

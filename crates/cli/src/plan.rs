@@ -1,9 +1,9 @@
 //! `anabranch plan`: which organization, on how many processors, for a load.
 
 use crate::failure::Failure;
-use crate::files::{self, Json};
+use crate::files::{Json, Output, distinct};
 use crate::progress;
-use lab::calibrate::machine;
+use lab::machine;
 use planner::plan::{self, Plan, Request, Target};
 use planner::{Calibration, Load, Predictor, calibration};
 use std::path::PathBuf;
@@ -74,16 +74,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "--svg shows latency against rate, and the load has none: add one, like 400k/s",
         ));
     }
+    distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
     let json = Json::to(args.json.as_deref())?;
-    let svg = args.svg.as_deref().map(|path| files::create(path, "--svg")).transpose()?;
+    let svg = args.svg.as_deref().map(|path| Output::new("--svg", path)).transpose()?;
+    let note = of_machine(predictor.calibration());
     let bar = progress::spinner();
     let plan = plan::plan(&predictor, &request, &|what| bar.set_message(what.to_owned()));
     bar.finish_and_clear();
     let plan = plan.map_err(Failure::failed)?;
     if let Some(file) = svg {
-        files::write_text(file, &plan::figure(&plan).map_err(Failure::failed)?)?;
+        file.write(&plan::figure(&plan, &note).map_err(Failure::failed)?)?;
     }
     json.report(&plan, || args.words(&plan))
+}
+
+/// Where figures are from that a calibration gave.
+pub fn of_machine(calibration: &Calibration) -> String {
+    let machine = &calibration.machine;
+    let model = if machine.model.is_empty() { "an unknown processor" } else { &machine.model };
+    format!("{model}, {} processors, calibrated {}", machine.processors, calibration.date)
 }
 
 impl Args {

@@ -5,8 +5,7 @@ use lab::Progress;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// A bar of so many steps, as `template` shows them; hidden where standard error is
-/// no terminal.
+/// A bar of `steps`, as `template` shows them; hidden where standard error is no terminal.
 pub fn bar(steps: u64, template: &str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

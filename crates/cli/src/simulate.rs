@@ -6,7 +6,7 @@ mod output;
 
 use crate::choices::Choices;
 use crate::failure::Failure;
-use crate::files::{self, Json};
+use crate::files::{Json, Output, distinct};
 use crate::progress;
 use anabranch::Organization;
 use numbers::Numbers;
@@ -25,7 +25,7 @@ the last byte of --json.
 
 Without --rate, loads are closed: every connection has --window operations under
 way, and the figure is what the stack can do. With --rate, operations come whether
-it can or not, and the figure is how long they take; what waits in vain is dropped.
+it can or not, and the figure is how long they take. What finds no room is dropped.
 
 Examples:
   anabranch simulate --processors 1..64 --svg curves.svg
@@ -110,23 +110,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let organizations = args.organizations()?;
     args.choices.check(&organizations)?;
     let arrivals = args.arrivals()?;
-    let scenarios = args.scenarios(&organizations, &arrivals)?;
-    for scenario in &scenarios {
+    let charged = args.scenarios(&organizations, &arrivals)?;
+    let scenarios = &charged.scenarios;
+    for scenario in scenarios {
         scenario.check().map_err(Failure::refused)?;
     }
+    distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
     let json = Json::to(args.json.as_deref())?;
-    let svg = args.svg.as_deref().map(|path| files::create(path, "--svg")).transpose()?;
+    let svg = args.svg.as_deref().map(|path| Output::new("--svg", path)).transpose()?;
     let bar = progress::bar(scenarios.len() as u64, "{bar:30} {pos}/{len} simulated  {elapsed}");
-    let outcomes = sweep(&scenarios, |done| bar.set_position(done as u64));
+    let outcomes = sweep(scenarios, |done| bar.set_position(done as u64));
     bar.finish_and_clear();
     let mut rows = Vec::new();
     for (scenario, outcome) in scenarios.iter().zip(outcomes) {
         rows.push(Row::new(scenario, outcome.map_err(Failure::failed)?));
     }
     if let Some(file) = svg {
-        files::write_text(file, &output::figure(&rows, arrivals.is_some())?)?;
+        file.write(&output::figure(&rows, arrivals.is_some(), &charged.source)?)?;
     }
-    json.report(&rows, || output::table(&rows))
+    json.report(&rows, || output::table(&rows, &charged))
 }
 
 impl Args {
@@ -193,7 +195,7 @@ impl Args {
         Ok(Some(arrivals))
     }
 
-    /// As loads write it.
+    /// Reads a rate as loads write it.
     fn rate_per_s(&self, rate: &str) -> Result<f64, Failure> {
         let (protocol, what) = self.work.name().split_once('-').unwrap_or_default();
         let per = if rate.contains('/') { "" } else { "/s" };
@@ -209,7 +211,7 @@ impl Args {
         &self,
         organizations: &[String],
         arrivals: &Option<Arrivals>,
-    ) -> Result<Vec<Scenario>, Failure> {
+    ) -> Result<costs::Charged, Failure> {
         let mut cases = Vec::new();
         for name in organizations {
             // What runs on one processor stands beside the others.

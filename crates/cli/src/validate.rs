@@ -1,13 +1,13 @@
 //! `anabranch lab validate`: the planner's predictions against the stack.
 
-use crate::bench::table::thousands;
 use crate::calibrate::measure;
 use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
-use crate::table::render;
+use crate::table::{render, thousands};
 use clap::Subcommand;
-use lab::calibrate::{Effort, machine};
+use lab::calibrate::Effort;
+use lab::machine;
 use lab::validate::{Best, Point, Report, Validation};
 use planner::{Calibration, Predictor, calibration};
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub struct Args {
     /// of the table)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Fail unless so many points were compared, and 80 % of the predictions and 80 %
+    /// Fail unless as many points were compared as were asked for, and 80 % of the predictions and 80 %
     /// of the best are right
     #[arg(long)]
     require: bool,

@@ -3,6 +3,9 @@
 mod common;
 
 use common::{anabranch, interfaces, isolated, refused};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn bad_arguments() {
@@ -39,9 +42,14 @@ fn bad_arguments() {
         ("serve --http 80 --root /proc/version", "name a readable directory"),
         ("serve --stats-json /does/not/exist", "name a file that can be made"),
         ("serve --pcap /", "name a file that can be made"),
+        ("serve --pcap /tmp/ana-same --stats-json /tmp/ana-same", "both name /tmp/ana-same"),
+        ("serve --http -1", "--http cannot be negative, and -1 is"),
+        ("serve --processors -1", "--processors cannot be negative"),
+        ("simulate --rate -5/s", "--rate cannot be negative, and -5/s is"),
         ("demo --mebibytes 0", "0 is not in 1..=4096"),
         ("demo --seconds 60", "--seconds is not 0 to 10"),
         ("calibrate --output /proc/none/x", "name a file that can be made"),
+        ("calibrate --output /tmp/ana-missing/x.toml", "name a file that can be made"),
         ("calibrate --output /", "name a file that can be made"),
         ("lab validate --points 0", "points must be from 1"),
         ("lab validate --samples 0", "samples must be from 1"),
@@ -53,6 +61,78 @@ fn bad_arguments() {
         let line = refused(arguments);
         assert!(line.contains(part), "{arguments}: {line}");
     }
+}
+
+#[test]
+fn a_refused_calibration_makes_no_directory() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("missing").join("x.toml");
+    refused(&format!("calibrate --output {}", path.display()));
+    assert_eq!(std::fs::read_dir(place.path()).expect("a directory").count(), 0);
+}
+
+#[test]
+fn the_version_is_the_commands() {
+    let output = anabranch("--version").output().expect("the command runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(text, format!("anabranch {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// Hundredths of a second that a process has run (proc_pid_stat(5), field 14).
+fn user_ticks(process: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
+    fields.split_whitespace().nth(11).and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// Ctrl-C in the middle of a bench leaves the figures of the last one.
+#[test]
+fn an_interrupted_bench_keeps_the_old_figures() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("rows.json");
+    std::fs::write(&path, "old").expect("written");
+    let arguments = format!("bench rr --seconds 60 --repeat 1 --json {}", path.display());
+    let mut child = anabranch(&arguments).spawn().expect("the command runs");
+    let give_up = std::time::Instant::now() + common::PATIENCE;
+    while user_ticks(child.id()) < 20 {
+        assert!(std::time::Instant::now() < give_up, "it does not begin");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().expect("a signal");
+    child.wait().expect("a child");
+    assert_eq!(std::fs::read_to_string(&path).expect("there"), "old");
+    assert_eq!(std::fs::read_dir(place.path()).expect("a directory").count(), 1);
+}
+
+#[test]
+fn more_processors_than_there_are_are_told() {
+    let arguments =
+        "bench bulk --processors 999 --organization group-locks --seconds 0.01 --repeat 1";
+    let mut child = anabranch(arguments).stderr(Stdio::piped()).spawn().expect("the command runs");
+    let stderr = BufReader::new(child.stderr.take().expect("piped"));
+    let line = stderr.lines().next().expect("a line").expect("text");
+    assert!(line.contains("999 processors are asked for, and this machine has"), "{line}");
+    child.kill().expect("a signal");
+    child.wait().expect("a child");
+}
+
+#[test]
+fn a_busy_machine_is_told() {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..processors {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let output = anabranch("bench rr --seconds 0.5 --repeat 1").output();
+        stop.store(true, Ordering::Relaxed);
+        let errors = String::from_utf8(output.expect("the command runs").stderr).expect("text");
+        assert!(errors.contains("other programs used") && errors.lines().count() == 1, "{errors}");
+    });
 }
 
 #[test]
@@ -123,7 +203,7 @@ fn demo_ends_with_a_table_and_a_sentence() {
     let text = String::from_utf8(output.stdout).expect("text");
     let errors = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(0), "{text}{errors}");
-    for part in ["uniprocessor ", "group-locks ", " was best at ", "as it was sent."] {
+    for part in ["uniprocessor ", "group-locks ", "best at ", " ±", "as it was sent."] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

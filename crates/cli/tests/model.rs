@@ -76,6 +76,29 @@ fn sweeps_and_figures() {
 }
 
 #[test]
+fn a_rate_on_the_command_line_is_enough() {
+    let place = directory();
+    let without = STACK.replace("rate_per_s = 50_000\n", "");
+    std::fs::write(place.path().join("shares.toml"), without).expect("written");
+    let text = prints(place.path(), "model shares.toml --rate 50000");
+    assert!(text.contains("50,000 customers/s") && text.contains("50.0 %"), "{text}");
+    let text = prints(place.path(), "model shares.toml --sweep 10000..90000 --steps 5");
+    assert!(text.contains("90,000") && text.contains("90.0 %"), "{text}");
+    let shares = place.path().join("shares.toml");
+    let line = refused(&format!("model {}", shares.display()));
+    assert!(line.contains("give the total rate_per_s"), "{line}");
+}
+
+#[test]
+fn two_outputs_need_two_files() {
+    let place = directory();
+    let (file, out) = (place.path().join("stack.toml"), place.path().join("out"));
+    let (file, out) = (file.display(), out.display());
+    let line = refused(&format!("model {file} --json {out} --svg {out}"));
+    assert!(line.contains("--json and --svg both name"), "{line}");
+}
+
+#[test]
 fn closed_networks() {
     let place = directory();
     let closed = "class = [{ name = \"users\", population = 2 }]\n\
@@ -134,8 +157,8 @@ fn what_makes_no_sense_is_refused() {
         (format!("model {good} --sweep 1..200000"), "saturates"),
         (format!("model {good} --steps 5"), "--sweep <FROM..TO>"),
         (format!("model {good} --sweep 1..2 --steps 1"), "1 is not in 2..=10000"),
-        (format!("model {good} --svg /does/not/exist"), "choose another --svg file"),
-        (format!("model {good} --json /does/not/exist"), "choose another --json file"),
+        (format!("model {good} --svg /does/not/exist"), "name a file that can be made"),
+        (format!("model {good} --json /does/not/exist"), "name a file that can be made"),
         (format!("model {good} --paper thekkath1992"), "cannot be used with"),
         ("model --paper none".to_owned(), "thekkath1992"),
         ("model --paper thekkath1992 --svg /proc/x".to_owned(), "choose another --svg directory"),

@@ -78,6 +78,8 @@ struct Capture {
     /// When what is in the buffer has to be in the file; `None`: it is empty.
     flush_at: Option<Instant>,
     counts: Arc<Counts>,
+    /// Packets that may still be in the buffer only.
+    buffered: u64,
     /// The bytes of one packet, kept for their memory.
     bytes: Vec<u8>,
 }
@@ -102,7 +104,7 @@ impl Capture {
         writer.write_pcapng_block(interface).map_err(io_error)?;
         writer.get_mut().flush()?;
         let counts = device.counts.clone();
-        Ok(Capture { writer: Some(writer), flush_at: None, counts, bytes: Vec::new() })
+        Ok(Capture { writer: Some(writer), flush_at: None, counts, buffered: 0, bytes: Vec::new() })
     }
 
     fn record<'a>(&mut self, packets: impl ExactSizeIterator<Item = &'a Packet>, direction: u32) {
@@ -113,7 +115,7 @@ impl Capture {
         let timestamp = timestamp.unwrap_or_default();
         for packet in packets {
             if self.write(packet, timestamp, direction).is_err() {
-                self.writer = None;
+                self.fail();
             }
             if self.writer.is_none() {
                 self.counts.not_captured.fetch_add(1, Ordering::Relaxed);
@@ -141,7 +143,13 @@ impl Capture {
             data: Cow::Borrowed(&self.bytes[..len]),
             options: vec![EnhancedPacketOption::Flags(direction)],
         };
+        let before = writer.get_ref().buffer().len();
         writer.write_pcapng_block(block)?;
+        match writer.get_ref().buffer().len() {
+            after if after > before => self.buffered += 1,
+            // What was there has gone on to the file.
+            after => self.buffered = u64::from(after > 0),
+        }
         Ok(())
     }
 
@@ -149,10 +157,33 @@ impl Capture {
         if self.flush_at.is_none_or(|at| Instant::now() < at) {
             return;
         }
+        self.flush();
+    }
+
+    fn flush(&mut self) {
         self.flush_at = None;
-        if self.writer.as_mut().is_some_and(|writer| writer.get_mut().flush().is_err()) {
-            self.writer = None;
+        match self.writer.as_mut().map(|writer| writer.get_mut().flush()) {
+            Some(Ok(())) => self.buffered = 0,
+            Some(Err(_)) => self.fail(),
+            None => {}
         }
+    }
+
+    /// Ends the capture. Nobody knows how much of the buffer is in the file, so none of
+    /// it counts as captured.
+    fn fail(&mut self) {
+        let lost = std::mem::take(&mut self.buffered);
+        self.counts.not_captured.fetch_add(lost, Ordering::Relaxed);
+        if let Some(writer) = self.writer.take() {
+            // Without another try to write what failed.
+            drop(writer.into_inner().into_parts());
+        }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.flush();
     }
 }
 

@@ -5,9 +5,9 @@
 //! What is compared is the processor time for the same work, which a busy
 //! machine disturbs less than the time on the clock.
 
-use lab::{Plan, Row, Workload};
+use lab::{BenchPlan, Row, Workload};
 
-fn cases() -> Vec<(String, Plan)> {
+fn cases() -> Vec<(String, BenchPlan)> {
     let mut cases = Vec::new();
     for (workload, connections) in [(Workload::Bulk, 16), (Workload::Rr, 16), (Workload::Rr, 256)] {
         for (organization, processors) in [
@@ -21,7 +21,7 @@ fn cases() -> Vec<(String, Plan)> {
                 continue;
             }
             let name = format!("{}-{connections}-{organization}", workload.name());
-            let plan = Plan {
+            let plan = BenchPlan {
                 workload,
                 connections,
                 processors,
@@ -29,7 +29,7 @@ fn cases() -> Vec<(String, Plan)> {
                 warm_up: 0.1,
                 bound: 0.001,
                 repeat: 1,
-                ..Plan::default()
+                ..BenchPlan::default()
             };
             cases.push((name, plan));
         }
@@ -54,7 +54,7 @@ fn main() {
         "processor time with instruments, of that without: median (quartiles) of {pairs} pairs"
     );
     for (name, plan) in cases().into_iter().filter(|(name, _)| wanted(name)) {
-        let plan = Plan { seconds, ..plan };
+        let plan = BenchPlan { seconds, ..plan };
         let mut ratios: Vec<f64> = (0..pairs).map(|pair| ratio(&plan, pair)).collect();
         ratios.sort_by(f64::total_cmp);
         let at = |part: f64| ratios[(part * (ratios.len() - 1) as f64).round() as usize];
@@ -63,9 +63,9 @@ fn main() {
 }
 
 /// Of one pair, with and without in changing order.
-fn ratio(plan: &Plan, pair: usize) -> f64 {
+fn ratio(plan: &BenchPlan, pair: usize) -> f64 {
     let cost = |instruments| {
-        let plan = Plan { instruments, ..plan.clone() };
+        let plan = BenchPlan { instruments, ..plan.clone() };
         match lab::run(&plan, &mut |_| {}).as_deref() {
             Ok([row]) => cost(row),
             Ok(_) => f64::NAN,

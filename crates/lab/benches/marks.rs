@@ -2,12 +2,12 @@
 //! one thread. Arguments: words that a case's name has to contain; a number is
 //! the seconds of a sample, `x` and a number the samples.
 
-use lab::{Plan, Row, Workload};
+use lab::{BenchPlan, Row, Workload};
 
-fn cases() -> Vec<(&'static str, Plan)> {
-    let plan = Plan { repeat: 3, ..Plan::default() };
-    let bulk = |mtu, connections, active| Plan { mtu, connections, active, ..plan.clone() };
-    let rr = |workload, connections| Plan { workload, connections, ..plan.clone() };
+fn cases() -> Vec<(&'static str, BenchPlan)> {
+    let plan = BenchPlan { repeat: 3, ..BenchPlan::default() };
+    let bulk = |mtu, connections, active| BenchPlan { mtu, connections, active, ..plan.clone() };
+    let rr = |workload, connections| BenchPlan { workload, connections, ..plan.clone() };
     vec![
         ("bulk-1500-1", bulk(1500, 1, None)),
         ("bulk-1500-16", bulk(1500, 16, None)),
@@ -39,7 +39,7 @@ fn main() {
     }
     let wanted = |name: &str| words.is_empty() || words.iter().any(|w| name.contains(w.as_str()));
     for (name, plan) in cases().into_iter().filter(|(name, _)| wanted(name)) {
-        let plan = Plan { seconds, repeat, ..plan };
+        let plan = BenchPlan { seconds, repeat, ..plan };
         match lab::run(&plan, &mut |_| {}) {
             Ok(rows) => rows.iter().for_each(|row| show(name, row)),
             Err(error) => {

@@ -2,7 +2,7 @@
 //! does: `cargo bench -p anabranch-lab --bench scale`.
 #![allow(missing_docs)]
 
-use lab::{Direction, Peer, Plan, bound};
+use lab::{BenchPlan, Direction, Peer, bound};
 use std::time::Duration;
 
 /// Rounds, each with a sample of everything.
@@ -18,7 +18,7 @@ fn main() {
 }
 
 fn rounds(direction: Direction, most: usize) {
-    let plan = Plan {
+    let plan = BenchPlan {
         organizations: vec!["processor-per-connection".to_owned()],
         connections: 16,
         direction,
@@ -26,7 +26,7 @@ fn rounds(direction: Direction, most: usize) {
         seconds: 0.6,
         repeat: 1,
         bound: 0.01,
-        ..Plan::default()
+        ..BenchPlan::default()
     };
     let mut bounds = vec![Vec::new(); most];
     let mut rates = vec![Vec::new(); most];
@@ -35,7 +35,7 @@ fn rounds(direction: Direction, most: usize) {
         for processors in 1..=most {
             let time = Duration::from_millis(300);
             bounds[processors - 1].push(bound::measure_many(1448, time, processors));
-            let row = lab::run(&Plan { processors, ..plan.clone() }, &mut |_| {});
+            let row = lab::run(&BenchPlan { processors, ..plan.clone() }, &mut |_| {});
             let row = row.expect("figures").remove(0);
             rates[processors - 1].push(row.median);
             costs[processors - 1].push(8.0 / row.cpu_s_per_gb.unwrap_or(1.0));

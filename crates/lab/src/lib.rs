@@ -1,7 +1,7 @@
 //! Experiments: loads on the stack under each organization, measured against
 //! what one core can do at all with the same payload.
 //!
-//! A [`Plan`] says what to measure; [`run`] measures and gives a [`Row`] for
+//! A [`BenchPlan`] says what to measure; [`run`] measures and gives a [`Row`] for
 //! each organization. Nothing is printed here.
 //!
 //! Two hosts stand back to back in memory. The *stack under test* opens the
@@ -9,33 +9,34 @@
 //! ([`load`]) live inside the domains, where the connections are, and touch the
 //! payload as an application would: they write from a buffer of their own,
 //! which copies into packets, and read into one of their own, which copies out.
+//!
+//! | room | what one does there |
+//! |---|---|
+//! | `setup` | says what is measured, and prepares both hosts |
+//! | [`load`] | gives the connections something to do |
+//! | `measure` | takes samples: [`run`], [`case`], [`bound`] |
+//! | `experiments` | [`blocks`], [`hog`], [`soak`], [`idle`] |
+//! | [`calibrate`] | measures what the planner computes with |
+//! | [`validate`] | compares what the planner says with the stack |
 #![forbid(unsafe_code)]
 
-pub mod apart;
-pub mod blocks;
-pub mod bound;
 pub mod calibrate;
-pub mod case;
-pub mod confine;
-mod detail;
-pub mod hog;
-mod host;
-pub mod idle;
+mod experiments;
 pub mod load;
-pub mod plan;
-mod row;
-mod run;
-mod single;
-pub mod soak;
-pub mod speed;
-mod threads;
-pub mod usage;
+mod measure;
+mod random;
+mod setup;
+mod statistics;
 pub mod validate;
 
-pub use detail::{Detail, SampleDetail, Spread};
-pub use plan::{Direction, Peer, Plan, Presentation, ReceiveBuffers, Workload};
-pub use row::Row;
-pub use run::{Progress, quick, run};
+pub use experiments::{blocks, hog, idle, soak};
+pub use measure::detail::{Detail, SampleDetail};
+pub use measure::row::Row;
+pub use measure::run::{Progress, quick, run};
+pub use measure::{bound, busy, cacheline_latency, case, speed, usage};
+pub use setup::bench_plan::{BenchPlan, Direction, Peer, Presentation, ReceiveBuffers, Workload};
+pub use setup::{affinity, machine};
+pub use statistics::Spread;
 
 /// Why an experiment gave no figures.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,10 @@
 //! Every workload runs under every organization, on one and on two processors,
 //! and gives figures.
 
-use lab::{Direction, Peer, Plan, Presentation, ReceiveBuffers, Row, Workload};
+use lab::{BenchPlan, Direction, Peer, Presentation, ReceiveBuffers, Row, Workload};
 
-fn short(workload: Workload, organization: &str, processors: usize) -> Plan {
-    Plan {
+fn short(workload: Workload, organization: &str, processors: usize) -> BenchPlan {
+    BenchPlan {
         workload,
         organizations: vec![organization.to_owned()],
         processors,
@@ -14,11 +14,11 @@ fn short(workload: Workload, organization: &str, processors: usize) -> Plan {
         warm_up: 0.01,
         bound: 0.002,
         options: organizations::Options { groups: 8, ..Default::default() },
-        ..Plan::default()
+        ..BenchPlan::default()
     }
 }
 
-fn check(plan: &Plan) -> Row {
+fn check(plan: &BenchPlan) -> Row {
     let name = (plan.workload.name(), &plan.organizations, plan.processors, plan.direction);
     let rows = lab::run(plan, &mut |_| {}).unwrap_or_else(|error| panic!("{name:?}: {error}"));
     let [row] = <[Row; 1]>::try_from(rows).expect("one organization");
@@ -64,20 +64,20 @@ fn directions_sizes_and_idle_neighbours() {
     for direction in [Direction::Send, Direction::Receive, Direction::Both] {
         for workload in [Workload::Bulk, Workload::Udp] {
             for organization in ["uniprocessor", "group-locks"] {
-                check(&Plan { direction, ..short(workload, organization, 1) });
+                check(&BenchPlan { direction, ..short(workload, organization, 1) });
             }
         }
     }
     for mtu in [576, 4352, 9000, 65535] {
-        check(&Plan { mtu, ..short(Workload::Bulk, "uniprocessor", 1) });
+        check(&BenchPlan { mtu, ..short(Workload::Bulk, "uniprocessor", 1) });
     }
     for bytes in [1, 100, 70_000, 1 << 20] {
         for workload in [Workload::Bulk, Workload::Rr] {
-            check(&Plan { bytes: Some(bytes), ..short(workload, "uniprocessor", 1) });
+            check(&BenchPlan { bytes: Some(bytes), ..short(workload, "uniprocessor", 1) });
         }
     }
     let idle =
-        Plan { connections: 300, active: Some(1), ..short(Workload::Bulk, "uniprocessor", 1) };
+        BenchPlan { connections: 300, active: Some(1), ..short(Workload::Bulk, "uniprocessor", 1) };
     check(&idle);
 }
 
@@ -87,7 +87,7 @@ fn simulated_peers() {
         for direction in [Direction::Send, Direction::Receive] {
             for entry in organizations::CATALOG {
                 let plan = short(workload, entry.name, if entry.single { 1 } else { 2 });
-                check(&Plan { peer: Peer::Driver, direction, ..plan });
+                check(&BenchPlan { peer: Peer::Driver, direction, ..plan });
             }
         }
     }
@@ -102,11 +102,11 @@ fn simulated_clients() {
             for processors in [1, 2] {
                 if processors == 1 || !entry.single {
                     let plan = short(workload, entry.name, processors);
-                    let plan = Plan { peer: Peer::Driver, confine: true, ..plan };
+                    let plan = BenchPlan { peer: Peer::Driver, confine: true, ..plan };
                     let row = check(&plan);
                     assert_eq!(row.unit, "transactions/s");
                     if processors == 2 {
-                        check(&Plan { bytes: Some(1000), connections: 100, ..plan });
+                        check(&BenchPlan { bytes: Some(1000), connections: 100, ..plan });
                     }
                 }
             }
@@ -114,7 +114,7 @@ fn simulated_clients() {
     }
     // Longer than a segment.
     let plan = short(Workload::Rr, "uniprocessor", 1);
-    check(&Plan { peer: Peer::Driver, bytes: Some(5000), ..plan });
+    check(&BenchPlan { peer: Peer::Driver, bytes: Some(5000), ..plan });
 }
 
 #[test]
@@ -122,15 +122,15 @@ fn checksums_off_and_the_drivers_of_the_papers() {
     for entry in organizations::CATALOG {
         for workload in [Workload::Bulk, Workload::Udp] {
             let plan = short(workload, entry.name, if entry.single { 1 } else { 2 });
-            check(&Plan { checksum: false, direction: Direction::Both, ..plan.clone() });
-            check(&Plan { checksum: false, ..plan.clone() }.yates());
-            let receives = Plan {
+            check(&BenchPlan { checksum: false, direction: Direction::Both, ..plan.clone() });
+            check(&BenchPlan { checksum: false, ..plan.clone() }.yates());
+            let receives = BenchPlan {
                 direction: Direction::Receive,
                 receive_buffers: ReceiveBuffers::Circular,
                 ..plan.yates()
             };
             check(&receives);
-            check(&Plan { checksum: false, ..receives });
+            check(&BenchPlan { checksum: false, ..receives });
         }
     }
 }
@@ -141,11 +141,11 @@ fn with_a_presentation_layer() {
         for direction in [Direction::Send, Direction::Both] {
             for entry in organizations::CATALOG {
                 let plan = short(workload, entry.name, if entry.single { 1 } else { 2 });
-                let plan = Plan { presentation: Presentation::Xdr, direction, ..plan };
+                let plan = BenchPlan { presentation: Presentation::Xdr, direction, ..plan };
                 check(&plan);
                 if direction == Direction::Send {
-                    check(&Plan { peer: Peer::Driver, ..plan.clone() });
-                    check(&Plan { mtu: 4352, bytes: Some(3000), ..plan });
+                    check(&BenchPlan { peer: Peer::Driver, ..plan.clone() });
+                    check(&BenchPlan { mtu: 4352, bytes: Some(3000), ..plan });
                 }
             }
         }
@@ -172,7 +172,7 @@ fn json_has_the_promised_fields() {
         "ratio_to_bound",
     ];
     for (workload, cost) in [(Workload::Bulk, "cpu_s_per_gb"), (Workload::Rr, "cpu_s_per_100k")] {
-        let row = check(&Plan { repeat: 2, ..short(workload, "uniprocessor", 1) });
+        let row = check(&BenchPlan { repeat: 2, ..short(workload, "uniprocessor", 1) });
         let json = serde_json::to_value(&row).expect("numbers and names");
         for name in names.iter().chain([&cost]) {
             assert!(json.get(name).is_some(), "{name}");
@@ -184,19 +184,19 @@ fn json_has_the_promised_fields() {
 #[test]
 fn plans_that_make_no_sense_are_refused_in_one_line() {
     let plan = short(Workload::Bulk, "uniprocessor", 1);
-    let udp = Plan { workload: Workload::Udp, bytes: Some(2000), ..plan.clone() };
-    let driver = Plan { connections: 2, ..plan.clone() };
+    let udp = BenchPlan { workload: Workload::Udp, bytes: Some(2000), ..plan.clone() };
+    let driver = BenchPlan { connections: 2, ..plan.clone() };
     for bad in [
-        Plan { organizations: vec!["nobody".to_owned()], ..plan.clone() },
-        Plan { processors: 0, ..plan.clone() },
-        Plan { processors: 2, ..plan.clone() },
-        Plan { connections: 0, ..plan.clone() },
-        Plan { seconds: f64::NAN, ..plan.clone() },
-        Plan { mtu: 20, ..plan },
+        BenchPlan { organizations: vec!["nobody".to_owned()], ..plan.clone() },
+        BenchPlan { processors: 0, ..plan.clone() },
+        BenchPlan { processors: 2, ..plan.clone() },
+        BenchPlan { connections: 0, ..plan.clone() },
+        BenchPlan { seconds: f64::NAN, ..plan.clone() },
+        BenchPlan { mtu: 20, ..plan },
         udp,
-        Plan { workload: Workload::UdpRr, ..driver.clone() },
-        Plan { workload: Workload::Crr, peer: Peer::Driver, ..driver.clone() },
-        Plan { workload: Workload::Rr, active: Some(1), peer: Peer::Driver, ..driver },
+        BenchPlan { workload: Workload::UdpRr, ..driver.clone() },
+        BenchPlan { workload: Workload::Crr, peer: Peer::Driver, ..driver.clone() },
+        BenchPlan { workload: Workload::Rr, active: Some(1), peer: Peer::Driver, ..driver },
     ] {
         let error = lab::run(&bad, &mut |_| {}).expect_err("bad");
         assert!(!error.to_string().contains('\n'), "{error}");
@@ -211,7 +211,7 @@ fn a_quick_look() {
 
 /// Bytes are looked at in one round of many, so a sample on a busy machine may
 /// have none: then a longer one is taken.
-fn detail_with_bytes(mut plan: Plan) -> lab::Detail {
+fn detail_with_bytes(mut plan: BenchPlan) -> lab::Detail {
     loop {
         let detail = check(&plan).detail.expect("instruments");
         let [sample] = &detail.samples[..] else { panic!("one sample") };
@@ -229,7 +229,7 @@ fn instruments_tell_of_threads_and_connections() {
         for (organization, processors) in
             [("uniprocessor", 1), ("group-locks", 2), ("processor-per-connection", 2)]
         {
-            let plan = Plan { instruments: true, ..short(workload, organization, processors) };
+            let plan = BenchPlan { instruments: true, ..short(workload, organization, processors) };
             let detail = detail_with_bytes(plan);
             assert_eq!(detail.per_connection.count, 5, "{organization}");
             assert!(detail.jain > 0.0 && detail.jain <= 1.0 + 1e-9, "{organization}");

@@ -1,6 +1,6 @@
 //! [`Error`]: what cannot be computed, and why.
 
-/// What cannot be computed, and why: one line that names the cause and the mend.
+/// What cannot be computed, and why: one line that names the cause and what to change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A file that makes no sense.
@@ -37,7 +37,7 @@ pub enum Error {
     },
 }
 
-/// Up to six places, none of them in vain.
+/// Up to six places, without zeros at the end.
 fn short(figure: f64) -> String {
     let text = format!("{figure:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,25 +1,48 @@
 //! Line charts as SVG: [`lines`], or [`Figure`] where axes are logarithmic.
+//!
+//! Each curve has a colour and a mark of its own, and its name stands at its end, beside
+//! the plot: nothing covers the data.
+
+mod labels;
+mod style;
 
 use crate::Error;
+use labels::Label;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use std::ops::Range;
+use style::{Canvas, GUIDE, Pixel, Style};
 
-/// A curve: points (x, y), in the order in which they are joined, and its name for
-/// the legend. Points that are not finite are left out.
+/// A curve: points (x, y), in the order in which they are joined, and its name, which
+/// stands at its end. Points that are not finite are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Its name.
     pub name: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
+    /// How it is drawn; `None`: by its place among the others.
+    style: Option<Style>,
 }
 
 impl Series {
     /// A curve through `points`.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-        Series { name: name.into(), points }
+        Series { name: name.into(), points, style: None }
+    }
+
+    /// With the colour and the mark of number `number`: the same in every figure. Curves
+    /// of one number are told apart by `dash`: 0 is a whole line.
+    #[must_use]
+    pub fn styled(self, number: usize, dash: usize) -> Series {
+        Series { style: Some(Style::new(number, dash)), ..self }
+    }
+
+    /// A grey, dashed line without marks: what curves are to be compared with.
+    #[must_use]
+    pub fn guide(self) -> Series {
+        Series { style: Some(GUIDE), ..self }
     }
 }
 
@@ -29,24 +52,17 @@ pub struct Figure {
     title: String,
     x_label: String,
     y_label: String,
+    note: String,
     log_x: bool,
     log_y: bool,
+    x_guides: Vec<(f64, String)>,
+    y_guides: Vec<(f64, String)>,
 }
 
-/// Width and height, pixels.
+/// Width and height of the plot with its axes, pixels.
 const SIZE: (u32, u32) = (800, 500);
-
-/// Colours that eyes of all kinds tell apart (Okabe and Ito 2008).
-const COLOURS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(0, 0, 0),
-    RGBColor(150, 150, 150),
-];
+/// Height of the note, pixels.
+const NOTE: u32 = 24;
 
 /// A chart of `series` with linear axes, as SVG. Labels name their unit; the y
 /// axis begins at 0.
@@ -69,8 +85,11 @@ impl Figure {
             title: title.to_owned(),
             x_label: x_label.to_owned(),
             y_label: y_label.to_owned(),
+            note: String::new(),
             log_x: false,
             log_y: false,
+            x_guides: Vec::new(),
+            y_guides: Vec::new(),
         }
     }
 
@@ -86,6 +105,26 @@ impl Figure {
         Figure { log_y: true, ..self }
     }
 
+    /// A line below the chart: where the figures are from.
+    #[must_use]
+    pub fn note(self, note: impl Into<String>) -> Figure {
+        Figure { note: note.into(), ..self }
+    }
+
+    /// A dashed vertical line at `x`.
+    #[must_use]
+    pub fn at_x(mut self, x: f64, label: impl Into<String>) -> Figure {
+        self.x_guides.push((x, label.into()));
+        self
+    }
+
+    /// A dashed horizontal line at `y`.
+    #[must_use]
+    pub fn at_y(mut self, y: f64, label: impl Into<String>) -> Figure {
+        self.y_guides.push((y, label.into()));
+        self
+    }
+
     /// The chart, as SVG.
     ///
     /// # Errors
@@ -94,16 +133,21 @@ impl Figure {
         let shown = |&(x, y): &(f64, f64)| {
             x.is_finite() && y.is_finite() && (!self.log_x || x > 0.0) && (!self.log_y || y > 0.0)
         };
-        let series: Vec<Series> = series
-            .iter()
-            .map(|one| Series::new(&one.name, one.points.iter().copied().filter(shown).collect()))
-            .collect();
+        let mut series: Vec<Series> = series.to_vec();
+        series.iter_mut().for_each(|one| one.points.retain(shown));
+        series.retain(|one| !one.points.is_empty());
         let points = || series.iter().flat_map(|one| &one.points);
         if points().next().is_none() {
             return Err(Error::Asked(format!("`{}` has no points to draw", self.title)));
         }
-        let x = range(points().map(|point| point.0), self.log_x, false);
-        let y = range(points().map(|point| point.1), self.log_y, true);
+        // Guides are part of what is to be seen.
+        let guides = |guides: &[(f64, String)], log: bool| {
+            let at = guides.iter().map(|(at, _)| *at);
+            at.filter(|at| at.is_finite() && (!log || *at > 0.0)).collect::<Vec<f64>>()
+        };
+        let (at_x, at_y) = (guides(&self.x_guides, self.log_x), guides(&self.y_guides, self.log_y));
+        let x = range(points().map(|point| point.0).chain(at_x), self.log_x, false);
+        let y = range(points().map(|point| point.1).chain(at_y), self.log_y, true);
         match (self.log_x, self.log_y) {
             (false, false) => self.on::<RangedCoordf64, RangedCoordf64, _, _>(x, y, &series),
             (true, false) => self.on(x.log_scale(), y, &series),
@@ -125,13 +169,18 @@ impl Figure {
         X: Ranged<ValueType = f64> + ValueFormatter<f64>,
         Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
     {
+        let beside = labels::width(series.iter().map(|one| one.name.as_str()));
+        let note = if self.note.is_empty() { 0 } else { NOTE };
         let mut text = String::new();
         {
-            let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+            let size = (SIZE.0 + beside, SIZE.1 + note);
+            let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
             root.fill(&WHITE)?;
             let mut chart = ChartBuilder::on(&root)
                 .caption(&self.title, ("sans-serif", 18))
                 .margin(12)
+                .margin_right(12 + beside)
+                .margin_bottom(12 + note)
                 .x_label_area_size(45)
                 .y_label_area_size(75)
                 .build_cartesian_2d(x, y)?;
@@ -144,24 +193,55 @@ impl Figure {
                 .x_label_formatter(&number)
                 .y_label_formatter(&number)
                 .draw()?;
+            let area = chart.plotting_area();
+            let (columns, rows) = area.get_pixel_range();
+            self.draw_guides(
+                &root,
+                |x, y| area.map_coordinate(&(x.unwrap_or(0.0), y.unwrap_or(0.0))),
+                (columns, rows.clone()),
+            )?;
+            let mut ends = Vec::new();
             for (index, one) in series.iter().enumerate() {
-                let colour = COLOURS[index % COLOURS.len()];
-                let line =
-                    LineSeries::new(one.points.iter().copied(), colour.filled().stroke_width(2));
-                chart.draw_series(line.point_size(2))?.label(&one.name).legend(move |(x, y)| {
-                    PathElement::new(vec![(x, y), (x + 18, y)], colour.stroke_width(2))
-                });
+                let style = one.style.unwrap_or(Style::new(index, 0));
+                let pixels: Vec<Pixel> =
+                    one.points.iter().map(|point| area.map_coordinate(point)).collect();
+                style.draw(&root, &pixels)?;
+                ends.extend(pixels.last().map(|&end| Label::new(&one.name, style.colour, end)));
             }
-            chart
-                .configure_series_labels()
-                .position(SeriesLabelPosition::UpperLeft)
-                .background_style(WHITE.mix(0.8))
-                .border_style(RGBColor(200, 200, 200))
-                .label_font(("sans-serif", 13))
-                .draw()?;
+            labels::draw(&root, SIZE.0 as i32, rows, ends)?;
+            if !self.note.is_empty() {
+                let at = (12, (size.1 - NOTE) as i32);
+                root.draw(&Text::new(self.note.clone(), at, style::font(GUIDE.colour)))?;
+            }
             root.present()?;
         }
         Ok(text)
+    }
+
+    /// Dashed lines through the whole plot, with their labels inside.
+    fn draw_guides(
+        &self,
+        root: &Canvas<'_>,
+        pixel: impl Fn(Option<f64>, Option<f64>) -> Pixel,
+        (columns, rows): (Range<i32>, Range<i32>),
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        for (x, label) in &self.x_guides {
+            let (left, _) = pixel(Some(*x), None);
+            if columns.contains(&left) {
+                GUIDE.draw(root, &[(left, rows.end), (left, rows.start)])?;
+                let at = (left + 4, rows.start + 2);
+                root.draw(&Text::new(label.clone(), at, style::font(GUIDE.colour)))?;
+            }
+        }
+        for (y, label) in &self.y_guides {
+            let (_, top) = pixel(None, Some(*y));
+            if rows.contains(&top) {
+                GUIDE.draw(root, &[(columns.start, top), (columns.end, top)])?;
+                let at = (columns.start + 4, top + 2);
+                root.draw(&Text::new(label.clone(), at, style::font(GUIDE.colour)))?;
+            }
+        }
+        Ok(())
     }
 }
 

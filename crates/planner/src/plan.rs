@@ -28,7 +28,7 @@ mod target;
 mod words;
 
 pub use configuration::Configuration;
-pub use explain::{figure, lines};
+pub use explain::{SCOPE, figure, lines};
 pub use judge::Judged;
 pub use search::plan;
 pub use target::{Measure, Target};

@@ -349,7 +349,7 @@ fn check(case: &Case) -> Result<&'static Entry, Error> {
 /// nearest to it.
 fn saturates(entry: &Entry, case: &Case, anchor: Option<&Anchor>) -> String {
     if case.connections < case.processors {
-        return format!("connections: {} keep only so many processors busy", case.connections);
+        return format!("connections: {0} keep at most {0} processors busy", case.connections);
     }
     let Some(anchor) = anchor else { return "processors".into() };
     let per_processor = anchor.operations_per_s.value / 1e9 / anchor.processors as f64;

@@ -62,7 +62,7 @@ pub(super) struct Segment {
     pub(super) seq: Seq,
     pub(super) ack: Seq,
     pub(super) flags: Flags,
-    /// As it stands on the wire.
+    /// The field as it stands on the wire.
     pub(super) window: u16,
     /// Only of a SYN.
     pub(super) options: Options,

@@ -10,20 +10,24 @@
 //! ARP, and close when the stack does. There is one peer for each queue, with
 //! only flows that are steered to that queue, so that processors share nothing.
 
+mod config;
+mod counts;
 mod frame;
 mod tcp;
 mod udp;
 mod udp_echo;
 
+pub use config::Config;
+pub use counts::{PeerCounts, Totals};
+
 use buffer::Slice;
+use counts::{GOING, HELD, OPENING};
 use device::memory::{Config as Link, queue_of};
 use device::{Batch, Counts, Device, Queue, Receive, Transmit};
 use frame::Template;
 use platform::Event;
 use platform::Instant;
 use platform::Mutex;
-use platform::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,196 +39,8 @@ const REPEAT: Duration = Duration::from_millis(200);
 /// was lost on one connection must not wait for all others to pause.
 const BUSY: u32 = 64;
 
-/// How simulated peers are made.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The link; `ethernet[0]` and queues are the stack's, `ethernet[1]` is the
-    /// peers', and `ring` bounds the answers that wait to be received.
-    pub link: Link,
-    /// The stack's address.
-    pub stack: Ipv4Addr,
-    /// The peers' address. ARP requests for any other than the stack's are
-    /// answered too.
-    pub peer: Ipv4Addr,
-    /// How many connections (or flows of UDP) the peers open, over all queues;
-    /// there are 64 512 ports.
-    pub connections: usize,
-    /// The stack's port that they open them to.
-    pub stack_port: u16,
-    /// The constant window that the peers advertise, bytes. Beyond 65 535 only
-    /// for connections with window scaling.
-    pub window: u32,
-    /// Bytes of payload that a source puts into a packet; what the MTU does not
-    /// hold is cut.
-    pub payload: usize,
-    /// Bytes of payload that TCP peers let the stack put into a segment: what
-    /// the MTU does not hold is cut.
-    pub mss: usize,
-    /// Bytes of the circular list of payload buffers that each queue's source
-    /// sends from; the paper's is twice the second-level cache.
-    pub buffers: usize,
-    /// Bytes that a source sends on each connection before it closes it.
-    pub limit: u64,
-    /// Bytes of the blocks that clients acknowledge with a message; 0: none.
-    pub block: u64,
-    /// Bytes of that message.
-    pub answer: u64,
-    /// Bytes of the messages (or datagrams) that peers of [`echoed`] and
-    /// [`udp_echoed`] send.
-    pub message: usize,
-    /// Connections a second, over all queues, that clients open to `short_port`
-    /// and close as soon as they are established.
-    pub short_lived: f64,
-    /// The stack's port for short-lived connections.
-    pub short_port: u16,
-    /// Peers begin nothing before [`PeerCounts::begin`], since the stack has to be
-    /// ready for them; and those of TCP only open connections, with closed windows,
-    /// before [`PeerCounts::go`]: handshakes starve beside data without end.
-    pub held: bool,
-    /// Peers send right transport checksums. If not, they send a dummy, and the
-    /// device vouches for it.
-    pub checksum: bool,
-    /// How long a sink lets a single packet wait for its acknowledgment.
-    pub ack_delay: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            link: Link::default(),
-            stack: Ipv4Addr::new(10, 0, 0, 1),
-            peer: Ipv4Addr::new(10, 0, 0, 2),
-            connections: 0,
-            stack_port: 5001,
-            window: 65_535,
-            payload: usize::MAX,
-            mss: usize::MAX,
-            buffers: 64 * 1024,
-            limit: u64::MAX,
-            block: 0,
-            answer: 16,
-            message: 64,
-            short_lived: 0.0,
-            short_port: 5002,
-            held: false,
-            checksum: true,
-            ack_delay: Duration::from_millis(1),
-        }
-    }
-}
-
-/// What peers did, over all queues.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Packets with data from the stack; one that stands for several segments
-    /// counts as so many.
-    pub packets_received: u64,
-    /// Bytes of payload from the stack, in order.
-    pub bytes_received: u64,
-    /// Packets with data to the stack, repeated ones included.
-    pub packets_sent: u64,
-    /// Bytes of payload to the stack, repeated ones included.
-    pub bytes_sent: u64,
-    /// Bytes of them that the stack has acknowledged.
-    pub bytes_acked: u64,
-    /// Segments without data to the stack that only acknowledge.
-    pub acks_sent: u64,
-    /// Connections established, opened by either side.
-    pub established: u64,
-    /// Connections closed in order.
-    pub closed: u64,
-    /// Connections that the stack has reset, or refused.
-    pub reset: u64,
-    /// Frames that made no sense to the peers.
-    pub ignored: u64,
-    /// Short-lived connections that were begun.
-    pub short_opened: u64,
-    /// Short-lived connections that both sides have closed.
-    pub short_closed: u64,
-    /// Messages that the stack has sent back whole.
-    pub transactions: u64,
-}
-
-/// How many counters there are.
-const COUNTERS: usize = 13;
-
-impl Totals {
-    fn fields(&mut self) -> [&mut u64; COUNTERS] {
-        [
-            &mut self.packets_received,
-            &mut self.bytes_received,
-            &mut self.packets_sent,
-            &mut self.bytes_sent,
-            &mut self.bytes_acked,
-            &mut self.acks_sent,
-            &mut self.established,
-            &mut self.closed,
-            &mut self.reset,
-            &mut self.ignored,
-            &mut self.short_opened,
-            &mut self.short_closed,
-            &mut self.transactions,
-        ]
-    }
-}
-
-/// The counters of one queue's peer, on cache lines of their own.
-#[repr(align(128))]
-#[derive(Debug, Default)]
-struct Shard([AtomicU64; COUNTERS]);
-
-/// What peers have done so far; brought up to date once a batch.
-#[derive(Debug)]
-pub struct PeerCounts {
-    shards: Box<[Shard]>,
-    phase: AtomicU8,
-}
-
-/// Peers that are held ([`Config::held`]) begin nothing.
-const HELD: u8 = 0;
-/// They open connections.
-const OPENING: u8 = 1;
-/// They do all.
-const GOING: u8 = 2;
-
 /// How often peers that are held look whether they still are.
 const LOOK: Duration = Duration::from_millis(1);
-
-impl PeerCounts {
-    /// The sums over all queues.
-    pub fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        for Shard(counters) in &self.shards {
-            for (total, counter) in totals.fields().into_iter().zip(counters) {
-                *total += counter.load(Ordering::Relaxed);
-            }
-        }
-        totals
-    }
-
-    /// Lets peers that were held ([`Config::held`]) open connections.
-    pub fn begin(&self) {
-        self.phase.fetch_max(OPENING, Ordering::Release);
-    }
-
-    /// Lets peers that were held do all that they do.
-    pub fn go(&self) {
-        self.phase.store(GOING, Ordering::Release);
-    }
-
-    fn phase(&self) -> u8 {
-        self.phase.load(Ordering::Acquire)
-    }
-
-    /// Adds `batch` to a queue's counters, and zeroes it.
-    fn add(&self, queue: usize, batch: &mut Totals) {
-        for (value, counter) in batch.fields().into_iter().zip(&self.shards[queue].0) {
-            if *value != 0 {
-                counter.fetch_add(std::mem::take(value), Ordering::Relaxed);
-            }
-        }
-    }
-}
 
 /// A device to simulated TCP receivers, which discard what they get.
 pub fn sink(config: &Config) -> (Device, Arc<PeerCounts>) {
@@ -325,10 +141,7 @@ fn device<P: Peer>(
     peer: impl Fn(usize) -> P,
 ) -> (Device, Arc<PeerCounts>) {
     let queues = config.link.queues.max(1);
-    let counts = Arc::new(PeerCounts {
-        shards: (0..queues).map(|_| Shard::default()).collect(),
-        phase: AtomicU8::new(if config.held { HELD } else { GOING }),
-    });
+    let counts = Arc::new(PeerCounts::new(queues, config.held));
     let station = |queue| Station {
         state: Mutex::new(State {
             peer: peer(queue),

@@ -5,16 +5,18 @@
 //! what seems lost, so that a stack which drops packets does not stall.
 
 mod connection;
+mod ports;
 mod short;
+mod timers;
 
 use super::frame::{self, Fields, Segment, Template, answer_arp};
-use super::{BUSY, Buffers, Config, Peer as Simulated, REPEAT, Totals, payload, ports};
-use connection::{Connection, Next, Phase, Plan};
+use super::{BUSY, Buffers, Config, Peer as Simulated, REPEAT, Totals, payload};
+use connection::{Connection, Next, Phase, Sending};
 use device::Batch;
 use platform::Instant;
+use ports::{ByPorts, key};
 use short::Shorts;
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 use std::time::Duration;
 use wire::tcp::{Flags, Options};
 use wire::{Packet, Seq, ipv4, protocol, tcp};
@@ -27,25 +29,6 @@ const REFUSED: Duration = Duration::from_millis(1);
 const OPENING: usize = 64;
 /// The same where the stack is to be ready soon: what is lost is repeated late.
 const GENTLY: usize = 16;
-
-/// A hash of two ports, which nobody attacks.
-#[derive(Default)]
-struct PortsHash(u64);
-
-impl Hasher for PortsHash {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, _: &[u8]) {}
-    fn write_u32(&mut self, ports: u32) {
-        self.0 = u64::from(ports).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
-    }
-}
-
-/// The stack's port above the peer's.
-fn key(stack_port: u16, peer_port: u16) -> u32 {
-    u32::from(stack_port) << 16 | u32::from(peer_port)
-}
 
 /// What a peer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +46,7 @@ pub(super) enum Kind {
 /// The peer of one queue.
 pub(super) struct Peer {
     config: Config,
-    plan: Plan,
+    plan: Sending,
     /// Short-lived connections, if it opens any.
     shorts: Option<Shorts>,
     template: Template,
@@ -73,7 +56,7 @@ pub(super) struct Peer {
     /// Our window scale.
     scale: u8,
     connections: Vec<Connection>,
-    by_ports: HashMap<u32, u32, BuildHasherDefault<PortsHash>>,
+    by_ports: ByPorts,
     free: Vec<u32>,
     /// Connections that may send, in turn.
     turn: VecDeque<u32>,
@@ -106,7 +89,7 @@ impl Peer {
         let sends = kind == Kind::Source;
         let message = if kind == Kind::Echoed { config.message.max(1) } else { 0 };
         let limit = if sends { config.limit } else { message as u64 };
-        let plan = Plan { limit, closes: sends && limit != u64::MAX };
+        let plan = Sending { limit, closes: sends && limit != u64::MAX };
         let buffers = match kind {
             Kind::Source => config.buffers,
             // A single one, of which answers are the start.
@@ -124,12 +107,12 @@ impl Peer {
             payload: payload as u32,
             scale,
             connections: Vec::new(),
-            by_ports: HashMap::default(),
+            by_ports: ByPorts::default(),
             free: Vec::new(),
             turn: VecDeque::new(),
             pending: Vec::new(),
             pending_since: None,
-            to_open: ports(config, queue).into(),
+            to_open: super::ports(config, queue).into(),
             open_at: None,
             opening: 0,
             quiet: config.held,
@@ -260,7 +243,7 @@ impl Peer {
     fn known(&mut self, index: u32, s: &Segment, out: &mut Batch) {
         let c = &mut self.connections[index as usize];
         if s.flags.rst() {
-            // There is no TIME-WAIT here: whoever loses the last acknowledgment of
+            // There is no TIME-WAIT here: a stack that loses the last acknowledgment of
             // its FIN is told so by a reset.
             let over = c.is_closing();
             let (short, phase, port) = (c.short, c.phase, c.peer_port);
@@ -425,63 +408,6 @@ impl Peer {
             let index = self.insert(self.config.stack_port, port, Phase::SynSent);
             self.opening += 1;
             out.push_back(self.syn(index));
-        }
-    }
-
-    /// Nothing else to do, or for long not looked: acknowledges what has waited
-    /// long enough, and repeats what seems lost.
-    fn pause(&mut self, out: &mut Batch) {
-        if self.deadline().is_none() && self.by_ports.is_empty() {
-            return;
-        }
-        let now = Instant::now();
-        self.start_timers(now);
-        if self.pending_since.is_some_and(|since| now >= since + self.config.ack_delay) {
-            self.pending_since = None;
-            for index in std::mem::take(&mut self.pending) {
-                let c = &mut self.connections[index as usize];
-                c.in_pending = false;
-                if c.unacked > 0 && c.phase == Phase::Open {
-                    out.push_back(self.ack(index));
-                }
-                self.release(index);
-            }
-        }
-        if self.repeat_at.is_some_and(|at| now >= at) {
-            self.repeat_at = Some(now + REPEAT);
-            self.repeat(out);
-        }
-    }
-
-    fn start_timers(&mut self, now: Instant) {
-        if !self.pending.is_empty() {
-            self.pending_since.get_or_insert(now);
-        }
-        if !self.by_ports.is_empty() {
-            self.repeat_at.get_or_insert(now + REPEAT);
-        }
-    }
-
-    fn repeat(&mut self, out: &mut Batch) {
-        for index in 0..self.connections.len() as u32 {
-            let c = &mut self.connections[index as usize];
-            match c.phase {
-                // Each of these is repeated at a time of its own.
-                Phase::SynSent if c.short => {}
-                Phase::SynSent | Phase::SynReceived => out.push_back(self.syn(index)),
-                Phase::Open => {
-                    if c.is_stuck() {
-                        c.go_back();
-                        self.may_send(index);
-                    } else if c.wants_probe() {
-                        out.push_back(self.send(index, Next::Data(1)));
-                    }
-                }
-                Phase::Closed => {}
-            }
-        }
-        if self.by_ports.is_empty() {
-            self.repeat_at = None;
         }
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use wire::packet::ChecksumState;
 use wire::steering::Steered;
@@ -417,7 +418,7 @@ fn datagrams_and_their_echoes() {
     let mut got = Vec::new();
     assert_eq!(queue.receive.receive(&mut got, 10), 3);
     got.iter().for_each(|packet| check(packet, &config, 0));
-    // Nobody is there yet: they come again before long.
+    // There is no answer: they come again before long.
     let mut again = Vec::new();
     let start = Instant::now();
     while again.len() < 3 {

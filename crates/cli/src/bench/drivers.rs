@@ -1,7 +1,7 @@
 //! The options of the papers' drivers and of what stands above the transport.
 
 use clap::ValueEnum;
-use lab::{Plan, Presentation, ReceiveBuffers};
+use lab::{BenchPlan, Presentation, ReceiveBuffers};
 
 /// Set-ups of the papers.
 #[derive(Clone, Debug, clap::Args)]
@@ -51,8 +51,8 @@ enum Switch {
 
 impl Drivers {
     /// `plan` with them.
-    pub fn apply(&self, plan: Plan) -> Plan {
-        let plan = Plan {
+    pub fn apply(&self, plan: BenchPlan) -> BenchPlan {
+        let plan = BenchPlan {
             presentation: match self.presentation {
                 PresentationArg::None => Presentation::None,
                 PresentationArg::Xdr => Presentation::Xdr,

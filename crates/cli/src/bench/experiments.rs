@@ -1,14 +1,15 @@
 //! The experiments that are not one workload: blocks, hog and soak.
 
-use super::table::{apart, short, thousands};
-use crate::choices::Choices;
+use super::table::cacheline;
+use crate::choices::{Choices, warn_of_processors};
 use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
-use crate::table::render;
+use crate::quiet::Watch;
+use crate::table::{render, short, thousands};
 use clap::ValueEnum;
-use lab::apart::Apart;
 use lab::blocks::{Blocks, BlocksRow};
+use lab::cacheline_latency::CachelineLatency;
 use lab::hog::{Hog, HogRow, Protocol};
 use lab::soak::{Leg, Soak};
 use lab::{Error, Progress};
@@ -39,7 +40,7 @@ Example:
 
 const MORE_SOAK: &str = "\
 Two stacks over a bad link carry bulk transfers, requests and responses, short-lived
-connections and datagrams, all at once and chosen by dice. Every byte is looked at.
+connections and datagrams, all at once and chosen at random. Every byte is looked at.
 It ends with an error as soon as a connection or a byte is lost, or nothing happens
 in a connection for 20 seconds.
 
@@ -76,9 +77,11 @@ impl Common {
     ) -> Result<(), Failure> {
         self.choices.check(&self.organizations())?;
         let json = Json::to(self.json.as_deref())?;
+        let watch = Watch::start();
         let bar = progress::samples();
         let rows = experiment(&mut |progress| progress::show(&bar, progress));
         bar.finish_and_clear();
+        watch.end();
         let rows = rows.map_err(failure)?;
         json.report(&rows, || table(&rows))
     }
@@ -134,6 +137,7 @@ impl BlocksArgs {
             ..Blocks::default()
         };
         blocks.check().map_err(failure)?;
+        warn_of_processors(self.processors);
         self.common.report(|progress| blocks.run(progress), blocks_table)
     }
 }
@@ -168,12 +172,12 @@ fn blocks_table(rows: &[BlocksRow]) -> String {
         ]
     };
     let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
-    with_apart(table, rows.iter().flat_map(|row| &row.apart_ns))
+    with_latency(table, rows.iter().flat_map(|row| &row.cacheline_ns))
 }
 
 /// The table, and how far processors were apart, if they are several.
-fn with_apart<'a>(table: String, ways: impl Iterator<Item = &'a Apart>) -> String {
-    match apart(ways) {
+fn with_latency<'a>(table: String, ways: impl Iterator<Item = &'a CachelineLatency>) -> String {
+    match cacheline(ways) {
         Some(line) => format!("{table}{line}\n"),
         None => table,
     }
@@ -242,6 +246,7 @@ impl HogArgs {
             ..Hog::default()
         };
         hog.check().map_err(failure)?;
+        warn_of_processors(self.processors);
         self.common.report(|progress| hog.run(progress), hog_table)
     }
 }
@@ -287,7 +292,7 @@ fn hog_table(rows: &[HogRow]) -> String {
     let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
     let table =
         format!("{table}Each of the device's rings holds {} packets.\n", thousands(ring as f64));
-    with_apart(table, rows.iter().flat_map(|row| &row.apart_ns))
+    with_latency(table, rows.iter().flat_map(|row| &row.cacheline_ns))
 }
 
 fn percent(share: f64) -> String {
@@ -317,7 +322,7 @@ pub struct SoakArgs {
         value_name = "SPEC"
     )]
     fault: device::fault::Spec,
-    /// Where the dice start
+    /// The seed of what is chosen
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! The rows of a bench as a table, for people.
 
-use comfy_table::{CellAlignment, Table, presets};
-use lab::apart::{Apart, is_alike};
+use crate::table::{render, short, thousands};
+use lab::cacheline_latency::{CachelineLatency, is_alike};
 use lab::{Detail, Row};
 
 /// The rows as a table, under what they have in common.
@@ -14,16 +14,9 @@ pub fn table(rows: &[Row]) -> String {
         header.extend(["lock ms/s", "queue µs", "p50 µs", "p99 µs", "Jain"]);
     }
     header.extend(["of bound", "a core"]);
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_header(header);
-    for row in rows {
-        table.add_row(cells(row, detailed));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let table = render(&header, &rows.iter().map(|row| cells(row, detailed)).collect::<Vec<_>>());
     let widest = rows.iter().max_by_key(|row| row.processors).unwrap_or(first);
-    let mut text = format!("{}\n{table}", title(widest));
+    let mut text = format!("{}\n{}", title(widest), table.trim_end());
     if rows.iter().any(|row| row.reference) {
         text += "\n* for comparison: one processor and one thread, for both ends if a stack is the peer";
     }
@@ -36,14 +29,18 @@ pub fn table(rows: &[Row]) -> String {
             }
         };
     }
-    if let Some(line) = apart(rows.iter().flat_map(|row| &row.apart_ns)) {
+    if detailed {
+        text += "\nJain: 1 if all connections get the same, 1/n if one of n gets all.";
+    }
+    text += "\nof bound: payload carried, of the bound; a core: the same for each second of processor time.";
+    if let Some(line) = cacheline(rows.iter().flat_map(|row| &row.cacheline_ns)) {
         text += &format!("\n{line}");
     }
     text
 }
 
-/// How far the processors were apart: whether samples can be compared.
-pub fn apart<'a>(ways: impl Iterator<Item = &'a Apart>) -> Option<String> {
+/// How long a cache line took between processors: whether samples can be compared.
+pub fn cacheline<'a>(ways: impl Iterator<Item = &'a CachelineLatency>) -> Option<String> {
     let ways: Vec<f64> = ways.flat_map(|a| [a.before, a.after]).collect();
     let end = |of: fn(f64, f64) -> f64| ways.iter().copied().reduce(of);
     let (least, most) = (end(f64::min)?, end(f64::max)?);
@@ -52,7 +49,7 @@ pub fn apart<'a>(ways: impl Iterator<Item = &'a Apart>) -> Option<String> {
     }
     Some(format!(
         "A cache line took {least:.0} to {most:.0} ns between processors: the machine was not in one state, \
-         so compare samples by their `apart_ns` in --json."
+         so compare samples by their `cacheline_ns` in --json."
     ))
 }
 
@@ -108,38 +105,4 @@ fn costs(detail: &Detail) -> [String; 5] {
         short(detail.latency.p99_us),
         format!("{:.3}", detail.jain),
     ]
-}
-
-/// Three digits that count.
-pub fn short(value: f64) -> String {
-    match value {
-        v if v >= 100.0 => format!("{v:.0}"),
-        v if v >= 10.0 => format!("{v:.1}"),
-        v => format!("{v:.2}"),
-    }
-}
-
-/// Whole, with a comma between thousands.
-pub fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{short, thousands};
-
-    #[test]
-    fn numbers_for_people() {
-        assert_eq!(thousands(1_234_567.8), "1,234,568");
-        assert_eq!(thousands(999.0), "999");
-        assert_eq!([short(123.4), short(12.34), short(1.234)], ["123", "12.3", "1.23"]);
-    }
 }

@@ -46,8 +46,7 @@ impl Client<'_> {
         Ok(len as f64 * 8.0 / 1e9 / seconds)
     }
 
-    /// Makes so many small requests over connections that are kept. Returns how
-    /// many a second.
+    /// Makes small requests over connections that are kept. Returns how many a second.
     ///
     /// # Errors
     /// Those of connections, and `InvalidData` if an answer is wrong.
@@ -63,8 +62,7 @@ impl Client<'_> {
         })
     }
 
-    /// Makes so many small requests with a connection each. Returns how many a
-    /// second.
+    /// Makes small requests with a connection each. Returns how many a second.
     ///
     /// # Errors
     /// As [`Client::requests`].

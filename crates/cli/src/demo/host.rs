@@ -2,11 +2,13 @@
 
 use super::pages::Pages;
 use crate::failure::Failure;
-use crate::serve::{accept_http, tcp_config};
+use crate::http;
+use crate::link::{Kind, Opened, Peer, Request};
+use crate::serve::tcp_config;
 use crate::tally::Tally;
 use anabranch::tokio::TcpListener;
 use anabranch::{Stack, TcpStream};
-use device::{Device, memory, tap};
+use device::Device;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,20 +16,12 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// Where the stack is.
-pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 /// Where its client is.
 const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const PORT: u16 = 80;
 /// How long anything may stand still.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// What is between the server and its client.
-pub enum Link {
-    /// A TAP device; the client is the kernel.
-    Tap,
-    /// Nothing; the client is a stack too.
-    Memory,
-}
 
 /// A web server on a stack, and the way to reach it.
 pub struct Host {
@@ -47,27 +41,19 @@ impl Host {
     /// # Errors
     /// What could not be had.
     pub fn start(
-        link: &Link,
+        link: &Kind,
         organization: &str,
         processors: usize,
         pages: &Arc<Pages>,
     ) -> Result<Host, Failure> {
-        let (device, other) = match link {
-            Link::Tap => {
-                let config = tap::Config {
-                    name: "ana-demo".into(),
-                    queues: processors,
-                    kernel_address: Some((THEIRS, 24)),
-                    ..tap::Config::default()
-                };
-                (tap::open(&config).map_err(Failure::failed)?, None)
-            }
-            Link::Memory => {
-                let config = memory::Config { queues: processors, ..memory::Config::default() };
-                let (ours, theirs) = memory::pair(config);
-                (ours, Some(theirs))
-            }
+        let request = Request {
+            name: "ana-demo",
+            queues: processors,
+            mtu: 1500,
+            offload: true,
+            peer: Some((THEIRS, 24)),
         };
+        let Opened { device, peer } = (link.open)(&request).map_err(Failure::failed)?;
         let stack = |device: Device, address: Ipv4Addr| {
             let offload = device.capabilities.transmit_checksum;
             Stack::builder()
@@ -79,13 +65,16 @@ impl Host {
                 .start()
                 .map_err(Failure::failed)
         };
-        let peer = other.map(|device| stack(device, THEIRS)).transpose()?;
+        let peer = match peer {
+            Peer::Kernel => None,
+            Peer::Stack(device) => Some(stack(*device, THEIRS)?),
+        };
         let stack = stack(device, OURS)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(Failure::failed)?;
         let listener = runtime.block_on(TcpListener::bind(&stack, SocketAddr::from((OURS, PORT))));
         let listener = listener.map_err(Failure::failed)?;
-        runtime.spawn(accept_http(listener, pages.clone(), Arc::new(Tally::default())));
+        runtime.spawn(http::accept(listener, pages.clone(), Arc::new(Tally::default())));
         Ok(Host { stack, peer, runtime })
     }
 

@@ -6,16 +6,16 @@ mod pages;
 mod verdict;
 
 use crate::failure::Failure;
+use crate::link::{Kind, LINKS};
 use crate::progress;
 use crate::say::say;
 use anabranch::Organization;
 use client::Client;
-use device::{namespace, tap};
-use host::{Host, Link};
+use host::Host;
 use indicatif::ProgressBar;
 use pages::Pages;
 use std::sync::Arc;
-use verdict::Result as Figures;
+use verdict::{Figure, Figures};
 
 const ABOUT: &str = "\
 Makes a private network namespace with a TAP device in it, and serves the web over
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
     if !(0.0..=10.0).contains(&args.seconds) {
         return Err(Failure::refused("--seconds is not 0 to 10: choose one like 0.3"));
     }
-    let link = choose_link();
+    let link = choose_link()?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from).min(16);
     let pages = Arc::new(Pages::new(u64::from(args.mebibytes) << 20));
     let bar = bar();
@@ -66,36 +66,31 @@ pub fn run(args: Args) -> Result<(), Failure> {
     for organization in Organization::all() {
         let processors = if organization.is_single() { 1 } else { processors };
         bar.set_message(organization.name());
-        figures.push(show(&args, &link, organization, processors, &pages, &mut buffer, &bar)?);
+        figures.push(show(&args, link, organization, processors, &pages, &mut buffer, &bar)?);
     }
     drop(buffer);
     bar.set_message("in memory");
     verdict::measure_in_memory(&mut figures, args.seconds)?;
     bar.inc(REPEAT);
     bar.finish_and_clear();
-    say(verdict::table(&figures, &link, args.mebibytes));
-    say(verdict::sentence(&figures, &link));
+    say(verdict::table(&figures, link.way, args.mebibytes));
+    say(verdict::sentence(&figures, link.way));
     Ok(())
 }
 
-/// Over TAP if that can be; says why not.
-fn choose_link() -> Link {
+/// The first kind of device that can be had; says why not the others.
+fn choose_link() -> Result<&'static Kind, Failure> {
     // Before any thread exists: else there is no user namespace to be had.
-    let why = match namespace::enter_private() {
-        Ok(()) => match tap::open(&tap::Config::default()) {
-            Ok(_) => {
-                let ours = host::OURS;
-                say(format_args!(
-                    "A private network: the stack at {ours}, and the kernel's TCP as its client."
-                ));
-                return Link::Tap;
+    for kind in LINKS {
+        match (kind.prepare)() {
+            Ok(line) => {
+                say(line);
+                return Ok(kind);
             }
-            Err(error) => error.to_string(),
-        },
-        Err(error) => error.to_string(),
-    };
-    say(format_args!("No TAP device here, so all of it runs in memory: {why}."));
-    Link::Memory
+            Err(why) => say(format_args!("No {} here: {why}.", kind.title)),
+        }
+    }
+    Err(Failure::failed("there is no device here: `anabranch doctor` says what mends it"))
 }
 
 /// Samples of each figure, and steps of the progress bar for each organization.
@@ -109,7 +104,7 @@ fn bar() -> ProgressBar {
 /// Serves in one organization, and fetches.
 fn show(
     args: &Args,
-    link: &Link,
+    link: &Kind,
     organization: Organization,
     processors: usize,
     pages: &Arc<Pages>,
@@ -130,7 +125,7 @@ fn show(
         samples[2].push(rate.map_err(|e| wrong("new connections", e))?);
         bar.inc(1);
     }
-    let [fetch, requests, connections] = samples.map(median);
+    let [fetch, requests, connections] = samples.map(|samples| Figure::new(&samples));
     host.stop();
     Ok(Figures {
         organization: organization.name(),
@@ -141,9 +136,4 @@ fn show(
         memory_gbit_per_s: None,
         memory_transactions_per_s: None,
     })
-}
-
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied().unwrap_or(0.0)
 }

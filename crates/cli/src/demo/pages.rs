@@ -25,7 +25,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// With so many bytes in the large one.
+    /// Pages with `large_len` bytes in the large one.
     pub fn new(large_len: u64) -> Pages {
         // Marsaglia 2003: xorshift64.
         let mut x: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Files up to so many bytes are read at once, by the thread that answers.
+/// Files up to this length, bytes, are read at once, by the thread that answers.
 const SMALL: u64 = 64 * 1024;
 /// What stands for itself in the segment of a URI's path (RFC 3986 2.3).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -208,7 +208,7 @@ impl Version {
         self.modified.map(httpdate::fmt_http_date)
     }
 
-    /// As its date says.
+    /// The date of the file.
     fn seconds(&self) -> Option<SystemTime> {
         httpdate::parse_http_date(&self.date()?).ok()
     }

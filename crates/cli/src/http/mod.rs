@@ -9,6 +9,7 @@ pub use body::Body;
 pub use directory::Directory;
 
 use crate::tally::Tally;
+use anabranch::tokio::{TcpListener, TcpStream};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -19,6 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
 use std::fmt::Write;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -55,6 +57,39 @@ where
         .half_close(true)
         .serve_connection(TokioIo::new(stream), answer)
         .await
+}
+
+/// As [`serve`], over a connection of the stack.
+///
+/// # Errors
+/// Those of the connection, and requests that make no sense.
+pub async fn connection(
+    stream: TcpStream,
+    site: Arc<impl Site>,
+    tally: Arc<Tally>,
+) -> io::Result<()> {
+    let _ = stream.set_nodelay(true);
+    serve(stream, site, tally).await.map_err(io::Error::other)
+}
+
+/// Serves a site to each connection.
+///
+/// # Errors
+/// When the listener is gone.
+pub async fn accept(
+    listener: TcpListener,
+    site: Arc<impl Site>,
+    tally: Arc<Tally>,
+) -> io::Result<()> {
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let (site, tally) = (site.clone(), tally.clone());
+        tokio::spawn(async move {
+            if connection(stream, site, tally.clone()).await.is_err() {
+                Tally::add(&tally.errors, 1);
+            }
+        });
+    }
 }
 
 async fn answer(request: Request<Incoming>, site: &impl Site, tally: Arc<Tally>) -> Response<Body> {

@@ -1,9 +1,10 @@
 //! `anabranch model --paper thekkath1992`: the paper's figures and numbers.
 
-use super::report::{number, table};
+use super::report::number;
 use crate::failure::Failure;
-use crate::files;
+use crate::files::Output;
 use crate::say::say;
+use crate::table::render_left;
 use planner::Error;
 use planner::thekkath1992::{self, Figure, MIXED, SAVING_LOADS, SMALL};
 use std::path::Path;
@@ -32,8 +33,8 @@ pub fn run(directory: Option<&Path>) -> Result<(), Failure> {
         })?;
         for figure in &figures {
             let path = directory.join(format!("thekkath1992-figure-{}.svg", figure.number));
-            let file = files::create(&path, "--svg")?;
-            files::write_text(file, &figure.svg().map_err(Failure::failed)?)?;
+            let drawn = figure.svg().map_err(Failure::failed)?;
+            Output::new("--svg", &path)?.write(&drawn)?;
         }
     }
     say(TITLE);
@@ -58,16 +59,17 @@ fn residences(figure: &Figure) -> String {
         cells.extend(row.residence_us.iter().map(|residence_us| number(*residence_us)));
         cells
     };
-    let rows = figure.rows.iter().map(row).collect();
-    format!("Figure {}: {}\n{}", figure.number, figure.title, table(&header, rows, 0))
+    let rows: Vec<_> = figure.rows.iter().map(row).collect();
+    format!("Figure {}: {}\n{}", figure.number, figure.title, render_left(0, &header, &rows))
 }
 
 fn claims() -> Result<String, Error> {
     let header = ["", "what", "the paper", "its tables give", "follows"].map(str::to_owned);
-    let rows = thekkath1992::claims()?.into_iter().map(|claim| {
+    let row = |claim: thekkath1992::Claim| {
         vec![claim.section.into(), claim.what, claim.paper, claim.ours, yes(claim.follows)]
-    });
-    Ok(table(&header, rows.collect(), usize::MAX))
+    };
+    let rows: Vec<_> = thekkath1992::claims()?.into_iter().map(row).collect();
+    Ok(render_left(usize::MAX, &header, &rows))
 }
 
 fn savings(mix: [f64; 4]) -> Result<String, Error> {
@@ -81,7 +83,7 @@ fn savings(mix: [f64; 4]) -> Result<String, Error> {
         row.extend(saving.saved.iter().map(|part| format!("{:.1} %", 100.0 * part)));
         row
     });
-    Ok(table(&header, rows.collect(), 4))
+    Ok(render_left(4, &header, &rows.collect::<Vec<_>>()))
 }
 
 fn yes(follows: bool) -> String {

@@ -1,8 +1,7 @@
 //! Solutions as tables, for people.
 
 use super::Solved;
-use crate::bench::table::{short, thousands};
-use comfy_table::{CellAlignment, Table, presets};
+use crate::table::{render_left, short, thousands};
 use planner::bounds::{Bounds, ClosedBounds, OpenBounds};
 use planner::network::Kind;
 use planner::solution::{Method, StationFigures};
@@ -10,19 +9,6 @@ use planner::{Network, Solution};
 
 /// Classes whose residence each table has room for.
 const COLUMNS: usize = 6;
-
-/// A table with figures to the right.
-pub fn table(header: &[String], rows: Vec<Vec<String>>, left: usize) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_header(header);
-    for row in rows {
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut().skip(left) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.to_string()
-}
 
 /// Figures with three digits that count, or whole.
 pub fn number(value: f64) -> String {
@@ -71,7 +57,7 @@ fn classes(solution: &Solution) -> String {
         row.extend(figures.map(number));
         row
     };
-    table(&header, solution.classes.iter().map(row).collect(), 1)
+    render_left(1, &header, &solution.classes.iter().map(row).collect::<Vec<_>>())
 }
 
 fn stations(network: &Network, solution: &Solution) -> String {
@@ -88,7 +74,7 @@ fn stations(network: &Network, solution: &Solution) -> String {
         row.extend(station.classes[..shown].iter().map(|at| number(at.residence_us)));
         row
     };
-    table(&header, solution.stations.iter().map(row).collect(), 2)
+    render_left(2, &header, &solution.stations.iter().map(row).collect::<Vec<_>>())
 }
 
 fn kind(kind: &Kind) -> String {
@@ -156,8 +142,8 @@ pub fn sweep(network: &Network, solved: &[Solved]) -> String {
     });
     let Some(last) = solved.last() else { return String::new() };
     let mut text = format!("{}\n", network.name()).trim_start().to_owned();
-    text += &table(&header, rows.collect(), 0);
-    text += "\nresidence: of each class, waiting and being served";
+    text += &render_left(0, &header, &rows.collect::<Vec<_>>());
+    text += "residence: of each class, waiting and being served";
     for approximation in &last.solution.approximations {
         text += &format!("\napproximate: {approximation}");
     }

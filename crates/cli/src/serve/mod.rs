@@ -1,22 +1,26 @@
 //! `anabranch serve`: files and small services over a TAP device.
 
-mod datagrams;
-mod plan;
 mod report;
 mod running;
 mod services;
+mod settings;
 
-pub use plan::organization_names;
-pub use running::{accept_http, tcp_config};
+pub use running::tcp_config;
+pub use settings::organization_names;
 
 use crate::failure::Failure;
+use crate::link::Chosen;
 use crate::say::say;
 use anabranch::Cidr;
+use device::Counts;
 use device::fault::Spec;
-use plan::Plan;
 use running::Running;
+use services::Services;
+use settings::Settings;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -37,9 +41,8 @@ Exit codes: 0 ended by a signal; 1 failed while running; 2 not started, nothing 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// TAP device to make; it is removed at the end
-    #[arg(long, value_name = "NAME", default_value = "ana0")]
-    pub tap: String,
+    #[command(flatten)]
+    pub link: Chosen,
     /// Address of the stack, with the length of the network's prefix
     #[arg(long, value_name = "ADDR/PREFIX", default_value = "10.99.0.2/24")]
     pub address: Cidr,
@@ -60,10 +63,8 @@ pub struct Args {
     #[command(flatten)]
     pub choices: crate::choices::Choices,
 
-    /// Web server: files, byte ranges, directory listings; PUT and POST answer
-    /// with length and SHA-256 of what was sent
-    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
-    pub http: Option<u16>,
+    #[command(flatten)]
+    pub services: Services,
     /// Directory that the web server serves; symbolic links do not leave it
     #[arg(
         long,
@@ -73,28 +74,6 @@ pub struct Args {
         default_value = "."
     )]
     pub root: PathBuf,
-    /// TCP: sends back what comes
-    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
-    pub tcp_echo: Option<u16>,
-    /// TCP: reads all, closes at the end of the stream
-    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
-    pub tcp_discard: Option<u16>,
-    /// TCP: writes without end from accept on
-    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
-    pub tcp_chargen: Option<u16>,
-    /// TCP: after the first byte answers `bye` and closes first
-    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
-    pub tcp_close: Option<u16>,
-    /// TCP: accepts, never reads, holds the connection for 60 s
-    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
-    pub tcp_sink: Option<u16>,
-    /// UDP: sends each datagram back
-    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
-    pub udp_echo: Option<u16>,
-    /// UDP: a datagram `ADDR PORT` makes the stack connect there by TCP; it
-    /// answers `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`
-    #[arg(long, value_name = "PORT", help_heading = "Services", value_parser = port())]
-    pub udp_dial: Option<u16>,
 
     /// Largest IP datagram on the link, bytes
     #[arg(long, value_name = "N", default_value_t = 1500, help_heading = "Link",
@@ -119,29 +98,40 @@ pub struct Args {
     pub stats_json: Option<PathBuf>,
 }
 
-fn port() -> clap::builder::RangedI64ValueParser<u16> {
-    clap::value_parser!(u16).range(1..)
-}
-
 /// Serves until a signal ends it.
 ///
 /// # Errors
 /// [`Failure`]; nothing is left behind then.
 pub fn run(args: Args) -> Result<(), Failure> {
-    let plan = Plan::new(args)?;
+    let settings = Settings::new(args)?;
+    crate::choices::warn_of_processors(settings.processors);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("service")
         .build()
         .map_err(|e| Failure::refused(format!("cannot start threads: {e}: raise ulimit -u")))?;
-    let result = runtime.block_on(serve(plan));
+    let capture = settings.args.pcap.clone();
+    let (counts, result) = match runtime.block_on(serve(settings)) {
+        Ok((counts, result)) => (Some(counts), result),
+        Err(refused) => (None, Err(refused)),
+    };
     // Tasks have sockets, and sockets hold the stack with its device; but a file
     // that takes long to read is not worth waiting for.
     runtime.shutdown_timeout(Duration::from_secs(2));
-    result
+    let (Some(counts), Some(path)) = (counts, capture) else { return result };
+    let missing = counts.not_captured.load(Ordering::Relaxed);
+    result.and(match missing {
+        0 => Ok(()),
+        n => Err(Failure::failed(format!(
+            "the capture --pcap {} is cut off, {n} packets are not in it: free some room, or name \
+             a file elsewhere",
+            path.display()
+        ))),
+    })
 }
 
-async fn serve(plan: Plan) -> Result<(), Failure> {
+/// Serves; what the device has counted, and how it ended.
+async fn serve(settings: Settings) -> Result<(Arc<Counts>, Result<(), Failure>), Failure> {
     let listen =
         |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
     let mut terminate = listen(SignalKind::terminate())?;
@@ -149,16 +139,16 @@ async fn serve(plan: Plan) -> Result<(), Failure> {
     let mut hang_up = listen(SignalKind::hangup())?;
     let mut user = listen(SignalKind::user_defined1())?;
 
-    let running = Running::start(&plan).await?;
-    say(running.ready_line(&plan));
+    let running = Running::start(&settings).await?;
+    say(running.ready_line(&settings));
     let mut look = tokio::time::interval(Duration::from_millis(500));
     let mut gone = Ok(());
     loop {
         tokio::select! {
             _ = look.tick() => if running.is_gone() {
                 gone = Err(Failure::failed(format!(
-                    "the TAP device `{}` was deleted: start the server again to make a new one",
-                    running.device
+                    "the {} `{}` was deleted: start the server again to make a new one",
+                    settings.args.link.kind.title, running.device
                 )));
                 break;
             },
@@ -166,14 +156,15 @@ async fn serve(plan: Plan) -> Result<(), Failure> {
             _ = interrupt.recv() => break,
             _ = hang_up.recv() => break,
             _ = user.recv() => {
-                if let Err(failure) = running.write_stats(&plan) {
+                if let Err(failure) = running.write_stats(&settings) {
                     eprintln!("anabranch: {failure}");
                 }
             }
         }
     }
-    let written = running.write_stats(&plan);
-    say(running.summary(&plan).trim_end());
+    let written = running.write_stats(&settings);
+    say(running.summary(&settings).trim_end());
+    let counts = running.counts.clone();
     running.stop();
-    gone.and(written)
+    Ok((counts, gone.and(written)))
 }

@@ -1,7 +1,7 @@
 //! What is said of a run: a line when ready, a summary and JSON at the end.
 
-use super::plan::Plan;
 use super::running::Running;
+use super::settings::Settings;
 use anabranch::{Counters, DropReason};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -12,8 +12,8 @@ fn get(count: &AtomicU64) -> u64 {
 }
 
 /// `ready: ...`.
-pub fn ready_line(running: &Running, plan: &Plan) -> String {
-    let args = &plan.args;
+pub fn ready_line(running: &Running, settings: &Settings) -> String {
+    let args = &settings.args;
     let address = args.address.address();
     let services = running.tallies.iter().map(|(name, port, _)| match (*name, *port) {
         ("http", 80) => format!("http://{address}/"),
@@ -28,7 +28,7 @@ pub fn ready_line(running: &Running, plan: &Plan) -> String {
         "ready: {address} on {}, {} with {}: {}; Ctrl-C ends it",
         running.device,
         args.organization,
-        count(plan.processors as u64, "processor"),
+        count(settings.processors as u64, "processor"),
         services.join(", "),
     )
 }
@@ -54,12 +54,12 @@ fn drops(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
 }
 
 /// Some lines for people.
-pub fn summary(running: &Running, plan: &Plan) -> String {
+pub fn summary(running: &Running, settings: &Settings) -> String {
     let counters = running.stack.counters();
     let mut text = format!(
         "ended: {} for {:.1} s\n  in   {}, {}\n  out  {}, {}\n  connections: {} accepted, {} opened, \
          {} closed\n",
-        plan.args.organization,
+        settings.args.organization,
         running.started.elapsed().as_secs_f64(),
         count(counters.packets_in, "packet"),
         bytes(counters.bytes_in),
@@ -87,7 +87,7 @@ pub fn summary(running: &Running, plan: &Plan) -> String {
 }
 
 /// All that was counted.
-pub fn json(running: &Running, plan: &Plan) -> Value {
+pub fn json(running: &Running, settings: &Settings) -> Value {
     let counters = running.stack.counters();
     let all = DropReason::ALL.iter();
     let drops: Map<String, Value> =
@@ -109,11 +109,11 @@ pub fn json(running: &Running, plan: &Plan) -> Value {
     let opened = counters.opened_active + counters.opened_passive;
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "organization": plan.args.organization,
-        "processors": plan.processors,
-        "address": plan.args.address.to_string(),
-        "mtu": plan.args.mtu,
-        "offload": plan.offload,
+        "organization": settings.args.organization,
+        "processors": settings.processors,
+        "address": settings.args.address.to_string(),
+        "mtu": settings.args.mtu,
+        "offload": settings.offload,
         "uptime_seconds": running.started.elapsed().as_secs_f64(),
         "packets_in": counters.packets_in,
         "bytes_in": counters.bytes_in,

@@ -1,16 +1,16 @@
 //! [`Running`]: a device, a stack on it, and services on that.
 
-use super::plan::Plan;
-use super::services::{self, Service};
-use super::{datagrams, report};
+use super::report;
+use super::services::{Context, Ending, Handler};
+use super::settings::Settings;
 use crate::failure::Failure;
-use crate::http;
+use crate::link::Request;
 use crate::tally::Tally;
 use anabranch::instruments::{Instruments, Snapshot};
-use anabranch::tokio::{TcpListener, UdpSocket};
+use anabranch::tokio::{TcpListener, TcpStream, UdpSocket};
 use anabranch::{Stack, TcpConfig};
 use device::fault::FaultCounts;
-use device::{Counts, Device, fault, pcap, tap};
+use device::{Counts, Device, fault, pcap};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -40,14 +40,14 @@ impl Running {
     ///
     /// # Errors
     /// What could not be had; nothing is left behind then.
-    pub async fn start(plan: &Plan) -> Result<Running, Failure> {
-        let device = open(plan)?;
+    pub async fn start(settings: &Settings) -> Result<Running, Failure> {
+        let device = open(settings)?;
         let (name, counts, faults) =
             (device.name.clone(), device.counts.clone(), device.faults.clone());
-        let instruments = plan.args.stats_json.as_ref().map(|_| Instruments::new());
+        let instruments = settings.args.stats_json.as_ref().map(|_| Instruments::new());
         let result = async {
             let mut running = Running {
-                stack: start_stack(plan, device, instruments.clone())?,
+                stack: start_stack(settings, device, instruments.clone())?,
                 device: name,
                 counts,
                 faults,
@@ -58,7 +58,7 @@ impl Running {
                     (i, snapshot)
                 }),
             };
-            match running.bind(plan).await {
+            match running.bind(settings).await {
                 Ok(()) => Ok(running),
                 Err(failure) => {
                     running.stop();
@@ -67,7 +67,7 @@ impl Running {
             }
         };
         let result = result.await;
-        if let (Err(_), Some(path)) = (&result, &plan.args.pcap) {
+        if let (Err(_), Some(path)) = (&result, &settings.args.pcap) {
             let _ = fs::remove_file(path);
         }
         result
@@ -78,71 +78,44 @@ impl Running {
         self.counts.gone.load(Ordering::Relaxed)
     }
 
-    async fn bind(&mut self, plan: &Plan) -> Result<(), Failure> {
-        let args = &plan.args;
-        if let (Some(port), Some(root)) = (args.http, &plan.root) {
-            let (listener, tally) = self.listen("http", port).await?;
-            tokio::spawn(accept_http(listener, root.clone(), tally));
-        }
-        for &(service, port) in &plan.services {
-            let (listener, tally) = self.listen(service.name(), port).await?;
-            tokio::spawn(accept(listener, service, tally));
-        }
-        if let Some(port) = args.udp_echo {
-            let (socket, tally) = self.bind_udp("udp-echo", port).await?;
-            tokio::spawn(datagrams::echo(socket, tally));
-        }
-        if let Some(port) = args.udp_dial {
-            let (socket, tally) = self.bind_udp("udp-dial", port).await?;
-            tokio::spawn(datagrams::dial(self.stack.clone(), socket, tally));
+    async fn bind(&mut self, settings: &Settings) -> Result<(), Failure> {
+        for &(service, port) in &settings.args.services.0 {
+            let tally = Arc::new(Tally::default());
+            let (stack, root) = (self.stack.clone(), settings.root.clone());
+            let at = Arc::new(Context { stack, root, tally: tally.clone() });
+            let taken = |error| taken(service.name, port, &error);
+            match service.handler {
+                Handler::Tcp(serve) => {
+                    let listener = TcpListener::bind(&self.stack, any(port)).await;
+                    tokio::spawn(accept(listener.map_err(taken)?, serve, at));
+                }
+                Handler::Udp(serve) => {
+                    let socket = UdpSocket::bind(&self.stack, any(port)).await;
+                    tokio::spawn(serve(socket.map_err(taken)?, at));
+                }
+            }
+            self.tallies.push((service.name, port, tally));
         }
         Ok(())
     }
 
-    fn tally(&mut self, name: &'static str, port: u16) -> Arc<Tally> {
-        let tally = Arc::new(Tally::default());
-        self.tallies.push((name, port, tally.clone()));
-        tally
-    }
-
-    async fn listen(
-        &mut self,
-        name: &'static str,
-        port: u16,
-    ) -> Result<(TcpListener, Arc<Tally>), Failure> {
-        let listener = TcpListener::bind(&self.stack, any(port)).await;
-        Ok((listener.map_err(|e| taken(name, port, &e))?, self.tally(name, port)))
-    }
-
-    async fn bind_udp(
-        &mut self,
-        name: &'static str,
-        port: u16,
-    ) -> Result<(UdpSocket, Arc<Tally>), Failure> {
-        let socket = UdpSocket::bind(&self.stack, any(port)).await;
-        Ok((socket.map_err(|e| taken(name, port, &e))?, self.tally(name, port)))
-    }
-
     /// What to print once clients can come.
-    pub fn ready_line(&self, plan: &Plan) -> String {
-        report::ready_line(self, plan)
+    pub fn ready_line(&self, settings: &Settings) -> String {
+        report::ready_line(self, settings)
     }
 
     /// What to print at the end.
-    pub fn summary(&self, plan: &Plan) -> String {
-        report::summary(self, plan)
+    pub fn summary(&self, settings: &Settings) -> String {
+        report::summary(self, settings)
     }
 
     /// Writes what was counted, if a file was named for it.
     ///
     /// # Errors
     /// If that cannot be written.
-    pub fn write_stats(&self, plan: &Plan) -> Result<(), Failure> {
-        let Some(path) = &plan.args.stats_json else { return Ok(()) };
-        let text = format!("{:#}\n", report::json(self, plan));
-        fs::write(path, text).map_err(|e| {
-            Failure::failed(format!("cannot write --stats-json {}: {e}", path.display()))
-        })
+    pub fn write_stats(&self, settings: &Settings) -> Result<(), Failure> {
+        let Some(output) = &settings.stats else { return Ok(()) };
+        output.write(&format!("{:#}\n", report::json(self, settings)))
     }
 
     /// Resets all connections, and removes the device.
@@ -159,18 +132,17 @@ fn taken(name: &str, port: u16, error: &io::Error) -> Failure {
     Failure::refused(format!("cannot serve --{name} {port}: {error}: choose another port"))
 }
 
-/// Opens the device as planned, with its wrappers.
-fn open(plan: &Plan) -> Result<Device, Failure> {
-    let args = &plan.args;
-    let config = tap::Config {
-        name: args.tap.clone(),
-        queues: plan.processors,
+/// Opens the device as asked for, with its wrappers.
+fn open(settings: &Settings) -> Result<Device, Failure> {
+    let args = &settings.args;
+    let request = Request {
+        name: &args.link.name,
+        queues: settings.processors,
         mtu: args.mtu.into(),
-        offload: plan.offload,
-        kernel_address: args.peer_address.v4().map(|a| (a, args.peer_address.prefix())),
-        ..tap::Config::default()
+        offload: settings.offload,
+        peer: args.peer_address.v4().map(|v4| (v4, args.peer_address.prefix())),
     };
-    let mut device = tap::open(&config).map_err(|error| refused(&error))?;
+    let mut device = (args.link.kind.open)(&request)?.device;
     if let Some(spec) = &args.fault {
         device = fault::wrap(device, spec, RandomState::new().hash_one("fault"));
     }
@@ -183,36 +155,20 @@ fn open(plan: &Plan) -> Result<Device, Failure> {
     Ok(device)
 }
 
-/// Why there is no device.
-pub fn refused(error: &tap::Error) -> Failure {
-    match error {
-        tap::Error::NotAllowed(name) => {
-            let program = std::env::current_exe().unwrap_or_else(|_| "anabranch".into());
-            Failure::refused(format!(
-                "not allowed to make TAP device `{name}`, CAP_NET_ADMIN is missing: run it by \
-                 sudo, or grant it once by `sudo setcap cap_net_admin,cap_bpf+ep {}`, or try \
-                 `anabranch demo`, which needs no rights",
-                program.display()
-            ))
-        }
-        error => Failure::refused(error),
-    }
-}
-
 fn start_stack(
-    plan: &Plan,
+    settings: &Settings,
     device: Device,
     instruments: Option<Arc<Instruments>>,
 ) -> Result<Stack, Failure> {
-    let args = &plan.args;
+    let args = &settings.args;
     let mut builder = Stack::builder()
         .device(device)
         .address(args.address)
         .organization(&args.organization)
-        .processors(plan.processors)
+        .processors(settings.processors)
         .options(args.choices.options())
         .burst(args.choices.burst())
-        .tcp(tcp_config(plan.offload));
+        .tcp(tcp_config(settings.offload));
     if let Some(gateway) = args.gateway {
         builder = builder.gateway(gateway);
     }
@@ -233,35 +189,18 @@ pub fn tcp_config(offload: bool) -> TcpConfig {
     }
 }
 
-async fn accept(listener: TcpListener, service: Service, tally: Arc<Tally>) -> io::Result<()> {
-    loop {
-        let (stream, _) = listener.accept().await?;
-        Tally::add(&tally.served, 1);
-        let tally = tally.clone();
-        tokio::spawn(async move {
-            if services::serve(service, stream, &tally).await.is_err() {
-                Tally::add(&tally.errors, 1);
-            }
-        });
-    }
-}
-
-/// Serves a site to each connection.
-///
-/// # Errors
-/// When the listener is gone.
-pub async fn accept_http(
+/// Serves each connection to its end.
+async fn accept(
     listener: TcpListener,
-    site: Arc<impl http::Site>,
-    tally: Arc<Tally>,
+    serve: fn(TcpStream, Arc<Context>) -> Ending,
+    at: Arc<Context>,
 ) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
-        let (site, tally) = (site.clone(), tally.clone());
+        let at = at.clone();
         tokio::spawn(async move {
-            let _ = stream.set_nodelay(true);
-            if http::serve(stream, site, tally.clone()).await.is_err() {
-                Tally::add(&tally.errors, 1);
+            if serve(stream, at.clone()).await.is_err() {
+                Tally::add(&at.tally.errors, 1);
             }
         });
     }

@@ -1,6 +1,7 @@
 //! What simulated machines charge for: from a calibration, a paper, or a file.
 
 use crate::failure::Failure;
+use crate::plan::of_machine;
 use planner::calibration::{Calibration, default_path, load};
 use planner::predict::{Case, Predictor};
 use planner::simulator::{Costs, Scenario};
@@ -25,20 +26,33 @@ pub struct Given {
     costs: Option<String>,
 }
 
+/// Scenarios with their costs, and where these are from.
+pub struct Charged {
+    /// The scenarios.
+    pub scenarios: Vec<Scenario>,
+    /// Where their costs are from, in words.
+    pub source: String,
+    /// The most processors that something was measured on; none: costs of a paper.
+    pub measured: Option<usize>,
+}
+
 impl Given {
     /// The scenarios, with their costs.
     ///
     /// # Errors
     /// If there are none: how to get them.
-    pub fn apply(&self, scenarios: Vec<Scenario>) -> Result<Vec<Scenario>, Failure> {
-        match &self.costs {
-            Some(name) => {
-                let costs = named(name)?;
-                let with = |scenario| Scenario { costs: costs.clone(), ..scenario };
-                Ok(scenarios.into_iter().map(with).collect())
-            }
-            None => fitted(&self.calibration()?, scenarios),
+    pub fn apply(&self, scenarios: Vec<Scenario>) -> Result<Charged, Failure> {
+        if let Some(name) = &self.costs {
+            let costs = named(name)?;
+            let with = |scenario| Scenario { costs: costs.clone(), ..scenario };
+            let scenarios = scenarios.into_iter().map(with).collect();
+            return Ok(Charged { scenarios, source: format!("costs of {name}"), measured: None });
         }
+        let calibration = self.calibration()?;
+        let anchors = calibration.organizations.values().flatten();
+        let measured = anchors.map(|anchor| anchor.processors).max();
+        let source = of_machine(&calibration);
+        Ok(Charged { scenarios: fitted(&calibration, scenarios)?, source, measured })
     }
 
     fn calibration(&self) -> Result<Calibration, Failure> {
@@ -49,7 +63,7 @@ impl Given {
             ));
         };
         let calibration = load(&path).map_err(Failure::refused)?;
-        let differs = calibration.machine.differs_from(&lab::calibrate::machine::this());
+        let differs = calibration.machine.differs_from(&lab::machine::this());
         if !differs.is_empty() {
             eprintln!(
                 "anabranch: {} is of another machine ({differs}): the figures are of that one; \

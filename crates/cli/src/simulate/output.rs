@@ -1,7 +1,9 @@
 //! What was simulated, as a table, as JSON, and as curves.
 
+use super::costs::Charged;
 use crate::failure::Failure;
-use comfy_table::{CellAlignment, Table, presets};
+use crate::table::render;
+use anabranch::Organization;
 use planner::Work;
 use planner::figure::{Figure, Series};
 use planner::simulator::{Outcome, Scenario};
@@ -54,9 +56,8 @@ impl Row {
 }
 
 /// For people.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[Row], charged: &Charged) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let mut table = Table::new();
     let header = [
         "organization",
         "CPUs",
@@ -75,21 +76,24 @@ pub fn table(rows: &[Row]) -> String {
         "Jain",
         "busiest lock",
     ];
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_header(header);
-    for row in rows {
-        table.add_row(cells(row));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
     let load = match first.rate_per_s {
         Some(rate_per_s) => format!("{} operations/s come", count(rate_per_s)),
         None => "closed loads".to_owned(),
     };
+    let beyond: Vec<usize> = rows.iter().map(|row| row.processors).collect();
+    let beyond = match (charged.measured, beyond.iter().max()) {
+        (Some(measured), Some(most)) if *most > measured => format!(
+            "More than {measured} processors are extrapolated: nothing was measured on them, and no \
+             memory bus or device limits them here.\n"
+        ),
+        _ => String::new(),
+    };
     format!(
-        "simulated: {}, {} bytes, {load}, {} operations each, seed {}\n{table}\n\
-         work to rounds: ns of an operation over all processors; what is not work is lost.",
-        first.work, first.bytes, first.operations, first.seed
+        "simulated: {}, {} bytes, {load}, {} operations each, seed {}\n{table}\
+         work to rounds: ns of an operation over all processors; what is not work is lost.\n\
+         {beyond}Costs: {}.",
+        first.work, first.bytes, first.operations, first.seed, charged.source
     )
 }
 
@@ -114,7 +118,7 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
-/// With three digits or so.
+/// A number with about three digits.
 fn count(value: f64) -> String {
     match value {
         _ if value >= 1e7 => format!("{:.1}M", value / 1e6),
@@ -130,11 +134,17 @@ fn us(ns: f64) -> String {
     if us >= 100.0 { format!("{us:.0}") } else { format!("{us:.2}") }
 }
 
+/// Axes are logarithmic where the most processors are this factor above the fewest.
+const WIDE: f64 = 8.0;
+
 /// Curves against processors, one for each organization and number of connections:
-/// of latency if the load is open, else of throughput.
-pub fn figure(rows: &[Row], open: bool) -> Result<String, Failure> {
+/// of latency if the load is open, else of throughput. `source` says where costs are from.
+pub fn figure(rows: &[Row], open: bool, source: &str) -> Result<String, Failure> {
     let Some(first) = rows.first() else { return Ok(String::new()) };
-    let several = rows.iter().any(|row| row.connections != first.connections);
+    let mut connections: Vec<usize> = rows.iter().map(|row| row.connections).collect();
+    connections.sort_unstable();
+    connections.dedup();
+    let several = connections.len() > 1;
     let mut series: Vec<Series> = Vec::new();
     for row in rows {
         let name = match several {
@@ -143,17 +153,40 @@ pub fn figure(rows: &[Row], open: bool) -> Result<String, Failure> {
         };
         let y = match open {
             true => row.outcome.latency.p99_ns / 1e3,
-            false => row.outcome.operations_per_s / 1e6,
+            false => row.outcome.operations_per_s,
         };
         let point = (row.processors as f64, y);
         match series.iter_mut().find(|one| one.name == name) {
             Some(one) => one.points.push(point),
-            None => series.push(Series::new(name, vec![point])),
+            None => {
+                // The same colour and mark in every figure.
+                let known = Organization::all().position(|o| o.name() == row.organization);
+                let dash = connections.iter().position(|count| *count == row.connections);
+                let one = Series::new(name, vec![point]);
+                series.push(one.styled(known.unwrap_or(0), dash.unwrap_or(0)));
+            }
         }
     }
-    let label =
-        if open { "99th percentile of latency, µs" } else { "million operations a second" };
+    let label = if open { "99th percentile of latency, µs" } else { "operations a second" };
     let load = if several { String::new() } else { format!(", {} connections", first.connections) };
-    let title = format!("Simulated: {}, {} bytes{load}", first.work, first.bytes);
-    Figure::new(&title, "processors", label).draw(&series).map_err(Failure::failed)
+    let rate = first.rate_per_s.map_or(String::new(), |rate| format!(", {} /s come", count(rate)));
+    let title = format!("Simulated: {}, {} bytes{load}{rate}", first.work, first.bytes);
+    let counts = || rows.iter().map(|row| row.processors as f64);
+    let (least, most) = (counts().fold(f64::INFINITY, f64::min), counts().fold(0.0, f64::max));
+    let mut figure = Figure::new(&title, "processors", label)
+        .note(format!("{source}; {} operations each, seed {}", first.operations, first.seed));
+    if !open && most > least {
+        series.extend(ideal(rows, least, most));
+    }
+    if most >= WIDE * least {
+        figure = figure.log_x().log_y();
+    }
+    figure.draw(&series).map_err(Failure::failed)
+}
+
+/// A straight line from the best on the fewest processors.
+fn ideal(rows: &[Row], least: f64, most: f64) -> Option<Series> {
+    let few = rows.iter().filter(|row| row.processors as f64 == least);
+    let best = few.map(|row| row.outcome.operations_per_s).reduce(f64::max)?;
+    Some(Series::new("ideal", vec![(least, best), (most, best * most / least)]).guide())
 }

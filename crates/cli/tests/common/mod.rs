@@ -55,7 +55,11 @@ impl Server {
     /// Starts it, and waits until it is ready. `None` if there can be no TAP
     /// device here.
     pub fn start(arguments: &str) -> Option<Server> {
-        let mut command = anabranch(&format!("serve {arguments}"));
+        Server::start_by(anabranch(&format!("serve {arguments}")))
+    }
+
+    /// As [`Server::start`], by any command that becomes one.
+    pub fn start_by(mut command: Command) -> Option<Server> {
         let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = spawned.expect("the command runs");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));

@@ -86,6 +86,19 @@ fn a_full_disk_ends_the_capture_only() {
 }
 
 #[test]
+fn what_is_lost_at_the_end_is_counted() {
+    // There is room for the header, and never for what the buffer holds.
+    let (a, _b) = pair(Config::default());
+    let mut a = wrap_writer(a, Disk::new(200)).expect("room for the header");
+    let mut batch: Batch = (0..5).map(|_| Packet::copy_of(&[0; 100])).collect();
+    a.queues[0].transmit.transmit(&mut batch);
+    let counts = a.counts.clone();
+    assert_eq!(counts.not_captured.load(Ordering::Relaxed), 0);
+    drop(a);
+    assert_eq!(counts.not_captured.load(Ordering::Relaxed), 5);
+}
+
+#[test]
 fn a_file_that_cannot_be() {
     let (a, _b) = pair(Config::default());
     assert!(wrap(a, Path::new("/nowhere/at/all")).is_err());

@@ -3,8 +3,9 @@
 use super::probe::estimate;
 use super::{Effort, SETTLED};
 use crate::Error;
-use crate::apart::Apart;
-use crate::case::{self, Case, Dice, Measured, Timing};
+use crate::measure::cacheline_latency::CachelineLatency;
+use crate::measure::case::{self, Case, Measured, Timing};
+use crate::random::SplitMix64;
 use planner::Work;
 use planner::calibration::{Anchor, Estimate};
 
@@ -28,11 +29,11 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
             }
         }
     }
-    Dice(effort.seed).shuffle(&mut cases);
+    SplitMix64(effort.seed).shuffle(&mut cases);
     cases
 }
 
-/// A thread for each of so many flows that send without end takes seconds to start and
+/// A thread for each of very many flows that send without end takes seconds to start and
 /// to stop; and more flows than a mailbox holds frames, all with one thread, do not all
 /// come to their turn.
 fn is_slow(organization: &str, work: Work, connections: usize) -> bool {
@@ -46,7 +47,7 @@ pub(crate) fn measure(
     case: &Case,
     timing: &Timing,
     reference: f64,
-) -> Result<(Anchor, Option<Apart>), Error> {
+) -> Result<(Anchor, Option<CachelineLatency>), Error> {
     let settled = if case.processors > 1 { SETTLED } else { 0.0 };
     let warm_up = timing.warm_up.max(settled) + WARM_UP_EACH * case.connections as f64;
     let timing = Timing { warm_up, ..*timing };
@@ -57,7 +58,7 @@ pub(crate) fn measure(
         let watched = case.measure(&Timing { windows: 2, ..timing }, true)?;
         anchor = with_waits(anchor, &watched);
     }
-    Ok((anchor, measured.apart))
+    Ok((anchor, measured.cacheline))
 }
 
 /// For each connection the time before the first window is longer by this, seconds:

@@ -1,7 +1,7 @@
 //! What an operation takes in each layer.
 
 use crate::Error;
-use crate::case::{Case, Measured, Timing};
+use crate::measure::case::{Case, Measured, Timing};
 use instrument::Report;
 use net::Layer;
 use planner::Work;

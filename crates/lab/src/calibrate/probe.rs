@@ -73,7 +73,7 @@ pub(crate) fn estimate(samples: &[f64]) -> Estimate {
     let Some(last) = sorted.len().checked_sub(1) else { return Estimate::default() };
     let left_out = left_out(sorted.len());
     Estimate {
-        value: crate::row::median(&sorted),
+        value: crate::statistics::median(&sorted),
         low: sorted[left_out],
         high: sorted[last - left_out],
     }

@@ -1,11 +1,11 @@
 //! All cases of a calibration, those of several processors in one state of the
-//! machine: its processors as far apart as they mostly are ([`crate::apart`]).
+//! machine, the most common one ([`crate::cacheline_latency`]).
 
 use super::anchors;
 use super::probe::estimate;
 use crate::Error;
-use crate::apart::{self, Apart};
-use crate::case::{Case, Timing};
+use crate::measure::cacheline_latency::{self, CachelineLatency};
+use crate::measure::case::{Case, TRIES as TRIES_OF_CASE, Timing};
 use planner::calibration::{Anchor, Estimate};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -15,10 +15,10 @@ const TRIES: usize = 4;
 
 /// What was measured, and what not.
 pub(super) struct All {
-    /// By organization.
+    /// Figures by organization.
     pub(super) anchors: BTreeMap<String, Vec<Anchor>>,
     /// How far the processors were apart, ns.
-    pub(super) apart: Option<Estimate>,
+    pub(super) cacheline: Option<Estimate>,
     /// Cases that could not be measured, and why, a line each.
     pub(super) left_out: Vec<String>,
 }
@@ -27,20 +27,20 @@ pub(super) struct All {
 struct Measured<'a> {
     case: &'a Case,
     anchor: Anchor,
-    apart: Option<Apart>,
+    cacheline: Option<CachelineLatency>,
 }
 
 impl Measured<'_> {
     /// Was the machine in the state of `usual`?
     fn fits(&self, usual: Option<f64>) -> bool {
-        match (self.apart, usual) {
-            (Some(apart), Some(usual)) => apart.is(usual),
+        match (self.cacheline, usual) {
+            (Some(cacheline), Some(usual)) => cacheline.is(usual),
             _ => true,
         }
     }
 
     fn steady(&self) -> Option<f64> {
-        self.apart.and_then(|apart| apart.steady())
+        self.cacheline.and_then(|cacheline| cacheline.steady())
     }
 }
 
@@ -62,11 +62,12 @@ pub(super) fn measure(
     for (n, case) in cases.iter().enumerate() {
         progress(FIRST * n as f64 / cases.len() as f64, &case.organization);
         match anchors::measure(case, timing, reference) {
-            Ok((anchor, _)) if anchor.operations_per_s.value <= 0.0 => left_out.push(format!(
-                "{}, {} over {} connections on {} processors: stalled",
+            Ok((anchor, _)) if !is_figure(&anchor) => left_out.push(format!(
+                "{}, {} over {} connections on {} processors: nothing happened in some windows, \
+                 {TRIES_OF_CASE} times in turn",
                 case.organization, case.work, case.connections, case.processors
             )),
-            Ok((anchor, apart)) => measured.push(Measured { case, anchor, apart }),
+            Ok((anchor, cacheline)) => measured.push(Measured { case, anchor, cacheline }),
             Err(error @ Error::Plan(_)) => return Err(error),
             Err(error) => left_out.push(error.to_string()),
         }
@@ -78,18 +79,24 @@ pub(super) fn measure(
                 break;
             }
             progress(FIRST, &again.case.organization);
-            if let Ok((anchor, apart)) = anchors::measure(again.case, timing, reference)
-                && anchor.operations_per_s.value > 0.0
+            if let Ok((anchor, cacheline)) = anchors::measure(again.case, timing, reference)
+                && is_figure(&anchor)
             {
-                (again.anchor, again.apart) = (anchor, apart);
+                (again.anchor, again.cacheline) = (anchor, cacheline);
             }
         }
     }
     left_out.extend(leave_out(&mut measured, usual));
     let ways: Vec<f64> =
         measured.iter().filter(|m| m.fits(usual)).filter_map(Measured::steady).collect();
-    let apart = usual.map(|_| estimate(&ways));
-    Ok(All { anchors: by_organization(measured), apart, left_out })
+    let cacheline = usual.map(|_| estimate(&ways));
+    Ok(All { anchors: by_organization(measured), cacheline, left_out })
+}
+
+/// Does the interval stay above 0? If not, the case stood still in some windows each time
+/// that it was measured.
+fn is_figure(anchor: &Anchor) -> bool {
+    anchor.operations_per_s.low > 0.0
 }
 
 /// The share of the work that measuring each case once is.
@@ -97,7 +104,7 @@ const FIRST: f64 = 0.9;
 
 /// How far the processors mostly were apart.
 fn usual(measured: &[Measured<'_>]) -> Option<f64> {
-    apart::usual(&measured.iter().filter_map(Measured::steady).collect::<Vec<f64>>())
+    cacheline_latency::usual(&measured.iter().filter_map(Measured::steady).collect::<Vec<f64>>())
 }
 
 /// Leaves out what was measured in another state, but where there would be nothing

@@ -8,7 +8,7 @@ fn short() -> Effort {
         processors: vec![1, 2],
         connections: vec![1, 9],
         besides: Vec::new(),
-        timing: Timing { warm_up: 0.002, window: 0.003, windows: 3, speed: 0.001 },
+        timing: Timing { warm_up: 0.002, window: 0.02, windows: 3, speed: 0.001 },
         seed: 3,
     }
 }

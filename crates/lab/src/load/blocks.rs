@@ -1,6 +1,6 @@
 //! A server that sends blocks, and what comes beside it (Bohra 2007, 5).
 
-use super::{Load, Talk};
+use super::{Load, LoadConn};
 use tcp::Tcb;
 use wire::{Slice, checksum};
 
@@ -33,33 +33,33 @@ impl Block {
 impl Load {
     /// Sends a block at the start, and another when the client has acknowledged
     /// the last one.
-    pub(super) fn serve_blocks(&mut self, talk: &mut Talk, tcb: &mut Tcb) -> bool {
+    pub(super) fn serve_blocks(&mut self, conn: &mut LoadConn, tcb: &mut Tcb) -> bool {
         while let Some(slice) = tcb.pop_slice(usize::MAX) {
-            talk.missing = talk.missing.saturating_sub(slice.len() as u32);
+            conn.missing = conn.missing.saturating_sub(slice.len() as u32);
         }
-        if tcb.eof() && !talk.closing {
-            talk.closing = true;
-            self.fail(talk, "came to its end");
+        if tcb.eof() && !conn.closing {
+            conn.closing = true;
+            self.fail(conn, "came to its end");
         }
-        if talk.missing > 0 || talk.closing {
+        if conn.missing > 0 || conn.closing {
             return false;
         }
         for (slice, sum) in self.block.slices(tcb.chunk_size()) {
             if let Err(error) = tcb.send_slice(slice.clone(), Some(*sum)) {
-                self.fail(talk, &format!("cannot send: {error}"));
+                self.fail(conn, &format!("cannot send: {error}"));
                 return false;
             }
         }
-        talk.missing = ANSWER as u32;
+        conn.missing = ANSWER as u32;
         self.tally.sent.add(BLOCK as u64);
-        talk.share.add(BLOCK as u64);
+        conn.share.add(BLOCK as u64);
         false
     }
 
     /// Closes when the client has.
-    pub(super) fn short(&mut self, talk: &mut Talk, tcb: &mut Tcb) -> bool {
-        if tcb.eof() && !talk.closing {
-            talk.closing = true;
+    pub(super) fn short(&mut self, conn: &mut LoadConn, tcb: &mut Tcb) -> bool {
+        if tcb.eof() && !conn.closing {
+            conn.closing = true;
             tcb.shutdown_write();
         }
         false

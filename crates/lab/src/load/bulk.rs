@@ -1,7 +1,7 @@
 //! Data without end.
 
 use super::pattern::after;
-use super::{Load, Role, Talk, with_buffer};
+use super::{Load, LoadConn, Role, with_buffer};
 use tcp::Tcb;
 
 /// Segments that a source writes in one turn, at most: as many as the transport
@@ -12,7 +12,7 @@ const BURST: usize = 32;
 impl Load {
     /// Writes what may go out at once. Returns whether there could be more.
     #[inline]
-    pub(super) fn write(&mut self, talk: &mut Talk, tcb: &mut Tcb) -> bool {
+    pub(super) fn write(&mut self, conn: &mut LoadConn, tcb: &mut Tcb) -> bool {
         let segment = (tcb.mss() as usize).max(1);
         let sendable = tcb.sendable();
         if sendable < segment && tcb.queued() > 0 {
@@ -24,46 +24,46 @@ impl Load {
         if n > segment {
             n -= n % segment;
         }
-        let data = self.pattern.from(talk.out_at, n);
+        let data = self.pattern.from(conn.out_at, n);
         let sent = match tcb.send(data) {
             Ok(sent) => sent,
             Err(tcp::Error::WouldBlock) => 0,
             Err(error) => {
-                self.fail(talk, &format!("cannot send: {error}"));
+                self.fail(conn, &format!("cannot send: {error}"));
                 return false;
             }
         };
-        talk.out_at = after(talk.out_at, sent);
+        conn.out_at = after(conn.out_at, sent);
         self.tally.sent.add(sent as u64);
-        talk.share.add(sent as u64);
+        conn.share.add(sent as u64);
         sent > 0 && tcb.sendable() >= segment
     }
 
     /// Reads all there is. Returns `false`: there is nothing to write.
     #[inline]
-    pub(super) fn read(&mut self, talk: &mut Talk, tcb: &mut Tcb) -> bool {
+    pub(super) fn read(&mut self, conn: &mut LoadConn, tcb: &mut Tcb) -> bool {
         let mut total = 0;
-        let check = talk.role != Role::Drain;
+        let check = conn.role != Role::Drain;
         with_buffer(self.bytes, |buffer| {
             while tcb.received() > 0
                 && let Ok(n) = tcb.receive(buffer)
                 && n > 0
             {
-                if check && !self.pattern.fits(talk.in_at, &buffer[..n]) {
-                    self.fail(talk, "received wrong data");
+                if check && !self.pattern.fits(conn.in_at, &buffer[..n]) {
+                    self.fail(conn, "received wrong data");
                     break;
                 }
-                talk.in_at = after(talk.in_at, n);
+                conn.in_at = after(conn.in_at, n);
                 total += n;
             }
         });
         if total > 0 {
             self.tally.received.add(total as u64);
-            talk.share.add(total as u64);
+            conn.share.add(total as u64);
         }
-        if tcb.eof() && !talk.closing {
-            talk.closing = true;
-            self.fail(talk, "came to its end");
+        if tcb.eof() && !conn.closing {
+            conn.closing = true;
+            self.fail(conn, "came to its end");
         }
         false
     }

@@ -1,4 +1,4 @@
-//! What loads count, for whoever measures them.
+//! What loads count.
 
 use super::shares::{Latency, Share, Shares};
 use super::udp::{Flows, Socket};
@@ -57,7 +57,7 @@ pub struct Meter {
     decoded: CachePadded<AtomicU64>,
     failure: OnceLock<String>,
     /// What a simulated peer counts, and the resets it had while it connected:
-    /// it may knock before anyone listens.
+    /// it may warm_arp before anyone listens.
     driver: OnceLock<(Arc<PeerCounts>, u64)>,
     /// Each connection's part.
     shares: Shares,
@@ -111,7 +111,7 @@ impl Meter {
         tally
     }
 
-    /// A presentation layer has decoded so many bytes.
+    /// A presentation layer has decoded these bytes.
     pub(crate) fn decoded(&self, bytes: u64) {
         self.decoded.fetch_add(bytes, Ordering::Relaxed);
     }

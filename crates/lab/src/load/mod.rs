@@ -67,7 +67,7 @@ pub enum Role {
 
 /// What a load keeps with a connection.
 #[derive(Debug)]
-pub struct Talk {
+pub struct LoadConn {
     role: Role,
     /// It is established.
     open: bool,
@@ -90,14 +90,14 @@ pub struct Talk {
     remote: Option<Endpoint>,
     /// What the presentation layer keeps with it.
     presented: Option<Box<Presented>>,
-    /// Of a soak.
+    /// The conversation of a soak.
     conversation: Option<Box<soak::Conversation>>,
 }
 
-impl Talk {
+impl LoadConn {
     /// A connection that will do this. `remote`: where an active open goes to.
-    pub fn new(role: Role, remote: Option<Endpoint>) -> Talk {
-        Talk {
+    pub fn new(role: Role, remote: Option<Endpoint>) -> LoadConn {
+        LoadConn {
             role,
             open: false,
             closing: false,
@@ -115,8 +115,8 @@ impl Talk {
     }
 
     /// The same, whose part is counted.
-    pub(crate) fn counted(self) -> Talk {
-        Talk { counted: true, ..self }
+    pub(crate) fn counted(self) -> LoadConn {
+        LoadConn { counted: true, ..self }
     }
 }
 
@@ -226,15 +226,15 @@ fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
 }
 
 impl Load {
-    /// Notes that `what` went wrong with the connection in state `talk`.
+    /// Notes that `what` went wrong with the connection in state `conn`.
     #[cold]
-    fn fail(&self, talk: &Talk, what: &str) {
-        self.meter.fail(format!("a connection of a {:?} {what}", talk.role).to_lowercase());
+    fn fail(&self, conn: &LoadConn, what: &str) {
+        self.meter.fail(format!("a connection of a {:?} {what}", conn.role).to_lowercase());
     }
 }
 
 impl Application for Load {
-    type Connection = Talk;
+    type Connection = LoadConn;
     type Listener = Role;
     type Udp = Socket;
     type Wakes = Wakes;
@@ -255,68 +255,68 @@ impl Application for Load {
     }
 
     #[inline]
-    fn opened(&mut self, talk: &mut Talk, id: ConnId, _: &FlowKey) {
-        self.present(talk, id);
+    fn opened(&mut self, conn: &mut LoadConn, id: ConnId, _: &FlowKey) {
+        self.present(conn, id);
     }
 
-    fn incoming(&mut self, listener: &Role) -> Option<Talk> {
-        let talk = Talk::new(*listener, None);
+    fn incoming(&mut self, listener: &Role) -> Option<LoadConn> {
+        let conn = LoadConn::new(*listener, None);
         // Simulated peers open their connections to the stack under test.
         let counted = matches!(listener, Role::Drain | Role::Reply | Role::Stream);
-        Some(if counted { talk.counted() } else { talk })
+        Some(if counted { conn.counted() } else { conn })
     }
 
-    fn connect_failed(&mut self, talk: Talk, error: ConnectError) {
-        self.fail(&talk, &format!("could not be opened: {error}"));
+    fn connect_failed(&mut self, conn: LoadConn, error: ConnectError) {
+        self.fail(&conn, &format!("could not be opened: {error}"));
     }
 
     #[inline]
-    fn ready(&mut self, talk: &mut Talk, tcb: &mut Tcb, events: Events, now: Instant) -> bool {
+    fn ready(&mut self, conn: &mut LoadConn, tcb: &mut Tcb, events: Events, now: Instant) -> bool {
         if events.has(Events::CONNECTED) {
-            talk.open = true;
-            if std::mem::take(&mut talk.counted) {
-                talk.share = self.meter.share();
+            conn.open = true;
+            if std::mem::take(&mut conn.counted) {
+                conn.share = self.meter.share();
             }
             self.tally.connected.add(1);
         }
-        if !talk.open || events.has(Events::CLOSED) {
+        if !conn.open || events.has(Events::CLOSED) {
             return false;
         }
-        if talk.presented.is_some() {
-            return self.presented(talk, tcb);
+        if conn.presented.is_some() {
+            return self.presented(conn, tcb);
         }
-        match talk.role {
+        match conn.role {
             Role::Idle => false,
-            Role::Source | Role::Stream => self.write(talk, tcb),
-            Role::Sink | Role::Drain => self.read(talk, tcb),
+            Role::Source | Role::Stream => self.write(conn, tcb),
+            Role::Sink | Role::Drain => self.read(conn, tcb),
             Role::Both => {
-                self.read(talk, tcb);
-                self.write(talk, tcb)
+                self.read(conn, tcb);
+                self.write(conn, tcb)
             }
-            Role::Echo | Role::Reply => self.echo(talk, tcb),
-            Role::Blocks => self.serve_blocks(talk, tcb),
-            Role::Short => self.short(talk, tcb),
-            Role::SoakClient | Role::SoakServer => self.converse(talk, tcb, now),
-            Role::Client | Role::Churn => self.transact(talk, tcb, now),
+            Role::Echo | Role::Reply => self.echo(conn, tcb),
+            Role::Blocks => self.serve_blocks(conn, tcb),
+            Role::Short => self.short(conn, tcb),
+            Role::SoakClient | Role::SoakServer => self.converse(conn, tcb, now),
+            Role::Client | Role::Churn => self.transact(conn, tcb, now),
         }
     }
 
-    fn closed(&mut self, talk: Talk, tcb: &mut Tcb) {
+    fn closed(&mut self, conn: LoadConn, tcb: &mut Tcb) {
         if self.soak.is_some() {
-            return self.conversed(&talk, tcb.error());
+            return self.conversed(&conn, tcb.error());
         }
         // A handshake may make room for another, and what becomes of a short-lived
         // connection is for its client to count.
-        if talk.role == Role::Short || (!talk.open && talk.remote.is_none()) {
+        if conn.role == Role::Short || (!conn.open && conn.remote.is_none()) {
             return;
         }
         if let Some(error) = tcb.error() {
-            return self.fail(&talk, &format!("failed: {error}"));
+            return self.fail(&conn, &format!("failed: {error}"));
         }
-        match talk.role {
-            Role::Churn if talk.closing => self.again(talk),
-            Role::Echo | Role::Reply if talk.closing => {}
-            _ => self.fail(&talk, "ended before its time"),
+        match conn.role {
+            Role::Churn if conn.closing => self.again(conn),
+            Role::Echo | Role::Reply if conn.closing => {}
+            _ => self.fail(&conn, "ended before its time"),
         }
     }
 

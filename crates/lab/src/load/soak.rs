@@ -1,13 +1,14 @@
 //! Conversations of every kind, of which every byte is looked at.
 //!
-//! A client says in a header what the conversation is: so many rounds, in each of
-//! which it sends so many bytes and is sent so many. With one round of many bytes
+//! A client says in a header what the conversation is: the number of rounds, and the bytes
+//! that it sends and is sent in each. With one round of many bytes
 //! it is a bulk transfer, with many of few it is requests and responses, with one
 //! of few a short-lived connection. Then it closes, and the server after it. A
 //! client whose conversation has ended begins another, of another kind.
 
 use super::pattern::{PERIOD, after};
-use super::{Call, Load, Role, Talk, with_buffer};
+use super::{Call, Load, LoadConn, Role, with_buffer};
+use crate::random::SplitMix64;
 use organizations::Clock;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -55,7 +56,7 @@ impl Life {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
-    dice: AtomicU64,
+    random: AtomicU64,
     /// Begin no more.
     resting: AtomicBool,
     next: AtomicU64,
@@ -70,7 +71,7 @@ impl Shared {
     pub(crate) fn new(clock: Clock, seed: u64) -> Shared {
         Shared {
             clock,
-            dice: AtomicU64::new(seed),
+            random: AtomicU64::new(seed),
             resting: AtomicBool::new(false),
             next: AtomicU64::new(0),
             lives: Mutex::default(),
@@ -99,25 +100,23 @@ impl Shared {
         self.lives.lock().values().find(is_old).map(|life| life.describe())
     }
 
-    /// A number below `below` (SplitMix64).
-    pub(crate) fn dice(&self, below: u32) -> u32 {
-        let mut x = self.dice.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x >> 32) as u32 % below.max(1)
+    /// A number below `below`, of which threads that ask at once get different ones.
+    pub(crate) fn random(&self, below: u32) -> u32 {
+        let state = self.random.fetch_add(SplitMix64::STEP, Ordering::Relaxed);
+        (SplitMix64::mix(state) >> 32) as u32 % below.max(1)
     }
 
     /// A new conversation: rounds, bytes up, bytes down, place.
     fn kind(&self) -> [u32; 4] {
-        let small = |most| 1 + self.dice(most);
-        let [rounds, up, down] = match self.dice(8) {
+        let small = |most| 1 + self.random(most);
+        let [rounds, up, down] = match self.random(8) {
             0 => [1, small(1 << 19), small(64)],
             1 => [1, small(64), small(1 << 19)],
             2 => [2, small(1 << 16), small(1 << 16)],
             3 | 4 => [small(200), small(2000), small(2000)],
             _ => [1, small(256), small(256)],
         };
-        [rounds, up, down, self.dice(PERIOD as u32)]
+        [rounds, up, down, self.random(PERIOD as u32)]
     }
 
     fn born(&self, kind: [u32; 4], is_client: bool) -> (u64, Arc<Life>) {
@@ -210,10 +209,10 @@ impl Conversation {
 
 impl Load {
     /// Has a conversation, at either end.
-    pub(super) fn converse(&mut self, talk: &mut Talk, tcb: &mut Tcb, now: Instant) -> bool {
+    pub(super) fn converse(&mut self, conn: &mut LoadConn, tcb: &mut Tcb, now: Instant) -> bool {
         let Some(shared) = self.soak.clone() else { return false };
-        let is_client = talk.role == Role::SoakClient;
-        let mut own = talk.conversation.take().unwrap_or_else(|| {
+        let is_client = conn.role == Role::SoakClient;
+        let mut own = conn.conversation.take().unwrap_or_else(|| {
             Box::new(match is_client {
                 true => Conversation::client(&shared),
                 false => Conversation::server(&shared),
@@ -231,13 +230,13 @@ impl Load {
             own.touch(now);
         }
         if let Err(what) = result {
-            self.fail(talk, &format!("{what}, of {}", own.life.describe()));
+            self.fail(conn, &format!("{what}, of {}", own.life.describe()));
         }
-        if own.finished && !talk.closing && (is_client || tcb.eof()) {
-            talk.closing = true;
+        if own.finished && !conn.closing && (is_client || tcb.eof()) {
+            conn.closing = true;
             tcb.shutdown_write();
         }
-        talk.conversation = Some(own);
+        conn.conversation = Some(own);
         false
     }
 
@@ -302,7 +301,7 @@ impl Load {
     }
 
     fn say(&self, own: &mut Conversation, shared: &Shared, tcb: &mut Tcb) -> Result<bool, String> {
-        let n = (own.out as usize).min(1 + shared.dice(LONGEST as u32) as usize);
+        let n = (own.out as usize).min(1 + shared.random(LONGEST as u32) as usize);
         match tcb.send(self.pattern.from(own.out_at, n)) {
             Ok(sent) => {
                 own.out -= sent as u32;
@@ -333,26 +332,26 @@ impl Load {
     }
 
     /// A connection with a conversation has ended.
-    pub(super) fn conversed(&mut self, talk: &Talk, error: Option<tcp::Error>) {
+    pub(super) fn conversed(&mut self, conn: &LoadConn, error: Option<tcp::Error>) {
         let Some(shared) = self.soak.clone() else { return };
-        let is_client = talk.role == Role::SoakClient;
-        if !talk.open && !is_client {
+        let is_client = conn.role == Role::SoakClient;
+        if !conn.open && !is_client {
             // A SYN that came twice, and late.
             return;
         }
-        let finished = talk.conversation.as_ref().is_some_and(|own| own.finished);
-        if let Some(own) = &talk.conversation {
+        let finished = conn.conversation.as_ref().is_some_and(|own| own.finished);
+        if let Some(own) = &conn.conversation {
             shared.lives.lock().remove(&own.number);
         }
         // A server that was heard to the end may lose the last acknowledgment.
         if !finished || (is_client && error.is_some()) {
-            let of = talk.conversation.as_ref().map(|own| own.life.describe());
+            let of = conn.conversation.as_ref().map(|own| own.life.describe());
             let error = error.map_or("no error".to_owned(), |error| error.to_string());
-            return self.fail(talk, &format!("was lost with {error}: {of:?}"));
+            return self.fail(conn, &format!("was lost with {error}: {of:?}"));
         }
         if is_client {
             shared.done.fetch_add(1, Ordering::Relaxed);
-            if let Some(remote) = talk.remote.filter(|_| !shared.resting.load(Ordering::Relaxed)) {
+            if let Some(remote) = conn.remote.filter(|_| !shared.resting.load(Ordering::Relaxed)) {
                 self.calls.push_back(connect(remote));
             }
         }
@@ -361,6 +360,6 @@ impl Load {
 
 /// The call that begins a conversation with a server at `remote`.
 pub(crate) fn connect(remote: Endpoint) -> Call {
-    let connection = Talk::new(Role::SoakClient, Some(remote));
+    let connection = LoadConn::new(Role::SoakClient, Some(remote));
     Call::Connect { remote, local: None, connection }
 }

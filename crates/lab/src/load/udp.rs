@@ -24,7 +24,7 @@ const ALL: u64 = 128;
 /// Flows that send without a window and have their turn in a round, at most: what
 /// is sent in a round stays in the cache.
 const TURNS: usize = 2;
-/// The receiver reports when so many parts of a window have come.
+/// The receiver reports after this part of a window.
 const PARTS: u64 = 4;
 /// Bytes of the number that each datagram starts with.
 pub(crate) const NUMBER: usize = 8;
@@ -92,7 +92,7 @@ impl Flow {
         Flow { way, local, remote, window, last, reported, outbox, watched: None }
     }
 
-    /// One of so many.
+    /// The number of flows that share a window.
     #[must_use]
     pub(crate) fn of(self, flows: usize) -> Flow {
         Flow { window: (ALL / flows.max(1) as u64).clamp(1, WINDOW), ..self }
@@ -142,7 +142,7 @@ impl Flow {
     }
 
     /// Its socket at number `index`, if it sends to a driver and has done no
-    /// more than knock.
+    /// more than warm_arp.
     pub(crate) fn silent(&self, index: usize) -> Option<Socket> {
         let is_silent = self.way == Way::Stream && self.last() <= 1;
         is_silent.then_some(Socket { flow: index as u32, local: self.local })

@@ -1,7 +1,7 @@
 //! [`Report`]: what was predicted and what was measured.
 
-use crate::case::Case;
-use crate::row::median;
+use crate::measure::case::Case;
+use crate::statistics::median;
 use planner::Work;
 use serde::Serialize;
 
@@ -81,7 +81,7 @@ pub struct Best {
 }
 
 impl Best {
-    /// Of points under one load.
+    /// Compares points under one load.
     fn of(points: &[&Point]) -> Option<Best> {
         let most =
             |f: fn(&Point) -> f64| points.iter().max_by(|a, b| f(a).total_cmp(&f(b))).copied();
@@ -125,7 +125,7 @@ impl Missing {
 /// What came of a validation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// By which cases were drawn.
+    /// The seed that cases were drawn by.
     pub seed: u64,
     /// All points, those of a load in a row.
     pub points: Vec<Point>,

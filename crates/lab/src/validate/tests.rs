@@ -1,5 +1,5 @@
 use super::*;
-use crate::apart::Apart;
+use crate::measure::cacheline_latency::CachelineLatency;
 use planner::calibration::{Anchor, Estimate, Machine, Primitives, VERSION};
 use std::collections::BTreeMap;
 
@@ -117,7 +117,10 @@ fn samples_of_another_state_do_not_count() {
     let timing = Timing { warm_up: 0.001, window: 0.002, windows: 2, speed: 0.001 };
     let real = Case { organization: "processor-per-connection".to_owned(), ..case.clone() };
     let sample = real.measure(&timing, false).expect("a sample");
-    let of = |before, after| Measured { apart: Some(Apart { before, after }), ..sample.clone() };
+    let of = |before, after| Measured {
+        cacheline: Some(CachelineLatency { before, after }),
+        ..sample.clone()
+    };
     let mut samples = Samples::of(case);
     // A calibration of one processor knows no way.
     assert!(samples.add(&of(1.0, 99.0), &calibration));
@@ -125,7 +128,7 @@ fn samples_of_another_state_do_not_count() {
     assert!(samples.add(&of(35.0, 38.0), &calibration));
     assert!(!samples.add(&of(36.0, 180.0), &calibration));
     assert!(!samples.add(&of(180.0, 180.0), &calibration));
-    assert!(samples.add(&Measured { apart: None, ..sample.clone() }, &calibration));
+    assert!(samples.add(&Measured { cacheline: None, ..sample.clone() }, &calibration));
     assert_eq!(samples.rates.len(), 3);
     let mut never = Samples::of(real);
     assert!(never.missing().why.contains("never as far apart"));

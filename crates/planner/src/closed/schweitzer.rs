@@ -15,7 +15,7 @@ pub struct Control {
     /// As soon as no queue length changes by more than this part of its class's
     /// population.
     pub tolerance: f64,
-    /// In any case after so many iterations.
+    /// The most iterations.
     pub iterations: u64,
 }
 

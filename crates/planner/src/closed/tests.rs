@@ -64,7 +64,7 @@ fn a_central_server_by_hand() {
     }
 }
 
-/// Machines that break down and are repaired by so many people: birth and death.
+/// Machines that break down and are repaired by several people: birth and death.
 fn repaired_per_s(machines: u32, repairers: u32, run_us: f64, repair_us: f64) -> f64 {
     let mut weights = vec![1.0];
     for broken in 1..=machines {

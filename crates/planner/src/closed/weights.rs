@@ -44,7 +44,7 @@ fn delays(demand: f64, population: u32) -> Vec<Scaled> {
     all
 }
 
-/// Adds a station of so many servers.
+/// Adds a station of several servers.
 ///
 /// The weights of its states, D^n / n! while servers are idle and then falling by
 /// D / m, are the product of a polynomial, D^n / n! (1 − n / m), and a geometric

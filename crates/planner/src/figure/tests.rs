@@ -12,7 +12,7 @@ fn a_chart_has_title_axes_and_legend() {
     for part in ["R &amp; D", "load, %", "residence, µs", "a &lt;b&gt;", "<polyline", "<circle"] {
         assert!(text.contains(part), "{part}");
     }
-    // Two curves, and their two samples in the legend.
+    // Two curves, and a line to the name of each.
     let coloured = |colour: &str| text.matches(&format!("stroke=\"{colour}\"")).count();
     assert!(coloured("#0072B2") >= 2 && coloured("#D55E00") >= 2);
 }
@@ -52,4 +52,17 @@ fn any_range_can_be_drawn() {
 fn labels_are_short() {
     let labels = [0.0, 0.25, 7.0, 12.5, 120.0, 9999.0, 10_000.0, 2.5e6, 3e9].map(|v| number(&v));
     assert_eq!(labels, ["0", "0.25", "7", "12.5", "120", "9999", "10k", "2.5M", "3G"]);
+}
+
+#[test]
+fn guides_and_notes_are_said() {
+    let figure = Figure::new("t", "x", "y").at_x(40.0, "asked").at_y(200.0, "at most");
+    let figure = figure.note("a machine, a day");
+    let ideal = Series::new("ideal", vec![(1.0, 1.0), (90.0, 90.0)]).guide();
+    let text = figure.draw(&[curve("a"), ideal]).expect("drawn");
+    for part in ["asked", "at most", "a machine, a day", "ideal"] {
+        assert!(text.contains(part), "{part}");
+    }
+    // A guide beyond the data widens the axis.
+    assert!(figure.at_x(1000.0, "far").draw(&[curve("a")]).expect("drawn").contains("far"));
 }

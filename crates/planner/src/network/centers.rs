@@ -18,7 +18,7 @@ pub struct Center {
 /// How a center serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// Nobody waits.
+    /// No customer waits.
     Delay,
     /// First come, first served, by this many servers.
     Queue {

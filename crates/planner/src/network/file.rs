@@ -67,18 +67,27 @@ impl Network {
     /// [`Error::File`], with the line if it is not the TOML expected, or as
     /// [`Network::new`] says.
     pub fn from_toml(text: &str) -> Result<Network, Error> {
+        Network::from_toml_at(text, None)
+    }
+
+    /// Reads a network whose open classes have the total rate `rate_per_s`, customers a
+    /// second, if one is given: then a file of shares need not have one.
+    ///
+    /// # Errors
+    /// As [`Network::from_toml`].
+    pub fn from_toml_at(text: &str, rate_per_s: Option<f64>) -> Result<Network, Error> {
         let file: File = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start.min(text.len()));
             let line = text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1;
             Error::File(format!("line {line}: {}", error.message()))
         })?;
-        file.network()
+        file.network(rate_per_s)
     }
 }
 
 impl File {
-    fn network(self) -> Result<Network, Error> {
-        let (rate_per_s, classes) = self.loads().map_err(Error::File)?;
+    fn network(self, given_per_s: Option<f64>) -> Result<Network, Error> {
+        let (rate_per_s, classes) = self.loads(given_per_s).map_err(Error::File)?;
         validate::classes(&classes).map_err(Error::File)?;
         let station = |entry: &StationEntry| {
             entry.station(&classes).map_err(|text| format!("station `{}`: {text}", entry.name))
@@ -88,14 +97,14 @@ impl File {
     }
 
     /// The total rate of open classes, and the classes.
-    fn loads(&self) -> Result<(f64, Vec<Class>), String> {
+    fn loads(&self, given_per_s: Option<f64>) -> Result<(f64, Vec<Class>), String> {
         let own = self.classes.iter().filter(|class| class.rate_per_s.is_some()).count();
         if own == 0 {
             let classes: Result<Vec<Class>, String> =
                 self.classes.iter().map(ClassEntry::class).collect();
             let classes = classes?;
             let open = classes.iter().any(|class| matches!(class.load, Load::Open { .. }));
-            return match self.rate_per_s {
+            return match self.rate_per_s.or(given_per_s.filter(|_| open)) {
                 None if open => Err("classes have shares, but of no rate; \
                      give the total rate_per_s at the top of the file"
                     .into()),

@@ -122,7 +122,7 @@ pub(super) fn enough(
     None
 }
 
-/// Could so many processors carry the rate, if each did what one does alone, and a
+/// Could these processors carry the rate, if each did what one does alone, and a
 /// fifth more?
 pub(super) fn possible(
     predictor: &Predictor,

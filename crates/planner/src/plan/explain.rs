@@ -1,7 +1,7 @@
 //! A plan in words, and as a figure.
 
 use super::words::{latency, rate, time};
-use super::{Considered, Judged, Plan};
+use super::{Considered, Judged, Plan, Target};
 use crate::Error;
 use crate::figure::{Figure, Series};
 use crate::simulator::outcome::Latency;
@@ -20,6 +20,11 @@ fn judged(one: &Judged, asked: Option<f64>) -> String {
         100.0 * one.utilization
     )
 }
+
+/// What the figures of a plan are of. Calibrations know no other set-up.
+pub const SCOPE: &str = "the stack in memory, before a simulated peer: without a device, the \
+                         kernel or an application. To put their times in, write them into a \
+                         queueing network: `anabranch help model`";
 
 /// The plan in words, a line each.
 pub fn lines(plan: &Plan) -> Vec<String> {
@@ -57,6 +62,7 @@ pub fn lines(plan: &Plan) -> Vec<String> {
             judged(more, plan.rate_per_s)
         ));
     }
+    lines.push(format!("figures of:  {SCOPE}"));
     lines.extend(plan.notes.iter().map(|note| format!("note:        {note}")));
     lines
 }
@@ -107,13 +113,14 @@ impl Considered {
     }
 }
 
-/// Latency against rate of the best and of the runner-up, as SVG.
+/// Latency against rate of the best and of the runner-up, as SVG, with the rate that was
+/// asked for and the targets; `note` says where the figures are from.
 ///
 /// # Errors
 /// If there is nothing to draw: the load has no rate.
-pub fn figure(plan: &Plan) -> Result<String, Error> {
+pub fn figure(plan: &Plan, note: &str) -> Result<String, Error> {
     let mut series = Vec::new();
-    for curve in &plan.curves {
+    for (number, curve) in plan.curves.iter().enumerate() {
         let name =
             format!("{}, {}", curve.configuration.organization, curve.configuration.processors);
         let of = |measure: super::Measure| {
@@ -121,7 +128,8 @@ pub fn figure(plan: &Plan) -> Result<String, Error> {
             let points = curve.points.iter().map(point).collect();
             Series::new(format!("{name}: {}", measure.name()), points)
         };
-        series.extend([of(super::Measure::P50), of(super::Measure::P99)]);
+        let (p50, p99) = (of(super::Measure::P50), of(super::Measure::P99));
+        series.extend([p50.styled(number, 1), p99.styled(number, 0)]);
     }
     if series.is_empty() {
         return Err(Error::Asked(
@@ -129,5 +137,13 @@ pub fn figure(plan: &Plan) -> Result<String, Error> {
                 .into(),
         ));
     }
-    Figure::new(&plan.load, "operations, thousands a second", "latency, µs").log_y().draw(&series)
+    let mut figure =
+        Figure::new(&plan.load, "operations, thousands a second", "latency, µs").log_y().note(note);
+    if let Some(asked) = plan.rate_per_s {
+        figure = figure.at_x(asked / 1e3, format!("asked for: {}", rate(asked)));
+    }
+    for target in plan.targets.iter().filter_map(|words| words.parse::<Target>().ok()) {
+        figure = figure.at_y(target.at_most_ns / 1e3, target.to_string());
+    }
+    figure.draw(&series)
 }

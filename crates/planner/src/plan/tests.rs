@@ -85,7 +85,11 @@ fn words_and_figure() {
         assert!(text.contains(part), "{text}");
     }
     assert_eq!(plan.explanation().len(), plan.considered.len());
-    assert!(figure(&plan).expect("a figure").starts_with("<svg"));
+    assert!(text.contains("figures of:  the stack in memory") && text.contains("help model"));
+    let drawn = figure(&plan, "a machine, a day").expect("a figure");
+    for part in ["<svg", "asked for: 1.00M/s", "p50=50us", "a machine, a day", "p99"] {
+        assert!(drawn.contains(part), "{part}");
+    }
     let latencies: Vec<f64> = plan.curves[0].points.iter().map(|point| point.1.p99_ns).collect();
     assert!(latencies.len() > 4 && latencies.last() > latencies.first(), "{latencies:?}");
 }

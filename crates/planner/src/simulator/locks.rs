@@ -23,7 +23,7 @@ pub(crate) struct Rule {
     pub(crate) in_order: bool,
     /// Waiters park, after some spinning.
     pub(crate) parks: bool,
-    /// Who has waited for [`FAIR_AFTER`] is next.
+    /// A thread that has waited for [`FAIR_AFTER`] is next.
     pub(crate) fair: bool,
 }
 

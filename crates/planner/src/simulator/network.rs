@@ -44,7 +44,7 @@ pub enum Routing {
     /// the second, and one in the third with probability 0.4. So do packets.
     #[default]
     InRounds,
-    /// Without memory: with V visits in all, whoever comes or ends a visit goes to
+    /// Without memory: with V visits in all, a customer that comes or ends a visit goes to
     /// station *k* with probability V_k / (1 + V), and leaves with 1 / (1 + V).
     AtRandom,
 }

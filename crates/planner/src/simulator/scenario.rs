@@ -102,7 +102,7 @@ const MAX_OPERATIONS: u64 = 1_000_000_000;
 const MAX_UNDER_WAY: usize = 4_000_000;
 
 impl Scenario {
-    /// An organization on so many processors with so many connections, each with
+    /// An organization on `processors` with `connections`, each with
     /// one transaction under way and a peer that answers at once: 200,000 of them,
     /// a fifth to warm up.
     pub fn new(

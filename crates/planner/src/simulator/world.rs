@@ -16,7 +16,7 @@ const BATCH: usize = 64;
 /// After so long the peer repeats what was dropped, ps: TCP's least time-out of
 /// old, and what the lab's peers do for UDP.
 const REPEAT: Time = Time(200_000_000_000);
-/// Nobody's processor.
+/// No processor.
 const NOWHERE: u16 = u16::MAX;
 
 /// An operation under way: a packet (or so) of a connection.
@@ -144,12 +144,12 @@ impl<'a, P: Copy> World<'a, P> {
         (0..processors).map(lock).collect()
     }
 
-    /// Serves so many connections only.
+    /// Serves this number of connections only.
     pub(crate) fn limit_connections(&mut self, most: usize) {
         self.connections.truncate(most.max(1));
     }
 
-    /// Each of so many units has what its connections say by themselves in a queue
+    /// Each of the units has what its connections say by themselves in a queue
     /// of its own, instead of a queue of the device.
     pub(crate) fn queue_for_each(&mut self, units: usize) {
         self.queues = vec![DeviceQueue::default(); units];
@@ -160,7 +160,7 @@ impl<'a, P: Copy> World<'a, P> {
         self.queues[queue].poller = Some(thread);
     }
 
-    /// The unit of so many that a connection belongs to.
+    /// The unit that a connection belongs to.
     pub(crate) fn unit_of(&self, connection: u32, count: usize) -> usize {
         self.connections[connection as usize].hash as usize % count
     }
@@ -272,7 +272,7 @@ impl<'a, P: Copy> World<'a, P> {
         self.ticks.packet_move.saturating_mul(count as u64)
     }
 
-    /// Steps to receive a batch of so many.
+    /// Steps to receive a batch of packets.
     pub(crate) fn receive_steps(&mut self, count: usize) -> [Step<P>; 2] {
         let time = self.time(self.ticks.receive, count);
         [Step::Work(Kind::Overhead, self.ticks.round), Step::Work(Kind::Work, time)]

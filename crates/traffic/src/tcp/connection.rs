@@ -22,7 +22,7 @@ pub(super) enum Next {
 
 /// What the peer sends on a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(super) struct Sending {
     /// Bytes, so far.
     pub(super) limit: u64,
     /// Does it close behind them?
@@ -32,7 +32,7 @@ pub(super) struct Plan {
 /// Positions in the stream to the stack are counted in bytes from its start, as
 /// 64 bits; the FIN is the position behind the last byte.
 pub(super) struct Connection {
-    pub(super) plan: Plan,
+    pub(super) plan: Sending,
     /// It is closed as soon as it is established.
     pub(super) short: bool,
     /// Bytes of payload received in order.
@@ -78,7 +78,7 @@ impl Connection {
         phase: Phase,
         iss: Seq,
         mss: u32,
-        plan: Plan,
+        plan: Sending,
     ) -> Connection {
         Connection {
             plan,

@@ -1,7 +1,7 @@
 //! Short-lived connections (Bohra 2007, figure 10): opened at a steady rate, and
 //! closed as soon as they are established.
 
-use super::connection::{Phase, Plan};
+use super::connection::{Phase, Sending};
 use super::{Config, Peer, REPEAT};
 use crate::steered;
 use device::Batch;
@@ -112,7 +112,7 @@ impl Peer {
         let index = self.insert(stack_port, port, Phase::SynSent);
         let connection = &mut self.connections[index as usize];
         connection.short = true;
-        connection.plan = Plan { limit: 0, closes: true };
+        connection.plan = Sending { limit: 0, closes: true };
         self.counts.short_opened += 1;
         Some(index)
     }

@@ -1,75 +1,40 @@
 use super::*;
-use tokio::io::duplex;
+use std::fs;
+use std::path::Path;
 
-fn run<F: Future>(test: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
-    runtime.block_on(test)
-}
-
-/// Sends `input` and the end of the stream; returns what comes back.
-async fn exchange(service: Service, input: &[u8]) -> (Vec<u8>, Tally) {
-    let (ours, mut theirs) = duplex(1000);
-    let tally = Tally::default();
-    let mut output = Vec::new();
-    let client = async {
-        theirs.write_all(input).await.expect("write");
-        theirs.shutdown().await.expect("shutdown");
-        theirs.read_to_end(&mut output).await.expect("read");
+/// How often the command's sources, without tests, have `word` in quotes.
+fn quoted(place: &Path, word: &str) -> usize {
+    let entries = fs::read_dir(place).expect("sources").flatten().map(|entry| entry.path());
+    let count = |path: std::path::PathBuf| {
+        if path.is_dir() {
+            return quoted(&path, word);
+        }
+        let is_test = path.file_name().is_some_and(|name| name == "tests.rs");
+        let text = if is_test { String::new() } else { fs::read_to_string(&path).expect("text") };
+        text.matches(&format!("\"{word}\"")).count()
     };
-    let (end, ()) = tokio::join!(serve(service, ours, &tally), client);
-    end.expect("served");
-    (output, tally)
+    entries.map(count).sum()
+}
+
+/// To add a service is to write its function and its row.
+#[test]
+fn a_service_is_named_once() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for service in SERVICES.iter().filter(|service| service.name != WEB) {
+        assert_eq!(quoted(&sources, service.name), 1, "{}", service.name);
+    }
 }
 
 #[test]
-fn echo_discard_and_close() {
-    run(async {
-        assert_eq!(exchange(Service::Echo, b"abc").await.0, b"abc");
-        let (output, tally) = exchange(Service::Discard, &[7; 500]).await;
-        assert!(output.is_empty());
-        assert_eq!(tally.bytes_in.into_inner(), 500);
-        assert_eq!(exchange(Service::Close, b"abc").await.0, b"bye\r\n");
-        assert_eq!(exchange(Service::Close, b"").await.0, b"");
-    });
-}
-
-#[test]
-fn chargen_goes_on_after_the_peers_end_and_stops_when_it_is_gone() {
-    run(async {
-        let (ours, mut theirs) = duplex(1000);
-        let tally = Tally::default();
-        let client = async move {
-            theirs.write_all(b"ignored").await.expect("write");
-            theirs.shutdown().await.expect("shutdown");
-            let mut got = vec![0; 3 * pattern().len()];
-            theirs.read_exact(&mut got).await.expect("read");
-            got
-        };
-        let (end, got) = tokio::join!(serve(Service::Chargen, ours, &tally), client);
-        assert!(end.is_err());
-        assert!(got.chunks(74).zip(0u8..).take(95).all(|(line, i)| line[0] == b' ' + i));
-        assert!(got[..pattern().len()] == got[pattern().len()..2 * pattern().len()]);
-        assert_eq!(tally.bytes_in.into_inner(), 7);
-    });
-}
-
-#[test]
-fn sink_reads_nothing_and_holds() {
-    run(async {
-        let (ours, mut theirs) = duplex(1000);
-        let begun = tokio::time::Instant::now();
-        let client = async {
-            theirs.write_all(&[0; 1000]).await.expect("write");
-            let more = theirs.write_all(&[0; 1]).await;
-            more.expect_err("let go");
-        };
-        let tally = Tally::default();
-        let (end, ()) = tokio::join!(serve(Service::Sink, ours, &tally), client);
-        end.expect("served");
-        assert_eq!(begun.elapsed(), HOLD);
-    });
+fn the_same_port_of_both_protocols_is_no_clash() {
+    fn find(name: &str) -> &'static Service {
+        SERVICES.iter().find(|service| service.name == name).expect("a service")
+    }
+    let asked = |names: &[(&str, u16)]| {
+        Services(names.iter().map(|&(name, port)| (find(name), port)).collect())
+    };
+    assert_eq!(asked(&[("tcp-echo", 7), ("udp-echo", 7)]).clash(), None);
+    let clash = asked(&[("http", 80), ("udp-echo", 7), ("tcp-echo", 80)]).clash();
+    assert_eq!(clash, Some(("http", "tcp-echo", 80)));
+    assert!(asked(&[("http", 80)]).has(WEB) && !asked(&[("tcp-echo", 80)]).has(WEB));
 }

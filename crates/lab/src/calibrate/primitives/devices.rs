@@ -120,7 +120,7 @@ impl Ends {
         for _ in 0..ROUNDS {
             sending += send(&mut **transmit);
             for _ in 0..BATCH {
-                // Broadcast, lest the kernel ask for an address.
+                // Broadcast: the kernel would ask for another address.
                 self.kernel.send_to(&[0; PAYLOAD], (BROADCAST, 9))?;
             }
             got.clear();

@@ -2,7 +2,7 @@
 
 use super::nanos;
 use crate::calibrate::probe::Probe;
-use crate::confine;
+use crate::setup::affinity;
 use organizations::runtime::worker::pin;
 use planner::calibration::{LockCosts, Primitives};
 use std::hint::black_box;
@@ -18,7 +18,7 @@ const CONTENTION: Duration = Duration::from_millis(3);
 
 /// Two for each type; contention only where there are two processors.
 pub(crate) fn probes() -> Vec<Probe> {
-    let two = confine::processors() > 1;
+    let two = affinity::processors() > 1;
     let mut probes = Vec::new();
     for kind in LockKind::ALL {
         let alone = move || Ok(with_lock!(kind, L => alone::<L>()));

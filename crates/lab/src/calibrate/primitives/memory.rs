@@ -2,7 +2,7 @@
 
 use super::nanos;
 use crate::calibrate::probe::Probe;
-use crate::usage;
+use crate::setup::machine;
 use planner::calibration::{ByLevel, Estimate, Machine, Primitives};
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -88,7 +88,7 @@ type Level = fn(&mut ByLevel) -> &mut Estimate;
 /// The probes of all three passes in all three levels.
 pub(crate) fn probes(machine: &Machine) -> Vec<Probe> {
     let l1 = if machine.l1_bytes > 0 { machine.l1_bytes as usize } else { 32 << 10 };
-    let l2 = usage::second_level_cache();
+    let l2 = machine::second_level_cache();
     let beyond = 4 * (machine.l2_bytes.max(machine.l3_bytes) as usize).max(8 << 20);
     let dram = beyond.min(machine.memory_bytes as usize / 8).clamp(4 << 20, MOST);
     let levels: [(usize, Level); 3] = [

@@ -2,9 +2,9 @@
 //! processor.
 
 use crate::Error;
-use crate::apart::{line, two};
 use crate::calibrate::probe::Probe;
-use crate::confine;
+use crate::measure::cacheline_latency::{line, two};
+use crate::setup::affinity;
 use organizations::Clock;
 use organizations::runtime::worker::Sleeper;
 use std::hint::spin_loop;
@@ -29,7 +29,7 @@ const SWITCHES: u64 = 500;
 /// The probes; of those that need two processors none if there is one.
 pub(crate) fn probes() -> Result<Vec<Probe>, Error> {
     let mut probes = vec![Probe::one(switch, |p| &mut p.context_switch_ns)];
-    if confine::processors() > 1 {
+    if affinity::processors() > 1 {
         probes.push(Probe::one(|| Ok(line(1, ROUNDS)), |p| &mut p.line_transfer_ns));
         probes.push(Probe::one(|| Ok(ring(1)), |p| &mut p.ring_item_ns));
         probes.push(Probe::one(|| Ok(ring(BATCH)), |p| &mut p.ring_batched_item_ns));

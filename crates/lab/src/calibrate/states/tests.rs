@@ -21,7 +21,7 @@ fn measured(case: &Case, before: f64, after: f64) -> Measured<'_> {
         lock_wait_ns: 0.0,
         speed: 1.0,
     };
-    Measured { case, anchor, apart: Some(Apart { before, after }) }
+    Measured { case, anchor, cacheline: Some(CachelineLatency { before, after }) }
 }
 
 #[test]
@@ -45,9 +45,21 @@ fn what_was_measured_in_another_state_is_left_out() {
 #[test]
 fn one_state_leaves_nothing_out() {
     let case = case("a", 1);
-    let mut all =
-        vec![measured(&case, 36.0, 37.0), Measured { apart: None, ..measured(&case, 1.0, 9.0) }];
+    let mut all = vec![
+        measured(&case, 36.0, 37.0),
+        Measured { cacheline: None, ..measured(&case, 1.0, 9.0) },
+    ];
     let usual = usual(&all);
     assert_eq!(leave_out(&mut all, usual), None);
     assert_eq!(all.len(), 2);
+}
+
+#[test]
+fn an_interval_that_reaches_zero_is_no_figure() {
+    let case = case("a", 1);
+    let with = |low| {
+        let anchor = measured(&case, 36.0, 36.0).anchor;
+        Anchor { operations_per_s: Estimate { value: 1e6, low, high: 2e6 }, ..anchor }
+    };
+    assert!(is_figure(&with(0.9e6)) && !is_figure(&with(0.0)));
 }

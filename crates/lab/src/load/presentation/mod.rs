@@ -385,7 +385,7 @@ thread_local! {
 }
 
 /// Makes `call`. Where calls are made in place, they end with wake-ups, which
-/// come here again: those wait, lest the stack grow.
+/// come here again: those wait, so that the stack does not grow.
 fn notify(host: &Arc<Presentation>, call: Call) {
     let first = WAITING.with_borrow_mut(|waiting| match waiting {
         Some(waiting) => {

@@ -2,7 +2,7 @@
 
 use super::stream::{NoRecord, Presented};
 use super::{Sender, Wakes};
-use crate::load::{Load, Role, Talk};
+use crate::load::{Load, LoadConn, Role};
 use net::ConnId;
 use std::sync::Arc;
 use tcp::Tcb;
@@ -18,25 +18,30 @@ fn carries(role: Role) -> bool {
 
 impl Load {
     /// A connection has its name.
-    pub(crate) fn present(&self, talk: &mut Talk, id: ConnId) {
-        if self.wakes.presentation().is_some() && carries(talk.role) {
-            talk.presented = Some(Box::new(Presented::new(id)));
+    pub(crate) fn present(&self, conn: &mut LoadConn, id: ConnId) {
+        if self.wakes.presentation().is_some() && carries(conn.role) {
+            conn.presented = Some(Box::new(Presented::new(id)));
         }
     }
 
     /// What [`Load::write`] and [`Load::read`] do without it.
-    pub(crate) fn presented(&mut self, talk: &mut Talk, tcb: &mut Tcb) -> bool {
+    pub(crate) fn presented(&mut self, conn: &mut LoadConn, tcb: &mut Tcb) -> bool {
         // Taken out meanwhile, so that the load is free.
-        let Some(mut presented) = talk.presented.take() else { return false };
-        if talk.role != Role::Source {
-            self.read_messages(&mut presented, talk, tcb);
+        let Some(mut presented) = conn.presented.take() else { return false };
+        if conn.role != Role::Source {
+            self.read_messages(&mut presented, conn, tcb);
         }
-        let more = talk.role != Role::Sink && self.write_messages(&mut presented, talk, tcb);
-        talk.presented = Some(presented);
+        let more = conn.role != Role::Sink && self.write_messages(&mut presented, conn, tcb);
+        conn.presented = Some(presented);
         more
     }
 
-    fn write_messages(&mut self, presented: &mut Presented, talk: &Talk, tcb: &mut Tcb) -> bool {
+    fn write_messages(
+        &mut self,
+        presented: &mut Presented,
+        conn: &LoadConn,
+        tcb: &mut Tcb,
+    ) -> bool {
         let Load { wakes, tally, meter, .. } = self;
         let Some(host) = wakes.presentation() else { return false };
         let id = presented.id;
@@ -50,7 +55,7 @@ impl Load {
                 return false;
             }
             if let Err(error) = tcb.send_slice(slice.clone(), Some(sum)) {
-                meter.fail(format!("a connection of a {:?} cannot send: {error}", talk.role));
+                meter.fail(format!("a connection of a {:?} cannot send: {error}", conn.role));
                 return false;
             }
             (count, bytes) = (count + 1, bytes + len);
@@ -64,7 +69,7 @@ impl Load {
         count == BURST
     }
 
-    fn read_messages(&mut self, presented: &mut Presented, talk: &mut Talk, tcb: &mut Tcb) {
+    fn read_messages(&mut self, presented: &mut Presented, conn: &mut LoadConn, tcb: &mut Tcb) {
         while let Some(slice) = tcb.pop_slice(usize::MAX) {
             presented.cutter.push(slice);
         }
@@ -72,12 +77,12 @@ impl Load {
             match presented.cutter.next() {
                 Ok(Some(message)) => self.wakes.decode(message),
                 Ok(None) => break,
-                Err(NoRecord) => return self.fail(talk, "received what is no record"),
+                Err(NoRecord) => return self.fail(conn, "received what is no record"),
             }
         }
-        if tcb.eof() && !talk.closing {
-            talk.closing = true;
-            self.fail(talk, "came to its end");
+        if tcb.eof() && !conn.closing {
+            conn.closing = true;
+            self.fail(conn, "came to its end");
         }
     }
 }

@@ -25,7 +25,7 @@ impl Record {
     /// Bytes of one on the wire.
     pub(crate) const LEN: usize = 4 + 4 + 8 + 4 + 8;
 
-    /// The one at `index` of message `number`: whoever decodes it knows it.
+    /// The one at `index` of message `number`. The decoder expects it.
     #[inline]
     fn of(number: u32, index: u32) -> Record {
         let stamp = u64::from(number) << 32 | u64::from(index);

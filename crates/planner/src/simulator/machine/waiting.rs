@@ -81,7 +81,7 @@ impl<P: Copy> Machine<P> {
     fn wake_parked(&mut self, id: LockId, by: Option<ThreadId>) {
         let threads = &self.threads;
         let mut waiters = self.locks[id as usize].waiters.iter();
-        // Who is woken tries by himself: one is enough.
+        // A woken thread tries by itself: one is enough.
         let woken = |t: &ThreadId| threads[*t as usize].state == State::Waking;
         if waiters.clone().any(woken) {
             return;

@@ -1,4 +1,4 @@
-//! [`Replication`]: one run of a network, from empty to so many customers.
+//! [`Replication`]: one run of a network, from empty to a number of customers.
 
 use super::{Asked, MOST_CUSTOMERS, Routing, Seen, SeenClass, SeenStation, Service};
 use crate::Error;
@@ -156,7 +156,7 @@ impl<'a> Replication<'a> {
         }
     }
 
-    /// Goes on until so many more have left.
+    /// Goes on until `customers` more have left.
     fn until(&mut self, customers: u64) -> Result<(), Error> {
         let end = self.left + customers;
         while self.left < end {
@@ -331,7 +331,7 @@ impl<'a> Replication<'a> {
                 all.count += visits.count;
                 all.residence += visits.residence;
             }
-            // Nobody was to come, or nobody came.
+            // No customer was to come, or none came.
             if station.visits[class] == 0.0 { 0.0 } else { all.mean_us() * station.visits[class] }
         };
         let busy: f64 = of_station.iter().map(|at| at.busy.average(now)).sum();

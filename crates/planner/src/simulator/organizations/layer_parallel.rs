@@ -71,7 +71,7 @@ impl Queue {
         room
     }
 
-    /// Takes up to so many; is the producer to be told of it?
+    /// Takes packets, up to a number; is the producer to be told of it?
     fn take(&mut self, most: usize, into: &mut VecDeque<Item>) -> (usize, bool) {
         let count = most.min(self.items.len());
         into.extend(self.items.drain(..count));

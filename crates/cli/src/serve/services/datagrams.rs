@@ -1,0 +1,139 @@
+//! UDP echo, and `dial`: a datagram makes the stack connect somewhere.
+
+use super::{Context, streams};
+use crate::tally::Tally;
+use anabranch::Stack;
+use anabranch::tokio::{TcpStream, UdpSocket};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::Semaphore;
+
+/// Bytes of the largest datagram.
+const LARGEST: usize = 65536;
+/// Connections that `dial` has at a time; more are refused with EAGAIN.
+const MOST_DIALED: usize = 4096;
+
+/// Sends each datagram back (RFC 862).
+///
+/// # Errors
+/// When the socket is gone.
+pub async fn echo(socket: UdpSocket, at: &Context) -> io::Result<()> {
+    let tally = &at.tally;
+    let mut buffer = vec![0; LARGEST];
+    loop {
+        let (n, from) = socket.recv_from(&mut buffer).await?;
+        Tally::add(&tally.served, 1);
+        Tally::add(&tally.bytes_in, n);
+        match socket.send_to(&buffer[..n], from).await {
+            Ok(n) => Tally::add(&tally.bytes_out, n),
+            Err(_) => Tally::add(&tally.errors, 1),
+        }
+    }
+}
+
+/// Takes datagrams `ADDR PORT`, and connects there: once connected it answers
+/// `ok PORT`, writes `hello\n` and echoes; on failure it answers `err PORT NAME`.
+///
+/// # Errors
+/// When the socket is gone.
+pub async fn dial(socket: UdpSocket, at: &Context) -> io::Result<()> {
+    let Context { stack, tally, .. } = at;
+    let socket = Arc::new(socket);
+    let free = Arc::new(Semaphore::new(MOST_DIALED));
+    let mut buffer = vec![0; LARGEST];
+    loop {
+        let (n, from) = socket.recv_from(&mut buffer).await?;
+        Tally::add(&tally.served, 1);
+        let answer = match (parse(&buffer[..n]), free.clone().try_acquire_owned()) {
+            (None, _) => "err 0 EINVAL".into(),
+            (Some((_, port)), Err(_)) => format!("err {port} EAGAIN"),
+            (Some(target), Ok(permit)) => {
+                let (stack, socket, tally) = (stack.clone(), socket.clone(), tally.clone());
+                tokio::spawn(async move {
+                    let target = SocketAddr::from(target);
+                    if connect(&stack, target, &socket, from, &tally).await.is_err() {
+                        Tally::add(&tally.errors, 1);
+                    }
+                    drop(permit);
+                });
+                continue;
+            }
+        };
+        Tally::add(&tally.errors, 1);
+        let _ = socket.send_to(answer.as_bytes(), from).await;
+    }
+}
+
+fn parse(datagram: &[u8]) -> Option<(Ipv4Addr, u16)> {
+    let mut words = std::str::from_utf8(datagram).ok()?.split_ascii_whitespace();
+    let target = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    words.next().is_none().then_some(target)
+}
+
+async fn connect(
+    stack: &Stack,
+    target: SocketAddr,
+    socket: &UdpSocket,
+    from: SocketAddr,
+    tally: &Tally,
+) -> io::Result<()> {
+    let port = target.port();
+    let mut stream = match TcpStream::connect(stack, target).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            let answer = format!("err {port} {}", errno_name(&error));
+            socket.send_to(answer.as_bytes(), from).await?;
+            return Err(error);
+        }
+    };
+    socket.send_to(format!("ok {port}").as_bytes(), from).await?;
+    stream.write_all(b"hello\n").await?;
+    streams::echo(stream, tally).await
+}
+
+/// The name that `errno.h` has for an error.
+fn errno_name(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "ECONNREFUSED",
+        io::ErrorKind::ConnectionReset => "ECONNRESET",
+        io::ErrorKind::ConnectionAborted => "ECONNABORTED",
+        io::ErrorKind::TimedOut => "ETIMEDOUT",
+        io::ErrorKind::HostUnreachable => "EHOSTUNREACH",
+        io::ErrorKind::NetworkUnreachable => "ENETUNREACH",
+        io::ErrorKind::NetworkDown => "ENETDOWN",
+        io::ErrorKind::AddrInUse => "EADDRINUSE",
+        io::ErrorKind::AddrNotAvailable => "EADDRNOTAVAIL",
+        io::ErrorKind::PermissionDenied => "EACCES",
+        io::ErrorKind::BrokenPipe => "EPIPE",
+        io::ErrorKind::NotConnected => "ENOTCONN",
+        io::ErrorKind::WouldBlock => "EAGAIN",
+        io::ErrorKind::InvalidInput => "EINVAL",
+        io::ErrorKind::OutOfMemory => "ENOMEM",
+        _ => "EIO",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets() {
+        let target = Some((Ipv4Addr::new(10, 99, 0, 1), 80));
+        assert_eq!(parse(b"10.99.0.1 80"), target);
+        assert_eq!(parse(b" 10.99.0.1\t80 \r\n"), target);
+        for bad in ["", "10.99.0.1", "10.99.0.1 80 1", "10.99.0.1 65536", "host 80", "1 2"] {
+            assert_eq!(parse(bad.as_bytes()), None, "{bad}");
+        }
+        assert_eq!(parse(b"\xff"), None);
+    }
+
+    #[test]
+    fn names_of_errors() {
+        assert_eq!(errno_name(&io::ErrorKind::ConnectionRefused.into()), "ECONNREFUSED");
+        assert_eq!(errno_name(&io::Error::from_raw_os_error(113)), "EHOSTUNREACH");
+        assert_eq!(errno_name(&io::Error::other("x")), "EIO");
+    }
+}

@@ -1,0 +1,188 @@
+//! The services of `serve`, one row each. A service is a function over a connection or
+//! over a socket of UDP (in [`streams`], [`datagrams`]), and its row in [`SERVICES`]:
+//! options, help, reports and checks of ports follow from the row.
+
+mod datagrams;
+mod streams;
+
+use crate::http::{self, Directory};
+use crate::tally::Tally;
+use anabranch::Stack;
+use anabranch::tokio::{TcpStream, UdpSocket};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// A service: `--NAME PORT`.
+pub struct Service {
+    /// Its name, as an option and in reports.
+    pub name: &'static str,
+    /// What `--help` says of it.
+    help: &'static str,
+    /// What is done on its port.
+    pub handler: Handler,
+}
+
+/// The end of a connection, or of a socket.
+pub type Ending = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+
+/// What is done on a port.
+#[derive(Clone, Copy)]
+pub enum Handler {
+    /// Called with each connection.
+    Tcp(fn(TcpStream, Arc<Context>) -> Ending),
+    /// Called once, with the socket.
+    Udp(fn(UdpSocket, Arc<Context>) -> Ending),
+}
+
+/// What a handler may use.
+pub struct Context {
+    /// The stack that serves.
+    pub stack: Stack,
+    /// What the web server serves.
+    pub root: Option<Arc<Directory>>,
+    /// What the service has done.
+    pub tally: Arc<Tally>,
+}
+
+/// A handler of connections that counts them.
+macro_rules! tcp {
+    ($serve:path) => {
+        Handler::Tcp(|stream, at| {
+            Box::pin(async move {
+                Tally::add(&at.tally.served, 1);
+                $serve(stream, &at.tally).await
+            })
+        })
+    };
+}
+
+/// A handler of a socket.
+macro_rules! udp {
+    ($serve:path) => {
+        Handler::Udp(|socket, at| Box::pin(async move { $serve(socket, &at).await }))
+    };
+}
+
+/// The web server's name: `--root` is for it.
+pub const WEB: &str = "http";
+
+/// All services, in the order of the help.
+pub static SERVICES: &[Service] = &[
+    Service {
+        name: WEB,
+        help: "Web server: files, byte ranges, directory listings; PUT and POST answer with length \
+               and SHA-256 of what was sent",
+        handler: Handler::Tcp(|stream, at| Box::pin(web(stream, at))),
+    },
+    Service {
+        name: "tcp-echo",
+        help: "TCP: sends back what comes (RFC 862)",
+        handler: tcp!(streams::echo),
+    },
+    Service {
+        name: "tcp-discard",
+        help: "TCP: reads all, closes at the end of the stream (RFC 863)",
+        handler: tcp!(streams::discard),
+    },
+    Service {
+        name: "tcp-chargen",
+        help: "TCP: writes without end from accept on (RFC 864)",
+        handler: tcp!(streams::chargen),
+    },
+    Service {
+        name: "tcp-close",
+        help: "TCP: after the first byte answers `bye` and closes first",
+        handler: tcp!(streams::close),
+    },
+    Service {
+        name: "tcp-sink",
+        help: "TCP: accepts, never reads, holds the connection for 60 s",
+        handler: tcp!(streams::sink),
+    },
+    Service {
+        name: "udp-echo",
+        help: "UDP: sends each datagram back (RFC 862)",
+        handler: udp!(datagrams::echo),
+    },
+    Service {
+        name: "udp-dial",
+        help: "UDP: a datagram `ADDR PORT` makes the stack connect there by TCP; it answers \
+               `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`",
+        handler: udp!(datagrams::dial),
+    },
+];
+
+async fn web(stream: TcpStream, at: Arc<Context>) -> io::Result<()> {
+    match &at.root {
+        Some(root) => http::connection(stream, root.clone(), at.tally.clone()).await,
+        None => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Service {
+    /// Do both want the same ports?
+    fn shares_ports_with(&self, other: &Service) -> bool {
+        let is_tcp = |service: &Service| matches!(service.handler, Handler::Tcp(_));
+        is_tcp(self) == is_tcp(other)
+    }
+}
+
+/// The services that were asked for, with their ports: an option for each row.
+#[derive(Clone, Debug, Default)]
+pub struct Services(pub Vec<(&'static Service, u16)>);
+
+impl Services {
+    /// Is this one of them?
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(service, _)| service.name == name)
+    }
+
+    /// Two services that want the same port, and that port.
+    pub fn clash(&self) -> Option<(&'static str, &'static str, u16)> {
+        self.0.iter().enumerate().find_map(|(n, (service, port))| {
+            let same = |(other, at): &&(&'static Service, u16)| {
+                at == port && service.shares_ports_with(other)
+            };
+            self.0[..n].iter().find(same).map(|(other, _)| (other.name, service.name, *port))
+        })
+    }
+}
+
+impl clap::FromArgMatches for Services {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Services, clap::Error> {
+        let asked =
+            |service: &'static Service| Some((service, *matches.get_one::<u16>(service.name)?));
+        Ok(Services(SERVICES.iter().filter_map(asked).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Services::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Services {
+    fn augment_args(command: Command) -> Command {
+        SERVICES.iter().fold(command, |command, service| {
+            let port = value_parser!(u16).range(1..);
+            let option = Arg::new(service.name).long(service.name).value_name("PORT");
+            command.arg(option.help(service.help).help_heading("Services").value_parser(port))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Services::augment_args(command)
+    }
+}
+
+#[cfg(test)]
+mod tests;

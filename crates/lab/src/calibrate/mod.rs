@@ -1,0 +1,181 @@
+//! What things cost on this machine: measures what `planner::Calibration` holds,
+//! in less than a minute on a machine with two processors.
+//!
+//! Three parts, from the small to the whole: costs by themselves
+//! (`primitives`), what an operation takes in each layer (`layers`), and every
+//! organization under every work (`anchors`). Samples are short and stand in turn
+//! with those of other things, so that a machine that changes its speed changes it
+//! for all; figures are medians, with order statistics as their intervals.
+
+mod anchors;
+mod layers;
+mod primitives;
+mod probe;
+mod states;
+
+use crate::Error;
+use crate::measure::cacheline_latency::is_alike;
+use crate::measure::case::Timing;
+use crate::measure::speed;
+use crate::setup::{affinity, machine};
+use planner::Work;
+use planner::calibration::{Calibration, VERSION};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How much is measured.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    /// The organizations that are measured as a whole.
+    pub organizations: Vec<String>,
+    /// What their connections do.
+    pub works: Vec<Work>,
+    /// On how many processors.
+    pub processors: Vec<usize>,
+    /// Over how many connections.
+    pub connections: Vec<usize>,
+    /// And over how many besides, where processors are several: between one connection,
+    /// which keeps one processor busy, and some for each, no curve is known.
+    pub besides: Vec<usize>,
+    /// How long each case is measured.
+    pub timing: Timing,
+    /// The seed of the order of cases.
+    pub seed: u64,
+}
+
+/// The timing of a case: windows are few and short, since cases are many.
+const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 5, speed: 0.002 };
+
+/// The time before the first window where processors are several, seconds: threads that
+/// contend for a lock settle meanwhile.
+pub(crate) const SETTLED: f64 = 0.03;
+
+/// Cases that were measured while the processors were moved are measured again, until
+/// this time has passed.
+const BUDGET: Duration = Duration::from_secs(52);
+
+/// The timing of [`layers`], of which there are few.
+const LAYERS: Timing = Timing { warm_up: 0.02, window: 0.02, windows: 5, speed: 0.002 };
+
+impl Default for Effort {
+    /// All organizations, on one processor, two, and all there are.
+    fn default() -> Effort {
+        let most = affinity::processors();
+        let mut processors: Vec<usize> = [1, 2, most].into_iter().filter(|&p| p <= most).collect();
+        processors.dedup();
+        Effort {
+            organizations: organizations::CATALOG.iter().map(|e| e.name.to_owned()).collect(),
+            works: anchors::WORKS.to_vec(),
+            processors,
+            // Steps of the same factor, up to what the papers have.
+            connections: vec![1, 8, 64, 512, 3072],
+            besides: vec![2],
+            timing: TIMING,
+            seed: 1,
+        }
+    }
+}
+
+impl Effort {
+    /// Less: what `anabranch calibrate --quick` measures.
+    pub fn quick() -> Effort {
+        Effort { connections: vec![1, 64, 1024], ..Effort::default() }
+    }
+}
+
+/// How far a calibration is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The share that is done, from 0 to 1.
+    pub share: f64,
+    /// What is measured next.
+    pub what: &'a str,
+}
+
+/// What was measured, and what could not be.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The figures.
+    pub calibration: Calibration,
+    /// Cases that could not be measured, and why, a line each.
+    pub left_out: Vec<String>,
+}
+
+/// Measures this machine.
+///
+/// # Errors
+/// [`Error`], if the system refuses what primitives need, or no case at all could
+/// be measured.
+pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, Error> {
+    crate::setup::bench_plan::check_names(&effort.organizations)?;
+    let (start, date) = (Instant::now(), SystemTime::now());
+    let machine = machine::this();
+    let cases = anchors::cases(effort);
+    // Their parts of the time, about.
+    let (first, second) = (0.06, 0.04);
+    let mut tell = |share: f64, what: &str| progress(Progress { share, what });
+    tell(0.0, "primitives");
+    let primitives = primitives::measure(&machine, &mut |done| tell(done * first, "primitives"))?;
+    let mut by_layer = BTreeMap::new();
+    for (n, &work) in Work::ALL.iter().enumerate() {
+        tell(first + second * n as f64 / Work::ALL.len() as f64, "layers");
+        by_layer.insert(work, layers::measure(work, &LAYERS)?);
+    }
+    let mut calibration = Calibration {
+        version: VERSION,
+        date: humantime::format_rfc3339_seconds(date).to_string(),
+        took_s: 0.0,
+        reference_ns: 0.0,
+        machine,
+        primitives,
+        layers: by_layer,
+        organizations: BTreeMap::new(),
+    };
+    let reference = speed::piece_ns_on(1, 0.01);
+    let deadline = start + BUDGET;
+    let mut all =
+        states::measure(&cases, &effort.timing, reference, deadline, &mut |done, what| {
+            tell(first + second + (1.0 - first - second) * done, what);
+        })?;
+    calibration.organizations = std::mem::take(&mut all.anchors);
+    calibration.organizations.values_mut().for_each(|anchors| anchors::spread_waits(anchors));
+    if let Some(cacheline) = all.cacheline {
+        let way = |of: &Calibration| of.primitives.line_transfer_ns;
+        if !is_alike(way(&calibration).value, cacheline.value) {
+            calibration.primitives = primitives::measure(&calibration.machine, &mut |_| {})?;
+        }
+        if !is_alike(way(&calibration).value, cacheline.value) {
+            all.left_out.push(format!(
+                "primitives: the processors were {:.0} ns apart then, and {:.0} ns for the rest",
+                way(&calibration).value,
+                cacheline.value,
+            ));
+            calibration.primitives.line_transfer_ns = cacheline;
+        }
+    }
+    let left_out = all.left_out;
+    settle(&mut calibration, reference);
+    calibration.took_s = start.elapsed().as_secs_f64();
+    tell(1.0, "");
+    match left_out.first() {
+        Some(why) if calibration.organizations.is_empty() => {
+            Err(Error::Plan(format!("nothing could be measured: {why}")))
+        }
+        _ => Ok(Outcome { calibration, left_out }),
+    }
+}
+
+/// Brings the speeds of all cases to their median: they were relative to a
+/// moment's, `reference`, ns ([`speed::piece_ns_on`]).
+fn settle(calibration: &mut Calibration, reference: f64) {
+    let all = || calibration.organizations.values().flatten().map(|anchor| anchor.speed);
+    let median = crate::statistics::median(&all().collect::<Vec<f64>>());
+    if median > 0.0 {
+        calibration.reference_ns = reference / median;
+        let anchors = calibration.organizations.values_mut().flatten();
+        anchors.for_each(|anchor| anchor.speed /= median);
+    }
+}
+
+#[cfg(test)]
+mod tests;

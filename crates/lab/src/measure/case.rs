@@ -1,0 +1,157 @@
+//! [`Case`]: an organization under a load against a simulated peer, as
+//! calibrations and validations measure it, in planner's terms.
+
+use crate::Error;
+use crate::measure::cacheline_latency::CachelineLatency;
+use crate::measure::sample::Sample;
+use crate::measure::{speed, threads};
+use crate::setup::bench_plan::{BenchPlan, Direction, Peer, Workload};
+use planner::Work;
+
+/// What is measured. All its threads are confined to as many processors as it
+/// has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The organization's name.
+    pub organization: String,
+    /// What connections do.
+    pub work: Work,
+    /// Processors.
+    pub processors: usize,
+    /// Connections, all busy.
+    pub connections: usize,
+}
+
+/// How long a case is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// From the last connection's establishment to the first window, seconds.
+    pub warm_up: f64,
+    /// One window, seconds.
+    pub window: f64,
+    /// Windows in a row.
+    pub windows: usize,
+    /// For the machine's speed, just before, seconds.
+    pub speed: f64,
+}
+
+/// What was measured of a case.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Operations a second, window by window.
+    pub rates: Vec<f64>,
+    /// Bytes of a message, of a datagram's payload, or of a segment's on average.
+    pub bytes: usize,
+    /// What a fixed piece of work took just before, ns ([`speed::piece_ns_on`]).
+    pub piece_ns: f64,
+    /// How far the processors were apart, if there were several.
+    pub cacheline: Option<CachelineLatency>,
+    /// Operations in all windows.
+    pub operations: f64,
+    pub(crate) sample: Sample,
+}
+
+impl Measured {
+    /// Were there operations in every window?
+    pub fn is_moving(&self) -> bool {
+        self.rates.iter().all(|&rate| rate > 0.0)
+    }
+
+    /// Operations a second over all windows: where threads are many, or the machine
+    /// is busy with something else, a short window has none or very many.
+    pub(crate) fn rate(&self) -> f64 {
+        self.rates.iter().sum::<f64>() / self.rates.len().max(1) as f64
+    }
+}
+
+/// How often a case is measured that stands still in some of its windows.
+pub const TRIES: usize = 3;
+
+/// The first that `measure` gives without a window in which nothing happened; after
+/// [`TRIES`], the last.
+fn moving(mut measure: impl FnMut() -> Result<Measured, Error>) -> Result<Measured, Error> {
+    let mut measured = measure()?;
+    for _ in 1..TRIES {
+        if measured.is_moving() {
+            break;
+        }
+        measured = measure()?;
+    }
+    Ok(measured)
+}
+
+/// Bytes of a transaction's message.
+const MESSAGE: usize = 64;
+
+impl Case {
+    /// The plan by which it is measured.
+    pub(crate) fn plan(&self, timing: &Timing, instruments: bool) -> BenchPlan {
+        let (workload, direction) = match self.work {
+            Work::TcpSend => (Workload::Bulk, Direction::Send),
+            Work::TcpReceive => (Workload::Bulk, Direction::Receive),
+            Work::TcpRr => (Workload::Rr, Direction::Send),
+            Work::UdpSend => (Workload::Udp, Direction::Send),
+            Work::UdpReceive => (Workload::Udp, Direction::Receive),
+            Work::UdpRr => (Workload::UdpRr, Direction::Send),
+        };
+        BenchPlan {
+            workload,
+            direction,
+            organizations: vec![self.organization.clone()],
+            processors: self.processors,
+            connections: self.connections,
+            bytes: self.work.is_transactions().then_some(MESSAGE),
+            peer: Peer::Driver,
+            warm_up: timing.warm_up,
+            seconds: timing.window,
+            instruments,
+            confine: true,
+            ..BenchPlan::default()
+        }
+    }
+
+    /// Measures it, with connections of its own; anew, with new ones, if it stood still
+    /// in some windows: up to [`TRIES`] times in all.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn measure(&self, timing: &Timing, instruments: bool) -> Result<Measured, Error> {
+        moving(|| self.measure_once(timing, instruments))
+    }
+
+    fn measure_once(&self, timing: &Timing, instruments: bool) -> Result<Measured, Error> {
+        let plan = self.plan(timing, instruments);
+        plan.check()?;
+        let piece_ns = speed::piece_ns_on(self.processors, timing.speed);
+        let windows = || threads::windows(&plan, &self.organization, timing.windows);
+        let (cacheline, measured) = CachelineLatency::around(self.processors, windows);
+        let (looks, sample) = measured?;
+        let payload = looks.last().map_or(1.0, |last| last.payload(&plan).max(1.0));
+        let counts: Vec<f64> = looks.iter().map(|look| look.operations(&plan, payload)).collect();
+        let rate = |n: usize| {
+            let seconds = looks[n + 1].at.duration_since(looks[n].at).as_secs_f64();
+            (counts[n + 1] - counts[n]) / seconds
+        };
+        let operations = match &counts[..] {
+            [first, .., last] => last - first,
+            _ => 0.0,
+        };
+        Ok(Measured {
+            rates: (0..counts.len().saturating_sub(1)).map(rate).collect(),
+            bytes: payload.round() as usize,
+            piece_ns,
+            cacheline,
+            operations,
+            sample,
+        })
+    }
+}
+
+/// All organizations that can run on `processors`, in the catalog's order.
+pub fn organizations(processors: usize) -> impl Iterator<Item = &'static str> {
+    let fits = move |entry: &&organizations::Entry| processors == 1 || !entry.single;
+    organizations::CATALOG.iter().filter(fits).map(|entry| entry.name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+use super::*;
+
+const SHORT: Timing = Timing { warm_up: 0.005, window: 0.01, windows: 3, speed: 0.001 };
+
+#[test]
+fn every_work_is_counted_in_operations() {
+    for work in Work::ALL {
+        let organization = "uniprocessor".to_owned();
+        let case = Case { organization, work, processors: 1, connections: 4 };
+        let measured = case.measure(&SHORT, false).expect("figures");
+        assert!(measured.rates.len() >= 3 && measured.operations > 0.0, "{work}");
+        assert!(measured.piece_ns > 0.0);
+        let expected = match work {
+            Work::TcpSend | Work::TcpReceive => 1200..=1460,
+            Work::UdpSend | Work::UdpReceive => 1472..=1472,
+            Work::TcpRr | Work::UdpRr => 64..=64,
+        };
+        assert!(expected.contains(&measured.bytes), "{work}: {}", measured.bytes);
+    }
+}
+
+#[test]
+fn only_one_organization_is_for_one_processor() {
+    let all = organizations(1).count();
+    assert_eq!(organizations(2).count(), all - 1);
+}
+
+#[test]
+fn what_stood_still_is_measured_again() {
+    let organization = "uniprocessor".to_owned();
+    let case = Case { organization, work: Work::TcpRr, processors: 1, connections: 1 };
+    let good = case.measure(&SHORT, false).expect("figures");
+    let with = |rates: [f64; 3]| Measured { rates: rates.to_vec(), ..good.clone() };
+    let mut runs = vec![with([1.0, 2.0, 3.0]), with([5.0, 0.0, 5.0]), with([0.0, 0.0, 9.0])];
+    let measured = moving(|| Ok(runs.pop().expect("no more tries"))).expect("figures");
+    assert_eq!(measured.rates, [1.0, 2.0, 3.0]);
+    let mut tries = 0;
+    let never = moving(|| {
+        tries += 1;
+        Ok(with([0.0, 1.0, 1.0]))
+    });
+    assert!(!never.expect("figures").is_moving());
+    assert_eq!(tries, TRIES);
+}
