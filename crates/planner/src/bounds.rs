@@ -1,4 +1,4 @@
-//! What no load can exceed: bounds that follow from demands alone (Lazowska,
+//! Bounds that no load can exceed. They follow from demands alone (Lazowska,
 //! Zahorjan, Graham and Sevcik 1984, *Quantitative System Performance*, chapter 5;
 //! Thekkath et al. 1992, 4.1).
 
@@ -10,20 +10,21 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bounds {
-    /// Of an open one.
+    /// The network is open.
     Open(OpenBounds),
-    /// Of a closed one, by class.
+    /// The network is closed; a bound for each class.
     Closed(Vec<ClosedBounds>),
 }
 
 /// The bounds of an open network, in the mix of its classes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OpenBounds {
-    /// The station that saturates first; none if nobody waits anywhere.
+    /// The station that saturates first; none if no station has a queue.
     pub station: Option<String>,
-    /// The total rate at which it does, customers a second; none: no limit.
+    /// The total rate at which it saturates, customers a second; none if no station
+    /// has a queue.
     pub saturates_at_per_s: Option<f64>,
-    /// Residence at light load, by class: the sum of its demands, µs.
+    /// Residence at light load, by class: the sum of the demands, µs.
     pub light_load_us: Vec<f64>,
 }
 
@@ -32,22 +33,22 @@ pub struct OpenBounds {
 pub struct ClosedBounds {
     /// The class.
     pub class: String,
-    /// The station where it needs most, by server; none if nobody waits anywhere.
+    /// The station with the greatest demand of a server; none if no station has a queue.
     pub station: Option<String>,
-    /// Throughput is at most this, customers a second: as if nobody waited, and
-    /// no more than that station can do.
+    /// Throughput is at most this, customers a second: the throughput without
+    /// waiting, and at most what that station can serve.
     pub at_most_per_s: f64,
-    /// Throughput is at least this, customers a second: as if each found all
-    /// others, of all classes, before it in every queue. None where queues are
-    /// first come, first served with service that differs by class.
+    /// Throughput is at least this, customers a second: the throughput if each
+    /// customer found all others, of all classes, before it in every queue. None
+    /// where service at a queue differs by class.
     pub at_least_per_s: Option<f64>,
     /// Residence is at least this, µs.
     pub residence_at_least_us: f64,
-    /// From how many customers on some must wait: (D + Z) / D_max; none if nobody
-    /// waits anywhere.
+    /// With more customers than this, some must wait: (D + Z) / D_max. None if no
+    /// station has a queue.
     pub knee_customers: Option<f64>,
-    /// Narrower bounds of throughput, customers a second, lower and upper, from
-    /// balanced networks: for one class, and queues with one server.
+    /// Balanced job bounds of throughput, customers a second: lower and upper. Only
+    /// for one class, and queues with one server.
     pub balanced_per_s: Option<(f64, f64)>,
 }
 
@@ -67,8 +68,9 @@ pub fn bounds(network: &Network) -> Bounds {
     Bounds::Closed(classes.map(|class| closed(network, &centers, class)).collect())
 }
 
-/// Which station of an open network saturates first, by index, and at what total
-/// rate in the mix of its classes, customers a second. `None` if none can.
+/// The index of the station of an open network that saturates first, and the total
+/// rate in the mix of its classes at which it does, customers a second. `None` if no
+/// station has a queue with demand.
 pub fn saturation(network: &Network) -> Option<(usize, f64)> {
     let share = |class: usize| match network.classes()[class].load {
         Load::Open { share } => share,
@@ -157,7 +159,7 @@ fn balanced(
         return None;
     }
     let most_us = queues.iter().copied().fold(0.0, f64::max);
-    // A queue nobody comes to is none.
+    // A queue without demand does not count.
     let average_us = total_us / queues.iter().filter(|demand| **demand > 0.0).count() as f64;
     let others = customers - 1.0;
     let lower = delay_us + total_us + others * most_us / (1.0 + delay_us / (customers * total_us));

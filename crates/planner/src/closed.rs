@@ -1,21 +1,20 @@
 //! Closed networks, by mean value analysis (Reiser and Lavenberg 1980,
-//! "Mean-value analysis of closed multichain queuing networks"): who comes to a
-//! queue finds what is there on average with one customer less,
+//! "Mean-value analysis of closed multichain queuing networks"): a customer that
+//! arrives at a queue finds its average length with one customer fewer,
 //!
 //! > R_ik = V_ik (S_ik + Σ_j S_jk Q_jk(N − e_i)).
 //!
 //! | file | classes | |
 //! |---|---|---|
 //! | [`single`] | one | exact; several servers too |
-//! | [`several`] | several | every population up to the given: exact where that is few |
+//! | [`several`] | several | every population up to the given one, where these are few |
 //! | [`schweitzer`] | any | Q(N − e_i) from Q(N): approximate, for any population |
 //!
-//! Exact here means: of networks whose service times are exponential and, at
-//! queues, the same for all classes (product form). Where they differ by class,
-//! the formula is that of Thekkath et al. 1992, equation (1), and an
-//! approximation, which solutions say. With several classes, a station of *m*
-//! servers is taken for a queue with a server *m* times as fast, and a delay of
-//! the rest (Seidmann, Schweitzer and Shalev-Oren 1987, "Computerized closed
+//! The exact solvers are exact for networks of product form: service times are
+//! exponential and, at queues, the same for all classes. Where they differ by
+//! class, equation (1) of Thekkath et al. 1992 is an approximation, and the
+//! solution says so. With several classes, a station of *m* servers is replaced by
+//! a queue with a server *m* times as fast, followed by a delay (Seidmann, Schweitzer and Shalev-Oren 1987, "Computerized closed
 //! queueing network models of flexible manufacturing systems").
 
 use crate::Error;
@@ -29,16 +28,16 @@ mod weights;
 
 pub use schweitzer::Control;
 
-/// How many steps exact solvers may take, about: a tenth of a second.
+/// The most steps of an exact solver: they take about a tenth of a second.
 pub const EXACT_STEPS: f64 = 1e7;
-/// How many steps the approximation may take, about: some seconds.
+/// The most steps of the approximation: they take some seconds.
 const APPROXIMATE_STEPS: f64 = 1e9;
 
-/// Solves a closed network, exactly where that takes no more than
-/// [`EXACT_STEPS`], else by [`schweitzer`].
+/// Solves a closed network: exactly if that takes at most [`EXACT_STEPS`], else by
+/// [`schweitzer`].
 ///
 /// # Errors
-/// [`Error::NoConvergence`] of the approximation, [`Error::Asked`] if the network
+/// [`Error::NoConvergence`] from the approximation, [`Error::Asked`] if the network
 /// is open.
 pub fn solve(network: &Network) -> Result<Solution, Error> {
     let steps = match network.classes().len() {
@@ -58,7 +57,7 @@ pub fn solve(network: &Network) -> Result<Solution, Error> {
     }
 }
 
-/// The network must be closed.
+/// Refuses an open network.
 fn must_be_closed(network: &Network) -> Result<(), Error> {
     if network.is_open() {
         let name = network.name();
@@ -67,7 +66,7 @@ fn must_be_closed(network: &Network) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is not exact about several classes, or about any by approximation.
+/// What is not exact for several classes, or in the approximation.
 fn approximations(network: &Network, centers: &[Center]) -> Vec<String> {
     let name = |center: &Center| network.stations()[center.station].name.as_str();
     let names = |chosen: &dyn Fn(&Center) -> bool| {

@@ -1,15 +1,15 @@
-//! [`Error`]: what cannot be computed, and why.
+//! [`Error`]: why something cannot be computed.
 
-/// What cannot be computed, and why: one line that names the cause and what to change.
+/// Why something cannot be computed: one line that names the cause and the remedy.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// A file that makes no sense.
+    /// The contents of a file make no sense.
     #[error("{0}")]
     File(String),
-    /// What is asked makes no sense.
+    /// The request makes no sense.
     #[error("{0}")]
     Asked(String),
-    /// A station cannot do all that comes: queues would grow without end.
+    /// A station cannot serve all that arrives, so its queue would grow without end.
     #[error(
         "station `{station}` saturates at {} a second, and {} are asked; ask for less than \
          that, or give it less to do",
@@ -18,13 +18,13 @@ pub enum Error {
     Saturated {
         /// The station that saturates first.
         station: String,
-        /// The total rate at which it does, of all classes in the given mix,
+        /// The total rate at which it saturates, over all classes in the given mix,
         /// customers a second.
         limit_per_s: f64,
         /// The total rate that was asked for, customers a second.
         asked_per_s: f64,
     },
-    /// An iteration that comes to no end.
+    /// An iteration does not converge.
     #[error(
         "no solution within {iterations} iterations, queue lengths still change by {change:.1e}; \
          allow more iterations or a greater tolerance"
@@ -37,7 +37,7 @@ pub enum Error {
     },
 }
 
-/// Up to six places, without zeros at the end.
+/// Up to six decimal places, without trailing zeros.
 fn short(figure: f64) -> String {
     let text = format!("{figure:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

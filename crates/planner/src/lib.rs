@@ -1,19 +1,22 @@
-//! What would another core, queue, lock or organization buy?
+//! Answers what another core, queue, lock or organization would buy.
+//!
+//! All figures are of the stack over a device in memory, with no application
+//! beyond an echo. [`network`] takes an application as a further station.
 //!
 //! | part | what it answers |
 //! |---|---|
-//! | [`network`] | a queueing network as data; what a model says of it: [`solution`] |
-//! | [`open`] | several classes from outside, first come, first served (Thekkath et al. 1992, equation 5) |
+//! | [`network`] | a queueing network as data; [`solution`] is the result of solving one |
+//! | [`open`] | open networks of several classes, first come, first served (Thekkath et al. 1992, equation 5) |
 //! | [`closed`] | mean value analysis, exact and approximate |
-//! | [`bounds`] | what no load can exceed |
-//! | [`thekkath1992`] | the paper that these models come from, computed again |
+//! | [`bounds`] | bounds that no load can exceed |
+//! | [`thekkath1992`] | the paper that the models come from, recomputed |
 //! | [`figure`] | line charts as SVG |
-//! | [`calibration`] | what things cost on a machine: a file that `anabranch calibrate` measures |
+//! | [`calibration`] | costs on a machine, in a file that `anabranch calibrate` writes |
 //! | [`simulator`] | a deterministic discrete-event simulator |
-//! | [`load`] | what is asked of a stack, in words |
-//! | [`plan`] | what to take for a load |
-//! | [`predict`] | what a machine will do, from what was measured of it |
-//! | [`work`] | what one operation of a load is |
+//! | [`load`] | a load on a stack, in words |
+//! | [`plan`] | the configuration to take for a load |
+//! | [`predict`] | predictions for a machine, from measurements of it |
+//! | [`work`] | the operation that a load consists of |
 #![forbid(unsafe_code)]
 
 pub mod bounds;

@@ -1,4 +1,4 @@
-//! [`Load`]: what is asked of a stack, in words: `tcp rr 64B, 20k connections,
+//! [`Load`]: a load on a stack, in words: `tcp rr 64B, 20k connections,
 //! 400k/s`.
 //!
 //! Words come in any order, separated by spaces or commas:
@@ -8,8 +8,8 @@
 //! | `tcp`, `udp` | the protocol |
 //! | `rr`, `send`, `receive`, `bulk` | what connections do ([`Work`]); `bulk` is `send` |
 //! | `64B`, `1400 bytes`, `4KiB` | of a message, a datagram or a segment; [`Load::default_bytes`] if it is left out |
-//! | `20k connections`, `64 flows`, `64 sockets` | how many, all of them busy alike |
-//! | `400k/s`, `2/ms`, `40 Gbit/s`, `5 GB/s` | operations or payload one way; without it, as fast as it goes |
+//! | `20k connections`, `64 flows`, `64 sockets` | their number; all are equally busy |
+//! | `400k/s`, `2/ms`, `40 Gbit/s`, `5 GB/s` | operations, or payload one way; if it is left out, as many as the stack can do |
 //! | `poisson`, `steady`, `bursty 32` | how operations arrive, if there is a rate; `poisson` if it is left out |
 //!
 //! Numbers may have a fraction, `_` between digits, and `k`, `M` or `G`.
@@ -26,7 +26,7 @@ pub const MOST_CONNECTIONS: usize = 10_000_000;
 pub const MOST_PER_S: f64 = 1e10;
 /// The largest datagram or segment, bytes of payload.
 pub const MOST_BYTES: usize = 65_495;
-/// The largest message of a transaction, bytes: one that is one packet.
+/// The largest message of a transaction, bytes: it must fit into one packet.
 pub const MOST_MESSAGE_BYTES: usize = 1448;
 /// The largest burst, operations.
 pub const MOST_BURST: u32 = 65_536;
@@ -37,9 +37,9 @@ pub enum Pattern {
     /// Independently of each other.
     #[default]
     Poisson,
-    /// At even distances.
+    /// At equal distances.
     Steady,
-    /// So many at once, and these bursts independently of each other.
+    /// In bursts of this size; the bursts come independently of each other.
     Bursty(u32),
 }
 
@@ -53,7 +53,7 @@ impl Display for Pattern {
     }
 }
 
-/// What is asked of a stack.
+/// A load on a stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// What connections do.
@@ -62,15 +62,15 @@ pub struct Load {
     pub bytes: usize,
     /// Connections, or flows of UDP.
     pub connections: usize,
-    /// Operations a second over all connections; `None`: as fast as it goes.
+    /// Operations a second over all connections; `None`: as many as the stack can do.
     pub rate_per_s: Option<f64>,
-    /// How they arrive, if there is a rate.
+    /// How operations arrive, if there is a rate.
     pub pattern: Pattern,
 }
 
 impl Load {
-    /// Bytes of an operation where the load does not say: 64 of a message, a full
-    /// segment or datagram of Ethernet for the others.
+    /// Bytes of an operation where the load does not say: 64 for a message, and a
+    /// full segment or datagram of Ethernet for the others.
     pub const fn default_bytes(work: Work) -> usize {
         match work {
             Work::TcpRr | Work::UdpRr => 64,
@@ -79,10 +79,10 @@ impl Load {
         }
     }
 
-    /// Does it make sense?
+    /// Checks that the load makes sense.
     ///
     /// # Errors
-    /// If a figure is out of bounds: a line that says which.
+    /// [`Error::Asked`] names the figure that is out of bounds.
     pub fn check(&self) -> Result<(), Error> {
         let asked = |message: String| Err(Error::Asked(message));
         if self.connections == 0 || self.connections > MOST_CONNECTIONS {
@@ -119,7 +119,7 @@ impl Load {
 }
 
 impl Display for Load {
-    /// As [`Load::from_str`] reads it.
+    /// Writes the load as [`Load::from_str`] reads it.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let name = self.work.name();
         let (protocol, what) = name.split_once('-').unwrap_or((name, ""));
@@ -145,7 +145,7 @@ impl FromStr for Load {
     }
 }
 
-/// A number with `k`, `M` or `G` where that loses nothing.
+/// A number with `k`, `M` or `G` where that is exact.
 fn short(value: f64) -> String {
     let scaled = [("G", 1e9), ("M", 1e6), ("k", 1e3)];
     let fits = |unit: f64| value >= unit && (value / unit).fract() == 0.0 && value < 1e15;

@@ -1,5 +1,5 @@
 //! [`Network`]: a queueing network as data: classes of customers, the stations
-//! that they visit, and what each does to each. [`mod@file`] reads one from TOML;
+//! that they visit, and the service there. [`mod@file`] reads one from TOML;
 //! [`crate::open`] and [`crate::closed`] solve it.
 //!
 //! ```
@@ -17,7 +17,7 @@
 //!
 //!     [[station]]
 //!     name = "protocol"
-//!     kind = "delay"                           # processors enough: nobody waits
+//!     kind = "delay"                           # enough processors: no waiting
 //!     service_us = { small = 10, large = 18 }  # per visit; a number: all classes alike
 //!
 //!     [[station]]
@@ -79,7 +79,7 @@ pub enum Load {
         /// Its share of the network's total rate, of 1.
         share: f64,
     },
-    /// So many, who come back when they have thought.
+    /// A fixed number of customers, which think between two rounds.
     Closed {
         /// How many there are.
         population: u32,
@@ -101,13 +101,13 @@ pub struct Station {
     pub service_us: Vec<f64>,
 }
 
-/// How a station serves those who come.
+/// How a station serves its customers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Kind {
     /// One at a time, first come, first served.
     Queue,
-    /// All at once: nobody waits.
+    /// All at once, without waiting.
     Delay,
     /// As many at a time as it has servers, first come, first served.
     MultiServer {
@@ -222,7 +222,7 @@ impl Network {
     }
 
     /// The same with another total rate of its open classes, customers a second,
-    /// in the same mix. 0 is light load: nobody meets anybody.
+    /// in the same mix. 0 is light load, without waiting.
     ///
     /// # Errors
     /// [`Error::Asked`] if the network is closed, or the rate makes no sense.

@@ -1,19 +1,19 @@
 //! Open networks: several classes, first come, first served, with service times
 //! that differ by class.
 //!
-//! A visit finds at a station, on average, what is there on average (visits come
-//! at random). So a visit of class *i* to station *k* waits a time that is the
-//! same for all classes (Thekkath et al. 1992, appendix, *T_k*),
+//! Visits come at random, so a visit finds at a station, on average, the average
+//! number of customers. A visit to station *k* therefore waits for a time that is
+//! the same for all classes (Thekkath et al. 1992, appendix, *T_k*),
 //!
 //! > T_k = Σ_j λ_j V_jk S_jk² / (1 − U_k),  U_k = Σ_j λ_j V_jk S_jk,
 //!
-//! and stays R_ik = V_ik (S_ik + T_k). That is the appendix's equation (5), with
-//! the sum taken apart. It is exact for one station, if visits are Poisson and
+//! and a customer's residence is R_ik = V_ik (S_ik + T_k). This is the appendix's
+//! equation (5), rearranged. It is exact for one station, if visits are Poisson and
 //! service times are exponential for each class (the formula of Pollaczek and
 //! Khinchine for M/H/1). In a network, streams between first-come-first-served
 //! stations whose service differs by class are not quite Poisson.
 //!
-//! With several servers the time waited is that of M/M/m (Erlang's C) at the
+//! With several servers, the waiting time is that of M/M/m (Erlang's C) at the
 //! station's mean service time, times half of `E[S²]/E[S]²` (Lee and Longton 1959,
 //! "Queueing processes associated with airline passenger check-in"): exact where
 //! service is the same for all classes, and equation (5) for one server.
@@ -25,8 +25,8 @@ use crate::{Error, bounds};
 /// Solves an open network.
 ///
 /// # Errors
-/// [`Error::Saturated`] if a station cannot do all that comes, [`Error::Asked`] if
-/// the network is closed.
+/// [`Error::Saturated`] if a station cannot serve all that arrives,
+/// [`Error::Asked`] if the network is closed.
 pub fn solve(network: &Network) -> Result<Solution, Error> {
     if !network.is_open() {
         let name = network.name();
@@ -44,17 +44,17 @@ pub fn solve(network: &Network) -> Result<Solution, Error> {
     Ok(found.solution(network, &centers))
 }
 
-/// Residence by class, all visits together, µs.
+/// Residence by class over all visits, µs.
 fn residence_us(center: &Center, rates_per_s: &[f64]) -> Vec<f64> {
     let waiting_us = waiting_us(center, rates_per_s);
     let stays = center.visits.iter().zip(&center.service_us);
     stays.map(|(visits, service_us)| visits * (service_us + waiting_us)).collect()
 }
 
-/// What each visit waits, *T_k*, µs.
+/// The waiting time of each visit, *T_k*, µs.
 fn waiting_us(center: &Center, rates_per_s: &[f64]) -> f64 {
     let Some(servers) = center.servers() else { return 0.0 };
-    // Work that comes, seconds a second, and its second moment, µs.
+    // Arriving work, seconds a second, and its second moment, µs.
     let (mut load, mut moment_us) = (0.0, 0.0);
     for (class, rate_per_s) in rates_per_s.iter().enumerate() {
         let work = rate_per_s * center.demand_us(class) * 1e-6;
@@ -72,9 +72,9 @@ fn waiting_us(center: &Center, rates_per_s: &[f64]) -> f64 {
     erlang_c(servers, load) * moment_us / load / (servers - load)
 }
 
-/// Erlang's C: the probability that a visit waits, with offered load `load` (in
-/// servers, less than their number), by the recursion for Erlang's B, which only
-/// adds what is positive (Kleinrock 1975, *Queueing Systems* I, 3.5).
+/// Erlang's C: the probability that a visit waits. The offered load `load` is in
+/// servers, and below their number. The recursion for Erlang's B adds only positive
+/// terms (Kleinrock 1975, *Queueing Systems* I, 3.5).
 pub fn erlang_c(servers: f64, load: f64) -> f64 {
     let mut inverse_b = 1.0;
     let mut server = 1.0;

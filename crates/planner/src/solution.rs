@@ -1,21 +1,21 @@
-//! [`Solution`]: what a model says of a network.
+//! [`Solution`]: the result of solving a network.
 
 use crate::network::{Center, Kind, Network};
 use serde::Serialize;
 
-/// What a model says of a network in steady state.
+/// The result of solving a network in steady state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Solution {
     /// The network's name.
     pub network: String,
     /// How it was solved.
     pub method: Method,
-    /// What is approximate about it, a sentence each; empty: nothing, if
-    /// service times are exponential and, in open networks, visits come at random.
+    /// What is approximate about it, a sentence each. If empty, the solution is exact
+    /// for exponential service times and, in open networks, Poisson visits.
     pub approximations: Vec<String>,
-    /// Customers a second that pass, of all classes.
+    /// Customers that pass a second, over all classes.
     pub throughput_per_s: f64,
-    /// Customers in the network on average, those that think not counted.
+    /// Customers in the network on average, without those that think.
     pub number: f64,
     /// By class.
     pub classes: Vec<ClassFigures>,
@@ -42,10 +42,10 @@ pub struct ClassFigures {
     pub name: String,
     /// Customers a second.
     pub throughput_per_s: f64,
-    /// How long one is in the network, waiting and being served, µs.
+    /// Mean time of a customer in the network, waiting and in service, µs.
     pub residence_us: f64,
-    /// Its service demands at all stations together, µs: the residence time if it
-    /// meets nobody.
+    /// The sum of its service demands at all stations, µs: the residence time
+    /// without waiting.
     pub demand_us: f64,
     /// Customers in the network on average.
     pub number: f64,
@@ -56,15 +56,15 @@ pub struct ClassFigures {
 pub struct StationFigures {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     #[serde(flatten)]
     pub kind: Kind,
-    /// How busy its server is, of 1; with several servers or queues, each on
-    /// average. Of a delay station: the number of customers there.
+    /// The share of time that its server is busy, 0 to 1; the average over several
+    /// servers or queues. For a delay station, the number of customers there.
     pub utilization: f64,
-    /// Customers there on average, waiting and being served.
+    /// Customers there on average, waiting and in service.
     pub number: f64,
-    /// How long a visit waits there before it is served, on average, µs.
+    /// Mean waiting time of a visit before its service, µs.
     pub waiting_us: f64,
     /// By class, in the order of the classes.
     pub classes: Vec<ClassAtStation>,
@@ -73,26 +73,26 @@ pub struct StationFigures {
 /// Figures of a class at a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ClassAtStation {
-    /// How long a customer is there, all visits together, µs.
+    /// Time of a customer there, over all its visits, µs.
     pub residence_us: f64,
-    /// Its part of the utilization, of 1.
+    /// Its part of the station's utilization.
     pub utilization: f64,
     /// Its customers there on average.
     pub number: f64,
 }
 
-/// What solvers find: throughput by class, and residence by center and class.
+/// The result of a solver: throughput by class, and residence by center and class.
 pub(crate) struct Found {
     pub method: Method,
     pub approximations: Vec<String>,
     /// Customers a second, by class.
     pub throughput_per_s: Vec<f64>,
-    /// µs, all visits together, by center, then by class.
+    /// Time over all visits, µs, by center, then by class.
     pub residence_us: Vec<Vec<f64>>,
 }
 
 impl Found {
-    /// The rest follows by the laws of utilization and of Little.
+    /// Completes the figures by the utilization law and Little's law.
     pub fn solution(self, network: &Network, centers: &[Center]) -> Solution {
         let stations = self.stations(network, centers);
         let of_class = |index: usize, name: &str| {

@@ -1,11 +1,11 @@
-//! [`Work`]: what one operation of a load is.
+//! [`Work`]: the operation that a load consists of.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 
 /// What connections (or flows of UDP) do, as the stack sees it. An *operation* is
-/// one packet with data for the one-way ones, and a transaction (a message and
-/// its echo) for `rr`.
+/// one packet with data if data goes one way, and a transaction (a message and its
+/// echo) for `rr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
@@ -48,7 +48,7 @@ impl Work {
         }
     }
 
-    /// Is an operation a transaction (and not a packet one way)?
+    /// True if an operation is a transaction, and not a packet one way.
     pub const fn is_transactions(self) -> bool {
         matches!(self, Work::TcpRr | Work::UdpRr)
     }

@@ -11,8 +11,9 @@ pub mod cases;
 mod macros;
 mod pattern;
 mod rig;
+pub mod transfer;
 mod watchdog;
 
 pub use pattern::Pattern;
 pub use rig::{CLIENT, Link, Pair, Rig, SERVER, buffers, conserved};
-pub use watchdog::{until, within};
+pub use watchdog::{until, until_probed, within};

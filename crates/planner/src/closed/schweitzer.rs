@@ -1,7 +1,7 @@
-//! Any population, approximately: what a customer of class *i* finds in a queue is
-//! what is there with all customers, of its own class less its own share,
+//! Any population, approximately: a customer of class *i* finds in a queue what is
+//! there with all customers. From its own class, its own share is subtracted:
 //! Q_i (N_i − 1) / N_i (Schweitzer 1979, "Approximate analysis of multiclass closed
-//! networks of queues"; Bard 1979). A fixed point is sought by iteration.
+//! networks of queues"; Bard 1979). The fixed point is found by iteration.
 
 use super::several::residence_us;
 use super::{approximations, must_be_closed};
@@ -9,13 +9,13 @@ use crate::Error;
 use crate::network::{Center, Network};
 use crate::solution::{Found, Method, Solution};
 
-/// When to end.
+/// When the iteration ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Control {
-    /// As soon as no queue length changes by more than this part of its class's
+    /// It ends when no queue length changes by more than this part of its class's
     /// population.
     pub tolerance: f64,
-    /// The most iterations.
+    /// It fails after this number of iterations.
     pub iterations: u64,
 }
 
@@ -25,11 +25,11 @@ impl Default for Control {
     }
 }
 
-/// Where the iteration is.
+/// The state of the iteration.
 struct State {
     /// Customers in the queue, by center, then class.
     queued: Vec<Vec<f64>>,
-    /// Residence, all visits together, µs, by center, then class.
+    /// Residence over all visits, µs, by center, then class.
     residence_us: Vec<Vec<f64>>,
     /// Customers a µs, by class.
     throughputs: Vec<f64>,
@@ -68,7 +68,7 @@ pub fn solve(network: &Network, control: Control) -> Result<Solution, Error> {
 }
 
 impl State {
-    /// Customers are spread evenly.
+    /// Starts with customers spread evenly.
     fn new(centers: &[Center], populations: &[f64]) -> State {
         let even: Vec<f64> = populations.iter().map(|n| n / centers.len() as f64).collect();
         State {
@@ -78,8 +78,8 @@ impl State {
         }
     }
 
-    /// An iteration; the greatest change of a queue length, as a part of its
-    /// class's population.
+    /// Makes one iteration. Returns the greatest change of a queue length, as a part
+    /// of its class's population.
     fn step(&mut self, centers: &[Center], populations: &[f64], thinks_us: &[f64]) -> f64 {
         let mut queues_us = vec![vec![0.0; populations.len()]; centers.len()];
         for (index, center) in centers.iter().enumerate() {

@@ -5,14 +5,15 @@ use crate::Error;
 use crate::network::{Center, Network};
 use crate::solution::{Found, Method, Solution};
 
-/// About how many steps [`solve`] takes; infinity: very many.
+/// About how many steps [`solve`] takes; may be infinite.
 pub fn steps(network: &Network) -> f64 {
     let states: f64 = network.populations().iter().map(|n| f64::from(*n) + 1.0).product();
     states * (network.centers().len() * network.classes().len()) as f64
 }
 
-/// Residence in a center, all visits together, µs: in its queue, and in what is
-/// taken for a delay of it. `work_us` is the service of all in its queue.
+/// Residence in a center over all visits, µs: in its queue, and in the delay that
+/// stands for the rest of several servers. `work_us` is the service of all
+/// customers in its queue.
 pub(super) fn residence_us(center: &Center, class: usize, work_us: f64) -> (f64, f64) {
     let (visits, service_us) = (center.visits[class], center.service_us[class]);
     match center.servers() {
@@ -58,12 +59,12 @@ pub fn solve(network: &Network) -> Result<Solution, Error> {
 struct Recursion<'a> {
     centers: &'a [Center],
     thinks_us: Vec<f64>,
-    /// Customers of each class, and one more: how many digits there are.
+    /// Values of each digit: the customers of the class, and 0.
     digits: Vec<usize>,
     /// What a customer of each class adds to a state.
     strides: Vec<usize>,
     states: usize,
-    /// The service of all who are in a center's queue, µs, by state, then center.
+    /// The service of all customers in a center's queue, µs, by state, then center.
     works_us: Vec<f64>,
     /// Customers a µs of each class, in the state reached.
     throughputs: Vec<f64>,
@@ -72,7 +73,7 @@ struct Recursion<'a> {
 }
 
 impl<'a> Recursion<'a> {
-    /// With nobody there.
+    /// Starts with no customers.
     fn new(network: &Network, centers: &'a [Center]) -> Recursion<'a> {
         let digits: Vec<usize> = network.populations().iter().map(|n| *n as usize + 1).collect();
         let mut states = 1;
@@ -93,8 +94,8 @@ impl<'a> Recursion<'a> {
         }
     }
 
-    /// What a class does in a state: one of its customers comes, and finds the state
-    /// without it.
+    /// Computes a class's figures in a state: an arriving customer finds the state
+    /// without itself.
     fn reach(&mut self, state: usize, class: usize) {
         let customers = state / self.strides[class] % self.digits[class];
         self.throughputs[class] = 0.0;

@@ -18,21 +18,20 @@ pub fn steps(network: &Network) -> f64 {
 struct Queue {
     visits: f64,
     service_us: f64,
-    /// Customers there, with the population reached.
+    /// Customers there at the population reached.
     number: f64,
-    /// With several servers: the probability that j of them are busy, j below
-    /// their number, with the population reached.
+    /// With several servers: the probability that j of them are busy, for each j
+    /// below their number, at the population reached.
     busy: Vec<f64>,
     /// With several servers: the probability that all are idle, by population.
     idle: Vec<f64>,
 }
 
 /// Solves a closed network of one class by mean value analysis (Reiser and
-/// Lavenberg 1980), stations of several servers by their marginal probabilities.
+/// Lavenberg 1980). Stations of several servers use their marginal probabilities.
 ///
 /// # Errors
-/// [`Error::Asked`] if it is open or has several classes, or would take far too
-/// long.
+/// [`Error::Asked`] if it is open, has several classes, or would take far too long.
 pub fn solve(network: &Network) -> Result<Solution, Error> {
     must_be_closed(network)?;
     let name = network.name();
@@ -81,16 +80,16 @@ impl Queue {
         queue
     }
 
-    /// Residence with one customer more than reached, µs, all visits together.
+    /// Residence over all visits with one customer more than reached, µs.
     fn residence_us(&self, center: &Center) -> f64 {
         let Some(servers) = center.servers() else { return self.visits * self.service_us };
-        // Of those servers that would be idle, none is waited for.
+        // Nothing waits for a server that would be idle.
         let spare = |(busy, p): (usize, &f64)| (servers - 1.0 - busy as f64) * p;
         let spare: f64 = self.busy.iter().enumerate().map(spare).sum();
         self.visits * self.service_us / servers * (1.0 + self.number + spare)
     }
 
-    /// Goes on to `customers`, with their throughput a µs.
+    /// Advances to `customers`, with their throughput per µs.
     fn reach(&mut self, customers: u32, throughput: f64, residence_us: f64) {
         self.number = throughput * residence_us;
         if let Some(idle) = self.idle.get(customers as usize) {

@@ -1,15 +1,15 @@
 //! Normalization constants of a closed network of one class, by convolution (Buzen
 //! 1973, "Computational algorithms for closed queueing networks with exponential
-//! servers"): the sum of the weights of all states, by population. Only what is
-//! positive is added, so no digits are lost.
+//! servers"): the sum of the weights of all states, by population. All terms are
+//! positive, so no digits are lost.
 
 use crate::network::Center;
 
-/// How idle a station is: p(0 | n), by population n from 0 on.
+/// The probability that a station is idle, p(0 | n), by population n from 0.
 ///
-/// The recursion for p(0 | n) in mean value analysis subtracts, and has no digit
-/// left when many servers are busy. The constants with and without the station
-/// give the same quotient safely.
+/// The recursion for p(0 | n) in mean value analysis subtracts, and loses all digits
+/// when many servers are busy. The quotient of the constants with and without the
+/// station does not.
 pub fn idle(centers: &[Center], think_us: f64, station: usize, population: u32) -> Vec<f64> {
     let unit_us = unit_us(centers);
     let delay_us: f64 =
@@ -26,14 +26,14 @@ pub fn idle(centers: &[Center], think_us: f64, station: usize, population: u32) 
     without.iter().zip(&with).map(|(without, with)| without.over(*with)).collect()
 }
 
-/// The demand that counts as 1: the greatest by server.
+/// The demand that counts as 1: the greatest demand of a server.
 fn unit_us(centers: &[Center]) -> f64 {
     let by_server = |c: &Center| c.servers().map(|servers| c.demand_us(0) / servers);
     let most = centers.iter().filter_map(by_server).fold(0.0, f64::max);
     if most > 0.0 { most } else { 1.0 }
 }
 
-/// The constants of a network of delays only: Z^n / n!.
+/// The constants of a network that has only delays: Z^n / n!.
 fn delays(demand: f64, population: u32) -> Vec<Scaled> {
     let mut weight = Scaled::ONE;
     let mut all = vec![weight];
@@ -44,11 +44,11 @@ fn delays(demand: f64, population: u32) -> Vec<Scaled> {
     all
 }
 
-/// Adds a station of several servers.
+/// Adds a station with `servers` servers.
 ///
-/// The weights of its states, D^n / n! while servers are idle and then falling by
-/// D / m, are the product of a polynomial, D^n / n! (1 − n / m), and a geometric
-/// series.
+/// The weights of its states are D^n / n! while servers are idle, and then fall by
+/// D / m. They are the product of a polynomial, D^n / n! (1 − n / m), and a
+/// geometric series.
 fn add(weights: &mut [Scaled], servers: u32, demand: f64) {
     let mut coefficients = Vec::new();
     let mut power = Scaled::ONE;
@@ -65,7 +65,7 @@ fn add(weights: &mut [Scaled], servers: u32, demand: f64) {
     }
 }
 
-/// A number from 0 on, of any size: `mantissa` times [`STEP`] to the power of
+/// A non-negative number of any size: `mantissa` times [`STEP`] to the power of
 /// `exponent`.
 #[derive(Clone, Copy, Debug)]
 struct Scaled {
@@ -119,7 +119,7 @@ impl Scaled {
         Scaled { mantissa: large.mantissa + shifted, ..large }.normal()
     }
 
-    /// A quotient of about 1 or less.
+    /// The quotient, which must be about 1 or less.
     fn over(self, other: Scaled) -> f64 {
         let quotient = self.mantissa / other.mantissa;
         match other.exponent - self.exponent {

@@ -1,9 +1,9 @@
-//! The words of a load.
+//! Reads the words of a load.
 
 use super::{Load, Pattern};
 use crate::{Error, Work};
 
-/// The longest text that is looked at, bytes.
+/// The longest text that is read, bytes.
 const MOST_TEXT: usize = 400;
 
 const KNOWN: &str = "tcp or udp; rr, send, receive or bulk; bytes like 64B; 20k connections (flows, sockets); a rate like 400k/s or 40 Gbit/s; poisson, steady or bursty 32";
@@ -21,14 +21,14 @@ enum Way {
     Receive,
 }
 
-/// How much a second.
+/// A rate, by the second.
 #[derive(Clone, Copy, PartialEq)]
 enum Rate {
     Operations(f64),
     Bytes(f64),
 }
 
-/// What a number was the number of.
+/// A number with the unit that it was written with.
 #[derive(Clone, Copy, PartialEq)]
 enum Amount {
     Bytes(f64),
@@ -57,7 +57,7 @@ fn once<T>(place: &mut Option<T>, value: T, what: &str, word: &str) -> Result<()
     }
 }
 
-/// A load from its text; figures may still be out of bounds.
+/// Reads a load from its text. Its figures may still be out of bounds.
 pub(super) fn parse(text: &str) -> Result<Load, Error> {
     if text.len() > MOST_TEXT {
         return asked(format!("a load of {} bytes: it has at most {MOST_TEXT}", text.len()));
@@ -82,7 +82,7 @@ pub(super) fn parse(text: &str) -> Result<Load, Error> {
 }
 
 impl Said {
-    /// A word that is no number; what is left after it.
+    /// Takes a word that is not a number. Returns the words after it.
     fn word<'a>(&mut self, word: &str, after: &'a [&'a str]) -> Result<&'a [&'a str], Error> {
         let protocol = |p| Some((Some(p), None));
         let way = |w| Some((None, Some(w)));
@@ -127,7 +127,8 @@ impl Said {
         Ok(after)
     }
 
-    /// A number, and its unit in the same word or the next; what is left.
+    /// Takes a number and its unit, in the same word or the next one. Returns the words
+    /// after them.
     fn amount<'a>(&mut self, words: &'a [&'a str]) -> Result<&'a [&'a str], Error> {
         let mut text = String::new();
         for (index, word) in words.iter().enumerate() {
@@ -146,7 +147,7 @@ impl Said {
                 }
                 return Ok(&words[index + 1..]);
             }
-            // `20`, `20k` and `20 k` want the next word; `20 Gbit` has had its turn.
+            // After `20`, `20k` and `20 k` the unit is in the next word.
             let wanting = matches!(unit, "" | "k" | "K" | "M" | "G");
             if !wanting || index + 1 == words.len() {
                 break;
@@ -191,7 +192,7 @@ impl Said {
     }
 }
 
-/// A number that is whole, so far.
+/// The number as an integer, if it is one.
 fn whole(value: f64, what: &str) -> Result<usize, Error> {
     match value.fract() == 0.0 && value < 1e15 {
         true => Ok(value as usize),
@@ -199,19 +200,19 @@ fn whole(value: f64, what: &str) -> Result<usize, Error> {
     }
 }
 
-/// At most the beginning of a word, for messages.
+/// The beginning of a word, for messages.
 fn shown(word: &str) -> String {
     word.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
-/// The digits at the start of a word, and the rest.
+/// Splits a word after the digits at its start.
 fn split(text: &str) -> (&str, &str) {
     let digit = |c: char| c.is_ascii_digit() || c == '.' || c == '_';
     let end = text.find(|c| !digit(c)).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// What a number with a unit is; `None` if the unit is unknown or not whole yet.
+/// The meaning of a number with a unit; `None` if the unit is unknown or incomplete.
 fn amount(number: &str, unit: &str) -> Result<Option<Amount>, Error> {
     let Ok(number) = number.replace('_', "").parse::<f64>() else {
         return asked(format!("`{}` is no number", shown(number)));
@@ -256,7 +257,7 @@ fn amount(number: &str, unit: &str) -> Result<Option<Amount>, Error> {
     })
 }
 
-/// Is it the end of `KB`, `KiB`, `Kbit` or the like?
+/// True for the end of `KB`, `KiB`, `Kbit` and the like.
 fn bits_or_bytes(rest: &str) -> bool {
     rest.starts_with('B') || rest.starts_with("iB") || rest.starts_with("bit")
 }

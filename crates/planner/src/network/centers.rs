@@ -1,4 +1,4 @@
-//! [`Center`]: what solvers see of a station: one queue, with or without waiting.
+//! [`Center`]: a station as solvers see it: one queue, with or without waiting.
 
 use super::{Kind, Network};
 
@@ -18,7 +18,7 @@ pub struct Center {
 /// How a center serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// No customer waits.
+    /// Customers do not wait.
     Delay,
     /// First come, first served, by this many servers.
     Queue {
@@ -33,7 +33,7 @@ impl Center {
         self.visits[class] * self.service_us[class]
     }
 
-    /// Servers; `None`: nobody waits.
+    /// Servers; `None` if customers do not wait.
     pub fn servers(&self) -> Option<f64> {
         match self.service {
             Service::Delay => None,

@@ -1,14 +1,14 @@
-//! What a network must be so that solving it makes sense.
+//! Checks that solving a network makes sense.
 
 use super::{Class, Kind, LARGEST, LARGEST_POPULATION, MOST_CELLS, MOST_SERVERS, Network};
 use super::{Load, Station};
 use crate::Error;
 use std::collections::HashSet;
 
-/// How far shares may be from a sum of 1: people write 0.333.
+/// How far the sum of shares may be from 1, as people write 0.333.
 const ROUNDED: f64 = 1e-3;
 
-/// All of it.
+/// Checks a whole network.
 pub fn network(network: &Network) -> Result<(), Error> {
     check(network).map_err(Error::File)
 }
@@ -51,7 +51,7 @@ fn check(network: &Network) -> Result<(), String> {
     Ok(())
 }
 
-/// Classes by themselves.
+/// Checks the classes by themselves.
 pub fn classes(classes: &[Class]) -> Result<(), String> {
     if classes.is_empty() {
         return Err("there are no classes; add a [[class]] with a name and a load".into());
@@ -60,7 +60,7 @@ pub fn classes(classes: &[Class]) -> Result<(), String> {
     loads(classes)
 }
 
-/// A figure that is not negative, and no infinity.
+/// Checks that a figure is finite and not negative.
 pub fn number(what: &str, value: f64) -> Result<(), String> {
     match value {
         value if value.is_nan() => Err(format!("{what} is not a number; give one from 0 on")),
@@ -70,7 +70,7 @@ pub fn number(what: &str, value: f64) -> Result<(), String> {
     }
 }
 
-/// A number of customers.
+/// Checks a number of customers.
 pub fn population(customers: u32) -> Result<(), String> {
     match customers {
         0 => Err("a population is 0; a closed class has at least one customer".into()),

@@ -126,6 +126,7 @@ pub fn nonblocking(rig: Rig) {
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::WouldBlock);
                 idle += 1;
+                // The peer may still make room; 200 refusals in a row are the end.
                 std::thread::sleep(Duration::from_millis(1));
             }
         }

@@ -1,10 +1,9 @@
 //! Much data, both ways, over good links and bad ones.
 
 use super::{ended, receive, send};
-use crate::{Link, Pair, Pattern, Rig, conserved};
+use crate::{Link, Pair, Pattern, Rig, conserved, until_probed};
 use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::time::Duration;
 
 /// `len` bytes each way at once, and the ends of both.
 fn exchange(pair: &Pair, len: usize) {
@@ -114,8 +113,8 @@ pub fn slow_reader(rig: Rig) {
         });
         let mut pattern = Pattern::new(1);
         let (mut at, mut bytes) = (0, vec![0; 30_000]);
-        for pause in [300, 30, 30, 30] {
-            std::thread::sleep(Duration::from_millis(pause));
+        for _ in 0..4 {
+            until_probed(&pair.server);
             let n = (&there).read(&mut bytes).expect("read");
             pattern.check(&bytes[..n], at);
             at += n;

@@ -77,15 +77,11 @@ pub fn drop_delivers(rig: Rig) {
     for faults in ["", "loss=3%,reorder=3%"] {
         let pair = rig.pair_over(Link { faults, ..Link::default() });
         let (here, there) = pair.connected(80);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                send(&here, 1, 500_000);
-                drop(here);
-            });
-            std::thread::sleep(Duration::from_millis(10));
-            receive(&there, 1, 500_000);
-            ended(&there);
-        });
+        // It all fits into the send buffer, so the drop comes before the first read.
+        send(&here, 1, 500_000);
+        drop(here);
+        receive(&there, 1, 500_000);
+        ended(&there);
     }
 }
 
@@ -130,14 +126,25 @@ pub fn writing_to_the_gone_fails(rig: Rig) {
 /// After shutdown(Read) there is nothing to read, and the peer is not held up.
 pub fn reading_shut_down(rig: Rig) {
     let pair = rig.pair();
-    let (here, there) = pair.connected(80);
-    let reader = here.try_clone().expect("clone");
-    let reading = std::thread::spawn(move || ended(&reader));
-    std::thread::sleep(Duration::from_millis(5));
-    here.shutdown(Shutdown::Read).expect("shutdown");
-    reading.join().expect("the reader is woken");
-    send(&there, 1, 3_000_000);
-    send(&here, 2, 1000);
-    receive(&there, 2, 1000);
-    ended(&here);
+    let listener = pair.listen(80);
+    // Nothing outside the stack tells when a thread waits in a read. So the order is
+    // left to chance, in several rounds: the shutdown has to end a read that waits
+    // and one that begins later.
+    for _ in 0..10 {
+        let there = pair.connect(80);
+        let (here, _) = listener.accept().expect("accept");
+        let reader = here.try_clone().expect("clone");
+        let (begins, begun) = std::sync::mpsc::channel();
+        let reading = std::thread::spawn(move || {
+            begins.send(()).expect("the case waits for it");
+            ended(&reader);
+        });
+        begun.recv().expect("the reader begins");
+        here.shutdown(Shutdown::Read).expect("shutdown");
+        reading.join().expect("the reader is woken");
+        send(&there, 1, 3_000_000);
+        send(&here, 2, 1000);
+        receive(&there, 2, 1000);
+        ended(&here);
+    }
 }

@@ -99,6 +99,8 @@ pub fn stop_wakes_all(rig: Rig) {
         scope.spawn(|| socket.recv_from(&mut [0; 10]).expect_err("no more"));
         let connecting = scope.spawn(|| TcpStream::connect(&pair.server, "10.0.0.77:80"));
         crate::until("they wait", || waiting.load(Ordering::Relaxed));
+        // Nothing outside the stack tells when a thread waits in a call. The case
+        // holds in either order; this makes it likely that all of them wait.
         std::thread::sleep(std::time::Duration::from_millis(20));
         pair.server.stop();
         connecting.join().expect("no panic").map(|_| ()).expect_err("no more");

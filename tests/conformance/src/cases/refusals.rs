@@ -53,7 +53,11 @@ pub fn backlog(rig: Rig) {
     });
     let listener = TcpListener::bind_with_backlog(&pair.server, (SERVER, 80), 3).expect("listen");
     let first: Vec<_> = (0..3).map(|_| pair.connect(80)).collect();
-    std::thread::sleep(Duration::from_millis(20));
+    // The SYN and the acknowledgment of each have to be there, and nothing on its way.
+    until("the backlog is full", || {
+        let [server, client] = [&pair.server, &pair.client].map(anabranch::Stack::counters);
+        server.delivered >= 6 && server.packets_in == client.packets_out
+    });
     std::thread::scope(|scope| {
         for _ in 0..7 {
             scope.spawn(|| drop(pair.connect(80)));

@@ -11,39 +11,18 @@ pub use streams::{
     slow_kernel, slow_us, to_kernel, to_kernel_offloaded,
 };
 
-use anabranch_conformance::Pattern;
-use std::io::{self, Read, Write};
+use anabranch_conformance::transfer::{ended, kind, receive_in_pieces, send_in_pieces};
+use std::io::{Read, Write};
+
+/// The largest piece that a case writes or reads at once, bytes.
+const PIECE: u64 = 200_000;
 
 /// Writes `len` bytes of the pattern of `seed`, in pieces of random lengths.
-fn send(mut to: impl Write, seed: u64, len: usize) {
-    let (mut pattern, mut lengths) = (Pattern::new(seed), Pattern::new(!seed));
-    let mut left = len;
-    while left > 0 {
-        let n = left.min(1 + lengths.below(200_000) as usize);
-        to.write_all(&pattern.take(n)).expect("write");
-        left -= n;
-    }
+fn send(to: impl Write, seed: u64, len: usize) {
+    send_in_pieces(to, seed, len, PIECE);
 }
 
-/// Reads the `len` bytes of [`send`].
-fn receive(mut from: impl Read, seed: u64, len: usize) {
-    let mut pattern = Pattern::new(seed);
-    let (mut at, mut bytes) = (0, vec![0; 200_000]);
-    while at < len {
-        let most = (len - at).min(bytes.len());
-        let n = from.read(&mut bytes[..most]).expect("read");
-        assert!(n > 0, "the end came after {at} of {len} bytes");
-        pattern.check(&bytes[..n], at);
-        at += n;
-    }
-}
-
-/// Nothing may come but the end.
-fn ended(mut from: impl Read) {
-    assert_eq!(from.read(&mut [0; 16]).expect("the end"), 0);
-}
-
-/// The kind of error that `result` has to be.
-fn kind<T>(result: io::Result<T>) -> io::ErrorKind {
-    result.map(|_| ()).expect_err("an error").kind()
+/// Reads the `len` bytes of [`send`], in pieces of random lengths.
+fn receive(from: impl Read, seed: u64, len: usize) {
+    receive_in_pieces(from, seed, len, PIECE);
 }

@@ -3,10 +3,9 @@
 use super::{ended, receive, send};
 use crate::{KERNEL, Link, OURS, Peer};
 use anabranch::{Stack, TcpListener, TcpStream};
-use anabranch_conformance::Pattern;
+use anabranch_conformance::{Pattern, until_probed};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener as KernelListener, TcpStream as KernelStream};
-use std::time::Duration;
 
 /// Bytes of a bulk transfer.
 const MUCH: usize = 64 << 20;
@@ -162,17 +161,18 @@ pub fn slow_kernel(peer: Peer) {
     const LEN: usize = 16 << 20;
     let Some(stack) = peer.stack(Link { offload: true, ..Link::default() }) else { return };
     let kernel = KernelListener::bind((KERNEL, 5001)).expect("bind");
-    let reader = std::thread::spawn(move || {
-        let (stream, _) = kernel.accept().expect("accept");
-        std::thread::sleep(Duration::from_millis(700));
-        receive(&stream, 4, LEN);
-        ended(&stream);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (stream, _) = kernel.accept().expect("accept");
+            until_probed(&stack);
+            receive(&stream, 4, LEN);
+            ended(&stream);
+        });
+        let us = TcpStream::connect(&stack, (KERNEL, 5001)).expect("connect");
+        send(&us, 4, LEN);
+        us.shutdown(Shutdown::Write).expect("shutdown");
+        ended(&us);
     });
-    let us = TcpStream::connect(&stack, (KERNEL, 5001)).expect("connect");
-    send(&us, 4, LEN);
-    us.shutdown(Shutdown::Write).expect("shutdown");
-    reader.join().expect("the kernel's side");
-    ended(&us);
 }
 
 /// Our window, a small one, closes for a while.
@@ -187,7 +187,7 @@ pub fn slow_us(peer: Peer) {
         send(&kernel, 5, LEN);
     });
     let (us, _) = listener.accept().expect("accept");
-    std::thread::sleep(Duration::from_millis(700));
+    until_probed(&stack);
     receive(&us, 5, LEN);
     ended(&us);
     writer.join().expect("the kernel's side");
