@@ -23,7 +23,7 @@ pub(super) struct Block(NonNull<Header>);
 unsafe impl Send for Block {}
 
 fn layout(class: usize) -> Layout {
-    Layout::from_size_align((HEADER + pool::CLASSES[class]).next_multiple_of(128), 128)
+    Layout::from_size_align((HEADER + pool::capacity(class)).next_multiple_of(128), 128)
         .expect("classes are small")
 }
 
@@ -39,6 +39,14 @@ impl Block {
             header.write(Header { references: AtomicU32::new(0), class: class as u32 });
         }
         Block(header)
+    }
+
+    /// Where its bytes are, [`pool::capacity`] of its class, aligned to 64. The
+    /// pointer is good for them as long as the block lives.
+    #[inline]
+    pub(super) fn bytes(&self) -> NonNull<u8> {
+        // SAFETY: a block is a header and its bytes, in one allocation.
+        unsafe { self.0.cast::<u8>().add(HEADER) }
     }
 }
 
@@ -85,7 +93,7 @@ impl Buf {
     /// How many bytes the block holds.
     #[inline]
     pub fn capacity(&self) -> usize {
-        pool::CLASSES[self.header().class as usize]
+        pool::capacity(self.header().class as usize)
     }
 
     /// Is this the only reference to the block?

@@ -4,7 +4,8 @@
 //! A [`Buf`] is a block of one of a few sizes. A [`Slice`] is a range of a
 //! `Buf`. Payload moves through the whole stack as slices: cloning one counts
 //! a reference, nothing is copied, and what is kept for retransmission is the
-//! very buffer that the device was given.
+//! very buffer that the device was given. What a packet holds itself is
+//! [`Pooled`]: facts, a few bytes and slices, in a block of the same pool.
 //!
 //! Freed blocks go to a LIFO list of the *thread* that let them go, so that the
 //! next allocation finds a block that is still in that processor's cache. The
@@ -12,13 +13,15 @@
 //! a whole magazine at a time, and from there back to threads that run dry.
 
 mod buf;
+mod cell;
 mod pool;
 mod prefetch;
 mod slice;
 pub mod sum;
 
 pub use buf::Buf;
-pub use pool::{CLASSES, PoolCounts, pool_counts, release, share};
+pub use cell::{Cell, Parts, Pooled, SCRATCH};
+pub use pool::{CLASSES, PoolCounts, pool_counts, release};
 pub use prefetch::prefetch;
 pub use slice::Slice;
 

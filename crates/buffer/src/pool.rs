@@ -1,33 +1,73 @@
-//! The pool behind [`Buf`](super::Buf): a LIFO list a thread and size class,
-//! magazines exchanged with one depot.
+//! The pool behind [`Buf`](super::Buf) and [`Pooled`](super::Pooled): a LIFO list a
+//! thread and size class, magazines exchanged with one depot a class.
 
 use super::buf::Block;
 use std::cell::RefCell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Capacities in bytes of the blocks that the pool hands out: a small write, a
-/// frame of MTU 1500, one of MTU 4352 (FDDI), a page group, and a 64 KiB
+/// Capacities in bytes of the blocks that [`Buf`](super::Buf) is made of: a small
+/// write, a frame of MTU 1500, one of MTU 4352 (FDDI), a page group, and a 64 KiB
 /// segment of a device with segmentation offload.
 pub const CLASSES: [usize; 5] = [256, 2048, 4608, 16 * 1024, 65 * 1024];
 
-/// How many blocks of a class a thread keeps before it gives half to the depot,
-/// as long as there are no more than [`FEW`] threads; more share what these would
-/// keep.
-const KEEP: [usize; CLASSES.len()] = [2048, 2048, 1024, 256, 64];
-/// Threads that each keep as much as `KEEP` says.
+/// Blocks of one size.
+struct Class {
+    /// Bytes that a block holds.
+    bytes: usize,
+    /// How many blocks a thread keeps before it gives a magazine to the depot, as
+    /// long as there are no more than [`FEW`] threads. More threads share what these
+    /// would keep.
+    keep: usize,
+    /// The least that a thread keeps, blocks.
+    least: usize,
+    /// Blocks in a magazine; no more than half of what the thread keeps.
+    magazine: usize,
+    /// Bytes that the depot keeps, in magazines, before it frees.
+    depot: usize,
+}
+
+/// All classes: [`CLASSES`], and [`CELLS`].
+const TABLE: [Class; CLASSES.len() + 1] = [
+    Class::for_bytes(CLASSES[0], 2048),
+    Class::for_bytes(CLASSES[1], 2048),
+    Class::for_bytes(CLASSES[2], 1024),
+    Class::for_bytes(CLASSES[3], 256),
+    Class::for_bytes(CLASSES[4], 64),
+    // Small magazines: packets go from thread to thread more often than they pile up.
+    Class { bytes: super::cell::BYTES, keep: 1024, least: 64, magazine: 64, depot: 1 << 20 },
+];
+
+/// The class of [`Pooled`](super::Pooled).
+pub(super) const CELLS: usize = CLASSES.len();
+
+impl Class {
+    const fn for_bytes(bytes: usize, keep: usize) -> Class {
+        Class { bytes, keep, least: 4, magazine: keep, depot: 32 << 20 }
+    }
+}
+
+/// Threads that each keep as much as [`Class::keep`] says.
 const FEW: usize = 4;
-/// The least that a thread keeps, blocks.
-const LEAST: usize = 4;
-/// Bytes of a class that the depot keeps, in magazines, before it frees.
-const DEPOT: usize = 32 << 20;
 /// Bytes freed after which the allocator is asked to give memory back.
 const TRIM: usize = 32 << 20;
 
+/// The capacities alone, for they are asked for at each use of a block.
+static CAPACITIES: [usize; TABLE.len()] = {
+    let [a, b, c, d, e, cells] = TABLE;
+    [a.bytes, b.bytes, c.bytes, d.bytes, e.bytes, cells.bytes]
+};
+
+/// Bytes that a block of `class` holds.
+#[inline]
+pub(super) fn capacity(class: usize) -> usize {
+    CAPACITIES[class]
+}
+
 /// A thread's lists, and how long each may get: looked up anew whenever it has.
 struct Local {
-    lists: [Vec<Block>; CLASSES.len()],
-    keep: [usize; CLASSES.len()],
+    lists: [Vec<Block>; TABLE.len()],
+    keep: [usize; TABLE.len()],
 }
 
 /// Threads that have lists.
@@ -35,18 +75,11 @@ static THREADS: AtomicUsize = AtomicUsize::new(0);
 /// What each keeps of what it would keep if they were few: 1024 is all.
 static SHARE: AtomicUsize = AtomicUsize::new(1024);
 
-/// So many more threads, or fewer, have lists from now on.
+/// The number of threads that have lists changes by this much.
 fn count_threads(change: isize) {
     let before = THREADS.fetch_add(change as usize, Ordering::Relaxed);
     let threads = before.wrapping_add(change as usize).max(FEW);
     SHARE.store(1024 * FEW / threads, Ordering::Relaxed);
-}
-
-/// How many of `whole` things a thread is to keep for itself: all while there
-/// are few threads, else its share of what these would keep.
-#[inline]
-pub fn share(whole: usize) -> usize {
-    (whole * SHARE.load(Ordering::Relaxed)) >> 10
 }
 
 impl Default for Local {
@@ -62,9 +95,11 @@ impl Drop for Local {
     }
 }
 
-/// Blocks of `class` that a thread keeps.
+/// Blocks of `class` that a thread keeps: all of [`Class::keep`] while there are
+/// few threads, else its share of what these would keep.
 fn keep(class: usize) -> usize {
-    share(KEEP[class]).max(LEAST)
+    let Class { keep, least, .. } = TABLE[class];
+    ((keep * SHARE.load(Ordering::Relaxed)) >> 10).max(least)
 }
 
 thread_local! {
@@ -77,10 +112,10 @@ struct Depot {
     blocks: usize,
 }
 
-static DEPOTS: [Mutex<Depot>; CLASSES.len()] =
-    [const { Mutex::new(Depot { magazines: Vec::new(), blocks: 0 }) }; CLASSES.len()];
+static DEPOTS: [Mutex<Depot>; TABLE.len()] =
+    [const { Mutex::new(Depot { magazines: Vec::new(), blocks: 0 }) }; TABLE.len()];
 static FREED: AtomicUsize = AtomicUsize::new(0);
-static ALLOCATED: [AtomicUsize; CLASSES.len()] = [const { AtomicUsize::new(0) }; CLASSES.len()];
+static ALLOCATED: [AtomicUsize; TABLE.len()] = [const { AtomicUsize::new(0) }; TABLE.len()];
 
 /// The class whose blocks hold `size` bytes; the largest if none does.
 pub(super) fn class_of(size: usize) -> usize {
@@ -126,21 +161,22 @@ pub(super) fn give(class: usize, block: Block) {
     });
 }
 
-/// Gives half of what a thread keeps to the depot, or back to the system.
+/// Gives a magazine to the depot, or back to the system.
 /// Returns how much the thread keeps from now on.
 #[cold]
 fn spill(list: &mut Vec<Block>, class: usize) -> usize {
     let keep = keep(class);
-    let magazine = list.split_off((keep / 2).min(list.len()));
+    let count = TABLE[class].magazine.min(keep / 2).min(list.len());
+    let magazine = list.split_off(list.len() - count);
     {
         let mut depot = DEPOTS[class].lock().unwrap_or_else(|e| e.into_inner());
-        if (depot.blocks + magazine.len()) * CLASSES[class] <= DEPOT {
+        if (depot.blocks + magazine.len()) * capacity(class) <= TABLE[class].depot {
             depot.blocks += magazine.len();
             depot.magazines.push(magazine);
             return keep;
         }
     }
-    let bytes = magazine.len() * CLASSES[class];
+    let bytes = magazine.len() * capacity(class);
     drop(magazine);
     if FREED.fetch_add(bytes, Ordering::Relaxed) + bytes >= TRIM {
         FREED.store(0, Ordering::Relaxed);
@@ -187,10 +223,11 @@ pub struct PoolCounts {
     pub allocated: usize,
 }
 
-/// Counts of the pool by class, for statistics.
-pub fn pool_counts() -> [PoolCounts; CLASSES.len()] {
+/// Counts of the pool by class, for statistics: those of [`CLASSES`], then that of
+/// [`Pooled`](super::Pooled).
+pub fn pool_counts() -> [PoolCounts; CLASSES.len() + 1] {
     std::array::from_fn(|class| PoolCounts {
-        capacity: CLASSES[class],
+        capacity: capacity(class),
         allocated: ALLOCATED[class].load(Ordering::Relaxed),
     })
 }

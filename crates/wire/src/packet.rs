@@ -8,17 +8,15 @@
 //! gives them either way. The headers of a frame are always contiguous.
 
 use crate::address::Address;
-use buffer::{self, Slice, sum};
-use smallvec::SmallVec;
-use std::cell::RefCell;
-use std::sync::{Mutex, PoisonError};
+use buffer::{Pooled, SCRATCH, Slice, sum};
 
 /// Payload: slices of shared buffers, in order.
-pub type Parts = SmallVec<[Slice; 4]>;
+pub type Parts = buffer::Parts;
 
 /// Bytes of headers that a packet can hold: Ethernet with a VLAN tag, and the
 /// largest IPv4 and TCP headers.
 pub const HEAD: usize = 18 + 60 + 60;
+const _: () = assert!(HEAD <= SCRATCH);
 
 /// What is known of the transport checksum of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,95 +85,45 @@ impl Meta {
     };
 }
 
-#[repr(align(128))]
-struct Inner {
+#[derive(Clone, Copy)]
+struct Facts {
     meta: Meta,
+    /// Where the head starts in [`Pooled::scratch`]; it ends at [`HEAD`].
     head_start: u16,
-    head: [u8; HEAD],
-    parts: Parts,
 }
 
 /// A packet. It is a pointer's size, and recycled by the thread that drops it.
-pub struct Packet(Option<Box<Inner>>);
-
-/// How many packets a thread keeps for its next allocations, if threads are few.
-const KEEP: usize = 1024;
-/// How many threads exchange at a time: those that one thread makes and another
-/// drops find their way back so.
-const MAGAZINE: usize = 64;
-/// Magazines that wait for a thread that runs dry.
-const DEPOT: usize = 64;
-
-type Pool = Vec<Box<Inner>>;
-
-thread_local! {
-    static POOL: RefCell<Pool> = const { RefCell::new(Vec::new()) };
-}
-
-static MAGAZINES: Mutex<Vec<Pool>> = Mutex::new(Vec::new());
-
-#[cold]
-fn refill(pool: &mut Pool) -> Option<Box<Inner>> {
-    *pool = MAGAZINES.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-    pool.pop()
-}
-
-#[cold]
-fn spill(pool: &mut Pool) {
-    let magazine = pool.split_off(pool.len() - MAGAZINE);
-    let mut magazines = MAGAZINES.lock().unwrap_or_else(PoisonError::into_inner);
-    if magazines.len() < DEPOT {
-        magazines.push(magazine);
-    }
-}
-
-/// Gives back to the system what threads have exchanged and nobody uses: packets
-/// here, blocks in [`buffer::release`].
-pub fn release() {
-    drop(std::mem::take(&mut *MAGAZINES.lock().unwrap_or_else(PoisonError::into_inner)));
-    buffer::release();
-}
+pub struct Packet(Pooled<Facts>);
 
 impl Packet {
     /// An empty packet with room for all headers.
     #[inline]
     pub fn new() -> Packet {
-        let recycled = POOL
-            .try_with(|pool| {
-                let pool = &mut *pool.borrow_mut();
-                pool.pop().or_else(|| refill(pool))
-            })
-            .ok()
-            .flatten();
-        Packet(Some(recycled.unwrap_or_else(|| {
-            Box::new(Inner {
-                meta: Meta::EMPTY,
-                head_start: HEAD as u16,
-                head: [0; HEAD],
-                parts: Parts::new(),
-            })
-        })))
+        Packet::from_parts(Parts::new())
     }
 
     /// A packet of these parts. The first must hold all headers.
+    #[inline]
     pub fn from_parts(parts: Parts) -> Packet {
-        let mut packet = Packet::new();
-        packet.inner_mut().parts = parts;
-        packet
+        Packet(Pooled::new(Facts { meta: Meta::EMPTY, head_start: HEAD as u16 }, parts))
     }
 
     /// A packet with a copy of the head and the facts of `like`, and `part` behind
     /// it.
     #[inline]
     pub fn like(like: &Packet, part: Slice) -> Packet {
-        let mut packet = Packet::new();
-        let (from, to) = (like.inner(), packet.inner_mut());
-        to.meta = from.meta;
-        to.head_start = from.head_start;
-        let start = from.head_start as usize;
-        to.head[start..].copy_from_slice(&from.head[start..]);
-        to.parts.push(part);
+        let mut packet = Packet(Pooled::new(like.0.value, Parts::new()));
+        packet.copy_head(like);
+        packet.0.parts.push(part);
         packet
+    }
+
+    /// Copies the head of `from`, where this packet's facts are its own already.
+    #[inline]
+    fn copy_head(&mut self, from: &Packet) {
+        let head = from.0.value.head_start as usize..HEAD;
+        let bytes = self.0.split_mut().1;
+        bytes[head.clone()].copy_from_slice(&from.0.scratch()[head]);
     }
 
     /// A packet with a copy of these bytes, in one part for as much as one
@@ -185,29 +133,20 @@ impl Packet {
         while !bytes.is_empty() {
             let part = Slice::copy_of(bytes);
             bytes = &bytes[part.len()..];
-            packet.inner_mut().parts.push(part);
+            packet.0.parts.push(part);
         }
         packet
-    }
-
-    #[inline]
-    fn inner(&self) -> &Inner {
-        self.0.as_ref().expect("there until dropped")
-    }
-    #[inline]
-    fn inner_mut(&mut self) -> &mut Inner {
-        self.0.as_mut().expect("there until dropped")
     }
 
     /// Facts beside the bytes.
     #[inline]
     pub fn meta(&self) -> &Meta {
-        &self.inner().meta
+        &self.0.value.meta
     }
     /// Facts beside the bytes, to change.
     #[inline]
     pub fn meta_mut(&mut self) -> &mut Meta {
-        &mut self.inner_mut().meta
+        &mut self.0.value.meta
     }
 
     /// The number of bytes.
@@ -223,29 +162,28 @@ impl Packet {
     /// The bytes that the packet holds itself, in front of the parts.
     #[inline]
     pub fn head(&self) -> &[u8] {
-        let inner = self.inner();
-        &inner.head[inner.head_start as usize..]
+        &self.0.scratch()[self.0.value.head_start as usize..HEAD]
     }
     /// The bytes that the packet holds itself, to change.
     #[inline]
     pub fn head_mut(&mut self) -> &mut [u8] {
-        let inner = self.inner_mut();
-        &mut inner.head[inner.head_start as usize..]
+        let (inner, bytes) = self.0.split_mut();
+        &mut bytes[inner.value.head_start as usize..HEAD]
     }
     /// The shared bytes behind the head.
     #[inline]
     pub fn parts(&self) -> &Parts {
-        &self.inner().parts
+        &self.0.parts
     }
     /// The shared bytes behind the head, to change.
     #[inline]
     pub fn parts_mut(&mut self) -> &mut Parts {
-        &mut self.inner_mut().parts
+        &mut self.0.parts
     }
     /// Takes the parts out.
     #[inline]
     pub fn take_parts(&mut self) -> Parts {
-        std::mem::take(&mut self.inner_mut().parts)
+        std::mem::take(&mut self.0.parts)
     }
 
     /// All bytes as parts; what the packet holds itself is copied.
@@ -262,9 +200,7 @@ impl Packet {
     /// last. A packet that is looked at after a few others costs less then.
     #[inline]
     pub fn prefetch(&self) {
-        if let Some(inner) = &self.0 {
-            buffer::prefetch(&**inner);
-        }
+        self.0.prefetch();
     }
 
     /// The contiguous bytes at the front, where the headers are.
@@ -281,11 +217,11 @@ impl Packet {
     /// If the headers of this packet exceed [`HEAD`].
     #[inline]
     pub fn push(&mut self, n: usize) -> &mut [u8] {
-        let inner = self.inner_mut();
-        let end = inner.head_start as usize;
+        let (inner, bytes) = self.0.split_mut();
+        let end = inner.value.head_start as usize;
         let start = end - n;
-        inner.head_start = start as u16;
-        &mut inner.head[start..end]
+        inner.value.head_start = start as u16;
+        &mut bytes[start..end]
     }
 
     /// Drops the first `n` bytes.
@@ -294,9 +230,9 @@ impl Packet {
     /// If there are fewer.
     #[inline]
     pub fn pull(&mut self, mut n: usize) {
-        let inner = self.inner_mut();
-        let from_head = n.min(HEAD - inner.head_start as usize);
-        inner.head_start += from_head as u16;
+        let inner = &mut *self.0;
+        let from_head = n.min(HEAD - inner.value.head_start as usize);
+        inner.value.head_start += from_head as u16;
         n -= from_head;
         if n == 0 && inner.parts.first().is_none_or(|part| !part.is_empty()) {
             return;
@@ -404,30 +340,9 @@ impl Default for Packet {
 impl Clone for Packet {
     /// A packet with a copy of the head and shared parts.
     fn clone(&self) -> Packet {
-        let mut packet = Packet::new();
-        let (from, to) = (self.inner(), packet.inner_mut());
-        to.meta = from.meta;
-        to.head_start = from.head_start;
-        to.head = from.head;
-        to.parts = from.parts.clone();
+        let mut packet = Packet(Pooled::new(self.0.value, self.parts().clone()));
+        packet.copy_head(self);
         packet
-    }
-}
-
-impl Drop for Packet {
-    #[inline]
-    fn drop(&mut self) {
-        let Some(mut inner) = self.0.take() else { return };
-        inner.parts.clear();
-        inner.head_start = HEAD as u16;
-        inner.meta = Meta::EMPTY;
-        let _ = POOL.try_with(move |pool| {
-            let pool = &mut *pool.borrow_mut();
-            pool.push(inner);
-            if pool.len() >= MAGAZINE && pool.len() >= buffer::share(KEEP) {
-                spill(pool);
-            }
-        });
     }
 }
 

@@ -314,7 +314,7 @@ impl Drop for Stacks {
 /// Stacks of `plan` whose connections are warm.
 fn begin(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
     // Not among what the threads of the last sample have exchanged.
-    wire::packet::release();
+    buffer::release();
     let confined = plan.confine.then(|| Confined::to(plan.processors)).transpose()?;
     let stacks = Stacks::start(plan, organization)?;
     // Threads that start later are started by those that there are.
