@@ -64,6 +64,8 @@ pub(crate) struct Rcv {
     pub fin: Option<Seq>,
     /// Bytes taken out that the application has not read.
     pub outside: u32,
+    /// Bytes of memory that they hold.
+    pub memory_outside: u32,
     /// What the SYN announces: most payload bytes that our link takes.
     pub mss: u16,
     /// The full segments that the peer seems to send, bytes.
@@ -257,6 +259,7 @@ impl Tcb {
                 irs: Seq(0),
                 fin: None,
                 outside: 0,
+                memory_outside: 0,
                 mss,
                 full: mss.min(DEFAULT_PEER_MSS),
                 last: 0,
