@@ -140,7 +140,7 @@ impl Assembler {
     /// Inserts a piece that overlaps none before `index`.
     fn put(&mut self, index: usize, seq: Seq, slice: Slice) {
         self.len += slice.len();
-        let wasteful = slice.len() <= SMALL && slice.len() * 4 < slice.footprint();
+        let wasteful = slice.len() <= SMALL && slice.len() * 2 < slice.footprint();
         if !wasteful {
             self.footprint += slice.footprint();
             self.pieces.insert(index, Piece { seq, slice });

@@ -8,7 +8,8 @@ use wire::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Most bytes that wait unread, and so the largest window announced. At
-    /// most 1 GiB counts (RFC 7323 2.3). Default 1 MiB.
+    /// most 1 GiB counts (RFC 7323 2.3). They hold at most twice as much memory,
+    /// however small the segments were, and a few blocks. Default 1 MiB.
     pub receive_buffer: usize,
     /// Most bytes that are queued: sent and not acknowledged, or unsent. At most
     /// 1 GiB counts. Default 1 MiB.

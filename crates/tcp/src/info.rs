@@ -28,10 +28,15 @@ impl Tcb {
             timestamps: self.is.timestamps,
             sack: self.is.sack,
             out_of_order: self.assembler.as_ref().map_or(0, |a| a.len()),
-            footprint: self.send.footprint()
-                + self.receive.footprint()
-                + self.assembler.as_ref().map_or(0, |a| a.footprint()),
+            footprint: self.footprint(),
         }
+    }
+
+    /// Bytes of memory that buffers of the connection keep from being reused: sent
+    /// and not acknowledged, received and not taken out, and out of order.
+    pub fn footprint(&self) -> usize {
+        let disorder = self.assembler.as_ref().map_or(0, |a| a.footprint());
+        self.send.footprint() + self.receive.footprint() + disorder
     }
 
     /// Panics if the invariants of the data structures do not hold; for tests.

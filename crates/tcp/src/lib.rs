@@ -30,6 +30,7 @@ pub use config::{Config, Keepalive};
 pub use info::Info;
 pub use isn::Isn;
 pub use output::{Limits, Next, Outgoing};
+pub use recv::ReceiveQueue;
 pub use state::{Error, Events, IcmpError, State, Unreachable};
 pub use tcb::Tcb;
 pub use time_wait::TimeWait;

@@ -6,9 +6,18 @@ use wire::{Parts, Slice};
 /// Entries that an empty queue keeps room for while the connection is busy.
 const BUSY: usize = 256;
 
-/// The queue.
+/// A block that packed bytes are copied to.
+const PACKED: usize = 2048;
+
+/// Bytes that wait to be read, in shared slices, and the memory that they hold.
+///
+/// A received slice keeps its whole block, however few bytes of it are its own. The
+/// queue lets slices waste as much as it is told and packs what comes beyond that.
+/// With a bound of B bytes waiting and B wasted, it holds 2 B and one block at most.
+/// A connection has one; a socket layer that takes bytes out before the application
+/// reads them should keep them in another.
 #[derive(Debug, Default)]
-pub(crate) struct ReceiveQueue {
+pub struct ReceiveQueue {
     slices: VecDeque<Slice>,
     /// Bytes in it.
     len: usize,
@@ -17,30 +26,51 @@ pub(crate) struct ReceiveQueue {
 }
 
 impl ReceiveQueue {
+    /// An empty queue.
+    pub fn new() -> ReceiveQueue {
+        ReceiveQueue::default()
+    }
+
     /// Bytes that wait.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Does nothing wait?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Bytes of memory kept from being reused.
-    pub(crate) fn footprint(&self) -> usize {
+    #[inline]
+    pub fn footprint(&self) -> usize {
         self.footprint
     }
 
-    /// Appends `slice`. Once the slices keep more than `most` bytes of memory,
-    /// one that keeps much more than it has is copied behind the last.
+    /// What waits, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Slice> {
+        self.slices.iter()
+    }
+
+    /// Lets go of everything.
+    pub fn clear(&mut self) {
+        *self = ReceiveQueue::default();
+    }
+
+    /// Appends `slice`, or a copy of it in less memory: the memory held may exceed
+    /// the bytes that wait by `waste` bytes (and one block).
     #[inline]
-    pub(crate) fn push(&mut self, slice: Slice, most: usize) {
+    pub fn push(&mut self, slice: Slice, waste: usize) {
         if slice.is_empty() {
             return;
         }
         self.len += slice.len();
-        self.footprint += slice.footprint();
-        if self.footprint > most && slice.footprint() / 2 > slice.len() {
-            self.footprint -= slice.footprint();
+        if self.footprint + slice.footprint() > self.len.saturating_add(waste) {
             self.pack(&slice);
         } else {
+            self.footprint += slice.footprint();
             self.slices.push_back(slice);
         }
     }
@@ -52,7 +82,7 @@ impl ReceiveQueue {
             data = &data[tail.append(data)..];
         }
         while !data.is_empty() {
-            let mut copy = Slice::with_capacity(data.len().max(1024));
+            let mut copy = Slice::with_capacity(PACKED);
             data = &data[copy.append(data)..];
             self.footprint += copy.footprint();
             self.slices.push_back(copy);
@@ -62,7 +92,7 @@ impl ReceiveQueue {
     /// Takes out the first bytes, at most `max`, as far as they lie in one
     /// slice.
     #[inline]
-    pub(crate) fn pop(&mut self, max: usize) -> Option<Slice> {
+    pub fn pop(&mut self, max: usize) -> Option<Slice> {
         let front = self.slices.front_mut()?;
         if max == 0 {
             return None;
@@ -79,7 +109,7 @@ impl ReceiveQueue {
     }
 
     /// Takes out up to `max` bytes.
-    pub(crate) fn pop_parts(&mut self, mut max: usize) -> Parts {
+    pub fn pop_parts(&mut self, mut max: usize) -> Parts {
         let mut parts = Parts::new();
         while let Some(slice) = self.pop(max) {
             max -= slice.len();
@@ -89,7 +119,7 @@ impl ReceiveQueue {
     }
 
     /// Copies the first bytes to `to` and takes them out; returns how many.
-    pub(crate) fn read(&mut self, to: &mut [u8]) -> usize {
+    pub fn read(&mut self, to: &mut [u8]) -> usize {
         let mut at = 0;
         while at < to.len()
             && let Some(front) = self.slices.front_mut()

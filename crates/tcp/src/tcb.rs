@@ -32,6 +32,13 @@ pub(crate) struct Snd {
     /// Behind the last segment sent that was smaller than `mss` (Minshall), or
     /// SND.UNA if that is later.
     pub small_end: Seq,
+    /// The most that was in flight in the window of data that ends at `usage_end`,
+    /// and whether cwnd was the limit then.
+    pub most_out: u32,
+    /// See `most_out`; SND.NXT when that was noted.
+    pub usage_end: Seq,
+    /// See `most_out`.
+    pub cwnd_limited: bool,
     /// Eff.snd.MSS: most payload bytes of a segment, without what timestamps
     /// take.
     pub mss: u16,
@@ -57,6 +64,8 @@ pub(crate) struct Rcv {
     pub fin: Option<Seq>,
     /// Bytes taken out that the application has not read.
     pub outside: u32,
+    /// Bytes of memory that they hold.
+    pub memory_outside: u32,
     /// What the SYN announces: most payload bytes that our link takes.
     pub mss: u16,
     /// The full segments that the peer seems to send, bytes.
@@ -165,9 +174,8 @@ pub struct Tcb {
     pub(crate) config: Arc<Config>,
     /// The latest time that the connection was told.
     pub(crate) now: Instant,
-    /// Bytes delivered to the peer, modulo 2^32, and when the last were.
+    /// Bytes delivered to the peer, modulo 2^32.
     pub(crate) delivered: u32,
-    pub(crate) delivered_at: Instant,
     /// When data was sent last.
     pub(crate) last_sent: Instant,
     /// When a segment came last.
@@ -237,6 +245,9 @@ impl Tcb {
                 max_wnd: 0,
                 iss,
                 small_end: iss,
+                most_out: 0,
+                usage_end: iss,
+                cwnd_limited: false,
                 mss,
                 limit: mss,
                 shift: 0,
@@ -248,6 +259,7 @@ impl Tcb {
                 irs: Seq(0),
                 fin: None,
                 outside: 0,
+                memory_outside: 0,
                 mss,
                 full: mss.min(DEFAULT_PEER_MSS),
                 last: 0,
@@ -270,7 +282,6 @@ impl Tcb {
             config: config.clone(),
             now,
             delivered: 0,
-            delivered_at: now,
             last_sent: now,
             last_received: now,
             timeouts: 0,

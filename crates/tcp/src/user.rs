@@ -170,6 +170,27 @@ impl Tcb {
         self.after_read();
     }
 
+    /// Says how many bytes of memory hold what [`Tcb::set_unread_outside`] counts:
+    /// what waits here, in order or not, may hold so much less. All of it together
+    /// holds at most twice the receive buffer, and a block here and there.
+    #[inline]
+    pub fn set_memory_outside(&mut self, n: usize) {
+        self.rcv.memory_outside = u32::try_from(n).unwrap_or(u32::MAX);
+    }
+
+    /// By how much the memory of what waits here in order may exceed its bytes.
+    #[inline]
+    pub(crate) fn waste_allowed(&self) -> usize {
+        let outside = self.rcv.memory_outside.saturating_sub(self.rcv.outside);
+        self.config.receive_limit().saturating_sub(outside) as usize
+    }
+
+    /// Bytes of memory that may hold what came out of order.
+    pub(crate) fn disorder_allowed(&self) -> usize {
+        let held = self.receive.footprint() + self.rcv.memory_outside as usize;
+        (2 * self.config.receive_limit() as usize).saturating_sub(held)
+    }
+
     /// Sends a window update if reading has opened the window enough.
     #[inline]
     fn after_read(&mut self) {

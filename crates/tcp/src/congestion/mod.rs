@@ -19,10 +19,12 @@ pub enum Algorithm {
 pub struct Acked {
     /// Bytes newly acknowledged or selectively acknowledged.
     pub delivered: u32,
-    /// Bytes that were in flight before it came.
-    pub flight: u32,
-    /// The round-trip time it measured, if it did.
-    pub rtt: Option<Duration>,
+    /// Did the window limit what was sent before? One that is not used says
+    /// nothing about the network (RFC 7661), so it must not grow. Where it is seen
+    /// that less than half of it is used, it is not limited in slow start either.
+    pub limited: bool,
+    /// The smoothed round-trip time; zero before there is one.
+    pub srtt: Duration,
     /// Bytes of a full segment.
     pub mss: u32,
     /// The time it came.

@@ -36,16 +36,15 @@ impl CongestionControl for NewReno {
 
     #[inline]
     fn on_ack(&mut self, a: &Acked) {
+        if !a.limited {
+            return;
+        }
         if self.cwnd < self.ssthresh {
-            // A window that is not used says nothing about the network
-            // (RFC 7661), so it does not grow.
-            if a.flight.saturating_mul(2) >= self.cwnd {
-                // All bytes count, not 2 MSS (RFC 3465 2.3): acknowledgments
-                // come coalesced.
-                let room = self.ssthresh - self.cwnd;
-                self.cwnd = (self.cwnd + a.delivered.min(room)).min(MAX_WINDOW);
-            }
-        } else if a.flight.saturating_add(a.mss) >= self.cwnd {
+            // All bytes count, not 2 MSS (RFC 3465 2.3): acknowledgments come
+            // coalesced.
+            let room = self.ssthresh - self.cwnd;
+            self.cwnd = (self.cwnd + a.delivered.min(room)).min(MAX_WINDOW);
+        } else {
             //= RFC 5681 3.1: cwnd grows by one SMSS per cwnd acknowledged
             self.acked = self.acked.saturating_add(a.delivered);
             if self.acked >= self.cwnd {

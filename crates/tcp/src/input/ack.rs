@@ -28,16 +28,15 @@ impl Tcb {
             return false;
         }
         self.heard(now);
-        let flight = self.pipe();
         let una = self.snd.una;
         let mut sacked = 0;
         if self.is.sack && !h.options.sack.is_empty() {
             let blocks = h.options.sack.as_slice();
             sacked = self.board.sack(blocks, self.snd.una, self.snd.nxt, self.mss());
-            self.count_delivered(sacked, now);
+            self.delivered = self.delivered.wrapping_add(sacked);
         }
         if h.ack.after(self.snd.una) {
-            self.new_ack(h, flight, sacked, now);
+            self.new_ack(h, sacked, now);
             if sacked > 0 {
                 self.on_duplicate(now);
             }
@@ -69,17 +68,17 @@ impl Tcb {
 
     /// SEG.ACK is new.
     #[inline]
-    fn new_ack(&mut self, h: &Header, flight: u32, sacked: u32, now: Instant) {
+    fn new_ack(&mut self, h: &Header, sacked: u32, now: Instant) {
         let acked = h.ack.distance_from(self.snd.una);
         let popped = self.board.acked(h.ack, self.mss());
         self.snd.una = h.ack;
         self.snd.small_end = self.snd.small_end.latest(h.ack);
         self.send.acked(h.ack);
-        self.count_delivered(popped.delivered, now);
+        self.delivered = self.delivered.wrapping_add(popped.delivered);
         self.timeouts = 0;
         // An orphan has more time again.
         self.timers.linger = Instant::FAR_FUTURE;
-        let rtt = self.measure(popped.sent, h, now);
+        self.measure(popped.sent, h, now);
         if self.snd.una == self.snd.nxt {
             //= RFC 6298 5.2: all is acknowledged, turn the timer off
             self.timers.stop_retransmit();
@@ -96,7 +95,9 @@ impl Tcb {
             delivered = delivered.min(mss);
         }
         if self.on_progress(acked, now) {
-            self.congestion.on_ack(&Acked { delivered, flight, rtt, mss, now });
+            let limited = self.is_window_limited();
+            let srtt = Duration::from_micros(self.rtt.srtt.into());
+            self.congestion.on_ack(&Acked { delivered, limited, srtt, mss, now });
         }
         let queued = self.queued();
         if self.send_room() >= queued / 2 || self.unsent() == 0 {
@@ -105,36 +106,24 @@ impl Tcb {
         self.is.dirty = true;
     }
 
-    #[inline]
-    fn count_delivered(&mut self, bytes: u32, now: Instant) {
-        self.delivered = self.delivered.wrapping_add(bytes);
-        self.delivered_at = now;
-    }
-
     /// Takes a measurement of the round-trip time: since `sent`, the time when
     /// what is acknowledged was sent, or if it was sent twice (Karn) from the
     /// timestamp that is echoed (RFC 7323 4).
     #[inline]
-    pub(crate) fn measure(
-        &mut self,
-        sent: Option<Instant>,
-        h: &Header,
-        now: Instant,
-    ) -> Option<Duration> {
-        let rtt = match sent {
-            Some(sent) => now.since(sent),
-            None => {
-                let (_, echo) = h.options.timestamps.filter(|_| self.is.timestamps)?;
+    pub(crate) fn measure(&mut self, sent: Option<Instant>, h: &Header, now: Instant) {
+        let rtt = match (sent, h.options.timestamps) {
+            (Some(sent), _) => now.since(sent),
+            (None, Some((_, echo))) if self.is.timestamps => {
                 let millis = self.timestamp(now).wrapping_sub(echo);
                 if millis > ABSURD_RTT {
-                    return None;
+                    return;
                 }
                 Duration::from_millis(millis.max(1).into())
             }
+            _ => return,
         };
         self.rtt.sample(rtt, &self.config);
         self.rtt.backoff = 0;
-        Some(rtt)
     }
 
     /// The window update of RFC 9293 3.10.7.4. An acknowledgment that is new

@@ -98,10 +98,10 @@ impl Tcb {
     #[inline]
     pub(crate) fn deliver(&mut self, payload: Parts) {
         let mut len = 0;
-        let most = 2 * self.config.receive_limit() as usize;
+        let waste = self.waste_allowed();
         for slice in payload {
             len += slice.len() as u32;
-            self.receive.push(slice, most);
+            self.receive.push(slice, waste);
         }
         self.rcv.nxt += len;
         self.events.add(Events::READABLE);
@@ -109,7 +109,7 @@ impl Tcb {
 
     fn out_of_order(&mut self, seq: Seq, payload: Parts) {
         if !payload.is_empty() {
-            let most = 2 * self.config.receive_limit() as usize;
+            let most = self.disorder_allowed();
             let assembler = self.assembler.get_or_insert_default();
             if let Some(twice) = assembler.insert(seq, payload, most)
                 && self.is.sack
@@ -146,11 +146,11 @@ impl Tcb {
 
     /// Moves what is in order now from the assembler to the queue.
     fn drain_assembler(&mut self) {
+        let waste = self.waste_allowed();
         let Some(assembler) = self.assembler.as_mut() else { return };
-        let most = 2 * self.config.receive_limit() as usize;
         while let Some(slice) = assembler.pop(self.rcv.nxt) {
             self.rcv.nxt += slice.len() as u32;
-            self.receive.push(slice, most);
+            self.receive.push(slice, waste);
         }
         assembler.forget(self.rcv.nxt);
         if assembler.is_empty() {

@@ -87,10 +87,16 @@ impl Tcb {
     }
 
     /// Has reading opened the window so much that the peer has to know? It has
-    /// to gain two segments, and double what the peer may still send.
+    /// to gain two segments, and double what the peer may still send. While the
+    /// peer knows only the window of our SYN, whose field is not scaled, it also has
+    /// to have used half of that: any other segment of ours will tell it the rest.
     #[inline]
     pub(crate) fn window_update_due(&self) -> bool {
         let known = self.rcv.edge.distance_from(self.rcv.nxt);
+        let first = self.config.receive_limit().min(u16::MAX.into());
+        if known > first / 2 && self.rcv.edge == self.rcv.irs + 1 + first {
+            return false;
+        }
         // More than the field can say is not worth telling.
         let free = self.free().min(u32::from(u16::MAX) << self.rcv.shift);
         free >= known.saturating_mul(2) && free.saturating_sub(known) >= self.worthwhile(2)

@@ -69,14 +69,16 @@ impl Tcb {
         if !plain || self.window_left() < mss {
             return None;
         }
-        if self.congestion.window().saturating_sub(self.pipe()) < mss {
+        let pipe = self.pipe();
+        if self.congestion.window().saturating_sub(pipe) < mss {
             return None;
         }
         let seq = self.snd.nxt;
         let (slice, sum) = self.send.whole(seq, mss as usize)?;
         let payload = slice.clone();
-        self.board.push(self.record(seq, mss, now));
+        self.board.push(Record::new(seq, mss, now));
         self.snd.nxt = seq + mss;
+        self.note_usage(pipe + mss);
         self.last_sent = now;
         Some(Next { seq, payload, sum })
     }
@@ -155,12 +157,12 @@ impl Tcb {
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.is.sack;
-        let record = self.record(self.snd.iss, 1, now);
+        let record = Record::new(self.snd.iss, 1, now);
         if self.snd.nxt == self.snd.iss {
             self.snd.nxt = self.snd.iss + 1;
             self.board.push(record);
         } else {
-            self.board.retransmitted(0, 1, &record);
+            self.board.retransmitted(0, 1, now);
         }
         self.start_rto(now);
         self.bare(header)
@@ -187,8 +189,9 @@ impl Tcb {
         let fin = fin && self.send.end.before(self.snd.una + self.snd.wnd);
         let outgoing = self.segment(seq, len, fin, true, now, limits);
         let len = outgoing.0;
-        self.board.push(self.record(seq, len, now));
+        self.board.push(Record::new(seq, len, now));
         self.snd.nxt = seq + len;
+        self.note_usage(self.pipe());
         // The last of the segments that a device cuts may be small, too.
         if len != self.mss() && len % self.mss() != 0 {
             self.snd.small_end = self.snd.nxt;
@@ -238,15 +241,6 @@ impl Tcb {
         let sum = if limits.want_sum { sum } else { None };
         let gso_size = if len > self.mss() { self.snd.mss } else { 0 };
         (len + u32::from(fin), Outgoing { header, payload, sum, gso_size })
-    }
-
-    /// A record of something sent now.
-    #[inline]
-    pub(crate) fn record(&self, seq: Seq, len: u32, now: Instant) -> Record {
-        let mut record = Record::new(seq, len, now);
-        record.delivered = self.delivered;
-        record.delivered_at = self.delivered_at;
-        record
     }
 
     /// A header with all that every segment carries. With `seq` at SND.NXT, what

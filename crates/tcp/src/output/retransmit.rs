@@ -37,8 +37,7 @@ impl Tcb {
         if len == 0 {
             return None;
         }
-        let stamp = self.record(record.seq, len, now);
-        self.board.retransmitted(index, len, &stamp);
+        self.board.retransmitted(index, len, now);
         self.recovery.force = false;
         self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
         self.last_sent = now;

@@ -64,6 +64,30 @@ impl Tcb {
         }
     }
 
+    /// Notes, when something new was sent and `pipe` bytes are in the network,
+    /// whether the congestion window is what limits the sender. When the
+    /// acknowledgments come it is too late to ask: a batch of them empties the pipe
+    /// before anything is sent. (As Linux's `tcp_cwnd_validate`.)
+    #[inline]
+    pub(crate) fn note_usage(&mut self, pipe: u32) {
+        let limited = self.congestion.window().saturating_sub(pipe) < self.mss();
+        let over = self.snd.una.after_or_at(self.snd.usage_end);
+        if over || limited || (!self.snd.cwnd_limited && pipe > self.snd.most_out) {
+            self.snd.usage_end = self.snd.nxt;
+            self.snd.most_out = pipe;
+            self.snd.cwnd_limited = limited;
+        }
+    }
+
+    /// Has the congestion window limited what was sent? In slow start it doubles
+    /// each round trip, so using half of it is enough.
+    #[inline]
+    pub(crate) fn is_window_limited(&self) -> bool {
+        let cwnd = self.congestion.window();
+        let slow_start = cwnd < self.congestion.ssthresh();
+        self.snd.cwnd_limited || (slow_start && cwnd < self.snd.most_out.saturating_mul(2))
+    }
+
     /// May a segment that is not full go out? Minshall: not while another is
     /// unacknowledged.
     #[inline]

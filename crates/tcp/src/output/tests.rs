@@ -1,3 +1,4 @@
+use crate::congestion::CongestionControl;
 use crate::harness::*;
 use crate::{Config, Limits};
 use std::time::Duration;
@@ -144,4 +145,56 @@ fn the_short_way_says_the_same() {
             assert_eq!(a.tcb.next_timeout(), b.tcb.next_timeout(), "plan {index}");
         }
     }
+}
+
+#[test]
+fn the_window_grows_by_what_is_acknowledged_however_it_is_batched() {
+    // The window was full when ten segments left. Ten acknowledgments come one by
+    // one, in one batch, or as one: in slow start and in congestion avoidance.
+    for (slow_start, grown) in [(true, 20_000), (false, 11_000)] {
+        for batch in [1, 3, 10] {
+            let mut p = Peer::established(bare());
+            if !slow_start {
+                p.tcb.congestion.on_loss(20_000, 1000, p.now);
+            }
+            p.send(10_000);
+            assert_eq!(p.out().len(), 10);
+            for i in 1..=10 {
+                p.say(".", 1, 1 + i * 1000, 0);
+                if i % batch == 0 {
+                    p.send(2000);
+                    p.out();
+                }
+            }
+            assert_eq!(p.tcb.info().cwnd, grown, "{slow_start} {batch}");
+            let mut p = Peer::established(bare());
+            if !slow_start {
+                p.tcb.congestion.on_loss(20_000, 1000, p.now);
+            }
+            p.send(10_000);
+            p.out();
+            p.say(".", 1, 10_001, 0);
+            assert_eq!(p.tcb.info().cwnd, grown, "{slow_start}, as one");
+        }
+    }
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    let mut p = Peer::established(bare());
+    for i in 0..20 {
+        p.send(2000);
+        p.out();
+        p.say(".", 1, 1 + i * 2000 + 1000, 0);
+        p.say(".", 1, 1 + i * 2000 + 2000, 0);
+    }
+    assert_eq!(p.tcb.info().cwnd, 10_000, "two segments of ten");
+    // Nor one that the peer's window keeps from being used.
+    p.input(header(".", 2, 40_001, 3000), 0);
+    p.send(30_000);
+    for i in 1..=20 {
+        p.out();
+        p.input(header(".", 2 + i, 40_001 + i * 1000, 3000), 0);
+    }
+    assert_eq!(p.tcb.info().cwnd, 10_000);
 }

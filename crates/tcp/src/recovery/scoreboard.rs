@@ -16,10 +16,6 @@ const LOST: u8 = 4;
 pub(crate) struct Record {
     /// When it was sent last.
     pub sent: Instant,
-    /// When bytes were delivered last before it was sent.
-    pub delivered_at: Instant,
-    /// Bytes that had been delivered before it was sent, modulo 2^32.
-    pub delivered: u32,
     /// Its first sequence number.
     pub seq: Seq,
     /// How many sequence numbers it covers.
@@ -33,8 +29,7 @@ impl Record {
     /// A record of something sent for the first time.
     #[inline]
     pub(crate) fn new(seq: Seq, len: u32, now: Instant) -> Record {
-        let (delivered_at, delivered) = (now, 0);
-        Record { sent: now, delivered_at, delivered, seq, len, run: 1, flags: 0 }
+        Record { sent: now, seq, len, run: 1, flags: 0 }
     }
     /// The sequence number behind it.
     #[inline]
@@ -378,7 +373,7 @@ impl Scoreboard {
     }
 
     /// Notes that the first `len` sequence numbers of record `i` were sent again.
-    pub(crate) fn retransmitted(&mut self, i: usize, len: u32, stamp: &Record) {
+    pub(crate) fn retransmitted(&mut self, i: usize, len: u32, now: Instant) {
         if self.records.get(i).is_some_and(|r| len < r.len) {
             self.split(i, len);
         }
@@ -387,7 +382,7 @@ impl Scoreboard {
             self.lost -= r.len;
         }
         r.flags = (r.flags & !LOST) | RETRANSMITTED;
-        (r.sent, r.delivered_at, r.delivered) = (stamp.sent, stamp.delivered_at, stamp.delivered);
+        r.sent = now;
     }
 
     /// Cuts record `i` after `n` sequence numbers.

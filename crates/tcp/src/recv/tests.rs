@@ -61,3 +61,31 @@ fn a_queue_that_was_long_and_is_empty_is_freed() {
     q.pop_parts(BUSY + 1);
     assert_eq!(q.slices.capacity(), 0, "at once, if it was very long");
 }
+
+#[test]
+fn memory_is_bounded_whatever_sizes_come() {
+    let limit = 1 << 20;
+    // The worst order: the smallest while there is room for waste, then such as
+    // waste nearly half of their blocks.
+    for sizes in [[1, 1025], [1, 1], [700, 1025], [1448, 1448], [1, 1900]] {
+        let mut q = ReceiveQueue::default();
+        while q.len() < limit {
+            let size = if q.footprint() < 2 * limit { sizes[0] } else { sizes[1] };
+            q.push(frame(&vec![7; size.min(limit - q.len())]), limit);
+        }
+        q.check();
+        assert!(q.footprint() <= 2 * limit + 64 * 1024, "{sizes:?}: {}", q.footprint());
+    }
+}
+
+#[test]
+fn what_waits_can_be_looked_at() {
+    let mut q = ReceiveQueue::new();
+    assert!(q.is_empty());
+    q.push(Slice::copy_of(b"ab"), 0);
+    q.push(Slice::copy_of(b"cd"), usize::MAX);
+    assert_eq!(q.iter().flat_map(|s| s.to_vec()).collect::<Vec<_>>(), b"abcd");
+    assert_eq!(q.len(), 4);
+    q.clear();
+    assert_eq!((q.len(), q.footprint(), q.pop(1).is_none()), (0, 0, true));
+}

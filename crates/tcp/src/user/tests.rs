@@ -124,3 +124,56 @@ fn the_send_buffer_follows_the_congestion_window() {
     let small = Peer::established(Config { send_buffer: 1000, ..bare() });
     assert_eq!(small.tcb.send_buffer(), 1000);
 }
+
+#[test]
+fn unread_data_is_charged_by_the_memory_it_holds() {
+    let limit = 100_000;
+    let frame = |len: usize| -> wire::Parts {
+        let mut buf = sync::bytes::Buf::with_capacity(2048);
+        buf.get_mut().unwrap().fill(7);
+        [Slice::new(buf, 54, len)].into_iter().collect()
+    };
+    // In order, out of order behind a hole, and beside what a socket layer holds.
+    for (first, outside) in [(1, 0), (2, 0), (1, 60_000), (2, 60_000)] {
+        let mut p = Peer::established(Config { receive_buffer: limit, ..sack() });
+        p.tcb.set_unread_outside(outside / 10);
+        p.tcb.set_memory_outside(outside);
+        let mut seq = first;
+        while seq < 45_000 {
+            for len in [1, 1025] {
+                p.tcb.input(&header(".", seq, 1, 50_000), frame(len), p.now);
+                seq += len as u32;
+            }
+            p.out();
+        }
+        p.tcb.check_invariants();
+        let footprint = p.tcb.footprint();
+        assert_eq!(footprint, p.tcb.info().footprint);
+        assert!(footprint + outside <= 2 * limit + 64 * 1024, "{first} {outside}: {footprint}");
+    }
+}
+
+#[test]
+fn whatever_is_new_after_release_is_reset_and_nothing_else() {
+    // In FIN-WAIT-1 with data queued, in order and not, with a FIN; old data and a
+    // FIN alone are nothing that is lost.
+    for (letters, seq, len, resets) in [
+        (".", 6, 7, true),
+        (".", 100, 7, true),
+        ("FP.", 6, 7, true),
+        (".", 3, 7, true),
+        (".", 1, 5, false),
+        ("F.", 6, 0, false),
+    ] {
+        let mut p = Peer::established(bare());
+        p.say(".", 1, 1, 5);
+        p.tcb.receive(&mut [0; 5]).unwrap();
+        p.send(3000);
+        p.tcb.release();
+        p.out();
+        p.say(letters, seq, 1, len);
+        let reset = p.out().iter().any(|said| said.0 == "R.");
+        assert_eq!(reset, resets, "{letters} {seq} {len}");
+        assert_eq!(p.tcb.state() == Closed, resets);
+    }
+}

@@ -94,3 +94,31 @@ fn acknowledgments_stand_inside_a_window_that_shrank() {
     p.tcb.ack_now();
     assert_eq!(p.out(), [s(".", 3001, 0, 101)]);
 }
+
+#[test]
+fn no_window_update_right_behind_a_handshake_unless_the_window_matters() {
+    let config = Config { receive_buffer: 1 << 20, window_scaling: true, ..bare() };
+    let mut p = Peer::accepting(config);
+    p.out();
+    p.say(".", 1, 1, 0);
+    // The application reads what there is: nothing yet.
+    p.tcb.set_unread_outside(0);
+    assert_eq!(p.out(), [], "65,535 bytes are told already");
+    p.say("P.", 1, 1, 100);
+    p.tcb.receive(&mut [0; 100]).unwrap();
+    p.tcb.set_unread_outside(0);
+    assert_eq!(p.out(), [], "the answer will carry it");
+    p.send(50);
+    assert_eq!(p.window(), 1 << 20);
+
+    // One segment that takes more than half of the window.
+    let mut p = Peer::accepting(Config { receive_buffer: 1 << 20, window_scaling: true, ..bare() });
+    p.out();
+    p.say(".", 1, 1, 0);
+    p.tcb.acks.now = false;
+    p.tcb.rcv.full = u16::MAX;
+    p.say(".", 1, 1, 40_000);
+    assert_eq!(p.out(), []);
+    p.tcb.receive(&mut [0; 40_000]).unwrap();
+    assert_eq!(p.window(), 1 << 20, "now it matters");
+}
