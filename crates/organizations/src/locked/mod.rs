@@ -32,14 +32,8 @@ use net::{
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
-use sync::adaptive::Adaptive;
-use sync::counted::{Counted, LockCounts};
-use sync::mcs::Mcs;
-use sync::os::Os;
-use sync::rw::ReadersWriter;
-use sync::spin::Spin;
-use sync::ticket::Ticket;
-use sync::{LockKind, Locked, Named, RawLock};
+use sync::counted::LockCounts;
+use sync::{Locked, RawLock};
 use thread::Thread;
 use wire::{Instant, Packet};
 
@@ -72,37 +66,16 @@ pub(crate) struct Shared<L, A: Application, C> {
 }
 
 /// Starts one thread a processor, round `groups` domains behind the locks that
-/// the options name. The threads are compiled for each lock; where locks are
-/// counted, for the usual one, and for any.
-pub(crate) fn start_by_name<A>(
+/// the options name. The threads are compiled for each lock, counted and not.
+pub(crate) fn start_by_name<A: Application + 'static>(
     setup: Setup<A>,
     organization: &'static str,
     groups: u16,
-) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A: Application + 'static,
-{
-    macro_rules! start {
-        ($lock:ty) => {
-            start(setup, organization, groups, usize::MAX, <$lock>::default)
-        };
-    }
-    let kind = setup.options.lock;
-    if setup.instruments.is_some() {
-        if kind == LockKind::Adaptive {
-            return start!(Counted<Adaptive>);
-        }
-        let lock = move || Named::new(kind, true);
-        return start(setup, organization, groups, usize::MAX, lock);
-    }
-    match kind {
-        LockKind::Spin => start!(Spin),
-        LockKind::Ticket => start!(Ticket),
-        LockKind::Mcs => start!(Mcs),
-        LockKind::Adaptive => start!(Adaptive),
-        LockKind::Os => start!(Os),
-        LockKind::ReadersWriter => start!(ReadersWriter),
-    }
+) -> Result<Arc<dyn Running<A>>, StartError> {
+    let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
+    sync::with_lock!(kind, counted, Lock => {
+        start(setup, organization, groups, usize::MAX, Lock::default)
+    })
 }
 
 /// Starts one thread a processor, round `groups` domains behind locks that `lock`
