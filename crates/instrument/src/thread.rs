@@ -443,3 +443,29 @@ impl Drop for Watch {
         }
     }
 }
+
+/// Does something with the observer of this round: the timer, if the round is timed,
+/// else nothing, and then laps are no code at all.
+///
+/// ```
+/// # use instrument::{Watch, observed};
+/// # use net::observe::{Layer, Observer};
+/// fn work(observer: &mut impl Observer) -> u32 {
+///     observer.lap(Layer::Ip);
+///     42
+/// }
+/// let watch = &mut Watch::off();
+/// assert_eq!(observed!(watch, observer => work(observer)), 42);
+/// ```
+#[macro_export]
+macro_rules! observed {
+    ($watch:expr, $observer:ident => $work:expr) => {
+        match $watch.observer() {
+            Some($observer) => $work,
+            None => {
+                let $observer = &mut ();
+                $work
+            }
+        }
+    };
+}

@@ -48,11 +48,11 @@ pub enum ConnectError {
 /// What runs on top of a domain.
 pub trait Application: Sized + Send {
     /// What it keeps with each connection.
-    type Connection: Send;
+    type Connection: Send + 'static;
     /// What it keeps with each listening port.
-    type Listener: Clone + Send;
+    type Listener: Clone + Send + 'static;
     /// What it keeps with each UDP port.
-    type Udp: Clone + Send;
+    type Udp: Clone + Send + 'static;
 
     /// Wake-ups for threads and tasks of the application, gathered while the
     /// domain is held, and done after it is let go.

@@ -41,12 +41,7 @@ macro_rules! catalog {
         pub fn start<A: Application + 'static>(
             name: &str,
             setup: Setup<A>,
-        ) -> Option<Result<Arc<dyn Running<A>>, StartError>>
-        where
-            A::Connection: 'static,
-            A::Listener: 'static,
-            A::Udp: 'static,
-        {
+        ) -> Option<Result<Arc<dyn Running<A>>, StartError>> {
             match name {
                 $($(#[$meta])* $name => Some(crate::$($module)::+::start(setup)),)*
                 _ => None,

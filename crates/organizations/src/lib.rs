@@ -209,38 +209,3 @@ fn end<A: Application, C: Connections<A::Connection>>(
         }
     }
 }
-
-/// A call that came after the end.
-fn refuse<A: Application>(call: Call<A>) {
-    let mut wakes = A::Wakes::default();
-    A::refuse(call, &mut wakes);
-    A::wake(wakes);
-}
-
-/// Waits for threads to end. A thread that is the caller (a wake-up may drop the
-/// last handle of a stack there) ends by itself.
-fn join<T>(threads: impl Iterator<Item = platform::thread::JoinHandle<T>>) -> Vec<T> {
-    let others = threads.filter(|t| t.thread().id() != platform::thread::current().id());
-    others.filter_map(|thread| thread.join().ok()).collect()
-}
-
-fn check_queues<A: Application>(setup: &Setup<A>) -> Result<(), StartError> {
-    for device in &setup.devices {
-        if device.queues.len() < setup.processors {
-            return Err(StartError::Queues {
-                device: device.name.clone(),
-                queues: device.queues.len(),
-                processors: setup.processors,
-            });
-        }
-        // No processors at all are refused for that.
-        if device.queues.len() > setup.processors && !device.queues_detach && setup.processors > 0 {
-            return Err(StartError::SurplusQueues {
-                device: device.name.clone(),
-                queues: device.queues.len(),
-                processors: setup.processors,
-            });
-        }
-    }
-    Ok(())
-}

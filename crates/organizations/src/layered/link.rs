@@ -1,7 +1,7 @@
 //! ① ② ⑧ ⑨ The link layer's thread, with the devices' queues.
 
 use super::{FromLink, Place, Report};
-use crate::runtime::worker::{BACKLOG, BATCH, LAST_WORDS, transmit_watched};
+use crate::runtime::worker::{BACKLOG, BATCH, LAST_WORDS, rest, transmit_watched};
 use device::{Device, Receive, Transmit};
 use instrument::{Layer, Watch};
 use net::link::{self, Link};
@@ -104,13 +104,7 @@ impl<A: Application> LinkLayer<A> {
             if busy {
                 continue;
             }
-            if self.egress.is_empty() {
-                self.sleep();
-                watch.slept();
-            } else {
-                // The device is full: let its other end run.
-                platform::thread::yield_now();
-            }
+            rest(!self.egress.is_empty(), false, watch, || self.sleep());
         }
     }
 

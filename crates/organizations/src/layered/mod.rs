@@ -48,17 +48,18 @@ mod transport;
 
 pub use queue::Marks;
 
+use crate::runtime::check::{MOST_PROCESSORS, check};
+use crate::runtime::handle::{Family, Handle};
 use crate::runtime::routing::Router;
-use crate::runtime::worker;
-use crate::runtime::worker::Sleeper;
-use crate::{Clock, Running, Setup, StartError, refuse};
+use crate::runtime::sleeper::Sleeper;
+use crate::runtime::threads::Threads;
+use crate::runtime::worker::{self, FRAMES};
+use crate::{Clock, Running, Setup, StartError};
 use instrument::{Instruments, QueueWatch, Watch};
 use net::ip::icmp;
 use net::{Application, Call, Config, Counters, Unit};
-use platform::Mutex;
-use platform::atomic::{AtomicBool, Ordering, fence};
+use platform::atomic::{AtomicBool, Ordering};
 use platform::mpsc;
-use platform::thread::JoinHandle;
 use platform::{ArrayQueue, SegQueue};
 use queue::{Alarm, Bell, Queue};
 use std::sync::Arc;
@@ -66,9 +67,6 @@ use wire::Packet;
 
 /// Layers, and so threads of a pipeline.
 const LAYERS: usize = 4;
-/// Frames of other pipelines that may wait for a link; beyond, they are dropped,
-/// as a device whose ring is full would.
-const FRAMES: usize = 1024;
 /// Messages that a thread takes at once.
 const BATCH: usize = 64;
 /// Answers that may wait in a thread for room on the way down.
@@ -219,12 +217,7 @@ impl<A: Application> Clone for Place<A> {
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
     start_with(setup, Lengths::default())
 }
 
@@ -241,63 +234,36 @@ pub const fn pipelines(processors: usize) -> usize {
 pub fn start_with<A: Application + 'static>(
     mut setup: Setup<A>,
     lengths: Lengths,
-) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
-    let processors = setup.processors;
-    if processors == 0 || processors > 1024 {
-        let organization = "layer-parallel";
-        return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
-    }
-    let count = pipelines(processors);
-    if let Some(device) = setup.devices.iter().find(|d| d.queues.len() < count) {
-        let (device, queues) = (device.name.clone(), device.queues.len());
-        return Err(StartError::Queues { device, queues, processors: count });
-    }
+) -> Result<Arc<dyn Running<A>>, StartError> {
+    check(&setup, "layer-parallel", MOST_PROCESSORS, pipelines)?;
+    let count = pipelines(setup.processors);
     let instruments = setup.instruments.as_ref();
     let pipelines =
         (0..count).map(|_| Pipeline::new(lengths, instruments)).collect::<std::io::Result<_>>()?;
-    let mut stack = Stack {
+    let handle = Handle::new(Stack {
         pipelines,
         router: Router::new(&setup.config, count),
-        threads: Mutex::new(Vec::new()),
-        stopped: AtomicBool::new(false),
-        ended: AtomicBool::new(false),
-        last: Mutex::new(Counters::default()),
-    };
+        threads: Threads::new(&setup),
+    });
     let dealt = link::deal(std::mem::take(&mut setup.devices), count);
     for (index, queues) in dealt.into_iter().enumerate() {
         let unit = Unit::of(index as u16, count as u16);
-        // What has started ends with `stack` if the rest does not start.
-        stack.start_pipeline(unit, queues, &mut setup)?;
+        handle.family.start_pipeline(unit, queues, &mut setup)?;
     }
-    Ok(Arc::new(stack))
+    Ok(handle)
 }
 
-/// The handle on all pipelines.
+/// All pipelines, as others reach them.
 struct Stack<A: Application> {
     pipelines: Arc<[Pipeline<A>]>,
     router: Router,
-    threads: Mutex<Vec<JoinHandle<Counters>>>,
-    stopped: AtomicBool,
-    /// Nobody looks at calls any more.
-    ended: AtomicBool,
-    /// What the threads had counted when they stopped.
-    last: Mutex<Counters>,
+    threads: Threads,
 }
 
-impl<A: Application + 'static> Stack<A>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+impl<A: Application + 'static> Stack<A> {
     /// Starts the threads of one pipeline.
     fn start_pipeline(
-        &mut self,
+        &self,
         unit: Unit,
         queues: link::Queues,
         setup: &mut Setup<A>,
@@ -312,59 +278,41 @@ where
         let ip = ip::IpLayer::new(place());
         let transport = transport::TransportLayer::new(place(), (setup.application)(unit));
         let presentation = place();
-        let (pin, instruments) = (setup.options.pin, setup.instruments.clone());
         // Each ends when the one above it has ended: so that all that have
         // started do if one does not start, that comes first.
-        let mut threads = Threads { unit, pin, instruments, started: Vec::new() };
-        let started = threads
-            .spawn("present", LAYERS - 1, move |watch| presentation::run(&presentation, watch))
-            .and_then(|()| threads.spawn("transport", 2, move |watch| transport.run(watch)))
-            .and_then(|()| threads.spawn("ip", 1, move |watch| ip.run(watch)))
-            .and_then(|()| threads.spawn("link", 0, move |watch| link.run(watch)));
-        self.threads.lock().append(&mut threads.started);
-        started
+        self.spawn(unit, "present", 3, move |watch| presentation::run(&presentation, watch))?;
+        self.spawn(unit, "transport", 2, move |watch| transport.run(watch))?;
+        self.spawn(unit, "ip", 1, move |watch| ip.run(watch))?;
+        self.spawn(unit, "link", 0, move |watch| link.run(watch))
     }
-}
 
-/// Threads of a pipeline that have been started.
-struct Threads {
-    unit: Unit,
-    pin: bool,
-    instruments: Option<Arc<Instruments>>,
-    started: Vec<JoinHandle<Counters>>,
-}
-
-impl Threads {
     fn spawn(
-        &mut self,
+        &self,
+        unit: Unit,
         name: &str,
         layer: usize,
         run: impl FnOnce(&mut Watch) -> Counters + Send + 'static,
     ) -> std::io::Result<()> {
-        let (index, pin) = (usize::from(self.unit.index), self.pin);
-        let (instruments, name) = (self.instruments.clone(), format!("ana-{name}-{index}"));
-        let thread = platform::thread::Builder::new().name(name.clone());
-        self.started.push(thread.spawn(move || {
-            if pin {
-                worker::pin(LAYERS * index + layer);
-            }
-            run(&mut Watch::of(instruments.as_ref(), || name))
-        })?);
-        Ok(())
+        let index = usize::from(unit.index);
+        let name = format!("ana-{name}-{index}");
+        self.threads.spawn(name, LAYERS * index + layer, move |mut watch| run(&mut watch))
     }
 }
 
-impl<A: Application> Stack<A> {
-    /// Calls that came too late.
-    fn refuse_all(&self) {
-        for pipeline in &*self.pipelines {
-            while let Some(call) = pipeline.calls.pop() {
-                refuse(call);
-            }
-        }
+impl<A: Application> Family<A> for Stack<A> {
+    fn call(&self, call: Call<A>) {
+        self.router.route(call, |unit, call| {
+            let pipeline = &self.pipelines[usize::from(unit)];
+            pipeline.calls.push(call);
+            pipeline.transport.ring();
+        });
     }
 
-    fn report(&self) -> Counters {
+    fn unseen(&self) -> Option<Call<A>> {
+        self.pipelines.iter().find_map(|pipeline| pipeline.calls.pop())
+    }
+
+    fn counters(&self) -> Counters {
         let (to, from) = mpsc::channel();
         for pipeline in &*self.pipelines {
             pipeline.reports.push(to.clone());
@@ -375,62 +323,21 @@ impl<A: Application> Stack<A> {
         from.iter().for_each(|counters| sum.add(&counters));
         sum
     }
-}
 
-impl<A: Application> Running<A> for Stack<A> {
-    fn call(&self, call: Call<A>) {
-        if self.stopped.load(Ordering::Acquire) {
-            return refuse(call);
-        }
-        self.router.route(call, |unit, call| {
-            let pipeline = &self.pipelines[usize::from(unit)];
-            pipeline.calls.push(call);
-            pipeline.transport.ring();
-        });
-        // Either the thread that ends the pipelines sees the call, or this one
-        // sees that they have ended.
-        fence(Ordering::SeqCst);
-        if self.ended.load(Ordering::Relaxed) {
-            self.refuse_all();
-        }
-    }
-
-    fn counters(&self) -> Counters {
-        // Under the lock, so that the threads do not end meanwhile.
-        let last = self.last.lock();
-        if self.stopped.load(Ordering::Acquire) { last.clone() } else { self.report() }
-    }
-
-    fn stop(&self) {
-        let mut last = self.last.lock();
-        if self.stopped.load(Ordering::Acquire) {
-            return;
-        }
-        self.stopped.store(true, Ordering::Release);
+    fn stop(&self) -> Counters {
         for pipeline in &*self.pipelines {
             pipeline.stop.store(true, Ordering::Release);
             pipeline.transport.ring();
         }
-        let threads = std::mem::take(&mut *self.threads.lock());
         // The threads of a pipeline end one after the other: if the caller is one
         // of them (a wake-up may drop the last handle of a stack there), none is
         // waited for, and all end soon.
-        let caller = platform::thread::current().id();
-        if threads.iter().all(|thread| thread.thread().id() != caller) {
-            for counters in crate::join(threads.into_iter()) {
-                last.add(&counters);
-            }
-        }
-        self.ended.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        self.refuse_all();
+        let last = match self.threads.has_caller() {
+            true => Counters::default(),
+            false => self.threads.join(),
+        };
         // Frames for other pipelines count where they are taken in.
         self.pipelines.iter().for_each(|p| while p.frames.pop().is_some() {});
-    }
-}
-
-impl<A: Application> Drop for Stack<A> {
-    fn drop(&mut self) {
-        self.stop();
+        last
     }
 }

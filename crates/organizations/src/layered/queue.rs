@@ -24,7 +24,7 @@ pub(super) trait Alarm: Send + Sync {
     fn ring(&self);
 }
 
-impl Alarm for crate::runtime::worker::Sleeper {
+impl Alarm for crate::runtime::sleeper::Sleeper {
     fn ring(&self) {
         self.notify();
     }

@@ -2,9 +2,9 @@
 //! they are.
 
 use super::{ANSWERS, BATCH, FromIp, FromTransport, Place, ip};
-use crate::refuse;
+use crate::runtime::handle::refuse;
 use crate::runtime::worker::LAST_WORDS;
-use instrument::{Layer, Stamp, Watch};
+use instrument::{Layer, Stamp, Watch, observed};
 use net::down::Below;
 use net::ip::Routes;
 use net::observe::Observer;
@@ -193,10 +193,7 @@ impl<A: Application> TransportLayer<A> {
             self.call(Call::FlushUdp(socket), now);
         }
         let left = room.saturating_sub(self.down.len());
-        let mut more = match watch.observer() {
-            Some(observer) => self.serve(now, left, observer),
-            None => self.serve(now, left, ()),
-        };
+        let mut more = observed!(watch, observer => self.serve(now, left, observer));
         let mut cut = true;
         while cut && self.down.len() < room {
             match self.app.next_call() {
@@ -218,7 +215,7 @@ impl<A: Application> TransportLayer<A> {
         more || self.cut || !self.flushes.is_empty()
     }
 
-    fn serve(&mut self, now: Instant, room: usize, observer: impl Observer) -> bool {
+    fn serve(&mut self, now: Instant, room: usize, observer: &mut impl Observer) -> bool {
         let TransportLayer { transport, conns, app, counters, down: packets, .. } = self;
         transport.serve(conns, app, now, counters, room, &mut Down { packets, observer })
     }
@@ -265,7 +262,7 @@ impl<A: Application> TransportLayer<A> {
         // One turn is enough for a connection that was aborted; the bound is for
         // applications that go on asking.
         for _ in 0..8 {
-            if !self.serve(now, usize::MAX, ()) {
+            if !self.serve(now, usize::MAX, &mut ()) {
                 break;
             }
         }

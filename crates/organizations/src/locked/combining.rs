@@ -5,7 +5,8 @@
 //! the domain, as under `global-lock`, and the domain stays in the cache of the
 //! processor that works in it.
 
-use crate::locked::{Handle, Shared, input};
+use crate::locked::{Groups, Shared, input};
+use crate::runtime::handle::Handle;
 use crate::runtime::worker;
 use crate::{Running, Setup, StartError};
 use device::Receive;
@@ -32,31 +33,25 @@ struct List {
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
-    let pin = setup.options.pin;
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
     let lock = Adaptive::default;
     let (shared, receivers) =
         Shared::<_, A, _>::new(setup, "combining", usize::MAX, lock, |config, make| {
             vec![Domain::new(config.clone(), Unit::ONLY, make(Unit::ONLY))]
         })?;
     shared.show_locks("domain");
-    let handle = Arc::new(Handle::new(shared.clone()));
+    let handle = Handle::new(Groups::new(shared.clone()));
     let list = Arc::new(List::default());
-    let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
-        let (list, shared) = (list.clone(), shared.clone());
-        let egress = Egress::new(shared.config.interfaces.len());
-        let mut thread = Thread { shared, list, index, receivers, egress, received: Vec::new() };
-        move |watch: &mut Watch| thread.run(watch)
-    });
-    if let Err(error) = shared.spawn("ana-combining", pin, threads) {
-        handle.stop();
-        return Err(error);
-    }
+    shared.spawn(
+        "ana-combining",
+        receivers.into_iter().enumerate().map(|(index, receivers)| {
+            let (list, shared) = (list.clone(), shared.clone());
+            let egress = Egress::new(shared.config.interfaces.len());
+            let mut thread =
+                Thread { shared, list, index, receivers, egress, received: Vec::new() };
+            move |watch: &mut Watch| thread.run(watch)
+        }),
+    )?;
     Ok(handle)
 }
 
@@ -87,12 +82,9 @@ impl<A: Application> Thread<A> {
             let busy = self.shared.own_groups(self.index, 0, &mut self.egress, watch);
             let waiting = self.shared.processors[self.index].out.flush(watch);
             watch.end();
-            if full || waiting {
-                platform::thread::yield_now();
-            } else if received == 0 && !busy {
+            worker::rest(full || waiting, received > 0 || busy, watch, || {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
-                watch.slept();
-            }
+            });
         }
     }
 

@@ -9,11 +9,6 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
     locked::start_by_name(setup, "global-lock", 1)
 }

@@ -10,12 +10,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
     let groups = setup.options.groups.max(1);
     locked::start_by_name(setup, "group-locks", groups)
 }

@@ -16,20 +16,21 @@ mod thread;
 
 pub(crate) use thread::input;
 
+use crate::runtime::check::{MOST_PROCESSORS, check};
+use crate::runtime::handle::{Family, Handle, refuse};
+use crate::runtime::processors::{Processors, Receivers};
 use crate::runtime::routing::Router;
-use crate::runtime::transmitter::{self, Out};
-use crate::runtime::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
+use crate::runtime::threads::Threads;
+use crate::runtime::worker::{BACKLOG, LAST_WORDS};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
-use instrument::{Instruments, Watch};
+use instrument::{Instruments, Watch, observed};
 use net::{
     Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, OwnedTable,
     Unit,
 };
-use platform::Mutex;
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
-use platform::thread::JoinHandle;
 use std::sync::Arc;
 use sync::adaptive::Adaptive;
 use sync::counted::{Counted, LockCounts};
@@ -50,43 +51,28 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) pending: AtomicBool,
 }
 
-/// What a processor's thread shares with those who enter its groups.
-pub(crate) struct Processor {
-    pub(crate) out: Out,
-    pub(crate) sleeper: Sleeper,
-}
-
 /// Groups of connections, or contexts of threads that share connections, and the
 /// processors that they belong to, in turn.
 pub(crate) struct Shared<L, A: Application, C> {
     pub(crate) config: Arc<Config>,
     pub(crate) clock: Clock,
     pub(crate) groups: Vec<CachePadded<Group<L, A, C>>>,
-    pub(crate) processors: Vec<CachePadded<Processor>>,
+    pub(crate) processors: Processors,
     /// Packets up or down for which a thread stays in a group before it yields
     /// it, if there is a limit.
     pub(crate) stay: usize,
-    /// [`Shared::stop`] was called.
-    over: AtomicBool,
     pub(crate) stopping: AtomicBool,
-    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Threads,
     pub(crate) instruments: Option<Arc<Instruments>>,
 }
 
 /// Starts one thread a processor, round `groups` domains behind the locks that
-/// the options name. The threads are compiled for each lock; where locks are
-/// counted, for the usual one, and for any.
-pub(crate) fn start_by_name<A>(
+/// the options name. The threads are compiled for each lock, counted and not.
+pub(crate) fn start_by_name<A: Application + 'static>(
     setup: Setup<A>,
     organization: &'static str,
     groups: u16,
-) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A: Application + 'static,
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+) -> Result<Arc<dyn Running<A>>, StartError> {
     let kind = setup.options.lock;
     if setup.instruments.is_none() {
         return with_lock!(kind, L => start(setup, organization, groups, usize::MAX, L::default));
@@ -110,11 +96,7 @@ pub(crate) fn start<L, A>(
 where
     L: RawLock + 'static,
     A: Application + 'static,
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
 {
-    let pin = setup.options.pin;
     let (shared, receivers) = Shared::new(setup, organization, stay, lock, |config, make| {
         let commons = Commons::new(config);
         let domain = |index| {
@@ -124,23 +106,19 @@ where
         (0..groups).map(domain).collect()
     })?;
     shared.show_locks("group");
-    let handle = Arc::new(Handle::new(shared.clone()));
-    let threads = receivers.into_iter().enumerate().map(|(index, receivers)| {
-        let mut thread = Thread::new(shared.clone(), index, receivers);
-        move |watch: &mut Watch| thread.run(watch)
-    });
-    if let Err(error) = shared.spawn("ana-cpu", pin, threads) {
-        handle.stop();
-        return Err(error);
-    }
+    let handle = Handle::new(Groups::new(shared.clone()));
+    shared.spawn(
+        "ana-cpu",
+        receivers.into_iter().enumerate().map(|(index, receivers)| {
+            let mut thread = Thread::new(shared.clone(), index, receivers);
+            move |watch: &mut Watch| thread.run(watch)
+        }),
+    )?;
     Ok(handle)
 }
 
 /// Makes the application of a unit.
 type Make<A> = dyn FnMut(Unit) -> A + Send;
-/// The receiving halves of one queue of each device, by processor.
-type Receivers = Vec<Vec<Box<dyn Receive>>>;
-
 impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> {
     /// What `organization` needs on its processors, round the domains that
     /// `domains` makes, in which a thread stays for `stay` packets at a time; and
@@ -152,20 +130,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         lock: impl Fn() -> L,
         domains: impl FnOnce(&Arc<Config>, &mut Make<A>) -> Vec<Domain<A, C>>,
     ) -> Result<(Arc<Self>, Receivers), StartError> {
-        let processors = setup.processors;
-        if processors == 0 || processors > 1024 {
-            return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
-        }
-        crate::check_queues(&setup)?;
-        let mut receivers = Vec::new();
-        let mut outs = Vec::new();
-        for Queues { receivers: ours, transmitters } in worker::deal(setup.devices, processors) {
-            receivers.push(ours);
-            outs.push(CachePadded::new(Processor {
-                out: Out::new(transmitters),
-                sleeper: Sleeper::new()?,
-            }));
-        }
+        check(&setup, organization, MOST_PROCESSORS, |processors| processors)?;
+        let (processors, receivers) = Processors::new(&mut setup)?;
         let group = |domain| {
             CachePadded::new(Group {
                 domain: Locked::from_parts(lock(), domain),
@@ -176,13 +142,12 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let domains = domains(&setup.config, &mut *setup.application);
         let shared = Arc::new(Shared {
             groups: domains.into_iter().map(group).collect(),
-            processors: outs,
+            processors,
             stay: stay.max(1),
+            threads: Threads::new(&setup),
             config: setup.config,
             clock: setup.clock,
-            over: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            threads: Mutex::new(Vec::new()),
             instruments: setup.instruments,
         });
         Ok((shared, receivers))
@@ -203,28 +168,22 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         for index in 0..self.groups.len() {
             show(name, Box::new(move |shared| shared.groups[index].domain.lock().counts()));
         }
-        for index in 0..self.processors.len() {
-            show("transmitters", Box::new(move |shared| shared.processors[index].out.counts()));
-        }
+        self.processors.show_locks(Some(instruments));
     }
 
     /// Starts threads, numbered as they come.
     pub(crate) fn spawn<F: FnMut(&mut Watch) + Send + 'static>(
         &self,
         name: &str,
-        pin: bool,
         threads: impl Iterator<Item = F>,
     ) -> Result<(), StartError> {
         for (index, mut run) in threads.enumerate() {
-            let (name, instruments) = (format!("{name}-{index}"), self.instruments.clone());
-            let thread = platform::thread::Builder::new().name(name.clone());
-            let spawned = thread.spawn(move || {
-                if pin {
-                    worker::pin(index);
-                }
-                run(&mut Watch::of(instruments.as_ref(), || name));
-            });
-            self.threads.lock().push(spawned?);
+            let run = move |mut watch: Watch| {
+                run(&mut watch);
+                // Groups count, not threads.
+                Counters::default()
+            };
+            self.threads.spawn(format!("{name}-{index}"), index, run)?;
         }
         Ok(())
     }
@@ -233,26 +192,20 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     /// that comes before data that it overtook, or that a loss has made it miss
     /// (RFC 5961 3.2): so the threads go on for the time of last words, and answer
     /// those who ask. What the device does not take then is lost, as at the end of
-    /// any host.
-    pub(crate) fn stop(&self) {
-        let mut threads = self.threads.lock();
-        if self.over.swap(true, Ordering::AcqRel) {
-            return;
-        }
+    /// any host. Returns what all groups have counted.
+    pub(crate) fn stop(&self) -> Counters {
         if self.reset_all() > 0 {
             // A peer may take its time to acknowledge what came last.
             platform::thread::sleep(LAST_WORDS + self.config.tcp.delayed_ack);
         }
         self.stopping.store(true, Ordering::Release);
-        for processor in &self.processors {
-            processor.sleeper.notify();
-        }
-        crate::join(threads.drain(..));
+        self.processors.wake_all();
+        self.threads.join();
         // What came in between.
         self.reset_all();
         // Sockets that are left keep this alive; the devices are closed now.
-        let in_time = transmitter::until_silence(self.clock);
-        self.processors.iter().for_each(|processor| processor.out.close(&in_time));
+        self.processors.close(self.clock);
+        self.counters()
     }
 
     /// Resets all connections of all groups. Returns how many there were.
@@ -278,10 +231,6 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         sum
     }
 
-    pub(crate) fn processor_of(&self, group: usize) -> &Processor {
-        &self.processors[group % self.processors.len()]
-    }
-
     /// Enters a group: runs `f` there, lets its connections speak, and sends
     /// what they said. `egress` is empty before and after. Returns packets that
     /// turned out to be other groups'.
@@ -294,7 +243,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
-        let processor = self.processor_of(index);
+        let processor = self.processors.of_unit(index);
         let room = BACKLOG.saturating_sub(processor.out.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
@@ -306,10 +255,9 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if domain.next_timeout().is_some_and(|at| at <= now) {
                 domain.on_timeout(now, egress);
             }
-            let more = match watch.observer() {
-                Some(observer) => domain.serve_observed(now, egress, room.min(self.stay), observer),
-                None => domain.serve(now, egress, room.min(self.stay)),
-            };
+            let room = room.min(self.stay);
+            let more =
+                observed!(watch, observer => domain.serve_observed(now, egress, room, observer));
             resteered.extend(domain.take_resteered());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
@@ -359,7 +307,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             }
         });
         if let Some(call) = late {
-            crate::refuse(call);
+            refuse(call);
         }
     }
 
@@ -377,7 +325,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 
     /// Tells a group's processor what was left in it to do.
     pub(crate) fn tell(&self, index: usize) {
-        let (group, processor) = (&self.groups[index], self.processor_of(index));
+        let (group, processor) = (&self.groups[index], self.processors.of_unit(index));
         if group.pending.load(Ordering::Relaxed) || processor.out.waiting() > 0 {
             processor.sleeper.notify();
         } else {
@@ -440,19 +388,19 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     }
 }
 
-/// The handle: its threads end with it.
-pub(crate) struct Handle<L: RawLock, A: Application> {
+/// Groups each of which has connections of its own, as others reach them.
+pub(crate) struct Groups<L: RawLock, A: Application> {
     shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>,
     router: Router,
 }
 
-impl<L: RawLock, A: Application> Handle<L, A> {
-    pub(crate) fn new(shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>) -> Handle<L, A> {
-        Handle { router: Router::new(&shared.config, shared.groups.len()), shared }
+impl<L: RawLock, A: Application> Groups<L, A> {
+    pub(crate) fn new(shared: Arc<Shared<L, A, OwnedTable<A::Connection>>>) -> Groups<L, A> {
+        Groups { router: Router::new(&shared.config, shared.groups.len()), shared }
     }
 }
 
-impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
+impl<L: RawLock, A: Application> Family<A> for Groups<L, A> {
     fn call(&self, call: Call<A>) {
         self.router.route(call, |unit, call| self.shared.call(usize::from(unit), call));
     }
@@ -461,14 +409,8 @@ impl<L: RawLock, A: Application> Running<A> for Handle<L, A> {
         self.shared.counters()
     }
 
-    fn stop(&self) {
-        self.shared.stop();
-    }
-}
-
-impl<L: RawLock, A: Application> Drop for Handle<L, A> {
-    fn drop(&mut self) {
-        self.stop();
+    fn stop(&self) -> Counters {
+        self.shared.stop()
     }
 }
 

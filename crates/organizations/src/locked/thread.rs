@@ -4,7 +4,7 @@
 use super::Shared;
 use crate::runtime::worker;
 use device::Receive;
-use instrument::Watch;
+use instrument::{Watch, observed};
 use net::{Application, Connections, Domain, Egress, Observer, OwnedTable};
 use platform::atomic::Ordering;
 use std::sync::Arc;
@@ -62,13 +62,9 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             if received > 0 {
                 continue;
             }
-            if full {
-                // The device is full: let its other end run.
-                platform::thread::yield_now();
-            } else if !busy {
+            worker::rest(full, busy, watch, || {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
-                watch.slept();
-            }
+            });
         }
     }
 
@@ -95,10 +91,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
                 let stay = bin.len().min(self.shared.stay);
                 self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
                     let frames = bin.drain(..stay);
-                    match watch.observer() {
-                        Some(observer) => input(domain, frames, now, egress, observer),
-                        None => input(domain, frames, now, egress, &mut ()),
-                    }
+                    observed!(watch, observer => input(domain, frames, now, egress, observer));
                 });
             }
         }

@@ -21,12 +21,7 @@ use sync::semaphore::BinarySemaphore;
 ///
 /// # Errors
 /// [`StartError`]; with fewer virtual processors than processors, too.
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
     let (processors, virtual_processors) = (setup.processors, setup.options.virtual_processors);
     if usize::from(virtual_processors) < processors || virtual_processors == 0 {
         return Err(StartError::VirtualProcessors { virtual_processors, processors });

@@ -2,10 +2,11 @@
 
 use super::Shared;
 use crate::StartError;
+use crate::runtime::processors::Receivers;
 use crate::runtime::worker;
 use device::Receive;
 use instrument::{QueueWatch, Stamp, Watch};
-use net::Layer;
+use net::{Counters, Layer};
 use platform::atomic::Ordering;
 use std::sync::Arc;
 use wire::Packet;
@@ -22,21 +23,17 @@ pub(crate) trait Sorter: Send + 'static {
 /// Starts the dispatchers, one for each of `receivers`.
 pub(crate) fn dispatch<S: Sorter>(
     shared: &Arc<Shared>,
-    receivers: Vec<Vec<Box<dyn Receive>>>,
-    pin: bool,
+    receivers: Receivers,
     mut sorter: impl FnMut() -> S,
 ) -> Result<(), StartError> {
     for (index, receivers) in receivers.into_iter().enumerate() {
         let shared_too = shared.clone();
         let mut dispatcher = Dispatcher { shared: shared_too, index, receivers, sorter: sorter() };
-        let (name, instruments) = (format!("ana-cpu-{index}"), shared.instruments.clone());
-        let spawned = platform::thread::Builder::new().name(name.clone()).spawn(move || {
-            if pin {
-                worker::pin(index);
-            }
-            dispatcher.run(&mut Watch::of(instruments.as_ref(), || name));
-        });
-        shared.dispatchers.lock().push(spawned?);
+        shared.dispatchers.spawn(format!("ana-cpu-{index}"), index, move |mut watch| {
+            dispatcher.run(&mut watch);
+            // What is dropped on the way to an owner is counted at once.
+            Counters::default()
+        })?;
     }
     Ok(())
 }
@@ -66,16 +63,12 @@ impl<S: Sorter> Dispatcher<S> {
             if any {
                 continue;
             }
-            if waiting {
-                // The device is full: let its other end run.
-                platform::thread::yield_now();
-            } else {
+            worker::rest(waiting, false, watch, || {
                 processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
                     let stopping = shared.stopping.load(Ordering::Relaxed);
                     (stopping || processor.out.waiting() > 0, None)
                 });
-                watch.slept();
-            }
+            });
         }
     }
 }

@@ -4,26 +4,23 @@
 //! system schedules their threads.
 
 use crate::mailbox::{Frame, Mailbox, Message, Owner, Posted, Shared, Sorter, dispatch};
+use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::routing::Router;
-use crate::runtime::worker;
-use crate::{Running, Setup, StartError, refuse};
+use crate::runtime::threads::Threads;
+use crate::{Running, Setup, StartError};
 use instrument::{QueueWatch, Stamp};
 use net::{Application, Call, Commons, Config, Counters, Domain, Unit};
-use platform::Mutex;
-use platform::atomic::{AtomicBool, Ordering};
-use platform::thread::JoinHandle;
 use std::sync::Arc;
 use wire::Packet;
 
 type Mailboxes<A> = Arc<[Arc<Mailbox<A>>]>;
 
-/// The handle on all groups: their threads end with it.
+/// All groups, as others reach them.
 struct Groups<A: Application> {
     shared: Arc<Shared>,
     mailboxes: Mailboxes<A>,
     router: Router,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    stopped: AtomicBool,
+    owners: Threads,
 }
 
 /// Starts it.
@@ -32,47 +29,38 @@ struct Groups<A: Application> {
 /// [`StartError`].
 pub fn start<A: Application + 'static>(
     mut setup: Setup<A>,
-) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+) -> Result<Arc<dyn Running<A>>, StartError> {
     let (shared, receivers) = Shared::new(&mut setup, "group-threads")?;
-    let (count, pin) = (setup.options.groups.max(1), setup.options.pin);
-    let groups = Arc::new(Groups {
-        mailboxes: (0..count).map(|_| Arc::default()).collect(),
+    let count = setup.options.groups.max(1);
+    let mailboxes: Mailboxes<A> = (0..count).map(|_| Arc::default()).collect();
+    let handle = Handle::new(Groups {
+        mailboxes: mailboxes.clone(),
         router: Router::new(&setup.config, usize::from(count)),
         shared: shared.clone(),
-        threads: Mutex::default(),
-        stopped: AtomicBool::new(false),
+        owners: Threads::new(&setup),
     });
     let commons = Commons::new(&setup.config);
     for index in 0..count {
         let unit = Unit::of(index, count);
         let domain = Domain::new(setup.config.clone(), unit, (setup.application)(unit));
         let domain = domain.sharing(&commons);
-        let mailboxes = groups.mailboxes.clone();
+        let mailboxes = mailboxes.clone();
         let mailbox = mailboxes[usize::from(index)].clone();
         let processor = usize::from(index) % setup.processors;
-        let owner = Owner::new(shared.clone(), domain, mailbox, processor);
-        let thread = platform::thread::Builder::new().name(format!("ana-group-{index}"));
-        let spawned = thread.spawn(move || {
-            if pin {
-                worker::pin(processor);
-            }
+        let mut owner = Owner::new(shared.clone(), domain, mailbox, processor);
+        handle.family.owners.spawn(format!("ana-group-{index}"), processor, move |watch| {
+            owner.enlist(watch);
             run(owner, &mailboxes);
+            // Owners lay their counts open themselves.
+            Counters::default()
         })?;
-        groups.threads.lock().push(spawned);
     }
-    dispatch(&shared, receivers, pin, || Bins::new(&shared.config, &groups.mailboxes))?;
-    Ok(groups)
+    dispatch(&shared, receivers, || Bins::new(&shared.config, &mailboxes))?;
+    Ok(handle)
 }
 
 /// The loop of a group's thread.
 fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
-    let index = owner.domain.unit.index;
-    owner.enlist(|| format!("ana-group-{index}"));
     loop {
         let mail = owner.open_mail();
         let now = owner.now();
@@ -136,7 +124,7 @@ impl<A: Application + 'static> Sorter for Bins<A> {
     }
 }
 
-impl<A: Application> Running<A> for Groups<A> {
+impl<A: Application> Family<A> for Groups<A> {
     fn call(&self, call: Call<A>) {
         self.router.route(call, |unit, call| {
             let mailbox = &self.mailboxes[usize::from(unit)];
@@ -152,25 +140,16 @@ impl<A: Application> Running<A> for Groups<A> {
         sum
     }
 
-    fn stop(&self) {
-        if self.stopped.swap(true, Ordering::AcqRel) {
-            return;
-        }
+    fn stop(&self) -> Counters {
         for mailbox in &*self.mailboxes {
             let _ = mailbox.send(Message::Stop);
         }
-        let threads: Vec<_> = self.threads.lock().drain(..).collect();
-        crate::join(threads.into_iter());
+        self.owners.join();
         self.shared.stop();
         // Groups whose thread was never started have nobody to close them.
         for mailbox in &*self.mailboxes {
             mailbox.close();
         }
-    }
-}
-
-impl<A: Application> Drop for Groups<A> {
-    fn drop(&mut self) {
-        self.stop();
+        self.counters()
     }
 }

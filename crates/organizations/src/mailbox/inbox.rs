@@ -1,19 +1,14 @@
 //! What is put before the owner of a domain, and how it is woken.
 
+use crate::runtime::sleeper::Parker;
+use crate::runtime::worker::FRAMES;
 use instrument::{QueueWatch, Stamp};
 use net::{Application, Call, Connection, Counters, Remnant};
-use platform::atomic::AtomicBool;
-use platform::thread::{self, Thread};
 use platform::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-use sync::SleepFlag;
+use std::sync::Arc;
 use wire::Packet;
 
-/// Frames that may wait in a mailbox; beyond, they are dropped, as a device
-/// whose ring is full would.
-const FRAMES: usize = 1024;
 /// Letters for which a mailbox that is looked into keeps room.
 const KEEP: usize = 64;
 
@@ -88,46 +83,6 @@ impl<A: Application> Letters<A> {
     /// Frames that there is room for.
     pub(crate) fn room(&self) -> usize {
         FRAMES.saturating_sub(self.frames.len())
-    }
-}
-
-/// By what a thread without devices sleeps and is woken: its unpark token.
-#[derive(Default)]
-pub(crate) struct Parker {
-    flag: SleepFlag,
-    thread: OnceLock<Thread>,
-    /// It stands among those who wait for room.
-    pub(crate) waits: AtomicBool,
-}
-
-impl Parker {
-    /// The calling thread is the one that will sleep. Nobody wakes it before: it
-    /// is awake.
-    pub(crate) fn enlist(&self) {
-        let _ = self.thread.set(thread::current());
-    }
-
-    /// There is something to do. Called after it was put where the thread looks.
-    #[inline]
-    pub(crate) fn notify(&self) {
-        if self.flag.should_wake()
-            && let Some(thread) = self.thread.get()
-        {
-            thread.unpark();
-        }
-    }
-
-    /// Sleeps for `timeout` at most, or until notified; but not if `ready` says,
-    /// after the announcement, that there is something to do.
-    pub(crate) fn sleep(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
-        self.flag.prepare();
-        if !ready() {
-            match timeout {
-                Some(timeout) => thread::park_timeout(timeout),
-                None => thread::park(),
-            }
-        }
-        self.flag.awake();
     }
 }
 

@@ -14,38 +14,27 @@ mod owner;
 pub mod thread_per_connection;
 
 pub(crate) use dispatcher::{Sorter, dispatch};
-pub(crate) use inbox::{Frame, Letters, Mailbox, Message, Parker, Posted};
+pub(crate) use inbox::{Frame, Letters, Mailbox, Message, Posted};
 pub(crate) use owner::Owner;
 
-use crate::runtime::transmitter::{self, Out};
-use crate::runtime::worker::{self, Queues, Sleeper};
+use crate::runtime::check::{MOST_PROCESSORS, check};
+use crate::runtime::processors::{Processors, Receivers};
+use crate::runtime::threads::Threads;
 use crate::{Clock, Setup, StartError};
-use crossbeam_utils::CachePadded;
-use device::Receive;
 use instrument::{Instruments, QueueWatch};
 use net::{Application, Config, Counters};
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
-use platform::thread::JoinHandle;
 use std::sync::Arc;
-
-/// What a dispatcher shares with the owners that belong to its processor.
-pub(crate) struct Processor {
-    pub(crate) out: Out,
-    pub(crate) sleeper: Sleeper,
-}
-
-/// The receiving halves of one queue of each device, by processor.
-type Receivers = Vec<Vec<Box<dyn Receive>>>;
 
 /// What all threads share, but for the mailboxes.
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) clock: Clock,
-    pub(crate) processors: Vec<CachePadded<Processor>>,
+    pub(crate) processors: Processors,
     /// The dispatchers are to end.
     stopping: AtomicBool,
-    dispatchers: Mutex<Vec<JoinHandle<()>>>,
+    dispatchers: Threads,
     /// What was dropped on the way to an owner.
     pub(crate) lost: Mutex<Counters>,
     pub(crate) instruments: Option<Arc<Instruments>>,
@@ -60,60 +49,29 @@ impl Shared {
         setup: &mut Setup<A>,
         organization: &'static str,
     ) -> Result<(Arc<Shared>, Receivers), StartError> {
-        let processors = setup.processors;
-        if processors == 0 || processors > 1024 {
-            return Err(StartError::Processors { organization, allowed: "1 to 1024", processors });
-        }
-        crate::check_queues(setup)?;
-        let mut receivers = Vec::new();
-        let mut outs = Vec::new();
-        let devices = std::mem::take(&mut setup.devices);
-        for Queues { receivers: ours, transmitters } in worker::deal(devices, processors) {
-            receivers.push(ours);
-            let processor = Processor { out: Out::new(transmitters), sleeper: Sleeper::new()? };
-            outs.push(CachePadded::new(processor));
-        }
+        check(setup, organization, MOST_PROCESSORS, |processors| processors)?;
+        let (processors, receivers) = Processors::new(setup)?;
         let instruments = setup.instruments.clone();
         let shared = Arc::new(Shared {
             queue: QueueWatch::of(instruments.as_ref(), || "mailbox".to_owned()),
             instruments,
             config: setup.config.clone(),
             clock: setup.clock,
-            processors: outs,
+            processors,
             stopping: AtomicBool::new(false),
-            dispatchers: Mutex::default(),
+            dispatchers: Threads::new(setup),
             lost: Mutex::default(),
         });
-        shared.show_locks();
+        shared.processors.show_locks(shared.instruments.as_ref());
         Ok((shared, receivers))
-    }
-
-    /// Shows the transmitters' locks to the instruments, if there are any.
-    fn show_locks(self: &Arc<Self>) {
-        let Some(instruments) = &self.instruments else { return };
-        for index in 0..self.processors.len() {
-            let weak = Arc::downgrade(self);
-            instruments.lock("transmitters", move || {
-                weak.upgrade()
-                    .map(|shared| shared.processors[index].out.counts())
-                    .unwrap_or_default()
-            });
-        }
-    }
-
-    /// The processor that owner number `index` belongs to.
-    pub(crate) fn processor_of(&self, index: usize) -> &Processor {
-        &self.processors[index % self.processors.len()]
     }
 
     /// Ends the dispatchers, once the owners have ended, and closes the devices.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-        self.processors.iter().for_each(|processor| processor.sleeper.notify());
-        let dispatchers: Vec<_> = self.dispatchers.lock().drain(..).collect();
-        crate::join(dispatchers.into_iter());
-        let in_time = transmitter::until_silence(self.clock);
-        self.processors.iter().for_each(|processor| processor.out.close(&in_time));
+        self.processors.wake_all();
+        self.dispatchers.join();
+        self.processors.close(self.clock);
     }
 
     /// Counts frames that were dropped before any domain has seen them.

@@ -1,8 +1,9 @@
 //! A thread that owns a domain, and gets its packets by mail.
 
 use super::{Frame, Letters, Mailbox, Message, Shared};
+use crate::runtime::handle::refuse;
 use crate::runtime::worker::{BACKLOG, LAST_WORDS};
-use instrument::Watch;
+use instrument::{Watch, observed};
 use net::application::ConnectError;
 use net::{Application, Call, Domain, Egress, Layer};
 use std::sync::Arc;
@@ -61,10 +62,10 @@ impl<A: Application> Owner<A> {
         }
     }
 
-    /// The calling thread is the owner's from now on; `name` is for instruments.
-    pub(crate) fn enlist(&mut self, name: impl FnOnce() -> String) {
+    /// The calling thread, which `watch` is for, is the owner's from now on.
+    pub(crate) fn enlist(&mut self, watch: Watch) {
         self.mailbox.parker.enlist();
-        self.watch = Watch::of(self.shared.instruments.as_ref(), name);
+        self.watch = watch;
     }
 
     /// The time.
@@ -82,7 +83,7 @@ impl<A: Application> Owner<A> {
     /// Does what a message asks.
     pub(crate) fn obey(&mut self, message: Message<A>, now: Instant) {
         match message {
-            Message::Call(call) if self.domain.is_over() => crate::refuse(call),
+            Message::Call(call) if self.domain.is_over() => refuse(call),
             Message::Call(call) => self.domain.call(call, now, &mut self.egress),
             Message::Adopt(connection) => {
                 // There is none with its flow, and room for one.
@@ -105,10 +106,10 @@ impl<A: Application> Owner<A> {
         shared.queue.left(stamp);
         watch.follow(stamp);
         watch.lap(Layer::Handoff);
-        match (whole, watch.observer()) {
-            (false, _) => domain.input_resteered(packet, now, egress),
-            (true, None) => domain.input(packet, now, egress),
-            (true, Some(observer)) => domain.input_observed(packet, now, egress, observer),
+        if whole {
+            observed!(watch, observer => domain.input_observed(packet, now, egress, observer));
+        } else {
+            domain.input_resteered(packet, now, egress);
         }
     }
 
@@ -121,15 +122,12 @@ impl<A: Application> Owner<A> {
     ) -> Round {
         let Owner { shared, domain, egress, watch, .. } = self;
         shared.queue.taken(std::mem::take(&mut self.taken));
-        let processor = shared.processor_of(self.processor);
+        let processor = shared.processors.of_unit(self.processor);
         if domain.next_timeout().is_some_and(|at| at <= now) {
             domain.on_timeout(now, egress);
         }
         let room = BACKLOG.saturating_sub(processor.out.waiting());
-        let more = match watch.observer() {
-            Some(observer) => domain.serve_observed(now, egress, room, observer),
-            None => domain.serve(now, egress, room),
-        };
+        let more = observed!(watch, observer => domain.serve_observed(now, egress, room, observer));
         let mut lost = 0;
         for (unit, packet) in domain.take_resteered() {
             lost += u32::from(!elsewhere(unit, packet));
@@ -161,7 +159,7 @@ impl<A: Application> Owner<A> {
 
     /// Is the owner to end now, after a round that ended so?
     pub(crate) fn is_over(&self, round: Round, now: Instant) -> bool {
-        let out = &self.shared.processor_of(self.processor).out;
+        let out = &self.shared.processors.of_unit(self.processor).out;
         self.stopping.is_some_and(|since| {
             (round == Round::Idle && out.waiting() == 0) || now.since(since) > LAST_WORDS
         })
@@ -170,7 +168,7 @@ impl<A: Application> Owner<A> {
     /// Sleeps until there is mail, a timer is due or, after a round that ended
     /// so, there is room to send.
     pub(crate) fn sleep(&mut self, round: Round) {
-        let out = &self.shared.processor_of(self.processor).out;
+        let out = &self.shared.processors.of_unit(self.processor).out;
         if round == Round::Busy {
             return;
         }
@@ -195,7 +193,7 @@ impl<A: Application> Owner<A> {
         let Letters { messages, frames, .. } = self.mailbox.close();
         for message in messages {
             match message {
-                Message::Call(call) => crate::refuse(call),
+                Message::Call(call) => refuse(call),
                 Message::Adopt(connection) => {
                     self.domain.refuse(connection, ConnectError::Stopped, now, &mut self.egress);
                 }

@@ -5,22 +5,18 @@
 pub mod processor_per_connection;
 pub mod uniprocessor;
 
+use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::routing::Router;
-use crate::runtime::worker::{self, BACKLOG, LAST_WORDS, Queues, Sleeper};
-use crate::{Clock, Running, Setup, StartError, refuse};
-use instrument::{QueueWatch, Stamp, Watch};
+use crate::runtime::sleeper::Sleeper;
+use crate::runtime::threads::Threads;
+use crate::runtime::worker::{self, BACKLOG, FRAMES, LAST_WORDS, Queues};
+use crate::{Clock, Running, Setup, StartError};
+use instrument::{QueueWatch, Stamp, Watch, observed};
 use net::{Application, Call, Config, Counters, Domain, Egress, Layer, Observer, Unit};
-use platform::Mutex;
-use platform::atomic::{AtomicBool, Ordering, fence};
 use platform::mpsc;
-use platform::thread::JoinHandle;
 use platform::{ArrayQueue, SegQueue};
 use std::sync::Arc;
 use wire::{Instant, Packet};
-
-/// Frames that may wait in a mailbox; beyond, they are dropped, as a device
-/// whose ring is full would.
-const FRAMES: usize = 1024;
 
 /// What owners send each other.
 struct Frame {
@@ -51,60 +47,39 @@ impl<A: Application> Mailbox<A> {
     }
 }
 
-/// The handle on all owners.
+/// All owners, as others reach them.
 struct Owners<A: Application> {
     mailboxes: Arc<[Mailbox<A>]>,
     router: Router,
-    threads: Mutex<Vec<JoinHandle<Counters>>>,
-    stopped: AtomicBool,
-    /// Nobody looks into the mailboxes any more.
-    ended: AtomicBool,
-    /// What the owners had counted when they stopped.
-    last: Mutex<Counters>,
+    threads: Threads,
 }
 
 /// Starts one thread a processor, each owner of one domain.
 pub(crate) fn start<A: Application + 'static>(
     mut setup: Setup<A>,
-    pin: bool,
-) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
-    crate::check_queues(&setup)?;
+) -> Result<Arc<dyn Running<A>>, StartError> {
+    crate::runtime::check::refuse_surplus(&setup)?;
     let count = setup.processors as u16;
-    let instruments = setup.instruments.clone();
-    let mailboxes: Arc<[Mailbox<A>]> = (0..count)
-        .map(|_| {
-            Ok(Mailbox {
-                messages: SegQueue::new(),
-                frames: ArrayQueue::new(FRAMES),
-                queue: QueueWatch::of(instruments.as_ref(), || "mailbox".to_owned()),
-                sleeper: Sleeper::new()?,
-            })
+    let mailbox = |_| {
+        Ok(Mailbox {
+            messages: SegQueue::new(),
+            frames: ArrayQueue::new(FRAMES),
+            queue: QueueWatch::of(setup.instruments.as_ref(), || "mailbox".to_owned()),
+            sleeper: Sleeper::new()?,
         })
-        .collect::<std::io::Result<_>>()?;
-    let owners = Arc::new(Owners {
-        router: Router::new(&setup.config, mailboxes.len()),
+    };
+    let mailboxes: Arc<[Mailbox<A>]> = (0..count).map(mailbox).collect::<std::io::Result<_>>()?;
+    let handle = Handle::new(Owners {
         mailboxes: mailboxes.clone(),
-        threads: Mutex::new(Vec::new()),
-        stopped: AtomicBool::new(false),
-        ended: AtomicBool::new(false),
-        last: Mutex::new(Counters::default()),
+        router: Router::new(&setup.config, mailboxes.len()),
+        threads: Threads::new(&setup),
     });
     let queues = worker::deal(std::mem::take(&mut setup.devices), setup.processors);
     for (index, queues) in queues.into_iter().enumerate() {
         let unit = Unit::of(index as u16, count);
         let application = (setup.application)(unit);
-        let (config, clock) = (setup.config.clone(), setup.clock);
-        let (mailboxes, instruments) = (mailboxes.clone(), instruments.clone());
-        let name = format!("ana-unit-{index}");
-        let spawned = platform::thread::Builder::new().name(name.clone()).spawn(move || {
-            if pin {
-                worker::pin(index);
-            }
+        let (config, clock, mailboxes) = (setup.config.clone(), setup.clock, mailboxes.clone());
+        let run = move |mut watch: Watch| {
             // Made here: allocators keep apart what threads ask for, so that no cache
             // line has something of two owners.
             let mut owner = Owner {
@@ -118,18 +93,12 @@ where
                 stamp: Stamp::NONE,
                 handed: 0,
             };
-            owner.run(&mut Watch::of(instruments.as_ref(), || name));
+            owner.run(&mut watch);
             owner.domain.counters
-        });
-        match spawned {
-            Ok(thread) => owners.threads.lock().push(thread),
-            Err(error) => {
-                owners.stop();
-                return Err(error.into());
-            }
-        }
+        };
+        handle.family.threads.spawn(format!("ana-unit-{index}"), index, run)?;
     }
-    Ok(owners)
+    Ok(handle)
 }
 
 /// A thread and the domain that it owns.
@@ -168,10 +137,7 @@ impl<A: Application> Owner<A> {
                 stopping = Some(now);
             }
             self.posted(posted, now, watch);
-            let more = match watch.observer() {
-                Some(observer) => self.layers(now, observer),
-                None => self.layers(now, &mut ()),
-            };
+            let more = observed!(watch, observer => self.layers(now, observer));
             watch.handed(std::mem::take(&mut self.handed));
             worker::transmit_watched(&mut self.queues.transmitters, &mut self.egress, watch);
             self.wake();
@@ -185,13 +151,7 @@ impl<A: Application> Owner<A> {
             if called || received > 0 || posted > 0 {
                 continue;
             }
-            if !self.egress.is_empty() {
-                // The device is full: let its other end run.
-                platform::thread::yield_now();
-            } else if !more {
-                self.sleep();
-                watch.slept();
-            }
+            worker::rest(!self.egress.is_empty(), more, watch, || self.sleep());
         }
     }
 
@@ -263,10 +223,10 @@ impl<A: Application> Owner<A> {
             watch.follow(stamp);
             watch.lap(Layer::Handoff);
             let Owner { domain, egress, .. } = self;
-            match (whole, watch.observer()) {
-                (false, _) => domain.input_resteered(packet, now, egress),
-                (true, None) => domain.input(packet, now, egress),
-                (true, Some(observer)) => domain.input_observed(packet, now, egress, observer),
+            if whole {
+                observed!(watch, observer => domain.input_observed(packet, now, egress, observer));
+            } else {
+                domain.input_resteered(packet, now, egress);
             }
         }
         self.mailbox().queue.taken(count);
@@ -335,19 +295,23 @@ impl<A: Application> Owners<A> {
         mailbox.messages.push(message);
         mailbox.sleeper.notify();
     }
+}
 
-    /// Calls that came too late.
-    fn refuse_all(&self) {
-        for mailbox in &*self.mailboxes {
-            while let Some(message) = mailbox.messages.pop() {
-                if let Message::Call(call) = message {
-                    refuse(call);
-                }
-            }
-        }
+impl<A: Application> Family<A> for Owners<A> {
+    fn call(&self, call: Call<A>) {
+        self.router.route(call, |unit, call| self.send(usize::from(unit), Message::Call(call)));
     }
 
-    fn report(&self) -> Counters {
+    fn unseen(&self) -> Option<Call<A>> {
+        let mut messages =
+            self.mailboxes.iter().flat_map(|mailbox| std::iter::from_fn(|| mailbox.messages.pop()));
+        messages.find_map(|message| match message {
+            Message::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    fn counters(&self) -> Counters {
         let (to, from) = mpsc::channel();
         for unit in 0..self.mailboxes.len() {
             self.send(unit, Message::Report(to.clone()));
@@ -361,40 +325,12 @@ impl<A: Application> Owners<A> {
         }
         sum
     }
-}
 
-impl<A: Application> Running<A> for Owners<A> {
-    fn call(&self, call: Call<A>) {
-        if self.stopped.load(Ordering::Acquire) {
-            return refuse(call);
-        }
-        self.router.route(call, |unit, call| self.send(usize::from(unit), Message::Call(call)));
-        // Either the thread that ends the mailboxes sees the call, or this one
-        // sees that they have ended.
-        fence(Ordering::SeqCst);
-        if self.ended.load(Ordering::Relaxed) {
-            self.refuse_all();
-        }
-    }
-
-    fn counters(&self) -> Counters {
-        // Under the lock, so that the owners do not end meanwhile.
-        let last = self.last.lock();
-        if self.stopped.load(Ordering::Acquire) { last.clone() } else { self.report() }
-    }
-
-    fn stop(&self) {
-        let mut last = self.last.lock();
-        if self.stopped.load(Ordering::Acquire) {
-            return;
-        }
-        self.stopped.store(true, Ordering::Release);
+    fn stop(&self) -> Counters {
         for unit in 0..self.mailboxes.len() {
             self.send(unit, Message::Stop);
         }
-        for counters in crate::join(self.threads.lock().drain(..)) {
-            last.add(&counters);
-        }
+        let mut last = self.threads.join();
         for mailbox in &*self.mailboxes {
             while let Some(frame) = mailbox.frames.pop() {
                 // It was counted in where it came up.
@@ -403,14 +339,6 @@ impl<A: Application> Running<A> for Owners<A> {
                 }
             }
         }
-        self.ended.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        self.refuse_all();
-    }
-}
-
-impl<A: Application> std::ops::Drop for Owners<A> {
-    fn drop(&mut self) {
-        self.stop();
+        last
     }
 }

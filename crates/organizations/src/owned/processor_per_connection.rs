@@ -4,6 +4,7 @@
 //! choice of ports bring a connection's packets to the processor that has it.
 //! A packet passes no lock.
 
+use crate::runtime::check::{MOST_PROCESSORS, check};
 use crate::{Running, Setup, StartError, owned};
 use net::Application;
 use std::sync::Arc;
@@ -12,18 +13,10 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
-    if setup.processors == 0 || setup.processors > 1024 {
-        return Err(StartError::Processors {
-            organization: "processor-per-connection",
-            allowed: "1 to 1024",
-            processors: setup.processors,
-        });
-    }
-    owned::start(setup, true)
+pub fn start<A: Application + 'static>(
+    mut setup: Setup<A>,
+) -> Result<Arc<dyn Running<A>>, StartError> {
+    check(&setup, "processor-per-connection", MOST_PROCESSORS, |processors| processors)?;
+    setup.options.pin = true;
+    owned::start(setup)
 }

@@ -1,6 +1,7 @@
 //! `uniprocessor`: the baseline of every paper. One thread owns the one domain;
 //! no lock, no hand-off.
 
+use crate::runtime::check::check;
 use crate::{Running, Setup, StartError, owned};
 use net::Application;
 use std::sync::Arc;
@@ -9,19 +10,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`StartError`]; on more than one processor, too.
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
-    if setup.processors != 1 {
-        return Err(StartError::Processors {
-            organization: "uniprocessor",
-            allowed: "1",
-            processors: setup.processors,
-        });
-    }
-    let pin = setup.options.pin;
-    owned::start(setup, pin)
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
+    check(&setup, "uniprocessor", 1, |processors| processors)?;
+    owned::start(setup)
 }

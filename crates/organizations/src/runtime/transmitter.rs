@@ -1,7 +1,7 @@
 //! ⑨ The transmitting half of a processor's queues, where any thread may send
 //! by it: what the device cannot take now waits here, in order.
 
-use crate::mailbox::Parker;
+use crate::runtime::sleeper::Parker;
 use crate::runtime::worker::{self, BACKLOG};
 use device::Transmit;
 use instrument::Watch;

@@ -2,9 +2,9 @@
 //! for each thread, which is a domain over the table.
 
 use crate::locked::Shared;
+use crate::runtime::processors::Receivers;
 use crate::runtime::routing::each_or_one;
 use crate::{Setup, StartError};
-use device::Receive;
 use net::ip::SharedReassembly;
 use net::{Application, Call, Commons, Domain, SharedRef, SharedTable, Unit};
 use platform::RandomState;
@@ -20,15 +20,11 @@ pub(crate) type Contexts<A> =
     Shared<Adaptive, A, SharedRef<DynLock, <A as Application>::Connection>>;
 
 /// Makes them, over a table of so many shards.
-#[allow(clippy::type_complexity)]
 pub(crate) fn contexts<A: Application>(
     setup: Setup<A>,
     organization: &'static str,
     shards: usize,
-) -> Result<(Arc<Contexts<A>>, Vec<Vec<Box<dyn Receive>>>), StartError>
-where
-    A::Connection: 'static,
-{
+) -> Result<(Arc<Contexts<A>>, Receivers), StartError> {
     let (kind, counted) = (setup.options.lock, setup.instruments.is_some());
     let count = 2 * setup.processors.min(1024) as u16;
     Shared::new(setup, organization, usize::MAX, Adaptive::default, |config, make| {
@@ -47,12 +43,7 @@ where
 }
 
 /// Shows the locks of contexts, shards and connections to the instruments.
-pub(crate) fn show_locks<A: Application + 'static>(shared: &Arc<Contexts<A>>)
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+pub(crate) fn show_locks<A: Application + 'static>(shared: &Arc<Contexts<A>>) {
     shared.show_locks("context");
     let Some(instruments) = &shared.instruments else { return };
     let table = shared.groups[0].domain.with(|domain| domain.connections().table().clone());

@@ -129,7 +129,7 @@ fn the_send_buffer_follows_the_congestion_window() {
 fn unread_data_is_charged_by_the_memory_it_holds() {
     let limit = 100_000;
     let frame = |len: usize| -> wire::Parts {
-        let mut buf = sync::bytes::Buf::with_capacity(2048);
+        let mut buf = buffer::Buf::with_capacity(2048);
         buf.get_mut().unwrap().fill(7);
         [Slice::new(buf, 54, len)].into_iter().collect()
     };

@@ -6,7 +6,7 @@ use crate::calibrate::probe::Probe;
 use crate::measure::cacheline_latency::{line, two};
 use crate::setup::affinity;
 use organizations::Clock;
-use organizations::runtime::worker::Sleeper;
+use organizations::runtime::sleeper::Sleeper;
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

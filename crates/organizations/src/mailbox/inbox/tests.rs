@@ -8,9 +8,9 @@ fn frame() -> Frame {
 #[test]
 fn a_frame_that_goes_first_wakes_the_owner() {
     let mailbox = Mailbox::<Nobody>::default();
-    mailbox.parker.flag.prepare();
+    mailbox.parker.announce();
     assert!(matches!(mailbox.post_first(frame()), Posted::Done));
-    assert!(!mailbox.parker.flag.should_wake(), "it was woken");
+    assert!(mailbox.parker.was_woken());
     assert_eq!(mailbox.letters.lock().frames.len(), 1);
 }
 

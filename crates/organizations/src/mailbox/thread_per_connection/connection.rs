@@ -3,6 +3,8 @@
 use super::flow_table::{Registry, Tenancy};
 use super::migration::move_out;
 use crate::mailbox::{Message, Owner};
+use crate::runtime::handle::refuse;
+use instrument::Watch;
 use net::{Application, Call, Connections};
 use std::sync::Arc;
 use wire::Instant;
@@ -13,8 +15,6 @@ pub(super) struct Resident<A: Application> {
     registry: Arc<Registry<A>>,
     index: u16,
     tenancy: Tenancy,
-    /// By instruments, if there are any.
-    watched: bool,
     /// The socket is bound no more.
     unbound: bool,
 }
@@ -25,18 +25,12 @@ impl<A: Application> Resident<A> {
         registry: Arc<Registry<A>>,
         index: u16,
         tenancy: Tenancy,
-        watched: bool,
     ) -> Resident<A> {
-        Resident { owner, registry, index, tenancy, watched, unbound: false }
+        Resident { owner, registry, index, tenancy, unbound: false }
     }
 
-    pub(super) fn run(mut self) {
-        let index = self.index;
-        if self.watched {
-            self.owner.enlist(|| format!("ana-conn-{index}"));
-        } else {
-            self.owner.mailbox.parker.enlist();
-        }
+    pub(super) fn run(mut self, watch: Watch) {
+        self.owner.enlist(watch);
         if !self.wait() {
             let now = self.owner.now();
             return self.end(now);
@@ -92,7 +86,7 @@ impl<A: Application> Resident<A> {
     fn ask_home(&mut self) {
         for call in self.owner.domain.take_calls() {
             if let Err(Message::Call(call)) = self.registry.home.send(Message::Call(call)) {
-                crate::refuse(call);
+                refuse(call);
             }
         }
     }
@@ -102,7 +96,7 @@ impl<A: Application> Resident<A> {
         let Owner { domain, mailbox, shared, .. } = &mut self.owner;
         let tenant = (self.tenancy, self.index);
         let left = move_out(&self.registry, tenant, mailbox, domain.take_remains());
-        left.calls.into_iter().for_each(crate::refuse);
+        left.calls.into_iter().for_each(refuse);
         (0..left.reassembled).for_each(|_| domain.drop_foreign(true));
         shared.count_lost(left.lost);
         self.registry.move_out(self.index, &domain.counters);

@@ -4,7 +4,9 @@ use super::connection::Resident;
 use super::flow_table::{Place, Registry, Tenancy};
 use super::migration::{self, Tenant};
 use crate::mailbox::{Frame, Message, Owner, Posted};
-use crate::runtime::worker;
+use crate::runtime::handle::refuse;
+use crate::runtime::threads::Spawn;
+use instrument::Watch;
 use net::application::ConnectError;
 use net::{Application, Call, Commons, Connection, Domain, Unit};
 use platform::thread::JoinHandle;
@@ -37,12 +39,7 @@ pub(super) struct Home<A: Application> {
     short: Option<(Instant, usize)>,
 }
 
-impl<A: Application + 'static> Home<A>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+impl<A: Application + 'static> Home<A> {
     pub(super) fn new(
         owner: Owner<A>,
         registry: Arc<Registry<A>>,
@@ -53,8 +50,8 @@ where
         Home { owner, registry, commons, application, pin, short: None }
     }
 
-    pub(super) fn run(mut self) {
-        self.owner.enlist(|| "ana-home".to_owned());
+    pub(super) fn run(mut self, watch: Watch) {
+        self.owner.enlist(watch);
         loop {
             let mut mail = self.owner.open_mail();
             let now = self.owner.now();
@@ -139,7 +136,7 @@ where
         let taken = &mut letters.frames;
         for message in migration::move_in(&self.registry, &shared.config, tenants, taken) {
             match message {
-                Message::Call(call) => crate::refuse(call),
+                Message::Call(call) => refuse(call),
                 Message::Adopt(connection) => {
                     self.refuse(connection, ConnectError::Stopped, now);
                 }
@@ -222,20 +219,14 @@ where
         let processor = hash % shared.processors.len();
         let owner =
             Owner::new(shared, domain.sharing(&self.commons), place.mailbox.clone(), processor);
-        let resident = Resident::new(
-            owner,
-            self.registry.clone(),
-            place.index,
-            tenancy,
-            place.index <= WATCHED && generation == 0,
-        );
-        let pin = self.pin.then_some(processor);
-        let thread = platform::thread::Builder::new().name(format!("ana-conn-{}", place.index));
-        thread.stack_size(STACK).spawn(move || {
-            if let Some(processor) = pin {
-                worker::pin(processor);
-            }
-            resident.run();
-        })
+        let watched = place.index <= WATCHED && generation == 0;
+        let thread = Spawn {
+            name: format!("ana-conn-{}", place.index),
+            stack: Some(STACK),
+            pin: self.pin.then_some(processor),
+            instruments: owner.shared.instruments.clone().filter(|_| watched),
+        };
+        let resident = Resident::new(owner, self.registry.clone(), place.index, tenancy);
+        thread.start(move |watch| resident.run(watch))
     }
 }

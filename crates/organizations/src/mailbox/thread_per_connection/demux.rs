@@ -138,12 +138,7 @@ impl<A: Application> Dealt<A> {
     }
 }
 
-impl<A: Application + 'static> Sorter for Flows<A>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+impl<A: Application + 'static> Sorter for Flows<A> {
     #[inline]
     fn sort(&mut self, frame: Packet) {
         self.frames.push(frame);

@@ -25,23 +25,20 @@ mod flow_table;
 mod migration;
 
 use crate::mailbox::{Mailbox, Message, Owner, Shared, dispatch};
-use crate::runtime::worker;
-use crate::{Running, Setup, StartError, refuse};
+use crate::runtime::handle::{Family, Handle, refuse};
+use crate::runtime::threads::{Threads, join};
+use crate::{Running, Setup, StartError};
 use control::Home;
 use demux::Flows;
 use flow_table::{Registry, Tenancy};
 use net::{Application, Call, Commons, Counters, Domain, Unit};
-use platform::Mutex;
-use platform::atomic::{AtomicBool, Ordering};
-use platform::thread::JoinHandle;
 use std::sync::Arc;
 
-/// The handle on all connections: their threads end with it.
+/// All connections, as others reach them.
 struct Connections<A: Application> {
     shared: Arc<Shared>,
     registry: Arc<Registry<A>>,
-    home: Mutex<Option<JoinHandle<()>>>,
-    stopped: AtomicBool,
+    home: Threads,
 }
 
 /// Starts it.
@@ -50,20 +47,14 @@ struct Connections<A: Application> {
 /// [`StartError`].
 pub fn start<A: Application + 'static>(
     mut setup: Setup<A>,
-) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+) -> Result<Arc<dyn Running<A>>, StartError> {
     let (shared, receivers) = Shared::new(&mut setup, "thread-per-connection")?;
     let (config, pin) = (setup.config.clone(), setup.options.pin);
     let registry = Arc::new(Registry::new(&config, setup.options.max_threads));
-    let connections = Arc::new(Connections {
+    let handle = Handle::new(Connections {
         shared: shared.clone(),
         registry: registry.clone(),
-        home: Mutex::new(None),
-        stopped: AtomicBool::new(false),
+        home: Threads::new(&setup),
     });
     let commons = Commons::new(&config);
     let app = (setup.application)(Unit::ONLY);
@@ -71,15 +62,13 @@ where
     domain.hand_over();
     let owner = Owner::new(shared.clone(), domain, registry.home.clone(), 0);
     let home = Home::new(owner, registry.clone(), commons, setup.application, pin);
-    let thread = platform::thread::Builder::new().name("ana-home".into());
-    *connections.home.lock() = Some(thread.spawn(move || {
-        if pin {
-            worker::pin(0);
-        }
-        home.run();
-    })?);
-    dispatch(&shared, receivers, pin, || Flows::new(&shared.config, &registry))?;
-    Ok(connections)
+    handle.family.home.spawn("ana-home".into(), 0, move |watch| {
+        home.run(watch);
+        // Owners lay their counts open themselves.
+        Counters::default()
+    })?;
+    dispatch(&shared, receivers, || Flows::new(&shared.config, &registry))?;
+    Ok(handle)
 }
 
 impl<A: Application> Connections<A> {
@@ -105,7 +94,7 @@ impl<A: Application> Connections<A> {
     }
 }
 
-impl<A: Application> Running<A> for Connections<A> {
+impl<A: Application> Family<A> for Connections<A> {
     fn call(&self, call: Call<A>) {
         let Some(mailbox) = self.recipient(&call) else { return };
         let Err(Message::Call(mut call)) = mailbox.send(Message::Call(call)) else { return };
@@ -127,23 +116,15 @@ impl<A: Application> Running<A> for Connections<A> {
         sum
     }
 
-    fn stop(&self) {
-        if self.stopped.swap(true, Ordering::AcqRel) {
-            return;
-        }
+    fn stop(&self) -> Counters {
         // Nobody moves in any more.
-        let mut threads = self.registry.stop();
+        let threads = self.registry.stop();
         let _ = self.registry.home.send(Message::Stop);
-        threads.extend(self.home.lock().take());
-        crate::join(threads.into_iter());
+        join(threads);
+        self.home.join();
         self.shared.stop();
         self.registry.home.close();
-    }
-}
-
-impl<A: Application> Drop for Connections<A> {
-    fn drop(&mut self) {
-        self.stop();
+        self.counters()
     }
 }
 

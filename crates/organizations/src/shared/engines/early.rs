@@ -7,7 +7,7 @@ use super::demultiplexer::{Demultiplexer, Sockets, Sorted};
 use super::engine::{Engines, Work};
 use super::receive_queue::{Held, LARGEST};
 use crate::{Running, Setup, StartError, locked};
-use instrument::{QueueWatch, Stamp, Watch};
+use instrument::{QueueWatch, Stamp, Watch, observed};
 use net::{Application, Call, Connection, Egress};
 use platform::atomic::{AtomicU64, Ordering};
 use scheduler::weights::Pending;
@@ -31,12 +31,7 @@ pub(crate) fn start<D: Discipline + 'static, A: Application + 'static>(
     setup: Setup<A>,
     organization: &'static str,
     discipline: D,
-) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+) -> Result<Arc<dyn Running<A>>, StartError> {
     let (options, counted) = (setup.options.clone(), setup.instruments.is_some());
     let config = setup.config.clone();
     let engines = Engines::new(setup, organization, SHARDS)?;
@@ -62,7 +57,7 @@ where
         Call::UnbindUdp(local) => noting.sockets.unbind(*local),
         _ => {}
     };
-    engines.start(options.pin, |index| Turns::new(base.clone(), index), note)
+    engines.start(|index| Turns::new(base.clone(), index), note)
 }
 
 /// What the engines share.
@@ -109,12 +104,7 @@ struct Part {
     end: usize,
 }
 
-impl<D: Discipline + 'static, A: Application + 'static> Work for Turns<D, A>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+impl<D: Discipline + 'static, A: Application + 'static> Work for Turns<D, A> {
     fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool {
         !received.is_empty() && self.demultiplex(received, watch)
     }
@@ -300,10 +290,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
                 domain.connections_mut().hold(part.held);
                 let own = frames.by_ref().take(part.end - at);
                 at = part.end;
-                match watch.observer() {
-                    Some(observer) => locked::input(domain, own, now, egress, observer),
-                    None => locked::input(domain, own, now, egress, &mut ()),
-                }
+                observed!(watch, observer => locked::input(domain, own, now, egress, observer));
                 domain.end_batch(now);
             }
         });

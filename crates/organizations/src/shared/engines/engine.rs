@@ -3,6 +3,8 @@
 
 use super::autoscaler::{Control, Governor};
 use super::queue_pool::{Devices, Shelf};
+use crate::runtime::handle::{Family, Handle};
+use crate::runtime::worker;
 use crate::shared::contexts::{self, Contexts};
 use crate::{Running, Setup, StartError};
 use instrument::Watch;
@@ -51,9 +53,6 @@ impl<A: Application> Engines<A> {
     ) -> Result<Arc<Engines<A>>, StartError>
     where
         A: 'static,
-        A::Connection: 'static,
-        A::Listener: 'static,
-        A::Udp: 'static,
     {
         let control = Control::new(&setup.options, organization, setup.processors)?;
         let (shared, receivers) = contexts::contexts(setup, organization, shards)?;
@@ -71,25 +70,18 @@ impl<A: Application> Engines<A> {
     /// are done.
     pub(crate) fn start<W: Work>(
         self: &Arc<Self>,
-        pin: bool,
         work: impl Fn(usize) -> W,
         note: impl Fn(&Call<A>) + Send + Sync + 'static,
     ) -> Result<Arc<dyn Running<A>>, StartError>
     where
         A: 'static,
-        A::Connection: 'static,
-        A::Listener: 'static,
-        A::Udp: 'static,
     {
-        let handle = Arc::new(Handle { engines: self.clone(), note });
-        let threads = (0..self.control.most()).map(|index| {
+        let handle = Handle::new(Stack { engines: self.clone(), note });
+        let engines = (0..self.control.most()).map(|index| {
             let mut engine = Engine::new(self.clone(), index, work(index));
             move |watch: &mut Watch| engine.run(watch)
         });
-        if let Err(error) = self.shared.spawn("ana-engine", pin, threads) {
-            handle.stop();
-            return Err(error);
-        }
+        self.shared.spawn("ana-engine", engines)?;
         Ok(handle)
     }
 
@@ -97,10 +89,6 @@ impl<A: Application> Engines<A> {
     pub(crate) fn count_lost(&self, packets: u64, bytes: u64) {
         self.lost[0].fetch_add(packets, Ordering::Relaxed);
         self.lost[1].fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn wake_all(&self) {
-        self.shared.processors.iter().for_each(|processor| processor.sleeper.notify());
     }
 
     /// There is something to do for an engine.
@@ -148,7 +136,7 @@ impl<W: Work, A: Application> Engine<W, A> {
         while !shared.stopping.load(Ordering::Relaxed) {
             watch.begin();
             if self.devices.deal(&engines.shelf, control, self.index) {
-                engines.wake_all();
+                engines.shared.processors.wake_all();
             }
             let received = self.look(watch);
             let processed =
@@ -163,19 +151,17 @@ impl<W: Work, A: Application> Engine<W, A> {
             }
             began = now;
             if self.index == 0 && control.govern(&mut self.governor, now).is_some() {
-                engines.wake_all();
+                engines.shared.processors.wake_all();
             }
             if worked {
                 continue;
             }
-            if waiting || self.devices.is_missing() || self.work.is_held_back() {
-                // The device is full, or a queue on its way, or a turn: let others run.
-                platform::thread::yield_now();
-            } else if !busy {
+            // A queue is on its way, or a turn that is another's: let others run, too.
+            let full = waiting || self.devices.is_missing() || self.work.is_held_back();
+            worker::rest(full, busy, watch, || {
                 self.sleep();
-                watch.slept();
                 began = shared.clock.now();
-            }
+            });
         }
     }
 
@@ -203,13 +189,13 @@ impl<W: Work, A: Application> Engine<W, A> {
     }
 }
 
-/// The handle: its threads end with it.
-struct Handle<A: Application, N> {
+/// The engines, as others reach them.
+struct Stack<A: Application, N> {
     engines: Arc<Engines<A>>,
     note: N,
 }
 
-impl<A: Application, N: Fn(&Call<A>) + Send + Sync> Running<A> for Handle<A, N> {
+impl<A: Application, N: Fn(&Call<A>) + Send + Sync> Family<A> for Stack<A, N> {
     fn call(&self, call: Call<A>) {
         let Engines { shared, hasher, .. } = &*self.engines;
         contexts::call_in_place(shared, hasher, call, &self.note);
@@ -222,13 +208,8 @@ impl<A: Application, N: Fn(&Call<A>) + Send + Sync> Running<A> for Handle<A, N> 
         counters
     }
 
-    fn stop(&self) {
+    fn stop(&self) -> Counters {
         self.engines.shared.stop();
-    }
-}
-
-impl<A: Application, N> Drop for Handle<A, N> {
-    fn drop(&mut self) {
-        self.engines.shared.stop();
+        self.counters()
     }
 }

@@ -13,11 +13,6 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
     early::start::<RoundRobin, A>(setup, "engines-early", RoundRobin::default())
 }

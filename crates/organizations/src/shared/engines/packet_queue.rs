@@ -5,7 +5,7 @@
 
 use super::engine::{Engines, Work};
 use crate::{Running, Setup, StartError, locked};
-use instrument::{QueueWatch, Stamp, Watch};
+use instrument::{QueueWatch, Stamp, Watch, observed};
 use net::{Application, Egress};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,12 +19,7 @@ const CAPACITY: usize = 4096;
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
     let (options, counted) = (setup.options.clone(), setup.instruments.is_some());
     let engines = Engines::new(setup, "engines", 1)?;
     let instruments = engines.shared.instruments.as_ref();
@@ -43,7 +38,7 @@ where
         });
     }
     let work = |index| Share { base: base.clone(), index, batch: Vec::new() };
-    engines.start(options.pin, work, |_| ())
+    engines.start(work, |_| ())
 }
 
 /// What the engines share.
@@ -60,12 +55,7 @@ struct Share<A: Application> {
     batch: Vec<Packet>,
 }
 
-impl<A: Application + 'static> Work for Share<A>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
+impl<A: Application + 'static> Work for Share<A> {
     fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool {
         if received.is_empty() {
             return false;
@@ -108,11 +98,9 @@ where
             return false;
         }
         base.watch.taken(batch.len());
-        base.engines.shared.visit(*index, egress, watch, |domain, now, egress, watch| match watch
-            .observer()
-        {
-            Some(observer) => locked::input(domain, batch.drain(..), now, egress, observer),
-            None => locked::input(domain, batch.drain(..), now, egress, &mut ()),
+        base.engines.shared.visit(*index, egress, watch, |domain, now, egress, watch| {
+            let batch = batch.drain(..);
+            observed!(watch, observer => locked::input(domain, batch, now, egress, observer));
         });
         true
     }

@@ -23,11 +23,12 @@
 mod tickets;
 
 use crate::locked;
+use crate::runtime::handle::{Family, Handle};
 use crate::runtime::worker;
 use crate::shared::contexts::{Contexts, call_in_place, contexts, show_locks};
 use crate::{Running, Setup, StartError};
 use device::Receive;
-use instrument::Watch;
+use instrument::{Watch, observed};
 use net::{Application, Call, Counters, Egress};
 use platform::RandomState;
 use platform::atomic::Ordering;
@@ -44,35 +45,29 @@ const NAME: &str = "message-parallel";
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError>
-where
-    A::Connection: 'static,
-    A::Listener: 'static,
-    A::Udp: 'static,
-{
-    let (pin, order, processors) = (setup.options.pin, setup.options.order, setup.processors);
+pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
+    let order = setup.options.order;
     let (shared, receivers) = contexts(setup, NAME, SHARDS)?;
     let queues: Arc<[Mutex<Queue>]> = receivers
         .into_iter()
         .map(|receivers| Mutex::new(Queue { receivers, office: order.then(Office::new) }))
         .collect();
     show_locks(&shared);
-    let handle = Arc::new(Handle { shared: shared.clone(), hasher: RandomState::new() });
-    let threads = (0..processors).map(|index| {
-        let mut thread = Thread {
-            egress: Egress::new(shared.config.interfaces.len()),
-            batch: Vec::new(),
-            tickets: Vec::new(),
-            shared: shared.clone(),
-            queues: queues.clone(),
-            index,
-        };
-        move |watch: &mut Watch| thread.run(watch)
-    });
-    if let Err(error) = shared.spawn("ana-message", pin, threads) {
-        handle.stop();
-        return Err(error);
-    }
+    let handle = Handle::new(Stack { shared: shared.clone(), hasher: RandomState::new() });
+    shared.spawn(
+        "ana-message",
+        (0..shared.processors.len()).map(|index| {
+            let mut thread = Thread {
+                egress: Egress::new(shared.config.interfaces.len()),
+                batch: Vec::new(),
+                tickets: Vec::new(),
+                shared: shared.clone(),
+                queues: queues.clone(),
+                index,
+            };
+            move |watch: &mut Watch| thread.run(watch)
+        }),
+    )?;
     Ok(handle)
 }
 
@@ -106,13 +101,7 @@ impl<A: Application> Thread<A> {
             if received > 0 {
                 continue;
             }
-            if waiting {
-                // The device is full: let its other end run.
-                platform::thread::yield_now();
-            } else if !busy {
-                self.sleep();
-                watch.slept();
-            }
+            worker::rest(waiting, busy, watch, || self.sleep());
         }
     }
 
@@ -151,10 +140,10 @@ impl<A: Application> Thread<A> {
         let Thread { shared, batch, tickets, egress, index, .. } = self;
         shared.visit(*index, egress, watch, |domain, now, egress, watch| {
             if tickets.is_empty() {
-                return match watch.observer() {
-                    Some(observer) => locked::input(domain, batch.drain(..), now, egress, observer),
-                    None => locked::input(domain, batch.drain(..), now, egress, &mut ()),
-                };
+                let batch = batch.drain(..);
+                return observed!(watch, observer => {
+                    locked::input(domain, batch, now, egress, observer)
+                });
             }
             let mut held: Option<Ticket> = None;
             for (frame, ticket) in batch.drain(..).zip(tickets.drain(..)) {
@@ -183,13 +172,13 @@ impl<A: Application> Thread<A> {
     }
 }
 
-/// The handle: its threads end with it.
-struct Handle<A: Application> {
+/// The contexts, as others reach them.
+struct Stack<A: Application> {
     shared: Arc<Contexts<A>>,
     hasher: RandomState,
 }
 
-impl<A: Application> Running<A> for Handle<A> {
+impl<A: Application> Family<A> for Stack<A> {
     fn call(&self, call: Call<A>) {
         call_in_place(&self.shared, &self.hasher, call, |_| {});
     }
@@ -198,13 +187,7 @@ impl<A: Application> Running<A> for Handle<A> {
         self.shared.counters()
     }
 
-    fn stop(&self) {
-        self.shared.stop();
-    }
-}
-
-impl<A: Application> Drop for Handle<A> {
-    fn drop(&mut self) {
-        self.stop();
+    fn stop(&self) -> Counters {
+        self.shared.stop()
     }
 }

@@ -1,0 +1,44 @@
+//! What a setup needs to have before anything is started.
+
+use crate::{Setup, StartError};
+use net::Application;
+
+/// The most processors of a stack.
+pub(crate) const MOST_PROCESSORS: usize = 1024;
+
+/// Can `organization` be started on as many processors as `setup` says, of 1 to
+/// `most`, if each device has to have `queues`?
+///
+/// # Errors
+/// [`StartError`], if not.
+pub(crate) fn check<A: Application>(
+    setup: &Setup<A>,
+    organization: &'static str,
+    most: usize,
+    queues: impl FnOnce(usize) -> usize,
+) -> Result<(), StartError> {
+    let processors = setup.processors;
+    if processors == 0 || processors > most {
+        let allowed = if most == 1 { "1" } else { "1 to 1024" };
+        return Err(StartError::Processors { organization, allowed, processors });
+    }
+    let needed = queues(processors);
+    if let Some(device) = setup.devices.iter().find(|device| device.queues.len() < needed) {
+        let (device, queues) = (device.name.clone(), device.queues.len());
+        return Err(StartError::Queues { device, queues, processors: needed });
+    }
+    Ok(())
+}
+
+/// Refuses a device with more queues than threads that would serve them, unless it
+/// lets go of those that are closed: what comes up there would wait for ever.
+///
+/// # Errors
+/// [`StartError::SurplusQueues`].
+pub(crate) fn refuse_surplus<A: Application>(setup: &Setup<A>) -> Result<(), StartError> {
+    let processors = setup.processors;
+    let surplus = setup.devices.iter().find(|d| d.queues.len() > processors && !d.queues_detach);
+    let Some(device) = surplus else { return Ok(()) };
+    let (device, queues) = (device.name.clone(), device.queues.len());
+    Err(StartError::SurplusQueues { device, queues, processors })
+}

@@ -1,0 +1,151 @@
+//! How threads sleep and are woken: those that have devices by a descriptor
+//! ([`Sleeper`]), the others by their unpark token (`Parker`).
+
+use crate::Clock;
+use device::Receive;
+use platform::Event;
+use platform::atomic::{AtomicBool, AtomicU64, Ordering};
+use platform::thread::{self, Thread};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
+use std::time::Duration;
+use sync::SleepFlag;
+use wire::Instant;
+
+/// Does not wait.
+#[cfg(shuttle)]
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// By what others wake a sleeping thread.
+pub struct Sleeper {
+    flag: SleepFlag,
+    /// Until when the thread sleeps, in the clock's nanoseconds.
+    until: AtomicU64,
+    event: Event,
+}
+
+impl Sleeper {
+    /// Of a thread that is awake.
+    ///
+    /// # Errors
+    /// If the system gives no descriptor.
+    pub fn new() -> std::io::Result<Sleeper> {
+        let event = Event::new()?;
+        Ok(Sleeper { flag: SleepFlag::new(), until: AtomicU64::new(u64::MAX), event })
+    }
+
+    /// There is something to do. Called after it was put where the thread looks.
+    #[inline]
+    pub fn notify(&self) {
+        if self.flag.should_wake() {
+            self.event.signal();
+        }
+    }
+
+    /// Something has to be done at `at`, which the thread may not know of yet.
+    #[inline]
+    pub fn notify_by(&self, at: Instant) {
+        platform::atomic::fence(Ordering::SeqCst);
+        if at.as_nanos() < self.until.load(Ordering::Relaxed) {
+            self.notify();
+        }
+    }
+
+    /// Sleeps until `deadline`, a packet on `receivers`, or a notification, but
+    /// not if `ready` says, after the announcement, that there is work; `ready`
+    /// may also give an earlier deadline.
+    pub fn sleep(
+        &self,
+        receivers: &mut [Box<dyn Receive>],
+        clock: &Clock,
+        ready: impl FnOnce() -> (bool, Option<Instant>),
+    ) {
+        self.until.store(u64::MAX, Ordering::Relaxed);
+        self.flag.prepare();
+        let (has_work, deadline) = ready();
+        if has_work || !receivers.iter_mut().all(|r| r.arm()) {
+            self.flag.awake();
+            receivers.iter_mut().for_each(|r| r.disarm());
+            return;
+        }
+        let device = receivers.iter().filter_map(|r| r.deadline()).min().map(|at| clock.at(at));
+        let deadline = [deadline, device].into_iter().flatten().min();
+        self.until.store(deadline.map_or(u64::MAX, Instant::as_nanos), Ordering::Relaxed);
+        self.block(receivers, deadline.map(|at| at.since(clock.now())));
+        self.flag.awake();
+        receivers.iter_mut().for_each(|r| r.disarm());
+        self.event.clear();
+    }
+
+    fn block(&self, receivers: &[Box<dyn Receive>], timeout: Option<Duration>) {
+        let mut fds = Vec::with_capacity(1 + receivers.len());
+        fds.push(PollFd::from_borrowed_fd(self.event.as_fd(), PollFlags::IN));
+        for fd in receivers.iter().filter_map(|r| r.wait_fd()) {
+            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        }
+        #[cfg(not(shuttle))]
+        let timeout = timeout.map(|t| Timespec {
+            tv_sec: t.as_secs().min(3600) as i64,
+            tv_nsec: i64::from(t.subsec_nanos()),
+        });
+        // An interruption is as good as a time-out: the loop looks round.
+        #[cfg(not(shuttle))]
+        let _ = poll(&mut fds, timeout.as_ref());
+        #[cfg(shuttle)]
+        platform::sleep_at(timeout, || poll(&mut fds, Some(&NOW)).is_ok_and(|n| n > 0));
+    }
+}
+
+/// By what a thread without devices sleeps and is woken: its unpark token.
+#[derive(Default)]
+pub(crate) struct Parker {
+    flag: SleepFlag,
+    thread: OnceLock<Thread>,
+    /// It stands among those who wait for room.
+    pub(crate) waits: AtomicBool,
+}
+
+impl Parker {
+    /// The calling thread is the one that will sleep. Nobody wakes it before: it
+    /// is awake.
+    pub(crate) fn enlist(&self) {
+        let _ = self.thread.set(thread::current());
+    }
+
+    /// There is something to do. Called after it was put where the thread looks.
+    #[inline]
+    pub(crate) fn notify(&self) {
+        if self.flag.should_wake()
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Sleeps for `timeout` at most, or until notified; but not if `ready` says,
+    /// after the announcement, that there is something to do.
+    pub(crate) fn sleep(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
+        self.flag.prepare();
+        if !ready() {
+            match timeout {
+                Some(timeout) => thread::park_timeout(timeout),
+                None => thread::park(),
+            }
+        }
+        self.flag.awake();
+    }
+}
+
+#[cfg(test)]
+impl Parker {
+    /// The thread is about to sleep.
+    pub(crate) fn announce(&self) {
+        self.flag.prepare();
+    }
+
+    /// Was the thread woken since?
+    pub(crate) fn was_woken(&self) -> bool {
+        !self.flag.should_wake()
+    }
+}

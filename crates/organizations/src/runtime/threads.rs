@@ -1,0 +1,99 @@
+//! Threads of a stack: named, wired to processors if asked, and watched by the
+//! instruments, if there are any.
+
+use super::worker;
+use crate::Setup;
+use instrument::{Instruments, Watch};
+use net::{Application, Counters};
+use platform::Mutex;
+use platform::thread::{Builder, JoinHandle, current};
+use std::io;
+use std::sync::Arc;
+
+/// How a thread is started.
+pub(crate) struct Spawn {
+    pub(crate) name: String,
+    /// Bytes of its stack, if not as many as usual.
+    pub(crate) stack: Option<usize>,
+    /// The processor that it is wired to.
+    pub(crate) pin: Option<usize>,
+    pub(crate) instruments: Option<Arc<Instruments>>,
+}
+
+impl Spawn {
+    /// Starts a thread that does `run`.
+    ///
+    /// # Errors
+    /// If the system gives none.
+    pub(crate) fn start<T: Send + 'static>(
+        self,
+        run: impl FnOnce(Watch) -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
+        let Spawn { name, stack, pin, instruments } = self;
+        let mut thread = Builder::new().name(name.clone());
+        if let Some(stack) = stack {
+            thread = thread.stack_size(stack);
+        }
+        thread.spawn(move || {
+            if let Some(processor) = pin {
+                worker::pin(processor);
+            }
+            run(Watch::of(instruments.as_ref(), || name))
+        })
+    }
+}
+
+/// The threads that a stack has started, and how it starts more.
+pub(crate) struct Threads {
+    started: Mutex<Vec<JoinHandle<Counters>>>,
+    pin: bool,
+    instruments: Option<Arc<Instruments>>,
+}
+
+impl Threads {
+    /// None yet.
+    pub(crate) fn new<A: Application>(setup: &Setup<A>) -> Threads {
+        Threads {
+            started: Mutex::default(),
+            pin: setup.options.pin,
+            instruments: setup.instruments.clone(),
+        }
+    }
+
+    /// Starts a thread that belongs to `processor`. What it returns, it has counted.
+    ///
+    /// # Errors
+    /// If the system gives none.
+    pub(crate) fn spawn(
+        &self,
+        name: String,
+        processor: usize,
+        run: impl FnOnce(Watch) -> Counters + Send + 'static,
+    ) -> io::Result<()> {
+        let pin = self.pin.then_some(processor);
+        let thread = Spawn { name, stack: None, pin, instruments: self.instruments.clone() };
+        self.started.lock().push(thread.start(run)?);
+        Ok(())
+    }
+
+    /// Is the caller one of them?
+    pub(crate) fn has_caller(&self) -> bool {
+        let caller = current().id();
+        self.started.lock().iter().any(|thread| thread.thread().id() == caller)
+    }
+
+    /// Waits for all to end, and returns what they have counted.
+    pub(crate) fn join(&self) -> Counters {
+        let mut sum = Counters::default();
+        let threads = std::mem::take(&mut *self.started.lock());
+        join(threads).iter().for_each(|counters| sum.add(counters));
+        sum
+    }
+}
+
+/// Waits for threads to end. A thread that is the caller (a wake-up may drop the
+/// last handle of a stack there) ends by itself.
+pub(crate) fn join<T>(threads: Vec<JoinHandle<T>>) -> Vec<T> {
+    let others = threads.into_iter().filter(|t| t.thread().id() != current().id());
+    others.filter_map(|thread| thread.join().ok()).collect()
+}
