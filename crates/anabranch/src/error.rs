@@ -54,7 +54,7 @@ pub(crate) fn connect_error(error: net::application::ConnectError) -> io::Error 
         E::NoPort => io::ErrorKind::AddrNotAvailable,
         E::InUse => io::ErrorKind::AddrInUse,
         E::TableFull => io::ErrorKind::OutOfMemory,
-        E::NoThread => NO_THREAD,
+        E::Refused(_) => NO_THREAD,
         E::Stopped => io::ErrorKind::ConnectionAborted,
     };
     io::Error::new(kind, error)
@@ -66,7 +66,10 @@ const NO_THREAD: io::ErrorKind = io::ErrorKind::QuotaExceeded;
 /// The error of a failed open, of which the kind was kept.
 pub(crate) fn told(kind: io::ErrorKind) -> io::Error {
     match kind {
-        NO_THREAD => io::Error::new(kind, net::application::ConnectError::NoThread),
+        NO_THREAD => {
+            let why = organizations::thread_per_connection::NO_THREAD;
+            io::Error::new(kind, net::application::ConnectError::Refused(why))
+        }
         _ => kind.into(),
     }
 }

@@ -2,13 +2,13 @@
 //! reference to the table is the exclusion; a shared table locks. Protocol code
 //! is written once, against [`Connections`].
 
+mod closed_flows;
 mod owned;
-mod remains;
 mod shared;
 mod time_wait;
 
+pub use closed_flows::Remnant;
 pub use owned::OwnedTable;
-pub use remains::Remnant;
 pub use shared::{SharedRef, SharedTable};
 
 use crate::transport::Armed;

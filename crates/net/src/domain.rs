@@ -2,10 +2,10 @@
 //! to go its whole way. Organizations replicate it by unit of concurrency
 //! (Yates 3.1), lock it, or move it into a thread; it does not know which.
 
-mod commons;
-mod travel;
+mod host_shared;
+mod migrate;
 
-pub use commons::Commons;
+pub use host_shared::Commons;
 
 use crate::application::{Application, Call};
 use crate::config::{Config, Unit};
@@ -16,7 +16,7 @@ use crate::ip::icmp::{self, Kind};
 use crate::ip::{self, Ip, Reassembling, SharedReassembly, Up};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
-use crate::transport::{self, Transport};
+use crate::transport::{self, Cx, Transport};
 use crate::{Drop, Egress, sooner};
 use std::sync::Arc;
 use wire::filter;
@@ -45,11 +45,6 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     failed: Vec<Packet>,
     resteered: Vec<Packet>,
     over: bool,
-    /// Whose flow a packet put together from fragments is, the organization says.
-    defers_reassembled: bool,
-    /// Connections are guests here: what the application asks of a host is for
-    /// another unit to do.
-    calls_away: Option<Vec<Call<A>>>,
 }
 
 impl<A: Application> Domain<A> {
@@ -75,8 +70,6 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             failed: Vec::new(),
             resteered: Vec::new(),
             over: false,
-            defers_reassembled: false,
-            calls_away: None,
         }
     }
 
@@ -99,8 +92,14 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Hands segments that were put together and still wait to their connection.
     #[inline]
     pub fn end_batch(&mut self, now: Instant) {
-        let Domain { transport, conns, counters, .. } = self;
-        transport.end_batch(conns, now, counters);
+        let (transport, mut cx) = self.cx(now);
+        transport.end_batch(&mut cx);
+    }
+    /// The transport layer, and what goes with everything that it is given.
+    #[inline]
+    pub(crate) fn cx(&mut self, now: Instant) -> (&mut Transport<A>, Cx<'_, A, C>) {
+        let Domain { transport, conns, app, counters, .. } = self;
+        (transport, Cx { conns, app, counters, now })
     }
     /// Has [`Call::Reset`] been done? Calls that come after are in vain.
     pub fn is_over(&self) -> bool {
@@ -157,7 +156,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         match up {
             Up::Tcp(segment) => self.segment(segment, now),
             Up::Udp(datagram) => self.datagram(datagram, now),
-            Up::Error(error) => self.error(&error),
+            Up::Error(error) => self.error(&error, now),
         }
         self.send_replies(now, egress);
         observer.lap(Layer::Transport);
@@ -183,11 +182,13 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         })
     }
 
-    /// Which unit a frame that came in by interface `0` belongs to; `None`: all.
+    /// Is it for another unit, so far as it is known here? Only packets that were put
+    /// together from fragments can be; where connections migrate, all of them are,
+    /// since their organization knows where their flow is.
     #[inline]
     pub fn is_foreign(&self, packet: &Packet) -> bool {
         packet.meta().reassembled
-            && (self.defers_reassembled
+            && (self.transport.residence.is_transient()
                 || flow_of(packet)
                     .is_some_and(|flow| !self.unit.has(self.ip.config.steering.flow(&flow))))
     }
@@ -197,8 +198,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         if self.is_foreign(&segment) {
             return self.resteered.push(segment);
         }
-        let Domain { transport, conns, app, counters, .. } = self;
-        transport::tcp_input(segment, transport, conns, app, now, counters);
+        let (transport, mut cx) = self.cx(now);
+        transport::tcp_input(segment, transport, &mut cx);
     }
 
     fn datagram(&mut self, datagram: Packet, now: Instant) {
@@ -212,9 +213,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         }
     }
 
-    fn error(&mut self, error: &icmp::Error) {
-        let Domain { transport, conns, app, .. } = self;
-        transport.error(error, conns, app);
+    fn error(&mut self, error: &icmp::Error, now: Instant) {
+        let (transport, mut cx) = self.cx(now);
+        transport.error(error, &mut cx);
     }
 
     /// Sends what the layers have answered of their own.
@@ -235,7 +236,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub fn call(&mut self, call: Call<A>, now: Instant, egress: &mut Egress) {
         self.over |= matches!(call, Call::Reset);
         let Domain { transport, conns, app, ip, counters, .. } = self;
-        transport.call(call, conns, app, &mut ip.routes, now, counters);
+        transport.call(call, &mut Cx { conns, app, counters, now }, &mut ip.routes);
         self.send_replies(now, egress);
     }
 
@@ -257,14 +258,14 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         observer: &mut impl Observer,
     ) -> bool {
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
-        transport.end_batch(conns, now, counters);
+        let mut cx = Cx { conns, app, counters, now };
+        transport.end_batch(&mut cx);
         let mut down = Down { ip, link, egress, now, observer: &mut *observer };
-        let more = transport.serve(conns, app, now, counters, room, &mut down);
+        let more = transport.serve(&mut cx, room, &mut down);
         let mut called = false;
         while let Some(call) = self.app.next_call() {
-            match &mut self.calls_away {
-                Some(away) if !travel::is_own(&call, self.unit) => away.push(call),
-                _ => self.call(call, now, egress),
+            if let Some(call) = self.transport.residence.own_call(call, self.unit) {
+                self.call(call, now, egress);
             }
             called = true;
         }
@@ -281,15 +282,16 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
 
     /// Lets time pass.
     pub fn on_timeout(&mut self, now: Instant, egress: &mut Egress) {
-        let Domain { transport, conns, ip, link, counters, failed, replies, .. } = self;
-        transport.end_batch(conns, now, counters);
-        transport.on_timeout(conns, now);
+        let Domain { transport, conns, app, ip, link, counters, failed, replies, .. } = self;
+        let mut cx = Cx { conns, app, counters, now };
+        transport.end_batch(&mut cx);
+        transport.on_timeout(&mut cx);
         ip.on_timeout(now, counters, replies);
         link.on_timeout(now, counters, egress, failed);
         for packet in std::mem::take(&mut self.failed) {
             let kind = Kind::Unreachable(Unreachable::Host);
             if let Some(error) = icmp::about(&packet, kind) {
-                self.error(&error);
+                self.error(&error, now);
             }
         }
         self.send_replies(now, egress);

@@ -21,7 +21,7 @@ pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 pub(crate) struct App {
     pub(crate) full: bool,
     /// Most handshakes at a time, if there is a limit.
-    pub(crate) most_embryos: Option<usize>,
+    pub(crate) most_half_open: Option<usize>,
     pub(crate) opened: Vec<(ConnId, FlowKey)>,
     pub(crate) failed: Vec<ConnectError>,
     pub(crate) closed: Vec<Option<tcp::Error>>,
@@ -40,11 +40,11 @@ impl Application for App {
     type Wakes = ();
 
     fn incoming(&mut self, (): &()) -> Option<()> {
-        (!self.full && !self.is_short_of_embryos(&())).then_some(())
+        (!self.full && !self.half_open_limit_reached(&())).then_some(())
     }
-    fn is_short_of_embryos(&self, (): &()) -> bool {
+    fn half_open_limit_reached(&self, (): &()) -> bool {
         let waiting = self.opened.len() - self.closed.len();
-        self.most_embryos.is_some_and(|most| waiting >= most)
+        self.most_half_open.is_some_and(|most| waiting >= most)
     }
     fn refused(&mut self, (): ()) {
         self.refused += 1;
@@ -167,7 +167,12 @@ impl Host {
 
     /// Refuses a connection that has nowhere to go; what leaves.
     pub(crate) fn refuse(&mut self, connection: Box<crate::Connection<()>>) -> Vec<Packet> {
-        self.domain.refuse(connection, ConnectError::NoThread, self.now, &mut self.egress);
+        self.domain.refuse(
+            connection,
+            ConnectError::Refused("no more threads"),
+            self.now,
+            &mut self.egress,
+        );
         self.settle()
     }
 

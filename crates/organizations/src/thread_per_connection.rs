@@ -35,6 +35,10 @@ use sync::system::Mutex;
 use sync::system::atomic::{AtomicBool, Ordering};
 use sync::system::thread::JoinHandle;
 
+/// Why a connection cannot be opened for which the system gives no thread, and what
+/// can be done about it.
+pub const NO_THREAD: &str = "the system gives no more threads: raise ulimit -u, kernel.threads-max or vm.max_map_count, or choose virtual-processors";
+
 /// The handle on all connections: their threads end with it.
 struct Connections<A: Application> {
     shared: Arc<Shared>,

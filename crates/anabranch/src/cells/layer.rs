@@ -37,8 +37,8 @@ impl Application for SocketLayer {
         listener.reserve().then(|| Arc::new(TcpCell::incoming(listener.clone())))
     }
 
-    fn is_short_of_embryos(&self, listener: &Arc<ListenerCell>) -> bool {
-        listener.is_short_of_embryos()
+    fn half_open_limit_reached(&self, listener: &Arc<ListenerCell>) -> bool {
+        listener.half_open_limit_reached()
     }
 
     fn refused(&mut self, cell: Arc<TcpCell>) {

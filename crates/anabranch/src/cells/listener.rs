@@ -46,7 +46,7 @@ impl ListenerCell {
     }
 
     /// Is it only handshakes that leave no room?
-    pub(crate) fn is_short_of_embryos(&self) -> bool {
+    pub(crate) fn half_open_limit_reached(&self) -> bool {
         let state = self.state.lock();
         !state.closed
             && state.queue.len() < self.backlog

@@ -1,6 +1,6 @@
 //! [`OwnedTable`]: no lock exists; `&mut self` is the exclusion.
 
-use super::remains::{Remains, Remnant};
+use super::closed_flows::{Remains, Remnant};
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};

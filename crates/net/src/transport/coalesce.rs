@@ -6,12 +6,12 @@
 //! Those behind it, while they are data in order and alike in all else, wait in
 //! a [`Run`], and go together when another comes, or the batch is over.
 
-use super::Transport;
+use super::{Cx, Transport};
+use crate::Drop;
 use crate::application::Application;
 use crate::connections::{ConnId, Connections};
-use crate::{Counters, Drop};
 use wire::tcp::{Flags, Header};
-use wire::{FlowKey, Instant, Parts, Seq};
+use wire::{FlowKey, Parts, Seq};
 
 /// Most bytes of a run: what a device with segmentation would send at once.
 const MAX_LEN: u32 = 64 * 1024;
@@ -66,19 +66,17 @@ impl<A: Application> Transport<A> {
         flow: &FlowKey,
         header: &Header,
         payload: &mut Parts,
-        conns: &mut C,
-        now: Instant,
-        counters: &mut Counters,
+        cx: &mut Cx<'_, A, C>,
     ) -> bool {
         let Some(run) = &mut self.run else { return false };
         if run.flow != *flow {
-            self.end_batch(conns, now, counters);
+            self.end_batch(cx);
             return false;
         }
         let len = payload.iter().map(|p| p.len()).sum::<usize>() as u32;
         let plain = is_plain(header, len);
         if run.count > 0 && !(plain && run.continues(header, len)) {
-            self.flush_run(conns, now, counters);
+            self.flush_run(cx);
         }
         let Some(run) = self.run.as_mut().filter(|_| plain) else { return false };
         if run.count == 0 {
@@ -97,42 +95,32 @@ impl<A: Application> Transport<A> {
     /// The batch is over: hands on what waits, and forgets the connection, which
     /// may end before the next.
     #[inline]
-    pub fn end_batch<C: Connections<A::Connection>>(
-        &mut self,
-        conns: &mut C,
-        now: Instant,
-        counters: &mut Counters,
-    ) {
+    pub fn end_batch<C: Connections<A::Connection>>(&mut self, cx: &mut Cx<'_, A, C>) {
         if self.run.is_some() {
-            self.flush_run(conns, now, counters);
+            self.flush_run(cx);
             self.run = None;
         }
     }
 
     /// Hands what waits to its connection.
     #[inline]
-    fn flush_run<C: Connections<A::Connection>>(
-        &mut self,
-        conns: &mut C,
-        now: Instant,
-        counters: &mut Counters,
-    ) {
+    fn flush_run<C: Connections<A::Connection>>(&mut self, cx: &mut Cx<'_, A, C>) {
         let Some(run) = &mut self.run else { return };
         if run.count == 0 {
             return;
         }
         let parts = std::mem::take(&mut run.parts);
         let count = std::mem::take(&mut run.count);
-        let ready = &mut self.ready;
-        let found = conns.with_id(run.id, |connection| {
+        let (ready, now) = (&mut self.ready, cx.now);
+        let found = cx.conns.with_id(run.id, |connection| {
             connection.tcb.input(&run.header, parts, now);
-            Transport::<A>::schedule(ready, connection);
+            ready.schedule(connection);
         });
         match found {
-            Some(()) => counters.delivered += count,
+            Some(()) => cx.counters.delivered += count,
             // It has ended since the first segment of the run came: no organization
             // lets that happen within a batch.
-            None => (0..count).for_each(|_| counters.drop(Drop::TcpNoPort)),
+            None => (0..count).for_each(|_| cx.counters.drop(Drop::TcpNoPort)),
         }
     }
 }

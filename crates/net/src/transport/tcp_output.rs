@@ -89,7 +89,7 @@ pub(super) fn packet(
 
 impl<A: Application> Transport<A> {
     /// Sends a segment without payload that belongs to no connection.
-    pub(super) fn send_header(&mut self, flow: &FlowKey, header: Header, _: &mut Counters) {
+    pub(super) fn send_header(&mut self, flow: &FlowKey, header: Header) {
         let mut segment =
             Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0 };
         // Which interface it leaves by is not known yet, nor what its device
@@ -111,7 +111,7 @@ impl<A: Application> Transport<A> {
             return;
         }
         counters.resets_out += 1;
-        self.send_header(flow, header, counters);
+        self.send_header(flow, header);
     }
 }
 

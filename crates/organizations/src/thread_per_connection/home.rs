@@ -59,7 +59,7 @@ where
             let mut mail = self.owner.open_mail();
             let now = self.owner.now();
             let is_short = self.is_short_of_threads(now);
-            self.owner.domain.set_short_of_threads(is_short);
+            self.owner.domain.set_refusal(is_short.then_some(super::NO_THREAD));
             while let Some(message) = self.owner.letters.messages.pop_front() {
                 self.obey(message, now);
             }
@@ -182,7 +182,7 @@ where
                 }
                 Err(_) => {
                     self.short = Some((now, self.registry.live()));
-                    self.refuse(connection, ConnectError::NoThread, now);
+                    self.refuse(connection, ConnectError::Refused(super::NO_THREAD), now);
                 }
             }
         }

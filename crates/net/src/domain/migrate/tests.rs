@@ -190,7 +190,7 @@ fn who_has_nowhere_to_go_is_refused() {
     connected(&mut home);
     let active = leaving(&mut home);
     assert!(is_reset(&home.refuse(active)));
-    assert_eq!(home.domain.app.failed, [ConnectError::NoThread]);
+    assert_eq!(home.domain.app.failed, [ConnectError::Refused("no more threads")]);
     assert_eq!(home.domain.counters.refused_no_thread, 2);
     assert!(home.domain.connections().is_empty());
 }
@@ -198,20 +198,20 @@ fn who_has_nowhere_to_go_is_refused() {
 #[test]
 fn without_threads_nobody_gets_in() {
     let (mut home, _) = home();
-    home.domain.set_short_of_threads(true);
+    home.domain.set_refusal(Some("no more threads"));
     assert!(is_reset(&home.take(&segment(5000, Flags::SYN, 0, Seq(0), b""))));
     assert_eq!(home.domain.counters.dropped(Drop::TcpNoThread), 1);
     let call = Call::Connect { remote: end(PEER, 80), local: None, connection: () };
     assert!(home.call(call).is_empty());
-    assert_eq!(home.domain.app.failed, [ConnectError::NoThread]);
-    home.domain.set_short_of_threads(false);
+    assert_eq!(home.domain.app.failed, [ConnectError::Refused("no more threads")]);
+    home.domain.set_refusal(None);
     handshake(&mut home, 5000);
 }
 
 #[test]
 fn handshakes_are_bounded_while_others_leave() {
     let (mut home, _) = home();
-    home.domain.app.most_embryos = Some(10);
+    home.domain.app.most_half_open = Some(10);
     handshake(&mut home, 4999);
     // To the listener its handshake is over.
     home.domain.app.closed.push(None);

@@ -19,9 +19,9 @@ fn segment(port: u16, flags: Flags, seq: u32, ack: Seq) -> Vec<u8> {
     tcp_frame(&header, b"")
 }
 
-fn listening(most_embryos: usize) -> Host {
+fn listening(most_half_open: usize) -> Host {
     let mut host = Host::new(|_| ());
-    host.domain.app.most_embryos = Some(most_embryos);
+    host.domain.app.most_half_open = Some(most_half_open);
     host.call(Call::Listen(end(Ipv4Addr::UNSPECIFIED, 80), ()));
     host
 }
