@@ -17,7 +17,7 @@ use crate::ip::{self, Ip, Reassembling, SharedReassembly, Up};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
 use crate::transport::{self, Cx, Transport};
-use crate::{Drop, Egress, sooner};
+use crate::{Drop, Egress};
 use std::sync::Arc;
 use wire::filter;
 use wire::icmpv4::Unreachable;
@@ -276,8 +276,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// The earliest time at which [`Domain::on_timeout`] has something to do.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let below = sooner(self.link.next_timeout(), self.ip.reassembly.next_timeout());
-        sooner(self.transport.next_timeout(&self.conns), below)
+        let below = Instant::earlier(self.link.next_timeout(), self.ip.reassembly.next_timeout());
+        Instant::earlier(self.transport.next_timeout(&self.conns), below)
     }
 
     /// Lets time pass.

@@ -101,7 +101,7 @@ impl<A: Application> Transport<A> {
     /// The earliest time at which something has to be done.
     #[inline]
     pub fn next_timeout<C: Connections<A::Connection>>(&self, conns: &C) -> Option<Instant> {
-        crate::sooner(self.timers.next_deadline(), conns.next_expiry())
+        Instant::earlier(self.timers.next_deadline(), conns.next_expiry())
     }
 }
 
