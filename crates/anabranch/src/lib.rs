@@ -40,7 +40,7 @@ pub use builder::Builder;
 pub use device;
 pub use error::Error;
 pub use listener::TcpListener;
-pub use net::{Counters, Drop as DropReason};
+pub use net::{Counters, DropReason};
 pub use organizations::{self, Options};
 pub use stack::Stack;
 pub use stream::TcpStream;

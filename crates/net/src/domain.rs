@@ -17,7 +17,7 @@ use crate::ip::{self, Ip, Reassembling, SharedReassembly, Up};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
 use crate::transport::{self, Cx, Transport};
-use crate::{Drop, Egress};
+use crate::{DropReason, Egress};
 use std::sync::Arc;
 use wire::filter;
 use wire::icmpv4::Unreachable;
@@ -301,7 +301,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// to. `counted`: it has come in by [`Domain::input`] before.
     pub fn drop_foreign(&mut self, counted: bool) {
         self.counters.packets_in += u64::from(!counted);
-        self.counters.drop(Drop::MailboxFull);
+        self.counters.drop(DropReason::MailboxFull);
     }
 }
 

@@ -1,7 +1,7 @@
 //! For tests: a host that is driven by hand, and frames from its neighbours.
 
 use crate::application::ConnectError;
-use crate::{Application, Call, Config, ConnId, Counters, Datagram, Domain, Drop, Egress};
+use crate::{Application, Call, Config, ConnId, Counters, Datagram, Domain, DropReason, Egress};
 use crate::{InterfaceConfig, Unit};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -196,7 +196,7 @@ impl Host {
     }
 
     /// A frame that must lead to nothing but this drop.
-    pub(crate) fn drops(&mut self, frame: &[u8], reason: Drop) {
+    pub(crate) fn drops(&mut self, frame: &[u8], reason: DropReason) {
         let before = self.domain.counters.dropped(reason);
         let out = self.take(frame);
         let counters = &self.domain.counters;

@@ -31,7 +31,7 @@ pub use config::{Config, InterfaceConfig, Unit};
 pub use connections::{
     ConnId, Connection, Connections, OwnedTable, Remnant, SharedRef, SharedTable,
 };
-pub use counters::{Counters, Drop};
+pub use counters::{Counters, DropReason};
 pub use domain::{Commons, Domain};
 pub use egress::Egress;
 pub use observe::{Layer, Observer};

@@ -397,7 +397,7 @@ impl<A: Application> Running<A> for Owners<A> {
             while let Some(frame) = mailbox.frames.pop() {
                 // It was counted in where it came up.
                 if !frame.whole {
-                    Counters::drop(&mut last, net::Drop::MailboxFull);
+                    Counters::drop(&mut last, net::DropReason::MailboxFull);
                 }
             }
         }

@@ -7,7 +7,7 @@
 //! a [`Run`], and go together when another comes, or the batch is over.
 
 use super::{Cx, Transport};
-use crate::Drop;
+use crate::DropReason;
 use crate::application::Application;
 use crate::connections::{ConnId, Connections};
 use wire::tcp::{Flags, Header};
@@ -120,7 +120,7 @@ impl<A: Application> Transport<A> {
             Some(()) => cx.counters.delivered += count,
             // It has ended since the first segment of the run came: no organization
             // lets that happen within a batch.
-            None => (0..count).for_each(|_| cx.counters.drop(Drop::TcpNoPort)),
+            None => (0..count).for_each(|_| cx.counters.drop(DropReason::TcpNoPort)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::coalesce::{self, Run};
 use super::{Cx, Transport};
-use crate::Drop;
+use crate::DropReason;
 use crate::application::Application;
 use crate::connections::{Connections, OpenError};
 use tcp::input::listen::Listen;
@@ -20,21 +20,21 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
 ) {
     let meta = packet.meta();
     if meta.group {
-        return cx.counters.drop(Drop::TcpGroup);
+        return cx.counters.drop(DropReason::TcpGroup);
     }
     let (source, destination, interface) = (meta.source, meta.destination, meta.interface);
     if meta.checksum == ChecksumState::Complete {
         let length = packet.len() as u32;
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, length);
         if !checksum::is_right(checksum::add(pseudo, packet.sum_from(0))) {
-            return cx.counters.drop(Drop::TcpChecksum);
+            return cx.counters.drop(DropReason::TcpChecksum);
         }
     }
     let Ok((header, len)) = Header::parse(packet.front()) else {
-        return cx.counters.drop(Drop::TcpMalformed);
+        return cx.counters.drop(DropReason::TcpMalformed);
     };
     if header.source_port == 0 || header.destination_port == 0 {
-        return cx.counters.drop(Drop::TcpMalformed);
+        return cx.counters.drop(DropReason::TcpMalformed);
     }
     packet.pull(len);
     let flow = FlowKey {
@@ -104,7 +104,7 @@ impl Arrived {
         }
         let listener = Transport::<A>::bound(&transport.listeners, &self.flow.local).cloned();
         let Some(listener) = listener else {
-            cx.counters.drop(Drop::TcpNoPort);
+            cx.counters.drop(DropReason::TcpNoPort);
             if after.is_some() {
                 // A SYN alone, which anybody can make up, does not end TIME-WAIT.
                 let challenge = cx.conns.with_time_wait(&self.flow, |wait| wait.challenge(now));
@@ -116,9 +116,9 @@ impl Arrived {
             return self.refuse(transport, cx);
         };
         match input::listen::input(&self.header, self.len) {
-            Listen::Ignore => cx.counters.drop(Drop::TcpNotSyn),
+            Listen::Ignore => cx.counters.drop(DropReason::TcpNotSyn),
             Listen::Reset(header) => {
-                cx.counters.drop(Drop::TcpNotSyn);
+                cx.counters.drop(DropReason::TcpNotSyn);
                 transport.reset(&self.flow, Some(header), now, cx.counters);
             }
             Listen::Open => self.open(&listener, after, transport, cx),
@@ -143,14 +143,14 @@ impl Arrived {
         cx: &mut Cx<'_, A, C>,
     ) {
         if cx.conns.len() >= transport.config.max_connections {
-            return cx.counters.drop(Drop::TcpTableFull);
+            return cx.counters.drop(DropReason::TcpTableFull);
         }
         if transport.residence.refusal().is_some() {
-            cx.counters.drop(Drop::TcpNoThread);
+            cx.counters.drop(DropReason::TcpNoThread);
             return self.refuse(transport, cx);
         }
         let Some(user) = transport.incoming(listener, cx) else {
-            return cx.counters.drop(Drop::TcpBacklog);
+            return cx.counters.drop(DropReason::TcpBacklog);
         };
         let tcb = self.accept(after, transport, cx.now);
         match cx.conns.open(self.flow, tcb, user) {
@@ -168,7 +168,7 @@ impl Arrived {
                 transport.note_half_open(id, cx.conns);
             }
             Err((OpenError::TableFull, user)) => {
-                cx.counters.drop(Drop::TcpTableFull);
+                cx.counters.drop(DropReason::TcpTableFull);
                 cx.app.refused(user);
             }
             Err((OpenError::Exists, user)) => {
@@ -211,7 +211,7 @@ impl Arrived {
         });
         match again {
             Some(()) => cx.counters.delivered += 1,
-            None => cx.counters.drop(Drop::TcpNotSyn),
+            None => cx.counters.drop(DropReason::TcpNotSyn),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::devices::{Devices, Shelf};
 use crate::instrument::Watch;
 use crate::message_parallel::{self as contexts, Contexts};
 use crate::{Running, Setup, StartError};
-use net::{Application, Call, Counters, Drop as Why, Egress};
+use net::{Application, Call, Counters, DropReason as Why, Egress};
 use std::sync::Arc;
 use sync::system::RandomState;
 use sync::system::atomic::{AtomicU64, Ordering};

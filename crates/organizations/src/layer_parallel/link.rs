@@ -5,7 +5,7 @@ use crate::instrument::{Layer, Watch};
 use crate::worker::{BACKLOG, BATCH, LAST_WORDS, transmit_watched};
 use device::{Device, Receive, Transmit};
 use net::link::{self, Link};
-use net::{Application, Counters, Drop, Egress};
+use net::{Application, Counters, DropReason, Egress};
 use std::collections::VecDeque;
 use wire::{Instant, Packet};
 
@@ -160,7 +160,7 @@ impl<A: Application> LinkLayer<A> {
     fn post(&mut self, index: u16, frame: Packet) {
         if !self.place.pipelines[usize::from(index)].post(frame) {
             self.counters.packets_in += 1;
-            self.counters.drop(Drop::MailboxFull);
+            self.counters.drop(DropReason::MailboxFull);
         }
     }
 
@@ -213,7 +213,7 @@ impl<A: Application> LinkLayer<A> {
         // IP has ended.
         for message in self.up.drain(..) {
             if let FromLink::Datagram(_) = message {
-                self.counters.drop(Drop::MailboxFull);
+                self.counters.drop(DropReason::MailboxFull);
             }
         }
     }

@@ -3,7 +3,7 @@ use crate::config::Unit;
 use crate::connections::{ConnId, Connection, Connections};
 use crate::domain::Domain;
 use crate::harness::*;
-use crate::{Call, Commons, Counters, Drop};
+use crate::{Call, Commons, Counters, DropReason};
 use std::time::Duration;
 use wire::arp::Operation;
 use wire::tcp::{Flags, Header, Options};
@@ -200,7 +200,7 @@ fn without_threads_nobody_gets_in() {
     let (mut home, _) = home();
     home.domain.set_refusal(Some("no more threads"));
     assert!(is_reset(&home.take(&segment(5000, Flags::SYN, 0, Seq(0), b""))));
-    assert_eq!(home.domain.counters.dropped(Drop::TcpNoThread), 1);
+    assert_eq!(home.domain.counters.dropped(DropReason::TcpNoThread), 1);
     let call = Call::Connect { remote: end(PEER, 80), local: None, connection: () };
     assert!(home.call(call).is_empty());
     assert_eq!(home.domain.app.failed, [ConnectError::Refused("no more threads")]);
