@@ -5,7 +5,7 @@
 mod host_shared;
 mod migrate;
 
-pub use host_shared::Commons;
+pub use host_shared::HostShared;
 
 use crate::application::{Application, Call};
 use crate::config::{Config, Unit};

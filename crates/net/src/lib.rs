@@ -32,6 +32,6 @@ pub use connections::{
     ConnId, Connection, Connections, OwnedTable, Remnant, SharedRef, SharedTable,
 };
 pub use counters::{Counters, DropReason};
-pub use domain::{Commons, Domain};
+pub use domain::{Domain, HostShared};
 pub use egress::Egress;
 pub use observe::{Layer, Observer};

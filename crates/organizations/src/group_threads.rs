@@ -6,7 +6,7 @@
 use crate::handed::{Frame, Mailbox, Message, Owner, Posted, Shared, Sorter, dispatch};
 use crate::instrument::{QueueWatch, Stamp};
 use crate::{Running, Setup, StartError, refuse, worker};
-use net::{Application, Call, Commons, Config, Counters, Domain, Unit};
+use net::{Application, Call, Config, Counters, Domain, HostShared, Unit};
 use std::sync::Arc;
 use sync::system::Mutex;
 use sync::system::atomic::{AtomicBool, Ordering};
@@ -43,11 +43,11 @@ where
         threads: Mutex::default(),
         stopped: AtomicBool::new(false),
     });
-    let commons = Commons::new(&setup.config);
+    let host_shared = HostShared::new(&setup.config);
     for index in 0..count {
         let unit = Unit::of(index, count);
         let domain = Domain::new(setup.config.clone(), unit, (setup.application)(unit));
-        let domain = domain.sharing(&commons);
+        let domain = domain.sharing(&host_shared);
         let mailboxes = groups.mailboxes.clone();
         let mailbox = mailboxes[usize::from(index)].clone();
         let processor = usize::from(index) % setup.processors;

@@ -17,8 +17,8 @@ use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
 use net::{
-    Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, OwnedTable,
-    Unit,
+    Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, Layer,
+    OwnedTable, Unit,
 };
 use std::sync::Arc;
 use sync::adaptive::Adaptive;
@@ -126,10 +126,10 @@ where
 {
     let pin = setup.options.pin;
     let (mut shared, receivers) = Shared::new(setup, organization, lock, |config, make| {
-        let commons = Commons::new(config);
+        let host_shared = HostShared::new(config);
         let domain = |index| {
             let unit = Unit::of(index, groups);
-            Domain::new(config.clone(), unit, make(unit)).sharing(&commons)
+            Domain::new(config.clone(), unit, make(unit)).sharing(&host_shared)
         };
         (0..groups).map(domain).collect()
     })?;

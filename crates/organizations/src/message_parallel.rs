@@ -28,7 +28,7 @@ use crate::worker;
 use crate::{Running, Setup, StartError};
 use device::Receive;
 use net::ip::SharedReassembly;
-use net::{Application, Call, Commons, Counters, Domain, Egress, SharedRef, SharedTable, Unit};
+use net::{Application, Call, Counters, Domain, Egress, HostShared, SharedRef, SharedTable, Unit};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use sync::adaptive::Adaptive;
@@ -100,12 +100,12 @@ where
     Shared::new(setup, organization, Adaptive::default, |config, make| {
         let table = Arc::new(SharedTable::new(config, shards, move || Named::new(kind, counted)));
         let reassembly = Arc::new(SharedReassembly::new(config));
-        let commons = Commons::new(config);
+        let host_shared = HostShared::new(config);
         let domain = |index| {
             let unit = Unit::any(index, count);
             let conns = SharedRef::new(table.clone());
             Domain::with_connections(config.clone(), unit, make(unit), conns)
-                .sharing(&commons)
+                .sharing(&host_shared)
                 .reassembling(reassembly.clone())
         };
         (0..count).map(domain).collect()

@@ -27,7 +27,7 @@ mod sorter;
 use crate::handed::{Mailbox, Message, Owner, Shared, dispatch};
 use crate::{Running, Setup, StartError, refuse, worker};
 use home::Home;
-use net::{Application, Call, Commons, Counters, Domain, Unit};
+use net::{Application, Call, Counters, Domain, HostShared, Unit};
 use registry::{Registry, Tenancy};
 use sorter::Flows;
 use std::sync::Arc;
@@ -68,12 +68,12 @@ where
         home: Mutex::new(None),
         stopped: AtomicBool::new(false),
     });
-    let commons = Commons::new(&config);
+    let host_shared = HostShared::new(&config);
     let app = (setup.application)(Unit::ONLY);
-    let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&commons);
+    let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&host_shared);
     domain.hand_over();
     let owner = Owner::new(shared.clone(), domain, registry.home.clone(), 0);
-    let home = Home::new(owner, registry.clone(), commons, setup.application, pin);
+    let home = Home::new(owner, registry.clone(), host_shared, setup.application, pin);
     let thread = sync::system::thread::Builder::new().name("ana-home".into());
     *connections.home.lock() = Some(thread.spawn(move || {
         if pin {

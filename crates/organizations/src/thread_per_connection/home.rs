@@ -6,7 +6,7 @@ use super::resident::Resident;
 use crate::handed::{Frame, Message, Owner, Posted};
 use crate::worker;
 use net::application::ConnectError;
-use net::{Application, Call, Commons, Connection, Domain, Unit};
+use net::{Application, Call, Connection, Domain, HostShared, Unit};
 use std::sync::Arc;
 use std::time::Duration;
 use sync::system::thread::JoinHandle;
@@ -30,7 +30,7 @@ type Make<A> = Box<dyn FnMut(Unit) -> A + Send>;
 pub(super) struct Home<A: Application> {
     owner: Owner<A>,
     registry: Arc<Registry<A>>,
-    commons: Commons,
+    host_shared: HostShared,
     application: Make<A>,
     pin: bool,
     /// Since when the system gives no more threads, and how many there were.
@@ -46,11 +46,11 @@ where
     pub(super) fn new(
         owner: Owner<A>,
         registry: Arc<Registry<A>>,
-        commons: Commons,
+        host_shared: HostShared,
         application: Make<A>,
         pin: bool,
     ) -> Home<A> {
-        Home { owner, registry, commons, application, pin, short: None }
+        Home { owner, registry, host_shared, application, pin, short: None }
     }
 
     pub(super) fn run(mut self) {
@@ -221,7 +221,7 @@ where
         };
         let processor = hash % shared.processors.len();
         let owner =
-            Owner::new(shared, domain.sharing(&self.commons), place.mailbox.clone(), processor);
+            Owner::new(shared, domain.sharing(&self.host_shared), place.mailbox.clone(), processor);
         let resident = Resident::new(
             owner,
             self.registry.clone(),

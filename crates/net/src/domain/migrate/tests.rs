@@ -3,7 +3,7 @@ use crate::config::Unit;
 use crate::connections::{ConnId, Connection, Connections};
 use crate::domain::Domain;
 use crate::harness::*;
-use crate::{Call, Commons, Counters, DropReason};
+use crate::{Call, Counters, DropReason, HostShared};
 use std::time::Duration;
 use wire::arp::Operation;
 use wire::tcp::{Flags, Header, Options};
@@ -27,21 +27,21 @@ fn segment(port: u16, flags: Flags, seq: u32, ack: Seq, data: &[u8]) -> Vec<u8> 
 }
 
 /// A host that hands over, which knows its peer, and the table that it shares.
-fn home() -> (Host, Commons) {
+fn home() -> (Host, HostShared) {
     let lonely = Host::lonely(Unit::ONLY, |_| ());
-    let commons = Commons::new(&lonely.domain.transport.config);
-    let mut home = Host::of(lonely.domain.sharing(&commons));
+    let host_shared = HostShared::new(&lonely.domain.transport.config);
+    let mut home = Host::of(lonely.domain.sharing(&host_shared));
     home.domain.hand_over();
     home.take(&arp_frame(Operation::Request, PEER, US));
     home.domain.counters = Counters::default();
     home.call(Call::Listen(end(US, 80), ()));
-    (home, commons)
+    (home, host_shared)
 }
 
-fn guests(home: &Host, commons: &Commons, generation: u32) -> Host {
+fn guests(home: &Host, host_shared: &HostShared, generation: u32) -> Host {
     let config = home.domain.transport.config.clone();
     let domain = Domain::for_guests(config, Unit::any(7, 1), generation, App::default());
-    let mut host = Host::of(domain.sharing(commons));
+    let mut host = Host::of(domain.sharing(host_shared));
     host.now = home.now;
     host
 }
@@ -64,10 +64,10 @@ fn handshake(home: &mut Host, port: u16) -> Seq {
 
 /// A connection with a peer at `port` that lives with guests now.
 fn moved(port: u16) -> (Host, Host, Seq) {
-    let (mut home, commons) = home();
+    let (mut home, host_shared) = home();
     let ours = handshake(&mut home, port);
     let connection = leaving(&mut home);
-    let mut guests = guests(&home, &commons, 3);
+    let mut guests = guests(&home, &host_shared, 3);
     assert!(guests.domain.adopt(connection).is_ok());
     assert!(guests.settle().is_empty());
     (home, guests, ours)
@@ -91,7 +91,7 @@ fn an_established_connection_goes_on_elsewhere() {
 
 #[test]
 fn what_has_come_for_it_goes_with_it() {
-    let (mut home, commons) = home();
+    let (mut home, host_shared) = home();
     let ours = handshake(&mut home, 5000);
     // They wait to be put together, behind the one that has found the connection.
     let data = vec![7; 1000];
@@ -99,7 +99,7 @@ fn what_has_come_for_it_goes_with_it() {
     home.take_batch(&frames);
     let connection = leaving(&mut home);
     assert_eq!(connection.tcb.received(), 3000);
-    let mut guests = guests(&home, &commons, 0);
+    let mut guests = guests(&home, &host_shared, 0);
     assert!(guests.domain.adopt(connection).is_ok());
     let mut out = guests.settle();
     out.extend(guests.wait(SECOND));
@@ -158,9 +158,9 @@ fn connected(home: &mut Host) -> Header {
 
 #[test]
 fn ports_come_home_too() {
-    let (mut home, commons) = home();
+    let (mut home, host_shared) = home();
     let answer = connected(&mut home);
-    let mut guests = guests(&home, &commons, 0);
+    let mut guests = guests(&home, &host_shared, 0);
     assert!(guests.domain.adopt(leaving(&mut home)).is_ok());
     let out = guests.settle();
     assert_eq!(parse_tcp(&out[0]).ack, Seq(101), "the handshake ends");
@@ -225,8 +225,8 @@ fn handshakes_are_bounded_while_others_leave() {
 
 #[test]
 fn neighbours_are_shared_and_what_waits_in_vain_comes_back() {
-    let (mut home, commons) = home();
-    let mut other = guests(&home, &commons, 0);
+    let (mut home, host_shared) = home();
+    let mut other = guests(&home, &host_shared, 0);
     // The peer is known to both, though only one has heard of it.
     assert_eq!(parse(&other.say(PEER, b"x")[0]).1.last(), Some(&b'x'));
     let stranger = std::net::Ipv4Addr::new(10, 0, 0, 77);
