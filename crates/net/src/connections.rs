@@ -7,7 +7,7 @@ mod owned;
 mod shared;
 mod time_wait;
 
-pub use closed_flows::Remnant;
+pub use closed_flows::ClosedFlow;
 pub use owned::OwnedTable;
 pub use shared::{SharedRef, SharedTable};
 

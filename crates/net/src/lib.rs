@@ -29,7 +29,7 @@ pub mod transport;
 pub use application::{Application, Call, Datagram};
 pub use config::{Config, InterfaceConfig, Unit};
 pub use connections::{
-    ConnId, Connection, Connections, OwnedTable, Remnant, SharedRef, SharedTable,
+    ClosedFlow, ConnId, Connection, Connections, OwnedTable, SharedRef, SharedTable,
 };
 pub use counters::{Counters, DropReason};
 pub use domain::{Domain, HostShared};

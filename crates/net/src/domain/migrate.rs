@@ -6,7 +6,7 @@ use super::Domain;
 use crate::Egress;
 use crate::application::{Application, Call, ConnectError};
 use crate::config::{Config, Unit};
-use crate::connections::{ConnId, Connection, Connections, OpenError, OwnedTable, Remnant};
+use crate::connections::{ClosedFlow, ConnId, Connection, Connections, OpenError, OwnedTable};
 use crate::down::Down;
 use crate::transport::{Residence, Transport};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use wire::Instant;
 impl<A: Application> Domain<A> {
     /// A domain for connections that come by [`Domain::adopt`]. What is left of
     /// them and what their application asks for go elsewhere
-    /// ([`Domain::take_remains`], [`Domain::take_calls`]). `generation` is new
+    /// ([`Domain::take_closed_flows`], [`Domain::take_calls`]). `generation` is new
     /// among those that domains with this unit's index have had.
     pub fn for_guests(config: Arc<Config>, unit: Unit, generation: u32, app: A) -> Domain<A> {
         let conns = OwnedTable::for_guests(unit.index, generation, &config);
@@ -89,7 +89,7 @@ impl<A: Application> Domain<A> {
         connection.tcb.abort();
         let mut down = Down { ip, link, egress, now, observer: () };
         transport.transmit(&mut connection, now, 1, counters, &mut down);
-        conns.bury(&connection, now);
+        conns.retire(&connection, now);
         counters.closed += 1;
         counters.refused_no_thread += u64::from(matches!(error, ConnectError::Refused(_)));
         let Connection { tcb, user, .. } = *connection;
@@ -97,13 +97,13 @@ impl<A: Application> Domain<A> {
     }
 
     /// What is left of guests that have ended, for another domain to keep.
-    pub fn take_remains(&mut self) -> Vec<Remnant> {
-        self.conns.fetch_remains()
+    pub fn take_closed_flows(&mut self) -> Vec<ClosedFlow> {
+        self.conns.take_closed_flows()
     }
 
     /// Keeps what is left of a connection that has ended elsewhere.
-    pub fn keep_remains(&mut self, remnant: Remnant, now: Instant) {
-        self.conns.keep_remains(remnant, now);
+    pub fn keep_closed_flow(&mut self, closed_flow: ClosedFlow, now: Instant) {
+        self.conns.keep_closed_flow(closed_flow, now);
     }
 
     /// What the application of guests has asked for, for another unit to do.

@@ -1,7 +1,7 @@
 //! What is put before the owner of a domain, and how it is woken.
 
 use crate::instrument::{QueueWatch, Stamp};
-use net::{Application, Call, Connection, Counters, Remnant};
+use net::{Application, Call, ClosedFlow, Connection, Counters};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(crate) enum Message<A: Application> {
     /// A connection comes to live here.
     Adopt(Box<Connection<A::Connection>>),
     /// What is left of a connection that lived elsewhere.
-    Keep(Remnant),
+    Keep(ClosedFlow),
     Stop,
 }
 

@@ -88,7 +88,7 @@ impl<A: Application> Owner<A> {
                 // There is none with its flow, and room for one.
                 let _ = self.domain.adopt(connection);
             }
-            Message::Keep(remnant) => self.domain.keep_remains(remnant, now),
+            Message::Keep(closed_flow) => self.domain.keep_closed_flow(closed_flow, now),
             Message::Stop => {
                 self.stopping = Some(now);
                 self.domain.call(Call::Reset, now, &mut self.egress);

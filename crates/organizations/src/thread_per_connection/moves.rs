@@ -7,7 +7,7 @@
 use super::registry::{Place, Registry, Tenancy};
 use super::sorter::tuple_of;
 use crate::handed::{Frame, Letters, Mailbox, Message};
-use net::{Application, Call, Config, Remnant};
+use net::{Application, Call, ClosedFlow, Config};
 use std::collections::VecDeque;
 
 /// One that moves in.
@@ -79,7 +79,7 @@ pub(super) fn move_out<A: Application>(
     registry: &Registry<A>,
     (tenancy, index): (Tenancy, u16),
     mailbox: &Mailbox<A>,
-    remains: Vec<Remnant>,
+    remains: Vec<ClosedFlow>,
 ) -> Left<A> {
     let mut left = Left { calls: Vec::new(), lost: 0, reassembled: 0 };
     let mut home = registry.home.letters.lock();

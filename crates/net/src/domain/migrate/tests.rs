@@ -129,8 +129,8 @@ fn what_is_left_of_it_comes_home() {
     assert_eq!(parse_tcp(&out[0]).ack, Seq(2));
     assert!(guests.domain.connections().is_empty());
     assert_eq!(guests.domain.time_wait_len(), 0);
-    for remnant in guests.domain.take_remains() {
-        home.domain.keep_remains(remnant, home.now);
+    for closed_flow in guests.domain.take_closed_flows() {
+        home.domain.keep_closed_flow(closed_flow, home.now);
     }
     assert_eq!(home.domain.time_wait_len(), 1);
     //= RFC 9293 3.10.7.4: TIME-WAIT: acknowledge a retransmitted FIN
@@ -165,13 +165,15 @@ fn ports_come_home_too() {
     let out = guests.settle();
     assert_eq!(parse_tcp(&out[0]).ack, Seq(101), "the handshake ends");
     guests.take(&tcp_frame(&Header { flags: Flags::RST, seq: Seq(101), ..answer }, b""));
-    let remains = guests.domain.take_remains();
-    assert_eq!(remains.len(), 1);
+    let closed_flows = guests.domain.take_closed_flows();
+    assert_eq!(closed_flows.len(), 1);
     let remote = end(PEER, 80);
     let fresh = |home: &mut Host| home.domain.conns.allocate_port(remote, |_| true);
     // All others are taken first, then the one that came back.
     assert_ne!(fresh(&mut home), Some(answer.destination_port));
-    remains.into_iter().for_each(|remnant| home.domain.keep_remains(remnant, home.now));
+    closed_flows
+        .into_iter()
+        .for_each(|closed_flow| home.domain.keep_closed_flow(closed_flow, home.now));
     let all = std::iter::from_fn(|| fresh(&mut home));
     assert_eq!(all.last(), Some(answer.destination_port));
 }
