@@ -43,7 +43,7 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     conns: C,
     replies: Vec<Packet>,
     failed: Vec<Packet>,
-    resteered: Vec<Packet>,
+    misrouted: Vec<Packet>,
     over: bool,
 }
 
@@ -68,7 +68,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             conns,
             replies: Vec::new(),
             failed: Vec::new(),
-            resteered: Vec::new(),
+            misrouted: Vec::new(),
             over: false,
         }
     }
@@ -163,8 +163,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     }
 
     /// ④ Takes a packet that another unit has put together from fragments and
-    /// found to be this one's ([`Domain::take_resteered`]).
-    pub fn input_resteered(&mut self, mut packet: Packet, now: Instant, egress: &mut Egress) {
+    /// found to be this one's ([`Domain::take_misrouted`]).
+    pub fn input_misrouted(&mut self, mut packet: Packet, now: Instant, egress: &mut Egress) {
         packet.meta_mut().reassembled = false;
         match packet.meta().protocol {
             wire::protocol::TCP => self.segment(packet, now),
@@ -174,9 +174,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     }
 
     /// Packets that turned out to be another unit's, with that unit's index.
-    pub fn take_resteered(&mut self) -> impl Iterator<Item = (u16, Packet)> {
+    pub fn take_misrouted(&mut self) -> impl Iterator<Item = (u16, Packet)> {
         let (steering, count) = (self.ip.config.steering, self.unit.count);
-        self.resteered.drain(..).map(move |packet| {
+        self.misrouted.drain(..).map(move |packet| {
             let hash = flow_of(&packet).map_or(0, |flow| steering.flow(&flow));
             ((hash % u32::from(count)) as u16, packet)
         })
@@ -196,7 +196,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[inline]
     fn segment(&mut self, segment: Packet, now: Instant) {
         if self.is_foreign(&segment) {
-            return self.resteered.push(segment);
+            return self.misrouted.push(segment);
         }
         let (transport, mut cx) = self.cx(now);
         transport::tcp_input(segment, transport, &mut cx);
@@ -204,7 +204,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
 
     fn datagram(&mut self, datagram: Packet, now: Instant) {
         if self.is_foreign(&datagram) {
-            return self.resteered.push(datagram);
+            return self.misrouted.push(datagram);
         }
         let Domain { transport, app, ip, counters, replies, .. } = self;
         if let Some(unclaimed) = transport::udp_input(datagram, transport, app, counters) {

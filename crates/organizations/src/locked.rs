@@ -321,7 +321,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
                 Some(observer) => domain.serve_observed(now, egress, room.min(self.stay), observer),
                 None => domain.serve(now, egress, room.min(self.stay)),
             };
-            resteered.extend(domain.take_resteered());
+            resteered.extend(domain.take_misrouted());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
@@ -351,7 +351,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
             let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
-                domain.input_resteered(packet, now, egress);
+                domain.input_misrouted(packet, now, egress);
             });
             resteered.extend(enter);
             self.tell(usize::from(unit));

@@ -206,7 +206,7 @@ impl<A: Application> Owner<A> {
     /// Connections that had no chance to say their last words end without.
     fn end(&mut self, now: Instant) {
         crate::end(&mut self.domain, now, &mut self.egress);
-        for _ in 0..self.domain.take_resteered().count() {
+        for _ in 0..self.domain.take_misrouted().count() {
             self.domain.drop_foreign(true);
         }
         self.wake();
@@ -258,7 +258,7 @@ impl<A: Application> Owner<A> {
             watch.lap(Layer::Handoff);
             let Owner { domain, egress, .. } = self;
             match (whole, watch.observer()) {
-                (false, _) => domain.input_resteered(packet, now, egress),
+                (false, _) => domain.input_misrouted(packet, now, egress),
                 (true, None) => domain.input(packet, now, egress),
                 (true, Some(observer)) => domain.input_observed(packet, now, egress, observer),
             }
@@ -297,7 +297,7 @@ impl<A: Application> Owner<A> {
 
     fn resteer(&mut self) {
         let mut full = 0;
-        for (index, packet) in self.domain.take_resteered() {
+        for (index, packet) in self.domain.take_misrouted() {
             let posted = post(&self.mailboxes[index as usize], packet, false, self.stamp);
             self.handed += u64::from(posted);
             full += u32::from(!posted);

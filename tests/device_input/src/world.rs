@@ -408,7 +408,7 @@ impl World {
             rounds += 1;
             assert!(rounds < ROUNDS, "it never rests");
         }
-        let foreign: Vec<(u16, Packet)> = self.domain.take_resteered().collect();
+        let foreign: Vec<(u16, Packet)> = self.domain.take_misrouted().collect();
         for (unit, _) in foreign {
             assert_ne!(unit, self.domain.unit.index);
             self.domain.drop_foreign(true);

@@ -27,7 +27,7 @@ impl<A: Application> Domain<A> {
     /// From now on, connections leave once they are established, before the
     /// application hears of it ([`Domain::take_leaving`]); and packets put
     /// together from fragments may be those of connections that have left: all
-    /// come by [`Domain::take_resteered`].
+    /// come by [`Domain::take_misrouted`].
     pub fn hand_over(&mut self) {
         self.transport.residence = Residence::Transient { leaving: Vec::new(), refusal: None };
     }

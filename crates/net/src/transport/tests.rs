@@ -419,7 +419,7 @@ fn reassembled_datagrams_find_their_unit() {
     }
     let flow = FlowKey { local: end(US, 53), remote: end(PEER, 4000) };
     let unit = (wire::steering::Steering::new(7).flow(&flow) % 8) as u16;
-    let foreign: Vec<_> = host.domain.take_resteered().collect();
+    let foreign: Vec<_> = host.domain.take_misrouted().collect();
     if unit == 0 {
         assert!(foreign.is_empty());
         return assert_eq!(host.domain.app.datagrams.len(), 1);
@@ -429,7 +429,7 @@ fn reassembled_datagrams_find_their_unit() {
     let mut right = Host::lonely(Unit::of(unit, 8), |_| ());
     right.call(Call::BindUdp(end(US, 53), ()));
     let now = right.now;
-    right.domain.input_resteered(packet, now, &mut crate::Egress::new(1));
+    right.domain.input_misrouted(packet, now, &mut crate::Egress::new(1));
     assert_eq!(right.domain.app.datagrams.len(), 1);
 }
 

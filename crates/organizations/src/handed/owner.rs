@@ -106,7 +106,7 @@ impl<A: Application> Owner<A> {
         watch.follow(stamp);
         watch.lap(Layer::Handoff);
         match (whole, watch.observer()) {
-            (false, _) => domain.input_resteered(packet, now, egress),
+            (false, _) => domain.input_misrouted(packet, now, egress),
             (true, None) => domain.input(packet, now, egress),
             (true, Some(observer)) => domain.input_observed(packet, now, egress, observer),
         }
@@ -131,7 +131,7 @@ impl<A: Application> Owner<A> {
             None => domain.serve(now, egress, room),
         };
         let mut lost = 0;
-        for (unit, packet) in domain.take_resteered() {
+        for (unit, packet) in domain.take_misrouted() {
             lost += u32::from(!elsewhere(unit, packet));
         }
         (0..lost).for_each(|_| domain.drop_foreign(true));
@@ -191,7 +191,7 @@ impl<A: Application> Owner<A> {
     /// Connections that had no chance to say their last words end without.
     pub(crate) fn end(&mut self, now: Instant) {
         crate::end(&mut self.domain, now, &mut self.egress);
-        let mut lost = self.domain.take_resteered().count();
+        let mut lost = self.domain.take_misrouted().count();
         let Letters { messages, frames, .. } = self.mailbox.close();
         for message in messages {
             match message {
