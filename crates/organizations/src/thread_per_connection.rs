@@ -71,7 +71,7 @@ where
     let host_shared = HostShared::new(&config);
     let app = (setup.application)(Unit::ONLY);
     let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&host_shared);
-    domain.hand_over();
+    domain.migrate_on_established();
     let owner = Owner::new(shared.clone(), domain, registry.home.clone(), 0);
     let home = Home::new(owner, registry.clone(), host_shared, setup.application, pin);
     let thread = sync::system::thread::Builder::new().name("ana-home".into());

@@ -28,7 +28,7 @@ impl<A: Application> Domain<A> {
     /// application hears of it ([`Domain::take_leaving`]); and packets put
     /// together from fragments may be those of connections that have left: all
     /// come by [`Domain::take_misrouted`].
-    pub fn hand_over(&mut self) {
+    pub fn migrate_on_established(&mut self) {
         self.transport.residence = Residence::Transient { leaving: Vec::new(), refusal: None };
     }
 

@@ -31,7 +31,7 @@ fn home() -> (Host, HostShared) {
     let lonely = Host::lonely(Unit::ONLY, |_| ());
     let host_shared = HostShared::new(&lonely.domain.transport.config);
     let mut home = Host::of(lonely.domain.sharing(&host_shared));
-    home.domain.hand_over();
+    home.domain.migrate_on_established();
     home.take(&arp_frame(Operation::Request, PEER, US));
     home.domain.counters = Counters::default();
     home.call(Call::Listen(end(US, 80), ()));
