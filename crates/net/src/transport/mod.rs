@@ -50,7 +50,7 @@ pub struct Transport<A: Application> {
     /// Packets on their way down, for IP.
     pub(crate) down: Vec<Packet>,
     /// The connection that the last segment was for, and what waits for it.
-    run: Option<coalesce::Run>,
+    batch: Option<coalesce::GroBatch>,
     /// Where the connections live.
     pub(crate) residence: Residence<A>,
 }
@@ -69,7 +69,7 @@ impl<A: Application> Transport<A> {
             half_open: VecDeque::new(),
             resets: Arc::new(RateLimit::new(&config, unit.share(config.errors_per_second))),
             down: Vec::new(),
-            run: None,
+            batch: None,
             residence: Residence::Settled,
             unit,
             config,

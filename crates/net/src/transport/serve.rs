@@ -100,7 +100,8 @@ impl<A: Application> Transport<A> {
         while sent < quota
             && let Some(mut segment) = connection.tcb.poll_transmit(now, limits)
         {
-            let repeat = tcp_output::Repeat::of(&segment, connection.tcb.mss(), interface);
+            let repeat =
+                tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
             let (packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
             let by = down.send(packet, counters);
             sent += 1;

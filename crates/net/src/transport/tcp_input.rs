@@ -1,6 +1,6 @@
 //! ④ Segments to connections.
 
-use super::coalesce::{self, Run};
+use super::coalesce::{self, GroBatch};
 use super::{Cx, Transport};
 use crate::DropReason;
 use crate::application::Application;
@@ -57,7 +57,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         (Some(id), _) => {
             cx.counters.delivered += 1;
             if worth {
-                transport.run = Some(Run::new(flow, id, &header));
+                transport.batch = Some(GroBatch::new(flow, id, &header));
             }
         }
         (None, payload) => {
