@@ -340,7 +340,7 @@ pub fn unit_of(config: &Config, frame: &Packet, count: u16) -> Option<u16> {
         false => config.steering.datagram(front),
     };
     let mut steered = steer(frame.front());
-    if steered == Steered::Anyone && frame.front().len() < frame.len().min(filter::FRONT) {
+    if steered == Steered::Any && frame.front().len() < frame.len().min(filter::FRONT) {
         // What an ICMP error quotes need not lie in one piece with its header.
         let mut front = [0; filter::FRONT];
         let len = frame.copy_front(&mut front);
@@ -348,7 +348,7 @@ pub fn unit_of(config: &Config, frame: &Packet, count: u16) -> Option<u16> {
     }
     match steered {
         Steered::Flow(hash) => Some((hash % u32::from(count)) as u16),
-        Steered::Anyone => Some(0),
-        Steered::Everyone => None,
+        Steered::Any => Some(0),
+        Steered::Broadcast => None,
     }
 }

@@ -15,9 +15,9 @@ pub enum Steered {
     /// To the unit of the flow with this hash.
     Flow(u32),
     /// To every unit: what it says is for all of them (ARP).
-    Everyone,
+    Broadcast,
     /// To any unit: fragments, echo requests, other protocols.
-    Anyone,
+    Any,
 }
 
 /// The keyed hash.
@@ -73,11 +73,11 @@ impl Steering {
     /// make no sense go to anyone, who will drop them.
     #[inline]
     pub fn frame(&self, front: &[u8]) -> Steered {
-        let Ok((header, len)) = ethernet::Header::parse(front) else { return Steered::Anyone };
+        let Ok((header, len)) = ethernet::Header::parse(front) else { return Steered::Any };
         match header.ethertype {
             ethernet::ethertype::IPV4 => self.datagram(&front[len..]),
-            ethernet::ethertype::ARP => Steered::Everyone,
-            _ => Steered::Anyone,
+            ethernet::ethertype::ARP => Steered::Broadcast,
+            _ => Steered::Any,
         }
     }
 
@@ -88,7 +88,7 @@ impl Steering {
             protocol::ICMP => self.of_view(view.quoted()?, true),
             _ => self.of_view(view, false),
         });
-        hash.map_or(Steered::Anyone, Steered::Flow)
+        hash.map_or(Steered::Any, Steered::Flow)
     }
 
     /// `sent`: the datagram is one that we sent (inside an ICMP error), so the

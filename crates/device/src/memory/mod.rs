@@ -228,7 +228,7 @@ pub(crate) fn queue_of(steering: &Steering, medium: Medium, front: &[u8], queues
     };
     match steered {
         Steered::Flow(hash) => hash as usize % queues,
-        Steered::Everyone | Steered::Anyone => 0,
+        Steered::Broadcast | Steered::Any => 0,
     }
 }
 

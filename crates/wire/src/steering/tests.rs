@@ -87,7 +87,7 @@ proptest! {
         prop_assert_eq!(steering.frame(&bytes), Steered::Flow(steering.flow(&flow)));
         // An error about that error goes nowhere in particular.
         let nested = icmp_error(&error, message, flow.local.address);
-        prop_assert_eq!(steering.datagram(&nested), Steered::Anyone);
+        prop_assert_eq!(steering.datagram(&nested), Steered::Any);
     }
 
     #[test]
@@ -124,20 +124,20 @@ fn what_belongs_to_no_flow() {
         local: Endpoint { address: Ipv4Addr::new(10, 0, 0, 1).into(), port: 80 },
         remote: Endpoint { address: Ipv4Addr::new(10, 0, 0, 2).into(), port: 4000 },
     };
-    assert_eq!(steering.frame(&frame(None, 0x0806, &[0; 28])), Steered::Everyone);
-    assert_eq!(steering.frame(&frame(None, 0x86dd, &[0; 40])), Steered::Anyone);
-    assert_eq!(steering.frame(&[0; 13]), Steered::Anyone);
+    assert_eq!(steering.frame(&frame(None, 0x0806, &[0; 28])), Steered::Broadcast);
+    assert_eq!(steering.frame(&frame(None, 0x86dd, &[0; 40])), Steered::Any);
+    assert_eq!(steering.frame(&[0; 13]), Steered::Any);
     let whole = sent_by(&flow.reversed(), protocol::TCP);
     for (more, offset) in [(0x20, 0), (0, 1), (0x20, 9)] {
         let mut fragment = whole.clone();
         (fragment[6], fragment[7]) = (more, offset);
-        assert_eq!(steering.datagram(&fragment), Steered::Anyone, "fragments have no ports");
+        assert_eq!(steering.datagram(&fragment), Steered::Any, "fragments have no ports");
     }
     for short in 0..24 {
-        assert_eq!(steering.datagram(&whole[..short]), Steered::Anyone);
+        assert_eq!(steering.datagram(&whole[..short]), Steered::Any);
     }
     let echo = icmp_error(&whole, Message::EchoRequest(1, 1), flow.local.address);
-    assert_eq!(steering.datagram(&echo), Steered::Anyone);
+    assert_eq!(steering.datagram(&echo), Steered::Any);
 }
 
 /// Connections from one host to one port differ in 16 bits only; they have to
