@@ -62,7 +62,7 @@ impl Unit {
     pub const ONLY: Unit = Unit { index: 0, count: 1, any: false };
 
     /// The unit `index` of `count`, that takes the flows which steer to it.
-    pub const fn of(index: u16, count: u16) -> Unit {
+    pub const fn new(index: u16, count: u16) -> Unit {
         Unit { index, count, any: false }
     }
 

@@ -121,11 +121,11 @@ impl Host {
         let mut config = Config::new(vec![interface()], 7);
         config.tcp = Arc::new(tcp::Config { nagle: false, ..tcp::Config::default() });
         tune(&mut config);
-        Host::of(Domain::new(Arc::new(config), unit, App::default()))
+        Host::with_domain(Domain::new(Arc::new(config), unit, App::default()))
     }
 
     /// One whose domain this is.
-    pub(crate) fn of(domain: Domain<App>) -> Host {
+    pub(crate) fn with_domain(domain: Domain<App>) -> Host {
         Host { domain, now: Instant::from_millis(5000), egress: Egress::new(1) }
     }
 

@@ -45,7 +45,7 @@ where
     });
     let host_shared = HostShared::new(&setup.config);
     for index in 0..count {
-        let unit = Unit::of(index, count);
+        let unit = Unit::new(index, count);
         let domain = Domain::new(setup.config.clone(), unit, (setup.application)(unit));
         let domain = domain.sharing(&host_shared);
         let mailboxes = groups.mailboxes.clone();

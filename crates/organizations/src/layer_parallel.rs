@@ -267,7 +267,7 @@ where
     };
     let dealt = link::deal(std::mem::take(&mut setup.devices), count);
     for (index, queues) in dealt.into_iter().enumerate() {
-        let unit = Unit::of(index as u16, count as u16);
+        let unit = Unit::new(index as u16, count as u16);
         // What has started ends with `stack` if the rest does not start.
         stack.start_pipeline(unit, queues, &mut setup)?;
     }

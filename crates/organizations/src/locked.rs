@@ -128,7 +128,7 @@ where
     let (mut shared, receivers) = Shared::new(setup, organization, lock, |config, make| {
         let host_shared = HostShared::new(config);
         let domain = |index| {
-            let unit = Unit::of(index, groups);
+            let unit = Unit::new(index, groups);
             Domain::new(config.clone(), unit, make(unit)).sharing(&host_shared)
         };
         (0..groups).map(domain).collect()

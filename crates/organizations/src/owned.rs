@@ -90,7 +90,7 @@ where
     });
     let queues = worker::deal(std::mem::take(&mut setup.devices), setup.processors);
     for (index, queues) in queues.into_iter().enumerate() {
-        let unit = Unit::of(index as u16, count);
+        let unit = Unit::new(index as u16, count);
         let application = (setup.application)(unit);
         let (config, clock) = (setup.config.clone(), setup.clock);
         let (mailboxes, instruments) = (mailboxes.clone(), instruments.clone());

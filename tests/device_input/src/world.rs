@@ -80,7 +80,7 @@ impl World {
             ..tcp::Config::default()
         });
         let config = Arc::new(config);
-        let unit = Unit::of(0, if is(128) { 2 } else { 1 });
+        let unit = Unit::new(0, if is(128) { 2 } else { 1 });
         let mut world = World {
             domain: Domain::new(config.clone(), unit, App::default()),
             egress: Egress::new(1),

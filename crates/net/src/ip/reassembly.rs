@@ -56,7 +56,7 @@ pub struct Reassembly {
 
 impl Reassembly {
     /// With the limits of `config`.
-    pub fn of(config: &Config) -> Reassembly {
+    pub fn new(config: &Config) -> Reassembly {
         Reassembly {
             max_bytes: config.reassembly_bytes,
             bytes: 0,

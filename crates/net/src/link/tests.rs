@@ -266,7 +266,7 @@ fn bare_ip_has_no_link() {
 #[test]
 fn all_units_learn_from_a_request_and_one_answers() {
     for (index, answers) in [(0, 1), (1, 0), (127, 0)] {
-        let mut host = Host::lonely(Unit::of(index, 128), |_| ());
+        let mut host = Host::lonely(Unit::new(index, 128), |_| ());
         let out = host.take(&arp_frame(Operation::Request, PEER, US));
         assert_eq!(out.len(), answers, "{index}");
         let out = host.say(PEER, b"x");

@@ -219,7 +219,7 @@ fn time_wait_ends_and_is_bounded() {
 #[test]
 fn ports_steer_to_their_unit() {
     for index in 0..4 {
-        let mut host = Host::lonely(Unit::of(index, 4), |_| ());
+        let mut host = Host::lonely(Unit::new(index, 4), |_| ());
         for _ in 0..200 {
             host.call(Call::Connect { remote: end(PEER, 80), local: None, connection: () });
         }
@@ -402,7 +402,7 @@ fn reset_ends_everything() {
 
 #[test]
 fn reassembled_datagrams_find_their_unit() {
-    let mut host = Host::lonely(Unit::of(0, 8), |_| ());
+    let mut host = Host::lonely(Unit::new(0, 8), |_| ());
     host.call(Call::BindUdp(end(US, 53), ()));
     let whole = udp_bytes(53, &[1; 2000]);
     for (i, piece) in whole.chunks(1480).enumerate() {
@@ -426,7 +426,7 @@ fn reassembled_datagrams_find_their_unit() {
     }
     let [(to, packet)] = <[_; 1]>::try_from(foreign).expect("one");
     assert_eq!(to, unit);
-    let mut right = Host::lonely(Unit::of(unit, 8), |_| ());
+    let mut right = Host::lonely(Unit::new(unit, 8), |_| ());
     right.call(Call::BindUdp(end(US, 53), ()));
     let now = right.now;
     right.domain.input_misrouted(packet, now, &mut crate::Egress::new(1));

@@ -30,7 +30,7 @@ fn segment(port: u16, flags: Flags, seq: u32, ack: Seq, data: &[u8]) -> Vec<u8> 
 fn home() -> (Host, HostShared) {
     let lonely = Host::lonely(Unit::ONLY, |_| ());
     let host_shared = HostShared::new(&lonely.domain.transport.config);
-    let mut home = Host::of(lonely.domain.sharing(&host_shared));
+    let mut home = Host::with_domain(lonely.domain.sharing(&host_shared));
     home.domain.migrate_on_established();
     home.take(&arp_frame(Operation::Request, PEER, US));
     home.domain.counters = Counters::default();
@@ -41,7 +41,7 @@ fn home() -> (Host, HostShared) {
 fn guests(home: &Host, host_shared: &HostShared, generation: u32) -> Host {
     let config = home.domain.transport.config.clone();
     let domain = Domain::for_guests(config, Unit::any(7, 1), generation, App::default());
-    let mut host = Host::of(domain.sharing(host_shared));
+    let mut host = Host::with_domain(domain.sharing(host_shared));
     host.now = home.now;
     host
 }
