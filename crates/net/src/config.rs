@@ -77,7 +77,7 @@ impl Unit {
         self.count == 1 || self.any || hash % u32::from(self.count) == u32::from(self.index)
     }
 
-    /// This unit's share of what the host may do.
+    /// This unit's share of what the host may do in all.
     pub fn share(self, whole: u32) -> u32 {
         whole.div_ceil(u32::from(self.count.max(1)))
     }

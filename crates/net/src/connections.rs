@@ -45,10 +45,10 @@ pub struct Connection<U> {
     pub(crate) timers: Armed,
 }
 
-/// The table holds as many connections as it may.
+/// Why a table does not take a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// No more connections fit.
+    /// The table holds as many connections as it may.
     TableFull,
     /// There is one with this flow already.
     Exists,

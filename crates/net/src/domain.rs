@@ -28,7 +28,7 @@ use wire::{Endpoint, FlowKey, Instant, Packet};
 ///
 /// A round of its owner is: [`Domain::call`] for each call, [`Domain::input`]
 /// for each packet, [`Domain::on_timeout`] if [`Domain::next_timeout`] has
-/// come, then [`Domain::serve`], which lets connections and application speak.
+/// come, then [`Domain::serve`], which lets connections send and the application act.
 /// Each may add to the egress, which the owner then hands to the device.
 pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>> {
     /// Which of the host's units this is.
@@ -101,7 +101,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         let Domain { transport, conns, app, counters, .. } = self;
         (transport, Cx { conns, app, counters, now })
     }
-    /// Has [`Call::Reset`] been done? Calls that come after are in vain.
+    /// Has [`Call::Reset`] been done? Calls that come after it do nothing.
     pub fn is_over(&self) -> bool {
         self.over
     }
@@ -240,7 +240,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         self.send_replies(now, egress);
     }
 
-    /// Lets the connections that stand on the ready list speak, each up to its
+    /// Lets the connections that stand on the ready list send, each up to its
     /// quota, until `room` packets are on their way. Returns whether there is
     /// more to do at once.
     #[inline]

@@ -17,7 +17,7 @@ pub struct ClosedFlow {
     port_allocated: bool,
 }
 
-/// Flows in TIME-WAIT, and ports.
+/// Flows in TIME-WAIT, and the ports of active opens.
 pub(crate) struct ClosedFlows {
     pub(super) time_wait: TimeWaitTable,
     pub(super) ports: PortAllocator<Keyed>,

@@ -16,8 +16,8 @@ struct Slot<U> {
     connection: Option<Box<Connection<U>>>,
 }
 
-/// A place in the hash table: part of the hash, so that few connections are
-/// looked at in vain, and the slot.
+/// A place in the hash table: part of the hash, so that few other connections are
+/// looked at, and the slot.
 #[derive(Clone, Copy)]
 struct Place {
     hash: u32,
@@ -53,7 +53,7 @@ impl<U> OwnedTable<U> {
     }
 
     /// An empty table for connections that come from elsewhere
-    /// ([`OwnedTable::put_in`]), and whose remains others keep
+    /// ([`OwnedTable::put_in`]), and whose closed flows others keep
     /// ([`OwnedTable::take_closed_flows`]). Names begin with `generation`: of all
     /// tables that units of this index ever have, none has used it before.
     pub fn for_guests(unit: u16, generation: u32, config: &Config) -> OwnedTable<U> {
