@@ -103,7 +103,7 @@ impl SocketError {
                 ConnectError::NoPort => io::ErrorKind::AddrNotAvailable,
                 ConnectError::InUse => io::ErrorKind::AddrInUse,
                 ConnectError::TableFull => io::ErrorKind::OutOfMemory,
-                ConnectError::NoThread => io::ErrorKind::QuotaExceeded,
+                ConnectError::Refused(_) => io::ErrorKind::QuotaExceeded,
                 ConnectError::Stopped => io::ErrorKind::NetworkDown,
             },
         }

@@ -47,7 +47,7 @@ pub use builder::Builder;
 pub use error::Error;
 pub use listener::TcpListener;
 pub use names::ToSocketAddrs;
-pub use net::{Counters, Drop as DropReason};
+pub use net::{Counters, DropReason};
 pub use organization::{Options, Organization};
 pub use stack::Stack;
 pub use stream::TcpStream;

@@ -35,11 +35,10 @@ pub enum ConnectError {
     /// The domain holds as many connections as it may.
     #[error("the connection table is full")]
     TableFull,
-    /// The system gives no thread for the connection.
-    #[error(
-        "the system gives no more threads: raise ulimit -u, kernel.threads-max or vm.max_map_count, or choose virtual-processors"
-    )]
-    NoThread,
+    /// The organization has no place for the connection, for the reason that it
+    /// gives.
+    #[error("{0}")]
+    Refused(&'static str),
     /// The stack has stopped.
     #[error("the stack has stopped")]
     Stopped,
@@ -77,9 +76,9 @@ pub trait Application: Sized + Send {
     /// `None` if the backlog is full: the SYN is then ignored.
     fn incoming(&mut self, listener: &Self::Listener) -> Option<Self::Connection>;
 
-    /// After [`Application::incoming`] said `None`: would there be room if a
-    /// connection to `listener` whose handshake is going on were forgotten?
-    fn is_short_of_embryos(&self, listener: &Self::Listener) -> bool {
+    /// True if [`Application::incoming`] has just refused a connection only because
+    /// of how many half-open ones `listener` has.
+    fn half_open_limit_reached(&self, listener: &Self::Listener) -> bool {
         let _ = listener;
         false
     }

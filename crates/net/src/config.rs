@@ -62,7 +62,7 @@ impl Unit {
     pub const ONLY: Unit = Unit { index: 0, count: 1, any: false };
 
     /// The unit `index` of `count`, that takes the flows which steer to it.
-    pub const fn of(index: u16, count: u16) -> Unit {
+    pub const fn new(index: u16, count: u16) -> Unit {
         Unit { index, count, any: false }
     }
 
@@ -77,7 +77,7 @@ impl Unit {
         self.count == 1 || self.any || hash % u32::from(self.count) == u32::from(self.index)
     }
 
-    /// This unit's share of what the host may do.
+    /// This unit's share of what the host may do in all.
     pub fn share(self, whole: u32) -> u32 {
         whole.div_ceil(u32::from(self.count.max(1)))
     }

@@ -2,13 +2,13 @@
 //! reference to the table is the exclusion; a shared table locks. Protocol code
 //! is written once, against [`Connections`].
 
+mod closed_flows;
 mod owned;
-mod remains;
 mod shared;
 mod time_wait;
 
+pub use closed_flows::ClosedFlow;
 pub use owned::OwnedTable;
-pub use remains::Remnant;
 pub use shared::{SharedRef, SharedTable};
 
 use crate::transport::Armed;
@@ -45,10 +45,10 @@ pub struct Connection<U> {
     pub(crate) timers: Armed,
 }
 
-/// The table holds as many connections as it may.
+/// Why a table does not take a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// No more connections fit.
+    /// The table holds as many connections as it may.
     TableFull,
     /// There is one with this flow already.
     Exists,

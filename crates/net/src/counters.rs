@@ -5,14 +5,14 @@ macro_rules! drops {
         /// Why a packet that came in was dropped. Each packet that is dropped
         /// counts for one reason.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Drop { $($(#[$doc])* $name,)* }
+        pub enum DropReason { $($(#[$doc])* $name,)* }
 
-        impl Drop {
+        impl DropReason {
             /// All reasons.
-            pub const ALL: &[Drop] = &[$(Drop::$name,)*];
+            pub const ALL: &[DropReason] = &[$(DropReason::$name,)*];
             /// The reason as a word for tables and JSON.
             pub const fn name(self) -> &'static str {
-                match self { $(Drop::$name => $text,)* }
+                match self { $(DropReason::$name => $text,)* }
             }
         }
     };
@@ -99,7 +99,7 @@ pub struct Counters {
     /// Packets in that the stack itself had use for: ARP, ICMP, fragments held.
     pub absorbed: u64,
     /// Packets in that were dropped, by reason.
-    drops: [u64; Drop::ALL.len()],
+    drops: [u64; DropReason::ALL.len()],
     /// Packets out that were dropped: no route, no neighbour, no room.
     pub out_dropped: u64,
     /// Announcements in answer to others that use our address (RFC 5227 2.4).
@@ -133,17 +133,17 @@ pub struct Counters {
 impl Counters {
     /// Counts a packet in as dropped.
     #[inline]
-    pub fn drop(&mut self, reason: Drop) {
+    pub fn drop(&mut self, reason: DropReason) {
         self.drops[reason as usize] += 1;
     }
     /// Counts packets that came in and were dropped before any layer saw them.
-    pub fn lost(&mut self, reason: Drop, packets: u64, bytes: u64) {
+    pub fn lost(&mut self, reason: DropReason, packets: u64, bytes: u64) {
         self.packets_in += packets;
         self.bytes_in += bytes;
         self.drops[reason as usize] += packets;
     }
     /// How many were dropped for `reason`.
-    pub fn dropped(&self, reason: Drop) -> u64 {
+    pub fn dropped(&self, reason: DropReason) -> u64 {
         self.drops[reason as usize]
     }
     /// How many were dropped for any reason.

@@ -2,10 +2,10 @@
 //! to go its whole way. Organizations replicate it by unit of concurrency
 //! (Yates 3.1), lock it, or move it into a thread; it does not know which.
 
-mod commons;
-mod travel;
+mod host_shared;
+mod migrate;
 
-pub use commons::Commons;
+pub use host_shared::HostShared;
 
 use crate::application::{Application, Call};
 use crate::config::{Config, Unit};
@@ -16,8 +16,8 @@ use crate::ip::icmp::{self, Kind};
 use crate::ip::{self, Ip, Reassembling, SharedReassembly, Up};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
-use crate::transport::{self, Transport};
-use crate::{Drop, Egress, sooner};
+use crate::transport::{self, Cx, Transport};
+use crate::{DropReason, Egress};
 use std::sync::Arc;
 use wire::filter;
 use wire::icmpv4::Unreachable;
@@ -28,7 +28,7 @@ use wire::{Endpoint, FlowKey, Instant, Packet};
 ///
 /// A round of its owner is: [`Domain::call`] for each call, [`Domain::input`]
 /// for each packet, [`Domain::on_timeout`] if [`Domain::next_timeout`] has
-/// come, then [`Domain::serve`], which lets connections and application speak.
+/// come, then [`Domain::serve`], which lets connections send and the application act.
 /// Each may add to the egress, which the owner then hands to the device.
 pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>> {
     /// Which of the host's units this is.
@@ -43,13 +43,8 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     conns: C,
     replies: Vec<Packet>,
     failed: Vec<Packet>,
-    resteered: Vec<Packet>,
+    misrouted: Vec<Packet>,
     over: bool,
-    /// Whose flow a packet put together from fragments is, the organization says.
-    defers_reassembled: bool,
-    /// Connections are guests here: what the application asks of a host is for
-    /// another unit to do.
-    calls_away: Option<Vec<Call<A>>>,
 }
 
 impl<A: Application> Domain<A> {
@@ -73,10 +68,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             conns,
             replies: Vec::new(),
             failed: Vec::new(),
-            resteered: Vec::new(),
+            misrouted: Vec::new(),
             over: false,
-            defers_reassembled: false,
-            calls_away: None,
         }
     }
 
@@ -99,10 +92,16 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Hands segments that were put together and still wait to their connection.
     #[inline]
     pub fn end_batch(&mut self, now: Instant) {
-        let Domain { transport, conns, counters, .. } = self;
-        transport.end_batch(conns, now, counters);
+        let (transport, mut cx) = self.cx(now);
+        transport.end_batch(&mut cx);
     }
-    /// Has [`Call::Reset`] been done? Calls that come after are in vain.
+    /// The transport layer, and what goes with everything that it is given.
+    #[inline]
+    pub(crate) fn cx(&mut self, now: Instant) -> (&mut Transport<A>, Cx<'_, A, C>) {
+        let Domain { transport, conns, app, counters, .. } = self;
+        (transport, Cx { conns, app, counters, now })
+    }
+    /// Has [`Call::Reset`] been done? Calls that come after it do nothing.
     pub fn is_over(&self) -> bool {
         self.over
     }
@@ -157,15 +156,15 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         match up {
             Up::Tcp(segment) => self.segment(segment, now),
             Up::Udp(datagram) => self.datagram(datagram, now),
-            Up::Error(error) => self.error(&error),
+            Up::Error(error) => self.error(&error, now),
         }
         self.send_replies(now, egress);
         observer.lap(Layer::Transport);
     }
 
     /// ④ Takes a packet that another unit has put together from fragments and
-    /// found to be this one's ([`Domain::take_resteered`]).
-    pub fn input_resteered(&mut self, mut packet: Packet, now: Instant, egress: &mut Egress) {
+    /// found to be this one's ([`Domain::take_misrouted`]).
+    pub fn input_misrouted(&mut self, mut packet: Packet, now: Instant, egress: &mut Egress) {
         packet.meta_mut().reassembled = false;
         match packet.meta().protocol {
             wire::protocol::TCP => self.segment(packet, now),
@@ -175,19 +174,21 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     }
 
     /// Packets that turned out to be another unit's, with that unit's index.
-    pub fn take_resteered(&mut self) -> impl Iterator<Item = (u16, Packet)> {
+    pub fn take_misrouted(&mut self) -> impl Iterator<Item = (u16, Packet)> {
         let (steering, count) = (self.ip.config.steering, self.unit.count);
-        self.resteered.drain(..).map(move |packet| {
+        self.misrouted.drain(..).map(move |packet| {
             let hash = flow_of(&packet).map_or(0, |flow| steering.flow(&flow));
             ((hash % u32::from(count)) as u16, packet)
         })
     }
 
-    /// Which unit a frame that came in by interface `0` belongs to; `None`: all.
+    /// Is it for another unit, so far as it is known here? Only packets that were put
+    /// together from fragments can be; where connections migrate, all of them are,
+    /// since their organization knows where their flow is.
     #[inline]
     pub fn is_foreign(&self, packet: &Packet) -> bool {
         packet.meta().reassembled
-            && (self.defers_reassembled
+            && (self.transport.residence.is_transient()
                 || flow_of(packet)
                     .is_some_and(|flow| !self.unit.has(self.ip.config.steering.flow(&flow))))
     }
@@ -195,15 +196,15 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[inline]
     fn segment(&mut self, segment: Packet, now: Instant) {
         if self.is_foreign(&segment) {
-            return self.resteered.push(segment);
+            return self.misrouted.push(segment);
         }
-        let Domain { transport, conns, app, counters, .. } = self;
-        transport::tcp_input(segment, transport, conns, app, now, counters);
+        let (transport, mut cx) = self.cx(now);
+        transport::tcp_input(segment, transport, &mut cx);
     }
 
     fn datagram(&mut self, datagram: Packet, now: Instant) {
         if self.is_foreign(&datagram) {
-            return self.resteered.push(datagram);
+            return self.misrouted.push(datagram);
         }
         let Domain { transport, app, ip, counters, replies, .. } = self;
         if let Some(unclaimed) = transport::udp_input(datagram, transport, app, counters) {
@@ -212,9 +213,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         }
     }
 
-    fn error(&mut self, error: &icmp::Error) {
-        let Domain { transport, conns, app, .. } = self;
-        transport.error(error, conns, app);
+    fn error(&mut self, error: &icmp::Error, now: Instant) {
+        let (transport, mut cx) = self.cx(now);
+        transport.error(error, &mut cx);
     }
 
     /// Sends what the layers have answered of their own.
@@ -235,11 +236,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub fn call(&mut self, call: Call<A>, now: Instant, egress: &mut Egress) {
         self.over |= matches!(call, Call::Reset);
         let Domain { transport, conns, app, ip, counters, .. } = self;
-        transport.call(call, conns, app, &mut ip.routes, now, counters);
+        transport.call(call, &mut Cx { conns, app, counters, now }, &mut ip.routes);
         self.send_replies(now, egress);
     }
 
-    /// Lets the connections that stand on the ready list speak, each up to its
+    /// Lets the connections that stand on the ready list send, each up to its
     /// quota, until `room` packets are on their way. Returns whether there is
     /// more to do at once.
     #[inline]
@@ -257,14 +258,14 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         observer: &mut impl Observer,
     ) -> bool {
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
-        transport.end_batch(conns, now, counters);
+        let mut cx = Cx { conns, app, counters, now };
+        transport.end_batch(&mut cx);
         let mut down = Down { ip, link, egress, now, observer: &mut *observer };
-        let more = transport.serve(conns, app, now, counters, room, &mut down);
+        let more = transport.serve(&mut cx, room, &mut down);
         let mut called = false;
         while let Some(call) = self.app.next_call() {
-            match &mut self.calls_away {
-                Some(away) if !travel::is_own(&call, self.unit) => away.push(call),
-                _ => self.call(call, now, egress),
+            if let Some(call) = self.transport.residence.own_call(call, self.unit) {
+                self.call(call, now, egress);
             }
             called = true;
         }
@@ -275,21 +276,22 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// The earliest time at which [`Domain::on_timeout`] has something to do.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let below = sooner(self.link.next_timeout(), self.ip.reassembly.next_timeout());
-        sooner(self.transport.next_timeout(&self.conns), below)
+        let below = Instant::earlier(self.link.next_timeout(), self.ip.reassembly.next_timeout());
+        Instant::earlier(self.transport.next_timeout(&self.conns), below)
     }
 
     /// Lets time pass.
     pub fn on_timeout(&mut self, now: Instant, egress: &mut Egress) {
-        let Domain { transport, conns, ip, link, counters, failed, replies, .. } = self;
-        transport.end_batch(conns, now, counters);
-        transport.on_timeout(conns, now);
+        let Domain { transport, conns, app, ip, link, counters, failed, replies, .. } = self;
+        let mut cx = Cx { conns, app, counters, now };
+        transport.end_batch(&mut cx);
+        transport.on_timeout(&mut cx);
         ip.on_timeout(now, counters, replies);
         link.on_timeout(now, counters, egress, failed);
         for packet in std::mem::take(&mut self.failed) {
             let kind = Kind::Unreachable(Unreachable::Host);
             if let Some(error) = icmp::about(&packet, kind) {
-                self.error(&error);
+                self.error(&error, now);
             }
         }
         self.send_replies(now, egress);
@@ -299,7 +301,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// to. `counted`: it has come in by [`Domain::input`] before.
     pub fn drop_foreign(&mut self, counted: bool) {
         self.counters.packets_in += u64::from(!counted);
-        self.counters.drop(Drop::MailboxFull);
+        self.counters.drop(DropReason::MailboxFull);
     }
 }
 

@@ -1,7 +1,7 @@
 //! For tests: a host that is driven by hand, and frames from its neighbours.
 
 use crate::application::ConnectError;
-use crate::{Application, Call, Config, ConnId, Counters, Datagram, Domain, Drop, Egress};
+use crate::{Application, Call, Config, ConnId, Counters, Datagram, Domain, DropReason, Egress};
 use crate::{InterfaceConfig, Unit};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -21,7 +21,7 @@ pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 pub(crate) struct App {
     pub(crate) full: bool,
     /// Most handshakes at a time, if there is a limit.
-    pub(crate) most_embryos: Option<usize>,
+    pub(crate) most_half_open: Option<usize>,
     pub(crate) opened: Vec<(ConnId, FlowKey)>,
     pub(crate) failed: Vec<ConnectError>,
     pub(crate) closed: Vec<Option<tcp::Error>>,
@@ -40,11 +40,11 @@ impl Application for App {
     type Wakes = ();
 
     fn incoming(&mut self, (): &()) -> Option<()> {
-        (!self.full && !self.is_short_of_embryos(&())).then_some(())
+        (!self.full && !self.half_open_limit_reached(&())).then_some(())
     }
-    fn is_short_of_embryos(&self, (): &()) -> bool {
+    fn half_open_limit_reached(&self, (): &()) -> bool {
         let waiting = self.opened.len() - self.closed.len();
-        self.most_embryos.is_some_and(|most| waiting >= most)
+        self.most_half_open.is_some_and(|most| waiting >= most)
     }
     fn refused(&mut self, (): ()) {
         self.refused += 1;
@@ -121,11 +121,11 @@ impl Host {
         let mut config = Config::new(vec![interface()], 7);
         config.tcp = Arc::new(tcp::Config { nagle: false, ..tcp::Config::default() });
         tune(&mut config);
-        Host::of(Domain::new(Arc::new(config), unit, App::default()))
+        Host::with_domain(Domain::new(Arc::new(config), unit, App::default()))
     }
 
     /// One whose domain this is.
-    pub(crate) fn of(domain: Domain<App>) -> Host {
+    pub(crate) fn with_domain(domain: Domain<App>) -> Host {
         Host { domain, now: Instant::from_millis(5000), egress: Egress::new(1) }
     }
 
@@ -167,7 +167,12 @@ impl Host {
 
     /// Refuses a connection that has nowhere to go; what leaves.
     pub(crate) fn refuse(&mut self, connection: Box<crate::Connection<()>>) -> Vec<Packet> {
-        self.domain.refuse(connection, ConnectError::NoThread, self.now, &mut self.egress);
+        self.domain.refuse(
+            connection,
+            ConnectError::Refused("no more threads"),
+            self.now,
+            &mut self.egress,
+        );
         self.settle()
     }
 
@@ -191,7 +196,7 @@ impl Host {
     }
 
     /// A frame that must lead to nothing but this drop.
-    pub(crate) fn drops(&mut self, frame: &[u8], reason: Drop) {
+    pub(crate) fn drops(&mut self, frame: &[u8], reason: DropReason) {
         let before = self.domain.counters.dropped(reason);
         let out = self.take(frame);
         let counters = &self.domain.counters;

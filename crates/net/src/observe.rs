@@ -1,4 +1,4 @@
-//! By whom the layers are observed: how long a packet is in each.
+//! Observers of the layers: they learn how long a packet is in each.
 //!
 //! The layers say when they have ended what they did ([`Observer::lap`]); the
 //! time since the last lap was theirs. With `()`, which observes nothing, the

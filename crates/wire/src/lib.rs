@@ -1,4 +1,4 @@
-//! Bytes and their meaning, without state: packet formats, checksums, sequence
+//! Bytes and their meaning, without state but for a pool of packets: packet formats, checksums, sequence
 //! numbers, addresses, time, and the packet that carries them all.
 //!
 //! Each format has a `Header` (or `Message`) with `parse`, which checks what

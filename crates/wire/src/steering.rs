@@ -70,7 +70,7 @@ impl Steering {
     }
 
     /// Where the Ethernet frame that starts with `front` has to go. Frames that
-    /// make no sense go to anyone, who will drop them.
+    /// make no sense go to any unit, which drops them.
     #[inline]
     pub fn frame(&self, front: &[u8]) -> Steered {
         let Ok((header, len)) = ethernet::Header::parse(front) else { return Steered::Any };

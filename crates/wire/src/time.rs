@@ -34,6 +34,14 @@ impl Instant {
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
+    /// The earlier of two deadlines, if there is one.
+    #[inline]
+    pub fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (one, other) => one.or(other),
+        }
+    }
     /// The time from `earlier` to `self`; zero if `earlier` is later.
     pub fn since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

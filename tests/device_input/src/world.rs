@@ -80,7 +80,7 @@ impl World {
             ..tcp::Config::default()
         });
         let config = Arc::new(config);
-        let unit = Unit::of(0, if is(128) { 2 } else { 1 });
+        let unit = Unit::new(0, if is(128) { 2 } else { 1 });
         let mut world = World {
             domain: Domain::new(config.clone(), unit, App::default()),
             egress: Egress::new(1),
@@ -408,7 +408,7 @@ impl World {
             rounds += 1;
             assert!(rounds < ROUNDS, "it never rests");
         }
-        let foreign: Vec<(u16, Packet)> = self.domain.take_resteered().collect();
+        let foreign: Vec<(u16, Packet)> = self.domain.take_misrouted().collect();
         for (unit, _) in foreign {
             assert_ne!(unit, self.domain.unit.index);
             self.domain.drop_foreign(true);

@@ -39,7 +39,7 @@ impl Application for SocketLayer {
         listener.reserve().then(|| Arc::new(TcpShared::incoming(listener.clone())))
     }
 
-    fn is_short_of_embryos(&self, listener: &Arc<ListenerShared>) -> bool {
+    fn half_open_limit_reached(&self, listener: &Arc<ListenerShared>) -> bool {
         listener.half_open_limit_reached()
     }
 

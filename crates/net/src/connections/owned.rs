@@ -1,6 +1,6 @@
 //! [`OwnedTable`]: no lock exists; `&mut self` is the exclusion.
 
-use super::remains::{Remains, Remnant};
+use super::closed_flows::{ClosedFlow, ClosedFlows};
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
@@ -16,8 +16,8 @@ struct Slot<U> {
     connection: Option<Box<Connection<U>>>,
 }
 
-/// A place in the hash table: part of the hash, so that few connections are
-/// looked at in vain, and the slot.
+/// A place in the hash table: part of the hash, so that few other connections are
+/// looked at, and the slot.
 #[derive(Clone, Copy)]
 struct Place {
     hash: u32,
@@ -34,7 +34,7 @@ pub struct OwnedTable<U> {
     free: Vec<u32>,
     /// The generation of slots that were never used.
     generation: u32,
-    remains: Remains,
+    closed_flows: ClosedFlows,
 }
 
 impl<U> OwnedTable<U> {
@@ -48,17 +48,17 @@ impl<U> OwnedTable<U> {
             slots: Vec::new(),
             free: Vec::new(),
             generation: 0,
-            remains: Remains::new(config),
+            closed_flows: ClosedFlows::new(config),
         }
     }
 
     /// An empty table for connections that come from elsewhere
-    /// ([`OwnedTable::put_in`]), and whose remains others keep
-    /// ([`OwnedTable::fetch_remains`]). Names begin with `generation`: of all
+    /// ([`OwnedTable::put_in`]), and whose closed flows others keep
+    /// ([`OwnedTable::take_closed_flows`]). Names begin with `generation`: of all
     /// tables that units of this index ever have, none has used it before.
     pub fn for_guests(unit: u16, generation: u32, config: &Config) -> OwnedTable<U> {
-        let remains = Remains::elsewhere(config);
-        OwnedTable { generation, remains, ..OwnedTable::new(unit, config) }
+        let closed_flows = ClosedFlows::elsewhere(config);
+        OwnedTable { generation, closed_flows, ..OwnedTable::new(unit, config) }
     }
 
     /// Takes a connection out that goes on elsewhere: nothing of it is left.
@@ -109,22 +109,22 @@ impl<U> OwnedTable<U> {
     /// The flows in TIME-WAIT.
     #[cfg(test)]
     pub(crate) fn time_wait(&self) -> &super::time_wait::TimeWaitTable {
-        &self.remains.time_wait
+        &self.closed_flows.time_wait
     }
 
     /// What is left of connections that have ended since, for others to keep.
-    pub fn fetch_remains(&mut self) -> Vec<Remnant> {
-        self.remains.fetch()
+    pub fn take_closed_flows(&mut self) -> Vec<ClosedFlow> {
+        self.closed_flows.fetch()
     }
 
     /// Keeps what is left of a connection that has ended elsewhere.
-    pub fn keep_remains(&mut self, remnant: Remnant, now: Instant) {
-        self.remains.keep(remnant, now);
+    pub fn keep_closed_flow(&mut self, closed_flow: ClosedFlow, now: Instant) {
+        self.closed_flows.keep(closed_flow, now);
     }
 
     /// Keeps what is left of a connection that was taken out before.
-    pub(crate) fn bury(&mut self, connection: &Connection<U>, now: Instant) {
-        self.remains.leave(connection, now);
+    pub(crate) fn retire(&mut self, connection: &Connection<U>, now: Instant) {
+        self.closed_flows.leave(connection, now);
     }
 
     #[inline]
@@ -183,7 +183,7 @@ impl<U> Connections<U> for OwnedTable<U> {
 
     fn close(&mut self, id: ConnId, now: Instant) -> Option<Box<Connection<U>>> {
         let connection = self.take_out(id)?;
-        self.remains.leave(&connection, now);
+        self.closed_flows.leave(&connection, now);
         Some(connection)
     }
 
@@ -193,32 +193,32 @@ impl<U> Connections<U> for OwnedTable<U> {
         flow: &FlowKey,
         f: impl FnOnce(&mut TimeWait) -> R,
     ) -> Option<R> {
-        self.remains.time_wait.get_mut(flow).map(f)
+        self.closed_flows.time_wait.get_mut(flow).map(f)
     }
 
     fn forget_time_wait(&mut self, flow: &FlowKey) {
-        self.remains.forget(flow);
+        self.closed_flows.forget(flow);
     }
 
     fn expire_time_wait(&mut self, now: Instant) {
-        self.remains.expire(now);
+        self.closed_flows.expire(now);
     }
 
     #[inline]
     fn next_expiry(&self) -> Option<Instant> {
-        self.remains.time_wait.next_timeout()
+        self.closed_flows.time_wait.next_timeout()
     }
 
     fn time_wait_len(&self) -> usize {
-        self.remains.time_wait.len()
+        self.closed_flows.time_wait.len()
     }
 
     fn allocate_port(&mut self, remote: Endpoint, fits: impl FnMut(u16) -> bool) -> Option<u16> {
-        self.remains.ports.allocate(remote, fits)
+        self.closed_flows.ports.allocate(remote, fits)
     }
 
     fn discard_port(&mut self, remote: Endpoint) {
-        self.remains.ports.discard(remote);
+        self.closed_flows.ports.discard(remote);
     }
 
     fn ids(&self) -> Vec<ConnId> {

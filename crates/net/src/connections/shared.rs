@@ -2,10 +2,10 @@
 //! the lock of its shard, which is let go before the lock of the connection's
 //! slot is taken: never two at once.
 //!
-//! A connection that ends leaves its slot first and its shard after. Who looks
-//! it up between the two finds a slot that is not this connection's any more,
-//! and asks the shard again, until it has been told that the connection is gone
-//! and has at once left its flow in TIME-WAIT there.
+//! A connection that ends leaves its slot first and its shard after. A lookup that
+//! races with that sees another generation in the slot and retries, until the shard
+//! says that the connection is gone. From the same moment on its flow is in
+//! TIME-WAIT there.
 
 mod slots;
 
@@ -217,7 +217,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
         if self.expiry.load(Ordering::Relaxed) > now.as_nanos() {
             return;
         }
-        // Who puts a flow into TIME-WAIT meanwhile lowers this again.
+        // A thread that puts a flow into TIME-WAIT meanwhile lowers this again.
         self.expiry.store(u64::MAX, Ordering::Relaxed);
         let mut free = Vec::new();
         for shard in &self.shards {

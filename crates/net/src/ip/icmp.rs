@@ -1,7 +1,7 @@
 //! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2): echo, errors in and out.
 
 use super::Ip;
-use crate::{Counters, Drop};
+use crate::{Counters, DropReason};
 use wire::icmpv4::{LEN, Message, Unreachable};
 use wire::ipv4::View;
 use wire::packet::ChecksumState;
@@ -46,7 +46,7 @@ pub(super) fn input(
     let message = Message::parse(packet.front());
     let vouched = packet.meta().checksum != ChecksumState::Complete;
     let (Ok(message), true) = (message, vouched || checksum::is_right(packet.sum_from(0))) else {
-        counters.drop(Drop::IcmpMalformed);
+        counters.drop(DropReason::IcmpMalformed);
         return None;
     };
     let kind = match message {
@@ -80,7 +80,7 @@ pub(super) fn input(
             Some(error)
         }
         _ => {
-            counters.drop(Drop::IcmpMalformed);
+            counters.drop(DropReason::IcmpMalformed);
             None
         }
     }

@@ -1,7 +1,7 @@
 //! ③ IP datagrams up to segments and messages.
 
 use super::{Ip, icmp};
-use crate::{Counters, Drop};
+use crate::{Counters, DropReason};
 use wire::{Address, Instant, Malformed, Packet, ipv4, protocol};
 
 /// What IP hands to the layer above.
@@ -27,11 +27,11 @@ pub fn input(
 ) -> Option<Up> {
     let header = match ipv4::Header::parse(packet.front()) {
         Ok(header) => header,
-        Err(Malformed::Checksum) => return dropped(counters, Drop::IpChecksum),
-        Err(_) => return dropped(counters, Drop::IpMalformed),
+        Err(Malformed::Checksum) => return dropped(counters, DropReason::IpChecksum),
+        Err(_) => return dropped(counters, DropReason::IpMalformed),
     };
     if header.total_len as usize > packet.len() {
-        return dropped(counters, Drop::IpMalformed);
+        return dropped(counters, DropReason::IpMalformed);
     }
     packet.truncate(header.total_len as usize);
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
@@ -55,18 +55,18 @@ pub fn input(
 
 /// Is it for us, from a host that can be (RFC 1122 3.2.1.3)? Returns whether it is
 /// for a group.
-fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, Drop> {
+fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, DropReason> {
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
     if !source.can_be_source() || ip.is_broadcast(source) || ip.config.is_ours(source) {
-        return Err(Drop::IpSource);
+        return Err(DropReason::IpSource);
     }
     if !ip.config.is_ours(destination) {
         let group = header.destination.is_multicast() || ip.is_broadcast(destination);
-        return if group { Ok(true) } else { Err(Drop::IpNotOurs) };
+        return if group { Ok(true) } else { Err(DropReason::IpNotOurs) };
     }
     //= RFC 1122 3.3.6: a datagram to one host in a frame to a group is discarded
     if link_group {
-        return Err(Drop::IpLinkGroup);
+        return Err(DropReason::IpLinkGroup);
     }
     ip.accepted = Some((header.source, header.destination));
     Ok(false)
@@ -95,7 +95,7 @@ fn up(
             icmp::input(packet, ip, now, counters, replies).map(Up::Error)
         }
         _ => {
-            counters.drop(Drop::ProtocolUnknown);
+            counters.drop(DropReason::ProtocolUnknown);
             packet.pull(header_len);
             let why = wire::icmpv4::Unreachable::Protocol;
             replies.extend(icmp::unreachable(packet, why, ip, now, counters));
@@ -104,7 +104,7 @@ fn up(
     }
 }
 
-fn dropped(counters: &mut Counters, reason: Drop) -> Option<Up> {
+fn dropped(counters: &mut Counters, reason: DropReason) -> Option<Up> {
     counters.drop(reason);
     None
 }

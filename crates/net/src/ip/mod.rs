@@ -42,7 +42,7 @@ impl Ip {
         let limit = |per_second| Arc::new(RateLimit::new(&config, per_second));
         Ip {
             routes: Routes::new(&config),
-            reassembly: Reassembling::Own(Box::new(Reassembly::of(&config))),
+            reassembly: Reassembling::Own(Box::new(Reassembly::new(&config))),
             errors: limit(unit.share(config.errors_per_second)),
             echoes: limit(config.errors_per_second),
             accepted: None,

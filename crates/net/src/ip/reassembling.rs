@@ -19,7 +19,7 @@ impl SharedReassembly {
     /// With the limits of `config`.
     pub fn new(config: &Config) -> SharedReassembly {
         SharedReassembly {
-            inner: Mutex::new(Reassembly::of(config)),
+            inner: Mutex::new(Reassembly::new(config)),
             next: AtomicU64::new(u64::MAX),
         }
     }

@@ -3,7 +3,7 @@
 //! ends its datagram, as RFC 5722 asks of IPv6: no honest sender makes one.
 
 use crate::hash::{Keyed, Purpose};
-use crate::{Config, Counters, Drop};
+use crate::{Config, Counters, DropReason};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -56,7 +56,7 @@ pub struct Reassembly {
 
 impl Reassembly {
     /// With the limits of `config`.
-    pub fn of(config: &Config) -> Reassembly {
+    pub fn new(config: &Config) -> Reassembly {
         Reassembly {
             max_bytes: config.reassembly_bytes,
             bytes: 0,
@@ -118,12 +118,12 @@ impl Reassembly {
         let end = usize::from(header.fragment_offset) + len;
         let aligned = !header.more_fragments || len % 8 == 0;
         if len == 0 || !aligned || end + usize::from(header.header_len) > usize::from(u16::MAX) {
-            counters.drop(Drop::FragmentBad);
+            counters.drop(DropReason::FragmentBad);
             return None;
         }
         let footprint = packet.parts().iter().map(|p| p.footprint()).sum::<usize>() + 256;
         if !self.make_room(&key, footprint, now, counters) {
-            counters.drop(Drop::FragmentLimit);
+            counters.drop(DropReason::FragmentLimit);
             return None;
         }
         match self.waiting.get_mut(&key).expect("made above").add(packet, header, len) {
@@ -134,11 +134,11 @@ impl Reassembly {
                 None
             }
             Added::Duplicate => {
-                counters.drop(Drop::FragmentBad);
+                counters.drop(DropReason::FragmentBad);
                 None
             }
             Added::Overlaps => {
-                counters.drop(Drop::FragmentBad);
+                counters.drop(DropReason::FragmentBad);
                 self.remove(&key);
                 None
             }

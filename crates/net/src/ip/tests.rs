@@ -1,5 +1,5 @@
 use crate::harness::*;
-use crate::{Call, Drop};
+use crate::{Call, DropReason};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -48,16 +48,16 @@ fn bad_headers() {
     let good = datagram(ip(protocol::UDP), &udp_bytes(53, b"data"));
     let mut spoilt = good.clone();
     spoilt[14 + 8] ^= 1;
-    host.drops(&spoilt, Drop::IpChecksum);
-    host.drops(&good[..14 + 19], Drop::IpMalformed);
-    host.drops(&good[..good.len() - 1], Drop::IpMalformed);
+    host.drops(&spoilt, DropReason::IpChecksum);
+    host.drops(&good[..14 + 19], DropReason::IpMalformed);
+    host.drops(&good[..good.len() - 1], DropReason::IpMalformed);
     let mut version = good.clone();
     version[14] = 0x65;
-    host.drops(&version, Drop::IpMalformed);
+    host.drops(&version, DropReason::IpMalformed);
     for len in [0x44, 0x4f] {
         let mut short = good[..14 + 32].to_vec();
         short[14] = len;
-        host.drops(&short, Drop::IpMalformed);
+        host.drops(&short, DropReason::IpMalformed);
     }
 }
 
@@ -69,12 +69,12 @@ fn martians_and_strangers() {
     // Our own among them, as in a LAND attack.
     for source in nobodys.into_iter().chain(["255.255.255.255", "10.0.0.255", "10.0.0.1"]) {
         let header = ipv4::Header { source: source.parse().unwrap(), ..ip(protocol::UDP) };
-        host.drops(&datagram(header, &bytes), Drop::IpSource);
+        host.drops(&datagram(header, &bytes), DropReason::IpSource);
     }
     for destination in ["10.0.0.3", "10.0.1.255", "127.0.0.1"] {
         let destination = destination.parse().unwrap();
         let header = ipv4::Header { destination, ..ip(protocol::UDP) };
-        host.drops(&datagram(header, &bytes), Drop::IpNotOurs);
+        host.drops(&datagram(header, &bytes), DropReason::IpNotOurs);
     }
 }
 
@@ -91,11 +91,11 @@ fn broadcasts_reach_udp_and_are_never_answered() {
         };
         host.take(&frame(53));
         assert_eq!(received(&mut host), b"all");
-        host.drops(&frame(54), Drop::UdpNoPort);
+        host.drops(&frame(54), DropReason::UdpNoPort);
         let tcp = ipv4::Header { protocol: protocol::TCP, ..header };
-        host.drops(&datagram(tcp, &[0; 20]), Drop::TcpGroup);
+        host.drops(&datagram(tcp, &[0; 20]), DropReason::TcpGroup);
         let unknown = ipv4::Header { protocol: 99, ..header };
-        host.drops(&datagram(unknown, &[0; 20]), Drop::ProtocolUnknown);
+        host.drops(&datagram(unknown, &[0; 20]), DropReason::ProtocolUnknown);
         let echo = ipv4::Header { protocol: protocol::ICMP, ..header };
         assert!(host.take(&datagram(echo, &icmp_bytes(8, 0, &[0; 4]))).is_empty());
     }
@@ -105,7 +105,7 @@ fn broadcasts_reach_udp_and_are_never_answered() {
 fn unknown_protocols_are_told_so() {
     let mut host = listening();
     let out = host.take(&datagram(ip(99), &[1; 40]));
-    assert_eq!(host.domain.counters.dropped(Drop::ProtocolUnknown), 1);
+    assert_eq!(host.domain.counters.dropped(DropReason::ProtocolUnknown), 1);
     let (header, bytes) = parse(&out[0]);
     assert_eq!((header.protocol, header.destination), (protocol::ICMP, PEER));
     assert_eq!(bytes[..2], [3, 2]);
@@ -201,7 +201,7 @@ fn overlaps_end_the_datagram() {
         host.take(&pieces[1]);
         host.take(&pieces[0]);
         host.take(&pieces[3]);
-        host.drops(&bad, Drop::FragmentBad);
+        host.drops(&bad, DropReason::FragmentBad);
         assert_eq!(host.domain.ip_bytes(), 0, "all of it is gone");
     }
     assert!(host.domain.app.datagrams.is_empty());
@@ -214,10 +214,10 @@ fn fragments_that_cannot_be() {
         let header = ipv4::Header { fragment_offset, more_fragments, ..ip(protocol::UDP) };
         datagram(header, &vec![0; len])
     };
-    host.drops(&piece(0, 9, true), Drop::FragmentBad);
-    host.drops(&piece(0, 0, true), Drop::FragmentBad);
-    host.drops(&piece(65528, 1480, false), Drop::FragmentBad);
-    host.drops(&piece(65528, 8, true), Drop::FragmentBad);
+    host.drops(&piece(0, 9, true), DropReason::FragmentBad);
+    host.drops(&piece(0, 0, true), DropReason::FragmentBad);
+    host.drops(&piece(65528, 1480, false), DropReason::FragmentBad);
+    host.drops(&piece(65528, 8, true), DropReason::FragmentBad);
     assert_eq!(host.domain.ip_bytes(), 0);
 }
 
@@ -288,12 +288,15 @@ fn bad_icmp() {
     let mut host = Host::new(|_| ());
     let mut spoilt = icmp_bytes(8, 0, &[0; 60]);
     spoilt[20] ^= 1;
-    host.drops(&datagram(ip(protocol::ICMP), &spoilt), Drop::IcmpMalformed);
-    host.drops(&datagram(ip(protocol::ICMP), &[8, 0, 0, 0]), Drop::IcmpMalformed);
+    host.drops(&datagram(ip(protocol::ICMP), &spoilt), DropReason::IcmpMalformed);
+    host.drops(&datagram(ip(protocol::ICMP), &[8, 0, 0, 0]), DropReason::IcmpMalformed);
     // An error that quotes nothing, or something that cannot be ours.
     for quote in [vec![], vec![0; 3], vec![0x45; 27], datagram(ip(6), &[0; 8])[14..].to_vec()] {
         let rest = [vec![0; 4], quote].concat();
-        host.drops(&datagram(ip(protocol::ICMP), &icmp_bytes(3, 1, &rest)), Drop::IcmpMalformed);
+        host.drops(
+            &datagram(ip(protocol::ICMP), &icmp_bytes(3, 1, &rest)),
+            DropReason::IcmpMalformed,
+        );
     }
 }
 
@@ -308,7 +311,7 @@ fn errors_are_so_many_a_second() {
     host.wait(Duration::from_millis(1000));
     assert_eq!(count(&mut host), 10);
     let counters = &host.domain.counters;
-    assert_eq!(counters.dropped(Drop::UdpNoPort), 150);
+    assert_eq!(counters.dropped(DropReason::UdpNoPort), 150);
     assert_eq!((counters.icmp_errors_out, counters.icmp_errors_limited), (25, 125));
 }
 
@@ -393,9 +396,9 @@ fn a_frame_to_a_group_brings_nothing_for_one_host() {
         for _ in 0..2 {
             host.take(&datagram(ip(protocol::UDP), &udp_bytes(53, b"x")));
             frame[..6].fill(0xff);
-            host.drops(&frame, Drop::IpLinkGroup);
+            host.drops(&frame, DropReason::IpLinkGroup);
             frame[..6].copy_from_slice(&[1, 0, 0x5e, 0, 0, 1]);
-            host.drops(&frame, Drop::IpLinkGroup);
+            host.drops(&frame, DropReason::IpLinkGroup);
         }
     }
 }

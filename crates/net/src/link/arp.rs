@@ -3,7 +3,7 @@
 
 use super::neighbours::Learned;
 use super::{Link, output};
-use crate::{Counters, Drop, Egress};
+use crate::{Counters, DropReason, Egress};
 use wire::arp::{self, Message, Operation};
 use wire::time::Duration;
 use wire::{Address, EthernetAddress, Instant, Packet};
@@ -20,10 +20,10 @@ pub(super) fn input(
 ) {
     let index = packet.meta().interface;
     let Ok(message) = Message::parse(packet.front()) else {
-        return counters.drop(Drop::ArpMalformed);
+        return counters.drop(DropReason::ArpMalformed);
     };
     if !message.sender.is_station() {
-        return counters.drop(Drop::ArpMalformed);
+        return counters.drop(DropReason::ArpMalformed);
     }
     let sender = Address::from(message.sender_ip);
     let is_ours = |ip: Address| link.interface(index).addresses.iter().any(|(a, _)| *a == ip);
@@ -37,7 +37,7 @@ pub(super) fn input(
         let learn =
             |table: &mut super::Neighbours| table.learn(sender, message.sender, for_us, now);
         match link.neighbours.with(learn) {
-            Learned::Locked => return counters.drop(Drop::ArpLocked),
+            Learned::Locked => return counters.drop(DropReason::ArpLocked),
             Learned::Ignored => {}
             Learned::Yes(waiting) => {
                 link.last = None;
@@ -72,7 +72,7 @@ fn conflict(
     counters: &mut Counters,
     egress: &mut Egress,
 ) {
-    counters.drop(Drop::ArpConflict);
+    counters.drop(DropReason::ArpConflict);
     let ours = link.interface(index).ethernet;
     // What we have said ourselves may come back to us.
     let is_echo = message.sender == ours;

@@ -1,7 +1,7 @@
 //! ② Frames up to IP datagrams.
 
 use super::{Link, arp};
-use crate::{Counters, Drop, Egress};
+use crate::{Counters, DropReason, Egress};
 use wire::ethernet::{Header, ethertype};
 use wire::{EthernetAddress, Instant, Packet};
 
@@ -21,7 +21,7 @@ pub fn input(
         return Some(packet);
     }
     let Ok((header, len)) = Header::parse(packet.front()) else {
-        counters.drop(Drop::EthernetMalformed);
+        counters.drop(DropReason::EthernetMalformed);
         return None;
     };
     if let Err(reason) = accept(&header, link, packet.meta().interface) {
@@ -37,23 +37,23 @@ pub fn input(
             None
         }
         _ => {
-            counters.drop(Drop::EtherTypeUnknown);
+            counters.drop(DropReason::EtherTypeUnknown);
             None
         }
     }
 }
 
 #[inline]
-fn accept(header: &Header, link: &Link, interface: u16) -> Result<(), Drop> {
+fn accept(header: &Header, link: &Link, interface: u16) -> Result<(), DropReason> {
     let interface = link.interface(interface);
     let for_us = header.destination == interface.ethernet || header.destination.is_group();
     if !for_us || header.source == interface.ethernet || header.source == EthernetAddress::BROADCAST
     {
-        return Err(Drop::EthernetNotOurs);
+        return Err(DropReason::EthernetNotOurs);
     }
     match header.vlan.map(|tag| tag & 0x0fff) {
         None => Ok(()),
         Some(id) if id == 0 || interface.vlan == Some(id) => Ok(()),
-        Some(_) => Err(Drop::VlanNotOurs),
+        Some(_) => Err(DropReason::VlanNotOurs),
     }
 }

@@ -56,7 +56,7 @@ impl Link {
 
     /// A packet of ours has begun to wait.
     fn wait(&mut self, now: Instant) {
-        self.again = crate::sooner(self.again, Some(now + INTERVAL));
+        self.again = Instant::earlier(self.again, Some(now + INTERVAL));
     }
 
     #[cfg(test)]

@@ -1,5 +1,5 @@
 use crate::harness::*;
-use crate::{Call, Counters, Drop, Unit};
+use crate::{Call, Counters, DropReason, Unit};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use wire::arp::Operation;
@@ -99,7 +99,7 @@ fn a_neighbour_that_moves_is_followed() {
     let mut moved = arp_frame(Operation::Reply, PEER, US);
     moved[14 + 8..14 + 14].copy_from_slice(&[2, 0, 0, 0, 0, 77]);
     // Not at once: nobody has asked.
-    host.drops(&moved, Drop::ArpLocked);
+    host.drops(&moved, DropReason::ArpLocked);
     assert_eq!(host.say(PEER, b"x")[0].to_vec()[..6], PEER_MAC.0);
     host.wait(SECOND);
     host.take(&moved);
@@ -168,18 +168,18 @@ fn our_address_is_defended() {
     let (to, said) = parse_arp(&out[0]);
     assert_eq!((to, said.operation), (EthernetAddress::BROADCAST, Operation::Request));
     assert_eq!((said.sender, said.sender_ip, said.target_ip), (MAC, US, US));
-    host.drops(&theirs, Drop::ArpConflict);
+    host.drops(&theirs, DropReason::ArpConflict);
     host.wait(9 * SECOND);
-    host.drops(&theirs, Drop::ArpConflict);
+    host.drops(&theirs, DropReason::ArpConflict);
     host.wait(SECOND);
     assert_eq!(host.take(&theirs).len(), 1);
     // Our own words, sent back to us.
     host.wait(10 * SECOND);
     let mut echo = theirs.clone();
     echo[14 + 8..14 + 14].copy_from_slice(&MAC.0);
-    host.drops(&echo, Drop::ArpConflict);
+    host.drops(&echo, DropReason::ArpConflict);
     let counters = &host.domain.counters;
-    assert_eq!((counters.dropped(Drop::ArpConflict), counters.addresses_defended), (5, 2));
+    assert_eq!((counters.dropped(DropReason::ArpConflict), counters.addresses_defended), (5, 2));
 }
 
 #[test]
@@ -212,21 +212,21 @@ fn too_many_unknown_neighbours_are_a_bounded_matter() {
 #[test]
 fn nonsense_is_dropped_by_name() {
     let mut host = Host::new(|_| ());
-    host.drops(&[], Drop::EthernetMalformed);
-    host.drops(&[0; 13], Drop::EthernetMalformed);
-    host.drops(&framed(link(ethertype::IPV6), &[0; 40]), Drop::EtherTypeUnknown);
-    host.drops(&framed(link(ethertype::ARP), &[0; 28]), Drop::ArpMalformed);
-    host.drops(&framed(link(ethertype::ARP), &[0; 5]), Drop::ArpMalformed);
+    host.drops(&[], DropReason::EthernetMalformed);
+    host.drops(&[0; 13], DropReason::EthernetMalformed);
+    host.drops(&framed(link(ethertype::IPV6), &[0; 40]), DropReason::EtherTypeUnknown);
+    host.drops(&framed(link(ethertype::ARP), &[0; 28]), DropReason::ArpMalformed);
+    host.drops(&framed(link(ethertype::ARP), &[0; 5]), DropReason::ArpMalformed);
     // Someone with a group for an address.
     let mut group = arp_frame(Operation::Reply, PEER, US);
     group[14 + 8] = 1;
-    host.drops(&group, Drop::ArpMalformed);
+    host.drops(&group, DropReason::ArpMalformed);
     let mut others = link(ethertype::IPV4);
     others.destination = EthernetAddress([2, 0, 0, 0, 0, 5]);
-    host.drops(&framed(others, &[0; 40]), Drop::EthernetNotOurs);
+    host.drops(&framed(others, &[0; 40]), DropReason::EthernetNotOurs);
     let mut ours = link(ethertype::IPV4);
     ours.source = MAC;
-    host.drops(&framed(ours, &[0; 40]), Drop::EthernetNotOurs);
+    host.drops(&framed(ours, &[0; 40]), DropReason::EthernetNotOurs);
 }
 
 #[test]
@@ -240,13 +240,13 @@ fn vlans() {
     host.take(&frame(None));
     host.take(&frame(Some(0xe000)));
     assert_eq!(host.domain.app.datagrams.len(), 2, "priority only");
-    host.drops(&frame(Some(5)), Drop::VlanNotOurs);
+    host.drops(&frame(Some(5)), DropReason::VlanNotOurs);
 
     let mut tagged = Host::new(|config| config.interfaces[0].vlan = Some(5));
     tagged.call(Call::BindUdp(end(US, 53), ()));
     tagged.take(&frame(Some(0x2005)));
     assert_eq!(tagged.domain.app.datagrams.len(), 1);
-    tagged.drops(&frame(Some(6)), Drop::VlanNotOurs);
+    tagged.drops(&frame(Some(6)), DropReason::VlanNotOurs);
     let out = tagged.say(PEER, b"x");
     assert_eq!(out[0].to_vec()[12..16], [0x81, 0, 0, 5]);
 }
@@ -260,13 +260,13 @@ fn bare_ip_has_no_link() {
     assert_eq!(host.domain.app.datagrams.len(), 1);
     let out = host.say(PEER, b"x");
     assert_eq!(out[0].to_vec()[0], 0x45);
-    host.drops(&[], Drop::IpMalformed);
+    host.drops(&[], DropReason::IpMalformed);
 }
 
 #[test]
 fn all_units_learn_from_a_request_and_one_answers() {
     for (index, answers) in [(0, 1), (1, 0), (127, 0)] {
-        let mut host = Host::lonely(Unit::of(index, 128), |_| ());
+        let mut host = Host::lonely(Unit::new(index, 128), |_| ());
         let out = host.take(&arp_frame(Operation::Request, PEER, US));
         assert_eq!(out.len(), answers, "{index}");
         let out = host.say(PEER, b"x");

@@ -1,34 +1,31 @@
 //! Calls from above.
 
-use super::Transport;
-use crate::Counters;
+use super::{Cx, Transport};
 use crate::application::{Application, Call, ConnectError};
 use crate::connections::{ConnId, Connections, OpenError};
-use crate::ip::Routes;
+use crate::ip::{Route, Routes};
 use tcp::Tcb;
 use wire::tcp::mss_for;
-use wire::{Endpoint, FlowKey, Instant};
+use wire::{Address, Endpoint, FlowKey};
 
 /// Ports tried whose flow an accepted connection might have.
 const TRIES: u32 = 32;
 
 impl<A: Application> Transport<A> {
     /// Does what a call asks for.
-    #[allow(clippy::too_many_arguments)]
     pub fn call<C: Connections<A::Connection>>(
         &mut self,
         call: Call<A>,
-        conns: &mut C,
-        app: &mut A,
+        cx: &mut Cx<'_, A, C>,
         routes: &mut Routes,
-        now: Instant,
-        counters: &mut Counters,
     ) {
         match call {
             Call::Connect { remote, local, connection } => {
-                self.connect(remote, local, connection, conns, app, routes, now, counters);
+                if let Err((user, error)) = self.connect(remote, local, connection, cx, routes) {
+                    cx.app.connect_failed(user, error);
+                }
             }
-            Call::Notify(id) => self.notify(id, conns),
+            Call::Notify(id) => self.notify(id, cx.conns),
             Call::Listen(local, listener) => {
                 self.listeners.insert(local, listener);
             }
@@ -41,11 +38,11 @@ impl<A: Application> Transport<A> {
             Call::UnbindUdp(local) => {
                 self.udp.remove(&local);
             }
-            Call::FlushUdp(socket) => self.flush_udp(&socket, app, routes, counters),
+            Call::FlushUdp(socket) => self.flush_udp(&socket, cx.app, routes, cx.counters),
             Call::Reset => {
-                self.listeners.drain().for_each(|(_, listener)| app.listener_closed(listener));
-                self.udp.drain().for_each(|(_, socket)| app.udp_closed(socket));
-                self.abort_all(conns);
+                self.listeners.drain().for_each(|(_, listener)| cx.app.listener_closed(listener));
+                self.udp.drain().for_each(|(_, socket)| cx.app.udp_closed(socket));
+                self.abort_all(cx.conns);
             }
         }
     }
@@ -55,7 +52,7 @@ impl<A: Application> Transport<A> {
             let ready = &mut self.ready;
             conns.with_id(id, |connection| {
                 connection.tcb.abort();
-                Transport::<A>::schedule(ready, connection);
+                ready.schedule(connection);
             });
         }
     }
@@ -63,88 +60,95 @@ impl<A: Application> Transport<A> {
     #[inline]
     fn notify<C: Connections<A::Connection>>(&mut self, id: ConnId, conns: &mut C) {
         let ready = &mut self.ready;
-        conns.with_id(id, |connection| Transport::<A>::schedule(ready, connection));
+        conns.with_id(id, |connection| ready.schedule(connection));
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Opens a connection, or gives back what the application keeps with it.
     fn connect<C: Connections<A::Connection>>(
         &mut self,
         remote: Endpoint,
         local: Option<Endpoint>,
         mut user: A::Connection,
-        conns: &mut C,
-        app: &mut A,
+        cx: &mut Cx<'_, A, C>,
         routes: &mut Routes,
-        now: Instant,
-        counters: &mut Counters,
-    ) {
-        let route = routes.lookup(remote.address);
+    ) -> Result<(), (A::Connection, ConnectError)> {
+        let Some(route) = self.route_to(remote, routes) else {
+            return Err((user, ConnectError::NoRoute));
+        };
+        if let Some(why) = self.residence.refusal() {
+            return Err((user, ConnectError::Refused(why)));
+        }
+        let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
+        let source = address.unwrap_or(route.source);
+        if let Some(port) = local.map(|l| l.port).filter(|p| *p != 0) {
+            let flow = FlowKey { local: Endpoint { address: source, port }, remote };
+            if cx.conns.with_time_wait(&flow, |_| ()).is_some() {
+                return Err((user, ConnectError::InUse));
+            }
+            return self.open_active(flow, user, route, false, cx).map_err(|(error, user)| {
+                let error = match error {
+                    OpenError::TableFull => ConnectError::TableFull,
+                    OpenError::Exists => ConnectError::InUse,
+                };
+                (user, error)
+            });
+        }
+        for _ in 0..TRIES {
+            let Some(port) = self.port_for(source, remote, cx.conns) else {
+                return Err((user, ConnectError::NoPort));
+            };
+            let flow = FlowKey { local: Endpoint { address: source, port }, remote };
+            let (error, returned) = match self.open_active(flow, user, route, true, cx) {
+                Ok(()) => return Ok(()),
+                Err(failed) => failed,
+            };
+            user = returned;
+            // An accepted connection has this flow: the port is taken, though not
+            // from us.
+            cx.conns.discard_port(remote);
+            if error == OpenError::TableFull {
+                return Err((user, ConnectError::TableFull));
+            }
+        }
+        Err((user, ConnectError::InUse))
+    }
+
+    /// The route to a peer that can be connected to.
+    fn route_to(&self, remote: Endpoint, routes: &mut Routes) -> Option<Route> {
         //= RFC 9293 3.9.2.3: an OPEN to a broadcast or multicast address is rejected
         let possible = remote.address.is_unicast()
             && !self.config.is_broadcast(remote.address)
             && remote.port != 0;
-        let Some(route) = route.filter(|_| possible) else {
-            return app.connect_failed(user, ConnectError::NoRoute);
-        };
-        if self.is_short_of_threads {
-            return app.connect_failed(user, ConnectError::NoThread);
-        }
-        let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
-        let source = address.unwrap_or(route.source);
-        let fixed = local.map(|l| l.port).filter(|p| *p != 0);
-        let mut tries = if fixed.is_some() { 1 } else { TRIES };
-        loop {
-            let port = match fixed {
-                Some(port) => port,
-                None => match self.port_for(source, remote, conns) {
-                    Some(port) => port,
-                    None => return app.connect_failed(user, ConnectError::NoPort),
-                },
-            };
-            let flow = FlowKey { local: Endpoint { address: source, port }, remote };
-            if fixed.is_some() && conns.with_time_wait(&flow, |_| ()).is_some() {
-                return app.connect_failed(user, ConnectError::InUse);
-            }
-            let isn = self.isn.isn(&flow, now);
-            let config = &self.tcp[route.interface as usize];
-            let tcb = Tcb::connect(config, isn, mss_for(route.mtu, remote.address), now);
-            match conns.open(flow, tcb, user) {
-                Ok(id) => {
-                    counters.opened_active += 1;
-                    let ready = &mut self.ready;
-                    conns.with_id(id, |connection| {
-                        connection.port_allocated = fixed.is_none();
-                        app.opened(&mut connection.user, id, &flow);
-                        Transport::<A>::schedule(ready, connection);
-                    });
-                    return;
-                }
-                Err((error, returned)) => {
-                    user = returned;
-                    // An accepted connection has this flow: the port is taken,
-                    // though not from us.
-                    if fixed.is_none() {
-                        conns.discard_port(remote);
-                    }
-                    tries -= 1;
-                    match error {
-                        OpenError::TableFull => {
-                            return app.connect_failed(user, ConnectError::TableFull);
-                        }
-                        OpenError::Exists if tries == 0 => {
-                            return app.connect_failed(user, ConnectError::InUse);
-                        }
-                        OpenError::Exists => {}
-                    }
-                }
-            }
-        }
+        routes.lookup(remote.address).filter(|_| possible)
+    }
+
+    /// Opens the connection of `flow`, whose port may have come from the allocator.
+    fn open_active<C: Connections<A::Connection>>(
+        &mut self,
+        flow: FlowKey,
+        user: A::Connection,
+        route: Route,
+        port_allocated: bool,
+        cx: &mut Cx<'_, A, C>,
+    ) -> Result<(), (OpenError, A::Connection)> {
+        let isn = self.isn.isn(&flow, cx.now);
+        let config = &self.tcp[route.interface as usize];
+        let mss = mss_for(route.mtu, flow.remote.address);
+        let id = cx.conns.open(flow, Tcb::connect(config, isn, mss, cx.now), user)?;
+        cx.counters.opened_active += 1;
+        let (ready, app) = (&mut self.ready, &mut *cx.app);
+        cx.conns.with_id(id, |connection| {
+            connection.port_allocated = port_allocated;
+            app.opened(&mut connection.user, id, &flow);
+            ready.schedule(connection);
+        });
+        Ok(())
     }
 
     /// A free port such that what comes back for the flow steers to this unit.
     fn port_for<C: Connections<A::Connection>>(
         &self,
-        address: wire::Address,
+        address: Address,
         remote: Endpoint,
         conns: &mut C,
     ) -> Option<u16> {

@@ -2,25 +2,25 @@
 //! devices and kernels do (GRO): a batch of a connection's data then costs one
 //! search, one pass through the state machine and one turn.
 //!
-//! The first segment of a run finds its connection and goes there at once.
+//! The first segment of a batch finds its connection and goes there at once.
 //! Those behind it, while they are data in order and alike in all else, wait in
-//! a [`Run`], and go together when another comes, or the batch is over.
+//! a [`GroBatch`], and go together when another comes, or the batch is over.
 
-use super::Transport;
+use super::{Cx, Transport};
+use crate::DropReason;
 use crate::application::Application;
 use crate::connections::{ConnId, Connections};
-use crate::{Counters, Drop};
 use wire::tcp::{Flags, Header};
-use wire::{FlowKey, Instant, Parts, Seq};
+use wire::{FlowKey, Parts, Seq};
 
-/// Most bytes of a run: what a device with segmentation would send at once.
+/// Most bytes of a batch: what a device with segmentation would send at once.
 const MAX_LEN: u32 = 64 * 1024;
 
 /// Bytes of payload in a segment that more like it are expected to follow.
 pub(super) const WORTH: usize = 512;
 
 /// The connection that the last segment was for, and what waits for it.
-pub(crate) struct Run {
+pub(crate) struct GroBatch {
     flow: FlowKey,
     id: ConnId,
     header: Header,
@@ -31,11 +31,11 @@ pub(crate) struct Run {
     count: u64,
 }
 
-impl Run {
-    /// A run of the connection that has just been found.
+impl GroBatch {
+    /// A batch of the connection that has just been found.
     #[inline]
-    pub(super) fn new(flow: FlowKey, id: ConnId, header: &Header) -> Run {
-        Run { flow, id, header: *header, parts: Parts::new(), next: header.seq, count: 0 }
+    pub(super) fn new(flow: FlowKey, id: ConnId, header: &Header) -> GroBatch {
+        GroBatch { flow, id, header: *header, parts: Parts::new(), next: header.seq, count: 0 }
     }
 
     /// Does `header` continue what waits: in order, with nothing else new?
@@ -58,7 +58,7 @@ fn is_plain(header: &Header, len: u32) -> bool {
 }
 
 impl<A: Application> Transport<A> {
-    /// Takes a segment that belongs to the run. Returns whether it did; `payload`
+    /// Takes a segment that belongs to the batch. Returns whether it did; `payload`
     /// is then empty.
     #[inline]
     pub(super) fn coalesce<C: Connections<A::Connection>>(
@@ -66,76 +66,64 @@ impl<A: Application> Transport<A> {
         flow: &FlowKey,
         header: &Header,
         payload: &mut Parts,
-        conns: &mut C,
-        now: Instant,
-        counters: &mut Counters,
+        cx: &mut Cx<'_, A, C>,
     ) -> bool {
-        let Some(run) = &mut self.run else { return false };
-        if run.flow != *flow {
-            self.end_batch(conns, now, counters);
+        let Some(batch) = &mut self.batch else { return false };
+        if batch.flow != *flow {
+            self.end_batch(cx);
             return false;
         }
         let len = payload.iter().map(|p| p.len()).sum::<usize>() as u32;
         let plain = is_plain(header, len);
-        if run.count > 0 && !(plain && run.continues(header, len)) {
-            self.flush_run(conns, now, counters);
+        if batch.count > 0 && !(plain && batch.continues(header, len)) {
+            self.flush_batch(cx);
         }
-        let Some(run) = self.run.as_mut().filter(|_| plain) else { return false };
-        if run.count == 0 {
-            run.header = *header;
-            run.parts = std::mem::take(payload);
+        let Some(batch) = self.batch.as_mut().filter(|_| plain) else { return false };
+        if batch.count == 0 {
+            batch.header = *header;
+            batch.parts = std::mem::take(payload);
         } else {
-            run.header.flags = run.header.flags.with(header.flags);
+            batch.header.flags = batch.header.flags.with(header.flags);
             // One by one: there is nearly always one.
-            payload.drain(..).for_each(|part| run.parts.push(part));
+            payload.drain(..).for_each(|part| batch.parts.push(part));
         }
-        run.next = header.seq + len;
-        run.count += 1;
+        batch.next = header.seq + len;
+        batch.count += 1;
         true
     }
 
     /// The batch is over: hands on what waits, and forgets the connection, which
     /// may end before the next.
     #[inline]
-    pub fn end_batch<C: Connections<A::Connection>>(
-        &mut self,
-        conns: &mut C,
-        now: Instant,
-        counters: &mut Counters,
-    ) {
-        if self.run.is_some() {
-            self.flush_run(conns, now, counters);
-            self.run = None;
+    pub fn end_batch<C: Connections<A::Connection>>(&mut self, cx: &mut Cx<'_, A, C>) {
+        if self.batch.is_some() {
+            self.flush_batch(cx);
+            self.batch = None;
         }
     }
 
     /// Hands what waits to its connection.
     #[inline]
-    fn flush_run<C: Connections<A::Connection>>(
-        &mut self,
-        conns: &mut C,
-        now: Instant,
-        counters: &mut Counters,
-    ) {
-        let Some(run) = &mut self.run else { return };
-        if run.count == 0 {
+    fn flush_batch<C: Connections<A::Connection>>(&mut self, cx: &mut Cx<'_, A, C>) {
+        let Some(batch) = &mut self.batch else { return };
+        if batch.count == 0 {
             return;
         }
-        let parts = std::mem::take(&mut run.parts);
-        let count = std::mem::take(&mut run.count);
+        let parts = std::mem::take(&mut batch.parts);
+        let count = std::mem::take(&mut batch.count);
         // What is put together is alike but for the last.
         let segment = if count > 1 { parts.first().map_or(0, |p| p.len()) } else { 0 };
         let segment = u16::try_from(segment).unwrap_or(0);
-        let ready = &mut self.ready;
-        let found = conns.with_id(run.id, |connection| {
-            connection.tcb.input_coalesced(&run.header, parts, segment, now);
-            Transport::<A>::schedule(ready, connection);
+        let (ready, now) = (&mut self.ready, cx.now);
+        let found = cx.conns.with_id(batch.id, |connection| {
+            connection.tcb.input_coalesced(&batch.header, parts, segment, now);
+            ready.schedule(connection);
         });
         match found {
-            Some(()) => counters.delivered += count,
-            // It has ended since the first segment of the run came: no organization
+            Some(()) => cx.counters.delivered += count,
+            // It has ended since the first segment of the batch came: no organization
             // lets that happen within a batch.
-            None => (0..count).for_each(|_| counters.drop(Drop::TcpNoPort)),
+            None => (0..count).for_each(|_| cx.counters.drop(DropReason::TcpNoPort)),
         }
     }
 }

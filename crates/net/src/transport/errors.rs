@@ -1,6 +1,6 @@
 //! ICMP errors to the connection or socket that they are about.
 
-use super::Transport;
+use super::{Cx, Transport};
 use crate::application::Application;
 use crate::connections::Connections;
 use crate::ip::icmp::{Error, Kind};
@@ -11,21 +11,16 @@ use wire::tcp::mss_for;
 
 impl<A: Application> Transport<A> {
     /// Takes an ICMP error.
-    pub fn error<C: Connections<A::Connection>>(
-        &mut self,
-        error: &Error,
-        conns: &mut C,
-        app: &mut A,
-    ) {
+    pub fn error<C: Connections<A::Connection>>(&mut self, error: &Error, cx: &mut Cx<'_, A, C>) {
         if error.protocol == protocol::UDP {
             let socket = Transport::<A>::bound(&self.udp, &error.flow.local).cloned();
             if let (Some(socket), Some(why)) = (socket, meaning(error.kind)) {
-                app.datagram_error(&socket, error.flow.remote, why);
+                cx.app.datagram_error(&socket, error.flow.remote, why);
             }
             return;
         }
         let ready = &mut self.ready;
-        conns.with_flow(&error.flow, |connection| {
+        cx.conns.with_flow(&error.flow, |connection| {
             let tcb = &mut connection.tcb;
             if !tcb.is_in_flight(error.seq) {
                 return;
@@ -42,7 +37,7 @@ impl<A: Application> Transport<A> {
                 Kind::TimeExceeded => tcb.icmp_error(IcmpError::Soft(tcp::Unreachable::Host)),
                 Kind::ParameterProblem => {}
             }
-            Transport::<A>::schedule(ready, connection);
+            ready.schedule(connection);
         });
     }
 }

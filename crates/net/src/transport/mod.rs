@@ -1,27 +1,33 @@
 //! ④ ⑥ The transport layer: finds the connection or socket that a segment or
-//! datagram is for, and lets connections speak in turn.
+//! datagram is for, and lets connections send in turn.
 
 mod calls;
 mod coalesce;
 mod conn_timers;
-mod embryos;
+mod context;
 mod errors;
+mod half_open;
+mod ready_list;
+mod residence;
 mod serve;
 mod tcp_input;
 mod tcp_output;
 mod udp;
 
 pub(crate) use conn_timers::Armed;
+pub use context::Cx;
+pub(crate) use residence::Residence;
 pub use tcp_input::input as tcp_input;
 pub use udp::input as udp_input;
 
 use crate::application::Application;
 use crate::config::{Config, Unit};
-use crate::connections::{ConnId, Connection, Connections};
+use crate::connections::{ConnId, Connections};
 use crate::hash::{Keyed, Purpose};
 use crate::rate_limit::RateLimit;
 use conn_timers::ConnTimers;
 use hashbrown::HashMap;
+use ready_list::ReadyList;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wire::{Address, Endpoint, Instant, Packet};
@@ -36,21 +42,17 @@ pub struct Transport<A: Application> {
     pub(crate) listeners: HashMap<Endpoint, A::Listener, Keyed>,
     pub(crate) udp: HashMap<Endpoint, A::Udp, Keyed>,
     pub(crate) timers: ConnTimers,
-    pub(crate) ready: VecDeque<ConnId>,
+    pub(crate) ready: ReadyList,
     /// Passive opens whose handshake is going on, and some that were, about the
     /// oldest first.
-    pub(crate) embryos: VecDeque<ConnId>,
+    pub(crate) half_open: VecDeque<ConnId>,
     pub(crate) resets: Arc<RateLimit>,
     /// Packets on their way down, for IP.
     pub(crate) down: Vec<Packet>,
     /// The connection that the last segment was for, and what waits for it.
-    run: Option<coalesce::Run>,
-    /// Connections leave for another unit once they are established.
-    pub(crate) hands_over: bool,
-    /// Those that are to leave now.
-    pub(crate) leaving: Vec<ConnId>,
-    /// No connection can be opened for want of a thread.
-    pub(crate) is_short_of_threads: bool,
+    batch: Option<coalesce::GroBatch>,
+    /// Where the connections live.
+    pub(crate) residence: Residence<A>,
 }
 
 impl<A: Application> Transport<A> {
@@ -63,14 +65,12 @@ impl<A: Application> Transport<A> {
             listeners: HashMap::with_hasher(hasher),
             udp: HashMap::with_hasher(hasher),
             timers: ConnTimers::default(),
-            ready: VecDeque::new(),
-            embryos: VecDeque::new(),
+            ready: ReadyList::default(),
+            half_open: VecDeque::new(),
             resets: Arc::new(RateLimit::new(&config, unit.share(config.errors_per_second))),
             down: Vec::new(),
-            run: None,
-            hands_over: false,
-            leaving: Vec::new(),
-            is_short_of_threads: false,
+            batch: None,
+            residence: Residence::Settled,
             unit,
             config,
         }
@@ -78,7 +78,7 @@ impl<A: Application> Transport<A> {
 
     /// The packets that the layer has made of its own accord since the last time,
     /// for IP: resets, answers of TIME-WAIT, datagrams of [`crate::Call::FlushUdp`].
-    /// What connections say goes down by [`Transport::serve`].
+    /// What connections send goes down by [`Transport::serve`].
     #[inline]
     pub fn take_down(&mut self) -> std::vec::Drain<'_, Packet> {
         self.down.drain(..)
@@ -98,22 +98,10 @@ impl<A: Application> Transport<A> {
         })
     }
 
-    /// Puts the connection on the ready list, if it does not stand there.
-    #[inline]
-    pub(crate) fn schedule(
-        ready: &mut VecDeque<ConnId>,
-        connection: &mut Connection<A::Connection>,
-    ) {
-        if !connection.scheduled {
-            connection.scheduled = true;
-            ready.push_back(connection.id);
-        }
-    }
-
     /// The earliest time at which something has to be done.
     #[inline]
     pub fn next_timeout<C: Connections<A::Connection>>(&self, conns: &C) -> Option<Instant> {
-        crate::sooner(self.timers.next_deadline(), conns.next_expiry())
+        Instant::earlier(self.timers.next_deadline(), conns.next_expiry())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Connections in turn: the application is told what has happened, then the
 //! connection says what it has to say, up to a quota, so that none starves.
 
-use super::{Transport, tcp_output};
+use super::{Cx, Transport, tcp_output};
 use crate::Counters;
 use crate::application::Application;
 use crate::connections::{ConnId, Connection, Connections};
@@ -23,10 +23,7 @@ impl<A: Application> Transport<A> {
     /// Returns whether connections remain that have something to do.
     pub fn serve<C: Connections<A::Connection>>(
         &mut self,
-        conns: &mut C,
-        app: &mut A,
-        now: Instant,
-        counters: &mut Counters,
+        cx: &mut Cx<'_, A, C>,
         room: usize,
         down: &mut impl Below,
     ) -> bool {
@@ -38,29 +35,27 @@ impl<A: Application> Transport<A> {
             if left < least {
                 break;
             }
-            let Some(id) = self.ready.pop_front() else { break };
-            left -= self.turn(id, conns, app, now, counters, left, down).min(left);
+            let Some(id) = self.ready.pop() else { break };
+            left -= self.turn(id, cx, left, down).min(left);
         }
         !self.ready.is_empty()
     }
 
     #[inline]
-    #[allow(clippy::too_many_arguments)]
     fn turn<C: Connections<A::Connection>>(
         &mut self,
         id: ConnId,
-        conns: &mut C,
-        app: &mut A,
-        now: Instant,
-        counters: &mut Counters,
+        cx: &mut Cx<'_, A, C>,
         room: usize,
         down: &mut impl Below,
     ) -> usize {
         let mut sent = 0;
         let transport = &mut *self;
+        let Cx { conns, app, counters, now } = cx;
+        let now = *now;
         let after = conns.with_id(id, |connection| {
             connection.scheduled = false;
-            if transport.hands_over && connection.tcb.is_synchronized() {
+            if transport.residence.is_transient() && connection.tcb.is_synchronized() {
                 return After::Leave;
             }
             let events = connection.tcb.take_events();
@@ -68,25 +63,25 @@ impl<A: Application> Transport<A> {
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
             down.lap(Layer::Application);
             let quota = transport.config.burst.min(room);
-            sent = transport.speak(connection, now, quota, counters, down);
+            sent = transport.transmit(connection, now, quota, counters, down);
             let unfinished = sent == quota && connection.tcb.wants_transmit();
             if more || unfinished || connection.tcb.has_events() {
-                Transport::<A>::schedule(&mut transport.ready, connection);
+                transport.ready.schedule(connection);
             }
             transport.timers.arm(connection, now);
             after(connection)
         });
         match after {
-            Some(After::Close) => self.close(id, conns, app, now, counters),
-            Some(After::Leave) => self.leaving.push(id),
+            Some(After::Close) => self.close(id, cx),
+            Some(After::Leave) => self.residence.leave(id),
             Some(After::Nothing) | None => {}
         }
         sent
     }
 
-    /// Sends what a connection has to say, `quota` packets at most.
+    /// Sends what a connection has to send, `quota` packets at most.
     #[inline]
-    pub(crate) fn speak(
+    pub(crate) fn transmit(
         &mut self,
         connection: &mut Connection<A::Connection>,
         now: Instant,
@@ -105,7 +100,8 @@ impl<A: Application> Transport<A> {
         while sent < quota
             && let Some(mut segment) = connection.tcb.poll_transmit(now, limits)
         {
-            let repeat = tcp_output::Repeat::of(&segment, connection.tcb.mss(), interface);
+            let repeat =
+                tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
             let (packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
             let by = down.send(packet, counters);
             sent += 1;
@@ -137,27 +133,25 @@ impl<A: Application> Transport<A> {
     pub(super) fn close<C: Connections<A::Connection>>(
         &mut self,
         id: ConnId,
-        conns: &mut C,
-        app: &mut A,
-        now: Instant,
-        counters: &mut Counters,
+        cx: &mut Cx<'_, A, C>,
     ) {
-        let Some(connection) = conns.close(id, now) else { return };
+        let Some(connection) = cx.conns.close(id, cx.now) else { return };
         let Connection { mut tcb, user, .. } = *connection;
-        counters.closed += 1;
-        app.closed(user, &mut tcb);
-        self.timers.clear_away(conns);
+        cx.counters.closed += 1;
+        cx.app.closed(user, &mut tcb);
+        self.timers.clear_away(cx.conns);
     }
 
     /// Lets time pass: connections whose deadline has come get their time-out,
     /// and stand on the ready list.
-    pub fn on_timeout<C: Connections<A::Connection>>(&mut self, conns: &mut C, now: Instant) {
+    pub fn on_timeout<C: Connections<A::Connection>>(&mut self, cx: &mut Cx<'_, A, C>) {
+        let (conns, now) = (&mut *cx.conns, cx.now);
         conns.expire_time_wait(now);
         let ready = &mut self.ready;
         self.timers.expire(conns, now, |connection| {
             if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
                 connection.tcb.on_timeout(now);
-                Transport::<A>::schedule(ready, connection);
+                ready.schedule(connection);
             }
             if connection.tcb.next_timeout().is_none() {
                 connection.tcb.rest();

@@ -1,10 +1,10 @@
 //! ④ Segments to connections.
 
-use super::Transport;
-use super::coalesce::{self, Run};
+use super::coalesce::{self, GroBatch};
+use super::{Cx, Transport};
+use crate::DropReason;
 use crate::application::Application;
 use crate::connections::{Connections, OpenError};
-use crate::{Counters, Drop};
 use tcp::input::listen::Listen;
 use tcp::{Tcb, input, time_wait};
 use wire::packet::ChecksumState;
@@ -16,14 +16,11 @@ use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
 pub fn input<A: Application, C: Connections<A::Connection>>(
     mut packet: Packet,
     transport: &mut Transport<A>,
-    conns: &mut C,
-    app: &mut A,
-    now: Instant,
-    counters: &mut Counters,
+    cx: &mut Cx<'_, A, C>,
 ) {
     let meta = packet.meta();
     if meta.group {
-        return counters.drop(Drop::TcpGroup);
+        return cx.counters.drop(DropReason::TcpGroup);
     }
     let (source, destination, interface) = (meta.source, meta.destination, meta.interface);
     let segment = meta.gso_size;
@@ -31,14 +28,14 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         let length = packet.len() as u32;
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, length);
         if !checksum::is_right(checksum::add(pseudo, packet.sum_from(0))) {
-            return counters.drop(Drop::TcpChecksum);
+            return cx.counters.drop(DropReason::TcpChecksum);
         }
     }
     let Ok((header, len)) = Header::parse(packet.front()) else {
-        return counters.drop(Drop::TcpMalformed);
+        return cx.counters.drop(DropReason::TcpMalformed);
     };
     if header.source_port == 0 || header.destination_port == 0 {
-        return counters.drop(Drop::TcpMalformed);
+        return cx.counters.drop(DropReason::TcpMalformed);
     }
     packet.pull(len);
     let flow = FlowKey {
@@ -46,29 +43,29 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         remote: Endpoint { address: source, port: header.source_port },
     };
     let mut payload = packet.into_parts();
-    if transport.coalesce(&flow, &header, &mut payload, conns, now, counters) {
+    if transport.coalesce(&flow, &header, &mut payload, cx) {
         return;
     }
-    let ready = &mut transport.ready;
+    let (ready, now) = (&mut transport.ready, cx.now);
     let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
     let mut payload = Some(payload);
-    let found = conns.with_flow(&flow, |connection| {
+    let found = cx.conns.with_flow(&flow, |connection| {
         let payload = payload.take().expect("taken once");
         connection.tcb.input_coalesced(&header, payload, segment, now);
-        Transport::<A>::schedule(ready, connection);
+        ready.schedule(connection);
         connection.id
     });
     match (found, payload) {
         (Some(id), _) => {
-            counters.delivered += 1;
+            cx.counters.delivered += 1;
             if worth {
-                transport.run = Some(Run::new(flow, id, &header));
+                transport.batch = Some(GroBatch::new(flow, id, &header));
             }
         }
         (None, payload) => {
             let len = payload.map_or(0, |p| p.iter().map(|s| s.len()).sum());
             let arrived = Arrived { flow, header, len, interface };
-            arrived.without_connection(transport, conns, app, now, counters);
+            arrived.without_connection(transport, cx);
         }
     }
 }
@@ -87,74 +84,110 @@ impl Arrived {
     fn without_connection<A: Application, C: Connections<A::Connection>>(
         &self,
         transport: &mut Transport<A>,
-        conns: &mut C,
-        app: &mut A,
-        now: Instant,
-        counters: &mut Counters,
+        cx: &mut Cx<'_, A, C>,
     ) {
         let mut after = None;
+        let now = cx.now;
         let waiting =
-            conns.with_time_wait(&self.flow, |waiting| waiting.input(&self.header, self.len, now));
+            cx.conns.with_time_wait(&self.flow, |wait| wait.input(&self.header, self.len, now));
         if let Some(action) = waiting {
             match action {
-                time_wait::Action::Ignore => return counters.delivered += 1,
+                time_wait::Action::Ignore => return cx.counters.delivered += 1,
                 time_wait::Action::Reply(header) => {
-                    counters.delivered += 1;
-                    return transport.send_header(&self.flow, header, counters);
+                    cx.counters.delivered += 1;
+                    return transport.send_header(&self.flow, header);
                 }
                 time_wait::Action::Close => {
-                    counters.delivered += 1;
-                    return conns.forget_time_wait(&self.flow);
+                    cx.counters.delivered += 1;
+                    return cx.conns.forget_time_wait(&self.flow);
                 }
                 time_wait::Action::Reopen { isn_after } => after = Some(isn_after),
             }
         }
         let listener = Transport::<A>::bound(&transport.listeners, &self.flow.local).cloned();
         let Some(listener) = listener else {
-            counters.drop(Drop::TcpNoPort);
+            cx.counters.drop(DropReason::TcpNoPort);
             if after.is_some() {
                 // A SYN alone, which anybody can make up, does not end TIME-WAIT.
-                let challenge = conns.with_time_wait(&self.flow, |waiting| waiting.challenge(now));
+                let challenge = cx.conns.with_time_wait(&self.flow, |wait| wait.challenge(now));
                 if let Some(header) = challenge.flatten() {
-                    transport.send_header(&self.flow, header, counters);
+                    transport.send_header(&self.flow, header);
                 }
                 return;
             }
-            let reply = input::closed::reply(&self.header, self.len);
-            return transport.reset(&self.flow, reply, now, counters);
+            return self.refuse(transport, cx);
         };
         match input::listen::input(&self.header, self.len) {
-            Listen::Ignore => counters.drop(Drop::TcpNotSyn),
+            Listen::Ignore => cx.counters.drop(DropReason::TcpNotSyn),
             Listen::Reset(header) => {
-                counters.drop(Drop::TcpNotSyn);
-                transport.reset(&self.flow, Some(header), now, counters);
+                cx.counters.drop(DropReason::TcpNotSyn);
+                transport.reset(&self.flow, Some(header), now, cx.counters);
             }
-            Listen::Open => self.open(&listener, after, transport, conns, app, now, counters),
+            Listen::Open => self.open(&listener, after, transport, cx),
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Answers as for no connection.
+    fn refuse<A: Application, C: Connections<A::Connection>>(
+        &self,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let reply = input::closed::reply(&self.header, self.len);
+        transport.reset(&self.flow, reply, cx.now, cx.counters);
+    }
+
     fn open<A: Application, C: Connections<A::Connection>>(
         &self,
         listener: &A::Listener,
         after: Option<wire::Seq>,
         transport: &mut Transport<A>,
-        conns: &mut C,
-        app: &mut A,
-        now: Instant,
-        counters: &mut Counters,
+        cx: &mut Cx<'_, A, C>,
     ) {
-        if conns.len() >= transport.config.max_connections {
-            return counters.drop(Drop::TcpTableFull);
+        if cx.conns.len() >= transport.config.max_connections {
+            return cx.counters.drop(DropReason::TcpTableFull);
         }
-        if transport.is_short_of_threads {
-            counters.drop(Drop::TcpNoThread);
-            let reply = input::closed::reply(&self.header, self.len);
-            return transport.reset(&self.flow, reply, now, counters);
+        if transport.residence.refusal().is_some() {
+            cx.counters.drop(DropReason::TcpNoThread);
+            return self.refuse(transport, cx);
         }
-        let Some(user) = transport.incoming(listener, conns, app, now, counters) else {
-            return counters.drop(Drop::TcpBacklog);
+        let Some(user) = transport.incoming(listener, cx) else {
+            return cx.counters.drop(DropReason::TcpBacklog);
         };
+        let tcb = self.accept(after, transport, cx.now);
+        match cx.conns.open(self.flow, tcb, user) {
+            Ok(id) => {
+                if after.is_some() {
+                    cx.conns.forget_time_wait(&self.flow);
+                }
+                cx.counters.delivered += 1;
+                cx.counters.opened_passive += 1;
+                let (ready, app) = (&mut transport.ready, &mut *cx.app);
+                cx.conns.with_id(id, |connection| {
+                    app.opened(&mut connection.user, id, &self.flow);
+                    ready.schedule(connection);
+                });
+                transport.note_half_open(id, cx.conns);
+            }
+            Err((OpenError::TableFull, user)) => {
+                cx.counters.drop(DropReason::TcpTableFull);
+                cx.app.refused(user);
+            }
+            Err((OpenError::Exists, user)) => {
+                cx.app.refused(user);
+                self.again(transport, cx);
+            }
+        }
+    }
+
+    /// The TCB that this SYN opens. Its numbers come after those of an earlier
+    /// incarnation.
+    fn accept<A: Application>(
+        &self,
+        after: Option<wire::Seq>,
+        transport: &Transport<A>,
+        now: Instant,
+    ) -> Tcb {
         let mut isn = transport.isn.isn(&self.flow, now);
         if let Some(after) = after
             && isn.seq.before_or_at(after)
@@ -164,38 +197,23 @@ impl Arrived {
         let config = &transport.tcp[self.interface as usize];
         let mtu = transport.config.interfaces[self.interface as usize].mtu;
         let mss = mss_for(mtu, self.flow.remote.address);
-        let tcb = Tcb::accept(config, isn, mss, &self.header, now);
-        match conns.open(self.flow, tcb, user) {
-            Ok(id) => {
-                if after.is_some() {
-                    conns.forget_time_wait(&self.flow);
-                }
-                counters.delivered += 1;
-                counters.opened_passive += 1;
-                let ready = &mut transport.ready;
-                conns.with_id(id, |connection| {
-                    app.opened(&mut connection.user, id, &self.flow);
-                    Transport::<A>::schedule(ready, connection);
-                });
-                transport.note_embryo(id, conns);
-            }
-            Err((OpenError::TableFull, user)) => {
-                counters.drop(Drop::TcpTableFull);
-                app.refused(user);
-            }
-            Err((OpenError::Exists, user)) => {
-                // Another thread was faster with a copy of this SYN.
-                app.refused(user);
-                let ready = &mut transport.ready;
-                let again = conns.with_flow(&self.flow, |connection| {
-                    connection.tcb.input(&self.header, wire::Parts::new(), now);
-                    Transport::<A>::schedule(ready, connection);
-                });
-                match again {
-                    Some(()) => counters.delivered += 1,
-                    None => counters.drop(Drop::TcpNotSyn),
-                }
-            }
+        Tcb::accept(config, isn, mss, &self.header, now)
+    }
+
+    /// Another thread was faster with a copy of this SYN: its connection gets ours.
+    fn again<A: Application, C: Connections<A::Connection>>(
+        &self,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let (ready, now) = (&mut transport.ready, cx.now);
+        let again = cx.conns.with_flow(&self.flow, |connection| {
+            connection.tcb.input(&self.header, wire::Parts::new(), now);
+            ready.schedule(connection);
+        });
+        match again {
+            Some(()) => cx.counters.delivered += 1,
+            None => cx.counters.drop(DropReason::TcpNotSyn),
         }
     }
 }

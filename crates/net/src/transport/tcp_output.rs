@@ -15,22 +15,26 @@ const CHECKSUM: usize = 16;
 const SEQ: usize = 4;
 
 /// A segment whose frame serves as the model of those behind it.
-pub(super) struct Repeat {
+pub(super) struct SegmentTemplate {
     /// Bytes of the TCP header.
     header_len: usize,
 }
 
-impl Repeat {
+impl SegmentTemplate {
     /// Of `segment`, if it is a full one with nothing but data, and we fill in
     /// checksums and cut segments ourselves.
     #[inline]
-    pub(super) fn of(segment: &Outgoing, mss: u32, interface: &InterfaceConfig) -> Option<Repeat> {
+    pub(super) fn new(
+        segment: &Outgoing,
+        mss: u32,
+        interface: &InterfaceConfig,
+    ) -> Option<SegmentTemplate> {
         let plain = segment.header.flags == Flags::ACK
             && segment.gso_size == 0
             && !interface.transmit_checksum
             && interface.segmentation == 0;
         let full = matches!(segment.payload.as_slice(), [part] if part.len() == mss as usize);
-        (plain && full).then(|| Repeat { header_len: segment.header.len() })
+        (plain && full).then(|| SegmentTemplate { header_len: segment.header.len() })
     }
 
     /// The frame of `next`, like the `last` one but for sequence number, payload
@@ -89,7 +93,7 @@ pub(super) fn packet(
 
 impl<A: Application> Transport<A> {
     /// Sends a segment without payload that belongs to no connection.
-    pub(super) fn send_header(&mut self, flow: &FlowKey, header: Header, _: &mut Counters) {
+    pub(super) fn send_header(&mut self, flow: &FlowKey, header: Header) {
         let mut segment =
             Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0 };
         // Which interface it leaves by is not known yet, nor what its device
@@ -111,7 +115,7 @@ impl<A: Application> Transport<A> {
             return;
         }
         counters.resets_out += 1;
-        self.send_header(flow, header, counters);
+        self.send_header(flow, header);
     }
 }
 

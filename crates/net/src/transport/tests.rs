@@ -1,6 +1,6 @@
 use crate::application::ConnectError;
 use crate::harness::*;
-use crate::{Call, Connections, Drop, Unit};
+use crate::{Call, Connections, DropReason, Unit};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -72,11 +72,11 @@ fn closed_ports_answer_with_a_reset() {
     //= RFC 9293 3.10.7.1: <SEQ=SEG.ACK><CTL=RST>
     let out = host.take(&tcp_frame(&header(5000, 81, 7, 99, Flags::ACK), &[]));
     assert_eq!((parse_tcp(&out[0]).flags, parse_tcp(&out[0]).seq), (Flags::RST, Seq(99)));
-    host.drops(&tcp_frame(&header(5000, 81, 7, 99, Flags::RST), &[]), Drop::TcpNoPort);
+    host.drops(&tcp_frame(&header(5000, 81, 7, 99, Flags::RST), &[]), DropReason::TcpNoPort);
     // An ACK to a listening port, too; a RST to one is ignored.
     let out = host.take(&tcp_frame(&header(5000, 80, 7, 99, Flags::ACK), &[]));
     assert_eq!((parse_tcp(&out[0]).flags, parse_tcp(&out[0]).seq), (Flags::RST, Seq(99)));
-    host.drops(&tcp_frame(&header(5000, 80, 7, 99, Flags::RST), &[]), Drop::TcpNotSyn);
+    host.drops(&tcp_frame(&header(5000, 80, 7, 99, Flags::RST), &[]), DropReason::TcpNotSyn);
 }
 
 #[test]
@@ -121,15 +121,15 @@ fn malformed_segments() {
     let good = tcp_frame(&header(5000, 80, 7, 0, Flags::SYN), &[]);
     let mut spoilt = good.clone();
     spoilt[14 + 20 + 4] ^= 1;
-    host.drops(&spoilt, Drop::TcpChecksum);
-    host.drops(&tcp_frame(&header(0, 80, 7, 0, Flags::SYN), &[]), Drop::TcpMalformed);
-    host.drops(&tcp_frame(&header(5000, 0, 7, 0, Flags::SYN), &[]), Drop::TcpMalformed);
+    host.drops(&spoilt, DropReason::TcpChecksum);
+    host.drops(&tcp_frame(&header(0, 80, 7, 0, Flags::SYN), &[]), DropReason::TcpMalformed);
+    host.drops(&tcp_frame(&header(5000, 0, 7, 0, Flags::SYN), &[]), DropReason::TcpMalformed);
     let mut vouched = wire::Packet::copy_of(&datagram(ip(protocol::TCP), &[0; 5]));
     vouched.meta_mut().checksum = wire::packet::ChecksumState::Verified;
     assert!(host.take_packet(vouched).is_empty());
-    assert_eq!(host.domain.counters.dropped(Drop::TcpMalformed), 3);
+    assert_eq!(host.domain.counters.dropped(DropReason::TcpMalformed), 3);
     host.domain.app.full = true;
-    host.drops(&good, Drop::TcpBacklog);
+    host.drops(&good, DropReason::TcpBacklog);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_full_table_takes_no_more() {
     host.call(Call::Listen(end(Ipv4Addr::UNSPECIFIED, 80), ()));
     accepted(&mut host, 5000, 1);
     accepted(&mut host, 5001, 1);
-    host.drops(&tcp_frame(&header(5002, 80, 0, 0, Flags::SYN), &[]), Drop::TcpTableFull);
+    host.drops(&tcp_frame(&header(5002, 80, 0, 0, Flags::SYN), &[]), DropReason::TcpTableFull);
     host.call(Call::Connect { remote: end(PEER, 80), local: None, connection: () });
     assert_eq!(host.domain.app.failed, [ConnectError::TableFull]);
 }
@@ -196,7 +196,7 @@ fn a_syn_for_which_nothing_opens_does_not_end_time_wait() {
     // Nor does one that a listener has no room for.
     host.call(Call::Listen(end(US, port), ()));
     host.domain.app.full = true;
-    host.drops(&forged, Drop::TcpBacklog);
+    host.drops(&forged, DropReason::TcpBacklog);
     assert_eq!(host.domain.time_wait_len(), 1);
     host.domain.app.full = false;
     host.domain.app.close = false;
@@ -219,7 +219,7 @@ fn time_wait_ends_and_is_bounded() {
 #[test]
 fn ports_steer_to_their_unit() {
     for index in 0..4 {
-        let mut host = Host::lonely(Unit::of(index, 4), |_| ());
+        let mut host = Host::lonely(Unit::new(index, 4), |_| ());
         for _ in 0..200 {
             host.call(Call::Connect { remote: end(PEER, 80), local: None, connection: () });
         }
@@ -356,7 +356,7 @@ fn udp_to_nobody_is_answered_with_its_own_words() {
 fn udp_checksums_and_lengths() {
     let mut host = Host::new(|_| ());
     host.call(Call::BindUdp(end(US, 53), ()));
-    let mut take = |change: fn(&mut Vec<u8>), len: usize, reason: Option<Drop>| {
+    let mut take = |change: fn(&mut Vec<u8>), len: usize, reason: Option<DropReason>| {
         let mut bytes = udp_bytes(53, &vec![3; len]);
         change(&mut bytes);
         let frame = datagram(ip(protocol::UDP), &bytes);
@@ -372,16 +372,16 @@ fn udp_checksums_and_lengths() {
     for len in [0, 1, 2, 3, 1472] {
         take(|_| (), len, None);
         take(|bytes| bytes[6..8].fill(0), len, None);
-        take(|bytes| bytes[7] ^= 1, len, Some(Drop::UdpChecksum));
+        take(|bytes| bytes[7] ^= 1, len, Some(DropReason::UdpChecksum));
         // Bytes behind UDP's own length do not count.
         take(|bytes| bytes.extend([9; 3]), len, None);
-        take(|bytes| bytes[5] += 1, len, Some(Drop::UdpMalformed));
+        take(|bytes| bytes[5] += 1, len, Some(DropReason::UdpMalformed));
     }
-    take(|bytes| bytes[4..6].copy_from_slice(&[0, 7]), 10, Some(Drop::UdpMalformed));
-    take(|bytes| bytes[2..4].fill(0), 10, Some(Drop::UdpMalformed));
-    take(|bytes| bytes.truncate(7), 10, Some(Drop::UdpMalformed));
+    take(|bytes| bytes[4..6].copy_from_slice(&[0, 7]), 10, Some(DropReason::UdpMalformed));
+    take(|bytes| bytes[2..4].fill(0), 10, Some(DropReason::UdpMalformed));
+    take(|bytes| bytes.truncate(7), 10, Some(DropReason::UdpMalformed));
     host.domain.app.full = true;
-    host.drops(&datagram(ip(protocol::UDP), &udp_bytes(53, b"x")), Drop::UdpQueueFull);
+    host.drops(&datagram(ip(protocol::UDP), &udp_bytes(53, b"x")), DropReason::UdpQueueFull);
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn reset_ends_everything() {
 
 #[test]
 fn reassembled_datagrams_find_their_unit() {
-    let mut host = Host::lonely(Unit::of(0, 8), |_| ());
+    let mut host = Host::lonely(Unit::new(0, 8), |_| ());
     host.call(Call::BindUdp(end(US, 53), ()));
     let whole = udp_bytes(53, &[1; 2000]);
     for (i, piece) in whole.chunks(1480).enumerate() {
@@ -419,17 +419,17 @@ fn reassembled_datagrams_find_their_unit() {
     }
     let flow = FlowKey { local: end(US, 53), remote: end(PEER, 4000) };
     let unit = (wire::steering::Steering::new(7).flow(&flow) % 8) as u16;
-    let foreign: Vec<_> = host.domain.take_resteered().collect();
+    let foreign: Vec<_> = host.domain.take_misrouted().collect();
     if unit == 0 {
         assert!(foreign.is_empty());
         return assert_eq!(host.domain.app.datagrams.len(), 1);
     }
     let [(to, packet)] = <[_; 1]>::try_from(foreign).expect("one");
     assert_eq!(to, unit);
-    let mut right = Host::lonely(Unit::of(unit, 8), |_| ());
+    let mut right = Host::lonely(Unit::new(unit, 8), |_| ());
     right.call(Call::BindUdp(end(US, 53), ()));
     let now = right.now;
-    right.domain.input_resteered(packet, now, &mut crate::Egress::new(1));
+    right.domain.input_misrouted(packet, now, &mut crate::Egress::new(1));
     assert_eq!(right.domain.app.datagrams.len(), 1);
 }
 

@@ -3,7 +3,7 @@
 use super::Transport;
 use crate::application::{Application, Datagram};
 use crate::ip::Routes;
-use crate::{Counters, Drop};
+use crate::{Counters, DropReason};
 use wire::packet::ChecksumState;
 use wire::udp::{Header, LEN};
 use wire::{Endpoint, Packet, checksum, ipv4, protocol};
@@ -24,32 +24,32 @@ pub fn input<A: Application>(
         Ok(header) if header.length as usize <= packet.len() && header.destination_port != 0 => {
             header
         }
-        _ => return dropped(counters, Drop::UdpMalformed),
+        _ => return dropped(counters, DropReason::UdpMalformed),
     };
     packet.truncate(header.length as usize);
     if meta.checksum == ChecksumState::Complete && header.checksum != 0 {
         let length = u32::from(header.length);
         let pseudo = checksum::pseudo_header(meta.source, meta.destination, protocol::UDP, length);
         if !checksum::is_right(checksum::add(pseudo, packet.sum_from(0))) {
-            return dropped(counters, Drop::UdpChecksum);
+            return dropped(counters, DropReason::UdpChecksum);
         }
     }
     let local = Endpoint { address: meta.destination, port: header.destination_port };
     let remote = Endpoint { address: meta.source, port: header.source_port };
     let Some(socket) = Transport::<A>::bound(&transport.udp, &local) else {
-        counters.drop(Drop::UdpNoPort);
+        counters.drop(DropReason::UdpNoPort);
         return Some(packet);
     };
     packet.pull(LEN);
     if app.datagram(socket, Datagram { local, remote, payload: packet.into_parts() }) {
         counters.delivered += 1;
     } else {
-        counters.drop(Drop::UdpQueueFull);
+        counters.drop(DropReason::UdpQueueFull);
     }
     None
 }
 
-fn dropped(counters: &mut Counters, reason: Drop) -> Option<Packet> {
+fn dropped(counters: &mut Counters, reason: DropReason) -> Option<Packet> {
     counters.drop(reason);
     None
 }

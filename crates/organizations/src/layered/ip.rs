@@ -5,7 +5,7 @@ use crate::runtime::worker::LAST_WORDS;
 use instrument::{Layer, Stamp, Watch};
 use net::ip::icmp::{self, Kind};
 use net::ip::{self, Ip, Up};
-use net::{Application, Counters, Drop};
+use net::{Application, Counters, DropReason};
 use std::collections::VecDeque;
 use wire::icmpv4::Unreachable;
 use wire::{Instant, Packet};
@@ -120,7 +120,7 @@ impl<A: Application> IpLayer<A> {
                 } else if let Some(index) = index
                     && pipelines[usize::from(index)].up_to_transport.try_put(message).is_err()
                 {
-                    self.counters.drop(Drop::MailboxFull);
+                    self.counters.drop(DropReason::MailboxFull);
                 }
             }
         }
@@ -208,7 +208,7 @@ impl<A: Application> IpLayer<A> {
         let pipeline = self.place.pipeline();
         for message in pipeline.up_to_ip.close() {
             if let FromLink::Datagram(_) = message {
-                self.counters.drop(Drop::MailboxFull);
+                self.counters.drop(DropReason::MailboxFull);
             }
         }
         let left = pipeline.down_to_ip.close().len() + self.down.len();
@@ -230,7 +230,7 @@ fn owner(message: &FromIp, unit: impl Fn(&Packet) -> u16) -> Option<u16> {
 /// Counts a message that the transport does not take any more.
 pub(super) fn lost(message: &FromIp, counters: &mut Counters) {
     if let FromIp::Tcp(_) | FromIp::Udp(_) = message {
-        counters.drop(Drop::MailboxFull);
+        counters.drop(DropReason::MailboxFull);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::runtime::worker::{BACKLOG, BATCH, LAST_WORDS, rest, transmit_watched}
 use device::{Device, Receive, Transmit};
 use instrument::{Layer, Watch};
 use net::link::{self, Link};
-use net::{Application, Counters, Drop, Egress};
+use net::{Application, Counters, DropReason, Egress};
 use std::collections::VecDeque;
 use wire::{Instant, Packet};
 
@@ -154,7 +154,7 @@ impl<A: Application> LinkLayer<A> {
     fn post(&mut self, index: u16, frame: Packet) {
         if !self.place.pipelines[usize::from(index)].post(frame) {
             self.counters.packets_in += 1;
-            self.counters.drop(Drop::MailboxFull);
+            self.counters.drop(DropReason::MailboxFull);
         }
     }
 
@@ -207,7 +207,7 @@ impl<A: Application> LinkLayer<A> {
         // IP has ended.
         for message in self.up.drain(..) {
             if let FromLink::Datagram(_) = message {
-                self.counters.drop(Drop::MailboxFull);
+                self.counters.drop(DropReason::MailboxFull);
             }
         }
     }

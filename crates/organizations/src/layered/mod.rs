@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The four threads and their queues are a *pipeline*, and carry a cluster of
-//! connections: those that steer to it ([`Unit::of`]). As in 4.3.2, where 20
+//! connections: those that steer to it ([`Unit::new`]). As in 4.3.2, where 20
 //! processors ran five stacks of four layers, there is one pipeline for every
 //! four processors, and never less than one: on fewer, the threads share them;
 //! what four does not divide is left to the applications.
@@ -247,7 +247,7 @@ pub fn start_with<A: Application + 'static>(
     });
     let dealt = link::deal(std::mem::take(&mut setup.devices), count);
     for (index, queues) in dealt.into_iter().enumerate() {
-        let unit = Unit::of(index as u16, count as u16);
+        let unit = Unit::new(index as u16, count as u16);
         handle.family.start_pipeline(unit, queues, &mut setup)?;
     }
     Ok(handle)

@@ -8,11 +8,14 @@ use instrument::{Layer, Stamp, Watch, observed};
 use net::down::Below;
 use net::ip::Routes;
 use net::observe::Observer;
-use net::transport::{self, Transport};
+use net::transport::{self, Cx, Transport};
 use net::{Application, Call, Counters, OwnedTable};
 use platform::atomic::Ordering;
 use std::collections::VecDeque;
 use wire::{Instant, Packet};
+
+/// What goes with packets where the connections are this thread's.
+type Connected<'a, A> = Cx<'a, A, OwnedTable<<A as Application>::Connection>>;
 
 /// The state of the transport layer, and its thread's batches.
 pub(super) struct TransportLayer<A: Application> {
@@ -95,8 +98,9 @@ impl<A: Application> TransportLayer<A> {
             }
             self.input(now);
             if self.transport.next_timeout(&self.conns).is_some_and(|at| at <= now) {
-                self.transport.end_batch(&mut self.conns, now, &mut self.counters);
-                self.transport.on_timeout(&mut self.conns, now);
+                let (transport, mut cx) = self.cx(now);
+                transport.end_batch(&mut cx);
+                transport.on_timeout(&mut cx);
             }
             watch.lap(Layer::Transport);
             let more = self.speak(now, watch);
@@ -136,34 +140,40 @@ impl<A: Application> TransportLayer<A> {
             self.flushes.clear();
         }
         let TransportLayer { transport, conns, app, routes, counters, .. } = self;
-        transport.call(call, conns, app, routes, now, counters);
+        transport.call(call, &mut Cx { conns, app, counters, now }, routes);
         self.down.extend(self.transport.take_down().map(FromTransport::Packet));
+    }
+
+    /// The transport layer, and what goes with everything that it is given.
+    fn cx(&mut self, now: Instant) -> (&mut Transport<A>, Connected<'_, A>) {
+        let TransportLayer { transport, conns, app, counters, .. } = self;
+        (transport, Cx { conns, app, counters, now })
     }
 
     /// ④ Takes what has come from IP.
     fn input(&mut self, now: Instant) {
         for message in std::mem::take(&mut self.from_ip) {
-            let TransportLayer { transport, conns, app, counters, .. } = self;
+            let (transport, mut cx) = self.cx(now);
             match message {
-                FromIp::Tcp(segment) => {
-                    transport::tcp_input(segment, transport, conns, app, now, counters);
-                }
+                FromIp::Tcp(segment) => transport::tcp_input(segment, transport, &mut cx),
                 FromIp::Udp(datagram) => {
+                    let Cx { app, counters, .. } = cx;
                     if let Some(datagram) = transport::udp_input(datagram, transport, app, counters)
                     {
                         self.answer(FromTransport::Unclaimed(datagram));
                     }
                 }
-                FromIp::Error(error) => transport.error(&error, conns, app),
+                FromIp::Error(error) => transport.error(&error, &mut cx),
                 FromIp::Report(mut report) => {
-                    transport.end_batch(conns, now, counters);
-                    report.sum.add(counters);
+                    transport.end_batch(&mut cx);
+                    report.sum.add(cx.counters);
                     // Whoever asked may have gone.
                     let _ = report.to.send(report.sum);
                 }
             }
         }
-        self.transport.end_batch(&mut self.conns, now, &mut self.counters);
+        let (transport, mut cx) = self.cx(now);
+        transport.end_batch(&mut cx);
         let answers: Vec<Packet> = self.transport.take_down().collect();
         for answer in answers {
             self.answer(FromTransport::Packet(answer));
@@ -217,7 +227,8 @@ impl<A: Application> TransportLayer<A> {
 
     fn serve(&mut self, now: Instant, room: usize, observer: &mut impl Observer) -> bool {
         let TransportLayer { transport, conns, app, counters, down: packets, .. } = self;
-        transport.serve(conns, app, now, counters, room, &mut Down { packets, observer })
+        let mut cx = Cx { conns, app, counters, now };
+        transport.serve(&mut cx, room, &mut Down { packets, observer })
     }
 
     fn offer(&mut self, stamp: Stamp) {

@@ -27,8 +27,8 @@ use crossbeam_utils::CachePadded;
 use device::Receive;
 use instrument::{Instruments, Watch, observed};
 use net::{
-    Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, OwnedTable,
-    Unit,
+    Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, Layer,
+    OwnedTable, Unit,
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -98,10 +98,10 @@ where
     A: Application + 'static,
 {
     let (shared, receivers) = Shared::new(setup, organization, stay, lock, |config, make| {
-        let commons = Commons::new(config);
+        let host_shared = HostShared::new(config);
         let domain = |index| {
-            let unit = Unit::of(index, groups);
-            Domain::new(config.clone(), unit, make(unit)).sharing(&commons)
+            let unit = Unit::new(index, groups);
+            Domain::new(config.clone(), unit, make(unit)).sharing(&host_shared)
         };
         (0..groups).map(domain).collect()
     })?;
@@ -258,7 +258,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             let room = room.min(self.stay);
             let more =
                 observed!(watch, observer => domain.serve_observed(now, egress, room, observer));
-            resteered.extend(domain.take_resteered());
+            resteered.extend(domain.take_misrouted());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
@@ -288,7 +288,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
             let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
-                domain.input_resteered(packet, now, egress);
+                domain.input_misrouted(packet, now, egress);
             });
             resteered.extend(enter);
             self.tell(usize::from(unit));

@@ -9,7 +9,7 @@ use crate::runtime::routing::Router;
 use crate::runtime::threads::Threads;
 use crate::{Running, Setup, StartError};
 use instrument::{QueueWatch, Stamp};
-use net::{Application, Call, Commons, Config, Counters, Domain, Unit};
+use net::{Application, Call, Config, Counters, Domain, HostShared, Unit};
 use std::sync::Arc;
 use wire::Packet;
 
@@ -39,11 +39,11 @@ pub fn start<A: Application + 'static>(
         shared: shared.clone(),
         owners: Threads::new(&setup),
     });
-    let commons = Commons::new(&setup.config);
+    let host_shared = HostShared::new(&setup.config);
     for index in 0..count {
-        let unit = Unit::of(index, count);
+        let unit = Unit::new(index, count);
         let domain = Domain::new(setup.config.clone(), unit, (setup.application)(unit));
-        let domain = domain.sharing(&commons);
+        let domain = domain.sharing(&host_shared);
         let mailboxes = mailboxes.clone();
         let mailbox = mailboxes[usize::from(index)].clone();
         let processor = usize::from(index) % setup.processors;

@@ -3,7 +3,7 @@
 use crate::runtime::sleeper::Parker;
 use crate::runtime::worker::FRAMES;
 use instrument::{QueueWatch, Stamp};
-use net::{Application, Call, Connection, Counters, Remnant};
+use net::{Application, Call, ClosedFlow, Connection, Counters};
 use platform::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) enum Message<A: Application> {
     /// A connection comes to live here.
     Adopt(Box<Connection<A::Connection>>),
     /// What is left of a connection that lived elsewhere.
-    Keep(Remnant),
+    Keep(ClosedFlow),
     Stop,
 }
 

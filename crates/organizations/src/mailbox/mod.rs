@@ -80,7 +80,7 @@ impl Shared {
             self.queue.dropped(frames as usize);
             let lost = &mut *self.lost.lock();
             lost.packets_in += frames;
-            (0..frames).for_each(|_| lost.drop(net::Drop::MailboxFull));
+            (0..frames).for_each(|_| lost.drop(net::DropReason::MailboxFull));
         }
     }
 }

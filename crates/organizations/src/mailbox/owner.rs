@@ -89,7 +89,7 @@ impl<A: Application> Owner<A> {
                 // There is none with its flow, and room for one.
                 let _ = self.domain.adopt(connection);
             }
-            Message::Keep(remnant) => self.domain.keep_remains(remnant, now),
+            Message::Keep(closed_flow) => self.domain.keep_closed_flow(closed_flow, now),
             Message::Stop => {
                 self.stopping = Some(now);
                 self.domain.call(Call::Reset, now, &mut self.egress);
@@ -109,7 +109,7 @@ impl<A: Application> Owner<A> {
         if whole {
             observed!(watch, observer => domain.input_observed(packet, now, egress, observer));
         } else {
-            domain.input_resteered(packet, now, egress);
+            domain.input_misrouted(packet, now, egress);
         }
     }
 
@@ -129,7 +129,7 @@ impl<A: Application> Owner<A> {
         let room = BACKLOG.saturating_sub(processor.out.waiting());
         let more = observed!(watch, observer => domain.serve_observed(now, egress, room, observer));
         let mut lost = 0;
-        for (unit, packet) in domain.take_resteered() {
+        for (unit, packet) in domain.take_misrouted() {
             lost += u32::from(!elsewhere(unit, packet));
         }
         (0..lost).for_each(|_| domain.drop_foreign(true));
@@ -189,7 +189,7 @@ impl<A: Application> Owner<A> {
     /// Connections that had no chance to say their last words end without.
     pub(crate) fn end(&mut self, now: Instant) {
         crate::end(&mut self.domain, now, &mut self.egress);
-        let mut lost = self.domain.take_resteered().count();
+        let mut lost = self.domain.take_misrouted().count();
         let Letters { messages, frames, .. } = self.mailbox.close();
         for message in messages {
             match message {

@@ -76,7 +76,7 @@ pub(crate) fn start<A: Application + 'static>(
     });
     let queues = worker::deal(std::mem::take(&mut setup.devices), setup.processors);
     for (index, queues) in queues.into_iter().enumerate() {
-        let unit = Unit::of(index as u16, count);
+        let unit = Unit::new(index as u16, count);
         let application = (setup.application)(unit);
         let (config, clock, mailboxes) = (setup.config.clone(), setup.clock, mailboxes.clone());
         let run = move |mut watch: Watch| {
@@ -172,7 +172,7 @@ impl<A: Application> Owner<A> {
     /// Connections that had no chance to say their last words end without.
     fn end(&mut self, now: Instant) {
         crate::end(&mut self.domain, now, &mut self.egress);
-        for _ in 0..self.domain.take_resteered().count() {
+        for _ in 0..self.domain.take_misrouted().count() {
             self.domain.drop_foreign(true);
         }
         self.wake();
@@ -226,7 +226,7 @@ impl<A: Application> Owner<A> {
             if whole {
                 observed!(watch, observer => domain.input_observed(packet, now, egress, observer));
             } else {
-                domain.input_resteered(packet, now, egress);
+                domain.input_misrouted(packet, now, egress);
             }
         }
         self.mailbox().queue.taken(count);
@@ -263,7 +263,7 @@ impl<A: Application> Owner<A> {
 
     fn resteer(&mut self) {
         let mut full = 0;
-        for (index, packet) in self.domain.take_resteered() {
+        for (index, packet) in self.domain.take_misrouted() {
             let posted = post(&self.mailboxes[index as usize], packet, false, self.stamp);
             self.handed += u64::from(posted);
             full += u32::from(!posted);
@@ -335,7 +335,7 @@ impl<A: Application> Family<A> for Owners<A> {
             while let Some(frame) = mailbox.frames.pop() {
                 // It was counted in where it came up.
                 if !frame.whole {
-                    Counters::drop(&mut last, net::Drop::MailboxFull);
+                    Counters::drop(&mut last, net::DropReason::MailboxFull);
                 }
             }
         }

@@ -6,7 +6,7 @@ use crate::runtime::processors::Receivers;
 use crate::runtime::routing::each_or_one;
 use crate::{Setup, StartError};
 use net::ip::SharedReassembly;
-use net::{Application, Call, Commons, Domain, SharedRef, SharedTable, Unit};
+use net::{Application, Call, Domain, HostShared, SharedRef, SharedTable, Unit};
 use platform::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub(crate) fn contexts<A: Application>(
     Shared::new(setup, organization, usize::MAX, Adaptive::default, |config, make| {
         let table = Arc::new(SharedTable::new(config, shards, move || DynLock::new(kind, counted)));
         let reassembly = Arc::new(SharedReassembly::new(config));
-        let commons = Commons::new(config);
+        let host_shared = HostShared::new(config);
         let domain = |index| {
             let unit = Unit::any(index, count);
             let conns = SharedRef::new(table.clone());
             Domain::with_connections(config.clone(), unit, make(unit), conns)
-                .sharing(&commons)
+                .sharing(&host_shared)
                 .reassembling(reassembly.clone())
         };
         (0..count).map(domain).collect()

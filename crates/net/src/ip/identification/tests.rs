@@ -7,7 +7,7 @@ fn to(n: u32) -> Address {
 }
 
 fn own(index: u16, count: u16) -> Identifications {
-    Identifications::new(&Config::new(Vec::new(), 7), Unit::of(index, count))
+    Identifications::new(&Config::new(Vec::new(), 7), Unit::new(index, count))
 }
 
 #[test]

@@ -10,10 +10,10 @@ fn header(seq: u32, flags: Flags) -> Header {
     Header { source_port, destination_port, seq: Seq(seq), ack, flags, window, urgent, options }
 }
 
-fn run(first: Header, len: u32) -> Run {
+fn run(first: Header, len: u32) -> GroBatch {
     let end = Endpoint { address: Address::UNSPECIFIED_V4, port: 1 };
     let id = ConnId { unit: 0, slot: 0, generation: 0 };
-    let mut run = Run::new(FlowKey { local: end, remote: end }, id, &first);
+    let mut run = GroBatch::new(FlowKey { local: end, remote: end }, id, &first);
     run.next = first.seq + len;
     run
 }

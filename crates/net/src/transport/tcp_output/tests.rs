@@ -35,7 +35,7 @@ proptest! {
         second in prop::collection::vec(any::<u8>(), 100),
     ) {
         let mut model = segment(seq, timestamps, &first);
-        let repeat = Repeat::of(&model, 100, &PLAIN).expect("full and plain");
+        let repeat = SegmentTemplate::new(&model, 100, &PLAIN).expect("full and plain");
         let (mut last, base) = packet(&flow(), &mut model, &PLAIN);
         last.push(34).fill(7);
         let mut wanted = segment(seq.wrapping_add(distance), timestamps, &second);
@@ -55,7 +55,7 @@ proptest! {
 #[test]
 fn only_full_segments_of_nothing_but_data_are_models() {
     let of = |segment: &Outgoing, interface: InterfaceConfig| {
-        Repeat::of(segment, 100, &interface).is_some()
+        SegmentTemplate::new(segment, 100, &interface).is_some()
     };
     let good = segment(1, None, &[1; 100]);
     assert!(of(&good, PLAIN));

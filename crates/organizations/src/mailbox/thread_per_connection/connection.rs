@@ -95,7 +95,7 @@ impl<A: Application> Resident<A> {
     fn depart(mut self) {
         let Owner { domain, mailbox, shared, .. } = &mut self.owner;
         let tenant = (self.tenancy, self.index);
-        let left = move_out(&self.registry, tenant, mailbox, domain.take_remains());
+        let left = move_out(&self.registry, tenant, mailbox, domain.take_closed_flows());
         left.calls.into_iter().for_each(refuse);
         (0..left.reassembled).for_each(|_| domain.drop_foreign(true));
         shared.count_lost(left.lost);

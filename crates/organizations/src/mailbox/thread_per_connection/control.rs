@@ -8,7 +8,7 @@ use crate::runtime::handle::refuse;
 use crate::runtime::threads::Spawn;
 use instrument::Watch;
 use net::application::ConnectError;
-use net::{Application, Call, Commons, Connection, Domain, Unit};
+use net::{Application, Call, Connection, Domain, HostShared, Unit};
 use platform::thread::JoinHandle;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ type Make<A> = Box<dyn FnMut(Unit) -> A + Send>;
 pub(super) struct Home<A: Application> {
     owner: Owner<A>,
     registry: Arc<Registry<A>>,
-    commons: Commons,
+    host_shared: HostShared,
     application: Make<A>,
     pin: bool,
     /// Since when the system gives no more threads, and how many there were.
@@ -43,11 +43,11 @@ impl<A: Application + 'static> Home<A> {
     pub(super) fn new(
         owner: Owner<A>,
         registry: Arc<Registry<A>>,
-        commons: Commons,
+        host_shared: HostShared,
         application: Make<A>,
         pin: bool,
     ) -> Home<A> {
-        Home { owner, registry, commons, application, pin, short: None }
+        Home { owner, registry, host_shared, application, pin, short: None }
     }
 
     pub(super) fn run(mut self, watch: Watch) {
@@ -56,7 +56,7 @@ impl<A: Application + 'static> Home<A> {
             let mut mail = self.owner.open_mail();
             let now = self.owner.now();
             let is_short = self.is_short_of_threads(now);
-            self.owner.domain.set_short_of_threads(is_short);
+            self.owner.domain.set_refusal(is_short.then_some(super::NO_THREAD));
             while let Some(message) = self.owner.letters.messages.pop_front() {
                 self.obey(message, now);
             }
@@ -179,7 +179,7 @@ impl<A: Application + 'static> Home<A> {
                 }
                 Err(_) => {
                     self.short = Some((now, self.registry.live()));
-                    self.refuse(connection, ConnectError::NoThread, now);
+                    self.refuse(connection, ConnectError::Refused(super::NO_THREAD), now);
                 }
             }
         }
@@ -218,7 +218,7 @@ impl<A: Application + 'static> Home<A> {
         };
         let processor = hash % shared.processors.len();
         let owner =
-            Owner::new(shared, domain.sharing(&self.commons), place.mailbox.clone(), processor);
+            Owner::new(shared, domain.sharing(&self.host_shared), place.mailbox.clone(), processor);
         let watched = place.index <= WATCHED && generation == 0;
         let thread = Spawn {
             name: format!("ana-conn-{}", place.index),

@@ -7,7 +7,7 @@
 use super::demux::tuple_of;
 use super::flow_table::{Place, Registry, Tenancy};
 use crate::mailbox::{Frame, Letters, Mailbox, Message, Posted};
-use net::{Application, Call, Config, Remnant};
+use net::{Application, Call, ClosedFlow, Config};
 use std::collections::VecDeque;
 
 /// One that moves in.
@@ -84,7 +84,7 @@ pub(super) fn move_out<A: Application>(
     registry: &Registry<A>,
     (tenancy, index): (Tenancy, u16),
     mailbox: &Mailbox<A>,
-    remains: Vec<Remnant>,
+    remains: Vec<ClosedFlow>,
 ) -> Left<A> {
     let mut left = Left { calls: Vec::new(), lost: 0, reassembled: 0 };
     let mut home = registry.home.letters.lock();

@@ -31,8 +31,11 @@ use crate::{Running, Setup, StartError};
 use control::Home;
 use demux::Flows;
 use flow_table::{Registry, Tenancy};
-use net::{Application, Call, Commons, Counters, Domain, Unit};
+use net::{Application, Call, Counters, Domain, HostShared, Unit};
 use std::sync::Arc;
+
+/// Why a connection is not opened when the system gives no thread for it.
+pub const NO_THREAD: &str = "the system gives no more threads: raise ulimit -u, kernel.threads-max or vm.max_map_count, or choose virtual-processors";
 
 /// All connections, as others reach them.
 struct Connections<A: Application> {
@@ -56,12 +59,12 @@ pub fn start<A: Application + 'static>(
         registry: registry.clone(),
         home: Threads::new(&setup),
     });
-    let commons = Commons::new(&config);
+    let host_shared = HostShared::new(&config);
     let app = (setup.application)(Unit::ONLY);
-    let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&commons);
-    domain.hand_over();
+    let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&host_shared);
+    domain.migrate_on_established();
     let owner = Owner::new(shared.clone(), domain, registry.home.clone(), 0);
-    let home = Home::new(owner, registry.clone(), commons, setup.application, pin);
+    let home = Home::new(owner, registry.clone(), host_shared, setup.application, pin);
     handle.family.home.spawn("ana-home".into(), 0, move |watch| {
         home.run(watch);
         // Owners lay their counts open themselves.

@@ -8,7 +8,7 @@ use crate::runtime::worker;
 use crate::shared::contexts::{self, Contexts};
 use crate::{Running, Setup, StartError};
 use instrument::Watch;
-use net::{Application, Call, Counters, Drop as Why, Egress};
+use net::{Application, Call, Counters, DropReason as Why, Egress};
 use platform::RandomState;
 use platform::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;

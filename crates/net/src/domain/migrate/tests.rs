@@ -3,7 +3,7 @@ use crate::config::Unit;
 use crate::connections::{ConnId, Connection, Connections};
 use crate::domain::Domain;
 use crate::harness::*;
-use crate::{Call, Commons, Counters, Drop};
+use crate::{Call, Counters, DropReason, HostShared};
 use std::time::Duration;
 use wire::arp::Operation;
 use wire::tcp::{Flags, Header, Options};
@@ -27,21 +27,21 @@ fn segment(port: u16, flags: Flags, seq: u32, ack: Seq, data: &[u8]) -> Vec<u8> 
 }
 
 /// A host that hands over, which knows its peer, and the table that it shares.
-fn home() -> (Host, Commons) {
+fn home() -> (Host, HostShared) {
     let lonely = Host::lonely(Unit::ONLY, |_| ());
-    let commons = Commons::new(&lonely.domain.transport.config);
-    let mut home = Host::of(lonely.domain.sharing(&commons));
-    home.domain.hand_over();
+    let host_shared = HostShared::new(&lonely.domain.transport.config);
+    let mut home = Host::with_domain(lonely.domain.sharing(&host_shared));
+    home.domain.migrate_on_established();
     home.take(&arp_frame(Operation::Request, PEER, US));
     home.domain.counters = Counters::default();
     home.call(Call::Listen(end(US, 80), ()));
-    (home, commons)
+    (home, host_shared)
 }
 
-fn guests(home: &Host, commons: &Commons, generation: u32) -> Host {
+fn guests(home: &Host, host_shared: &HostShared, generation: u32) -> Host {
     let config = home.domain.transport.config.clone();
     let domain = Domain::for_guests(config, Unit::any(7, 1), generation, App::default());
-    let mut host = Host::of(domain.sharing(commons));
+    let mut host = Host::with_domain(domain.sharing(host_shared));
     host.now = home.now;
     host
 }
@@ -64,10 +64,10 @@ fn handshake(home: &mut Host, port: u16) -> Seq {
 
 /// A connection with a peer at `port` that lives with guests now.
 fn moved(port: u16) -> (Host, Host, Seq) {
-    let (mut home, commons) = home();
+    let (mut home, host_shared) = home();
     let ours = handshake(&mut home, port);
     let connection = leaving(&mut home);
-    let mut guests = guests(&home, &commons, 3);
+    let mut guests = guests(&home, &host_shared, 3);
     assert!(guests.domain.adopt(connection).is_ok());
     assert!(guests.settle().is_empty());
     (home, guests, ours)
@@ -91,7 +91,7 @@ fn an_established_connection_goes_on_elsewhere() {
 
 #[test]
 fn what_has_come_for_it_goes_with_it() {
-    let (mut home, commons) = home();
+    let (mut home, host_shared) = home();
     let ours = handshake(&mut home, 5000);
     // They wait to be put together, behind the one that has found the connection.
     let data = vec![7; 1000];
@@ -99,7 +99,7 @@ fn what_has_come_for_it_goes_with_it() {
     home.take_batch(&frames);
     let connection = leaving(&mut home);
     assert_eq!(connection.tcb.received(), 3000);
-    let mut guests = guests(&home, &commons, 0);
+    let mut guests = guests(&home, &host_shared, 0);
     assert!(guests.domain.adopt(connection).is_ok());
     let mut out = guests.settle();
     out.extend(guests.wait(SECOND));
@@ -129,8 +129,8 @@ fn what_is_left_of_it_comes_home() {
     assert_eq!(parse_tcp(&out[0]).ack, Seq(2));
     assert!(guests.domain.connections().is_empty());
     assert_eq!(guests.domain.time_wait_len(), 0);
-    for remnant in guests.domain.take_remains() {
-        home.domain.keep_remains(remnant, home.now);
+    for closed_flow in guests.domain.take_closed_flows() {
+        home.domain.keep_closed_flow(closed_flow, home.now);
     }
     assert_eq!(home.domain.time_wait_len(), 1);
     //= RFC 9293 3.10.7.4: TIME-WAIT: acknowledge a retransmitted FIN
@@ -158,20 +158,22 @@ fn connected(home: &mut Host) -> Header {
 
 #[test]
 fn ports_come_home_too() {
-    let (mut home, commons) = home();
+    let (mut home, host_shared) = home();
     let answer = connected(&mut home);
-    let mut guests = guests(&home, &commons, 0);
+    let mut guests = guests(&home, &host_shared, 0);
     assert!(guests.domain.adopt(leaving(&mut home)).is_ok());
     let out = guests.settle();
     assert_eq!(parse_tcp(&out[0]).ack, Seq(101), "the handshake ends");
     guests.take(&tcp_frame(&Header { flags: Flags::RST, seq: Seq(101), ..answer }, b""));
-    let remains = guests.domain.take_remains();
-    assert_eq!(remains.len(), 1);
+    let closed_flows = guests.domain.take_closed_flows();
+    assert_eq!(closed_flows.len(), 1);
     let remote = end(PEER, 80);
     let fresh = |home: &mut Host| home.domain.conns.allocate_port(remote, |_| true);
     // All others are taken first, then the one that came back.
     assert_ne!(fresh(&mut home), Some(answer.destination_port));
-    remains.into_iter().for_each(|remnant| home.domain.keep_remains(remnant, home.now));
+    closed_flows
+        .into_iter()
+        .for_each(|closed_flow| home.domain.keep_closed_flow(closed_flow, home.now));
     let all = std::iter::from_fn(|| fresh(&mut home));
     assert_eq!(all.last(), Some(answer.destination_port));
 }
@@ -190,7 +192,7 @@ fn who_has_nowhere_to_go_is_refused() {
     connected(&mut home);
     let active = leaving(&mut home);
     assert!(is_reset(&home.refuse(active)));
-    assert_eq!(home.domain.app.failed, [ConnectError::NoThread]);
+    assert_eq!(home.domain.app.failed, [ConnectError::Refused("no more threads")]);
     assert_eq!(home.domain.counters.refused_no_thread, 2);
     assert!(home.domain.connections().is_empty());
 }
@@ -198,20 +200,20 @@ fn who_has_nowhere_to_go_is_refused() {
 #[test]
 fn without_threads_nobody_gets_in() {
     let (mut home, _) = home();
-    home.domain.set_short_of_threads(true);
+    home.domain.set_refusal(Some("no more threads"));
     assert!(is_reset(&home.take(&segment(5000, Flags::SYN, 0, Seq(0), b""))));
-    assert_eq!(home.domain.counters.dropped(Drop::TcpNoThread), 1);
+    assert_eq!(home.domain.counters.dropped(DropReason::TcpNoThread), 1);
     let call = Call::Connect { remote: end(PEER, 80), local: None, connection: () };
     assert!(home.call(call).is_empty());
-    assert_eq!(home.domain.app.failed, [ConnectError::NoThread]);
-    home.domain.set_short_of_threads(false);
+    assert_eq!(home.domain.app.failed, [ConnectError::Refused("no more threads")]);
+    home.domain.set_refusal(None);
     handshake(&mut home, 5000);
 }
 
 #[test]
 fn handshakes_are_bounded_while_others_leave() {
     let (mut home, _) = home();
-    home.domain.app.most_embryos = Some(10);
+    home.domain.app.most_half_open = Some(10);
     handshake(&mut home, 4999);
     // To the listener its handshake is over.
     home.domain.app.closed.push(None);
@@ -225,8 +227,8 @@ fn handshakes_are_bounded_while_others_leave() {
 
 #[test]
 fn neighbours_are_shared_and_what_waits_in_vain_comes_back() {
-    let (mut home, commons) = home();
-    let mut other = guests(&home, &commons, 0);
+    let (mut home, host_shared) = home();
+    let mut other = guests(&home, &host_shared, 0);
     // The peer is known to both, though only one has heard of it.
     assert_eq!(parse(&other.say(PEER, b"x")[0]).1.last(), Some(&b'x'));
     let stranger = std::net::Ipv4Addr::new(10, 0, 0, 77);

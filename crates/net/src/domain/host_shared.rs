@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A table of neighbours, the identifications of datagrams, and the limits of what
 /// is answered. No segment of a connection whose neighbour is known touches them.
 #[derive(Clone)]
-pub struct Commons {
+pub struct HostShared {
     neighbours: SharedNeighbours,
     identifications: Arc<Identifications>,
     resets: Arc<RateLimit>,
@@ -21,11 +21,11 @@ pub struct Commons {
     echoes: Arc<RateLimit>,
 }
 
-impl Commons {
+impl HostShared {
     /// Those of a host; no neighbour is known yet.
-    pub fn new(config: &Config) -> Commons {
+    pub fn new(config: &Config) -> HostShared {
         let limit = || Arc::new(RateLimit::new(config, config.errors_per_second));
-        Commons {
+        HostShared {
             neighbours: SharedNeighbours::new(config),
             identifications: Arc::new(Identifications::shared(config)),
             resets: limit(),
@@ -39,12 +39,12 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Has these in common with other domains from now on. Then ARP frames need to
     /// come to one of them only, the one with index 0.
     #[must_use]
-    pub fn sharing(mut self, commons: &Commons) -> Self {
-        self.link.share(&commons.neighbours);
-        self.ip.identifications = commons.identifications.clone();
-        self.ip.errors = commons.errors.clone();
-        self.ip.echoes = commons.echoes.clone();
-        self.transport.resets = commons.resets.clone();
+    pub fn sharing(mut self, host_shared: &HostShared) -> Self {
+        self.link.share(&host_shared.neighbours);
+        self.ip.identifications = host_shared.identifications.clone();
+        self.ip.errors = host_shared.errors.clone();
+        self.ip.echoes = host_shared.echoes.clone();
+        self.transport.resets = host_shared.resets.clone();
         self
     }
 }

@@ -1,6 +1,6 @@
 use crate::connections::Connections;
 use crate::harness::*;
-use crate::{Call, Drop};
+use crate::{Call, DropReason};
 use std::net::Ipv4Addr;
 use wire::Seq;
 use wire::tcp::{Flags, Header, Options};
@@ -19,9 +19,9 @@ fn segment(port: u16, flags: Flags, seq: u32, ack: Seq) -> Vec<u8> {
     tcp_frame(&header, b"")
 }
 
-fn listening(most_embryos: usize) -> Host {
+fn listening(most_half_open: usize) -> Host {
     let mut host = Host::new(|_| ());
-    host.domain.app.most_embryos = Some(most_embryos);
+    host.domain.app.most_half_open = Some(most_half_open);
     host.call(Call::Listen(end(Ipv4Addr::UNSPECIFIED, 80), ()));
     host
 }
@@ -37,7 +37,7 @@ fn a_flood_of_syns_does_not_shut_others_out() {
     let iss = parse_tcp(&answer[0]).seq;
     let out = host.take(&segment(999, Flags::ACK, 2, iss + 1));
     assert!(out.is_empty(), "the handshake ends well: {out:?}");
-    assert_eq!(host.domain.counters.dropped(Drop::TcpBacklog), 0);
+    assert_eq!(host.domain.counters.dropped(DropReason::TcpBacklog), 0);
     assert_eq!(host.domain.connections().ids().len(), 10);
 }
 
@@ -49,6 +49,6 @@ fn established_connections_are_not_forgotten() {
         let iss = parse_tcp(&answer[0]).seq;
         host.take(&segment(port, Flags::ACK, 2, iss + 1));
     }
-    host.drops(&segment(1003, Flags::SYN, 1, Seq(0)), Drop::TcpBacklog);
+    host.drops(&segment(1003, Flags::SYN, 1, Seq(0)), DropReason::TcpBacklog);
     assert_eq!(host.domain.connections().ids().len(), 3);
 }

@@ -11,38 +11,38 @@ use wire::{FlowKey, Instant};
 /// What is left of one connection, on its way from the unit in which it ended
 /// to the one that keeps it.
 #[derive(Debug)]
-pub struct Remnant {
+pub struct ClosedFlow {
     flow: FlowKey,
     time_wait: Option<TimeWait>,
     port_allocated: bool,
 }
 
-/// Flows in TIME-WAIT, and ports.
-pub(crate) struct Remains {
+/// Flows in TIME-WAIT, and the ports of active opens.
+pub(crate) struct ClosedFlows {
     pub(super) time_wait: TimeWaitTable,
     pub(super) ports: PortAllocator<Keyed>,
     /// They are not kept here: they wait to be fetched.
-    away: Option<Vec<Remnant>>,
+    away: Option<Vec<ClosedFlow>>,
 }
 
-impl Remains {
-    pub(super) fn new(config: &Config) -> Remains {
+impl ClosedFlows {
+    pub(super) fn new(config: &Config) -> ClosedFlows {
         let hasher = Keyed::new(config, Purpose::Tables);
         let (first, last) = config.ephemeral_ports;
-        Remains {
+        ClosedFlows {
             time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
             ports: PortAllocator::new(first, last, Keyed::new(config, Purpose::Ports)),
             away: None,
         }
     }
 
-    /// Remains that others keep.
-    pub(super) fn elsewhere(config: &Config) -> Remains {
-        Remains { away: Some(Vec::new()), ..Remains::new(config) }
+    /// ClosedFlows that others keep.
+    pub(super) fn elsewhere(config: &Config) -> ClosedFlows {
+        ClosedFlows { away: Some(Vec::new()), ..ClosedFlows::new(config) }
     }
 
     /// Fetches what others are to keep.
-    pub(super) fn fetch(&mut self) -> Vec<Remnant> {
+    pub(super) fn fetch(&mut self) -> Vec<ClosedFlow> {
         self.away.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -50,17 +50,19 @@ impl Remains {
     pub(super) fn leave<U>(&mut self, connection: &Connection<U>, now: Instant) {
         let Connection { flow, tcb, port_allocated, .. } = connection;
         let (time_wait, port_allocated) = (TimeWait::new(tcb), *port_allocated);
-        let remnant = Remnant { flow: *flow, time_wait, port_allocated };
+        let closed_flow = ClosedFlow { flow: *flow, time_wait, port_allocated };
         match &mut self.away {
-            Some(away) if remnant.time_wait.is_some() || port_allocated => away.push(remnant),
+            Some(away) if closed_flow.time_wait.is_some() || port_allocated => {
+                away.push(closed_flow)
+            }
             Some(_) => {}
-            None => self.keep(remnant, now),
+            None => self.keep(closed_flow, now),
         }
     }
 
     /// Keeps what is left of a connection.
-    pub(super) fn keep(&mut self, remnant: Remnant, now: Instant) {
-        let Remnant { flow, time_wait, port_allocated } = remnant;
+    pub(super) fn keep(&mut self, closed_flow: ClosedFlow, now: Instant) {
+        let ClosedFlow { flow, time_wait, port_allocated } = closed_flow;
         if let Some(state) = time_wait {
             self.time_wait.insert(flow, state, port_allocated);
             self.expire(now);

@@ -1,0 +1,86 @@
+//! Where connections live: the one thing that an organization which moves them
+//! between units tells the transport layer.
+
+use crate::application::{Application, Call};
+use crate::config::Unit;
+use crate::connections::ConnId;
+
+/// Where the connections of a unit live.
+pub(crate) enum Residence<A: Application> {
+    /// Here, from the first segment to the last.
+    Settled,
+    /// Here until they are established; then they migrate.
+    Transient {
+        /// Those that are to migrate now.
+        leaving: Vec<ConnId>,
+        /// Why no connection may open now, if none may.
+        refusal: Option<&'static str>,
+    },
+    /// They come from elsewhere. What the application asks of a host is for another
+    /// unit to do.
+    Guest {
+        /// Calls for that unit.
+        calls: Vec<Call<A>>,
+    },
+}
+
+impl<A: Application> Residence<A> {
+    /// Does a connection migrate once it is established?
+    #[inline]
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, Residence::Transient { .. })
+    }
+
+    /// Why no connection may open now, if none may.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        match self {
+            Residence::Transient { refusal, .. } => *refusal,
+            _ => None,
+        }
+    }
+
+    /// Lets connections open, or not for this reason.
+    pub(crate) fn set_refusal(&mut self, why: Option<&'static str>) {
+        if let Residence::Transient { refusal, .. } = self {
+            *refusal = why;
+        }
+    }
+
+    /// The connection has been established, and is to migrate.
+    pub(crate) fn leave(&mut self, id: ConnId) {
+        if let Residence::Transient { leaving, .. } = self {
+            leaving.push(id);
+        }
+    }
+
+    /// Takes the names of those that are to migrate now.
+    pub(crate) fn take_leaving(&mut self) -> Vec<ConnId> {
+        match self {
+            Residence::Transient { leaving, .. } => std::mem::take(leaving),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Gives back a call that `unit` does itself; keeps one that another is to do.
+    pub(crate) fn own_call(&mut self, call: Call<A>, unit: Unit) -> Option<Call<A>> {
+        let Residence::Guest { calls } = self else { return Some(call) };
+        let is_own = match &call {
+            Call::Notify(id) => id.unit == unit.index,
+            Call::FlushUdp(_) => true,
+            _ => false,
+        };
+        if is_own {
+            return Some(call);
+        }
+        calls.push(call);
+        None
+    }
+
+    /// Takes the calls that another unit is to do.
+    pub(crate) fn take_calls(&mut self) -> Vec<Call<A>> {
+        match self {
+            Residence::Guest { calls } => std::mem::take(calls),
+            _ => Vec::new(),
+        }
+    }
+}
