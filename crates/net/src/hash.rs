@@ -59,6 +59,7 @@ impl BuildHasher for Keyed {
     }
     /// Inlined wherever it is called: it is on the way of every segment.
     #[inline(always)]
+    #[expect(clippy::manual_hash_one, reason = "this is it")]
     fn hash_one<T: Hash>(&self, value: T) -> u64 {
         let mut hasher = self.build_hasher();
         value.hash(&mut hasher);

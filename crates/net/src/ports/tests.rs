@@ -91,9 +91,9 @@ fn ports_that_have_been_free_for_long_come_back_first() {
 #[test]
 fn only_ports_that_fit_are_given() {
     let mut ports = Allocator::new(1000, 1999, BuildHasherDefault::default());
-    let even = |port: u16| port % 2 == 0;
+    let even = |port: u16| port.is_multiple_of(2);
     let all: HashSet<u16> = (0..500).map(|_| ports.allocate(to(80), even).unwrap()).collect();
-    assert!(all.len() == 500 && all.iter().all(|port| port % 2 == 0));
+    assert!(all.len() == 500 && all.iter().all(|port| port.is_multiple_of(2)));
     assert_eq!(ports.allocate(to(80), even), None);
 }
 

@@ -31,7 +31,7 @@ fn a_flow_that_is_reopened_leaves_no_places_behind() {
         host.take(&segment(Flags::ACK, seq + 1, ours));
         host.take(&segment(FIN_ACK, seq + 1, ours + 1));
         assert_eq!(host.domain.time_wait_len(), 1);
-        seq = seq + 10;
+        seq += 10;
     }
     assert!(host.domain.connections().time_wait().by_age.len() <= 2 + super::SOME);
     host.wait(Duration::from_secs(61));
