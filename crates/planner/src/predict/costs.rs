@@ -9,7 +9,7 @@
 //! A factor on all costs is a factor on all times, so one run finds it.
 
 use super::{Case, Predictor, Steering};
-use crate::calibration::{Calibration, Layers as Measured};
+use crate::calibration::{Calibration, Layers as Measured, Primitives};
 use crate::simulator::costs::{
     Caches, Extra, Frames, HandOff, Layers, LockCosts, Rounds, Steps, Threads,
 };
@@ -189,20 +189,6 @@ fn unfitted(calibration: &Calibration, work: Work, bytes: usize, notes: &mut Vec
         stand_in(work)
     });
     let (fixed, per_byte) = by_layer(calibration, work, &layers, bytes);
-    let locks = primitives.locks.iter().filter_map(|(name, lock)| {
-        let name = if name == "rw" { "readers-writer" } else { name };
-        sync::LockKind::ALL.iter().find(|kind| kind.name() == name)?;
-        let parks = matches!(name, "adaptive" | "os");
-        Some((
-            name.to_owned(),
-            LockCosts {
-                alone_ns: lock.alone_ns.value,
-                contended_ns: lock.contended_ns.value,
-                per_waiter_ns: if matches!(name, "spin" | "ticket") { line } else { 0.0 },
-                spin_ns: if parks { assumed::SPIN_NS } else { 0.0 },
-            },
-        ))
-    });
     let device = primitives.devices.get("memory").copied().unwrap_or_default();
     let held = calibration.machine.l2_bytes as f64 / assumed::CONNECTION_BYTES;
     Costs {
@@ -213,7 +199,7 @@ fn unfitted(calibration: &Calibration, work: Work, bytes: usize, notes: &mut Vec
             per_operation_out: layers.packets_out,
         },
         rounds: Rounds { empty_poll_ns: device.empty_ns.value, scan_ns: 2.0, ..Rounds::default() },
-        locks: locks.collect(),
+        locks: locks(primitives),
         steps: Steps {
             demultiplex_ns: 5.0,
             filter_ns: 25.0,
@@ -245,6 +231,24 @@ fn unfitted(calibration: &Calibration, work: Work, bytes: usize, notes: &mut Vec
         extra: Extra::default(),
         variation: assumed::VARIATION,
     }
+}
+
+/// What locks cost, by name.
+fn locks(primitives: &Primitives) -> BTreeMap<String, LockCosts> {
+    let costs = primitives.locks.iter().filter_map(|(name, lock)| {
+        let name = if name == "rw" { "readers-writer" } else { name };
+        sync::LockKind::ALL.iter().find(|kind| kind.name() == name)?;
+        let spins = matches!(name, "spin" | "ticket");
+        let parks = matches!(name, "adaptive" | "os");
+        let costs = LockCosts {
+            alone_ns: lock.alone_ns.value,
+            contended_ns: lock.contended_ns.value,
+            per_waiter_ns: if spins { primitives.line_transfer_ns.value } else { 0.0 },
+            spin_ns: if parks { assumed::SPIN_NS } else { 0.0 },
+        };
+        Some((name.to_owned(), costs))
+    });
+    costs.collect()
 }
 
 /// Layers of an operation where none were measured: their shares matter, the factor

@@ -279,12 +279,6 @@ impl Costs {
     }
 
     fn figures(&self) -> Vec<(String, f64, f64)> {
-        let mut all = Vec::new();
-        let mut add = |table: &str, names: &[&str], values: &[f64], most: f64| {
-            for (name, value) in names.iter().zip(values) {
-                all.push((format!("{table}{name}"), *value, most));
-            }
-        };
         const LAYERS: [&str; 10] = [
             "receive_ns",
             "link_in_ns",
@@ -297,6 +291,12 @@ impl Costs {
             "transmit_ns",
             "presentation_ns",
         ];
+        let mut all = Vec::new();
+        let mut add = |table: &str, names: &[&str], values: &[f64], most: f64| {
+            for (name, value) in names.iter().zip(values) {
+                all.push((format!("{table}{name}"), *value, most));
+            }
+        };
         add("layers.", &LAYERS, &self.layers.all(), MOST_NS);
         add("layers_per_byte.", &LAYERS, &self.layers_per_byte.all(), 1e3);
         let Frames { per_operation_in, per_operation_out } = self.frames;
@@ -320,6 +320,15 @@ impl Costs {
         let HandOff { item_ns, batch_ns, sleep_lock_ns, layer_item_ns } = self.hand_off;
         let names = ["item_ns", "batch_ns", "sleep_lock_ns", "layer_item_ns"];
         add("hand_off.", &names, &[item_ns, batch_ns, sleep_lock_ns, layer_item_ns], MOST_NS);
+        self.machine_figures(&mut add);
+        let Extra { operation_ns, round_ns } = self.extra;
+        add("extra.", &["operation_ns", "round_ns"], &[operation_ns, round_ns], MOST_NS);
+        add("", &["variation"], &[self.variation], 1.0);
+        all
+    }
+
+    /// Those of threads and caches, for [`Costs::figures`].
+    fn machine_figures(&self, add: &mut impl FnMut(&str, &[&str], &[f64], f64)) {
         let threads = &self.threads;
         let names =
             ["wake_call_ns", "wake_up_ns", "context_switch_ns", "time_slice_ns", "spin_yield_ns"];
@@ -348,10 +357,6 @@ impl Costs {
             caches.connections_held,
         ];
         add("caches.", &names, &values, MOST);
-        let Extra { operation_ns, round_ns } = self.extra;
-        add("extra.", &["operation_ns", "round_ns"], &[operation_ns, round_ns], MOST_NS);
-        add("", &["variation"], &[self.variation], 1.0);
-        all
     }
 }
 
