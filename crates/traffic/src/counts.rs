@@ -69,7 +69,7 @@ pub struct PeerCounts {
     phase: AtomicU8,
 }
 
-/// Peers that are held ([`Config::held`]) begin nothing.
+/// Peers that are held ([`Config::held`](crate::Config::held)) begin nothing.
 pub(crate) const HELD: u8 = 0;
 /// They open connections.
 pub(crate) const OPENING: u8 = 1;

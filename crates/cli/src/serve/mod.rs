@@ -140,7 +140,7 @@ async fn serve(settings: Settings) -> Result<(Arc<Counts>, Result<(), Failure>),
     let mut user = listen(SignalKind::user_defined1())?;
 
     let running = Running::start(&settings).await?;
-    say(running.ready_line(&settings));
+    say(report::ready_line(&running, &settings));
     let mut look = tokio::time::interval(Duration::from_millis(500));
     let mut gone = Ok(());
     loop {
@@ -156,14 +156,14 @@ async fn serve(settings: Settings) -> Result<(Arc<Counts>, Result<(), Failure>),
             _ = interrupt.recv() => break,
             _ = hang_up.recv() => break,
             _ = user.recv() => {
-                if let Err(failure) = running.write_stats(&settings) {
+                if let Err(failure) = report::write(&running, &settings) {
                     eprintln!("anabranch: {failure}");
                 }
             }
         }
     }
-    let written = running.write_stats(&settings);
-    say(running.summary(&settings).trim_end());
+    let written = report::write(&running, &settings);
+    say(report::summary(&running, &settings).trim_end());
     let counts = running.counts.clone();
     running.stop();
     Ok((counts, gone.and(written)))

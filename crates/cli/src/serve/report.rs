@@ -2,6 +2,7 @@
 
 use super::running::Running;
 use super::settings::Settings;
+use crate::failure::Failure;
 use anabranch::{Counters, DropReason};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -86,8 +87,17 @@ pub fn summary(running: &Running, settings: &Settings) -> String {
     text
 }
 
+/// Writes what was counted, if a file was named for it.
+///
+/// # Errors
+/// If that cannot be written.
+pub fn write(running: &Running, settings: &Settings) -> Result<(), Failure> {
+    let Some(output) = &settings.stats else { return Ok(()) };
+    output.write(&format!("{:#}\n", json(running, settings)))
+}
+
 /// All that was counted.
-pub fn json(running: &Running, settings: &Settings) -> Value {
+fn json(running: &Running, settings: &Settings) -> Value {
     let counters = running.stack.counters();
     let all = DropReason::ALL.iter();
     let drops: Map<String, Value> =

@@ -1,6 +1,5 @@
 //! [`Running`]: a device, a stack on it, and services on that.
 
-use super::report;
 use super::services::{Context, Ending, Handler};
 use super::settings::Settings;
 use crate::failure::Failure;
@@ -97,25 +96,6 @@ impl Running {
             self.tallies.push((service.name, port, tally));
         }
         Ok(())
-    }
-
-    /// What to print once clients can come.
-    pub fn ready_line(&self, settings: &Settings) -> String {
-        report::ready_line(self, settings)
-    }
-
-    /// What to print at the end.
-    pub fn summary(&self, settings: &Settings) -> String {
-        report::summary(self, settings)
-    }
-
-    /// Writes what was counted, if a file was named for it.
-    ///
-    /// # Errors
-    /// If that cannot be written.
-    pub fn write_stats(&self, settings: &Settings) -> Result<(), Failure> {
-        let Some(output) = &settings.stats else { return Ok(()) };
-        output.write(&format!("{:#}\n", report::json(self, settings)))
     }
 
     /// Resets all connections, and removes the device.

@@ -2,6 +2,7 @@
 //! the clock.
 
 use super::paced::Clients;
+use super::sent::Sent;
 use device::{Batch, Device, Receive, Transmit};
 use net::{Call, Config, Domain, Egress, Unit};
 use organizations::Clock;
@@ -17,24 +18,6 @@ use wire::{
 const BURST: u64 = 64;
 /// A generator that had no processor for so long does not make up for it.
 const LATE: Duration = Duration::from_millis(2);
-
-/// What was sent.
-#[derive(Debug, Default)]
-pub(super) struct Sent {
-    /// Datagrams or messages that well-behaved senders had to send.
-    pub(super) good: AtomicU64,
-    /// Those of them that could not be put before the stack: the ring was full, or
-    /// too many were on their way.
-    pub(super) good_lost: AtomicU64,
-    /// Datagrams of the hog.
-    pub(super) hog: AtomicU64,
-    /// Those of them that the ring had no room for.
-    pub(super) hog_lost: AtomicU64,
-    /// Connections established.
-    pub(super) connected: AtomicU64,
-    /// Connections that failed.
-    pub(super) failed: AtomicU64,
-}
 
 /// A sender that is paced.
 struct Pace {

@@ -12,6 +12,7 @@
 
 mod generator;
 mod paced;
+mod sent;
 
 use crate::Error;
 use crate::load::watched::Watched;
@@ -25,10 +26,11 @@ use crate::setup::host::{self, STEERING, Side};
 use crate::statistics::median;
 use crossbeam_utils::CachePadded;
 use device::memory;
-use generator::{Generator, Parts, Sent};
+use generator::{Generator, Parts};
 use instrument::{Counted, Histogram};
 use organizations::{Clock, Options, Setup};
 use paced::Clients;
+use sent::Sent;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

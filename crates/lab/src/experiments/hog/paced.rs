@@ -1,7 +1,7 @@
 //! Clients that send messages at a steady rate over TCP, whatever has become of
 //! the last ones, and note how long each took to come back.
 
-use super::generator::Sent;
+use super::sent::Sent;
 use instrument::Histogram;
 use net::application::ConnectError;
 use net::{Application, ConnId, Datagram};
@@ -18,7 +18,7 @@ const OUTSTANDING: usize = 256;
 
 /// One connection.
 #[derive(Default)]
-struct LoadConn {
+struct ClientConn {
     id: Option<ConnId>,
     /// Messages that are due.
     due: usize,
@@ -30,25 +30,29 @@ struct LoadConn {
 
 /// The clients: the application of the generator's own domain.
 pub(super) struct Clients {
-    talks: Vec<LoadConn>,
+    connections: Vec<ClientConn>,
     counts: Arc<Sent>,
     latency: Arc<Histogram>,
 }
 
 impl Clients {
     pub(super) fn new(count: usize, counts: Arc<Sent>, latency: Arc<Histogram>) -> Clients {
-        Clients { talks: (0..count).map(|_| LoadConn::default()).collect(), counts, latency }
+        Clients {
+            connections: (0..count).map(|_| ClientConn::default()).collect(),
+            counts,
+            latency,
+        }
     }
 
     /// A message of connection `index` is due. Its name, if it has one.
     pub(super) fn tick(&mut self, index: usize) -> Option<ConnId> {
-        let talk = self.talks.get_mut(index)?;
-        talk.due += 1;
-        talk.id
+        let conn = self.connections.get_mut(index)?;
+        conn.due += 1;
+        conn.id
     }
 }
 
-impl LoadConn {
+impl ClientConn {
     fn write(&mut self, tcb: &mut Tcb, now: Instant, counts: &Sent) {
         for _ in 0..std::mem::take(&mut self.due) {
             let room = tcb.send_room() >= MESSAGE.len() && self.sent.len() < OUTSTANDING;
@@ -85,8 +89,8 @@ impl Application for Clients {
     }
 
     fn opened(&mut self, index: &mut usize, id: ConnId, _: &FlowKey) {
-        if let Some(talk) = self.talks.get_mut(*index) {
-            talk.id = Some(id);
+        if let Some(conn) = self.connections.get_mut(*index) {
+            conn.id = Some(id);
         }
     }
 
@@ -99,18 +103,18 @@ impl Application for Clients {
             tcb.set_nagle(false);
             self.counts.connected.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(talk) = self.talks.get_mut(*index) {
-            talk.read(tcb, now, &self.latency);
+        if let Some(conn) = self.connections.get_mut(*index) {
+            conn.read(tcb, now, &self.latency);
             if tcb.is_synchronized() {
-                talk.write(tcb, now, &self.counts);
+                conn.write(tcb, now, &self.counts);
             }
         }
         false
     }
 
     fn closed(&mut self, index: usize, _: &mut Tcb) {
-        if let Some(talk) = self.talks.get_mut(index) {
-            talk.id = None;
+        if let Some(conn) = self.connections.get_mut(index) {
+            conn.id = None;
         }
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
     }
