@@ -249,7 +249,7 @@ impl Drop for State {
 impl State {
     /// What was written, and the FIN behind it, are to be acknowledged.
     fn closing_begins(&mut self) {
-        let resets = self.pending.abort || (self.pending.release && self.unread.len() > 0);
+        let resets = self.pending.abort || (self.pending.release && !self.unread.is_empty());
         if self.phase == Phase::Open && !self.is_closing && !resets {
             self.is_closing = true;
             self.closing.begin();
@@ -349,7 +349,7 @@ impl State {
             // Closing comes after what was written.
         } else if self.pending.release {
             // RFC 2525 2.17: data that nobody will read is worth a reset.
-            if self.unread.len() > 0 { tcb.abort() } else { tcb.release() }
+            if self.unread.is_empty() { tcb.release() } else { tcb.abort() }
         } else if self.pending.shutdown {
             tcb.shutdown_write();
         }
