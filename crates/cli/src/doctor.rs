@@ -232,7 +232,7 @@ fn private() -> Finding {
 /// steered?
 fn trial() -> (Finding, bool) {
     let what = "TAP on trial";
-    let config = tap::Config { queues: 2, ..tap::Config::default() };
+    let config = tap::Config::default().with_queues(2);
     match tap::open(&config) {
         Ok(device) => {
             let text = "a private one with 2 queues, checksum and segmentation offload";

@@ -54,16 +54,14 @@ impl Host {
     ) -> Result<Host, Failure> {
         let (device, other) = match link {
             Link::Tap => {
-                let config = tap::Config {
-                    name: "ana-demo".into(),
-                    queues: processors,
-                    kernel_address: Some((THEIRS, 24)),
-                    ..tap::Config::default()
-                };
+                let config = tap::Config::default()
+                    .with_name("ana-demo")
+                    .with_queues(processors)
+                    .with_kernel_address(THEIRS, 24);
                 (tap::open(&config).map_err(Failure::failed)?, None)
             }
             Link::Memory => {
-                let config = memory::Config { queues: processors, ..memory::Config::default() };
+                let config = memory::Config::default().with_queues(processors);
                 let (ours, theirs) = memory::pair(config);
                 (ours, Some(theirs))
             }

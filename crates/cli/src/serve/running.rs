@@ -162,14 +162,12 @@ fn taken(name: &str, port: u16, error: &io::Error) -> Failure {
 /// Opens the device as planned, with its wrappers.
 fn open(plan: &Plan) -> Result<Device, Failure> {
     let args = &plan.args;
-    let config = tap::Config {
-        name: args.tap.clone(),
-        queues: plan.processors,
-        mtu: args.mtu.into(),
-        offload: plan.offload,
-        kernel_address: args.peer_address.v4().map(|a| (a, args.peer_address.prefix())),
-        ..tap::Config::default()
-    };
+    let mut config = tap::Config::default()
+        .with_name(&args.tap)
+        .with_queues(plan.processors)
+        .with_mtu(args.mtu.into())
+        .with_offload(plan.offload);
+    config.kernel_address = args.peer_address.v4().map(|a| (a, args.peer_address.prefix()));
     let mut device = tap::open(&config).map_err(|error| refused(&error))?;
     if let Some(spec) = &args.fault {
         device = fault::wrap(device, spec, RandomState::new().hash_one("fault"));

@@ -77,7 +77,7 @@ pub fn transfer(
     start: impl FnOnce(Setup<Load>) -> Result<Arc<dyn Running<Load>>, StartError>,
 ) -> u64 {
     let each = bytes / CONNECTIONS;
-    let link = memory::Config { queues: processors, ..memory::Config::default() };
+    let link = memory::Config::default().with_queues(processors);
     let limit = if sends { u64::MAX } else { each };
     let far = peers::Config { link, window: 256 * 1024, limit, ..peers::Config::default() };
     let (device, counts) = if sends { peers::sink(&far) } else { peers::source(&far) };
