@@ -349,6 +349,7 @@ impl Builder {
         };
         let name = self.organization.name();
         let running = catalog::start(name, setup).expect("an organization of the catalog")?;
+        crate::trace::started(self.organization, self.processors);
         let resolver = self.resolver.unwrap_or_else(Resolver::system);
         Ok(Stack::new(running, config, self.drain, resolver))
     }

@@ -5,6 +5,7 @@ use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
 use crate::names::Resolver;
 use crate::socket::{SocketLayer, TcpShared};
+use crate::trace;
 use net::hash::{Keyed, Purpose};
 use net::ports::PortAllocator;
 use net::{Config, ConnId, Counters};
@@ -39,17 +40,29 @@ struct Shared {
     bound: [Mutex<Bound>; 2],
     /// Nothing more is bound.
     stopped: AtomicBool,
+    /// All threads have ended, and that was told.
+    ended: AtomicBool,
     closing: Arc<Closing>,
     /// How long the last handle waits for them.
     drain: Duration,
     resolver: Arc<Resolver>,
 }
 
+impl Shared {
+    /// All threads have ended.
+    fn ended(&self) {
+        if !self.ended.swap(true, Ordering::Relaxed) {
+            trace::stopped();
+        }
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
         let stopped = *self.stopped.get_mut();
         if stopped || self.drain.is_zero() || self.closing.count() == 0 {
-            return self.running.stop();
+            self.running.stop();
+            return self.ended();
         }
         if is_waking() {
             // The stack's own thread, or one that works for it: it has to go on.
@@ -58,6 +71,7 @@ impl Drop for Shared {
             let wait = move || {
                 closing.wait(drain);
                 running.stop();
+                trace::stopped();
             };
             if thread::Builder::new().name("ana-drain".into()).spawn(wait).is_ok() {
                 return;
@@ -66,6 +80,7 @@ impl Drop for Shared {
             self.closing.wait(self.drain);
         }
         self.running.stop();
+        self.ended();
     }
 }
 
@@ -108,6 +123,7 @@ impl Stack {
             config,
             bound,
             stopped: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             closing: Arc::default(),
             drain,
             resolver,
@@ -148,6 +164,7 @@ impl Stack {
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
         self.0.running.stop();
+        self.0.ended();
     }
 
     pub(crate) fn resolver(&self) -> &Arc<Resolver> {

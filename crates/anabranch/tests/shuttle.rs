@@ -67,7 +67,7 @@ impl Rig {
 
     /// A server and a client, with sockets' buffers of so many bytes.
     fn stacks(&self, buffer: usize) -> (Stack, Stack) {
-        let config = Config { queues: self.processors, ring: RING, ..Config::default() };
+        let config = Config::default().with_queues(self.processors).with_ring(RING);
         let (left, right) = pair(config);
         (self.stack(buffer, left, "10.0.0.1/24"), self.stack(buffer, right, "10.0.0.2/24"))
     }
@@ -234,7 +234,7 @@ macro_rules! organizations {
             fn rig() -> Rig {
                 // `mut`: some have options.
                 #[allow(unused_mut)]
-                let mut options = Options { groups: 2, virtual_processors: 2, ..Options::default() };
+                let mut options = Options::default().with_groups(2).with_virtual_processors(2);
                 $(options.$option = $value;)*
                 // Contexts of several threads speak for one connection there.
                 let shared = $organization == "message-parallel" || $organization.starts_with("engines");

@@ -48,16 +48,15 @@ fn lock_help() -> String {
 impl Choices {
     /// The choices as the library takes them.
     pub fn options(&self) -> Options {
-        let default = Options::default();
-        Options {
-            groups: self.groups.unwrap_or(default.groups),
-            virtual_processors: self.virtual_processors.unwrap_or(default.virtual_processors),
-            engines: self.engines.unwrap_or(default.engines),
-            lock: self.lock.unwrap_or(default.lock),
-            order: self.order,
-            max_threads: self.max_threads.unwrap_or(default.max_threads),
-            pin: self.pin,
-        }
+        let mut options = Options::default();
+        options.groups = self.groups.unwrap_or(options.groups);
+        options.virtual_processors = self.virtual_processors.unwrap_or(options.virtual_processors);
+        options.engines = self.engines.unwrap_or(options.engines);
+        options.lock = self.lock.unwrap_or(options.lock);
+        options.order = self.order;
+        options.max_threads = self.max_threads.unwrap_or(options.max_threads);
+        options.pin = self.pin;
+        options
     }
 
     /// As [`Choices::options`], for `processors`: there are at least as many virtual
@@ -66,10 +65,10 @@ impl Choices {
         let options = self.options();
         match self.virtual_processors {
             Some(_) => options,
-            None => Options {
-                virtual_processors: options.virtual_processors.max(processors as u16),
-                ..options
-            },
+            None => {
+                let least = options.virtual_processors.max(processors as u16);
+                options.with_virtual_processors(least)
+            }
         }
     }
 

@@ -147,6 +147,7 @@ pub struct Device {
 
 /// What the queues of a device had to drop, in packets.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Counts {
     /// Given to transmit, but impossible to send.
     pub transmit_dropped: AtomicU64,

@@ -230,17 +230,17 @@ fn flows_arrive_on_the_queue_that_steering_says() {
 fn names_in_use_and_cleanup() {
     isolated(|| {
         let Some(station) = open("ana-used", 2, true) else { return };
-        let config = device::tap::Config { name: "ana-used".into(), ..Default::default() };
+        let config = device::tap::Config::default().with_name("ana-used");
         let Err(error) = device::tap::open(&config) else { panic!("opened twice") };
         assert!(matches!(error, device::tap::Error::InUse(_)), "{error}");
-        let config = device::tap::Config { name: "lo".into(), ..Default::default() };
+        let config = device::tap::Config::default().with_name("lo");
         let Err(error) = device::tap::open(&config) else { panic!("opened lo") };
         assert!(matches!(error, device::tap::Error::InUse(_)), "{error}");
         let exists = || device::tap::Control::new().expect("socket").ethernet("ana-used").is_ok();
         assert!(exists());
         drop(station);
         assert!(!exists());
-        let config = device::tap::Config { name: "ana%d".into(), mtu: 10, ..Default::default() };
+        let config = device::tap::Config::default().with_name("ana%d").with_mtu(10);
         let Err(error) = device::tap::open(&config) else { panic!("an MTU of 10") };
         assert!(matches!(error, device::tap::Error::BadMtu(10)), "{error}");
         assert!(!error.to_string().contains('\n'));

@@ -13,7 +13,7 @@ fn short(workload: Workload, organization: &str, processors: usize) -> BenchPlan
         repeat: 1,
         warm_up: 0.01,
         bound: 0.002,
-        options: organizations::Options { groups: 8, ..Default::default() },
+        options: organizations::Options::default().with_groups(8),
         ..BenchPlan::default()
     }
 }

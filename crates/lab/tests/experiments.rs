@@ -19,7 +19,7 @@ fn blocks_beside_short_lived_connections() {
             seconds: 0.1,
             warm_up: 0.02,
             repeat: 1,
-            options: Options { groups: 8, ..Options::default() },
+            options: Options::default().with_groups(8),
             ..Blocks::default()
         };
         let rows = blocks.run(&mut |_| {}).expect("figures");
@@ -67,7 +67,7 @@ fn well_behaved_sockets_beside_a_hog() {
             seconds: 0.1,
             warm_up: 0.02,
             repeat: 1,
-            options: Options { groups: 8, ..Options::default() },
+            options: Options::default().with_groups(8),
             ..Hog::default()
         };
         for row in hog.run(&mut |_| {}).expect("figures") {
@@ -85,7 +85,7 @@ fn a_short_soak_loses_nothing() {
         connections: 24,
         time: std::time::Duration::ZERO,
         leg: std::time::Duration::from_millis(300),
-        options: Options { groups: 8, ..Options::default() },
+        options: Options::default().with_groups(8),
         ..Soak::default()
     };
     let legs = soak.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}"));

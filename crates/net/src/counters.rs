@@ -85,6 +85,7 @@ drops! {
 
 /// What a domain, or a thread's share of one, has counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counters {
     /// Frames received.
     pub packets_in: u64,

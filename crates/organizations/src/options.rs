@@ -5,6 +5,7 @@ use sync::LockKind;
 /// The choices that an organization leaves open. Each takes those that its entry
 /// in the catalog names ([`crate::Entry::choices`]) and passes over the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Groups of connections.
     pub groups: u16,
@@ -36,6 +37,30 @@ impl Default for Options {
             pin: false,
         }
     }
+}
+
+/// `with_…` for each option.
+macro_rules! setters {
+    ($($with:ident $field:ident: $of:ty,)*) => {
+        impl Options {
+            $(#[doc = concat!("With another [`Options::", stringify!($field), "`].")]
+            #[must_use]
+            pub fn $with(mut self, $field: $of) -> Options {
+                self.$field = $field;
+                self
+            })*
+        }
+    };
+}
+
+setters! {
+    with_groups groups: u16,
+    with_virtual_processors virtual_processors: u16,
+    with_engines engines: (u16, u16),
+    with_lock lock: LockKind,
+    with_order order: bool,
+    with_max_threads max_threads: usize,
+    with_pin pin: bool,
 }
 
 /// One of the choices in [`Options`].

@@ -168,8 +168,7 @@ fn host(device: device::Device, last: u8, processors: usize, lengths: Lengths) -
 }
 
 fn pair(processors: usize, high: usize, ring: usize) -> [Host; 2] {
-    let (a, b) =
-        memory::pair(memory::Config { queues: processors, ring, ..memory::Config::default() });
+    let (a, b) = memory::pair(memory::Config::default().with_queues(processors).with_ring(ring));
     let lengths = Lengths { up: marks(high), down: marks(high), presentation: marks(high) };
     [host(a, 1, processors, lengths), host(b, 2, processors, lengths)]
 }

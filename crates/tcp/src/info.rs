@@ -63,6 +63,7 @@ impl Tcb {
 
 /// What is known of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Info {
     /// The state.
     pub state: State,

@@ -26,7 +26,7 @@ fn main() {
 
 /// One transfer from connect to close: the time of a packet.
 fn transfer() -> Duration {
-    let link = Link { ring: 100_000, ..Link::default() };
+    let link = Link::default().with_ring(100_000);
     let (stack, peer) = ([10, 9, 0, 1].into(), [10, 9, 0, 2].into());
     let sender =
         Config { link, stack, peer, connections: CONNECTIONS, limit: BYTES, ..Config::default() };

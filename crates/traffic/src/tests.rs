@@ -11,7 +11,7 @@ const A: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const B: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
 fn config(queues: usize, connections: usize) -> Config {
-    let link = Link { queues, ring: 100_000, ..Link::default() };
+    let link = Link::default().with_queues(queues).with_ring(100_000);
     Config { link, stack: A, peer: B, connections, ..Config::default() }
 }
 

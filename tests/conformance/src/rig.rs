@@ -80,14 +80,14 @@ impl Rig {
 
     /// Two stacks over `link`, whose TCP parameters `tune` changes.
     pub fn pair_with(self, link: Link, tune: impl FnOnce(&mut TcpConfig)) -> Pair {
-        let (mut left, right) = memory::pair(memory::Config {
-            queues: self.processors,
-            mtu: link.mtu,
-            ring: link.ring,
-            transmit_checksum: link.offload,
-            segmentation: if link.offload { 65535 } else { 0 },
-            ..memory::Config::default()
-        });
+        let (mut left, right) = memory::pair(
+            memory::Config::default()
+                .with_queues(self.processors)
+                .with_mtu(link.mtu)
+                .with_ring(link.ring)
+                .with_transmit_checksum(link.offload)
+                .with_segmentation(if link.offload { 65535 } else { 0 }),
+        );
         if !link.faults.is_empty() {
             left = fault::wrap(left, &link.faults.parse().expect("faults"), link.seed);
         }

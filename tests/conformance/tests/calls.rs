@@ -54,7 +54,7 @@ fn start(organization: &str, processors: usize, device: Device, address: &str) -
     Stack::builder()
         .organization(organization)
         .processors(processors)
-        .options(Options { groups: 2, virtual_processors: 2, ..Options::default() })
+        .options(Options::default().with_groups(2).with_virtual_processors(2))
         .device(device)
         .address(format!("{address}/24"))
         .start()
@@ -68,7 +68,7 @@ fn a_port_bound_before_a_syn_goes_up_is_open() {
     for entry in CATALOG {
         for processors in 1..=(if entry.single { 1 } else { 2 }) {
             within(entry.name, move || {
-                let queues = memory::Config { queues: processors, ..memory::Config::default() };
+                let queues = memory::Config::default().with_queues(processors);
                 let (left, right) = memory::pair(queues);
                 let hook = Hook::default();
                 let server = start(entry.name, processors, hooked(left, &hook), SERVER);

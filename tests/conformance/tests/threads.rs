@@ -17,7 +17,7 @@ fn pair(server: usize, client: usize) -> (Stack, Stack) {
             .device(device)
             .address(format!("{address}/24"))
             .organization("thread-per-connection")
-            .options(Options { max_threads, ..Options::default() })
+            .options(Options::default().with_max_threads(max_threads))
             .tcp(TcpConfig { time_wait: Duration::from_millis(50), ..TcpConfig::default() })
             .start()
             .expect("a stack")

@@ -53,13 +53,11 @@ impl Peer {
     /// # Panics
     /// If the device or the stack fails for any other reason.
     pub fn stack(self, link: Link) -> Option<Stack> {
-        let config = tap::Config {
-            name: "ana-peer".into(),
-            queues: self.rig.processors,
-            offload: link.offload,
-            kernel_address: Some((KERNEL, 24)),
-            ..tap::Config::default()
-        };
+        let config = tap::Config::default()
+            .with_name("ana-peer")
+            .with_queues(self.rig.processors)
+            .with_offload(link.offload)
+            .with_kernel_address(KERNEL, 24);
         let mut device = match tap::open(&config) {
             Ok(device) => device,
             Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {

@@ -6,6 +6,7 @@ use super::ListenerShared;
 use super::unread::Unread;
 use crate::closing::Closing;
 use crate::error::SocketError;
+use crate::trace;
 use crate::wait::Waiters;
 use net::ConnId;
 use net::application::ConnectError;
@@ -148,6 +149,7 @@ impl TcpShared {
     }
 
     pub(crate) fn connect_failed(&self, error: ConnectError, wakes: &mut Vec<Waker>) {
+        trace::not_opened(error.into());
         let mut state = self.0.lock();
         state.phase = Phase::Closed;
         state.error = Some(error.into());
@@ -177,8 +179,10 @@ impl TcpShared {
     pub(crate) fn exchange(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let mut state = self.0.lock();
         state.notified = false;
+        let mut opened = None;
         if state.phase == Phase::Opening && tcb.is_synchronized() {
             state.phase = Phase::Open;
+            opened = state.flow;
             state.receive_buffer = tcb.config().receive_buffer;
             state.sum = tcb.config().checksum;
             state.chunk = tcb.chunk_size();
@@ -203,10 +207,15 @@ impl TcpShared {
         if state.broken {
             state.readers.take(wakes);
         }
+        drop(state);
+        if let Some(flow) = opened {
+            trace::opened(&flow);
+        }
     }
 
     /// The connection has ended.
     pub(crate) fn closed(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
+        let ended;
         let listener = {
             let mut state = self.0.lock();
             state.take(tcb, wakes);
@@ -219,8 +228,12 @@ impl TcpShared {
             state.unsent_bytes = 0;
             state.error = tcb.error().map(SocketError::from);
             state.wake_all(wakes);
+            ended = state.flow.map(|flow| (flow, state.error));
             state.listener.take()
         };
+        if let Some((flow, error)) = ended {
+            trace::closed(&flow, error);
+        }
         if let Some(listener) = listener {
             listener.arrived(None, wakes);
         }
@@ -236,7 +249,7 @@ impl Drop for State {
 impl State {
     /// What was written, and the FIN behind it, are to be acknowledged.
     fn closing_begins(&mut self) {
-        let resets = self.pending.abort || (self.pending.release && self.unread.len() > 0);
+        let resets = self.pending.abort || (self.pending.release && !self.unread.is_empty());
         if self.phase == Phase::Open && !self.is_closing && !resets {
             self.is_closing = true;
             self.closing.begin();
@@ -336,7 +349,7 @@ impl State {
             // Closing comes after what was written.
         } else if self.pending.release {
             // RFC 2525 2.17: data that nobody will read is worth a reset.
-            if self.unread.len() > 0 { tcb.abort() } else { tcb.release() }
+            if self.unread.is_empty() { tcb.release() } else { tcb.abort() }
         } else if self.pending.shutdown {
             tcb.shutdown_write();
         }

@@ -111,3 +111,12 @@ fn the_last_handle_may_go_in_a_wake_up() {
     here.read_to_end(&mut bytes).expect("the end, and no reset");
     assert_eq!(bytes.len(), 100_000);
 }
+
+/// A program that ends by an error of a stack prints its sentence.
+#[test]
+fn errors_print_their_sentence() {
+    let error = Stack::builder().start().expect_err("no device");
+    assert_eq!(format!("{error:?}"), error.to_string());
+    let error = anabranch::device::tap::Error::NoAccess;
+    assert_eq!(format!("{error:?}"), error.to_string());
+}

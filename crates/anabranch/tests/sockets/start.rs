@@ -5,7 +5,7 @@ use anabranch::device::memory;
 use anabranch::{Stack, TcpListener, TcpStream};
 
 fn start(queues: usize, processors: usize) -> Result<Stack, anabranch::Error> {
-    let (left, _) = memory::pair(memory::Config { queues, ..memory::Config::default() });
+    let (left, _) = memory::pair(memory::Config::default().with_queues(queues));
     let builder = Stack::builder().device(left).address("10.0.0.1/24");
     builder.organization("global-lock").processors(processors).start()
 }

@@ -16,8 +16,7 @@ pub static KIND: Kind = Kind {
 };
 
 fn open(request: &Request<'_>) -> Result<Opened, Failure> {
-    let config =
-        memory::Config { queues: request.queues, mtu: request.mtu, ..memory::Config::default() };
+    let config = memory::Config::default().with_queues(request.queues).with_mtu(request.mtu);
     let (device, other) = memory::pair(config);
     Ok(Opened { device, peer: Peer::Stack(Box::new(other)) })
 }

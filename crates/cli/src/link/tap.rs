@@ -23,14 +23,12 @@ pub static KIND: Kind = Kind {
 };
 
 fn open(request: &Request<'_>) -> Result<Opened, Failure> {
-    let config = tap::Config {
-        name: request.name.to_owned(),
-        queues: request.queues,
-        mtu: request.mtu,
-        offload: request.offload,
-        kernel_address: request.peer,
-        ..tap::Config::default()
-    };
+    let mut config = tap::Config::default()
+        .with_name(request.name)
+        .with_queues(request.queues)
+        .with_mtu(request.mtu)
+        .with_offload(request.offload);
+    config.kernel_address = request.peer;
     let device = tap::open(&config).map_err(|error| refused(&error))?;
     Ok(Opened { device, peer: Peer::Kernel })
 }
@@ -107,7 +105,7 @@ fn steering(rights: &Rights, tried: bool) -> Finding {
 /// Makes a device with all that it can have, in the private network.
 fn trial(rights: &Rights) -> Trial {
     let what = "TAP on trial";
-    let config = tap::Config { queues: 2, ..tap::Config::default() };
+    let config = tap::Config::default().with_queues(2);
     let (finding, steered) = match tap::open(&config) {
         Ok(device) => {
             let text = "a private one with 2 queues, checksum and segmentation offload";

@@ -24,6 +24,7 @@ use wire::Packet;
 
 /// What a wrapped device did to packets, both directions together.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct FaultCounts {
     /// Passed on, duplicates included.
     pub passed: AtomicU64,

@@ -19,6 +19,7 @@ use wire::{Address, EthernetAddress, Packet, ethernet};
 
 /// How a device in memory is made.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// What frames look like.
     pub medium: Medium,

@@ -23,6 +23,7 @@ use wire::steering::Steering;
 
 /// How a TAP device is made.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// Name of the interface, at most 15 bytes; `%d` in it becomes a number
     /// that is free.

@@ -50,7 +50,7 @@ fn virtio_headers_that_make_no_sense() {
 fn names_that_cannot_be() {
     for name in ["", "a-name-of-sixteen", "a/b", "a b"] {
         let config = Config { name: name.into(), ..Config::default() };
-        let error = open(&config).err().expect("refused");
+        let error = open(&config).expect_err("refused");
         assert!(matches!(error, Error::BadName(_)), "{error}");
         assert!(!error.to_string().contains('\n'));
     }

@@ -25,14 +25,12 @@ pub fn isolated(test: impl FnOnce() + Send) {
 }
 
 pub fn open(name: &str, queues: usize, offload: bool) -> Option<Station> {
-    let config = device::tap::Config {
-        name: name.into(),
-        queues,
-        offload,
-        kernel_address: Some((KERNEL, 24)),
-        steering: wire::steering::Steering::new(42),
-        ..Default::default()
-    };
+    let config = device::tap::Config::default()
+        .with_name(name)
+        .with_queues(queues)
+        .with_offload(offload)
+        .with_kernel_address(KERNEL, 24)
+        .with_steering(wire::steering::Steering::new(42));
     match device::tap::open(&config) {
         Ok(device) => Some(Station { device, kernel: EthernetAddress::BROADCAST }),
         Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {

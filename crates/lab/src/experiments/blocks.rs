@@ -260,12 +260,10 @@ impl Server {
         let processors = blocks.processors_of(organization);
         let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
         let (device, clients) = traffic::clients(&traffic::Config {
-            link: memory::Config {
-                mtu: blocks.mtu,
-                queues: processors,
-                steering: STEERING,
-                ..memory::Config::default()
-            },
+            link: memory::Config::default()
+                .with_mtu(blocks.mtu)
+                .with_queues(processors)
+                .with_steering(STEERING),
             stack: ip(Side::Tested),
             peer: ip(Side::Peer),
             connections: blocks.connections,

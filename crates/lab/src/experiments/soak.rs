@@ -198,11 +198,8 @@ impl Pair {
     fn start(soak: &Soak, organization: &str, threads: usize, seed: u64) -> Result<Pair, Error> {
         let (meter, clock) = (Arc::new(Meter::default()), Clock::start());
         let shared = Arc::new(Shared::new(clock, seed));
-        let (a, b) = memory::pair(memory::Config {
-            queues: threads,
-            steering: STEERING,
-            ..memory::Config::default()
-        });
+        let (a, b) =
+            memory::pair(memory::Config::default().with_queues(threads).with_steering(STEERING));
         let a = fault::wrap(a, &soak.faults, seed);
         let loads = Loads::new(DATAGRAM, meter.clone()).with_soak(shared.clone());
         let start = |side: Side, device: Device, flows: Flows| {

@@ -48,13 +48,11 @@ const PER_PORT: usize = 16 * 1024;
 pub(crate) const STEERING: Steering = Steering::new(0x616e_6162);
 
 fn link(plan: &BenchPlan) -> memory::Config {
-    memory::Config {
-        mtu: plan.mtu,
-        queues: plan.processors,
-        steering: STEERING,
-        transmit_checksum: !plan.checksum,
-        ..memory::Config::default()
-    }
+    memory::Config::default()
+        .with_mtu(plan.mtu)
+        .with_queues(plan.processors)
+        .with_steering(STEERING)
+        .with_transmit_checksum(!plan.checksum)
 }
 
 /// The devices, back to back.
@@ -88,7 +86,7 @@ pub(crate) fn driver(plan: &BenchPlan) -> (Device, Arc<PeerCounts>) {
     let receives = plan.direction.receives();
     let whole = if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX };
     let config = traffic::Config {
-        link: memory::Config { ring: DRIVER_RING, ..link(plan) },
+        link: link(plan).with_ring(DRIVER_RING),
         stack: ip(Side::Tested),
         peer: ip(Side::Peer),
         connections: if plan.driver_opens() { plan.connections } else { 0 },

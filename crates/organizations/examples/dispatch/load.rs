@@ -77,7 +77,7 @@ pub fn transfer(
     start: impl FnOnce(Setup<Load>) -> Result<Arc<dyn Running<Load>>, StartError>,
 ) -> u64 {
     let each = bytes / CONNECTIONS;
-    let link = memory::Config { queues: processors, ..memory::Config::default() };
+    let link = memory::Config::default().with_queues(processors);
     let limit = if sends { u64::MAX } else { each };
     let far = traffic::Config { link, window: 256 * 1024, limit, ..traffic::Config::default() };
     let (device, counts) = if sends { traffic::sink(&far) } else { traffic::source(&far) };

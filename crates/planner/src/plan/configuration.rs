@@ -45,14 +45,13 @@ impl Configuration {
     /// The organization's options.
     pub fn options(&self) -> Options {
         let default = Options::default();
-        Options {
-            lock: self.lock.unwrap_or(default.lock),
-            engines: self.engines.map_or(default.engines, |engines| (engines, engines)),
-            virtual_processors: default
-                .virtual_processors
-                .max(u16::try_from(self.processors).unwrap_or(u16::MAX)),
-            ..default
-        }
+        default
+            .clone()
+            .with_lock(self.lock.unwrap_or(default.lock))
+            .with_engines(self.engines.map_or(default.engines, |engines| (engines, engines)))
+            .with_virtual_processors(
+                default.virtual_processors.max(u16::try_from(self.processors).unwrap_or(u16::MAX)),
+            )
     }
 
     pub(super) fn case(&self, load: &Load) -> Case {

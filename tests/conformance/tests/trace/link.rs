@@ -159,12 +159,12 @@ impl Threads {
     /// `name` of the catalog, not started yet.
     pub fn new(name: &'static str, queues: usize, options: Options) -> Threads {
         let ethernet = [frames::OURS, frames::PEER];
-        let (near, far) = memory::pair(memory::Config {
-            queues,
-            steering: STEERING,
-            ethernet,
-            ..Default::default()
-        });
+        let (near, far) = memory::pair(
+            memory::Config::default()
+                .with_queues(queues)
+                .with_steering(STEERING)
+                .with_ethernet(ethernet),
+        );
         Threads { name, options, near: Some(near), far, running: None }
     }
 

@@ -56,12 +56,10 @@ fn cases() -> Vec<Case> {
     let case = |entry: &organizations::Entry, processors| Case {
         name: entry.name,
         processors,
-        options: Options {
-            order: entry.choices.contains(&Choice::Order),
-            groups: 5,
-            virtual_processors: 3,
-            ..Options::default()
-        },
+        options: Options::default()
+            .with_order(entry.choices.contains(&Choice::Order))
+            .with_groups(5)
+            .with_virtual_processors(3),
         ordered_datagrams: is_ordered(entry.name, processors),
     };
     let all = CATALOG.iter().flat_map(|e| {

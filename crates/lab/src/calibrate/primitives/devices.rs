@@ -94,8 +94,7 @@ impl Tap {
         // Only that thread enters the network; what it opens there, it hands out.
         let thread = std::thread::spawn(|| {
             namespace::enter_private().ok()?;
-            let config =
-                tap::Config { kernel_address: Some((KERNEL, 24)), ..tap::Config::default() };
+            let config = tap::Config::default().with_kernel_address(KERNEL, 24);
             let mut device = tap::open(&config).ok()?;
             let kernel = UdpSocket::bind((KERNEL, 0)).ok()?;
             kernel.set_broadcast(true).ok()?;

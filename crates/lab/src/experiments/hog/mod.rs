@@ -287,12 +287,12 @@ struct Bench {
 impl Bench {
     fn start(hog: &Hog, organization: &str) -> Result<Bench, Error> {
         let processors = hog.processors_of(organization);
-        let (ours, theirs) = memory::pair(memory::Config {
-            queues: processors,
-            steering: STEERING,
-            ring: hog.ring,
-            ..memory::Config::default()
-        });
+        let (ours, theirs) = memory::pair(
+            memory::Config::default()
+                .with_queues(processors)
+                .with_steering(STEERING)
+                .with_ring(hog.ring),
+        );
         let (clock, meter) = (Clock::start(), Arc::new(Meter::default()));
         let reader = |every| Arc::new(Watched::new(clock, every));
         let is_udp = hog.protocol == Protocol::Udp;

@@ -28,7 +28,7 @@ fn flow_and_number(frame: &Packet) -> (u16, u32) {
 /// taken once, and those of a flow in order, whoever has its queue.
 #[test]
 fn no_packet_is_lost_when_queues_change_hands() {
-    let link = memory::Config { queues: QUEUES, steering: Steering::new(5), ..Default::default() };
+    let link = memory::Config::default().with_queues(QUEUES).with_steering(Steering::new(5));
     let (here, mut there) = memory::pair(link);
     let shelf = Shelf::new(here.queues.into_iter().map(|queue| vec![queue.receive]).collect());
     let options = Options { engines: (1, QUEUES as u16), ..Options::default() };
