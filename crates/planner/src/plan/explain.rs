@@ -70,8 +70,8 @@ fn percent(share: f64) -> String {
 }
 
 impl Plan {
-    /// The path of reasoning, a line each: what was looked at, its bounds, what the
-    /// simulation says, and what came of it.
+    /// A line for each configuration that was considered: its bounds, its simulation, and
+    /// the result.
     pub fn explanation(&self) -> Vec<String> {
         self.considered.iter().map(Considered::line).collect()
     }
