@@ -1,6 +1,6 @@
 //! [`Fitted`]: costs with which the simulator reproduces measured cases.
 //!
-//! The costs start as [`charges`](super::charges) derives them from the calibration.
+//! The costs start as [`charges`] derives them from the calibration.
 //! Two fits follow, both to measured cases of the organization in question. The
 //! first sets the cost of a round, from one connection against a full batch on one
 //! processor. The second sets one factor on all costs, from the measured case that
