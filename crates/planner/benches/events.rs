@@ -1,9 +1,11 @@
-//! Events a second, by one thread: of the calendar by the hold model (Vaucher and
-//! Duval 1975: of a population of events, the next one is taken and another one put
-//! in, at an exponential distance), of a closed network, and of packets that go through
-//! 64 processors under each organization. A second is one of processor time, so that
-//! others on the machine count little. Arguments: millions of events for each line; 4
-//! if none; packets are a quarter of that. Words: organizations whose names have them.
+//! Events a second of one thread. Measured are the calendar, by the hold model, a closed
+//! network, and packets through 64 processors under each organization. In the hold model
+//! (Vaucher and Duval 1975), the next event of a population is taken, and another one is
+//! inserted at an exponential distance.
+//!
+//! Seconds are of processor time, so other load on the machine matters little. A number
+//! as argument gives the millions of events for each line (4 by default); packets are a
+//! quarter of that. A word selects the organizations whose names contain it.
 
 use planner::Work;
 use planner::network::{Class, Kind, Load, Station};
@@ -33,7 +35,7 @@ fn main() {
     }
 }
 
-/// Costs of today's machines, about.
+/// Approximate costs of a current machine.
 const COSTS: &str = "
 variation = 0.25
 [layers]

@@ -1,8 +1,8 @@
-//! [`Calibration`]: what things cost on a machine, measured, with 95 % confidence
-//! intervals. The file is TOML; `anabranch calibrate` writes it.
+//! [`Calibration`]: measured costs on a machine, with 95 % confidence intervals. The
+//! file is TOML; `anabranch calibrate` writes it.
 //!
-//! It holds measurements only; what models make of them is theirs, so a file
-//! serves later models, too.
+//! A file holds measurements only, and nothing that a model derives. So it also serves
+//! later models.
 
 use crate::Work;
 use serde::{Deserialize, Serialize};
@@ -28,36 +28,34 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// What was measured on one machine.
+/// Measurements of one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// [`VERSION`].
     pub version: u32,
-    /// When it was measured: RFC 3339, UTC.
+    /// The date of the measurement: RFC 3339, UTC.
     pub date: String,
-    /// How long that took, seconds.
+    /// The duration of the measurement, seconds.
     pub took_s: f64,
-    /// What a fixed piece of work took beside the measured cases, ns, median: the
-    /// speed of the machine that predictions are for.
+    /// The median time of a fixed piece of work between the measured cases, ns. It is
+    /// the speed of the machine that predictions assume.
     pub reference_ns: f64,
     /// The machine.
     pub machine: Machine,
-    /// Costs by themselves.
+    /// Costs of single operations.
     pub primitives: Primitives,
-    /// What an operation takes in each layer, by work: `uniprocessor`, 16
-    /// connections.
+    /// The time of an operation in each layer, by work: `uniprocessor`, 16 connections.
     pub layers: BTreeMap<Work, Layers>,
     /// Whole stacks against a simulated peer, by the organization's name.
     pub organizations: BTreeMap<String, Vec<Anchor>>,
 }
 
-/// The machine that was measured; two are the same if all but the date of the
-/// kernel agree.
+/// The machine that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// The processor's name, as it says itself.
+    /// The processor's name, as it reports it.
     pub model: String,
     /// Processors that programs may run on.
     pub processors: usize,
@@ -69,7 +67,7 @@ pub struct Machine {
     pub l3_bytes: u64,
     /// Memory, bytes.
     pub memory_bytes: u64,
-    /// `kvm` and the like; empty: none known.
+    /// `kvm` and the like; empty if none is known.
     pub hypervisor: String,
     /// Name and release of the operating system's kernel.
     pub kernel: String,
@@ -87,7 +85,7 @@ pub struct ByLevel {
     pub dram: Estimate,
 }
 
-/// Costs by themselves.
+/// Costs of single operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Primitives {
@@ -101,8 +99,7 @@ pub struct Primitives {
     pub locks: BTreeMap<String, LockCosts>,
     /// To get a cache line that another processor has written, ns.
     pub line_transfer_ns: Estimate,
-    /// A ring between two threads: to put an item in and take it out, ns, one by
-    /// one.
+    /// A ring between two threads: to put one item in and take it out, ns.
     pub ring_item_ns: Estimate,
     /// The same for each of a batch of 32, ns.
     pub ring_batched_item_ns: Estimate,
@@ -116,18 +113,18 @@ pub struct Primitives {
     pub devices: BTreeMap<String, DeviceCosts>,
 }
 
-/// What a lock of one type costs.
+/// The costs of a lock of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockCosts {
-    /// To take and release it with nobody else there, ns.
+    /// To take and release it without contention, ns.
     pub alone_ns: Estimate,
-    /// From one thread's turn to that of the next on another processor, when
-    /// several want it all the time, ns, what is done inside not counted.
+    /// The transfer from one thread to the next, on another processor, when several
+    /// threads always want it, ns. The work under the lock is not included.
     pub contended_ns: Estimate,
 }
 
-/// What one queue of a device costs, by packet of 64 bytes.
+/// The costs of one queue of a device, for packets of 64 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceCosts {
@@ -135,12 +132,12 @@ pub struct DeviceCosts {
     pub receive_ns: Estimate,
     /// To transmit one of a batch of 32, ns.
     pub transmit_ns: Estimate,
-    /// To look at a queue that is empty, ns.
+    /// To poll an empty queue, ns.
     pub empty_ns: Estimate,
 }
 
-/// What an operation takes, layer by layer, ns: of one thread that does nothing
-/// else, with everything in its cache.
+/// The time of an operation in each layer, ns, in one thread that does nothing else, with
+/// all data in its cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layers {
@@ -150,7 +147,7 @@ pub struct Layers {
     pub packets_in: f64,
     /// Frames to the device for an operation, on average.
     pub packets_out: f64,
-    /// Frames from the device in a round that had some, on average.
+    /// Frames from the device in a round that was not empty, on average.
     pub batch_in: f64,
     /// Taking frames from the device, the simulated peer included, ns.
     pub receive_ns: f64,
@@ -166,14 +163,14 @@ pub struct Layers {
     pub transmit_ns: f64,
 }
 
-/// A measured case: a whole stack under one organization against a simulated
-/// peer, all its threads confined to as many processors as it has.
+/// A measured case: a whole stack under one organization against a simulated peer. All
+/// its threads are confined to as many processors as it has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Anchor {
     /// What connections did.
     pub work: Work,
-    /// Bytes of a message or of a datagram's payload, or of a segment's.
+    /// Bytes of a message, or of the payload of a datagram or a segment.
     pub bytes: usize,
     /// Processors.
     pub processors: usize,
@@ -181,16 +178,16 @@ pub struct Anchor {
     pub connections: usize,
     /// Operations a second.
     pub operations_per_s: Estimate,
-    /// Processor time of an operation, ns: over all threads.
+    /// Processor time of an operation over all threads, ns.
     pub processor_ns: f64,
     /// Context switches for an operation, voluntary or not.
     pub switches: f64,
-    /// Hand-offs between threads for an operation, of the case over 64 connections.
+    /// Hand-offs between threads for an operation, measured over 64 connections.
     pub hand_offs: f64,
-    /// Time waited for locks for an operation, over all threads, ns, of the case over
-    /// 64 connections.
+    /// Time that an operation waits for locks over all threads, ns, measured over 64
+    /// connections.
     pub lock_wait_ns: f64,
-    /// What the machine copied and summed just then, of what it did when the
-    /// primitives were measured.
+    /// The speed of the machine just then, relative to its speed when the primitives were
+    /// measured.
     pub speed: f64,
 }

@@ -14,8 +14,9 @@
 //! exponential and, at queues, the same for all classes. Where they differ by
 //! class, equation (1) of Thekkath et al. 1992 is an approximation, and the
 //! solution says so. With several classes, a station of *m* servers is replaced by
-//! a queue with a server *m* times as fast, followed by a delay (Seidmann, Schweitzer and Shalev-Oren 1987, "Computerized closed
-//! queueing network models of flexible manufacturing systems").
+//! a queue with a server *m* times as fast, followed by a delay (Seidmann,
+//! Schweitzer and Shalev-Oren 1987, "Computerized closed queueing network models
+//! of flexible manufacturing systems").
 
 use crate::Error;
 use crate::network::{Center, Network};

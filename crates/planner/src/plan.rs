@@ -1,19 +1,18 @@
-//! [`plan`]: which organization, on how many processors, with how many queues and
-//! engines and which lock, carries a load within its latency.
+//! [`plan`]: finds the organization, processors, queues, engines and lock that carry a
+//! load within its latency.
 //!
-//! The way to an answer has three steps, all of which a [`Plan`] keeps for
-//! `--explain`:
+//! The search has three steps. A [`Plan`] keeps them all for `--explain`:
 //!
 //! 1. *Bounds.* For each organization and number of processors, the most that it
 //!    carries ([`crate::Predictor`]), and the mean residence time by the analytic model
-//!    ([`crate::open`]). What cannot carry the rate, or is too slow on average, is
-//!    out (`bounds`).
-//! 2. *Simulation.* What is left is simulated with arrivals from outside, from the
-//!    fewest processors on, until some meet the targets (`judge`).
-//! 3. *Choices.* The best two are tried with other locks, engines and queues.
+//!    ([`crate::open`]). A configuration that cannot carry the rate, or is too slow
+//!    on average, is excluded (`bounds`).
+//! 2. *Simulation.* The remaining configurations are simulated with arrivals from
+//!    outside. The number of processors grows until some meet the targets (`judge`).
+//! 3. *Choices.* The best two are simulated with other locks, engines and queues.
 //!
 //! The best has the fewest processors, then the most headroom, then the lowest
-//! latency. Headrooms within 5 % of each other are alike.
+//! latency. Headrooms are compared in steps of 5 %.
 
 use crate::simulator::outcome::Latency;
 use crate::{Error, Load};
@@ -35,41 +34,41 @@ pub use target::{Measure, Target};
 
 use bounds::Bound;
 
-/// The most processors that are planned with: as many as can be simulated.
+/// The most processors of a plan: as many as can be simulated.
 pub const MOST_PROCESSORS: usize = 64;
 
-/// What is asked.
+/// A request for a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The load.
     pub load: Load,
-    /// What latency must not exceed; may be empty.
+    /// The targets of latency; may be empty.
     pub targets: Vec<Target>,
     /// The most processors that the answer may have.
     pub max_processors: usize,
-    /// Of the simulations.
+    /// The seed of the simulations.
     pub seed: u64,
 }
 
-/// A configuration that was looked at, and what came of it.
+/// A configuration that was considered, and the result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Considered {
     /// The configuration.
     pub configuration: Configuration,
-    /// What its bounds are, if anything is known of it.
+    /// Its bounds, if it can be predicted.
     pub bound: Option<Bound>,
-    /// What the simulation says, if it came to one.
+    /// The result of its simulation, if there was one.
     pub judged: Option<Judged>,
-    /// Why it is out, or what speaks for it.
+    /// Why it is excluded, or what speaks for it.
     pub verdict: String,
 }
 
-/// An answer.
+/// The answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// The load, in words.
     pub load: String,
-    /// Operations a second that are asked for; of a load without a rate, none.
+    /// The load's rate, operations a second; none if the load has no rate.
     pub rate_per_s: Option<f64>,
     /// The targets, in words.
     pub targets: Vec<String>,
@@ -81,32 +80,31 @@ pub struct Plan {
     pub one_more: Option<Judged>,
     /// The highest rate at which the best meets the targets, operations a second.
     pub carries_per_s: f64,
-    /// The chance that it carries the load within the targets, if predictions are
-    /// off as much as their intervals say: normal in the logarithm.
+    /// The probability that it carries the load within the targets. It assumes that
+    /// predictions are off by factors whose logarithm is normal, as their intervals say.
     pub sureness: f64,
-    /// Latency against rate of the best and of the runner-up: operations a second,
-    /// and the figures.
+    /// Latency against rate of the best and of the runner-up.
     pub curves: Vec<Curve>,
-    /// All that was looked at, in that order.
+    /// All configurations that were considered, in order.
     pub considered: Vec<Considered>,
-    /// What else to know.
+    /// Remarks.
     pub notes: Vec<String>,
 }
 
 /// Latency against rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
-    /// Whose.
+    /// The configuration.
     pub configuration: Configuration,
     /// Operations a second, and latency there.
     pub points: Vec<(f64, Latency)>,
 }
 
 impl Request {
-    /// Does it make sense?
+    /// Checks that the request makes sense.
     ///
     /// # Errors
-    /// If a figure is out of bounds: a line that says which.
+    /// [`Error::Asked`] names the figure that is out of bounds.
     pub fn check(&self) -> Result<(), Error> {
         self.load.check()?;
         if self.max_processors == 0 || self.max_processors > MOST_PROCESSORS {

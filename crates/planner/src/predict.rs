@@ -1,16 +1,17 @@
-//! [`Predictor`]: how many operations a second a stack will do under any
-//! organization, from what a [`Calibration`] measured of some.
+//! [`Predictor`]: predicts the operations a second of a stack under any organization,
+//! from the cases that a [`Calibration`] has measured. Predictions are of the stack
+//! over a device in memory, without an application.
 //!
-//! Measured beats modelled. For processors that were measured, the prediction is
-//! an interpolation between measured cases (`curve`), after what a formula knows
-//! was taken out of them: at several processors, that of what one of them does
-//! with its share of the connections (`spread`). For others, the last measured
-//! figure is carried on (`beyond`). Payload of another size costs what copying and
-//! summing the difference costs (`payload`).
+//! Measurements are preferred to models. For a number of processors that was
+//! measured, a prediction is interpolated between measured cases (`curve`). On several
+//! processors, the ratio is interpolated to what each of them does alone with its share
+//! of the connections (`spread`). For other numbers of processors, the fitted simulator
+//! extrapolates (`beyond`). Payload of another size changes the time of an operation
+//! by the time to copy and sum the difference (`payload`).
 //!
-//! Each prediction has an interval. Its half-width, in logarithms, is the root of
-//! the sum of squares of: the measurement's interval; what two interpolations
-//! differ by; what the formulas are trusted to; and [`FLOOR`].
+//! Each prediction has an interval. Its half-width, in logarithms, is the root of a
+//! sum of squares. The terms are the measurement's interval, the difference of two
+//! interpolations, the uncertainty of the formulas, and [`FLOOR`].
 
 use crate::calibration::{Anchor, Calibration};
 use crate::{Error, Work};
@@ -32,19 +33,19 @@ pub(crate) use fit::scenario;
 
 use curve::{Curve, Value};
 
-/// The half-width, in logarithms, that no interval goes below: what the same case
-/// differs by when it is measured another time, the machine's speed apart.
+/// The least half-width of an interval, in logarithms: the difference between two
+/// measurements of the same case, corrected for the machine's speed.
 pub const FLOOR: f64 = 0.03;
 
 /// The most processors that are predicted for.
 pub const MOST_PROCESSORS: usize = 256;
 
-/// What is asked: how many operations a second, with all connections busy?
+/// A stack and its load, with all connections busy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The organization's name.
     pub organization: String,
-    /// What it leaves open.
+    /// The choices that the organization leaves open.
     pub options: Options,
     /// What connections do.
     pub work: Work,
@@ -54,15 +55,15 @@ pub struct Case {
     pub processors: usize,
     /// Connections, or flows of UDP.
     pub connections: usize,
-    /// How connections come to processors.
+    /// How connections are assigned to processors.
     pub steering: Steering,
 }
 
-/// Where a prediction comes from.
+/// The basis of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// This very case was measured.
+    /// The case was measured.
     Measured,
     /// Between measured numbers of connections.
     Interpolated,
@@ -73,7 +74,7 @@ pub enum Basis {
     Modelled,
 }
 
-/// What a [`Case`] will do.
+/// The prediction for a [`Case`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     /// Operations a second, at the speed that the machine had when its primitives
@@ -85,23 +86,22 @@ pub struct Prediction {
     pub high: f64,
     /// Processor time of an operation, over all threads, ns.
     pub processor_ns: f64,
-    /// What keeps it from doing more.
+    /// What limits it.
     pub saturates: String,
-    /// Where it comes from.
+    /// Its basis.
     pub basis: Basis,
-    /// What else to know: options that the calibration does not have, and the
-    /// like. Empty if there is nothing.
+    /// Remarks, on options that the calibration does not have, for example.
     pub notes: Vec<String>,
 }
 
-/// A figure and what it was made of, on its way to a [`Prediction`].
+/// A figure and its basis, from which a [`Prediction`] is made.
 #[derive(Clone, Copy, Debug)]
 struct Figure {
     value: Value,
     basis: Basis,
 }
 
-/// What was measured of an organization, a work, and a number of processors.
+/// The measured cases of an organization, a work, and a number of processors.
 #[derive(Clone, Debug)]
 struct Measured {
     /// Operations a second by connections.
@@ -115,7 +115,7 @@ impl Measured {
     fn nearest(&self, connections: usize) -> &Anchor {
         let apart = |anchor: &&Anchor| (anchor.connections as f64 / connections as f64).ln().abs();
         let nearest = self.anchors.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)));
-        nearest.expect("made of one anchor or more")
+        nearest.expect("there is at least one anchor")
     }
 }
 
@@ -124,16 +124,15 @@ impl Measured {
 pub struct Predictor {
     calibration: Calibration,
     measured: BTreeMap<(String, Work, usize), Measured>,
-    /// What was fitted so far.
+    /// The fits made so far.
     fitted: Arc<Mutex<BTreeMap<fit::Key, Fitted>>>,
 }
 
 impl Predictor {
-    /// From a calibration.
+    /// Makes a predictor from a calibration.
     ///
     /// # Errors
-    /// If its figures cannot be ([`Calibration::check`]), or it has measured no
-    /// organization.
+    /// If [`Calibration::check`] refuses it, or it has no measured organization.
     pub fn new(calibration: &Calibration) -> Result<Predictor, Error> {
         calibration.check()?;
         let mut groups: BTreeMap<(String, Work, usize), Vec<Anchor>> = BTreeMap::new();
@@ -164,25 +163,25 @@ impl Predictor {
         &self.calibration
     }
 
-    /// The numbers of processors that were measured of an organization and a work,
+    /// The numbers of processors for which an organization and a work were measured,
     /// ascending.
     pub fn processors(&self, organization: &str, work: Work) -> Vec<usize> {
         let of = |key: &&(String, Work, usize)| key.0 == organization && key.1 == work;
         self.measured.keys().filter(of).map(|key| key.2).collect()
     }
 
-    /// The bytes of an operation that were measured of an organization and a work.
+    /// The bytes of an operation with which an organization and a work were measured.
     pub fn bytes(&self, organization: &str, work: Work) -> Option<usize> {
         let least = *self.processors(organization, work).first()?;
         let measured = self.of(organization, work, least)?;
         measured.anchors.first().map(|anchor| anchor.bytes)
     }
 
-    /// What a case will do.
+    /// Predicts a case.
     ///
     /// # Errors
-    /// If there is no such organization, it cannot run so, or the calibration knows
-    /// nothing of it: a line that says what to do.
+    /// If there is no such organization, if it cannot run the case, or if the
+    /// calibration has not measured it. The error says what to do.
     pub fn predict(&self, case: &Case) -> Result<Prediction, Error> {
         let entry = check(case)?;
         let counts = self.processors(entry.name, case.work);
@@ -197,12 +196,12 @@ impl Predictor {
         Ok(self.prediction(entry, case, figure, &counts))
     }
 
-    /// What a simulated machine charges for, fitted to the cases of `case`'s
-    /// organization and work that were measured. The processors of `case` choose
-    /// the case to fit to: the most that were measured and are not more.
+    /// The costs of a simulated machine, fitted to measured cases of `case`'s
+    /// organization and work. They are fitted at the largest number of processors that
+    /// was measured and is not above that of `case`.
     ///
     /// # Errors
-    /// If the calibration knows nothing of the organization or of the work, or the
+    /// If the calibration has not measured the organization or the work, or if the
     /// organization cannot be simulated.
     pub fn costs(&self, case: &Case) -> Result<Fitted, Error> {
         let counts = self.processors(&case.organization, case.work);
@@ -218,7 +217,7 @@ impl Predictor {
         self.measured.get(&(organization.to_owned(), work, processors))
     }
 
-    /// The case at a number of processors that was measured.
+    /// Predicts the case at a number of processors that was measured.
     fn at_measured(&self, case: &Case, processors: usize) -> Figure {
         let measured = self.of(&case.organization, case.work, processors).expect("was measured");
         let one = self.of(&case.organization, case.work, 1).filter(|_| processors > 1);
@@ -226,7 +225,7 @@ impl Predictor {
             let value = measured.throughput.at(case.connections);
             return Figure { value, basis: measured.throughput.basis(case.connections) };
         };
-        // What is left when each processor's own work is taken out is smoother.
+        // The ratio to the sum of the processors' own work is smoother than the rate.
         let share = |n: usize, spread| {
             spread::sum(spread, n, processors, |k| one.throughput.at(k).ln.exp())
         };
@@ -294,7 +293,8 @@ impl Predictor {
     }
 }
 
-/// Operations a second of a case, at the machine's speed of the primitives.
+/// Operations a second of a case, at the speed that the machine had when its primitives
+/// were measured.
 fn rate(anchor: &Anchor) -> Value {
     let speed = if anchor.speed > 0.0 { anchor.speed } else { 1.0 };
     let figure = anchor.operations_per_s;
@@ -305,7 +305,7 @@ fn rate(anchor: &Anchor) -> Value {
     }
 }
 
-/// Can it be run so at all?
+/// Checks that the case can be run at all.
 fn check(case: &Case) -> Result<&'static Entry, Error> {
     let Some(entry) = organizations::find(&case.organization) else {
         let names: Vec<&str> = organizations::CATALOG.iter().map(|entry| entry.name).collect();
@@ -345,8 +345,7 @@ fn check(case: &Case) -> Result<&'static Entry, Error> {
     Ok(entry)
 }
 
-/// What keeps a case from doing more, in words: from the measured case that is
-/// nearest to it.
+/// What limits a case, in words: that of the nearest measured case.
 fn saturates(entry: &Entry, case: &Case, anchor: Option<&Anchor>) -> String {
     if case.connections < case.processors {
         return format!("connections: {0} keep at most {0} processors busy", case.connections);

@@ -1,23 +1,23 @@
 //! A deterministic discrete-event simulator: the same seed gives the same figures,
 //! to the last bit, on every machine.
 //!
-//! Time is counted in whole picoseconds, events of the same moment happen in the
-//! order in which they were made, random numbers come from a generator with a
-//! written definition, and logarithms from [`libm`], not from the platform.
+//! Time is counted in whole picoseconds. Events of the same moment happen in the
+//! order in which they were made. Random numbers come from a generator with a
+//! published definition, and logarithms from [`libm`], not from the platform.
 //!
 //! | part | what |
 //! |---|---|
 //! | [`time`] | simulated time |
 //! | [`calendar`] | events to come |
 //! | [`random`] | random numbers, in independent streams |
-//! | [`arrivals`] | when packets come |
+//! | [`arrivals`] | when operations arrive |
 //! | [`costs`] | what a machine charges for: data |
-//! | [`machines`] | what those of papers charged for |
+//! | [`machines`] | the machines of papers |
 //! | [`scenario`] | a stack under an organization, and its load |
-//! | [`run()`] | runs it: [`Outcome`] |
-//! | [`sweep()`] | runs many, on all processors |
+//! | [`run()`] | simulates a scenario: [`Outcome`] |
+//! | [`sweep()`] | simulates many scenarios, on all processors |
 //! | [`statistics`] | tallies, percentiles, averages over time, 95 % confidence intervals |
-//! | [`network`] | any [`crate::Network`], to check what solvers say of it |
+//! | [`network`] | simulates any [`crate::Network`], to check its solution |
 
 pub mod arrivals;
 pub mod calendar;

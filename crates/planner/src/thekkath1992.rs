@@ -1,12 +1,12 @@
-//! The paper that these models come from, computed again: C. A. Thekkath, D. L.
+//! The paper that these models come from, recomputed: C. A. Thekkath, D. L.
 //! Eager, E. D. Lazowska and H. M. Levy, "A Performance Analysis of Network I/O in
 //! Shared-Memory Multiprocessors", University of Washington, TR 92-04-04, 1992.
 //!
 //! Tables 1 and 2 are data ([`FIREFLY`], [`SEQUENT`]); [`figures`] computes figures
-//! 2 to 8 from them, and [`claims()`] and [`savings`] what the text says in numbers,
-//! some of which does not follow from the tables. The mix of packet
-//! sizes, which the authors measured, is not in the text: [`MIXED`] is assumed, and
-//! [`SMALL`] is the case that section 4.1 looks at.
+//! 2 to 8 from them. [`claims()`] and [`savings`] compute the numbers in the text, some
+//! of which do not follow from the tables. The text does not give the mix of packet
+//! sizes that the authors measured. [`MIXED`] is an assumption, and [`SMALL`] is the case
+//! of section 4.1.
 
 use crate::figure::{Series, lines};
 use crate::network::Kind;
@@ -23,10 +23,10 @@ pub const SEQUENT: &str = include_str!("../data/thekkath1992/sequent.toml");
 
 /// An assumed mix: mostly small packets; shares of 74, 150, 650 and 1514 bytes.
 pub const MIXED: [f64; 4] = [0.6, 0.2, 0.1, 0.1];
-/// Small packets only: what a larger one would meet among them.
+/// Small packets only. Residence of a larger one is that of a single one among them.
 pub const SMALL: [f64; 4] = [1.0, 0.0, 0.0, 0.0];
 
-/// Loads of the figures, of the greatest rate that the unchanged machine can do.
+/// Loads of the figures, as shares of the capacity of the unchanged machine.
 pub const LOADS: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
 /// A machine.
@@ -39,7 +39,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// What it is called.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Machine::Firefly => "Firefly",
@@ -48,13 +48,13 @@ impl Machine {
     }
 }
 
-/// What is changed about a machine.
+/// A change of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Nothing.
     Nothing,
-    /// Software overhead halved (4.3). The text has no figures for the simpler
-    /// protocol of figures 4 and 5; this is the experiment that it has.
+    /// Software overhead halved (4.3). The text gives no demands for the simpler
+    /// protocol of figures 4 and 5, but it gives those of this experiment.
     HalfSoftware,
     /// A bus with twice the bandwidth (4.4).
     FastBus,
@@ -78,7 +78,7 @@ pub struct Figure {
 /// A point of each curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Load, of the greatest rate that the unchanged machine can do.
+    /// Load, as a share of the capacity of the unchanged machine.
     pub load: f64,
     /// Packets a second, of all classes.
     pub rate_per_s: f64,
@@ -111,7 +111,7 @@ pub fn network(machine: Machine, change: Change, mix: [f64; 4]) -> Result<Networ
     }
 }
 
-/// The greatest rate that the unchanged machine can do, packets a second.
+/// The capacity of the unchanged machine, packets a second.
 ///
 /// # Errors
 /// As [`network`].
@@ -120,8 +120,8 @@ pub fn capacity_per_s(machine: Machine, mix: [f64; 4]) -> Result<f64, Error> {
     Ok(bounds::saturation(&network).map_or(f64::INFINITY, |(_, limit_per_s)| limit_per_s))
 }
 
-/// Residence by class, µs, at a load between 0 and 1, of the greatest rate that
-/// the unchanged machine can do.
+/// Residence by class, µs, at a load between 0 and 1: a share of the capacity of the
+/// unchanged machine.
 ///
 /// # Errors
 /// As [`network`], and [`Error::Saturated`].
@@ -136,8 +136,8 @@ pub fn residence_us(
     Ok(solution.classes.iter().map(|class| class.residence_us).collect())
 }
 
-/// Figures 2 to 8: residence by load. All are drawn over the rates that the
-/// unchanged machine can do, so that they can be laid over each other.
+/// Figures 2 to 8: residence by load. All are drawn over the capacity of the unchanged
+/// machine, so that they can be compared.
 ///
 /// # Errors
 /// As [`network`].
@@ -178,7 +178,7 @@ impl Figure {
     /// As SVG.
     ///
     /// # Errors
-    /// None that occurs: there are points.
+    /// None: a figure has points.
     pub fn svg(&self) -> Result<String, Error> {
         let series: Vec<Series> = self
             .classes

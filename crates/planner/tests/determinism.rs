@@ -1,6 +1,6 @@
-//! The same seed gives the same figures, byte for byte: in this process, and on every
-//! machine, for which there are recorded figures. If a change of the simulator is
-//! meant to change them, record them anew; if they differ between machines, something
+//! The same seed gives the same figures, byte for byte, in this process and on every
+//! machine. For the latter there are recorded figures. If a change of the simulator is
+//! meant to change them, record them again. If they differ between machines, something
 //! depends on the platform's mathematics or on the order of threads.
 
 use planner::Network;

@@ -1,5 +1,5 @@
-//! The shapes that papers show, on simulated machines with the papers' costs
-//! (`data/*.toml`): what is better than what, and by about how much.
+//! The shapes in papers, on simulated machines with the papers' costs (`data/*.toml`):
+//! which organization is better, and by about how much.
 
 use planner::Work;
 use planner::simulator::scenario::Steering;
@@ -21,8 +21,8 @@ fn rate(scenario: &Scenario) -> f64 {
     outcome.operations_per_s
 }
 
-/// Schmidt and Suda 1996, 4.4: 20 connections, one network interface, which gives
-/// its messages one by one.
+/// Schmidt and Suda 1996, 4.4: 20 connections, and one network interface, which
+/// delivers messages one at a time.
 fn schmidt(organization: &str, processors: usize) -> f64 {
     let costs = include_str!("../data/schmidt1996.toml");
     let mut s = scenario(costs, organization, processors, 20);
@@ -57,7 +57,7 @@ fn connections_gain_more_from_processors_than_messages() {
     assert!(layer < 0.5 * connectional, "{layer} and {connectional}");
 }
 
-/// Yates et al. 1996: many connections, each with packets all the time.
+/// Yates et al. 1996: many connections that always have packets.
 fn yates(organization: &str, processors: usize, change: impl Fn(&mut Scenario)) -> f64 {
     let costs = include_str!("../data/yates1996.toml");
     let mut s = scenario(costs, organization, processors, 384);
@@ -90,8 +90,8 @@ fn bursts_are_worth_something() {
     assert!((1.1..=1.4).contains(&gain), "{gain}");
 }
 
-/// Willmann et al. 2006: devices do not steer by group, so that groups go from core
-/// to core: here, as their number and that of the cores have no divisor in common.
+/// Willmann et al. 2006: devices do not steer by group, so groups move from core to core.
+/// Here they do as the numbers of groups and of cores have no common divisor.
 fn willmann(organization: &str, processors: usize) -> f64 {
     let costs = include_str!("../data/willmann2006.toml");
     let mut s = scenario(costs, organization, processors, 1024);

@@ -1,5 +1,5 @@
-//! The simulated organizations, from outside: what comes goes, nothing is lost of
-//! any processor's time, nobody waits for ever, and the same seed gives the same.
+//! The simulated organizations from outside: every operation is accounted for, and so is
+//! every processor's time. No thread waits for ever. The same seed gives the same figures.
 
 use planner::Work;
 use planner::simulator::scenario::{Limits, Steering};
@@ -7,7 +7,7 @@ use planner::simulator::{Arrivals, Costs, Outcome, Scenario, run};
 use proptest::prelude::*;
 use sync::LockKind;
 
-/// A machine of today, roughly.
+/// Approximate costs of a current machine.
 const COSTS: &str = include_str!("data/costs.toml");
 
 fn costs() -> Costs {
@@ -25,7 +25,7 @@ fn names(processors: usize) -> impl Iterator<Item = &'static str> {
     organizations::CATALOG.iter().filter(fits).map(|entry| entry.name)
 }
 
-/// What must hold of any run.
+/// Properties of every run.
 fn conserves(outcome: &Outcome, what: &str) {
     let accounted = outcome.completed_in_all + outcome.dropped_in_all + outcome.in_flight;
     assert_eq!(outcome.arrived, accounted, "{what}");
@@ -55,8 +55,8 @@ fn what_comes_goes() {
 
 #[test]
 fn the_work_itself_is_what_was_asked_for() {
-    // Without contention, hand-offs and waiting, a processor does what the layers
-    // take, and little else.
+    // Without contention, hand-offs and waiting, a processor's time is that of the
+    // layers, and little else.
     let scenario = scenario("uniprocessor", 1, 64);
     let outcome = run(&scenario).expect("it runs");
     let layers: f64 = 60.0 + 15.0 + 30.0 + 120.0 + 30.0 + 100.0 + 20.0 + 15.0 + 60.0 + 5.0;
@@ -133,7 +133,7 @@ fn arrivals() -> impl Strategy<Value = Arrivals> {
 }
 
 prop_compose! {
-    /// Costs of any size, with many that are nothing.
+    /// Costs of any size, many of them 0.
     fn any_costs()(
         scale in prop::array::uniform8(prop_oneof![Just(0.0), Just(1.0), 0.1..20.0f64]),
         variation in prop_oneof![Just(0.0), 0.0..1.0f64],
@@ -258,8 +258,8 @@ proptest! {
         if scenario.arrivals.is_closed() && scenario.limits == Limits::default() {
             prop_assert!(outcome.completed_in_all >= scenario.operations, "{outcome:?}");
         }
-        // So many packets may come at once that they all have before each thread has had
-        // its first turn. Then those that have come are served when no more come.
+        // All packets may come before each thread has had its first turn. They are served
+        // although no more come.
         if let Arrivals::Poisson { rate_per_s } = scenario.arrivals
             && outcome.completed_in_all == 0
         {
@@ -275,7 +275,7 @@ proptest! {
     }
 }
 
-/// When nothing comes any more, nothing is left in any queue.
+/// After the last arrival, all queues become empty.
 fn serves_all(mut scenario: Scenario, gap: u64) -> Result<(), TestCaseError> {
     scenario.arrivals = Arrivals::Trace((0..2000).map(|n| n * gap).collect());
     let outcome = run(&scenario).expect("it runs");

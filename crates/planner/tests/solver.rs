@@ -1,7 +1,6 @@
-//! The solvers against the simulator: random networks for which the solvers are
-//! exact. Where service at a queue differs by class, and visits do not come at
-//! random, equation (5) is an approximation; how far it is off is shown
-//! (`--nocapture`) and bounded.
+//! The solvers against the simulator, with random networks for which the solvers are
+//! exact. If service at a queue differs by class, and visits do not come at random,
+//! equation (5) is an approximation. Its error is printed (`--nocapture`) and bounded.
 
 use planner::Network;
 use planner::network::{Class, Kind, Load, Station};
@@ -23,7 +22,7 @@ impl Draw {
         (low + self.0.below(high - low + 1)) as usize
     }
 
-    /// Numbers of visits: whole ones and others, sometimes none.
+    /// Numbers of visits: integers and others, sometimes 0.
     fn visits(&mut self) -> f64 {
         match self.0.below(5) {
             0 => self.between(0.1, 0.9),
@@ -40,7 +39,7 @@ impl Draw {
         let mut shares = self.several(count, |draw| draw.between(0.2, 1.0));
         let sum: f64 = shares.iter().sum();
         shares.iter_mut().for_each(|share| *share /= sum);
-        // Their sum must be 1 as closely as it can be.
+        // Their sum must be 1 within rounding.
         shares[0] = 1.0 - shares[1..].iter().sum::<f64>();
         shares
     }
@@ -60,7 +59,7 @@ impl Draw {
         }
     }
 
-    /// Of product form: at queues, service is the same for all classes.
+    /// A network of product form: at queues, service is the same for all classes.
     fn product_form(&mut self, classes: usize, kinds: u64) -> Vec<Station> {
         let mut stations = Vec::new();
         for index in 0..self.count(1, 4) {
@@ -79,8 +78,8 @@ impl Draw {
         stations
     }
 
-    /// Visits come at random to queues at which service differs by class: straight
-    /// from outside, or after a delay; each class goes to one of them.
+    /// A network in which visits come at random to queues at which service differs by
+    /// class: directly from outside, or after a delay. Each class goes to one of them.
     fn equation_5(&mut self, classes: usize) -> Vec<Station> {
         let delay = |draw: &mut Self, name: &str| Station {
             name: name.into(),
@@ -103,7 +102,7 @@ impl Draw {
         stations
     }
 
-    /// An open network, its busiest server between 30 and 80 % busy.
+    /// An open network whose busiest server is 30 to 80 % busy.
     fn open(&mut self, name: &str, classes: usize, stations: Vec<Station>) -> Network {
         let shares = self.shares(classes);
         let load = |share: &f64| Load::Open { share: *share };
@@ -156,7 +155,7 @@ fn exact() -> Vec<Network> {
     networks
 }
 
-/// One figure: what was simulated, and what the solver says.
+/// One figure, by the simulation and by the solver.
 struct Figure {
     label: String,
     simulated: Interval,
@@ -164,7 +163,7 @@ struct Figure {
 }
 
 impl Figure {
-    /// How far the two are from each other, in standard errors.
+    /// The distance between the two, in standard errors.
     fn t(&self) -> f64 {
         let half = (self.simulated.high - self.simulated.low) / 2.0;
         let error = half / student_t(0.975, f64::from(REPLICATIONS - 1));
@@ -176,8 +175,8 @@ fn figures(network: &Network, simulated: &Simulated) -> Vec<Figure> {
     let solved = network.solve().unwrap();
     let mut figures = Vec::new();
     let mut add = |label: String, simulated: Interval, solved: f64| {
-        // Some figures do not depend on chance: what is not there, and the number of
-        // those who never think.
+        // Some figures do not depend on chance: those of absent classes, and the number of
+        // customers that never think.
         if simulated.low == simulated.high {
             assert!((simulated.mean - solved).abs() < 1e-9 * solved.max(1.0), "{label}");
         } else {
@@ -208,17 +207,16 @@ fn figures(network: &Network, simulated: &Simulated) -> Vec<Figure> {
 }
 
 fn asked(number: usize) -> Asked {
-    // At random, some come to a queue several times and others never, and visits are
-    // not Poisson: product forms do not mind, equation (5) does.
+    // With random routing, some customers visit a queue several times and others never,
+    // so visits are not Poisson. Product forms stay exact; equation (5) does not.
     let routing =
         [Routing::InRounds, Routing::AtRandom][usize::from(matches!(number % 8, 1 | 6 | 7))];
     let (seed, customers) = (number as u64, 3_000);
     Asked { seed, customers, routing, replications: REPLICATIONS, ..Asked::default() }
 }
 
-/// All figures of all networks at once are where they are to be with 95 %
-/// probability, by Bonferroni's bound; and of single 95 % intervals, 95 % contain
-/// what the solver says.
+/// All figures of all networks agree at once, with 95 % probability by Bonferroni's
+/// bound. Of single 95 % intervals, 95 % contain the solver's figure.
 #[test]
 fn the_simulator_agrees_with_the_solvers_where_they_are_exact() {
     let (mut all, mut drawn_missed) = (Vec::new(), 0);
@@ -240,14 +238,14 @@ fn the_simulator_agrees_with_the_solvers_where_they_are_exact() {
     }
     assert!(networks.len() >= 50 && all.len() >= 300);
     assert!(all[0].t() < family, "{}: {} standard errors", all[0].label, all[0].t());
-    // One figure of each network, so that they are independent: of 64 at 5 %, ten or
-    // more come about once in a thousand times.
+    // One figure of each network, so that they are independent. Of 64 at 5 %, ten or more
+    // fail about once in a thousand times.
     assert!(drawn_missed < 10, "{drawn_missed} of {}", networks.len());
-    // And the intervals are no wider than they need be.
+    // The intervals are not too wide either.
     assert!((0.015..0.09).contains(&share), "{share}");
 }
 
-/// Service that differs by class at several queues in a row, or at repeated visits.
+/// Service differs by class at several queues in series, or at repeated visits.
 #[test]
 fn equation_5_is_near_where_it_is_an_approximation() {
     let mut draw = Draw(Random::new(5));

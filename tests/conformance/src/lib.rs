@@ -1,10 +1,10 @@
-//! The conformance suite: what every parallel organization has to do, seen from
-//! the public sockets of two stacks that are connected in memory.
+//! The conformance suite: it checks what every parallel organization has to do, by the
+//! public sockets of two stacks that are connected in memory.
 //!
 //! A case is a function of a [`Rig`]; [`suite!`] makes a test of each case for
-//! each organization, on one and on two processors. No case depends on how fast
-//! the machine is: waits are for events, under a watchdog ([`within`]) that
-//! turns a hang into a failure.
+//! each organization, on one and on two processors. No case depends on the speed of
+//! the machine. Cases wait for events, and a watchdog ([`within`]) turns a hang into a
+//! failure.
 #![forbid(unsafe_code)]
 
 pub mod cases;

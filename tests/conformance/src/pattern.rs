@@ -1,4 +1,4 @@
-//! Bytes that tell by themselves whether they are the right ones.
+//! Patterns of bytes that a receiver can check.
 
 /// A sequence of pseudo-random bytes (xorshift), the same for the same seed.
 #[derive(Clone, Debug)]
@@ -47,10 +47,10 @@ impl Pattern {
         self.word() % n
     }
 
-    /// Are these the next bytes?
+    /// Checks that these are the next bytes.
     ///
     /// # Panics
-    /// If not: the message says where, from `at` on.
+    /// If they are not. The message gives the place; `at` is that of the first byte.
     pub fn check(&mut self, bytes: &[u8], at: usize) {
         for (i, b) in bytes.iter().enumerate() {
             let right = self.byte();

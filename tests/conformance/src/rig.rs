@@ -1,4 +1,4 @@
-//! [`Rig`]: what a case runs on.
+//! [`Rig`]: the organization and the stacks that a case runs on.
 
 use anabranch::device::{fault, memory};
 use anabranch::{Counters, Organization, Stack, TcpConfig, TcpListener, TcpStream};
@@ -29,7 +29,7 @@ pub struct Link {
     pub offload: bool,
     /// Faults of the server's device, as text.
     pub faults: &'static str,
-    /// Where the faults' dice start.
+    /// The seed of the faults.
     pub seed: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct Pair {
     pub client: Stack,
 }
 
-/// TCP's parameters for tests: waits that only time can end are short.
+/// TCP's parameters for tests, with short time-outs.
 fn hasty() -> TcpConfig {
     TcpConfig {
         min_rto: Duration::from_millis(20),
@@ -128,17 +128,16 @@ impl Pair {
     }
 }
 
-/// Has every packet that came in been accounted for?
+/// Checks that every packet that came in has been accounted for.
 ///
 /// # Panics
-/// If not.
+/// If it has not.
 pub fn conserved(counters: &Counters) {
     let accounted = counters.delivered + counters.absorbed + counters.dropped_in_all();
     assert_eq!(counters.packets_in, accounted, "{counters:?}");
 }
 
-/// Bytes of buffers that the process has obtained and not returned, whether in
-/// use or in a pool.
+/// Bytes of buffers that the process has allocated and not freed, in use or in a pool.
 pub fn buffers() -> usize {
     buffer::pool_counts().iter().map(|c| c.capacity * c.allocated).sum()
 }

@@ -1,5 +1,4 @@
-//! Data over any stream, of a stack or of the kernel: patterns that tell by
-//! themselves whether they have arrived as they were sent.
+//! Data over any stream, of a stack or of the kernel, that the receiver can check.
 
 use crate::Pattern;
 use std::io::{self, Read, Write};
@@ -36,18 +35,18 @@ pub fn receive_in_pieces(mut from: impl Read, seed: u64, len: usize, most: u64) 
     }
 }
 
-/// Nothing may come but the end.
+/// Checks that the stream has ended.
 ///
 /// # Panics
-/// If something else comes.
+/// If data comes, or an error.
 pub fn ended(mut from: impl Read) {
     assert_eq!(from.read(&mut [0; 16]).expect("the end"), 0);
 }
 
-/// The kind of error that `result` has to be.
+/// The kind of the error that `result` must be.
 ///
 /// # Panics
-/// If it is no error.
+/// If it is `Ok`.
 pub fn kind<T>(result: io::Result<T>) -> io::ErrorKind {
     result.map(|_| ()).expect_err("an error").kind()
 }

@@ -5,13 +5,13 @@ use platform::{self, Instant};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long a case may take: many times what it takes on a slow machine.
+/// The time limit of a case: many times what it takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs `case` in a thread of its own.
 ///
 /// # Panics
-/// If `case` does, or has not ended after some minutes; its thread is then left
+/// If `case` panics, or exceeds the time limit. In the latter case its thread is left
 /// behind.
 pub fn within(name: &str, case: impl FnOnce() + Send + 'static) {
     let (done, wait) = channel();

@@ -1,4 +1,4 @@
-//! Calls keep their place among what comes by the device.
+//! Calls keep their order relative to packets from the device.
 
 use anabranch::device::{Device, Packet, Queue, Receive, memory};
 use anabranch::{Options, Stack, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use organizations::CATALOG;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
 
-/// What is done once, when a segment of TCP is taken from the device.
+/// A hook that runs once, when a TCP segment is taken from the device.
 type Hook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
 /// A queue that runs a hook before it hands out the first segment.

@@ -6,8 +6,8 @@ mod eight {
     anabranch_conformance::cases!(layer_parallel 8);
 }
 
-/// Three pipelines, of which the devices' queues are no multiple: what comes up
-/// is mostly another pipeline's.
+/// Three pipelines. The number of queues is not a multiple of it, so most packets come
+/// up in another pipeline.
 mod thirteen {
     anabranch_conformance::cases!(layer_parallel 13);
 }

@@ -1,5 +1,5 @@
-//! Stacks leave nothing behind: no thread, no descriptor, no buffer. Alone in
-//! its process, since it counts what the process has.
+//! Stacks leave no thread, no descriptor and no buffer behind. The test is alone in its
+//! process, as it counts those of the process.
 
 use anabranch::UdpSocket;
 use anabranch_conformance::{Link, Rig, SERVER, until, within};
@@ -38,7 +38,7 @@ fn lives() {
         .iter()
         .map(|e| Rig { organization: e.name, processors: if e.single { 1 } else { 2 } })
         .collect();
-    // Once for what is made once.
+    // The first life allocates what is allocated only once.
     rigs.iter().for_each(|rig| life(*rig, 0));
     for rig in rigs {
         let before = held();
@@ -49,7 +49,7 @@ fn lives() {
     }
 }
 
-/// What the pools of a few threads keep, and some.
+/// More than the pools of a few threads keep.
 const POOLS: usize = 48 << 20;
 
 /// Short connections, one after the other, with several times `POOLS` of data.

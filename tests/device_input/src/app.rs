@@ -1,5 +1,5 @@
-//! [`App`]: an application that does what it was told, and looks after the
-//! invariants of the connections that it is shown.
+//! [`App`]: an application that does what the input says, and checks the invariants of
+//! its connections.
 
 use net::application::ConnectError;
 use net::{Application, ConnId, Datagram};
@@ -15,11 +15,11 @@ const FOOTPRINT: usize = 2 << 20;
 pub struct Wish {
     /// Bytes to write.
     pub write: usize,
-    /// Read all that comes?
+    /// Read all data.
     pub read: bool,
     /// End the sending half.
     pub shutdown: bool,
-    /// Let go.
+    /// Release the connection.
     pub release: bool,
     /// Reset.
     pub abort: bool,
@@ -39,7 +39,7 @@ pub struct App {
 }
 
 impl App {
-    /// The wish of the connection at `place`, if it is open.
+    /// The instructions for the connection at `place`, if it is open.
     pub fn wish(&mut self, place: usize) -> Option<(ConnId, &mut Wish)> {
         let places = self.open.len();
         let (id, wish) = self.open.get_mut(place % places.max(1))?.as_mut()?;

@@ -1,6 +1,6 @@
-//! [`Bytes`]: choices out of bytes.
+//! [`Bytes`]: choices taken from bytes.
 
-/// What is left of the input; zeros when nothing is.
+/// The rest of the input; zeros when it is used up.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes<'a>(&'a [u8]);
 
@@ -10,7 +10,7 @@ impl<'a> Bytes<'a> {
         Bytes(bytes)
     }
 
-    /// Is nothing left?
+    /// True if the input is used up.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -37,14 +37,14 @@ impl<'a> Bytes<'a> {
         self.u8() % n
     }
 
-    /// As many as are left of `n` bytes.
+    /// The next `n` bytes, or fewer if the input ends.
     pub fn take(&mut self, n: usize) -> &'a [u8] {
         let (front, rest) = self.0.split_at(n.min(self.0.len()));
         self.0 = rest;
         front
     }
 
-    /// A difference from what is expected: mostly none, else small, else any.
+    /// A deviation from the expected value: mostly 0, else small, else any.
     pub fn near(&mut self) -> u32 {
         match self.u8() {
             0..=127 => 0,

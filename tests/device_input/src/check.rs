@@ -1,4 +1,4 @@
-//! What every frame that leaves has to be.
+//! Checks of every frame that leaves.
 
 use crate::flows::Flow;
 use net::InterfaceConfig;
@@ -6,10 +6,10 @@ use wire::packet::ChecksumState;
 use wire::{Address, Endpoint, FlowKey, Packet, arp, checksum, ethernet, icmpv4, ipv4, protocol};
 use wire::{tcp, udp};
 
-/// Checks `frame`, and lets the flow that it belongs to hear of it.
+/// Checks `frame`, and updates the flow that it belongs to.
 ///
 /// # Panics
-/// If something is wrong with it.
+/// If the frame is invalid.
 pub fn egress(frame: &Packet, interface: &InterfaceConfig, flows: &mut [Flow]) {
     let mut bytes = frame.to_vec();
     let mut link = 0;
@@ -67,7 +67,7 @@ fn transport(
     if meta.checksum == ChecksumState::Partial {
         assert!(interface.transmit_checksum);
         assert_eq!(usize::from(meta.csum_start), start);
-        // Where the header has its checksum.
+        // The place of the checksum in the header.
         let at = match header.protocol {
             protocol::TCP => 16,
             protocol::UDP => 6,

@@ -1,5 +1,5 @@
-//! [`Flow`]: the peer's end of a connection, as far as the next segment near the
-//! truth needs it.
+//! [`Flow`]: the peer's end of a connection, as far as it is needed to make a plausible
+//! next segment.
 
 use wire::tcp::{Flags, Header};
 use wire::{Endpoint, FlowKey, Seq};
@@ -18,7 +18,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow of which nothing is known but its ends.
+    /// A flow of which only the ends are known.
     pub fn new(local: Endpoint, remote: Endpoint) -> Flow {
         let key = FlowKey { local, remote };
         Flow { key, seq: Seq(0x1000), ack: Seq(0), timestamp: 0 }

@@ -1,4 +1,4 @@
-//! Frames that are right, but for what the caller wants wrong.
+//! Frames that are valid, except where the caller wants an error.
 
 use wire::packet::ChecksumState;
 use wire::{Address, EthernetAddress, Packet, arp, checksum, ethernet, ipv4, protocol, tcp, udp};
@@ -108,7 +108,7 @@ pub fn packet(bytes: &[u8], head: usize) -> Packet {
     packet
 }
 
-/// Makes a train of it: no sum, `size` bytes a segment.
+/// Makes a super-segment of a packet: no checksum, `size` bytes a segment.
 pub fn train(packet: &mut Packet, size: u16) {
     let meta = packet.meta_mut();
     meta.checksum = ChecksumState::Partial;

@@ -1,6 +1,6 @@
-//! Bytes are decoded into frames, calls and the passing of time, and done to a
-//! domain: whatever comes, it must not panic or spin, must account for every
-//! packet, keep to its limits, and send only what is well-formed.
+//! Bytes are decoded into frames, calls and the passing of time, which drive a domain.
+//! For every input, the domain must not panic or spin. It must account for every packet,
+//! keep to its limits, and send only well-formed frames.
 //!
 //! [`run`] is what both the fuzz target and the property tests call.
 #![forbid(unsafe_code)]

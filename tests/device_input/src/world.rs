@@ -1,4 +1,4 @@
-//! [`World`]: a domain, its peers, and what has to hold after every step.
+//! [`World`]: a domain, its peers, and the invariants after every step.
 
 use crate::app::App;
 use crate::bytes::Bytes;
@@ -16,28 +16,28 @@ const PEERS: [[u8; 4]; 2] = [[10, 0, 0, 2], [10, 0, 0, 3]];
 const MAX_CONNECTIONS: usize = 6;
 /// Steps of one run, at most.
 const STEPS: usize = 1500;
-/// Rounds after which a domain has to be done with what it has to do at once.
+/// The most rounds until a domain has no more immediate work.
 const ROUNDS: usize = 500;
 
 fn address(a: [u8; 4]) -> Address {
     std::net::Ipv4Addr::from(a).into()
 }
 
-/// A domain and what is known of it.
+/// A domain and what its peers know of it.
 pub struct World {
     domain: Domain<App>,
     config: Arc<Config>,
     egress: Egress,
     now: Instant,
     flows: Vec<Flow>,
-    /// Frames that came and went, to be sent again or quoted.
+    /// Frames in both directions, to be sent again or quoted.
     old: Vec<Vec<u8>>,
 }
 
-/// Does to a new domain what `bytes` say. Returns what it counted.
+/// Drives a new domain as `bytes` say. Returns its counters.
 ///
 /// # Panics
-/// If the domain does something wrong.
+/// If the domain violates an invariant.
 pub fn run(bytes: &[u8]) -> Counters {
     let mut bytes = Bytes::new(bytes);
     let mut world = World::new(&mut bytes);
@@ -45,7 +45,7 @@ pub fn run(bytes: &[u8]) -> Counters {
         if bytes.is_empty() {
             break;
         }
-        // Frames come in batches, of one mostly.
+        // Frames come in batches, mostly of one.
         if world.step(&mut bytes) {
             world.settle();
         }
@@ -104,7 +104,7 @@ impl World {
         self.domain.call(call, self.now, &mut self.egress);
     }
 
-    /// Takes one step. Returns whether the domain shall work it off at once.
+    /// Takes one step. Returns whether the domain should process it at once.
     pub fn step(&mut self, bytes: &mut Bytes<'_>) -> bool {
         let step = bytes.u8();
         match step % 24 {
@@ -177,7 +177,7 @@ impl World {
         let (is_train, head) = (len > 2000, bytes.u8());
         let mut packet = frames::packet(&frame, if head & 1 != 0 { usize::from(head) } else { 0 });
         if head & 1 != 0 {
-            // All headers have to be in front.
+            // All headers have to be in the first part.
             packet = frames::packet(&frame, frame.len() - len);
         }
         if is_train {
@@ -187,7 +187,7 @@ impl World {
         self.domain.input(packet, self.now, &mut self.egress);
     }
 
-    /// Puts the link's header in front, if it has one.
+    /// Prepends the link's header, if the link has one.
     fn framed(&self, payload: &[u8], kind: u16, bytes: &mut Bytes<'_>) -> Vec<u8> {
         let interface = &self.config.interfaces[0];
         if !interface.is_ethernet {
@@ -331,7 +331,7 @@ impl World {
         self.now += time;
     }
 
-    /// The application wants something of a connection.
+    /// Gives the application instructions for a connection.
     fn wish(&mut self, bytes: &mut Bytes<'_>) {
         let (place, what, much) = (bytes.u8().into(), bytes.u8(), bytes.u16());
         let Some((id, wish)) = self.domain.app.wish(place) else { return };
@@ -378,7 +378,7 @@ impl World {
         self.call(Call::Connect { remote, local: Some(local), connection: place });
     }
 
-    /// A frame that came before, changed in a byte or not.
+    /// An earlier frame, possibly with a changed byte.
     fn again(&mut self, bytes: &mut Bytes<'_>) {
         let (which, change) = (usize::from(bytes.u8()), bytes.u8());
         let Some(mut frame) = self.old.get(which % self.old.len().max(1)).cloned() else { return };
@@ -392,7 +392,7 @@ impl World {
         self.deliver(frame, 0);
     }
 
-    /// Lets the domain do all it has to do, and looks at what it did.
+    /// Lets the domain do all its work, and checks the result.
     pub fn settle(&mut self) {
         let mut rounds = 0;
         loop {
@@ -420,7 +420,7 @@ impl World {
         assert!(self.domain.time_wait_len() <= self.config.max_time_wait);
     }
 
-    /// Looks at what leaves, and keeps the flows of active opens.
+    /// Checks leaving frames, and records the flows of active opens.
     fn drain(&mut self) {
         let config = self.config.clone();
         let interface = &config.interfaces[0];
@@ -457,7 +457,7 @@ impl World {
         self.flows.push(Flow::new(local, remote));
     }
 
-    /// Ends the domain: nothing may be left.
+    /// Ends the domain, and checks that nothing is left.
     pub fn end(mut self) -> Counters {
         self.call(Call::Reset);
         self.settle();

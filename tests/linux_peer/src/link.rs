@@ -13,7 +13,7 @@ pub const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 /// The stack's address.
 pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 
-/// What a case runs on: how the stack is made.
+/// The organization that a case runs on.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     rig: Rig,

@@ -1,4 +1,4 @@
-//! The file of a calibration: where it is, reading and checking it, writing it.
+//! The file of a calibration: its path, and reading, checking and writing it.
 
 use super::{Anchor, ByLevel, Calibration, Estimate, Layers, Machine, VERSION};
 use crate::Error;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The largest file that is read, bytes: a calibration has some tens of KiB.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// No figure of a calibration is larger than this, whatever its unit.
+/// The largest figure of a calibration, whatever its unit.
 const MOST: f64 = 1e15;
 
 /// Where `anabranch calibrate` writes unless told otherwise:
@@ -31,7 +31,7 @@ pub(crate) fn path_in(config: Option<PathBuf>, home: Option<PathBuf>) -> Option<
 /// Reads a calibration.
 ///
 /// # Errors
-/// If there is none, or [`parse`] refuses it.
+/// If there is no such file, or [`parse`] refuses it.
 pub fn load(path: &Path) -> Result<Calibration, Error> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| match error.kind() {
@@ -62,19 +62,19 @@ pub fn load(path: &Path) -> Result<Calibration, Error> {
     })
 }
 
-/// A calibration from the text of its file.
+/// Reads a calibration from the text of its file.
 ///
 /// # Errors
-/// If it is malformed, of another version, or has figures that cannot be (see
-/// [`Calibration::check`]).
+/// If it is malformed, if it is of another version, or if [`Calibration::check`] refuses
+/// its figures.
 pub fn parse(text: &str) -> Result<Calibration, Error> {
-    /// What every version of the file has.
+    /// The field that every version of the file has.
     #[derive(serde::Deserialize)]
     struct Version {
         version: Option<u32>,
     }
     let malformed = |error: toml::de::Error| {
-        // The message alone: the error's own text has the file's lines in it.
+        // Only the message, as the error's text includes lines of the file.
         let message = error.message().lines().next().unwrap_or("malformed").to_owned();
         let line = error
             .span()
@@ -108,17 +108,17 @@ impl Calibration {
     /// The text of its file.
     ///
     /// # Errors
-    /// If it is not a calibration that [`parse`] would take.
+    /// If [`parse`] would refuse it.
     pub fn to_toml(&self) -> Result<String, Error> {
         self.check()?;
         toml::to_string_pretty(self)
             .map_err(|error| Error::File(format!("cannot write the calibration: {error}")))
     }
 
-    /// Are all figures finite, not negative, and intervals in order?
+    /// Checks that all figures are finite and not negative, and intervals in order.
     ///
     /// # Errors
-    /// If not: a line that names the first that is not.
+    /// [`Error::File`] names the first figure that is not.
     pub fn check(&self) -> Result<(), Error> {
         let primitives = &self.primitives;
         number("took_s", self.took_s)?;
@@ -161,8 +161,8 @@ impl Calibration {
 }
 
 impl Machine {
-    /// The same machine: all but the kernel, which is upgraded now and then, and
-    /// the memory's size to within a sixteenth, of which kernels take a little.
+    /// True for the same machine. The kernel's release may differ, and the size of the
+    /// memory by a sixteenth, as kernels reserve a part of it.
     pub fn same_as(&self, other: &Machine) -> bool {
         let name = |machine: &Machine| machine.kernel.split_whitespace().next().map(str::to_owned);
         let alike = |machine: &Machine| Machine {
@@ -174,7 +174,7 @@ impl Machine {
         alike(self) == alike(other) && apart <= self.memory_bytes.max(other.memory_bytes) / 16
     }
 
-    /// What differs from `other`, in words; empty if it is the same machine.
+    /// The differences from `other` in words; empty for the same machine.
     pub fn differs_from(&self, other: &Machine) -> String {
         if self.same_as(other) {
             return String::new();

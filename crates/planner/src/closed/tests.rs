@@ -64,7 +64,7 @@ fn a_central_server_by_hand() {
     }
 }
 
-/// Machines that break down and are repaired by several people: birth and death.
+/// Machines that fail and are repaired by several people: a birth-death process.
 fn repaired_per_s(machines: u32, repairers: u32, run_us: f64, repair_us: f64) -> f64 {
     let mut weights = vec![1.0];
     for broken in 1..=machines {
@@ -91,7 +91,7 @@ fn machine_repairman() {
     }
 }
 
-/// Where the usual recursion has no digits left: many servers, all busy.
+/// Many busy servers, where the usual recursion loses all digits.
 #[test]
 fn many_busy_servers() {
     let solution = single::solve(&one(
@@ -260,7 +260,7 @@ proptest! {
             for (class, (population, think_us)) in
                 network.populations().into_iter().zip(network.thinks_us()).enumerate()
             {
-                // Little's law: who is not in the network thinks.
+                // Little's law: customers that are not in the network think.
                 let figures = &solution.classes[class];
                 let all = figures.number + figures.throughput_per_s * think_us * 1e-6;
                 prop_assert!((all - f64::from(population)).abs() < 1e-6 * f64::from(population));
@@ -269,8 +269,8 @@ proptest! {
             let number: f64 = solution.stations.iter().map(|station| station.number).sum();
             prop_assert!((number - solution.number).abs() <= 1e-9 * number);
         }
-        // Nobody has proved a bound; of six million such networks one was off by more than 30 %,
-        // none by 35 %.
+        // No bound is proved. Of six million such networks, one was off by more than 30 %,
+        // and none by 35 %.
         for (exact, near) in exact.classes.iter().zip(&near.classes) {
             prop_assert!((near.throughput_per_s / exact.throughput_per_s - 1.0).abs() < 0.4);
         }

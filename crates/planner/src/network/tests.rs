@@ -80,7 +80,7 @@ fn closed_classes_and_rates_of_their_own() {
     assert!(open.with_population(3).is_err());
 }
 
-/// What is said when, in the good file, this is put in the place of that.
+/// The error for the good file with one part replaced.
 #[test]
 fn what_makes_no_sense_is_refused() {
     for (that, this, part) in [
@@ -174,7 +174,7 @@ fn stations_can_be_changed() {
     assert!(network.with_station("work", |station| station.visits.clear()).is_err());
 }
 
-/// Any figure that a file may have gives figures or an error, at once.
+/// Every figure that a file may have gives a solution or an error, at once.
 #[test]
 fn extremes_are_solved_or_refused() {
     let sizes = &[0.0f64, 1e-300, 1e-12, 1.0, 1e12];

@@ -222,7 +222,7 @@ proptest! {
         for (index, class) in solution.classes.iter().enumerate() {
             let by_rate = class.throughput_per_s * class.residence_us * 1e-6;
             prop_assert!((by_rate - class.number).abs() <= 1e-9 * by_rate);
-            // Never faster than alone, and slower with every customer more.
+            // Never faster than alone, and slower with each further customer.
             prop_assert!(class.residence_us >= class.demand_us * (1.0 - 1e-12));
             prop_assert!(more.classes[index].residence_us >= class.residence_us);
         }

@@ -1,4 +1,4 @@
-//! [`Bound`]: what formulas say of a configuration, before it is simulated.
+//! [`Bound`]: what a configuration can do by formulas, before it is simulated.
 
 use super::{Configuration, MOST_PROCESSORS, Request, words};
 use crate::network::{Class, Kind, Load, Station};
@@ -6,7 +6,7 @@ use crate::{Error, Network, Predictor};
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// What formulas say of a configuration.
+/// What a configuration can do by formulas.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bound {
     /// Operations a second that it carries at most.
@@ -15,17 +15,17 @@ pub struct Bound {
     pub low_per_s: f64,
     /// The interval's upper end, operations a second.
     pub high_per_s: f64,
-    /// What keeps it from doing more.
+    /// What limits it.
     pub saturates: String,
-    /// Mean residence time at the rate that is asked for, by the open model, ns;
-    /// none without a rate, or beyond saturation.
+    /// Mean residence time at the requested rate by the open model, ns. None without a
+    /// rate, or beyond saturation.
     pub residence_ns: Option<f64>,
-    /// What to know of the prediction.
+    /// Remarks on the prediction.
     pub notes: Vec<String>,
 }
 
 impl Bound {
-    /// Why the configuration is out, if it is.
+    /// Why the configuration is excluded, if it is.
     pub(super) fn prunes(&self, request: &Request) -> Option<String> {
         let rate = request.load.rate_per_s?;
         if self.high_per_s < rate {
@@ -36,7 +36,7 @@ impl Bound {
             ));
         }
         let residence_ns = self.residence_ns?;
-        // No percentile from the 90th on is below half the mean of an open queue.
+        // In an open queue, no percentile from the 90th up is below half the mean.
         let slow = request.targets.iter().find(|target| match target.measure {
             super::Measure::P50 => false,
             _ => residence_ns / 2.0 > target.at_most_ns,
@@ -51,7 +51,7 @@ impl Bound {
 /// The bounds of a configuration.
 ///
 /// # Errors
-/// If nothing can be predicted of it.
+/// If it cannot be predicted.
 pub(super) fn of(
     predictor: &Predictor,
     request: &Request,
@@ -71,8 +71,8 @@ pub(super) fn of(
     })
 }
 
-/// Mean residence time by the open model: each processor a queue of its own, or all
-/// of them one station, as connections are bound to processors or not.
+/// Mean residence time by the open model, ns. If connections are bound to processors,
+/// each processor has a queue of its own; otherwise all are servers of one station.
 fn residence_ns(configuration: &Configuration, carries_per_s: f64, rate: f64) -> Option<f64> {
     let processors = u32::try_from(configuration.processors).ok()?;
     let bound = matches!(
@@ -95,8 +95,9 @@ fn residence_ns(configuration: &Configuration, carries_per_s: f64, rate: f64) ->
     Some(solution.classes.first()?.residence_us * 1e3)
 }
 
-/// The least configuration whose capacity is enough, on any number of processors:
-/// among numbers of them that grow by a quarter, and not below what ideal scaling needs.
+/// The smallest configuration that carries the rate, on more processors than the request
+/// allows. The search begins at the number that ideal scaling needs, and adds a quarter
+/// each time.
 pub(super) fn enough(
     predictor: &Predictor,
     request: &Request,
@@ -122,8 +123,8 @@ pub(super) fn enough(
     None
 }
 
-/// Could these processors carry the rate, if each did what one does alone, and a
-/// fifth more?
+/// True if `processors` processors could carry the rate, if each did a fifth more than
+/// one does alone.
 pub(super) fn possible(
     predictor: &Predictor,
     request: &Request,

@@ -66,7 +66,7 @@ impl Configuration {
         }
     }
 
-    /// The same with other choices: one thing at a time.
+    /// The same with other choices, of which each differs in one.
     pub(super) fn variants(&self) -> Vec<Configuration> {
         let mut all = Vec::new();
         if self.lock.is_some() {

@@ -6,6 +6,10 @@ use crate::Error;
 use crate::figure::{Figure, Series};
 use crate::simulator::outcome::Latency;
 
+/// What predictions and plans are of.
+const VALID_FOR: &str =
+    "the stack over a device in memory, without an application (`anabranch model` takes one)";
+
 fn judged(one: &Judged, asked: Option<f64>) -> String {
     let carries = rate(one.carries_per_s);
     let (low, high) = (rate(one.low_per_s), rate(one.high_per_s));
@@ -32,6 +36,7 @@ pub fn lines(plan: &Plan) -> Vec<String> {
     let mut lines = vec![
         format!("take:        {}", best.configuration),
         format!("prediction:  {}", judged(best, plan.rate_per_s)),
+        format!("valid for:   {VALID_FOR}"),
     ];
     if plan.rate_per_s.is_some() {
         let within = if plan.targets.is_empty() { "" } else { " within the targets" };
@@ -76,8 +81,8 @@ fn percent(share: f64) -> String {
 }
 
 impl Plan {
-    /// The path of reasoning, a line each: what was looked at, its bounds, what the
-    /// simulation says, and what came of it.
+    /// A line for each configuration that was considered: its bounds, its simulation, and
+    /// the result.
     pub fn explanation(&self) -> Vec<String> {
         self.considered.iter().map(Considered::line).collect()
     }

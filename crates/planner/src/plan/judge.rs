@@ -1,4 +1,4 @@
-//! [`Judged`]: what a configuration does with a load, simulated.
+//! [`Judged`]: the result of simulating a configuration with a load.
 
 use super::{Configuration, Considered, Curve, Request, Target, bounds, words};
 use crate::load::Pattern;
@@ -9,25 +9,25 @@ use crate::{Error, Predictor};
 use serde::Serialize;
 use std::cmp::Ordering;
 
-/// Operations of a simulation. The 99th percentile has 300 above it.
+/// Operations of a simulation: 300 of them are above the 99th percentile.
 const OPERATIONS: u64 = 40_000;
-/// Of one that is for the 999th of 1000, too.
+/// Operations of a simulation with a target for the 99.9th percentile.
 const MANY_OPERATIONS: u64 = 200_000;
-/// The share of the arrivals that must be completed for a load to be carried.
+/// A load is carried if at least this share of the arrivals is completed.
 const CARRIED: f64 = 0.98;
-/// Headrooms that differ by less are alike.
+/// The step in which headrooms are compared.
 const ALIKE: f64 = 0.05;
-/// Rates of a curve, of what the configuration carries.
+/// The rates of a curve, as shares of what the configuration carries.
 const RATES: [f64; 9] = [0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.87, 0.93, 0.97];
 
-/// What a configuration does with a load.
+/// The result of simulating a configuration with a load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
     /// The configuration.
     pub configuration: Configuration,
-    /// Does it carry the rate (any, if none is asked for)?
+    /// It carries the rate. True for a load without a rate.
     pub carried: bool,
-    /// Does it, and within the targets?
+    /// It carries the rate within the targets.
     pub meets: bool,
     /// Operations a second that it carries at most.
     pub carries_per_s: f64,
@@ -35,25 +35,25 @@ pub struct Judged {
     pub low_per_s: f64,
     /// The interval's upper end, operations a second.
     pub high_per_s: f64,
-    /// What is left at the rate that is asked for, of what it carries.
+    /// The share of what it carries that the requested rate leaves.
     pub headroom: f64,
-    /// Latency at that rate; without one, with one operation under way on each
+    /// Latency at the rate. Without a rate, latency with one operation under way on each
     /// connection.
     pub latency: Latency,
-    /// The share of the time that processors are busy then, on average.
+    /// The share of time that processors are busy then, on average.
     pub utilization: f64,
-    /// The busiest of them.
+    /// The share of time that the busiest processor is busy.
     pub busiest: f64,
-    /// What an operation loses, all processors together, ns: to locks, hand-offs,
+    /// The time that an operation loses over all processors, ns: to locks, hand-offs,
     /// caches, scheduling.
     pub lost_ns: [f64; 4],
-    /// What saturates first.
+    /// What limits it.
     pub saturates: String,
-    /// What to know of it.
+    /// Remarks.
     pub notes: Vec<String>,
 }
 
-/// Looks at a configuration: its bounds, and if these leave it in, a simulation.
+/// Considers a configuration: its bounds and, if they do not exclude it, a simulation.
 pub(super) fn consider(
     predictor: &Predictor,
     request: &Request,
@@ -110,7 +110,7 @@ pub(super) fn judge(
     let fitted = predictor.costs(&configuration.case(&request.load))?;
     let outcome = simulate(request, configuration, &fitted.costs, request.load.rate_per_s)?;
     let headroom = request.load.rate_per_s.map_or(0.0, |rate| 1.0 - rate / bound.carries_per_s);
-    // A backlog that grows slowly does not show in a short run.
+    // A short run does not show a backlog that grows slowly.
     let carried = headroom >= 0.0 && carried(&outcome, request.load.rate_per_s);
     let busy = |p: &crate::simulator::outcome::Utilization| 1.0 - p.idle;
     let busiest = outcome.processors.iter().map(busy).fold(0.0, f64::max);
@@ -140,8 +140,8 @@ fn carried(outcome: &Outcome, rate_per_s: Option<f64>) -> bool {
     kept && rate_per_s.is_none_or(|rate| outcome.operations_per_s >= CARRIED * rate * 0.98)
 }
 
-/// Simulates a configuration at a rate; without one, with one operation under way
-/// on each connection.
+/// Simulates a configuration at a rate. Without a rate, one operation is under way on
+/// each connection.
 fn simulate(
     request: &Request,
     configuration: &Configuration,
@@ -169,9 +169,9 @@ fn simulate(
     run(&scenario)
 }
 
-/// The better of two that meet the targets first.
+/// Orders results that meet the targets, the better one first.
 pub(super) fn better(a: &Judged, b: &Judged) -> Ordering {
-    // In steps, as what is alike must be alike transitively.
+    // In steps, as equality must be transitive.
     let step = |one: &Judged| (one.headroom / ALIKE).floor();
     let processors = |one: &Judged| one.configuration.processors;
     processors(a)
@@ -181,12 +181,13 @@ pub(super) fn better(a: &Judged, b: &Judged) -> Ordering {
         .then(place(a).cmp(&place(b)))
 }
 
-/// Its organization's place in the catalog, where simple ones come first.
+/// The organization's place in the catalog, where simple ones come first.
 fn place(one: &Judged) -> Option<usize> {
     organizations::CATALOG.iter().position(|entry| entry.name == one.configuration.organization)
 }
 
-/// The faster of two first; of those that are alike, the one with fewer processors.
+/// Orders results by throughput, the highest first; if alike, by processors, the fewest
+/// first.
 pub(super) fn faster(a: &Judged, b: &Judged) -> Ordering {
     let step = |one: &Judged| (one.carries_per_s.ln() / ALIKE).floor();
     step(b)
@@ -196,14 +197,14 @@ pub(super) fn faster(a: &Judged, b: &Judged) -> Ordering {
         .then(place(a).cmp(&place(b)))
 }
 
-/// Is a configuration so much better than the default choices of the same
-/// organization that these must be changed? Predictions of throughput are of the
-/// default choices, so it is latency that tells.
+/// True if a configuration is so much better than the default choices of the same
+/// organization that these should be changed. Predictions of throughput are for the
+/// default choices, so latency decides.
 pub(super) fn clearly_better(varied: &Judged, default: &Judged) -> bool {
     varied.meets && varied.latency.p99_ns < default.latency.p99_ns * (1.0 - 2.0 * ALIKE)
 }
 
-/// How far latency is from the targets, in logarithms; the farthest counts.
+/// How far latency exceeds the targets, in logarithms; the greatest excess counts.
 pub(super) fn off(request: &Request, judged: &Judged) -> f64 {
     let off = |target: &Target| (target.measure.of(&judged.latency) / target.at_most_ns).ln();
     request.targets.iter().map(off).fold(f64::NEG_INFINITY, f64::max)
@@ -236,7 +237,7 @@ pub(super) fn carries(curve: &Curve, request: &Request, judged: &Judged) -> f64 
         if meets(latency) {
             last = last.max(*rate);
         } else if *rate > last {
-            // Between the two, where the target that is missed is met.
+            // Interpolates to the rate at which the missed target is just met.
             let before = curve.points.iter().rfind(|(at, _)| at <= &last);
             let (from, low) =
                 before.map_or((last, &judged.latency), |(at, latency)| (*at, latency));
@@ -251,10 +252,10 @@ pub(super) fn carries(curve: &Curve, request: &Request, judged: &Judged) -> f64 
     last
 }
 
-/// The chance that the load is carried within the targets.
+/// The probability that the load is carried within the targets.
 pub(super) fn sureness(request: &Request, carries_per_s: f64, best: &Judged) -> f64 {
     let Some(rate) = request.load.rate_per_s else { return 1.0 };
-    // Intervals are of 95 %: 1.96 standard deviations.
+    // Intervals are of 95 %, which is 1.96 standard deviations each way.
     let deviation = (best.high_per_s / best.low_per_s).ln() / 2.0 / 1.96;
     let distance = (carries_per_s / rate).ln() / deviation.max(1e-6);
     0.5 * (1.0 + libm::erf(distance / std::f64::consts::SQRT_2))

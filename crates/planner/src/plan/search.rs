@@ -6,11 +6,13 @@ use super::{
 use crate::{Error, Predictor};
 use rayon::prelude::*;
 
-/// What to take for a load. `progress` is told what is being done, from any thread.
+/// Finds the configuration to take for a load. `progress` is called, from any thread,
+/// with what is being considered.
 ///
 /// # Errors
-/// If the request makes no sense, the calibration knows nothing of such loads, or
-/// no configuration carries the load: then which comes nearest, and what would help.
+/// If the request makes no sense, if the calibration has not measured such loads, or if
+/// no configuration carries the load. In the last case, the error says which comes
+/// nearest, and what would help.
 pub fn plan(
     predictor: &Predictor,
     request: &Request,
@@ -20,7 +22,7 @@ pub fn plan(
     let mut search = Search { predictor, request, progress, considered: Vec::new() };
     let names = search.known()?;
     let found = (1..=request.max_processors).find_map(|processors| {
-        // Far from enough processors are not worth a look; the most there are, is.
+        // Numbers of processors that are far too small are skipped, except the largest.
         let far = !bounds::possible(predictor, request, &names, processors);
         if far && processors < request.max_processors {
             search.considered.push(Considered {
@@ -51,7 +53,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The organizations that the calibration knows with such a load.
+    /// The organizations that the calibration has measured with such a load.
     fn known(&self) -> Result<Vec<&'static str>, Error> {
         let work = self.request.load.work;
         let names = organizations::CATALOG.iter().map(|entry| entry.name);
@@ -73,8 +75,8 @@ impl Search<'_> {
         Ok(known)
     }
 
-    /// Looks at all organizations on so many processors: those that meet the
-    /// targets, the best first.
+    /// Considers all organizations on this number of processors. Returns those that
+    /// meet the targets, the best first.
     fn at(&mut self, names: &[&str], processors: usize) -> Vec<Judged> {
         let fit = names.iter().filter(|name| {
             processors == 1 || organizations::find(name).is_some_and(|entry| !entry.single)
@@ -83,7 +85,7 @@ impl Search<'_> {
         self.consider(all)
     }
 
-    /// Looks at configurations: those that meet the targets, the best first.
+    /// Considers configurations. Returns those that meet the targets, the best first.
     fn consider(&mut self, all: Vec<Configuration>) -> Vec<Judged> {
         let looked: Vec<Considered> = all
             .into_par_iter()
@@ -99,7 +101,7 @@ impl Search<'_> {
         met
     }
 
-    /// The best two with other choices, and what goes with them.
+    /// Tries the best two with other choices, and completes the plan.
     fn answer(
         &mut self,
         names: &[&str],
@@ -109,7 +111,7 @@ impl Search<'_> {
         let first: Vec<Configuration> =
             met.iter().take(2).flat_map(|one| one.configuration.variants()).collect();
         for varied in self.consider(first) {
-            // A choice must be worth naming: what is as good as the default is not.
+            // A choice that is only as good as the default is not taken.
             let name = &varied.configuration.organization;
             let same = met.iter_mut().find(|one| one.configuration.organization == *name);
             if let Some(same) = same
@@ -133,8 +135,8 @@ impl Search<'_> {
         self.finish(best, runner_up, one_more)
     }
 
-    /// If nothing else meets the request: what another organization would carry on
-    /// as many processors.
+    /// The organization that carries most on as many processors, if no other meets the
+    /// request.
     fn next_best(&self, best: &Judged) -> Option<Judged> {
         let others = self.considered.iter().filter(|one| {
             one.configuration.processors == best.configuration.processors
@@ -145,7 +147,7 @@ impl Search<'_> {
         judge::judge(self.predictor, self.request, next.1, next.0).ok()
     }
 
-    /// Of a load without a rate: the configuration that does most.
+    /// The plan for a load without a rate: the configuration that carries most.
     fn fastest(&mut self, names: &[&str]) -> Result<Plan, Error> {
         (2..=self.request.max_processors).for_each(|processors| {
             self.at(names, processors);
@@ -206,7 +208,8 @@ impl Search<'_> {
         })
     }
 
-    /// Why nothing carries the load, what comes nearest, and what would help.
+    /// The error when no configuration carries the load: it says which comes nearest,
+    /// and what would help.
     fn nothing(&self, names: &[&str]) -> Error {
         let request = self.request;
         let asked = match &request.targets[..] {

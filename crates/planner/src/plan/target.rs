@@ -1,4 +1,4 @@
-//! [`Target`]: what latency must not exceed: `p99=100us`.
+//! [`Target`]: a limit of latency, such as `p99=100us`.
 
 use crate::Error;
 use crate::simulator::outcome::Latency;
@@ -14,11 +14,11 @@ pub enum Measure {
     Mean,
     /// The median.
     P50,
-    /// 90 of 100 are not above it.
+    /// The 90th percentile.
     P90,
-    /// 99 of 100.
+    /// The 99th percentile.
     P99,
-    /// 999 of 1000.
+    /// The 99.9th percentile.
     P999,
 }
 
@@ -50,21 +50,21 @@ impl Measure {
     }
 }
 
-/// What latency must not exceed. Latency is from an operation's arrival at the
-/// device until its answer has left.
+/// A limit of latency. Latency is the time from an operation's arrival at the device
+/// until its answer has left.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Target {
-    /// Which figure.
+    /// The figure that is limited.
     pub measure: Measure,
-    /// What it must not exceed, ns.
+    /// The limit, ns.
     pub at_most_ns: f64,
 }
 
 impl Target {
-    /// Does it make sense?
+    /// Checks that the limit makes sense.
     ///
     /// # Errors
-    /// If not.
+    /// [`Error::Asked`] if it is not above 0, or too large.
     pub fn check(&self) -> Result<(), Error> {
         match self.at_most_ns > 0.0 && self.at_most_ns <= 1e12 {
             true => Ok(()),

@@ -81,7 +81,15 @@ fn words_and_figure() {
     let plan = ask(&predictor(0.0), &request("tcp rr, 1k connections, 1M/s", &["p50=50us"], 2));
     let plan = plan.expect("carried");
     let text = lines(&plan).join("\n");
-    for part in ["take:", "prediction:", "saturates:", "runner-up:", "one more:", "sure to:"] {
+    for part in [
+        "take:",
+        "prediction:",
+        "without an application",
+        "saturates:",
+        "runner-up:",
+        "one more:",
+        "sure to:",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     assert_eq!(plan.explanation().len(), plan.considered.len());

@@ -1,24 +1,25 @@
-//! Numbers of processors that were not measured: the simulator, fitted to the most
-//! that were and are not more, carries them on.
+//! Numbers of processors that were not measured. The simulator extrapolates, fitted at
+//! the largest measured number that is not above the one in question.
 //!
-//! What it knows of (locks, hand-offs, switches, the hash) it extrapolates itself.
-//! What it does not, the fit shows: by how much more all costs had to grow for
-//! several processors than for one. That rest may stay as it is (a neighbour on the
-//! same core) or grow with each processor (caches that tell each other), as the
-//! linear term of the universal scalability law (Gunther 1993) has it. The
-//! prediction is the geometric mean of the two, and its interval reaches both.
+//! The simulator models locks, hand-offs, context switches and the hash. The fit shows
+//! what it does not model: all costs had to grow by more for several processors than
+//! for one. This remainder may stay constant (a neighbour on the same core) or grow
+//! with each processor (cache coherence), like the linear term of the universal
+//! scalability law (Gunther 1993). The prediction is the geometric mean of the two, and
+//! its interval includes both.
 
 use super::fit::{CONNECTIONS, closed, near};
 use super::{Basis, Case, Figure, Predictor, Value};
 use crate::Error;
 
-/// What the simulator is trusted to: so much for each factor e of processors beyond
-/// those measured, in logarithms.
+/// Uncertainty of the simulator, in logarithms, for each factor e of processors beyond
+/// those measured.
 const DOUBT: f64 = 0.12;
 /// The same where nothing was measured at several processors.
 const BLIND: f64 = 0.35;
 
-/// The case at a number of processors that was not measured; `counts` were.
+/// Predicts a case at a number of processors that was not measured. `counts` are the
+/// measured ones.
 pub(super) fn figure(
     predictor: &Predictor,
     case: &Case,
@@ -38,8 +39,8 @@ pub(super) fn figure(
     Ok(Figure { value, basis: Basis::Modelled })
 }
 
-/// The logarithm of by how much more costs grow from the nearest measured number of
-/// processors to the case's, if each processor adds as much as it did so far.
+/// The logarithm of the factor by which costs grow from the nearest measured number of
+/// processors to the case's, if each processor adds as much as those measured did.
 pub(super) fn grown(predictor: &Predictor, case: &Case, counts: &[usize]) -> Result<f64, Error> {
     let near = near(counts, case.processors);
     if near == 1 || counts[0] != 1 {
@@ -50,8 +51,8 @@ pub(super) fn grown(predictor: &Predictor, case: &Case, counts: &[usize]) -> Res
     Ok(rest(several.factor / one.factor, near, case.processors).ln())
 }
 
-/// By how much more costs grow from `near` processors to `processors`, if they grew
-/// by `factor` from one to `near` and each further processor adds as much.
+/// The factor by which costs grow from `near` processors to `processors`, if they grew
+/// by `factor` from one to `near`, and each further processor adds as much.
 fn rest(factor: f64, near: usize, processors: usize) -> f64 {
     let each = (factor - 1.0).max(0.0) / (near - 1) as f64;
     let at = |count: usize| 1.0 + each * (count as f64 - 1.0);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use sync::LockKind;
 use sync::by_name::Waiting;
 
-/// What is assumed, as no calibration has it; times are ns of the fitted machine.
+/// Assumptions about what no calibration has. Times are ns of the fitted machine.
 mod assumed {
     /// Bytes of a connection's state and buffers that a processor's cache must hold.
     pub const CONNECTION_BYTES: f64 = 2048.0;
@@ -22,13 +22,13 @@ mod assumed {
     pub const CONNECTION_LINES: f64 = 6.0;
     /// Lines of a domain that a visit writes.
     pub const UNIT_LINES: f64 = 8.0;
-    /// Lines of a packet that are read where it is handed to.
+    /// Lines of a packet that are read by the thread that it is handed to.
     pub const PACKET_LINES: f64 = 3.0;
-    /// Lines of a thread's own.
+    /// Lines of a thread's own data.
     pub const THREAD_LINES: f64 = 16.0;
     /// Coefficient of variation of an operation's work.
     pub const VARIATION: f64 = 0.25;
-    /// How long a lock that parks spins before it does, ns.
+    /// How long a thread spins for a lock before it parks, ns.
     pub const SPIN_NS: f64 = 2_000.0;
 }
 
@@ -118,8 +118,8 @@ fn caches(calibration: &Calibration) -> Caches {
     }
 }
 
-/// Layers of an operation where none were measured: their shares matter, the factor
-/// does the rest.
+/// Layers of an operation where none were measured. Only their shares matter, as the
+/// fit sets the sum.
 fn stand_in(work: Work) -> Measured {
     let (packets_in, packets_out) = match work {
         Work::TcpRr | Work::UdpRr => (1.0, 1.0),
@@ -142,7 +142,7 @@ fn stand_in(work: Work) -> Measured {
     }
 }
 
-/// Layers up and down, for an operation and for a byte of it.
+/// The costs of layers up and down, for an operation and for a byte of it.
 fn by_layer(
     calibration: &Calibration,
     work: Work,
@@ -155,8 +155,8 @@ fn by_layer(
         Work::TcpReceive | Work::UdpReceive => (0.0, sum + copy),
         Work::TcpRr | Work::UdpRr => (both, sum + copy),
     };
-    // What was measured has its payload's costs in it, but no layer is less than
-    // half without them.
+    // The measured times include the payload's costs. These are subtracted, but at most
+    // half of a layer's time.
     let paid = layers.payload_bytes.min(bytes as f64);
     let less = |ns: f64, per_byte: f64| (ns - per_byte * paid).max(ns / 2.0);
     let packets = (layers.packets_in + layers.packets_out).max(1e-9);

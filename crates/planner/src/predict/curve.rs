@@ -1,20 +1,20 @@
-//! [`Curve`]: a figure against the number of connections, between a few measured
-//! ones.
+//! [`Curve`]: a figure as a function of the number of connections, through measured
+//! points.
 //!
-//! A round of a stack that has `n` packets to do costs `c n + o`, so an operation
-//! costs `c + o / n` while there are fewer than a batch: between few connections,
-//! the time of an operation is interpolated in `1 / n`. Beyond a batch it is caches that matter,
-//! which fill over orders of magnitude: there, the
-//! figure's logarithm in `ln n`. Beyond the ends a curve
-//! is flat. It is never above or below both neighbours.
+//! A round of a stack with `n` packets costs `c n + o`. So an operation costs
+//! `c + o / n` while there are fewer packets than a batch. Between small numbers of
+//! connections, the time of an operation is interpolated in `1 / n`. Beyond a batch,
+//! caches matter, which fill over orders of magnitude. There, the figure's logarithm is
+//! interpolated in `ln n`. Beyond its ends a curve is flat. Between two points it never
+//! exceeds both, nor is it below both.
 
 use super::Basis;
 
-/// Where batches are full: between a batch of devices and twice that.
+/// The number of connections at which batches are full.
 const KNEE: f64 = 64.0;
 
-/// What a curve is trusted to beyond its ends: so much for each factor e of
-/// connections, in logarithms.
+/// Uncertainty of a curve beyond its ends, in logarithms, for each factor e of
+/// connections.
 const BEYOND: f64 = 0.06;
 
 /// A figure, as its logarithm, and the half-width of its interval.
@@ -31,7 +31,8 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// Through one point or more; of several for the same number, their mean.
+    /// A curve through one or more points. Several points for the same number are
+    /// averaged.
     pub(super) fn new(points: impl IntoIterator<Item = (usize, Value)>) -> Curve {
         let mut points: Vec<(usize, Value)> = points.into_iter().collect();
         points.sort_by_key(|(n, _)| *n);
@@ -43,7 +44,7 @@ impl Curve {
         Curve { points: same.collect() }
     }
 
-    /// How the value for `n` connections comes about.
+    /// The basis of the value for `n` connections.
     pub(super) fn basis(&self, n: usize) -> Basis {
         let n = n as f64;
         let [first, last] = [self.points[0].0, self.points[self.points.len() - 1].0];
@@ -76,7 +77,7 @@ impl Curve {
 fn between((low, a): (f64, Value), (high, b): (f64, Value), n: f64) -> Value {
     let by_inverse = (1.0 / low - 1.0 / n) / (1.0 / low - 1.0 / high);
     let by_logarithm = (n / low).ln() / (high / low).ln();
-    // The time of an operation is what a round's overhead is shared in.
+    // A round's overhead is shared by its operations, so times are interpolated.
     let time = (-a.ln).exp() + by_inverse * ((-b.ln).exp() - (-a.ln).exp());
     let [inverse, logarithm] = [-time.ln(), a.ln + by_logarithm * (b.ln - a.ln)];
     let ln = if high <= KNEE {

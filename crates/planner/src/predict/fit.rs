@@ -1,6 +1,6 @@
 //! [`Fitted`]: costs with which the simulator reproduces measured cases.
 //!
-//! The costs start as [`charges`](super::charges) derives them from the calibration.
+//! The costs start as [`charges`] derives them from the calibration.
 //! Two fits follow, both to measured cases of the organization in question. The
 //! first sets the cost of a round, from one connection against a full batch on one
 //! processor. The second sets one factor on all costs, from the measured case that
@@ -18,23 +18,22 @@ use std::collections::BTreeMap;
 pub struct Fitted {
     /// The costs.
     pub costs: Costs,
-    /// By which factor all costs were changed to reproduce what was measured; 1:
-    /// they were right.
+    /// The factor on all costs that reproduces the measurement. At 1 they were right.
     pub factor: f64,
-    /// What to know of them; empty if there is nothing.
+    /// Remarks.
     pub notes: Vec<String>,
 }
 
-/// What a fit depends on: organization, work, processors, connections.
+/// The key of a fit: organization, work, processors, connections.
 pub(super) type Key = (String, Work, usize, usize);
 
-/// Operations of a run to fit by: enough for closed loads, which vary little.
+/// Operations of a run that a fit uses: enough for closed loads, which vary little.
 const OPERATIONS: u64 = 12_000;
-/// No more connections than these are simulated to fit by.
+/// The most connections that a fit simulates.
 pub(super) const CONNECTIONS: usize = 2048;
 
 impl Predictor {
-    /// Fitted at the nearest number of processors; what was fitted once is kept.
+    /// Fits at the nearest number of processors. Fits are kept.
     pub(super) fn nearest(&self, case: &Case) -> Result<Fitted, Error> {
         let entry = super::check(case)?;
         let counts = self.processors(entry.name, case.work);
@@ -84,7 +83,7 @@ impl Predictor {
         Ok(Fitted { costs, factor, notes })
     }
 
-    /// What one connection pays for a round and a full batch does not.
+    /// Sets the cost of a round: what one connection pays and a full batch does not.
     fn fit_round(
         &self,
         like: &impl Fn(usize, usize) -> Case,
@@ -97,7 +96,7 @@ impl Predictor {
             closed(&case, costs).map(|rate| (measured_ns, 1e9 / rate))
         });
         let ((alone, alone_now), (batch, batch_now)) = (alone?, batch?);
-        // In the machine's own time, which the factor will make the measured one.
+        // In simulated time, which the factor will turn into measured time.
         let unit = batch_now / batch;
         let more = (alone - batch) * unit - (alone_now - batch_now);
         let round = more / (1.0 - 1.0 / full as f64);
@@ -119,7 +118,7 @@ pub(super) fn near(counts: &[usize], processors: usize) -> usize {
 pub(super) fn closed(case: &Case, costs: &Costs) -> Result<f64, Error> {
     let mut scenario = scenario(case, costs);
     let connections = case.connections;
-    // A connection without an end to its data keeps a batch going by itself.
+    // A connection that sends without end fills a batch by itself.
     let window = match case.work.is_transactions() {
         true => 1,
         false => (64 / connections).clamp(1, 32),
@@ -130,7 +129,7 @@ pub(super) fn closed(case: &Case, costs: &Costs) -> Result<f64, Error> {
     Ok(run(&scenario)?.operations_per_s.max(1e-3))
 }
 
-/// The scenario of a case, its arrivals still to be chosen.
+/// The scenario of a case. Its arrivals are still to be chosen.
 pub(crate) fn scenario(case: &Case, costs: &Costs) -> Scenario {
     let mut scenario = Scenario::new(
         &case.organization,

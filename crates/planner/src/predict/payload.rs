@@ -1,25 +1,24 @@
-//! Payload of another size than was measured: it costs what copying and summing
-//! the difference costs.
+//! Payload of another size than was measured: the difference is copied and summed.
 
 use super::{Basis, Case, Figure, Predictor};
 use crate::Work;
 use crate::calibration::{ByLevel, Calibration};
 
-/// Packets in flight between a pool's payload blocks, whose bytes are the working
-/// set: two batches of 32, from the application and to it.
+/// Packets whose payload is the working set: two batches from the application, and two
+/// to it.
 const PACKETS: usize = 128;
 
-/// What the cost of the difference is trusted to.
+/// Relative uncertainty of the cost of the difference.
 const DOUBT: f64 = 0.3;
 
-/// `figure` for the payload of the case.
+/// Adjusts `figure` to the payload of the case.
 pub(super) fn adjust(predictor: &Predictor, case: &Case, figure: Figure) -> Figure {
     let measured = predictor.bytes(&case.organization, case.work).unwrap_or(case.bytes);
     if measured == case.bytes {
         return figure;
     }
     let longer_ns = (case.bytes as f64 - measured as f64) * ns_per_byte(predictor, case);
-    // Time between operations, and how many are done at a time.
+    // The time between operations, and the number of operations in parallel.
     let between_ns = 1e9 / figure.value.ln.exp();
     let alone = predictor.of(&case.organization, case.work, 1);
     let alone = alone.map(|one| one.throughput.at(case.connections).ln);
@@ -37,8 +36,8 @@ pub(super) fn adjust(predictor: &Predictor, case: &Case, figure: Figure) -> Figu
     figure
 }
 
-/// What a byte of payload costs in an operation, ns of a processor: one copy with
-/// its sum on the way out, one sum and one copy on the way in.
+/// The time of a byte of payload in an operation, ns of a processor: one copy with its
+/// sum on the way out, one sum and one copy on the way in.
 fn ns_per_byte(predictor: &Predictor, case: &Case) -> f64 {
     let [copy, sum, both] = each_ns(&predictor.calibration, case.bytes);
     match case.work {
@@ -48,8 +47,8 @@ fn ns_per_byte(predictor: &Predictor, case: &Case) -> f64 {
     }
 }
 
-/// To copy a byte, to sum it, and to do both at once, ns of a processor, where
-/// payload of `bytes` an operation is in the caches.
+/// The time to copy a byte, to sum it, and to do both in one pass, ns of a processor, at
+/// the level of the caches where payload of `bytes` an operation is.
 pub(super) fn each_ns(calibration: &Calibration, bytes: usize) -> [f64; 3] {
     let (primitives, machine) = (&calibration.primitives, &calibration.machine);
     let set = (PACKETS * bytes) as u64;

@@ -1,4 +1,4 @@
-//! What processors do together, each with its share of the connections.
+//! The throughput of several processors, each with its share of the connections.
 
 use crate::simulator::scenario::Steering;
 
@@ -7,16 +7,16 @@ use crate::simulator::scenario::Steering;
 pub(super) struct Sum {
     /// Its mean.
     pub(super) mean: f64,
-    /// Its standard deviation, of the mean, as far as it is chance.
+    /// Its standard deviation by chance, relative to the mean.
     pub(super) error: f64,
 }
 
-/// Connections from which chance is not looked at: the shares are even to a few
-/// percent then.
+/// From this number of connections, the shares differ by a few percent only, and
+/// chance is neglected.
 const MANY: usize = 4096;
 
-/// The sum over `processors` of what each does with its share of `n` connections;
-/// `f(0)` is not asked for, it is 0.
+/// The sum of `f` over `processors`, each with its share of `n` connections. `f` is not
+/// called with 0, for which it is 0.
 pub(super) fn sum(
     steering: Steering,
     n: usize,
@@ -29,8 +29,8 @@ pub(super) fn sum(
         let mean = more as f64 * f(share + 1) + (processors - more) as f64 * f(share);
         return Sum { mean, error: 0.0 };
     }
-    // Each share is binomial; shares are all but independent of each other if
-    // there are several processors, and opposite if there are two.
+    // Each share is binomial. With two processors, one share determines the other; with
+    // more, shares are nearly independent.
     let (mut mean, mut square) = (0.0, 0.0);
     let ln_p = -(processors as f64).ln();
     let ln_q = (1.0 - 1.0 / processors as f64).ln();

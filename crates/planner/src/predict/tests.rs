@@ -4,9 +4,9 @@ use crate::calibration::{Estimate, Machine, Primitives, VERSION};
 /// The numbers of connections that are measured.
 const CONNECTIONS: [usize; 5] = [1, 8, 64, 512, 3072];
 
-/// What a synthetic machine does, operations a second: 200 ns an operation and
-/// 600 a round of at most 32, misses of caches with more connections, each
-/// processor's share even, and a lock that is worth `serial`.
+/// Operations a second of a synthetic machine. An operation takes 200 ns, and a round of
+/// at most 32 takes 600 ns. More connections cause cache misses. Processors have even
+/// shares, and `serial` is the part under a lock.
 fn truth(serial: f64, processors: usize, connections: usize) -> f64 {
     let one = |n: usize| {
         let misses = 15.0 * ((n as f64 / 32.0).max(1.0)).ln();
@@ -88,8 +88,8 @@ fn held_out_connections() {
                 outside += usize::from(!(predicted.low..=predicted.high).contains(&truth));
             }
         }
-        // Where a lock is hard at work with two connections already, the first few
-        // are off; nothing else is.
+        // If a lock is busy with two connections already, only the first few points
+        // are off.
         let count = 2 * cases.len();
         assert!(
             far * 50 <= count && outside * 20 <= count,
@@ -127,7 +127,7 @@ fn processors_that_were_not_measured() {
             let predicted = predictor.predict(&case(processors, 2000)).expect("known");
             let truth = truth(serial, processors, 2000);
             let error = (predicted.operations_per_s / truth).ln();
-            // The simulator has no serial part; that it is unsure, it says.
+            // The simulator has no serial part, so its interval must be wide.
             let inside = (predicted.low / 1.1..=predicted.high * 1.1).contains(&truth);
             assert!(inside && error.abs() < 0.65, "{serial} {processors}: {error} {predicted:?}");
             assert_eq!(predicted.basis, Basis::Modelled);

@@ -1,4 +1,4 @@
-//! [`Arrivals`]: when packets (or operations) come.
+//! [`Arrivals`]: when operations arrive.
 
 use super::{Random, Time};
 use crate::Error;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// The most arrivals of a trace.
 pub const MAX_TRACE: usize = 50_000_000;
 
-/// When packets (or operations) come.
+/// When operations arrive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrivals {
-    /// Independent of one another: exponential times between them.
+    /// Independently of one another: the times between them are exponential.
     Poisson {
         /// Arrivals a second.
         rate_per_s: f64,
@@ -31,12 +31,13 @@ pub enum Arrivals {
         /// Between two arrivals of a burst, ns.
         gap_ns: f64,
     },
-    /// Each connection sends when it got an answer: there are as many under way as
-    /// the windows allow.
+    /// Each connection sends when it gets an answer, so as many operations are under
+    /// way as the windows allow.
     Closed {
         /// Operations under way for each connection.
         window: usize,
-        /// From an answer until the next operation, ns: exponential; 0: none.
+        /// Mean time from an answer until the next operation, exponentially distributed,
+        /// ns.
         think_ns: f64,
     },
     /// At these times since the start, ns, in order.
@@ -84,10 +85,10 @@ impl Arrivals {
         Ok(arrivals)
     }
 
-    /// Do they make sense?
+    /// Checks that they make sense.
     ///
     /// # Errors
-    /// What does not, and what would.
+    /// An [`Error`] says what does not make sense, and what would.
     pub fn check(&self) -> Result<(), Error> {
         match self {
             Arrivals::Poisson { rate_per_s } | Arrivals::Deterministic { rate_per_s } => {
@@ -134,12 +135,12 @@ impl Arrivals {
         }
     }
 
-    /// Are there as many under way as windows allow, whatever the system's pace?
+    /// True for [`Arrivals::Closed`].
     pub fn is_closed(&self) -> bool {
         matches!(self, Arrivals::Closed { .. })
     }
 
-    /// Arrivals a second, on average; of closed ones nobody knows before.
+    /// Arrivals a second, on average. `None` for closed ones, whose rate is a result.
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
             Arrivals::Poisson { rate_per_s }
@@ -167,7 +168,7 @@ pub struct Source<'a> {
     random: Random,
     number: u64,
     left_in_burst: u64,
-    /// The last arrival's, without rounding: errors must not add up.
+    /// The time of the last arrival, without rounding, so that errors do not add up.
     last_ns: f64,
 }
 
@@ -183,7 +184,7 @@ impl Source<'_> {
     }
 }
 
-/// The arrivals' times; a trace has an end, and closed ones do not come by time.
+/// The times of the arrivals. A trace ends; closed arrivals have no times.
 impl Iterator for Source<'_> {
     type Item = Time;
 

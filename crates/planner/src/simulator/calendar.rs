@@ -2,14 +2,13 @@
 
 use super::Time;
 
-/// How many children an entry of the heap has: four share a cache line or two, and
-/// the heap is half as high as a binary one.
+/// Children of an entry of the heap. Four share one or two cache lines, and the heap
+/// is half as high as a binary one.
 const CHILDREN: usize = 4;
 
-/// Events to come, in the order of their time, and those of the same moment in the
-/// order in which they were put in: so a simulation's course does not depend on how
-/// the calendar is made. Events are copied about, so they should be small: 16 bytes
-/// or less, with names (numbers) of what they concern.
+/// Events to come, in the order of their time. Events of the same moment are in the
+/// order in which they were inserted, so a simulation's course does not depend on how
+/// the calendar works. Events are copied, so they should have 16 bytes or less.
 #[derive(Clone, Debug)]
 pub struct Calendar<E> {
     now: Time,
@@ -45,7 +44,7 @@ impl<E: Copy> Calendar<E> {
         Calendar { now: Time::ZERO, entries: Vec::new(), inserted: 0, happened: 0 }
     }
 
-    /// Now: the time of the event that was taken last.
+    /// The time of the event that was taken last.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -60,7 +59,7 @@ impl<E: Copy> Calendar<E> {
         self.entries.len()
     }
 
-    /// Does no event wait?
+    /// True if no event waits.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -70,8 +69,8 @@ impl<E: Copy> Calendar<E> {
         self.entries.first().map(|entry| Time(entry.time))
     }
 
-    /// Puts an event in that happens at `time`; one of the past happens now, after
-    /// those that were put in for now before.
+    /// Inserts an event that happens at `time`. An event of the past happens now,
+    /// after those that were inserted for now before it.
     pub fn at(&mut self, time: Time, event: E) {
         let entry = Entry { time: time.max(self.now).0, number: self.inserted, event };
         self.inserted += 1;
@@ -79,12 +78,12 @@ impl<E: Copy> Calendar<E> {
         self.rise(entry);
     }
 
-    /// Puts an event in that happens `delay` from now.
+    /// Inserts an event that happens after `delay`.
     pub fn after(&mut self, delay: Time, event: E) {
         self.at(self.now + delay, event);
     }
 
-    /// Takes the next event, and it is that event's time then.
+    /// Takes the next event, and advances to its time.
     #[allow(clippy::should_implement_trait, reason = "events are put in between")]
     pub fn next(&mut self) -> Option<E> {
         let first = *self.entries.first()?;
@@ -97,7 +96,7 @@ impl<E: Copy> Calendar<E> {
         Some(first.event)
     }
 
-    /// Puts `entry`, for which the last place was made, where it belongs.
+    /// Moves `entry` from the last place up to where it belongs.
     fn rise(&mut self, entry: Entry<E>) {
         let mut place = self.entries.len() - 1;
         while place > 0 {
@@ -111,7 +110,7 @@ impl<E: Copy> Calendar<E> {
         self.entries[place] = entry;
     }
 
-    /// Puts `entry` where it belongs, with the first place free.
+    /// Moves `entry` from the first place, which is free, down to where it belongs.
     fn sink(&mut self, entry: Entry<E>) {
         let key = entry.key();
         let mut place = 0;

@@ -1,5 +1,5 @@
-//! [`Costs`]: what the simulated machine charges for. A file of it is TOML, so a
-//! paper's machine is data; from a calibration it is made by the predictor.
+//! [`Costs`]: what the simulated machine charges for. The file format is TOML, so a
+//! paper's machine is data. The predictor derives costs from a calibration.
 //!
 //! All times are nanoseconds of one processor.
 
@@ -14,32 +14,33 @@ mod figures;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Costs {
-    /// Layers, for an operation.
+    /// The layers, for an operation.
     pub layers: Layers,
-    /// Layers, for a byte of an operation's payload.
+    /// The layers, for a byte of an operation's payload.
     pub layers_per_byte: Layers,
     /// Frames of an operation.
     pub frames: Frames,
-    /// What a thread's loop costs.
+    /// The loop of a thread.
     pub rounds: Rounds,
-    /// Locks by [`LockKind::name`]; where a kind is missing, `adaptive` counts.
+    /// Locks by [`LockKind::name`]. For a kind that is missing, `adaptive` is used.
     pub locks: BTreeMap<String, LockCosts>,
     /// Steps of protocols that only some organizations take.
     pub steps: Steps,
-    /// Handing packets from one thread to another.
+    /// The hand-off of packets between threads.
     pub hand_off: HandOff,
     /// The scheduler of threads.
     pub threads: Threads,
     /// Caches.
     pub caches: Caches,
-    /// What measurement adds to the rest.
+    /// Additions that a fit to measurements makes.
     pub extra: Extra,
-    /// Coefficient of variation of an operation's work, 0 (all the same) to 1
+    /// Coefficient of variation of an operation's work, from 0 (constant) to 1
     /// (exponential).
     pub variation: f64,
 }
 
-/// Time of an operation in each layer on one processor with all in its cache, ns.
+/// Time of an operation in each layer on one processor that has all data in its
+/// cache, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Layers {
@@ -69,7 +70,7 @@ pub struct Layers {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Frames {
-    /// From the device; 0: the stack speaks by itself.
+    /// From the device; 0 if the stack sends of its own accord.
     pub per_operation_in: f64,
     /// To the device.
     pub per_operation_out: f64,
@@ -81,34 +82,34 @@ impl Default for Frames {
     }
 }
 
-/// What a thread's loop costs beside its packets, ns.
+/// The loop of a thread, without the work on packets, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rounds {
     /// A round that found packets.
     pub round_ns: f64,
-    /// A look at a queue of the device that is empty.
+    /// A poll of an empty queue of the device.
     pub empty_poll_ns: f64,
-    /// To visit a domain (clock, timers, ready list), without its lock.
+    /// A visit of a domain (clock, timers, ready list), without its lock.
     pub visit_ns: f64,
-    /// To look whether a group has something to do.
+    /// A check whether a group has work.
     pub scan_ns: f64,
-    /// To announce sleep and to go to sleep.
+    /// To announce sleep and to fall asleep.
     pub sleep_ns: f64,
 }
 
-/// What a lock costs, ns.
+/// The costs of a lock, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LockCosts {
-    /// To take and release it with nobody else there.
+    /// To take and release it without contention.
     pub alone_ns: f64,
-    /// From one thread's turn to that of the next, on another processor, when
-    /// several want it.
+    /// The transfer from one thread to the next, on another processor, under
+    /// contention.
     pub contended_ns: f64,
-    /// What each further thread that waits adds to that.
+    /// The addition to that for each further waiting thread.
     pub per_waiter_ns: f64,
-    /// How long a thread spins before it parks; for the kinds that park.
+    /// How long a thread spins before it parks, for kinds of locks that park.
     pub spin_ns: f64,
 }
 
@@ -120,14 +121,14 @@ pub struct Steps {
     pub demultiplex_ns: f64,
     /// To find a packet's connection by its five-tuple.
     pub filter_ns: f64,
-    /// To look a flow up in a shard of the shared table: the lock's hold.
+    /// To look a flow up in a shard of the shared table, under the shard's lock.
     pub lookup_ns: f64,
     /// To draw a ticket for a packet.
     pub ticket_ns: f64,
-    /// To choose a socket, and to put it back: the scheduler's lock's hold.
+    /// To choose a socket or to put it back, under the scheduler's lock.
     pub schedule_ns: f64,
-    /// To open and close a connection: what an operation of a short-lived one takes
-    /// more.
+    /// To open and close a connection: the addition to an operation of a short-lived
+    /// connection.
     pub open_ns: f64,
 }
 
@@ -139,11 +140,11 @@ pub struct HandOff {
     pub item_ns: f64,
     /// To put a batch in, and again to take it out.
     pub batch_ns: f64,
-    /// What a *wait* on a sleep lock costs the thread that waited, beside the
+    /// The cost of a wait on a sleep lock to the thread that waited, without the
     /// context switch (Schmidt 4.1: Condition objects).
     pub sleep_lock_ns: f64,
-    /// What each message that passes the queue between two layers takes more, of
-    /// the one who puts it in and of the one who takes it out (Schmidt 4.1).
+    /// The addition for each message between two layers, for the thread that puts it
+    /// into the queue and again for the one that takes it out (Schmidt 4.1).
     pub layer_item_ns: f64,
 }
 
@@ -151,15 +152,15 @@ pub struct HandOff {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Threads {
-    /// To wake a thread that sleeps: time of the one who wakes.
+    /// To wake a sleeping thread: time of the waking thread.
     pub wake_call_ns: f64,
-    /// From then until it can run.
+    /// The time from that call until the woken thread can run.
     pub wake_up_ns: f64,
     /// A processor's change from one thread to another.
     pub context_switch_ns: f64,
     /// How long a thread runs while others wait for its processor.
     pub time_slice_ns: f64,
-    /// How long a thread spins until it lets others run on its processor.
+    /// How long a thread spins before it lets others run on its processor.
     pub spin_yield_ns: f64,
 }
 
@@ -175,7 +176,7 @@ impl Default for Threads {
     }
 }
 
-/// Caches. A state moves when it is used on another processor than last.
+/// Caches. A state moves when it is used on another processor than before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Caches {
@@ -185,17 +186,17 @@ pub struct Caches {
     pub connection_lines: f64,
     /// Lines of a domain (lists, timers, pool) that a visit writes.
     pub unit_lines: f64,
-    /// Lines of a packet that are read where it is handed to.
+    /// Lines of a packet that are read by the thread that it is handed to.
     pub packet_lines: f64,
-    /// Lines of a thread's own that it finds cold on another processor.
+    /// Lines of a thread's own data that are cold on another processor.
     pub thread_lines: f64,
-    /// Connections whose state a processor's cache holds; 0: all.
+    /// Connections whose state fits into a processor's cache; 0: all.
     pub connections_held: f64,
-    /// What an operation on a connection that it does not hold takes more, ns.
+    /// The addition to an operation on a connection whose state does not fit, ns.
     pub miss_ns: f64,
 }
 
-/// What measurement adds, ns.
+/// Additions that a fit to measurements makes, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Extra {
@@ -220,7 +221,7 @@ impl Costs {
         Ok(costs)
     }
 
-    /// What a lock of this kind costs.
+    /// The costs of a lock of this kind.
     pub fn lock(&self, kind: LockKind) -> LockCosts {
         let by = |kind: LockKind| self.locks.get(kind.name()).copied();
         by(kind).or_else(|| by(LockKind::Adaptive)).unwrap_or_default()

@@ -1,10 +1,14 @@
-//! The rules of simulated locks: who gets a lock that is let go, and who waits
-//! how. The locks are those of `sync`; what they cost is in
+//! The rules of simulated locks: which thread gets a released lock, and how the
+//! others wait. The locks are those of `sync`; their costs are in
 //! [`LockCosts`](super::costs::LockCosts).
 //!
-//! The catalog says of each kind who is next and how threads wait
-//! ([`LockKind::order`], [`LockKind::waiting`]); a semaphore serves in the order of
-//! arrival, and its waiters spin, then park.
+//! | kind | order | waits |
+//! |---|---|---|
+//! | `spin` | the quickest thread, often the last owner, as its processor has the line | spinning |
+//! | `ticket`, `mcs` | arrival | spinning |
+//! | `adaptive`, `readers-writer` | the quickest thread; a thread that has waited for long is served first | spins, then parks |
+//! | `os` | the quickest thread | spins, then parks |
+//! | semaphore | arrival | spins, then parks |
 
 use super::Time;
 use super::ids::ThreadId;
@@ -12,23 +16,23 @@ use std::collections::VecDeque;
 use sync::LockKind;
 use sync::by_name::{Order, Waiting};
 
-/// How long somebody may wait for a lock of a kind that looks after such before it
-/// is handed to him, ps: what `parking_lot` takes.
+/// A fair lock is handed to a thread that has waited for this long, ps, as in
+/// `parking_lot`.
 pub(crate) const FAIR_AFTER: Time = Time(500_000_000);
 
-/// A rule for who is next.
+/// A rule for which thread is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
-    /// In the order of arrival.
+    /// Threads are served in the order of arrival.
     pub(crate) in_order: bool,
-    /// Waiters park, after some spinning.
+    /// Waiters spin for some time, then park.
     pub(crate) parks: bool,
     /// A thread that has waited for [`FAIR_AFTER`] is next.
     pub(crate) fair: bool,
 }
 
 impl Rule {
-    /// That of a kind of lock, taken exclusively.
+    /// The rule of a kind of lock, taken exclusively.
     pub(crate) const fn of(kind: LockKind) -> Rule {
         Rule {
             in_order: matches!(kind.order(), Order::Arrival),
@@ -37,11 +41,11 @@ impl Rule {
         }
     }
 
-    /// A semaphore's (Yates 3.1).
+    /// The rule of a semaphore (Yates 3.1).
     pub(crate) const SEMAPHORE: Rule = Rule { in_order: true, parks: true, fair: false };
 }
 
-/// What a lock costs, ps.
+/// The costs of a lock, ps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Price {
     pub(crate) alone: u64,
@@ -55,14 +59,14 @@ pub(crate) struct Price {
 pub(crate) struct Lock {
     pub(crate) rule: Rule,
     pub(crate) price: Price,
-    /// The sort of lock that it is, for the report.
+    /// The class of locks that it is reported under.
     pub(crate) class: u16,
     pub(crate) holder: Option<ThreadId>,
-    /// The processor that has its line.
+    /// The processor whose cache has its line.
     pub(crate) processor: u16,
-    /// Those that want it, in the order in which they came.
+    /// Waiting threads, in the order of arrival.
     pub(crate) waiters: VecDeque<ThreadId>,
-    /// It is on its way to one of those that spin.
+    /// The lock is on its way to a spinning thread.
     pub(crate) granting: bool,
     pub(crate) taken_at: Time,
     pub(crate) held: u64,
@@ -89,12 +93,12 @@ impl Lock {
         }
     }
 
-    /// May somebody who comes now take it?
+    /// True if a thread that arrives now may take the lock.
     pub(crate) fn is_open(&self) -> bool {
         self.holder.is_none() && (!self.rule.in_order || self.waiters.is_empty())
     }
 
-    /// `thread`, on `processor`, has it from now on.
+    /// `thread`, on `processor`, takes the lock.
     pub(crate) fn take(&mut self, thread: ThreadId, processor: u16, now: Time) {
         self.holder = Some(thread);
         self.processor = processor;
@@ -102,31 +106,31 @@ impl Lock {
         self.uses += 1;
     }
 
-    /// Its holder lets it go.
+    /// The holder releases the lock.
     pub(crate) fn let_go(&mut self, now: Time) {
         self.held += now.0 - self.taken_at.0;
         self.holder = None;
     }
 
-    /// Who waited since then has it.
+    /// Records the wait of a thread that has just got the lock.
     pub(crate) fn waited_since(&mut self, since: Time, now: Time) {
         self.waited += now.0 - since.0;
         self.contended_uses += 1;
     }
 
-    /// `thread` waits no longer.
+    /// Removes `thread` from the waiters.
     pub(crate) fn forget(&mut self, thread: ThreadId) {
         if let Some(at) = self.waiters.iter().position(|&waiter| waiter == thread) {
             self.waiters.remove(at);
         }
     }
 
-    /// From its last holder to the next of several, ps.
+    /// The time from its last holder to the next while `others` also wait, ps.
     pub(crate) fn transfer(&self, others: usize) -> u64 {
         self.price.contended.saturating_add(self.price.per_waiter.saturating_mul(others as u64))
     }
 
-    /// Starts counting anew.
+    /// Starts counting again.
     pub(crate) fn reset(&mut self, now: Time) {
         (self.held, self.waited, self.uses, self.contended_uses) = (0, 0, 0, 0);
         self.taken_at = now;

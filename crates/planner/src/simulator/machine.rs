@@ -1,9 +1,9 @@
-//! [`Machine`]: processors with run queues, and threads, each a list of
-//! [`Step`]s that its organization makes as it goes.
+//! [`Machine`]: processors with run queues, and threads. A thread executes a list
+//! of [`Step`]s, to which its organization adds as it runs.
 //!
-//! Steps that only take time are put together until one comes that others can
-//! see: so a batch of packets is one event. What a thread does at such a step is
-//! done at once and at that time; what it takes follows as further steps.
+//! Steps that only take time are merged until a step that other threads can
+//! observe, so a batch of packets is one event. The effect of such a step is
+//! immediate; the time that it takes follows as further steps.
 
 mod schedule;
 mod waiting;
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 /// The most processors of a simulated machine.
 pub(crate) const MAX_PROCESSORS: usize = 64;
 
-/// What a processor's time goes to; the rest is idle.
+/// What a processor's time is spent on; the rest is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Layers and the application.
@@ -29,47 +29,47 @@ pub(crate) enum Kind {
     Cache,
     /// Waking threads and changing between them.
     Scheduling,
-    /// Rounds, polls, looks at what has nothing to do.
+    /// Rounds and polls.
     Overhead,
 }
 
 /// How many [`Kind`]s there are.
 pub(crate) const KINDS: usize = 6;
 
-/// What a thread does next. `P` is a place in the organization's program.
+/// The next step of a thread. `P` is a place in the organization's program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step<P> {
-    /// Occupies the processor for so long, ps.
+    /// Occupies the processor for this time, ps.
     Work(Kind, u64),
-    /// The program goes on there when all before has been done.
+    /// Continues the program there, after the time of all steps before has passed.
     At(P),
-    /// The program goes on there, but the time that the steps before take has not
-    /// passed yet: for what no other thread can see.
+    /// Continues the program there before the time of the steps before has passed: for
+    /// what no other thread can observe.
     Now(P),
     /// Takes a lock.
     Acquire(LockId),
-    /// Lets it go.
+    /// Releases a lock.
     Release(LockId),
-    /// Waits until a gate lets this number in.
+    /// Waits until a gate admits this number.
     Await(GateId, u32),
-    /// The gate lets this number in next.
+    /// Makes the gate admit this number next.
     Pass(GateId, u32),
     /// Wakes a thread if it sleeps.
     Wake(ThreadId),
-    /// Sleeps until woken, if nobody has done so since the last sleep.
+    /// Sleeps until woken. Does not sleep if it was woken since the last sleep.
     Sleep,
-    /// Lets others that wait for this processor run.
+    /// Lets threads run that wait for this processor.
     Yield,
 }
 
-/// What happens at a time.
+/// Something that happens at a point in time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// A processor has done what it was at, or has spun long enough.
+    /// A processor has completed its work, or its thread has spun for long enough.
     Resume { processor: u16, epoch: u32 },
     /// A thread that was woken can run.
     Woken { thread: ThreadId },
-    /// A lock reaches one of those that spin for it.
+    /// A lock reaches a thread that spins for it.
     Grant { lock: LockId },
     /// The next arrival from outside.
     Arrival,
@@ -77,7 +77,7 @@ pub(crate) enum Event {
     Issue { connection: u32 },
 }
 
-/// What a thread waits for before its next step.
+/// What a thread waits for before its next step can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Want {
     Lock(LockId),
@@ -92,26 +92,26 @@ enum State {
     Runnable,
     /// Asleep until woken.
     Sleeping,
-    /// Asleep until it gets what it wants, or may try for it.
+    /// Asleep until it gets what it waits for, or may try again.
     Parked,
-    /// Woken, and not there yet.
+    /// Woken, and not runnable yet.
     Waking,
 }
 
 #[derive(Clone, Debug)]
 struct Thread<P> {
-    /// Those to come, the next one last.
+    /// Steps to come, the next one last.
     steps: Vec<Step<P>>,
     state: State,
     want: Option<Want>,
     want_since: Time,
-    /// What it wanted was given to it while it was not on a processor.
+    /// It was granted what it waits for while it was not on a processor.
     granted: bool,
-    /// Somebody woke it while it did not sleep.
+    /// It was woken while it did not sleep.
     notified: bool,
-    /// Wired to its processor?
+    /// It runs on its processor only.
     wired: bool,
-    /// Where it runs, or ran last.
+    /// The processor on which it runs, or ran last.
     processor: u16,
 }
 
@@ -120,12 +120,12 @@ struct Processor {
     current: Option<ThreadId>,
     last: Option<ThreadId>,
     queue: VecDeque<ThreadId>,
-    /// Of the one event that counts for it.
+    /// The number of its valid event; events of other epochs are stale.
     epoch: u32,
-    /// What its thread does until that event, by kind, ps.
+    /// The work of its thread until that event, by kind, ps.
     ahead: [u64; KINDS],
     ahead_sum: u64,
-    /// Since when: what is done, the idling, or the spinning.
+    /// When its current work, idling or spinning began.
     since: Time,
     /// When its thread's time slice ends.
     slice_end: Time,
@@ -133,7 +133,7 @@ struct Processor {
     idle: u64,
 }
 
-/// Numbers in the order in which they were drawn are let in one after the other.
+/// Admits threads one after the other, in the order of the numbers that they drew.
 #[derive(Clone, Debug, Default)]
 struct Gate {
     serving: u32,
@@ -149,11 +149,11 @@ pub(crate) struct Prices {
     pub(crate) time_slice: u64,
     pub(crate) spin_yield: u64,
     pub(crate) line_transfer: u64,
-    /// A thread on another processor than last.
+    /// A thread that runs on another processor than last.
     pub(crate) thread_move: u64,
 }
 
-/// Where a processor's time went, ps.
+/// How a processor's time was spent, ps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     pub(crate) busy: [u64; KINDS],
@@ -169,9 +169,9 @@ pub(crate) struct Machine<P> {
     random: Random,
     threads: Vec<Thread<P>>,
     processors: Vec<Processor>,
-    /// Those that have got a thread to run, and have not begun.
+    /// Processors that have a thread to run, and have not begun.
     ready: VecDeque<u16>,
-    /// Threads in run queues that may run elsewhere.
+    /// How many threads in run queues may run on other processors.
     floating: usize,
 }
 
@@ -206,8 +206,8 @@ impl<P: Copy> Machine<P> {
         self.calendar.now()
     }
 
-    /// A thread, asleep, with its first processor; wired to it, or free to run
-    /// wherever one idles.
+    /// Makes a thread, asleep on its first processor. If `wired` it stays there;
+    /// otherwise it runs on any idle processor.
     pub(crate) fn thread(&mut self, processor: usize, wired: bool) -> ThreadId {
         self.threads.push(Thread {
             steps: Vec::new(),
@@ -232,12 +232,12 @@ impl<P: Copy> Machine<P> {
         (self.gates.len() - 1) as GateId
     }
 
-    /// What the thread does next, before what it had before it.
+    /// Puts steps in front of the thread's other steps.
     pub(crate) fn script(&mut self, thread: ThreadId, steps: &[Step<P>]) {
         self.threads[thread as usize].steps.extend(steps.iter().rev());
     }
 
-    /// One step before all others.
+    /// Puts one step in front of the thread's other steps.
     pub(crate) fn first(&mut self, thread: ThreadId, step: Step<P>) {
         self.threads[thread as usize].steps.push(step);
     }
@@ -252,7 +252,7 @@ impl<P: Copy> Machine<P> {
         self.threads[thread as usize].processor
     }
 
-    /// Wakes a thread if it sleeps. If `by` did it, that takes its time.
+    /// Wakes a thread if it sleeps. The call takes the time of thread `by`.
     pub(crate) fn notify(&mut self, thread: ThreadId, by: Option<ThreadId>) {
         let woken = &mut self.threads[thread as usize];
         if woken.state != State::Sleeping {
@@ -263,23 +263,23 @@ impl<P: Copy> Machine<P> {
         self.wake(thread, by);
     }
 
-    /// Forgets that somebody woke a thread: it looks at everything now.
+    /// Forgets that a thread was woken, as it now looks at everything.
     pub(crate) fn forget_notice(&mut self, thread: ThreadId) {
         self.threads[thread as usize].notified = false;
     }
 
-    /// Has somebody woken it while it did not sleep? Forgets it.
+    /// Returns and forgets whether a thread was woken while it did not sleep.
     pub(crate) fn take_notice(&mut self, thread: ThreadId) -> bool {
         std::mem::take(&mut self.threads[thread as usize].notified)
     }
 
-    /// Does a thread sleep until woken?
+    /// True if a thread sleeps until woken.
     pub(crate) fn sleeps(&self, thread: ThreadId) -> bool {
         self.threads[thread as usize].state == State::Sleeping
     }
 
-    /// A thread that is woken is there at once where its processor is at work, and
-    /// waits for its turn; else an idle processor has to be woken, too.
+    /// Makes a thread runnable that was asleep: at once if no processor is idle, else
+    /// after the time to wake an idle processor.
     fn wake(&mut self, thread: ThreadId, by: Option<ThreadId>) {
         if self.idle_place(thread).is_some() {
             self.calendar.after(Time(self.prices.wake_up), Event::Woken { thread });
@@ -291,13 +291,13 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// Where the time went so far, of each processor.
+    /// How each processor's time was spent so far.
     pub(crate) fn spent(&mut self) -> Vec<Spent> {
         self.settle_all();
         self.processors.iter().map(|p| Spent { busy: p.busy, idle: p.idle }).collect()
     }
 
-    /// Counts from now on.
+    /// Starts counting again.
     pub(crate) fn reset(&mut self) {
         self.settle_all();
         for processor in &mut self.processors {
@@ -311,7 +311,7 @@ impl<P: Copy> Machine<P> {
         (0..self.processors.len()).for_each(|processor| self.settle(processor as u16));
     }
 
-    /// Books a processor's time until now.
+    /// Accounts for a processor's time until now.
     fn settle(&mut self, processor: u16) {
         let now = self.now();
         let processor = &mut self.processors[usize::from(processor)];
@@ -328,7 +328,7 @@ impl<P: Copy> Machine<P> {
             elapsed -= part;
             processor.ahead_sum -= part;
         }
-        // What is more than was planned, it spun.
+        // Time beyond the planned work was spent spinning.
         processor.busy[Kind::Lock as usize] += elapsed;
     }
 }

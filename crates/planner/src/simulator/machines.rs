@@ -1,4 +1,4 @@
-//! Machines of papers: what they charged for, as data.
+//! The machines of papers, as data.
 
 use super::Costs;
 use crate::Error;
@@ -20,7 +20,7 @@ pub const MACHINES: &[Machine] = &[
     Machine { name: "yates1996", text: include_str!("../../data/yates1996.toml") },
 ];
 
-/// The one of this name.
+/// The machine of this name.
 pub fn find(name: &str) -> Option<&'static Machine> {
     MACHINES.iter().find(|machine| machine.name == name)
 }
@@ -29,7 +29,7 @@ impl Machine {
     /// Its costs.
     ///
     /// # Errors
-    /// None of those that are here: a test reads them.
+    /// None for the machines in [`MACHINES`]: a test reads them.
     pub fn costs(&self) -> Result<Costs, Error> {
         Costs::parse(self.text)
     }

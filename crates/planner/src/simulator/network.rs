@@ -1,5 +1,5 @@
-//! Simulates a [`Network`]: what the analytic models say can so be checked, and what
-//! they only approximate be had without approximation.
+//! Simulates a [`Network`], to check the analytic models, and to get figures that
+//! they only approximate.
 //!
 //! ```
 //! use planner::simulator::network::{Asked, simulate};
@@ -29,48 +29,48 @@ mod replication;
 
 use replication::Replication;
 
-/// The most events that a simulation is begun with, about: an hour's work.
+/// The most events of a simulation: about an hour's work.
 const MOST_EVENTS: f64 = 2e10;
 /// The most customers that may be in a network at a time.
 pub const MOST_CUSTOMERS: usize = 10_000_000;
 
-/// How customers get from station to station: both ways give each station its
-/// visits, which need be no whole numbers.
+/// How customers get from station to station. Both ways give each station its
+/// visits, which need not be integers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
-    /// In rounds: each round goes to all stations in their order that still have
-    /// visits to give. A station of 2.4 visits gets one in the first round, one in
-    /// the second, and one in the third with probability 0.4. So do packets.
+    /// In rounds, as packets do. Each round visits, in order, all stations that have
+    /// visits left. A station with 2.4 visits gets one in the first round, one in the
+    /// second, and one in the third with probability 0.4.
     #[default]
     InRounds,
-    /// Without memory: with V visits in all, a customer that comes or ends a visit goes to
-    /// station *k* with probability V_k / (1 + V), and leaves with 1 / (1 + V).
+    /// Without memory. With V visits in all, a customer that enters or ends a visit goes
+    /// to station *k* with probability V_k / (1 + V), and leaves with 1 / (1 + V).
     AtRandom,
 }
 
-/// How service times are distributed round their mean, at every station.
+/// The distribution of service times at every station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// Exponentially, as the analytic models have it.
+    /// Exponential, as in the analytic models.
     #[default]
     Exponential,
-    /// Not at all: they are always the same.
+    /// Constant.
     Deterministic,
 }
 
 /// How to simulate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Asked {
-    /// The same seed gives the same figures.
+    /// The seed: the same seed gives the same figures.
     pub seed: u64,
-    /// Independent replications, at least 2; intervals come from what they differ.
+    /// Independent replications, at least 2. Intervals come from their differences.
     pub replications: u32,
-    /// Customers that pass the network, in each replication, while it is observed.
+    /// Customers that pass the network while it is observed, in each replication.
     pub customers: u64,
-    /// How many pass it before that, as a share of `customers`: the network is empty
-    /// when it starts.
+    /// Customers that pass it before that, as a share of `customers`. The network is
+    /// empty at the start.
     pub warm_up: f64,
     /// How customers get from station to station.
     pub routing: Routing,
@@ -91,20 +91,20 @@ impl Default for Asked {
     }
 }
 
-/// What was simulated: means, with 95 % confidence intervals.
+/// The result of a simulation: means with 95 % confidence intervals.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Simulated {
     /// The network's name.
     pub network: String,
-    /// How it was simulated.
+    /// The request.
     pub asked: Asked,
     /// Events, of all replications.
     pub events: u64,
     /// Simulated time, of all replications, s.
     pub simulated_s: f64,
-    /// Customers a second that pass, of all classes.
+    /// Customers that pass a second, over all classes.
     pub throughput_per_s: Interval,
-    /// Customers in the network, those that think not counted.
+    /// Customers in the network, without those that think.
     pub number: Interval,
     /// By class.
     pub classes: Vec<ClassFigures>,
@@ -119,7 +119,7 @@ pub struct ClassFigures {
     pub name: String,
     /// Customers a second.
     pub throughput_per_s: Interval,
-    /// How long one is in the network, waiting and being served, µs.
+    /// Time of a customer in the network, waiting and in service, µs.
     pub residence_us: Interval,
 }
 
@@ -128,21 +128,21 @@ pub struct ClassFigures {
 pub struct StationFigures {
     /// Its name.
     pub name: String,
-    /// How busy its server is, of 1; with several servers or queues, each on
-    /// average. Of a delay station: the number of customers there.
+    /// The share of time that its server is busy, 0 to 1; the average over several
+    /// servers or queues. For a delay station, the number of customers there.
     pub utilization: Interval,
-    /// How long a visit waits there before it is served, µs.
+    /// Waiting time of a visit before its service, µs.
     pub waiting_us: Interval,
-    /// How long a customer is there, all visits together, µs, by class.
+    /// Time of a customer there over all its visits, µs, by class.
     pub residence_us: Vec<Interval>,
 }
 
-/// Simulates `network`, its replications on all processors; the figures do not
-/// depend on how many there are.
+/// Simulates `network`, with its replications on all processors. The figures do not
+/// depend on the number of processors.
 ///
 /// # Errors
-/// [`Error::Saturated`] if a station of an open network cannot do all that comes;
-/// [`Error::Asked`] if what is asked makes no sense, or would take too long.
+/// [`Error::Saturated`] if a station of an open network cannot serve all that
+/// arrives; [`Error::Asked`] if the request makes no sense, or would take too long.
 pub fn simulate(network: &Network, asked: &Asked) -> Result<Simulated, Error> {
     check(network, asked)?;
     let random = Random::new(asked.seed);
@@ -153,7 +153,7 @@ pub fn simulate(network: &Network, asked: &Asked) -> Result<Simulated, Error> {
     Ok(summary(network, asked, &replications?))
 }
 
-/// What one replication saw. A mean of nothing (a class that did not come) is NaN.
+/// The figures of one replication. The mean of no observations is NaN.
 #[derive(Clone, Debug)]
 struct Seen {
     events: u64,
@@ -216,14 +216,14 @@ fn check(network: &Network, asked: &Asked) -> Result<(), Error> {
     Ok(())
 }
 
-/// All visits of the class that makes most of them.
+/// The visits of the class that makes the most.
 fn most_visits(network: &Network) -> f64 {
     let visits = |class: usize| network.stations().iter().map(|at| at.visits[class]).sum();
     (0..network.classes().len()).map(visits).fold(0.0, f64::max)
 }
 
 fn summary(network: &Network, asked: &Asked, seen: &[Seen]) -> Simulated {
-    // Those that saw nothing do not count.
+    // Replications without an observation do not count.
     let interval = |figure: &dyn Fn(&Seen) -> f64| {
         let mut tally = Tally::default();
         seen.iter().map(figure).filter(|value| !value.is_nan()).for_each(|value| tally.add(value));

@@ -1,39 +1,40 @@
-//! [`Outcome`]: what a run shows, and the meter that takes it.
+//! [`Outcome`]: the figures of a run, and the meter that takes them.
 
 use super::Time;
 use super::machine::{KINDS, Kind, Spent};
 use super::statistics::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// What a simulated run shows, after its warm-up.
+/// The figures of a simulated run after its warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Operations completed a second.
     pub operations_per_s: f64,
     /// Operations completed.
     pub completed: u64,
-    /// Of these, operations of short-lived connections.
+    /// Operations completed by short-lived connections.
     pub completed_short_lived: u64,
-    /// Packets dropped for want of room; in closed loads the peer sends them again.
+    /// Packets dropped because a queue was full; in closed loads the peer sends them
+    /// again.
     pub dropped: u64,
     /// Operations under way at the end.
     pub in_flight: u64,
-    /// All operations that came, the warm-up's included: as many as were completed
-    /// and dropped since the start, and are under way.
+    /// All operations that arrived, including the warm-up: the sum of those completed
+    /// and dropped since the start and those under way.
     pub arrived: u64,
-    /// Completed since the start.
+    /// Operations completed since the start.
     pub completed_in_all: u64,
-    /// Dropped since the start.
+    /// Packets dropped since the start.
     pub dropped_in_all: u64,
-    /// From an operation's arrival at the device until its answer is sent.
+    /// Time from an operation's arrival at the device until its answer is sent.
     pub latency: Latency,
-    /// What each processor did.
+    /// How each processor spent its time.
     pub processors: Vec<Utilization>,
     /// Locks, and queues of the device, by sort.
     pub stations: Vec<Station>,
-    /// Where the time of an operation went.
+    /// How the time of an operation was spent.
     pub per_operation: PerOperation,
-    /// Jain's index of what connections completed: 1 if all the same.
+    /// Jain's fairness index of the operations that connections completed; 1 is fair.
     pub jain: f64,
     /// The fewest that a connection completed.
     pub least_of_a_connection: u64,
@@ -41,7 +42,7 @@ pub struct Outcome {
     pub most_of_a_connection: u64,
     /// Events that were simulated, in all.
     pub events: u64,
-    /// Simulated time that the figures are of, s.
+    /// Simulated time that the figures cover, s.
     pub simulated_s: f64,
 }
 
@@ -71,18 +72,18 @@ pub struct Utilization {
     pub lock: f64,
     /// Handing packets to other threads.
     pub hand_off: f64,
-    /// State that moves between caches, and what it does not hold.
+    /// State that moves between caches, and cache misses.
     pub cache: f64,
     /// Waking threads and changing between them.
     pub scheduling: f64,
-    /// Rounds, polls.
+    /// Rounds and polls.
     pub overhead: f64,
     /// Nothing.
     pub idle: f64,
 }
 
-/// Time of an operation over all processors, ns: what is not work is what the
-/// organization loses.
+/// Time of an operation over all processors, ns. All but work is overhead of the
+/// organization.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PerOperation {
     /// Layers and the application, ns.
@@ -101,15 +102,15 @@ pub struct PerOperation {
     pub idle_ns: f64,
 }
 
-/// Stations of one sort.
+/// Stations of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Station {
-    /// The sort.
+    /// The class.
     pub name: String,
     /// How many there are.
     pub count: u64,
-    /// The share of the time that the busiest is in use; of a queue: that it is not
-    /// empty is not known, so 0.
+    /// The share of time that the busiest one is in use; 0 for queues, for which it is
+    /// not known.
     pub utilization: f64,
     /// The same, on average.
     pub mean_utilization: f64,
@@ -133,7 +134,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// What comes from now on counts.
+    /// Starts counting again.
     pub(crate) fn reset(&mut self, now: Time) {
         self.began = now;
         self.latency = Histogram::new();

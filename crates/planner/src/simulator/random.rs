@@ -12,8 +12,8 @@ pub struct Random {
     generator: Xoshiro256PlusPlus,
 }
 
-/// One step of SplitMix64 (Steele, Lea and Flood 2014): numbers that are near one
-/// another become seeds that are not.
+/// One step of SplitMix64 (Steele, Lea and Flood 2014). It turns neighbouring numbers
+/// into independent seeds.
 fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,9 +27,9 @@ impl Random {
         Random { seed, generator: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    /// Another stream, for something of its own (a station, a connection): it depends
-    /// on this one's seed and on `stream`, and not on what was drawn so far. So what
-    /// one part of a simulation draws does not change what another one gets.
+    /// Another stream, for one part of a simulation. It depends on this stream's seed
+    /// and on `stream`, but not on the numbers drawn so far. So the draws of one part do
+    /// not change those of another.
     pub fn split(&self, stream: u64) -> Random {
         Random::new(mixed(mixed(self.seed) ^ stream))
     }
@@ -44,14 +44,14 @@ impl Random {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform among the integers below `bound`; 0 if that is 0. Its bias is below
-    /// `bound` / 2^64.
+    /// Uniform among the integers below `bound`, or 0 if `bound` is 0. The bias is
+    /// below `bound` / 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((self.bits() as u128 * bound as u128) >> 64) as u64
     }
 
-    /// One of these indices, each with its weight's share of their sum; the last, if
-    /// they are all 0. `cumulative` are running sums of the weights.
+    /// An index, with a probability in proportion to its weight; the last index if all
+    /// weights are 0. `cumulative` has the running sums of the weights.
     pub fn pick(&mut self, cumulative: &[f64]) -> usize {
         let total = cumulative.last().copied().unwrap_or(0.0);
         let drawn = self.uniform() * total;

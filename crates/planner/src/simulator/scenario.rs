@@ -1,4 +1,4 @@
-//! [`Scenario`]: what is simulated.
+//! [`Scenario`]: a stack under an organization, and its load, to be simulated.
 
 use super::Arrivals;
 use super::costs::Costs;
@@ -19,44 +19,43 @@ pub struct Scenario {
     pub options: Options,
     /// Queues of the device; 0: as many as there are processors.
     pub queues: usize,
-    /// Packets that a thread brings up at a time where the organization yields
-    /// between (Yates 3.3), and of a batch that message-parallel threads and
-    /// engines take.
+    /// The most packets that a thread processes before it yields a virtual processor
+    /// (Yates 3.3), and the most in a batch of message-parallel threads and engines.
     pub burst: usize,
     /// What connections do.
     pub work: Work,
-    /// Bytes of payload of an operation: for costs by byte.
+    /// Bytes of payload of an operation, for costs by byte.
     pub bytes: usize,
     /// When operations come.
     pub arrivals: Arrivals,
-    /// From an answer until the peer's next operation arrives, ns; in closed loads.
+    /// Time from an answer until the peer's next operation arrives, in closed loads, ns.
     pub peer_ns: f64,
-    /// How connections come to queues of the device, and to units.
+    /// How connections are assigned to queues of the device, and to units.
     pub steering: Steering,
     /// The lengths of queues.
     pub limits: Limits,
-    /// Of all connections, how many open anew for each operation: short-lived ones
-    /// (Bohra 5.2). Their packets are those of [`Class::Wait`].
+    /// The number of connections that open anew for each operation: short-lived ones
+    /// (Bohra 5.2). Their packets are of [`Class::Wait`].
     ///
     /// [`Class::Wait`]: scheduler::Class::Wait
     pub short_lived: usize,
     /// What things cost.
     pub costs: Costs,
-    /// The same seed gives the same figures, to the last bit.
+    /// The seed: the same seed gives the same figures, to the last bit.
     pub seed: u64,
-    /// How many operations are simulated, those to warm up included.
+    /// The operations that are simulated, including the warm-up.
     pub operations: u64,
-    /// The share of them that comes before figures are taken, 0 to 0.9.
+    /// The share of operations that is the warm-up, 0 to 0.9.
     pub warm_up: f64,
 }
 
-/// How connections come to queues of the device, and to units.
+/// How connections are assigned to queues of the device, and to units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Steering {
-    /// By a hash: some get more than others.
+    /// By a hash: some queues get more than others.
     #[default]
     Hash,
-    /// The same number to each, as far as that goes.
+    /// Evenly.
     Even,
 }
 
@@ -71,11 +70,11 @@ pub struct Limits {
     pub packet_queue: usize,
     /// A socket's receive queue.
     pub receive_queue: usize,
-    /// Up, between two layers.
+    /// The queue up between two layers.
     pub up: usize,
-    /// Down, between two layers.
+    /// The queue down between two layers.
     pub down: usize,
-    /// From transport to presentation.
+    /// The queue from transport to presentation.
     pub presentation: usize,
     /// Shards of the table of connections that threads share.
     pub shards: usize,
@@ -102,9 +101,9 @@ const MAX_OPERATIONS: u64 = 1_000_000_000;
 const MAX_UNDER_WAY: usize = 4_000_000;
 
 impl Scenario {
-    /// An organization on `processors` with `connections`, each with
-    /// one transaction under way and a peer that answers at once: 200,000 of them,
-    /// a fifth to warm up.
+    /// An organization with its default choices. Each connection has one operation
+    /// under way, and its peer answers at once. A run has 200,000 operations, of which
+    /// a fifth is the warm-up.
     pub fn new(
         organization: &str,
         processors: usize,
@@ -138,10 +137,10 @@ impl Scenario {
         if self.queues == 0 { self.processors } else { self.queues }
     }
 
-    /// Can it be simulated?
+    /// Checks that the scenario can be simulated.
     ///
     /// # Errors
-    /// [`Error`], in one line, with what would do instead.
+    /// An [`Error`] of one line, with values that are possible.
     pub fn check(&self) -> Result<(), Error> {
         let asked = |message: String| Err(Error::Asked(message));
         let Some(entry) = organizations::catalog::find(&self.organization) else {

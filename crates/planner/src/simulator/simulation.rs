@@ -9,14 +9,13 @@ use super::scenario::Scenario;
 use super::world::World;
 use crate::Error;
 
-/// Events for an operation after which a run is given up: something goes round in
-/// circles.
+/// A run fails after this many events for each operation: it makes no progress.
 const MAX_EVENTS: u64 = 2_000;
-/// Places in programs that are passed without any time between them.
+/// A run fails after this many places in programs without an event between them.
 const MAX_POINTS: u64 = 10_000_000;
-/// Arrivals for an operation after which a run ends, as nearly all are dropped.
+/// A run ends after this many arrivals for each operation, as nearly all are dropped.
 const MAX_ARRIVALS: u64 = 50;
-/// Simulated time goes so far, ps: 50 days.
+/// The end of simulated time, ps: 50 days.
 const LATEST: Time = Time(u64::MAX / 4);
 
 /// An organization's program: what its threads do, step by step.
@@ -32,7 +31,7 @@ pub(crate) trait Organization: Sized {
     fn at(&mut self, point: Self::Point, thread: ThreadId, world: &mut World<'_, Self::Point>);
 }
 
-/// An organization at work.
+/// A run of an organization.
 pub(crate) struct Simulation<'a, O: Organization> {
     pub(crate) world: World<'a, O::Point>,
     pub(crate) organization: O,
@@ -45,7 +44,7 @@ impl<'a, O: Organization> Simulation<'a, O> {
         Simulation { world, organization }
     }
 
-    /// Runs it, and takes the figures.
+    /// Runs the simulation, and takes the figures.
     pub(crate) fn run(mut self) -> Result<Outcome, Error> {
         let scenario = self.world.scenario;
         let operations = scenario.operations;
@@ -58,7 +57,7 @@ impl<'a, O: Organization> Simulation<'a, O> {
         self.go_on(&mut points);
         let mut target = operations;
         loop {
-            // Whole moments: processors that are in step count all or none.
+            // Only between moments: processors in step are counted all or none.
             let next = self.world.machine.calendar.peek();
             if next != Some(self.world.machine.now()) {
                 let completed = self.world.meter.completed;
@@ -100,7 +99,8 @@ impl<'a, O: Organization> Simulation<'a, O> {
         self.go_on(points);
     }
 
-    /// All processors that can go on do so; counts the points that they pass.
+    /// Continues all processors that can go on, and counts the places in programs that
+    /// they pass.
     fn go_on(&mut self, points: &mut u64) {
         while let Some(processor) = self.world.machine.ready() {
             while let Some((thread, point)) = self.world.machine.advance(processor) {

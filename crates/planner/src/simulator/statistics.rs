@@ -1,4 +1,4 @@
-//! What a simulation is asked: [`Tally`], [`Histogram`], [`TimeAverage`], and 95 %
+//! Statistics of a simulation: [`Tally`], [`Histogram`], [`TimeAverage`], and
 //! confidence intervals ([`Interval`], [`BatchMeans`]) by Student's distribution.
 
 mod student;
@@ -31,17 +31,17 @@ impl Tally {
         };
     }
 
-    /// How many.
+    /// The number of observations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean; 0 of none.
+    /// Their mean; 0 if there are none.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// Their (sample) standard deviation; 0 of less than two.
+    /// Their sample standard deviation; 0 for fewer than two.
     pub fn deviation(&self) -> f64 {
         match self.count {
             0 | 1 => 0.0,
@@ -49,18 +49,18 @@ impl Tally {
         }
     }
 
-    /// The least; 0 of none.
+    /// The least; 0 if there are none.
     pub fn min(&self) -> f64 {
         self.min
     }
 
-    /// The greatest; 0 of none.
+    /// The greatest; 0 if there are none.
     pub fn max(&self) -> f64 {
         self.max
     }
 
-    /// The mean's confidence interval, if the observations are independent: Student's,
-    /// of `confidence` (0.95).
+    /// The confidence interval of the mean by Student's distribution, for independent
+    /// observations. `confidence` is a probability (0.95, say).
     pub fn interval(&self, confidence: f64) -> Interval {
         let half = match self.count {
             0 | 1 => f64::INFINITY,
@@ -73,7 +73,7 @@ impl Tally {
     }
 }
 
-/// An estimate and its confidence interval, in the unit of what it is of.
+/// An estimate and its confidence interval, in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The estimate.
@@ -85,14 +85,14 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Is `value` in it?
+    /// True if `value` is in the interval.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
-/// Lengths of time, for percentiles: three significant digits, from 1 ns to an hour
-/// (what is longer counts as that).
+/// Durations, for percentiles: three significant digits, from 1 ns to an hour. Longer
+/// ones count as an hour.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: hdrhistogram::Histogram<u64>,
@@ -109,41 +109,41 @@ impl Histogram {
     /// The longest, ns.
     const LONGEST_NS: u64 = 3_600_000_000_000;
 
-    /// An empty one.
+    /// An empty histogram.
     pub fn new() -> Self {
         let counts = hdrhistogram::Histogram::new_with_bounds(1, Self::LONGEST_NS, 3);
         Histogram { counts: counts.expect("the bounds are valid"), tally: Tally::default() }
     }
 
-    /// Records a length of time.
+    /// Records a duration.
     pub fn record(&mut self, time: Time) {
         self.counts.saturating_record(time.0.saturating_add(500) / 1_000);
         self.tally.add(time.as_ns());
     }
 
-    /// How many.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.tally.count()
     }
 
-    /// Their mean, ns, from exact times.
+    /// Their exact mean, ns.
     pub fn mean_ns(&self) -> f64 {
         self.tally.mean()
     }
 
-    /// The longest, ns, exact; 0 of none.
+    /// The exact longest, ns; 0 if there are none.
     pub fn max_ns(&self) -> f64 {
         self.tally.max()
     }
 
-    /// The time that this share (0 to 1) of them is not longer than, ns.
+    /// The quantile, ns: this share (0 to 1) of the durations is not longer.
     pub fn quantile_ns(&self, share: f64) -> f64 {
         (self.counts.value_at_quantile(share) as f64).min(self.tally.max())
     }
 }
 
-/// The average over time of something that changes by steps (a queue's length, a
-/// busy processor), from integers, so it is exact.
+/// The average over time of a value that changes in steps (a queue's length, say). It
+/// is computed from integers, so it is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeAverage {
     value: u64,
@@ -154,33 +154,33 @@ pub struct TimeAverage {
 }
 
 impl TimeAverage {
-    /// From `now` on it is `value`.
+    /// Sets the value from `now` on.
     pub fn set(&mut self, now: Time, value: u64) {
         self.area += now.since(self.since).0 as u128 * self.value as u128;
         (self.since, self.value) = (now, value);
     }
 
-    /// It is that much more.
+    /// Adds to the value.
     pub fn add(&mut self, now: Time, more: u64) {
         self.set(now, self.value + more);
     }
 
-    /// It is that much less.
+    /// Subtracts from the value.
     pub fn take(&mut self, now: Time, less: u64) {
         self.set(now, self.value.saturating_sub(less));
     }
 
-    /// What it is.
+    /// The value.
     pub fn value(&self) -> u64 {
         self.value
     }
 
-    /// Forgets what was until now: the average begins here.
+    /// Begins the average at `now`, and forgets the time before.
     pub fn restart(&mut self, now: Time) {
         (self.area, self.since, self.start) = (0, now, now);
     }
 
-    /// The average from the (re)start until `now`.
+    /// The average from the start, or the last restart, until `now`.
     pub fn average(&self, now: Time) -> f64 {
         let area = self.area + now.since(self.since).0 as u128 * self.value as u128;
         match now.since(self.start).0 {
@@ -204,7 +204,7 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// `batches` (at least 2) to twice that many.
+    /// Keeps `batches` (at least 2) to twice that many batches.
     pub fn new(batches: usize) -> Self {
         let batches = batches.max(2);
         BatchMeans { batches, size: 1, sums: Vec::new(), open_sum: 0.0, open_count: 0 }
@@ -225,7 +225,7 @@ impl BatchMeans {
         }
     }
 
-    /// The mean with its confidence interval; a batch that is not full does not count.
+    /// The mean with its confidence interval. A batch that is not full does not count.
     pub fn interval(&self, confidence: f64) -> Interval {
         let mut tally = Tally::default();
         self.sums.iter().for_each(|sum| tally.add(sum / self.size as f64));

@@ -5,12 +5,12 @@ use crate::Error;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Runs each scenario; the outcomes are in the order of the scenarios, and do not
-/// depend on how many threads there are or which one comes to its end first. One
-/// that fails does not keep the others from running. `done` hears, from any thread,
-/// how many have come to their end.
+/// Runs all scenarios. The outcomes are in the order of the scenarios, and do not
+/// depend on the number of threads or on which scenario ends first. If one fails, the
+/// others still run. `done` is called, from any thread, with the number of scenarios
+/// that have ended.
 ///
-/// The threads are those of rayon's pool: as many as processors, or as
+/// The threads are those of rayon's pool: one for each processor, or as many as
 /// `RAYON_NUM_THREADS` says.
 pub fn sweep(scenarios: &[Scenario], done: impl Fn(usize) + Sync) -> Vec<Result<Outcome, Error>> {
     let count = AtomicUsize::new(0);
@@ -19,7 +19,7 @@ pub fn sweep(scenarios: &[Scenario], done: impl Fn(usize) + Sync) -> Vec<Result<
         done(count.fetch_add(1, Ordering::Relaxed) + 1);
         outcome
     };
-    // One by one, as some take a hundred times as long as others.
+    // One at a time, as some take a hundred times as long as others.
     scenarios.par_iter().with_max_len(1).map(one).collect()
 }
 

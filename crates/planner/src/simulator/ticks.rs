@@ -1,9 +1,9 @@
-//! [`Ticks`]: what a scenario costs, in simulated time.
+//! [`Ticks`]: the costs of a scenario in simulated time.
 
 use super::Time;
 use super::scenario::Scenario;
 
-/// What things cost, ps.
+/// Costs, ps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ticks {
     pub(crate) receive: u64,
@@ -88,7 +88,7 @@ impl Ticks {
         }
     }
 
-    /// All that is done in a domain for one operation.
+    /// The work of a domain for one operation.
     pub(crate) fn layers(&self) -> u64 {
         self.up() + self.down()
     }

@@ -18,8 +18,8 @@ impl Time {
     /// Never.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// From nanoseconds, rounded; negative numbers and NaN are none, what is too much
-    /// is [`Time::MAX`].
+    /// From nanoseconds, rounded. Negative numbers and NaN give zero; numbers that are
+    /// too large give [`Time::MAX`].
     pub fn from_ns(ns: f64) -> Time {
         Time((ns * 1e3 + 0.5) as u64)
     }
@@ -39,7 +39,7 @@ impl Time {
         self.0 as f64 / 1e12
     }
 
-    /// From `earlier` until this moment; none if that is later.
+    /// The time from `earlier` until this moment; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Time {
         self - earlier
     }

@@ -1,5 +1,5 @@
-//! [`World`]: the machine, the devices, the peers, and what packets cost: all that
-//! organizations work with.
+//! [`World`]: the machine, the devices, the peers and the costs of packets. Simulated
+//! organizations work on it.
 
 use super::ids::{LockId, ThreadId};
 use super::locks::{Price, Rule};
@@ -11,19 +11,19 @@ use super::{Arrivals, Random, Source, Time};
 use std::collections::VecDeque;
 use sync::LockKind;
 
-/// The most packets of a batch from a device (`worker::BATCH`).
+/// The most packets of a batch from a device, as in the stack.
 const BATCH: usize = 64;
-/// After so long the peer repeats what was dropped, ps: TCP's least time-out of
-/// old, and what the lab's peers do for UDP.
+/// The peer repeats a dropped packet after this time, ps: a usual least time-out of
+/// TCP, and that of the lab's peers for UDP.
 const REPEAT: Time = Time(200_000_000_000);
-/// No processor.
+/// Stands for no processor.
 const NOWHERE: u16 = u16::MAX;
 
-/// An operation under way: a packet (or so) of a connection.
+/// An operation under way: about a packet of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) connection: u32,
-    /// When it came to the device.
+    /// When it arrived at the device.
     pub(crate) since: Time,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Item {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Connection {
     pub(crate) hash: u32,
-    /// The processor that wrote its state last.
+    /// The processor that wrote the connection's state last.
     processor: u16,
     done: u64,
     before: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Connection {
 #[derive(Clone, Debug, Default)]
 struct DeviceQueue {
     items: VecDeque<Item>,
-    /// Who polls it, or sleeps until something comes.
+    /// The thread that polls the queue, or sleeps until a packet comes.
     poller: Option<ThreadId>,
     uses: u64,
     waited: u64,
@@ -54,7 +54,7 @@ pub(crate) struct World<'a, P> {
     pub(crate) ticks: Ticks,
     pub(crate) meter: Meter,
     pub(crate) random: Random,
-    /// Does nothing come from the device, as the stack speaks by itself?
+    /// Nothing comes from the device, as the stack sends of its own accord.
     pub(crate) speaks_by_itself: bool,
     pub(crate) connections: Vec<Connection>,
     pub(crate) classes: Vec<&'static str>,
@@ -111,7 +111,7 @@ impl<'a, P: Copy> World<'a, P> {
         }
     }
 
-    /// A lock of this kind, of this sort.
+    /// Makes a lock of this kind, reported under this class.
     pub(crate) fn lock(&mut self, class: &'static str, rule: Rule, kind: LockKind) -> LockId {
         let costs = self.scenario.costs.lock(kind);
         let price = Price {
@@ -130,13 +130,13 @@ impl<'a, P: Copy> World<'a, P> {
         self.machine.lock(rule, price, class as u16)
     }
 
-    /// A lock of the kind that was chosen for connections' state.
+    /// Makes a lock of the kind that was chosen for connections' state.
     pub(crate) fn state_lock(&mut self, class: &'static str) -> LockId {
         let kind = self.scenario.options.lock;
         self.lock(class, Rule::of(kind), kind)
     }
 
-    /// The transmitters of each processor.
+    /// Makes the locks of each processor's transmitters.
     pub(crate) fn transmitters(&mut self) -> Vec<LockId> {
         let rule = Rule::of(LockKind::Adaptive);
         let processors = self.scenario.processors;
@@ -144,28 +144,28 @@ impl<'a, P: Copy> World<'a, P> {
         (0..processors).map(lock).collect()
     }
 
-    /// Serves this number of connections only.
+    /// Limits the number of connections.
     pub(crate) fn limit_connections(&mut self, most: usize) {
         self.connections.truncate(most.max(1));
     }
 
-    /// Each of the units has what its connections say by themselves in a queue
-    /// of its own, instead of a queue of the device.
+    /// Replaces the device's queues by a queue for each of `units` units. It holds the
+    /// operations that the unit's connections begin by themselves.
     pub(crate) fn queue_for_each(&mut self, units: usize) {
         self.queues = vec![DeviceQueue::default(); units];
     }
 
-    /// A thread polls a queue of the device: it is woken when something comes.
+    /// A thread polls a queue of the device: arrivals wake it.
     pub(crate) fn polls(&mut self, thread: ThreadId, queue: usize) {
         self.queues[queue].poller = Some(thread);
     }
 
-    /// The unit that a connection belongs to.
+    /// The unit, of `count`, that a connection belongs to.
     pub(crate) fn unit_of(&self, connection: u32, count: usize) -> usize {
         self.connections[connection as usize].hash as usize % count
     }
 
-    /// Takes up to `most` from a queue of the device.
+    /// Takes up to `most` items from a queue of the device. Returns their number.
     pub(crate) fn receive(&mut self, queue: usize, most: usize, into: &mut Vec<Item>) -> usize {
         let now = self.machine.now();
         let queue = &mut self.queues[queue];
@@ -178,8 +178,8 @@ impl<'a, P: Copy> World<'a, P> {
         count
     }
 
-    /// Receives from the queues of the device that are `thread`'s where `threads`
-    /// share them: every `threads`-th one. Returns how many these are.
+    /// Receives from the queues of `thread` if `threads` threads share the device's
+    /// queues: every `threads`-th one is its own. Returns their number.
     pub(crate) fn receive_own(
         &mut self,
         thread: usize,
@@ -194,8 +194,8 @@ impl<'a, P: Copy> World<'a, P> {
         looked
     }
 
-    /// Starts `threads` threads at `point`, which share the queues of the device as
-    /// [`World::receive_own`] has it. The first thread's number must be 0.
+    /// Starts `threads` threads at `point`. They share the queues of the device as in
+    /// [`World::receive_own`], so the first thread's number must be 0.
     pub(crate) fn spawn_pollers(&mut self, threads: usize, wired: bool, point: P) {
         for index in 0..threads {
             let thread = self.machine.thread(index, wired);
@@ -205,12 +205,12 @@ impl<'a, P: Copy> World<'a, P> {
         }
     }
 
-    /// Does something wait in a queue of the device?
+    /// True if packets wait in a queue of the device.
     pub(crate) fn has_items(&self, queue: usize) -> bool {
         !self.queues[queue].items.is_empty()
     }
 
-    /// `count` times `each`, ps, with the variation that was asked for.
+    /// `count` times `each`, ps, with the scenario's variation.
     pub(crate) fn time(&mut self, each: u64, count: usize) -> u64 {
         let fixed = each.saturating_mul(count as u64);
         if self.variation == 0.0 || fixed == 0 {
@@ -221,8 +221,8 @@ impl<'a, P: Copy> World<'a, P> {
         ((steady + self.variation * sum) * each as f64 + 0.5) as u64
     }
 
-    /// The time of the stage that takes `each` an operation, ps, and what
-    /// short-lived connections take more in it.
+    /// The time of a stage that takes `each` for an operation, ps, with the additional
+    /// time of short-lived connections.
     pub(crate) fn stage(&mut self, each: u64, items: &[Item]) -> u64 {
         let time = self.time(each, items.len());
         if self.scenario.short_lived == 0 {
@@ -232,18 +232,18 @@ impl<'a, P: Copy> World<'a, P> {
         time.saturating_add(self.ticks.open.saturating_mul(opened as u64))
     }
 
-    /// Does a connection open anew for each operation?
+    /// True if a connection opens anew for each operation.
     pub(crate) fn is_short_lived(&self, connection: u32) -> bool {
         (connection as usize) < self.scenario.short_lived
     }
 
-    /// What it costs to get the states of these items' connections to where
-    /// `thread` runs, ps.
+    /// The time to get the states of these items' connections to the processor of
+    /// `thread`, ps, with the cache misses.
     pub(crate) fn touch(&mut self, thread: ThreadId, items: &[Item]) -> u64 {
         self.ticks.miss.saturating_mul(items.len() as u64) + self.moved(thread, items)
     }
 
-    /// The same, of what is in some processor's cache anyway.
+    /// As [`World::touch`], for states that are in some processor's cache.
     pub(crate) fn moved(&mut self, thread: ThreadId, items: &[Item]) -> u64 {
         let processor = self.machine.processor_of(thread);
         let mut cost = 0;
@@ -257,7 +257,7 @@ impl<'a, P: Copy> World<'a, P> {
         cost
     }
 
-    /// What it costs to get a unit's state (a domain) to where `thread` runs, ps.
+    /// The time to get a unit's state (a domain) to the processor of `thread`, ps.
     pub(crate) fn touch_unit(&mut self, thread: ThreadId, unit: usize) -> u64 {
         let processor = self.machine.processor_of(thread);
         if self.units.len() <= unit {
@@ -267,19 +267,19 @@ impl<'a, P: Copy> World<'a, P> {
         if place == processor || place == NOWHERE { 0 } else { self.ticks.unit_move }
     }
 
-    /// What it costs to read packets that another processor received, ps.
+    /// The time to read packets that another processor received, ps.
     pub(crate) fn packets_move(&self, count: usize) -> u64 {
         self.ticks.packet_move.saturating_mul(count as u64)
     }
 
-    /// Steps to receive a batch of packets.
+    /// The steps to receive a batch of `count`.
     pub(crate) fn receive_steps(&mut self, count: usize) -> [Step<P>; 2] {
         let time = self.time(self.ticks.receive, count);
         [Step::Work(Kind::Overhead, self.ticks.round), Step::Work(Kind::Work, time)]
     }
 
-    /// `thread` has sent these operations' answers: they are done, and in closed
-    /// loads their peers go on.
+    /// `thread` has sent the answers of these operations, which completes them. In
+    /// closed loads their peers continue.
     pub(crate) fn done(&mut self, thread: ThreadId, items: &[Item]) {
         let now = self.machine.now();
         let closed = self.scenario.arrivals.is_closed();
@@ -293,7 +293,7 @@ impl<'a, P: Copy> World<'a, P> {
         }
     }
 
-    /// These found no room.
+    /// Drops items for which there was no room.
     pub(crate) fn drop(&mut self, items: &[Item]) {
         self.meter.dropped += items.len() as u64;
         if self.scenario.arrivals.is_closed() {
@@ -313,7 +313,7 @@ impl<'a, P: Copy> World<'a, P> {
         }
     }
 
-    /// An operation comes to the device; `by`: a thread that sent something.
+    /// An operation arrives at the device. `by` is the thread whose answer led to it.
     pub(crate) fn arrive(&mut self, connection: u32, by: Option<ThreadId>) {
         self.meter.arrived += 1;
         let item = Item { connection, since: self.machine.now() };
@@ -329,7 +329,7 @@ impl<'a, P: Copy> World<'a, P> {
         }
     }
 
-    /// The load begins.
+    /// Begins the load.
     pub(crate) fn begin(&mut self) {
         match self.scenario.arrivals {
             Arrivals::Closed { window, think_ns } => {
@@ -359,14 +359,14 @@ impl<'a, P: Copy> World<'a, P> {
         }
     }
 
-    /// An arrival from outside: any connection's.
+    /// An arrival from outside, for a random connection.
     pub(crate) fn arrival(&mut self) {
         let connection = self.random.below(self.connections.len() as u64) as u32;
         self.arrive(connection, None);
         self.next_arrival();
     }
 
-    /// What comes from now on counts.
+    /// Starts counting again.
     pub(crate) fn reset(&mut self) {
         let now = self.machine.now();
         self.meter.reset(now);
@@ -379,24 +379,24 @@ impl<'a, P: Copy> World<'a, P> {
         }
     }
 
-    /// What short-lived connections completed.
+    /// The operations that short-lived connections completed.
     pub(crate) fn of_short_lived(&self) -> u64 {
         self.per_connection().take(self.scenario.short_lived).sum()
     }
 
-    /// What each connection completed.
+    /// The operations that each connection completed.
     pub(crate) fn per_connection(&self) -> impl Iterator<Item = u64> + Clone {
         self.connections.iter().map(|connection| connection.done - connection.before)
     }
 
-    /// Packets that waited in queues of the device, and how long altogether, ps.
+    /// The number of packets that passed queues of the device, and their total wait, ps.
     pub(crate) fn device_waits(&self) -> (u64, u64) {
         let add =
             |sum: (u64, u64), q: &DeviceQueue| (sum.0 + q.uses, sum.1.saturating_add(q.waited));
         self.queues.iter().fold((0, 0), add)
     }
 
-    /// Queues of the device.
+    /// The number of queues of the device.
     pub(crate) fn queue_count(&self) -> usize {
         self.queues.len()
     }

@@ -1,45 +1,44 @@
-//! What the paper says in numbers, and what its tables give.
+//! The numbers in the paper's text, compared with its tables.
 
 use super::Change::{FastBus, HalfSoftware, Nothing, TwoQueues};
 use super::Machine::{Firefly, Sequent};
 use super::{Change, MIXED, Machine, SMALL, capacity_per_s, network, residence_us};
 use crate::Error;
 
-/// A sentence of the paper with a number in it that follows from its tables
-/// whatever the mix of packet sizes, or does not.
+/// A number in the paper's text that does not depend on the mix of packet sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The section.
     pub section: &'static str,
-    /// What it is about.
+    /// The subject.
     pub what: String,
     /// What the paper says.
     pub paper: String,
     /// What its tables give.
     pub ours: String,
-    /// Does the one follow from the other?
+    /// The paper's number follows from its tables.
     pub follows: bool,
 }
 
-/// What a change of a machine saves of the residence time, by load.
+/// The share of the residence time that a change of a machine saves, by load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Saving {
     /// The section.
     pub section: &'static str,
-    /// What is changed, for which packets.
+    /// The change, and the packets.
     pub what: String,
     /// What the paper says.
     pub paper: &'static str,
-    /// What its tables give: for each of [`SAVING_LOADS`], of 1.
+    /// The share saved by its tables, for each of [`SAVING_LOADS`].
     pub saved: Vec<f64>,
-    /// Does the one follow from the other?
+    /// The paper's number follows from its tables.
     pub follows: bool,
-    /// Up to which load it is as much as the paper says, of what the unchanged
-    /// machine can do. None: at no load, or the paper gives no number.
+    /// The highest load at which the paper's number follows, as a share of the capacity
+    /// of the unchanged machine. None if there is no such load, or no number.
     pub up_to_load: Option<f64>,
 }
 
-/// The loads of [`Saving::saved`], of what the unchanged machine can do.
+/// The loads of [`Saving::saved`], as shares of the capacity of the unchanged machine.
 pub const SAVING_LOADS: [f64; 5] = [0.0, 0.1, 0.3, 0.6, 0.9];
 
 /// The class of the smallest packets.
@@ -50,7 +49,7 @@ const LARGEST: usize = 3;
 /// The numbers of section 4.1, and one of 4.4.
 ///
 /// # Errors
-/// None that occurs: the tables make sense.
+/// None: the tables make sense.
 pub fn claims() -> Result<Vec<Claim>, Error> {
     let mut list = Vec::new();
     for (machine, latency_us, demand_us, share) in
@@ -94,8 +93,8 @@ pub fn claims() -> Result<Vec<Claim>, Error> {
     Ok(list)
 }
 
-/// Which station has the greatest demand once the bus is faster. The text is right
-/// for the bus as it was.
+/// The station with the greatest demand once the bus is faster. The text is right for
+/// the original bus.
 fn greatest_demand() -> Result<Claim, Error> {
     let bus_us = demand_us(Firefly, FastBus, "I/O bus", LARGEST)?;
     let lock_us = demand_us(Firefly, FastBus, "controller lock", LARGEST)?;
@@ -108,7 +107,7 @@ fn greatest_demand() -> Result<Claim, Error> {
     })
 }
 
-/// What sections 4.3 to 4.5 say of changes, with this mix of packet sizes.
+/// The savings in sections 4.3 to 4.5, with this mix of packet sizes.
 ///
 /// # Errors
 /// As [`network`].
@@ -126,7 +125,7 @@ pub fn savings(mix: [f64; 4]) -> Result<Vec<Saving>, Error> {
     ])
 }
 
-/// A change, and whose residence time it is about.
+/// A change, and the packets whose residence time it affects.
 struct Case {
     machine: Machine,
     change: Change,
@@ -135,7 +134,7 @@ struct Case {
 }
 
 impl Case {
-    /// What is saved, of 1, at this load.
+    /// The share that is saved at this load.
     fn saved(&self, load: f64) -> Result<f64, Error> {
         let all_us = |change| residence_us(self.machine, change, self.mix, load);
         Ok(1.0 - all_us(self.change)?[self.class] / all_us(Nothing)?[self.class])
@@ -161,8 +160,8 @@ impl Case {
         })
     }
 
-    /// The paper gives a number: does it follow at light load? Half a percent off is
-    /// rounding.
+    /// For a number in the paper: checks whether it follows at light load. Half a percent
+    /// is rounding.
     fn as_much_as(
         &self,
         section: &'static str,
@@ -180,7 +179,7 @@ impl Case {
         Ok(Saving { follows, up_to_load, ..self.saving(section, paper)? })
     }
 
-    /// The paper says: modest at light load, significant under load.
+    /// For the paper's words: modest at light load, significant under load.
     fn more_with_load(&self) -> Result<Saving, Error> {
         let follows = self.saved(0.1)? < 0.05 && self.saved(0.9)? > 0.5;
         Ok(Saving { follows, ..self.saving("4.5", "modest; under load much")? })

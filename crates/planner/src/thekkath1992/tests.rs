@@ -10,7 +10,7 @@ fn at(machine: Machine, change: Change, mix: [f64; 4], load: f64) -> Vec<f64> {
     residence_us(machine, change, mix, load).expect("stable")
 }
 
-/// What a change saves of the residence, of 1.
+/// The share of the residence that a change saves.
 fn saved(machine: Machine, change: Change, class: usize, mix: [f64; 4], load: f64) -> f64 {
     1.0 - at(machine, change, mix, load)[class] / at(machine, Nothing, mix, load)[class]
 }
@@ -70,7 +70,7 @@ fn the_knee_is_at_about_60_percent() {
             let load = knee(machine, Nothing, class);
             assert!((0.55..=0.70).contains(&load), "{machine:?} {class}: {load}");
         }
-        // Past it, a tenth of the load costs ever more.
+        // Beyond it, each further tenth of the load costs more.
         let residence_us = LOADS.map(|load| at(machine, Nothing, MIXED, load)[SMALLEST]);
         let steps: Vec<f64> = residence_us.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(steps.windows(2).all(|pair| pair[1] > pair[0]));

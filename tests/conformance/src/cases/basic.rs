@@ -9,7 +9,7 @@ use std::net::Shutdown;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Both ends know each other after the handshake.
+/// Both ends know each other's addresses after the handshake.
 pub fn handshake(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = pair.connected(80);
@@ -22,7 +22,7 @@ pub fn handshake(rig: Rig) {
     assert_eq!(there.local_addr().unwrap().ip().to_string(), CLIENT);
 }
 
-/// What goes there comes back.
+/// Data is echoed.
 pub fn echo(rig: Rig) {
     let pair = rig.pair();
     let (mut here, mut there) = pair.connected(7);
@@ -75,7 +75,7 @@ pub fn port_in_use(rig: Rig) {
     let (here, _) = again.accept().expect("accept");
     send(&here, 1, 100);
     receive(&there, 1, 100);
-    // Any free ports are different.
+    // Ports chosen by the stack differ.
     let mut any: Vec<_> = (0..500)
         .map(|_| TcpListener::bind(&pair.server, (SERVER, 0)).expect("any port"))
         .map(|l| (l.local_addr().expect("address").port(), l))
@@ -94,7 +94,7 @@ pub fn address_not_ours(rig: Rig) {
     assert_eq!(kind(wrong), ErrorKind::AddrNotAvailable);
 }
 
-/// Calls that would wait say so.
+/// Calls that would block say so.
 pub fn nonblocking(rig: Rig) {
     let pair = rig.pair();
     let listener = pair.listen(80);
@@ -109,7 +109,7 @@ pub fn nonblocking(rig: Rig) {
     let mut here = accepted.expect("accepted").0;
     here.set_nonblocking(true).expect("nonblocking");
     assert_eq!(kind(here.read(&mut [0; 10])), ErrorKind::WouldBlock);
-    // Fill both buffers; nobody reads at the other end.
+    // Both buffers fill up, as the other end does not read.
     let mut written = 0;
     let mut pattern = Pattern::new(5);
     let block = pattern.take(10_000);
@@ -144,7 +144,7 @@ pub fn nonblocking(rig: Rig) {
     assert_eq!(here.read(&mut []).expect("nothing"), 0);
 }
 
-/// Reads and writes give up after their time.
+/// Reads and writes end after their time-out.
 pub fn time_outs(rig: Rig) {
     let pair = rig.pair();
     let (mut here, mut there) = pair.connected(80);
@@ -163,14 +163,14 @@ pub fn time_outs(rig: Rig) {
         }
         assert!(written < 100 << 20, "no bound");
     }
-    // The connection is as good as before.
+    // The connection still works.
     drop(here);
     let mut all = Vec::new();
     there.read_to_end(&mut all).expect("read");
     assert_eq!(all.len(), written);
 }
 
-/// Peeking takes nothing.
+/// Peeking consumes nothing.
 pub fn peek(rig: Rig) {
     let pair = rig.pair();
     let (mut here, there) = pair.connected(80);
@@ -213,7 +213,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .expect("a runtime")
 }
 
-/// The sockets for tasks: echo, half-close, both ways at once.
+/// The asynchronous sockets: echo, half-close, both ways at once.
 pub fn tasks(rig: Rig) {
     let pair = rig.pair();
     runtime().block_on(async {

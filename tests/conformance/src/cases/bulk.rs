@@ -57,7 +57,7 @@ pub fn impaired(rig: Rig) {
     }
 }
 
-/// The same over a link that hardly is one.
+/// The same over a very bad link.
 pub fn impaired_badly(rig: Rig) {
     let faults = "loss=10%,reorder=20%,duplicate=10%,corrupt=5%,delay=200us,jitter=100us";
     let pair = rig.pair_over(Link { faults, seed: 11, ..Link::default() });
@@ -65,14 +65,14 @@ pub fn impaired_badly(rig: Rig) {
     all_conserved(&pair);
 }
 
-/// Datagrams of the least size that every host takes.
+/// Datagrams of the least size that every host must accept.
 pub fn small_mtu(rig: Rig) {
     let pair = rig.pair_over(Link { mtu: 576, ..Link::default() });
     exchange(&pair, 300_000);
     all_conserved(&pair);
 }
 
-/// A link that takes few packets at once.
+/// A link with short queues.
 pub fn small_ring(rig: Rig) {
     let pair = rig.pair_over(Link { ring: 2, ..Link::default() });
     exchange(&pair, 300_000);
@@ -128,7 +128,7 @@ pub fn slow_reader(rig: Rig) {
     all_conserved(&pair);
 }
 
-/// Connections at once, each with as much to say as its dice want.
+/// Connections at once, each with a random amount of data.
 fn crowd(pair: &Pair, connections: u64, most: u64) {
     let listener = pair.listen(80);
     std::thread::scope(|scope| {

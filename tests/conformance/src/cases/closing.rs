@@ -59,20 +59,20 @@ pub fn shutdown_both_at_once(rig: Rig) {
     }
 }
 
-/// RFC 2525 2.17: who goes without having read what came resets.
+/// RFC 2525 2.17: a close with unread data resets the connection.
 pub fn drop_with_unread_resets(rig: Rig) {
     let pair = rig.pair();
     let (mut here, there) = pair.connected(80);
-    here.write_all(b"nobody reads this").expect("write");
+    here.write_all(b"never to be read.").expect("write");
     until("it has arrived", || there.peek(&mut [0; 32]).expect("peek") == 17);
     drop(there);
     assert_eq!(kind(here.read(&mut [0; 10])), ErrorKind::ConnectionReset);
-    // The error is told once; after it there is nothing.
+    // The error is reported once; then the stream has ended.
     assert_eq!(here.read(&mut [0; 10]).expect("the end"), 0);
     assert_eq!(kind(here.write(b"more")), ErrorKind::BrokenPipe);
 }
 
-/// What was written before a drop is delivered, and then the end.
+/// Data written before a drop is delivered, and then the end.
 pub fn drop_delivers(rig: Rig) {
     for faults in ["", "loss=3%,reorder=3%"] {
         let pair = rig.pair_over(Link { faults, ..Link::default() });
@@ -94,7 +94,7 @@ pub fn linger_zero_resets(rig: Rig) {
     assert_eq!(kind(here.read(&mut [0; 10])), ErrorKind::ConnectionReset);
 }
 
-/// Connections that wait to be accepted are reset with their listener.
+/// When a listener is dropped, connections that wait to be accepted are reset.
 pub fn unaccepted_are_reset(rig: Rig) {
     let pair = rig.pair();
     let listener = pair.listen(80);
@@ -109,7 +109,7 @@ pub fn unaccepted_are_reset(rig: Rig) {
     );
 }
 
-/// Writing to a peer that is gone fails before long.
+/// Writing to a peer that has gone fails eventually.
 pub fn writing_to_the_gone_fails(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = pair.connected(80);
@@ -123,7 +123,7 @@ pub fn writing_to_the_gone_fails(rig: Rig) {
     assert!(matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{kind:?}");
 }
 
-/// After shutdown(Read) there is nothing to read, and the peer is not held up.
+/// After shutdown(Read) reads find the end, and the peer can go on writing.
 pub fn reading_shut_down(rig: Rig) {
     let pair = rig.pair();
     let listener = pair.listen(80);

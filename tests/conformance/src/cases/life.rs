@@ -1,4 +1,4 @@
-//! Many connections one after the other, and the end of stacks.
+//! Many successive connections, and the end of stacks.
 
 use super::{kind, receive, send};
 use crate::{CLIENT, Link, Rig, SERVER, conserved};
@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Short connections, thousands of them: every one ends on both sides.
+/// Thousands of short connections, each of which ends on both sides.
 pub fn churn(rig: Rig) {
     const EACH: usize = 1000;
     const CLIENTS: usize = 3;
@@ -47,7 +47,7 @@ pub fn churn(rig: Rig) {
     assert_eq!(pair.server.counters().opened_passive, (EACH * CLIENTS) as u64);
 }
 
-/// The peers of a stack that stops hear of it, and nobody hangs.
+/// The peers of a stack that stops learn of it, and no call hangs.
 pub fn stop_in_transfer(rig: Rig) {
     let pair = rig.pair();
     let listener = pair.listen(80);
@@ -79,7 +79,7 @@ pub fn stop_in_transfer(rig: Rig) {
     conserved(&pair.client.counters());
 }
 
-/// Calls that wait when their stack stops end.
+/// Calls that wait end when their stack stops.
 pub fn stop_wakes_all(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = pair.connected(80);

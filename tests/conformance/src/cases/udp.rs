@@ -12,7 +12,7 @@ fn sockets(pair: &Pair) -> (UdpSocket, UdpSocket) {
     (here, there)
 }
 
-/// Datagrams there and back, from and to the right ends.
+/// Datagrams both ways, with the right addresses.
 pub fn echo(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = sockets(&pair);
@@ -29,7 +29,7 @@ pub fn echo(rig: Rig) {
     assert_eq!(kind(UdpSocket::bind(&pair.server, "0.0.0.0:53")), ErrorKind::AddrInUse);
 }
 
-/// A connected socket hears that nobody listens.
+/// A connected socket learns that the peer's port is closed.
 pub fn refused(rig: Rig) {
     let pair = rig.pair();
     let there = UdpSocket::bind(&pair.client, (CLIENT, 0)).expect("bind");
@@ -38,7 +38,7 @@ pub fn refused(rig: Rig) {
     there.send(b"anyone?").expect("send");
     assert_eq!(kind(there.recv(&mut [0; 16])), ErrorKind::ConnectionRefused);
     assert!(there.take_error().expect("call").is_none(), "told once");
-    // An unconnected one does not.
+    // An unconnected socket does not.
     let other = UdpSocket::bind(&pair.client, (CLIENT, 0)).expect("bind");
     other.send_to(b"anyone?", (SERVER, 9)).expect("send");
     other.set_read_timeout(Some(Duration::from_millis(20))).expect("set");
@@ -47,7 +47,7 @@ pub fn refused(rig: Rig) {
 
 const LENGTHS: [usize; 9] = [1472, 1473, 1480, 2952, 2953, 8000, 32_000, 65_506, 65_507];
 
-/// Datagrams that have to be fragmented.
+/// Datagrams that need fragmentation.
 pub fn large_both_ways(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = sockets(&pair);
@@ -67,7 +67,8 @@ pub fn large_both_ways(rig: Rig) {
     conserved(&pair.client.counters());
 }
 
-/// Fragments out of order, twice, lost, spoilt: what comes is right.
+/// Fragments are reordered, duplicated, lost and corrupted: datagrams that arrive are
+/// right.
 pub fn large_impaired(rig: Rig) {
     let faults = "loss=2%,reorder=20%,duplicate=10%,corrupt=2%";
     let pair = rig.pair_over(Link { faults, ..Link::default() });
@@ -93,7 +94,8 @@ pub fn large_impaired(rig: Rig) {
     conserved(&pair.server.counters());
 }
 
-/// A socket that nobody reads drops; others and senders are not held up.
+/// A socket that is not read drops datagrams, and holds up no other socket and no
+/// sender.
 pub fn overflow_drops(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = sockets(&pair);
@@ -108,7 +110,7 @@ pub fn overflow_drops(rig: Rig) {
     let other = UdpSocket::bind(&pair.server, (SERVER, 54)).expect("bind");
     there.send_to(b"still here", (SERVER, 54)).expect("send");
     assert_eq!(other.recv_from(&mut [0; 16]).expect("receive").0, 10);
-    // What waited is whole, and there is room again after.
+    // Waiting datagrams are whole, and then there is room again.
     here.set_nonblocking(true).expect("set");
     let mut bytes = [0; 2000];
     let mut read = 0;
@@ -122,7 +124,7 @@ pub fn overflow_drops(rig: Rig) {
     while here.recv_from(&mut bytes).expect("receive").0 != 5 {}
 }
 
-/// A connected socket hears only its peer.
+/// A connected socket receives only from its peer.
 pub fn connected_hears_one(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = sockets(&pair);
@@ -137,7 +139,7 @@ pub fn connected_hears_one(rig: Rig) {
     assert_eq!(there.recv_from(&mut bytes).expect("receive").0, 5);
 }
 
-/// None, too many, and more than the reader has room for.
+/// Datagrams of no bytes, of too many, and of more than the reader's buffer.
 pub fn sizes(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = sockets(&pair);
@@ -154,7 +156,7 @@ pub fn sizes(rig: Rig) {
     assert_eq!(here.recv_from(&mut bytes).expect("receive").0, 1);
 }
 
-/// Receives give up after their time, or at once.
+/// Receives end after their time-out, or at once.
 pub fn receive_in_time(rig: Rig) {
     let pair = rig.pair();
     let (here, _) = sockets(&pair);
@@ -164,7 +166,7 @@ pub fn receive_in_time(rig: Rig) {
     assert_eq!(kind(here.recv_from(&mut [0; 8])), ErrorKind::WouldBlock);
 }
 
-/// The sockets for tasks.
+/// The asynchronous sockets.
 pub fn tasks(rig: Rig) {
     use anabranch::tokio::UdpSocket;
     let pair = rig.pair();

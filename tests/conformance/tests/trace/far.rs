@@ -1,5 +1,5 @@
-//! [`Far`]: the other end of the link. It is no TCP: it says what the script
-//! says, and after that closes every connection in order.
+//! [`Far`]: the other end of the link. It is not a TCP: it sends what the script says,
+//! and then closes every connection in order.
 
 use crate::app::{FAR_PORT, Record, Trace};
 use crate::known::{IRS, Known, WHOLE, in_fragments, tcp, udp};
@@ -10,7 +10,7 @@ use anabranch_device_input::frames;
 use wire::tcp::{Flags, Header};
 use wire::{Packet, arp, ethernet, ipv4, protocol};
 
-/// The payload of datagrams that only ask whether somebody is there.
+/// The payload of datagrams that only ask whether the stack is there.
 const HELLO: &[u8] = b"hello";
 
 /// The far end.
@@ -73,10 +73,10 @@ impl Far {
         self.part(link, &expected);
     }
 
-    /// Plays it; then says its FIN again on the first connection, which the stack
-    /// closes first, and opens another connection between the same ports. If the stack
-    /// does not keep order, something from before may come to the other connection,
-    /// which resets its sender.
+    /// Plays the scenario. Then it repeats its FIN on the first connection, which the
+    /// stack closes first, and opens another connection between the same ports. If the
+    /// stack does not keep order, an old segment may reach the new connection, which
+    /// resets its sender.
     ///
     /// # Panics
     /// If the stack has no TIME-WAIT: RFC 9293 3.10.7.4 wants the FIN
@@ -140,8 +140,7 @@ impl Far {
         });
     }
 
-    /// Takes in what the stack has sent, and answers what has to be answered at
-    /// once.
+    /// Processes what the stack has sent, and answers what needs an immediate answer.
     fn hear(&mut self, link: &mut impl Link) -> bool {
         let heard = link.take();
         for frame in &heard {

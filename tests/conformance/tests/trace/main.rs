@@ -2,19 +2,18 @@
 //! gives each connection the same trace.
 //!
 //! A scenario ([`script`]) is a list of segments and datagrams of several
-//! connections, in the order in which they arrive: in order and not, twice,
-//! overlapping with other bytes than before, FIN, RST and SYN in between. What
-//! the application sees then depends on that order: the first byte that came for
-//! a place in the stream stays, a RST ends the connection only if all before it
-//! has come, a FIN ends the stream where it is. The same scenario is played to a
-//! domain that is driven by hand, frame by frame, and to each organization, by
-//! way of a device in memory; the traces have to be equal.
+//! connections, in the order of their arrival. Segments come out of order, twice, or
+//! overlap with different bytes; FIN, RST and SYN are in between. What the application
+//! sees then depends on that order. The first byte for a place in the stream stays. A RST
+//! ends the connection only if all before it has come. A FIN ends the stream at its
+//! place. The same scenario is played, frame by frame, to a domain that is driven by
+//! hand, and by a device in memory to each organization. The traces have to be equal.
 //!
 //! It is played by the system's threads (`threads`), and under random schedules
-//! (`schedules`), which find in seconds what threads of the system do once a day.
+//! (`schedules`), which find rare interleavings in seconds.
 //!
-//! What time and batches decide is not in a trace: how many acknowledgments
-//! there are, how the application's reads are cut, what is sent again.
+//! A trace has nothing that time and batches decide: the number of acknowledgments, the
+//! sizes of the application's reads, retransmissions.
 
 mod app;
 mod far;
@@ -44,14 +43,14 @@ struct Case {
     ordered_datagrams: bool,
 }
 
-/// Does it keep order, unless it is told to? Two do not, on more than one processor:
-/// threads of `message-parallel` overtake each other, unless they draw tickets, which
-/// datagrams never do; and those of `engines` share one queue.
+/// True if an organization keeps order by default. Two do not on more than one
+/// processor. Threads of `message-parallel` overtake each other unless segments have
+/// tickets, which datagrams never have. Threads of `engines` share one queue.
 fn is_ordered(name: &str, processors: usize) -> bool {
     processors == 1 || !matches!(name, "message-parallel" | "engines")
 }
 
-/// All that keep order, or can.
+/// All organizations that keep order, or can.
 fn cases() -> Vec<Case> {
     let case = |entry: &organizations::Entry, processors| Case {
         name: entry.name,
@@ -79,7 +78,7 @@ fn under(case: &Case, scenario: &Scenario) -> Trace {
     Far::new(scenario).play(Threads::new(case.name, case.processors, case.options.clone()))
 }
 
-/// Where scenarios come from: the same each time, which are `cases` many.
+/// The source of `cases` scenarios, which are the same each time.
 fn runner(cases: u32) -> TestRunner {
     let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let config =
@@ -116,13 +115,13 @@ fn closing() -> Scenario {
     three(Opener::Peer, Manner::Close(700))
 }
 
-/// From the handshake to TIME-WAIT, which is there for those who ask again.
+/// From the handshake to TIME-WAIT, which answers a repeated FIN.
 fn in_time_wait((name, processors): (&'static str, usize)) {
     let stack = Threads::new(name, processors, Options::default());
     Far::new(&closing()).in_time_wait(stack, is_ordered(name, processors));
 }
 
-/// Segments that come in fragments, backwards, whichever queue has them.
+/// Segments come in fragments, in reverse order, on any queue.
 fn in_fragments((name, processors): (&'static str, usize)) {
     let scenario = three(Opener::Stack, Manner::Echo);
     let right = Far::new(&scenario).fragmenting().play(ByHand::new());

@@ -1,6 +1,5 @@
-//! Scenarios under random schedules: whole organizations, all of whose threads are
-//! shuttle's, with a time that passes only when nobody has anything to do
-//! ([`platform`]). A schedule that fails is printed and can be replayed. Run with
+//! Scenarios under random schedules. All threads of an organization are shuttle's, and
+//! time passes only when no thread has work ([`platform`]). A schedule that fails is printed and can be replayed. Run with
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p anabranch-conformance --test trace`.
 
 use crate::{by_hand, cases, compare, everywhere, in_fragments, in_time_wait, runner, script};

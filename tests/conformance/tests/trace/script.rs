@@ -9,7 +9,7 @@ pub const PLACES: u16 = 16;
 /// Flows of UDP.
 pub const DATAGRAM_FLOWS: usize = 3;
 
-/// Who opens a connection.
+/// The side that opens a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opener {
     /// The far end does.
@@ -23,14 +23,14 @@ pub enum Opener {
 pub enum Manner {
     /// Sends back all that comes, and closes after the far end.
     Echo,
-    /// Sends back so many bytes, and closes.
+    /// Sends back this many bytes, and closes.
     Close(usize),
 }
 
 /// A connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Who opens it.
+    /// The side that opens it.
     pub opener: Opener,
     /// What the application does.
     pub manner: Manner,

@@ -35,7 +35,7 @@ fn data(place: u16, twist: u8) -> Step {
     Step::Data { flow: 0, place, len: 2, twist }
 }
 
-/// Traces would show it if the order were another.
+/// Traces show a wrong order.
 #[test]
 fn traces_depend_on_the_order() {
     let pairs = [

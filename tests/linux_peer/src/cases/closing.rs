@@ -50,7 +50,7 @@ pub fn half_close_by_us(peer: Peer) {
     });
 }
 
-/// Each side resets, by linger 0 and by going without having read.
+/// Each side resets, by linger 0 and by a close with unread data.
 pub fn resets(peer: Peer) {
     let Some(stack) = peer.stack(Link::default()) else { return };
     let listener = TcpListener::bind(&stack, (OURS, 80)).expect("bind");

@@ -42,22 +42,22 @@ fn bulk_from_kernel(peer: Peer, link: Link) {
     source.join().expect("the kernel's side");
 }
 
-/// Bulk to the kernel, every frame whole.
+/// Bulk to the kernel, without offload.
 pub fn to_kernel(peer: Peer) {
     bulk_to_kernel(peer, Link::default());
 }
 
-/// Bulk to the kernel, which sums and cuts.
+/// Bulk to the kernel, with checksum and segmentation offload.
 pub fn to_kernel_offloaded(peer: Peer) {
     bulk_to_kernel(peer, Link { offload: true, ..Link::default() });
 }
 
-/// Bulk from the kernel, every frame whole.
+/// Bulk from the kernel, without offload.
 pub fn from_kernel(peer: Peer) {
     bulk_from_kernel(peer, Link::default());
 }
 
-/// Bulk from the kernel in super-segments without sums.
+/// Bulk from the kernel, in super-segments without checksums.
 pub fn from_kernel_offloaded(peer: Peer) {
     bulk_from_kernel(peer, Link { offload: true, ..Link::default() });
 }
@@ -156,7 +156,7 @@ pub fn crowd_from_kernel_impaired(peer: Peer) {
     });
 }
 
-/// The kernel's window closes for a while.
+/// The kernel's window closes, and opens again.
 pub fn slow_kernel(peer: Peer) {
     const LEN: usize = 16 << 20;
     let Some(stack) = peer.stack(Link { offload: true, ..Link::default() }) else { return };
@@ -175,7 +175,7 @@ pub fn slow_kernel(peer: Peer) {
     });
 }
 
-/// Our window, a small one, closes for a while.
+/// Our window, a small one, closes and opens again.
 pub fn slow_us(peer: Peer) {
     const LEN: usize = 1 << 20;
     let Some(stack) = peer.stack(Link { receive_buffer: 20_000, ..Link::default() }) else {

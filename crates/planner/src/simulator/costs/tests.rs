@@ -43,7 +43,7 @@ fn errors_name_the_figure_in_one_line() {
 
 #[test]
 fn every_figure_is_checked() {
-    // Whatever number of a file is made NaN, it is found.
+    // Each number of a file, made NaN, is found.
     let costs = Costs::parse(include_str!("../../../tests/data/costs.toml")).expect("fine");
     let value = toml::Value::try_from(&costs).expect("it is TOML");
     let mut paths = Vec::new();

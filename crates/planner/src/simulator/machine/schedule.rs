@@ -1,16 +1,16 @@
-//! Which thread runs on which processor, and for how long.
+//! The scheduler: which thread runs on which processor, and for how long.
 
 use super::{Event, KINDS, Kind, Machine, State, Step, Thread, Want};
 use crate::simulator::Time;
 use crate::simulator::ids::ThreadId;
 
 impl<P: Copy> Machine<P> {
-    /// A processor that has a thread to go on with.
+    /// Takes a processor that has a thread to continue.
     pub(crate) fn ready(&mut self) -> Option<u16> {
         self.ready.pop_front()
     }
 
-    /// A processor's event has come: is it still of its thread? Then it goes on.
+    /// Handles a processor's event, unless it is stale.
     pub(crate) fn resume(&mut self, processor: u16, epoch: u32) {
         if self.processors[usize::from(processor)].epoch != epoch {
             return;
@@ -18,7 +18,7 @@ impl<P: Copy> Machine<P> {
         self.settle(processor);
         let place = &mut self.processors[usize::from(processor)];
         let Some(thread) = place.current else { return };
-        debug_assert_eq!(place.ahead_sum, 0, "the event is when all is done");
+        debug_assert_eq!(place.ahead_sum, 0, "the event comes when the work is done");
         if self.threads[thread as usize].want.is_some() {
             self.spun_enough(processor, thread);
         } else if self.is_slice_over(processor) {
@@ -28,13 +28,13 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// Goes on with a processor's thread until it waits for something or someone;
-    /// returns where its program is to go on.
+    /// Continues a processor's thread until it waits, or until its program has to
+    /// continue: then returns the thread and the place in the program.
     pub(crate) fn advance(&mut self, processor: u16) -> Option<(ThreadId, P)> {
         loop {
             let place = &self.processors[usize::from(processor)];
             let thread = place.current?;
-            // A program that is at its end sleeps for good.
+            // A program without further steps sleeps.
             let step = self.threads[thread as usize].steps.pop().unwrap_or(Step::Sleep);
             match step {
                 Step::Work(kind, time) => {
@@ -73,8 +73,9 @@ impl<P: Copy> Machine<P> {
         self.processors[usize::from(processor)].ahead_sum
     }
 
-    /// Adds to what the processor does before its next event, as far as the
-    /// thread's time slice goes if others wait; `false` if it ends before.
+    /// Adds to the processor's work before its next event. If other threads wait, it
+    /// adds no more than the time slice allows, and returns `false` if that was less
+    /// than `time`.
     fn work(&mut self, processor: u16, thread: ThreadId, kind: Kind, time: u64) -> bool {
         let now = self.now();
         let place = &mut self.processors[usize::from(processor)];
@@ -96,7 +97,7 @@ impl<P: Copy> Machine<P> {
         false
     }
 
-    /// The one event that counts for this processor.
+    /// Schedules the processor's event; earlier ones become stale.
     pub(super) fn resume_at(&mut self, processor: u16, at: Time) {
         let place = &mut self.processors[usize::from(processor)];
         place.epoch = place.epoch.wrapping_add(1);
@@ -114,7 +115,7 @@ impl<P: Copy> Machine<P> {
         self.leave(processor);
     }
 
-    /// The processor's thread goes to the end of its run queue.
+    /// Moves the processor's thread to the end of the run queue.
     pub(super) fn give_way(&mut self, processor: u16, thread: ThreadId) {
         self.settle(processor);
         self.threads[thread as usize].state = State::Runnable;
@@ -122,11 +123,11 @@ impl<P: Copy> Machine<P> {
         self.leave(processor);
     }
 
-    /// The processor has lost its thread, and takes another.
+    /// The processor's thread has left; the processor takes another one.
     pub(super) fn leave(&mut self, processor: u16) {
         self.settle(processor);
         let place = &mut self.processors[usize::from(processor)];
-        debug_assert_eq!(place.ahead_sum, 0, "all is done that was begun");
+        debug_assert_eq!(place.ahead_sum, 0, "no work is left unfinished");
         place.epoch = place.epoch.wrapping_add(1);
         place.last = place.current.take().or(place.last);
         let next = place.queue.pop_front();
@@ -138,7 +139,7 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// A thread that waits in the longest run queue and may run anywhere.
+    /// Takes a thread that may run anywhere from the longest run queue that has one.
     fn steal(&mut self) -> Option<ThreadId> {
         if self.floating == 0 {
             return None;
@@ -159,7 +160,7 @@ impl<P: Copy> Machine<P> {
         let place = &mut self.processors[usize::from(processor)];
         place.queue.push_back(thread);
         let first = place.queue.len() == 1;
-        // Whoever spins there without an end lets others run in time.
+        // A thread that spins there without end gives way in time.
         let Some(current) = place.current.filter(|_| first) else { return };
         if self.spins_for_ever(current) {
             let ahead = self.ahead(processor);
@@ -167,7 +168,8 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// A thread can run: on its processor, or where one idles, or later.
+    /// Makes a thread runnable: on an idle processor if there is one, else in the run
+    /// queue of its own.
     pub(crate) fn make_runnable(&mut self, thread: ThreadId) {
         self.threads[thread as usize].state = State::Runnable;
         match self.idle_place(thread) {
@@ -179,7 +181,7 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// An idle processor that a thread may run on: its own before others.
+    /// An idle processor that a thread may run on, preferably its own.
     pub(super) fn idle_place(&self, thread: ThreadId) -> Option<u16> {
         let Thread { processor: own, wired, .. } = self.threads[thread as usize];
         let idle = |place: &u16| self.processors[usize::from(*place)].current.is_none();
@@ -187,8 +189,8 @@ impl<P: Copy> Machine<P> {
         (0..count).map(|n| (own + n) % self.processors.len() as u16).find(idle)
     }
 
-    /// Puts a thread on a processor that has none. `changes`: from another one,
-    /// and not out of idleness, whose end is in the time to wake up.
+    /// Puts a thread on a processor that has none. `changes`: the processor comes from
+    /// another thread, and not from idleness, whose end is part of the time to wake up.
     fn dispatch(&mut self, processor: u16, thread: ThreadId, changes: bool) {
         let now = self.now();
         let place = &mut self.processors[usize::from(processor)];
@@ -204,7 +206,7 @@ impl<P: Copy> Machine<P> {
             place.ahead[Kind::Cache as usize] += self.prices.thread_move;
         }
         place.ahead_sum = place.ahead.iter().sum();
-        // The slice is the thread's own: the change does not eat it up.
+        // The time slice begins after the context switch.
         place.slice_end = now + Time(place.ahead_sum) + Time(self.prices.time_slice);
         let state = &mut self.threads[thread as usize];
         (state.state, state.processor) = (State::Running, processor);
@@ -214,7 +216,7 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// Does it spin, with nothing that ends it but what it waits for?
+    /// True if the thread spins until it gets what it waits for.
     fn spins_for_ever(&self, thread: ThreadId) -> bool {
         match self.threads[thread as usize].want {
             Some(Want::Lock(lock)) => !self.locks[lock as usize].rule.parks,
@@ -223,7 +225,7 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// A thread begins to spin, or goes on with it: for how long?
+    /// A thread begins or continues to spin: schedules when it stops.
     pub(super) fn spin(&mut self, processor: u16, thread: ThreadId) {
         let ahead = self.ahead(processor);
         let more = match self.threads[thread as usize].want {
@@ -237,7 +239,7 @@ impl<P: Copy> Machine<P> {
         };
         match more {
             Some(more) => self.resume_at(processor, Time(self.now().0 + ahead + more)),
-            // No event counts any more.
+            // Nothing is scheduled, and earlier events become stale.
             None => {
                 let place = &mut self.processors[usize::from(processor)];
                 place.epoch = place.epoch.wrapping_add(1);
@@ -245,7 +247,7 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// It has spun for as long as it may: it parks, or lets others run.
+    /// A thread has spun for as long as it may: it parks, or lets others run.
     fn spun_enough(&mut self, processor: u16, thread: ThreadId) {
         if !self.spins_for_ever(thread) {
             self.threads[thread as usize].state = State::Parked;

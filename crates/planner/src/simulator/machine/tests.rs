@@ -79,7 +79,7 @@ fn threads_of_a_processor_share_it_by_time_slices() {
     bench.thread(0, true, &steps);
     bench.thread(0, true, &steps);
     bench.run();
-    // Slices of 1000 in turn, 50 for each change.
+    // Time slices of 1000 in turn, and 50 for each context switch.
     assert_eq!(bench.times(0), [(1000 + 1050 + 1050 + 1050 + 550, 0), (5000 + 5 * 50, 1)]);
 }
 
@@ -107,7 +107,7 @@ fn a_wired_thread_waits_for_its_processor() {
 fn a_wake_up_is_never_lost() {
     for early in [0, 5000] {
         let mut bench = Bench::new(2);
-        // Either it sleeps already, or it is woken before.
+        // The thread sleeps before it is woken, or is woken before it sleeps.
         let sleeper =
             bench.thread(0, true, &[Step::Work(Kind::Work, early), Step::Sleep, Step::At(0)]);
         bench.thread(1, true, &[Step::Work(Kind::Work, 1000), Step::Wake(sleeper), Step::At(1)]);

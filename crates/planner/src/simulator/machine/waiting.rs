@@ -1,4 +1,4 @@
-//! Locks and gates: who gets them, and what becomes of those that wait.
+//! Locks and gates: which thread gets them, and how the others wait.
 
 use super::{Kind, Machine, State, Step, Want};
 use crate::simulator::Time;
@@ -25,7 +25,7 @@ impl<P: Copy> Machine<P> {
     pub(super) fn release(&mut self, _: u16, thread: ThreadId, id: LockId) {
         let now = self.now();
         let lock = &mut self.locks[id as usize];
-        debug_assert_eq!(lock.holder, Some(thread), "who releases has it");
+        debug_assert_eq!(lock.holder, Some(thread), "the holder releases");
         lock.let_go(now);
         let Some(&oldest) = lock.waiters.front() else { return };
         let patient = now.0 - self.threads[oldest as usize].want_since.0 >= FAIR_AFTER.0;
@@ -35,12 +35,12 @@ impl<P: Copy> Machine<P> {
             if self.spinning(id) > 0 {
                 self.grant_later(id);
             }
-            // One is woken though others spin, or it might sleep for ever.
+            // A parked thread is woken even if others spin: otherwise it might never be.
             self.wake_parked(id, Some(thread));
         }
     }
 
-    /// Those who spin for it on a processor.
+    /// How many threads spin for the lock on a processor.
     fn spinning(&self, id: LockId) -> usize {
         let lock = &self.locks[id as usize];
         let spins = |t: &&ThreadId| self.threads[**t as usize].state == State::Running;
@@ -56,8 +56,8 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// The lock has reached those that spin: one of them has it, if nobody was
-    /// quicker.
+    /// The lock has reached the spinning threads. One of them takes it, unless another
+    /// thread was quicker.
     pub(crate) fn grant(&mut self, id: LockId) {
         self.locks[id as usize].granting = false;
         if self.locks[id as usize].holder.is_some() {
@@ -77,11 +77,11 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// Wakes the first of those that parked, so that it tries again.
+    /// Wakes the first parked thread, so that it tries again.
     fn wake_parked(&mut self, id: LockId, by: Option<ThreadId>) {
         let threads = &self.threads;
         let mut waiters = self.locks[id as usize].waiters.iter();
-        // A woken thread tries by itself: one is enough.
+        // A woken thread tries by itself, so one is enough.
         let woken = |t: &ThreadId| threads[*t as usize].state == State::Waking;
         if waiters.clone().any(woken) {
             return;
@@ -93,7 +93,7 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// The lock goes to `thread`, whatever others do.
+    /// Hands the lock to `thread`.
     fn hand_over(&mut self, id: LockId, thread: ThreadId, by: Option<ThreadId>) {
         match self.threads[thread as usize].state {
             State::Running => {
@@ -112,7 +112,7 @@ impl<P: Copy> Machine<P> {
         }
     }
 
-    /// A thread that spins has the lock, after `transfer` ps.
+    /// A spinning thread gets the lock after `transfer` ps.
     fn has(&mut self, id: LockId, thread: ThreadId, transfer: u64) {
         let processor = self.threads[thread as usize].processor;
         let now = self.now();
@@ -123,7 +123,7 @@ impl<P: Copy> Machine<P> {
         self.go_on(processor, thread, transfer);
     }
 
-    /// A thread that spins waits no longer.
+    /// A spinning thread continues after `transfer` ps.
     fn go_on(&mut self, processor: u16, thread: ThreadId, transfer: u64) {
         self.settle(processor);
         self.threads[thread as usize].want = None;
@@ -134,7 +134,7 @@ impl<P: Copy> Machine<P> {
         self.resume_at(processor, at);
     }
 
-    /// A thread is on a processor again, and waited for something when it left.
+    /// A thread that left its processor while it waited is back on one.
     pub(super) fn want_again(&mut self, processor: u16, thread: ThreadId, want: Want) {
         let now = self.now();
         let state = &mut self.threads[thread as usize];

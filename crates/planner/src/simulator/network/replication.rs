@@ -1,4 +1,4 @@
-//! [`Replication`]: one run of a network, from empty to a number of customers.
+//! [`Replication`]: one run of a network, which begins empty.
 
 use super::{Asked, MOST_CUSTOMERS, Routing, Seen, SeenClass, SeenStation, Service};
 use crate::Error;
@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 #[derive(Clone, Copy)]
 enum Event {
-    /// The next customer of this class comes from outside.
+    /// The next customer of this class arrives from outside.
     Comes { class: u32 },
-    /// A customer has thought, and comes.
+    /// A customer has finished thinking, and enters.
     Returns { customer: u32 },
     /// A center has served a customer.
     Served { center: u32, customer: u32 },
@@ -21,17 +21,17 @@ enum Event {
 #[derive(Clone, Copy)]
 struct Customer {
     class: u32,
-    /// Where it is, in its routing: the round, and the next center to look at.
+    /// Its place in the routing: the round, and the next center to consider.
     round: u32,
     next: u32,
-    /// Since when it is in the network, and at its center.
+    /// When it entered the network, and its center.
     entered: Time,
     came: Time,
 }
 
-/// A center's state, and what was seen of it.
+/// A center's state and figures.
 struct At {
-    /// `None`: nobody waits.
+    /// `None` if customers do not wait.
     servers: Option<u64>,
     mean: Vec<Time>,
     busy: TimeAverage,
@@ -48,11 +48,11 @@ struct Visits {
     residence: Time,
 }
 
-/// How a class gets through the network.
+/// The route of a class through the network.
 struct Route {
     visits: Vec<f64>,
     rounds: u32,
-    /// Sums of `visits`, and 1 for leaving.
+    /// Running sums of `visits`, and of 1 for leaving.
     cumulative: Vec<f64>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Replication<'a> {
     between: Vec<Time>,
     number: TimeAverage,
     left: u64,
-    /// By class: how many left, and how long they were there together.
+    /// By class: the customers that left, and the sum of their residence times.
     classes: Vec<Visits>,
     since: Time,
 }
@@ -121,7 +121,7 @@ impl<'a> Replication<'a> {
         }
     }
 
-    /// Runs it.
+    /// Runs the replication.
     pub(super) fn run(mut self) -> Result<Seen, Error> {
         self.begin();
         let warm_up = (self.asked.customers as f64 * self.asked.warm_up) as u64;
@@ -140,7 +140,7 @@ impl<'a> Replication<'a> {
         Ok(self.seen())
     }
 
-    /// The first of each open class, and all of each closed one.
+    /// Adds the first customer of each open class, and all customers of each closed one.
     fn begin(&mut self) {
         for (class, load) in self.network.classes().iter().map(|class| class.load).enumerate() {
             let class = class as u32;
@@ -156,7 +156,7 @@ impl<'a> Replication<'a> {
         }
     }
 
-    /// Goes on until `customers` more have left.
+    /// Continues until `customers` more have left.
     fn until(&mut self, customers: u64) -> Result<(), Error> {
         let end = self.left + customers;
         while self.left < end {
@@ -223,7 +223,7 @@ impl<'a> Replication<'a> {
         self.moves(customer);
     }
 
-    /// To the next center, or out.
+    /// Moves a customer to the next center, or out.
     fn moves(&mut self, customer: u32) {
         let moving = &mut self.customers[customer as usize];
         let route = &self.routes[moving.class as usize];
@@ -286,7 +286,7 @@ impl<'a> Replication<'a> {
         }
     }
 
-    /// The warm-up is over: what was seen does not count.
+    /// Ends the warm-up, whose figures do not count.
     fn forget(&mut self) {
         self.since = self.calendar.now();
         self.number.restart(self.since);
@@ -315,7 +315,7 @@ impl<'a> Replication<'a> {
         }
     }
 
-    /// A station, with all its queues.
+    /// The figures of a station over all its queues.
     fn seen_of(&self, index: usize, now: Time) -> SeenStation {
         let station = &self.network.stations()[index];
         let centers = self.centers.iter().zip(&self.at);
@@ -331,7 +331,7 @@ impl<'a> Replication<'a> {
                 all.count += visits.count;
                 all.residence += visits.residence;
             }
-            // No customer was to come, or none came.
+            // A mean needs visits.
             if station.visits[class] == 0.0 { 0.0 } else { all.mean_us() * station.visits[class] }
         };
         let busy: f64 = of_station.iter().map(|at| at.busy.average(now)).sum();
@@ -351,14 +351,14 @@ impl Visits {
         self.residence += residence;
     }
 
-    /// NaN of none.
+    /// The mean; NaN without visits.
     fn mean_us(self) -> f64 {
         self.residence.as_ns() / 1e3 / self.count as f64
     }
 }
 
 impl Route {
-    /// Where a customer goes next; the number of centers: out.
+    /// The center that a customer visits next; the number of centers stands for leaving.
     fn in_rounds(&self, customer: &mut Customer, random: &mut Random) -> usize {
         while customer.round < self.rounds {
             while let Some(visits) = self.visits.get(customer.next as usize) {

@@ -19,8 +19,8 @@ fn closed(population: u32, think_us: f64, stations: Vec<Station>) -> Network {
     Network::new("closed", 0.0, vec![Class { name: "all".into(), load }], stations).unwrap()
 }
 
-/// Pollaczek and Khinchine: with service that is always the same, a visit waits half
-/// as long as with exponential service.
+/// Pollaczek and Khinchine: with constant service, a visit waits half as long as with
+/// exponential service.
 #[test]
 fn deterministic_service_waits_half_as_long() {
     let network = open(70_000.0, &[1.0], vec![station("a", Kind::Queue, &[1.0], &[10.0])]);
@@ -36,7 +36,7 @@ fn deterministic_service_waits_half_as_long() {
     }
 }
 
-/// Nobody waits, so residence and number are the demand's, whatever the routing.
+/// Without waiting, residence and number follow from demand, whatever the routing.
 #[test]
 fn both_routings_give_the_visits() {
     let stations = vec![
@@ -55,7 +55,7 @@ fn both_routings_give_the_visits() {
     }
 }
 
-/// With service that is always the same, a closed network's course is known.
+/// With constant service, the course of a closed network is known.
 #[test]
 fn a_closed_line_of_two() {
     let stations = vec![
@@ -67,7 +67,8 @@ fn a_closed_line_of_two() {
     assert!((alone.throughput_per_s.mean - 250_000.0).abs() < 1.0, "{alone:?}");
     let four = simulate(&closed(4, 0.0, stations), &asked).unwrap();
     assert!((four.throughput_per_s.mean - 1e6 / 3.0).abs() < 1.0, "{four:?}");
-    // Three wait, one of them served: 3 µs each, and at the fast one nobody waits.
+    // Three customers are at the slow station, so each stays 3 µs; at the fast one
+    // nothing waits.
     assert!((four.stations[0].residence_us[0].mean - 11.0).abs() < 0.01, "{four:?}");
     assert!((four.stations[0].utilization.mean - 1.0).abs() < 1e-3, "{four:?}");
     assert!((four.stations[1].residence_us[0].mean - 1.0).abs() < 1e-9, "{four:?}");

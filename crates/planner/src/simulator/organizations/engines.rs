@@ -1,8 +1,8 @@
-//! `engines`: event handler and processing in one thread, and a packet queue under
-//! a lock between; the table of connections has one lock.
+//! `engines`: each thread is event handler and processing engine in turn. Between
+//! the two is a packet queue under a lock. The table of connections has one lock.
 //!
-//! Of all engines: a queue of the device is one engine's. There are as many as
-//! `--engines` allows at most; that their number follows the load is not modelled.
+//! For all variants of engines: each queue of the device belongs to one engine. The
+//! number of engines is the most that `--engines` allows; it does not follow the load.
 
 use super::shared::{Contexts, Point, end_round};
 use crate::simulator::ids::{LockId, ThreadId};
@@ -17,11 +17,11 @@ pub(crate) struct Engines {
     lock: LockId,
     queue: VecDeque<Item>,
     received: Vec<Vec<Item>>,
-    /// What an engine found to do in its round?
+    /// By engine: it found work in this round.
     worked: Vec<bool>,
 }
 
-/// Starts the engines' threads, which poll the device. Returns how many these are.
+/// Starts the engines' threads, which poll the device. Returns their number.
 pub(super) fn spawn(world: &mut World<'_, Point>) -> usize {
     let (_, engines) = world.scenario.engines();
     world.spawn_pollers(engines, world.scenario.options.pin, Point::Round);
@@ -81,7 +81,7 @@ impl Engines {
         world.machine.script(thread, &put);
     }
 
-    /// The event handler puts what it has into the packet queue, having its lock.
+    /// The event handler puts its packets into the packet queue, under the lock.
     fn put(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let received = &self.received[thread as usize];
         let room = world.scenario.limits.packet_queue.saturating_sub(self.queue.len());
@@ -97,7 +97,7 @@ impl Engines {
         world.machine.script(thread, &steps);
     }
 
-    /// The engine takes packets to process, having the queue's lock.
+    /// The engine takes packets to process, under the queue's lock.
     fn take(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let batch = &mut self.contexts.threads[thread as usize].batch;
         batch.clear();

@@ -1,11 +1,11 @@
 //! `engines-early` and `engines-sched`: the event handler finds the socket of each
-//! packet and puts it into the socket's receive queue, or drops it there; then
-//! sockets have their turns, in the order that the stack's own
-//! [`Discipline`] says.
+//! packet, and puts the packet into the socket's receive queue, or drops it if the
+//! queue is full. Then sockets have their turns, in the order of the stack's own
+//! [`Discipline`].
 //!
-//! Not modelled: the shards' locks while the event handler looks flows up (their
-//! cost is), what was received for no socket, and that new connections also wait
-//! while other engines have the first one's sockets.
+//! Not modelled: contention for the shards' locks in the event handler, packets for
+//! no socket, and that new connections also wait while other engines have sockets of
+//! the first one.
 
 use super::engines::spawn;
 use super::shared::{Contexts, Point, end_round};
@@ -17,13 +17,13 @@ use ::scheduler::weights::{Largest, Pending};
 use ::scheduler::{Class, Discipline, Key, Precedence, Serves};
 use std::collections::VecDeque;
 
-/// Packets of a socket's turn (`engines/early.rs`).
+/// Packets of a socket's turn, as in the stack.
 const SLOT: usize = 16;
-/// Sockets that have their turns together, if theirs drains them.
+/// The most sockets that have their turns together; each but the last is drained.
 const TOGETHER: usize = 16;
-/// How often devices are asked for more before what they gave is processed.
+/// The most polls of the devices before packets are processed.
 const LOOKS: usize = 4;
-/// Turns between two looks at the device.
+/// Turns between two polls of the device.
 const ROUNDS: u32 = 4;
 /// A socket's buffers, each way, bytes.
 const BUFFER: u64 = 1 << 20;
@@ -39,7 +39,7 @@ pub(crate) struct EnginesEarly<D> {
     scheduler: LockId,
     queues: Vec<VecDeque<Item>>,
     engines: Vec<Engine>,
-    /// Changes when something is announced.
+    /// Changes whenever sockets are announced.
     version: u64,
 }
 
@@ -50,11 +50,11 @@ struct Engine {
     ran: Vec<Key>,
     precedence: Precedence,
     serves: Serves,
-    /// New connections have a turn out of order first.
+    /// New connections have a turn out of order.
     overdue: bool,
-    /// When they began to have it, nanoseconds.
+    /// When that turn began, ns.
     new_since: Option<u64>,
-    /// Turns left until the next look at the device.
+    /// Turns left until the next poll of the device.
     turns: u32,
     worked: bool,
     seen: u64,
@@ -145,7 +145,7 @@ impl<D: Discipline> EnginesEarly<D> {
         world.machine.script(thread, &steps);
     }
 
-    /// Puts what was received into receive queues.
+    /// Puts the received packets into receive queues.
     fn demultiplex(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let engine = &mut self.engines[thread as usize];
         engine.touched.clear();
@@ -165,7 +165,7 @@ impl<D: Discipline> EnginesEarly<D> {
         }
     }
 
-    /// Which classes have their turns until the next look at the device.
+    /// Chooses the classes that have turns until the next poll of the device.
     fn precede(&mut self, thread: ThreadId, world: &World<'_, Point>) {
         let engine = &mut self.engines[thread as usize];
         if thread > 0 {
@@ -190,7 +190,7 @@ impl<D: Discipline> EnginesEarly<D> {
         pending.weight(&largest)
     }
 
-    /// Tells the scheduler, having its lock, which sockets have got packets.
+    /// Tells the scheduler, under its lock, which sockets have got packets.
     fn announce(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let touched = std::mem::take(&mut self.engines[thread as usize].touched);
         let mut first_only = false;
@@ -213,7 +213,7 @@ impl<D: Discipline> EnginesEarly<D> {
         self.engines[thread as usize].touched = touched;
     }
 
-    /// Those that ran wait again, or leave.
+    /// Sockets that had their turn wait again, or leave the scheduler.
     fn settle(&mut self, thread: ThreadId, world: &World<'_, Point>) {
         let mut ran = std::mem::take(&mut self.engines[thread as usize].ran);
         for key in ran.drain(..) {
@@ -229,7 +229,7 @@ impl<D: Discipline> EnginesEarly<D> {
         self.engines[thread as usize].ran = ran;
     }
 
-    /// Chooses sockets, having the scheduler's lock, and takes their packets.
+    /// Chooses sockets, under the scheduler's lock, and takes their packets.
     fn choose(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let settled = self.engines[thread as usize].ran.len();
         self.settle(thread, world);
@@ -265,7 +265,7 @@ impl<D: Discipline> EnginesEarly<D> {
         world.machine.script(thread, &[release[0], release[1], Step::Work(Kind::Cache, moves)]);
     }
 
-    /// Takes the packets of the sockets that are next. Returns how many these are.
+    /// Takes the packets of the next sockets. Returns the number of sockets.
     fn take(&mut self, thread: ThreadId, serves: Serves) -> usize {
         let engine = &mut self.engines[thread as usize];
         let batch = &mut self.contexts.threads[thread as usize].batch;
@@ -289,7 +289,7 @@ impl<D: Discipline> EnginesEarly<D> {
             Serves::New => {}
             _ if new => {
                 engine.precedence.served();
-                // Others may have come meanwhile.
+                // More new connections may have come meanwhile.
                 engine.turns = 1;
             }
             Serves::All if chosen == 0 => engine.precedence.served(),

@@ -1,10 +1,10 @@
 //! `group-threads` and `thread-per-connection`: each processor has a thread that
-//! receives and demultiplexes, and posts each batch to the bounded mailboxes of the
-//! threads that own the groups, or the connections. Owners park when they have no
-//! mail.
+//! receives and demultiplexes. It posts each batch to the bounded mailboxes of the
+//! threads that own the groups or the connections. Owners park when their mailbox is
+//! empty.
 //!
-//! Not modelled: the mailbox's own lock, whose hold is in the hand-off's cost; the
-//! home of what is no connection's; opening and ending of connections' threads.
+//! Not modelled: contention for the mailbox's lock (its cost is part of the hand-off),
+//! the control thread, and the start and end of connections' threads.
 
 use super::sorting::{NO_PLACE, by_unit};
 use crate::simulator::ids::{LockId, ThreadId};
@@ -13,10 +13,11 @@ use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
 use std::collections::VecDeque;
 
-/// Dispatchers and owners: threads from 0, and from the number of processors.
+/// Dispatchers and owners. The dispatchers' threads are numbered from 0, the owners'
+/// from the number of processors.
 pub(crate) struct Handed {
     processors: usize,
-    /// A connection each, instead of groups?
+    /// Each owner has a connection, and not a group.
     of_connections: bool,
     dispatchers: Vec<Dispatcher>,
     owners: Vec<Owner>,
@@ -28,7 +29,7 @@ pub(crate) struct Handed {
 #[derive(Clone, Debug, Default)]
 struct Dispatcher {
     batch: Vec<Item>,
-    /// Of the batch: the unit, and where its packets begin and end.
+    /// For each unit with packets in the batch: where these begin and end.
     posts: VecDeque<(u32, u32, u32)>,
 }
 
@@ -38,18 +39,18 @@ struct Owner {
     batch: Vec<Item>,
 }
 
-/// Where a thread is.
+/// Places in the program of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Point {
     /// A dispatcher, at the beginning of a round.
     Dispatch,
     /// Before the next mailbox.
     Post,
-    /// A batch is in the mailbox.
+    /// A batch goes into the mailbox.
     Posted(u32, u32, u32),
     /// An owner, at the beginning of a round.
     Open,
-    /// An owner without mail.
+    /// An owner with an empty mailbox.
     Park,
     /// The answers have been given to the device.
     Sent,
@@ -78,7 +79,7 @@ impl Organization for Handed {
             world.machine.script(thread, &[Step::At(Point::Open)]);
         }
         if world.speaks_by_itself {
-            // What owners say by themselves passes no dispatcher.
+            // What owners send of their own accord passes no dispatcher.
             world.queue_for_each(units);
             if of_connections {
                 let connections = world.connections.iter_mut().zip(0..);
@@ -142,7 +143,7 @@ impl Handed {
         world.machine.script(thread, &[round, receive, sorting, rest[0], rest[1]]);
     }
 
-    /// Sorts a batch by unit, for a post to each.
+    /// Sorts a batch by unit, for one post to each.
     fn sort(&mut self, thread: ThreadId, world: &World<'_, Point>) {
         let Dispatcher { batch, posts } = &mut self.dispatchers[thread as usize];
         let (of_connections, units) = (self.of_connections, self.owners.len());

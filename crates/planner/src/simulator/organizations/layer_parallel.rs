@@ -1,7 +1,8 @@
-//! `layer-parallel`: link, IP, transport and presentation have a thread each, for
-//! every four processors; bounded queues between. Up, a producer sleeps until
-//! there is room; down, layers make as much as the queue below gives credit for,
-//! and go on with what comes up meanwhile.
+//! `layer-parallel`: for every four processors there is a pipeline. Link, IP,
+//! transport and presentation have a thread each, with bounded queues between them.
+//! On the way up, a producer sleeps until there is room. On the way down, a layer
+//! makes as much as the queue below gives credit for, and meanwhile continues with
+//! what comes up.
 
 use crate::simulator::ids::ThreadId;
 use crate::simulator::machine::{Kind, Step};
@@ -9,7 +10,8 @@ use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
 use std::collections::VecDeque;
 
-/// Layers of a pipeline: a thread's number is four times its pipeline's and this.
+/// Layers of a pipeline. A thread's number is four times its pipeline's number plus
+/// its layer's.
 const LAYERS: usize = 4;
 const LINK: usize = 0;
 const IP: usize = 1;
@@ -26,19 +28,19 @@ pub(crate) struct LayerParallel {
 /// A layer's thread, and the queues before it.
 #[derive(Clone, Debug, Default)]
 struct Layer {
-    /// From below.
+    /// Messages from the layer below.
     up: Queue,
-    /// From above.
+    /// Messages from the layer above.
     down: Queue,
-    /// On their way up to the next layer, and down to the one before.
+    /// Messages that this layer has yet to put into the queues up and down.
     rising: VecDeque<Item>,
     falling: VecDeque<Item>,
     sent: Vec<Item>,
-    /// What it took in its round.
+    /// The messages that it took in its round.
     taken: usize,
     /// Operations of a batch for the presentation layer.
     wakes: usize,
-    /// There was no credit for what it would say.
+    /// It has something to send, but no credit.
     waits: bool,
 }
 
@@ -47,7 +49,7 @@ struct Queue {
     items: VecDeque<Item>,
     high: usize,
     low: usize,
-    /// The producer sleeps for room, or wants to know of credit.
+    /// The producer sleeps until there is room, or has asked to be told of credit.
     sleeper: bool,
     short: bool,
 }
@@ -61,7 +63,8 @@ impl Queue {
         self.high.saturating_sub(self.items.len())
     }
 
-    /// Messages that may be made for it; asks to be told if there are none.
+    /// The number of messages that may be put in. If it is 0, the producer will be told
+    /// when there is credit.
     fn credit(&mut self) -> usize {
         let room = self.room();
         if room < self.high - self.low {
@@ -71,7 +74,8 @@ impl Queue {
         room
     }
 
-    /// Takes packets, up to a number; is the producer to be told of it?
+    /// Takes up to `most` messages. Returns their number, and whether the producer has
+    /// to be told.
     fn take(&mut self, most: usize, into: &mut VecDeque<Item>) -> (usize, bool) {
         let count = most.min(self.items.len());
         into.extend(self.items.drain(..count));
@@ -81,16 +85,16 @@ impl Queue {
     }
 }
 
-/// Where a thread is.
+/// Places in the program of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Point {
     /// At the beginning of a round.
     Round,
-    /// Hands up what has risen.
+    /// Puts messages into the queue up.
     Up,
-    /// What goes down, as far as there is credit.
+    /// Takes messages down, as far as there is credit.
     Output,
-    /// Hands it down.
+    /// Puts messages into the queue down.
     Down,
     /// Tells the presentation layer of a batch.
     Present,
@@ -155,14 +159,14 @@ impl Organization for LayerParallel {
     }
 }
 
-/// What it costs to take `count` messages from the queue between two layers.
+/// The steps to take `count` messages from the queue between two layers.
 fn taking(count: usize, world: &World<'_, Point>) -> [Step<Point>; 2] {
     let time = world.ticks.batch + world.ticks.layer_item * count as u64;
     [Step::Work(Kind::HandOff, time), Step::Work(Kind::Cache, world.packets_move(count))]
 }
 
 impl LayerParallel {
-    /// Takes what comes up: from the device, or from the layer below.
+    /// Takes messages up, from the device or from the layer below.
     fn round(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let layer = thread as usize % LAYERS;
         let pipelines = self.layers.len() / LAYERS;
@@ -197,7 +201,7 @@ impl LayerParallel {
         world.machine.script(thread, &steps);
     }
 
-    /// A layer's own work on what comes up.
+    /// Adds the steps of a layer's work on messages up.
     fn rise(
         &mut self,
         thread: ThreadId,
@@ -228,11 +232,11 @@ impl LayerParallel {
         }
     }
 
-    /// Puts what has risen before the next layer; sleeps until there is room.
+    /// Puts messages into the queue of the layer above, and sleeps if it has no room.
     fn hand_up(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let own = &mut self.layers[thread as usize];
         if thread as usize % LAYERS == TRANSPORT {
-            // It ends here, and goes down again in its connection's turn.
+            // The way up ends here; the way down begins in the connection's turn.
             own.falling.append(&mut own.rising);
             return world.machine.script(thread, &[Step::At(Point::Present)]);
         }
@@ -255,7 +259,7 @@ impl LayerParallel {
         world.machine.script(thread, &steps);
     }
 
-    /// Takes what goes down, as far as the layer below gives credit.
+    /// Takes messages down, as far as the layer below gives credit.
     fn output(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let layer = thread as usize % LAYERS;
         let ticks = world.ticks;
@@ -318,7 +322,8 @@ impl LayerParallel {
         world.machine.script(thread, &steps);
     }
 
-    /// Puts what a layer made before the one below: it had credit.
+    /// Puts a layer's messages into the queue of the layer below, for which it had
+    /// credit.
     fn hand_down(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let sent = std::mem::take(&mut self.layers[thread as usize].sent);
         self.layers[thread as usize - 1].down.items.extend(&sent);
@@ -329,7 +334,7 @@ impl LayerParallel {
         world.machine.script(thread, &steps);
     }
 
-    /// One message for the presentation layer: what a batch has for it.
+    /// Puts one message for a batch into the queue of the presentation layer.
     fn tell_presentation(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let own = &mut self.layers[thread as usize];
         if own.wakes == 0 || world.ticks.presentation == 0 {

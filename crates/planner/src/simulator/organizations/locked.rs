@@ -1,8 +1,8 @@
-//! `global-lock`, `group-locks`, `virtual-processors`: domains behind locks, which
-//! the thread of any processor enters with what its queue of the device gave it.
-//! A batch is sorted by group, and each group visited once; in a virtual processor
-//! a visit ends after a burst. The transmitters' lock is taken before the domain's
-//! is let go.
+//! `global-lock`, `group-locks`, `virtual-processors`: domains behind locks. The
+//! thread of any processor enters them with packets from its queue of the device.
+//! It sorts a batch by group, and visits each group once; in a virtual processor a
+//! visit ends after a burst. It takes the transmitters' lock before it releases the
+//! domain's.
 
 use super::sorting::{NO_PLACE, by_unit};
 use crate::simulator::ids::{LockId, ThreadId};
@@ -27,19 +27,19 @@ pub(crate) struct Locked {
 #[derive(Clone, Debug, Default)]
 struct Thread {
     batch: Vec<Item>,
-    /// Of the batch: the group, and where its packets begin and end.
+    /// For each visit: the group, and where its packets in the batch begin and end.
     visits: VecDeque<(usize, usize, usize)>,
     sent: (usize, usize),
 }
 
-/// Where a thread is.
+/// Places in the program of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Point {
     /// At the beginning of a round.
     Round,
     /// Before the next visit.
     Visit,
-    /// In a group, having its lock.
+    /// In a group, under its lock.
     Inside(u32),
     /// The answers have been given to the device.
     Sent,
@@ -93,7 +93,7 @@ impl Locked {
         world.receive_own(thread as usize, processors, &mut own.batch);
         let count = own.batch.len();
         let ticks = world.ticks;
-        // Each thread looks after the groups of its processor.
+        // Each thread checks the groups of its processor.
         let scan = ticks.scan * self.groups.len().div_ceil(processors) as u64;
         if count == 0 {
             let idle = Step::Work(Kind::Overhead, ticks.empty_poll + scan + ticks.sleep);

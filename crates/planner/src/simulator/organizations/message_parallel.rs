@@ -1,9 +1,9 @@
 //! `message-parallel`: any thread takes the next packets from any queue of the
-//! device, under the queue's lock, and brings them up beside the others. With
-//! `--order` it draws tickets for them there, and waits for each flow's turn.
+//! device, under the queue's lock, and processes them in parallel with the others.
+//! With `--order` it draws tickets for the packets under that lock, and later waits
+//! for each flow's turn.
 //!
-//! Not modelled: segments that overtake each other without `--order` cost TCP
-//! nothing here.
+//! Not modelled: without `--order`, segments overtake each other at no cost to TCP.
 
 use super::shared::{Contexts, Point, end_round};
 use crate::simulator::ids::{GateId, LockId, ThreadId};
@@ -13,7 +13,7 @@ use crate::simulator::simulation::Organization;
 use crate::simulator::world::World;
 use sync::LockKind;
 
-/// Windows of tickets: flows share them by their hash.
+/// Windows of tickets; flows share them by their hash.
 const WINDOWS: usize = 1024;
 
 /// Threads, queues' locks, and windows of tickets.
@@ -22,7 +22,7 @@ pub(crate) struct MessageParallel {
     queues: Vec<LockId>,
     /// For each queue and window: the gate, and the next number.
     windows: Vec<(GateId, u32)>,
-    /// What a thread took in its round.
+    /// By thread: the packets that it took in its round.
     received: Vec<usize>,
 }
 
@@ -54,8 +54,8 @@ impl Organization for MessageParallel {
             Point::Scan(from) => self.scan(from, thread, world),
             Point::End => end_round(self.received[thread as usize] > 0, thread, world),
             Point::Idle => {
-                // A queue that another thread had just then, and left packets in:
-                // its lock is waited for.
+                // Another thread may have had the lock of the own queue, and left packets
+                // there. Then this one waits for the lock.
                 let count = self.queues.len();
                 let mut own = (thread as usize..world.queue_count()).step_by(count);
                 let left = own.any(|queue| world.has_items(queue));
@@ -73,7 +73,7 @@ impl Organization for MessageParallel {
 }
 
 impl MessageParallel {
-    /// Looks at the queues, from its own on, until one gives packets.
+    /// Polls the queues, beginning with its own, until one has packets.
     fn scan(&mut self, from: u16, thread: ThreadId, world: &mut World<'_, Point>) {
         let count = self.queues.len();
         let most = world.scenario.burst;
@@ -83,7 +83,7 @@ impl MessageParallel {
         for n in usize::from(from)..count {
             let queue = (thread as usize + n) % count;
             looked += 1;
-            // Who sleeps at a queue has its lock.
+            // A thread that sleeps at its queue holds the queue's lock.
             let sleeps = queue != thread as usize && world.machine.sleeps(queue as ThreadId);
             if sleeps || world.machine.locks[self.queues[queue] as usize].holder.is_some() {
                 continue;
@@ -99,7 +99,7 @@ impl MessageParallel {
         world.machine.script(thread, &[polls]);
     }
 
-    /// The thread has a batch from a queue, whose lock it has just now.
+    /// The thread has taken a batch from a queue, under the queue's lock.
     fn took(
         &mut self,
         queue: usize,

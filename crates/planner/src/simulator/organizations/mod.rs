@@ -1,11 +1,18 @@
-//! The organizations, simulated: each is a program of steps for its threads, the
-//! same steps in the same order as the stack's own take, with times instead of
+//! The simulated organizations. Each is a program of steps for its threads. The steps
+//! and their order are those of the stack's own threads, with times instead of
 //! protocol work.
 //!
 //! | part | what |
 //! |---|---|
 //! | [`owned`] | `uniprocessor`, `processor-per-connection` |
 //! | [`locked`] | `global-lock`, `group-locks`, `virtual-processors` |
+//! | [`handed`] | `group-threads`, `thread-per-connection` |
+//! | [`message_parallel`] | `message-parallel` |
+//! | [`engines`] | `engines` |
+//! | [`engines_early`] | `engines-early`, `engines-sched` |
+//! | [`layer_parallel`] | `layer-parallel` |
+//! | [`shared`] | what `message-parallel` and the engines have in common |
+//! | [`sorting`] | sorting a batch by unit |
 
 mod engines;
 mod engines_early;

@@ -1,17 +1,17 @@
-//! `uniprocessor` and `processor-per-connection`: threads wired to processors, each
-//! of which owns a domain and a queue of the device. No lock, no hand-off.
+//! `uniprocessor` and `processor-per-connection`: each thread is wired to a processor,
+//! and owns a domain and a queue of the device. There is no lock and no hand-off.
 
 use crate::simulator::ids::ThreadId;
 use crate::simulator::machine::{Kind, Step};
 use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
 
-/// Owners, one a processor; a thread's number is its processor's.
+/// Owners, one for each processor; a thread's number is its processor's.
 pub(crate) struct Owned {
     batches: Vec<Vec<Item>>,
 }
 
-/// Where an owner is.
+/// Places in the program of an owner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Point {
     /// At the beginning of a round.

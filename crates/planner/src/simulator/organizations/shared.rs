@@ -1,10 +1,11 @@
-//! What `message-parallel` and the engines have in common: connections in a shared
-//! table, each behind a lock, found by way of their shard's; and a context for each
-//! thread, in which a batch is brought up and the connections have their turns.
+//! What `message-parallel` and the engines have in common. Connections are in a
+//! shared table: each has a lock, and is found under the lock of its shard. Each
+//! thread has a context, in which it processes a batch and gives connections their
+//! turns.
 //!
-//! A segment passes its shard's lock, then its connection's; in its turn a
-//! connection is locked once more. Packets of one connection that come in a row
-//! are one visit to it (coalescing).
+//! A segment takes its shard's lock, then its connection's. A connection is locked
+//! again for its turn. Consecutive packets of one connection are one visit to it
+//! (coalescing).
 
 use crate::simulator::ids::{GateId, LockId, ThreadId};
 use crate::simulator::locks::Rule;
@@ -12,31 +13,31 @@ use crate::simulator::machine::{Kind, Step};
 use crate::simulator::world::{Item, World};
 use sync::LockKind;
 
-/// Locks of connections are made up to this number; further ones share them.
+/// The most locks of connections; further connections share them.
 const SLOTS: usize = 1 << 16;
 
-/// Where a thread is.
+/// Places in the program of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Point {
     /// At the beginning of a round.
     Round,
-    /// Looks at the queues of the device from this one on.
+    /// Polls the queues of the device, beginning with this one.
     Scan(u16),
-    /// Having the lock of the packet queue, or the scheduler's: puts packets in.
+    /// Puts packets in, under the lock of the packet queue or of the scheduler.
     Put,
     /// Before it asks for packets to process.
     Process,
-    /// Having that lock: takes packets, or chooses sockets.
+    /// Takes packets or chooses sockets, under that lock.
     Take,
     /// At the end of a round.
     End,
     /// Before the next packets of one connection.
     Segment,
-    /// Having the connection's lock, on the way up.
+    /// In the connection, under its lock, on the way up.
     Input,
     /// Before the next connection's turn.
     Turn,
-    /// Having its lock, in its turn.
+    /// In the connection, under its lock, in its turn.
     Inside,
     /// The answers have been given to the device.
     Sent,
@@ -44,19 +45,19 @@ pub(crate) enum Point {
     Idle,
 }
 
-/// What a context works at.
+/// The work of a context.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Context {
     pub(crate) batch: Vec<Item>,
-    /// A gate and the numbers drawn, for each packet, where order is kept.
+    /// For each packet, its gate and the number drawn, where order is kept.
     pub(crate) tickets: Vec<(GateId, u32)>,
-    /// Packets of one connection in a row: where they begin and end.
+    /// Where consecutive packets of one connection begin and end.
     at: usize,
     end: usize,
-    /// In the order of turns: the connection, and its packets.
+    /// The connections in the order of their turns, with the number of their packets.
     turns: Vec<(u32, usize)>,
     turn: usize,
-    /// Have all packets been found before (by early demultiplexing)?
+    /// Early demultiplexing has found the connections of all packets.
     found: bool,
 }
 
@@ -67,12 +68,12 @@ pub(crate) struct Contexts {
     contexts: Vec<LockId>,
     transmitters: Vec<LockId>,
     pub(crate) threads: Vec<Context>,
-    /// A connection's place among the turns of the batch that had it last.
+    /// Each connection's place among the turns of the last batch with its packets.
     place: Vec<u32>,
 }
 
-/// Ends a round: the next one follows if this one `worked`, or else
-/// [`Point::Idle`], after the announcement of sleep.
+/// Ends a round. If it `worked`, the next round follows; otherwise the thread
+/// announces sleep and goes to [`Point::Idle`].
 pub(super) fn end_round(worked: bool, thread: ThreadId, world: &mut World<'_, Point>) {
     let (time, next) = match worked {
         true => (world.ticks.scan, Point::Round),
@@ -97,8 +98,8 @@ impl Contexts {
         }
     }
 
-    /// Brings the thread's batch up and gives its connections their turns, then
-    /// sends. `found`: the table is not asked.
+    /// Processes the thread's batch, gives its connections their turns, and sends.
+    /// `found`: connections are not looked up in the table.
     pub(crate) fn visit(&mut self, thread: ThreadId, found: bool, world: &mut World<'_, Point>) {
         let context = &mut self.threads[thread as usize];
         (context.at, context.end, context.turn) = (0, 0, 0);
@@ -126,7 +127,7 @@ impl Contexts {
         );
     }
 
-    /// Goes on at one of the points of a visit.
+    /// Continues at one of the points of a visit.
     pub(crate) fn at(&mut self, point: Point, thread: ThreadId, world: &mut World<'_, Point>) {
         match point {
             Point::Segment => self.segment(thread, world),
@@ -149,7 +150,7 @@ impl Contexts {
         self.slots[connection as usize % self.slots.len()]
     }
 
-    /// Its state may have gone elsewhere between the way up and its turn.
+    /// The connection's state may have moved between the way up and the turn.
     fn cold(&self, thread: ThreadId, connection: u32, world: &mut World<'_, Point>) -> u64 {
         let since = world.machine.now();
         world.moved(thread, &[Item { connection, since }])
@@ -163,7 +164,7 @@ impl Contexts {
         let rest = &context.batch[context.at..];
         let count = rest.iter().take_while(|item| item.connection == connection).count();
         context.end = context.at + count;
-        // Another thread may have left its own place there: then it does not fit.
+        // Another thread may have left its own place there, which then does not match.
         let place = &mut self.place[connection as usize];
         match context.turns.get_mut(*place as usize) {
             Some((of, packets)) if *of == connection => *packets += count,

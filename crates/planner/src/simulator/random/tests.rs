@@ -50,8 +50,8 @@ fn geometric_has_its_mean() {
     assert_eq!(random.geometric(0.3), 1);
 }
 
-/// The generator is the one of its authors' definition, and so is the seeding: another
-/// machine must get the same.
+/// Generator and seeding follow their authors' definitions, so that every machine gets
+/// the same numbers.
 #[test]
 fn the_first_numbers_are_known() {
     let mut random = Random::new(0);

@@ -11,7 +11,7 @@ fn scenarios() -> Vec<Scenario> {
         operations,
         ..Scenario::new("global-lock", processors, 8, Work::TcpRr, costs.clone())
     };
-    // The longest first, and one that cannot be.
+    // The longest comes first; one cannot be simulated.
     vec![scenario(4, 20_000), scenario(0, 10), scenario(2, 500), scenario(1, 100)]
 }
 
