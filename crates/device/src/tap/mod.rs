@@ -2,12 +2,12 @@
 //! and segmentation offload by the virtio header (tuntap.rst), and several
 //! queues steered by an eBPF program.
 
-mod kernel_end;
+mod ifreq;
 mod queue;
 mod steering;
 mod virtio;
 
-pub use kernel_end::{Control, disable_ipv6};
+pub use ifreq::{Control, disable_ipv6};
 
 use crate::{Capabilities, Counts, Device, Medium, Queue};
 use queue::{TapReceive, TapTransmit};
@@ -167,7 +167,7 @@ fn open_queue(
     queues: usize,
 ) -> Result<(File, String), Error> {
     let mut request =
-        kernel_end::request(name).ok_or_else(|| Error::BadName(name.escape_debug().to_string()))?;
+        ifreq::request(name).ok_or_else(|| Error::BadName(name.escape_debug().to_string()))?;
     let file = File::options()
         .read(true)
         .write(true)

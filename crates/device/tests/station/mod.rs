@@ -3,8 +3,8 @@
 
 use device::tap::Error;
 use device::{Batch, Device};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::Ipv4Addr;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 use wire::packet::ChecksumState;
 use wire::{Address, EthernetAddress, Packet, Parts, arp, checksum, ethernet, ipv4, protocol, tcp};
@@ -66,14 +66,15 @@ impl Station {
     }
 
     fn wait(&mut self) {
-        let mut polls: Vec<libc::pollfd> = Vec::new();
         for queue in &mut self.device.queues {
             assert!(queue.receive.arm());
-            let fd = queue.receive.wait_fd().expect("a TAP has one").as_raw_fd();
-            polls.push(libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
         }
-        // SAFETY: the descriptors' array is valid for the call.
-        unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, 1000) };
+        let descriptors = self.device.queues.iter().map(|q| q.receive.wait_fd().expect("a TAP"));
+        let mut polls: Vec<_> =
+            descriptors.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let most = Timespec { tv_sec: 1, tv_nsec: 0 };
+        poll(&mut polls, Some(&most)).expect("poll");
+        drop(polls);
         for queue in &mut self.device.queues {
             queue.receive.disarm();
         }

@@ -1,9 +1,10 @@
-//! The kernel's end of a link: addresses, MTU and state of its interfaces, by
+//! `struct ifreq`: names, addresses, MTU and state of the kernel's interfaces, by
 //! ioctl (netdevice(7)), in the network namespace of the calling thread.
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use wire::EthernetAddress;
 
 /// Bytes of the longest interface name.
@@ -48,13 +49,8 @@ impl Control {
     /// # Errors
     /// Those of socket(2).
     pub fn new() -> io::Result<Control> {
-        // SAFETY: the call takes no pointers.
-        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just given us this descriptor.
-        Ok(Control(unsafe { OwnedFd::from_raw_fd(fd) }))
+        let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
+        Ok(Control(socket_with(family, kind, SocketFlags::CLOEXEC, None)?))
     }
 
     fn ioctl(
@@ -73,7 +69,7 @@ impl Control {
         Ok(request)
     }
 
-    /// Gives the interface an IPv4 address with a prefix of so many bits.
+    /// Gives the interface an IPv4 address, and a prefix of this many bits.
     ///
     /// # Errors
     /// EPERM without CAP_NET_ADMIN, ENODEV if there is no such interface.
@@ -92,6 +88,16 @@ impl Control {
         let mtu = i32::try_from(mtu).map_err(|_| io::ErrorKind::InvalidInput)?;
         self.ioctl(name, libc::SIOCSIFMTU, |r| r.ifr_ifru.ifru_mtu = mtu)?;
         Ok(())
+    }
+
+    /// The MTU, in bytes of IP datagram.
+    ///
+    /// # Errors
+    /// ENODEV if there is no such interface.
+    pub fn mtu(&self, name: &str) -> io::Result<usize> {
+        let request = self.ioctl(name, libc::SIOCGIFMTU, |_| ())?;
+        // SAFETY: SIOCGIFMTU has filled in this field of the union.
+        Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
     }
 
     /// Sets how many packets each transmit queue of the interface holds.
