@@ -13,6 +13,12 @@ pub const MAX_NAME: usize = libc::IFNAMSIZ - 1;
 /// A socket to configure interfaces by.
 pub struct Control(OwnedFd);
 
+/// A request for nothing yet.
+pub(super) fn empty() -> libc::ifreq {
+    // SAFETY: an `ifreq` is plain data, for which zeros are valid.
+    unsafe { std::mem::zeroed() }
+}
+
 /// The request for interface `name`, or `None` if that cannot be a name.
 pub(super) fn request(name: &str) -> Option<libc::ifreq> {
     let bad = |c: char| c == '/' || c == ':' || c.is_whitespace() || c == '\0';
@@ -20,12 +26,23 @@ pub(super) fn request(name: &str) -> Option<libc::ifreq> {
     {
         return None;
     }
-    // SAFETY: an `ifreq` is plain data, for which zeros are valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let mut request = empty();
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
     }
     Some(request)
+}
+
+/// The name in a request that the kernel has filled in.
+pub(super) fn name(request: &libc::ifreq) -> String {
+    request.ifr_name.iter().take_while(|&&c| c != 0).map(|&c| c as u8 as char).collect()
+}
+
+/// The Ethernet address in a request that SIOCGIFHWADDR has filled in.
+pub(super) fn ethernet(request: &libc::ifreq) -> EthernetAddress {
+    // SAFETY: the field of the union is plain data, for which all bytes are valid.
+    let hardware = unsafe { request.ifr_ifru.ifru_hwaddr };
+    EthernetAddress(std::array::from_fn(|i| hardware.sa_data[i] as u8))
 }
 
 fn inet(address: Ipv4Addr) -> libc::sockaddr {
@@ -130,9 +147,7 @@ impl Control {
     /// ENODEV if there is no such interface.
     pub fn ethernet(&self, name: &str) -> io::Result<EthernetAddress> {
         let request = self.ioctl(name, libc::SIOCGIFHWADDR, |_| ())?;
-        // SAFETY: SIOCGIFHWADDR has filled in this field of the union.
-        let hardware = unsafe { request.ifr_ifru.ifru_hwaddr };
-        Ok(EthernetAddress(std::array::from_fn(|i| hardware.sa_data[i] as u8)))
+        Ok(ethernet(&request))
     }
 }
 

@@ -1,6 +1,8 @@
 //! A host of bytes on the other side of the kernel's TAP interface: it answers
 //! ARP, and sends and receives frames that the test makes.
 
+#![allow(dead_code)] // Each test program uses a part of it.
+
 use device::tap::Error;
 use device::{Batch, Device};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,6 +17,12 @@ pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 pub struct Station {
     pub device: Device,
     kernel: EthernetAddress,
+}
+
+impl From<Device> for Station {
+    fn from(device: Device) -> Station {
+        Station { device, kernel: EthernetAddress::BROADCAST }
+    }
 }
 
 /// Runs `test` in a private network namespace, if the process may have one.
@@ -34,7 +42,7 @@ pub fn open(name: &str, queues: usize, offload: bool) -> Option<Station> {
         ..Default::default()
     };
     match device::tap::open(&config) {
-        Ok(device) => Some(Station { device, kernel: EthernetAddress::BROADCAST }),
+        Ok(device) => Some(device.into()),
         Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
             println!("skipped: {error}");
             None
