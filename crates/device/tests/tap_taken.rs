@@ -1,6 +1,8 @@
 //! TAP interfaces that somebody else has made: persistent ones, and open
 //! descriptors. Each test has a network namespace of its own.
 
+extern crate anabranch_device as device;
+
 mod station;
 
 use device::tap::{Config, Control, Error, from_fds, open};

@@ -2,6 +2,8 @@
 //! does: `cargo bench -p anabranch-lab --bench scale`.
 #![allow(missing_docs)]
 
+extern crate anabranch_lab as lab;
+
 use lab::{Direction, Peer, Plan, bound};
 use std::time::Duration;
 

@@ -5,6 +5,8 @@
 //! others on the machine count little. Arguments: millions of events for each line; 4
 //! if none; packets are a quarter of that. Words: organizations whose names have them.
 
+extern crate anabranch_planner as planner;
+
 use planner::Work;
 use planner::network::{Class, Kind, Load, Station};
 use planner::simulator::network::{Asked, simulate};

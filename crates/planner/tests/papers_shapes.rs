@@ -1,6 +1,8 @@
 //! The shapes that papers show, on simulated machines with the papers' costs
 //! (`data/*.toml`): what is better than what, and by about how much.
 
+extern crate anabranch_planner as planner;
+
 use planner::Work;
 use planner::simulator::scenario::Steering;
 use planner::simulator::{Arrivals, Costs, Outcome, Scenario, run};

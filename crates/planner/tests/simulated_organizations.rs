@@ -1,6 +1,8 @@
 //! The simulated organizations, from outside: what comes goes, nothing is lost of
 //! any processor's time, nobody waits for ever, and the same seed gives the same.
 
+extern crate anabranch_planner as planner;
+
 use planner::Work;
 use planner::simulator::scenario::{Limits, Steering};
 use planner::simulator::{Arrivals, Costs, Outcome, Scenario, run};

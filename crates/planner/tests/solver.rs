@@ -3,6 +3,8 @@
 //! random, equation (5) is an approximation; how far it is off is shown
 //! (`--nocapture`) and bounded.
 
+extern crate anabranch_planner as planner;
+
 use planner::Network;
 use planner::network::{Class, Kind, Load, Station};
 use planner::simulator::Random;
