@@ -3,6 +3,8 @@
 //! L2. `both` copies into a packet and out again, as a byte of payload is on
 //! its way through the stack, and counts the byte once.
 
+extern crate anabranch_buffer as buffer;
+
 use buffer::sum::{Implementation, copy_sum, copy_sum_with, implementation, sum, sum_with};
 use std::hint::black_box;
 use std::time::Instant;

@@ -2,6 +2,9 @@
 //! vanish with the last thread or process in them.
 
 use crate::tap::Control;
+use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::io;
 
 /// Why there is no private namespace.
@@ -27,9 +30,9 @@ pub enum Error {
     },
 }
 
-fn unshare(flags: libc::c_int) -> io::Result<()> {
-    // SAFETY: the call takes no pointers.
-    if unsafe { libc::unshare(flags) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
+    // SAFETY: only namespaces are unshared; memory and descriptors stay in common.
+    unsafe { unshare_unsafe(flags) }
 }
 
 /// Moves the calling thread, and the threads and processes that it starts from
@@ -41,9 +44,9 @@ fn unshare(flags: libc::c_int) -> io::Result<()> {
 /// # Errors
 /// [`Error`].
 pub fn enter_private() -> Result<(), Error> {
-    if let Err(refused) = unshare(libc::CLONE_NEWNET) {
-        if refused.raw_os_error() != Some(libc::EPERM) {
-            return Err(Error::NotAllowed(refused));
+    if let Err(refused) = unshare(UnshareFlags::NEWNET) {
+        if refused != Errno::PERM {
+            return Err(Error::NotAllowed(refused.into()));
         }
         enter_user_namespace()?;
     }
@@ -54,12 +57,10 @@ pub fn enter_private() -> Result<(), Error> {
 
 /// A new user namespace with a network namespace in it, our user mapped to root.
 fn enter_user_namespace() -> Result<(), Error> {
-    // SAFETY: the calls have no arguments and cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    let both = libc::CLONE_NEWUSER | libc::CLONE_NEWNET;
-    unshare(both).map_err(|refused| match refused.raw_os_error() {
-        Some(libc::EINVAL) => Error::Threads,
-        _ => Error::NotAllowed(refused),
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET).map_err(|refused| match refused {
+        Errno::INVAL => Error::Threads,
+        _ => Error::NotAllowed(refused.into()),
     })?;
     let write = |step, path, text: String| {
         std::fs::write(path, text).map_err(|source| Error::System { step, source })

@@ -1,6 +1,8 @@
 //! TAP devices against this machine's kernel, each in a network namespace of
 //! its own. Without the rights for that the tests say so and pass.
 
+extern crate anabranch_device as device;
+
 mod station;
 
 use station::{KERNEL, OURS, Station, checksum_right, ip, isolated, open, tcp_of};

@@ -5,6 +5,8 @@
 //! What is compared is the processor time for the same work, which a busy
 //! machine disturbs less than the time on the clock.
 
+extern crate anabranch_lab as lab;
+
 use lab::{BenchPlan, Row, Workload};
 
 fn cases() -> Vec<(String, BenchPlan)> {

@@ -2,6 +2,8 @@
 //! one thread. Arguments: words that a case's name has to contain; a number is
 //! the seconds of a sample, `x` and a number the samples.
 
+extern crate anabranch_lab as lab;
+
 use lab::{BenchPlan, Row, Workload};
 
 fn cases() -> Vec<(&'static str, BenchPlan)> {

@@ -2,6 +2,8 @@
 //! does: `cargo bench -p anabranch-lab --bench scale`.
 #![allow(missing_docs)]
 
+extern crate anabranch_lab as lab;
+
 use lab::{BenchPlan, Direction, Peer, bound};
 use std::time::Duration;
 

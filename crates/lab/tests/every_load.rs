@@ -1,6 +1,8 @@
 //! Every workload runs under every organization, on one and on two processors,
 //! and gives figures.
 
+extern crate anabranch_lab as lab;
+
 use lab::{BenchPlan, Direction, Peer, Presentation, ReceiveBuffers, Row, Workload};
 
 fn short(workload: Workload, organization: &str, processors: usize) -> BenchPlan {

@@ -1,5 +1,7 @@
 //! The experiments that are not one workload, short, under every organization.
 
+extern crate anabranch_lab as lab;
+
 use lab::blocks::Blocks;
 use lab::hog::{Hog, Protocol};
 use lab::soak::Soak;

@@ -1,5 +1,7 @@
 //! For `scripts/dispatch-cost`: the program with this organization alone.
 
+extern crate anabranch_organizations as organizations;
+
 #[path = "dispatch/arguments.rs"]
 mod arguments;
 #[path = "dispatch/load.rs"]

@@ -1,6 +1,8 @@
 //! `layer-parallel` with queues so short that every layer always waits for the
 //! next one: nobody waits for ever, whatever fills up first.
 
+extern crate anabranch_organizations as organizations;
+
 use device::memory;
 use net::application::ConnectError;
 use net::{Application, Config, ConnId, Counters, Datagram, InterfaceConfig};

@@ -7,6 +7,8 @@
 //! as argument gives the millions of events for each line (4 by default); packets are a
 //! quarter of that. A word selects the organizations whose names contain it.
 
+extern crate anabranch_planner as planner;
+
 use planner::Work;
 use planner::network::{Class, Kind, Load, Station};
 use planner::simulator::network::{Asked, simulate};

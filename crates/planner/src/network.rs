@@ -3,7 +3,7 @@
 //! [`crate::open`] and [`crate::closed`] solve it.
 //!
 //! ```
-//! let network = planner::Network::from_toml(r#"
+//! let network = anabranch_planner::Network::from_toml(r#"
 //!     name = "a stack under one lock"
 //!     rate_per_s = 50_000                      # of all classes with a share
 //!
@@ -29,7 +29,7 @@
 //! "#)?;
 //! let solution = network.solve()?;
 //! assert!((solution.stations[1].utilization - 50_000.0 * 2.0 * 4.1e-6).abs() < 1e-9);
-//! # Ok::<(), planner::Error>(())
+//! # Ok::<(), anabranch_planner::Error>(())
 //! ```
 
 use crate::Error;

@@ -3,6 +3,8 @@
 //! meant to change them, record them again. If they differ between machines, something
 //! depends on the platform's mathematics or on the order of threads.
 
+extern crate anabranch_planner as planner;
+
 use planner::Network;
 use planner::simulator::network::{Asked, Routing, simulate};
 

@@ -1,6 +1,8 @@
 //! The shapes in papers, on simulated machines with the papers' costs (`data/*.toml`):
 //! which organization is better, and by about how much.
 
+extern crate anabranch_planner as planner;
+
 use planner::Work;
 use planner::simulator::scenario::Steering;
 use planner::simulator::{Arrivals, Costs, Outcome, Scenario, run};

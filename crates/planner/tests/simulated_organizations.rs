@@ -1,6 +1,8 @@
 //! The simulated organizations from outside: every operation is accounted for, and so is
 //! every processor's time. No thread waits for ever. The same seed gives the same figures.
 
+extern crate anabranch_planner as planner;
+
 use planner::Work;
 use planner::simulator::scenario::{Limits, Steering};
 use planner::simulator::{Arrivals, Costs, Outcome, Scenario, run};

@@ -2,6 +2,8 @@
 //! exact. If service at a queue differs by class, and visits do not come at random,
 //! equation (5) is an approximation. Its error is printed (`--nocapture`) and bounded.
 
+extern crate anabranch_planner as planner;
+
 use planner::Network;
 use planner::network::{Class, Kind, Load, Station};
 use planner::simulator::Random;

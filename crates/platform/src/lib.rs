@@ -7,15 +7,17 @@
 //! share is a place where turns may change, and time passes only when nobody has
 //! anything to do. Then a schedule that fails can be played again.
 //!
-//! What locks and flags themselves are made of is [`crate::primitive`].
+//! What locks and flags themselves are made of is `sync::primitive`.
 
 mod clock;
 mod event;
+mod random;
 #[cfg(shuttle)]
 pub mod simulated;
 
 pub use clock::Clock;
 pub use event::Event;
+pub use random::SplitMix64;
 
 #[cfg(shuttle)]
 pub use simulated::*;

@@ -8,6 +8,8 @@
 //! `reweigh` moves a random socket to a random weight, as the arrival of a packet
 //! does; it takes as many steps as there are groups.
 
+extern crate anabranch_scheduler as scheduler;
+
 use scheduler::{Class, Discipline, GroupRatio, Key, RoundRobin, Serves};
 use std::hint::black_box;
 use std::time::Instant;

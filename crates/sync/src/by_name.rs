@@ -22,7 +22,7 @@ use std::str::FromStr;
 ///         [$(stringify!($lock)),*].join($separator)
 ///     };
 /// }
-/// let types = sync::for_each_lock!([types] ", ");
+/// let types = anabranch_sync::for_each_lock!([types] ", ");
 /// assert!(types.starts_with("Spin, Ticket, Mcs"));
 /// ```
 #[macro_export]
@@ -184,9 +184,9 @@ impl FromStr for LockKind {
 /// expression is compiled for every lock.
 ///
 /// ```
-/// use sync::{LockKind, Locked};
+/// use anabranch_sync::{LockKind, Locked};
 /// let kind: LockKind = "mcs".parse().unwrap();
-/// let sum = sync::with_lock!(kind, L => {
+/// let sum = anabranch_sync::with_lock!(kind, L => {
 ///     let locked: Locked<L, u32> = Locked::new(1);
 ///     locked.with(|n| *n + 1)
 /// });

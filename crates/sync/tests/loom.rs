@@ -4,6 +4,8 @@
 //! with `RUSTFLAGS="--cfg loom" cargo test -p anabranch-sync --test loom`.
 #![cfg(loom)]
 
+extern crate anabranch_sync as sync;
+
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;

@@ -5,6 +5,8 @@
 //! Atomics are sequentially consistent here: what relaxed orders do is loom's.
 #![cfg(shuttle)]
 
+extern crate anabranch_sync as sync;
+
 use shuttle::sync::Arc;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;

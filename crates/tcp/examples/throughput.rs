@@ -1,6 +1,8 @@
 //! How fast two TCBs are, without a network between them: nanoseconds per data
 //! segment for both ends, on one core.
 
+extern crate anabranch_tcp as tcp;
+
 use buffer::Slice;
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! Whatever a peer sends, in whatever state, at whatever time: no panic, no
 //! endless answer, no more memory than agreed, and the invariants hold.
 
+extern crate anabranch_tcp as tcp;
+
 use buffer::Buf;
 use proptest::prelude::*;
 use std::sync::Arc;

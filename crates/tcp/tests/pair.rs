@@ -1,6 +1,8 @@
 //! Two TCBs over a simulated network: whatever it does to segments, both ends
 //! get what the other has sent, and close.
 
+extern crate anabranch_tcp as tcp;
+
 mod sim;
 
 use proptest::prelude::*;

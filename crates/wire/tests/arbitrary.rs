@@ -1,6 +1,8 @@
 //! What a peer sends can never panic: every parser over arbitrary bytes, and
 //! over good packets that were damaged.
 
+extern crate anabranch_wire as wire;
+
 use proptest::prelude::*;
 use wire::checksum::pseudo_header;
 use wire::steering::Steering;

@@ -2,8 +2,8 @@
 
 use super::{FaultCounts, Spec};
 use crate::{Batch, Medium, segment};
-use platform::Instant;
 use platform::atomic::{AtomicU64, Ordering};
+use platform::{Instant, SplitMix64};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,29 +16,6 @@ const CAPACITY: usize = 1000;
 const MOST_BEHIND: u64 = 8;
 /// It is held back no longer than this.
 const HOLD: Duration = Duration::from_millis(1);
-
-/// A sequence of 64-bit numbers (Steele, Lea and Flood 2014: SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// In `0.0..1.0`.
-    fn fraction(&mut self) -> f64 {
-        (self.roll() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// In `0..n`; `n` is small.
-    fn below(&mut self, n: u64) -> u64 {
-        self.roll() % n
-    }
-}
 
 struct Held {
     packet: Packet,
@@ -53,7 +30,7 @@ struct Held {
 pub(super) struct Line {
     spec: Spec,
     medium: Medium,
-    dice: Dice,
+    random: SplitMix64,
     /// On the way, in order of the times at which they come out.
     flying: VecDeque<(Instant, Packet)>,
     held: Vec<Held>,
@@ -71,7 +48,7 @@ impl Line {
         Line {
             spec: spec.clone(),
             medium,
-            dice: Dice(seed),
+            random: SplitMix64::new(seed),
             flying: VecDeque::new(),
             held: Vec::new(),
             free_at: None,
@@ -81,10 +58,10 @@ impl Line {
 
     /// A packet enters.
     pub(super) fn offer(&mut self, mut packet: Packet, now: Instant) {
-        // Every packet has dice of its own, so that what one fault draws does
+        // Every packet has a sequence of its own, so that what one fault draws does
         // not change what happens to the packets behind.
-        let mut dice = Dice(self.dice.roll());
-        let mut happens = |probability: f64| dice.fraction() < probability;
+        let mut random = SplitMix64::new(self.random.next_u64());
+        let mut happens = |probability: f64| random.fraction() < probability;
         let lost = happens(self.spec.loss);
         let duplicated = happens(self.spec.duplicate);
         let corrupted = happens(self.spec.corrupt);
@@ -93,16 +70,16 @@ impl Line {
             return count(&self.faults.lost);
         }
         let copy = duplicated.then(|| packet.clone());
-        if corrupted && corrupt(&mut packet, self.medium, &mut dice) {
+        if corrupted && corrupt(&mut packet, self.medium, &mut random) {
             count(&self.faults.corrupted);
         }
-        let fraction = dice.fraction();
+        let fraction = random.fraction();
         if reordered {
             if self.is_full() {
                 return;
             }
             count(&self.faults.reordered);
-            let behind = 1 + dice.below(MOST_BEHIND);
+            let behind = 1 + random.below(MOST_BEHIND);
             // It starts to be passed by what comes from now on.
             self.held.push(Held { packet, behind: behind + 1, until: now + HOLD, fraction });
         } else {
@@ -111,7 +88,7 @@ impl Line {
         self.let_pass(now);
         if let Some(copy) = copy {
             count(&self.faults.duplicated);
-            self.launch(copy, now, dice.fraction());
+            self.launch(copy, now, random.fraction());
         }
     }
 
@@ -183,7 +160,7 @@ impl Line {
 /// may share the bytes. One byte's change never leaves an Internet checksum
 /// right, so that receivers can see it. Other frames, and link headers, are left
 /// alone: what the link's own check sum catches is a loss.
-fn corrupt(packet: &mut Packet, medium: Medium, dice: &mut Dice) -> bool {
+fn corrupt(packet: &mut Packet, medium: Medium, random: &mut SplitMix64) -> bool {
     let start = match (medium, ethernet::Header::parse(packet.front())) {
         (Medium::Ip, _) => 0,
         (_, Ok((header, len))) if header.ethertype == ethernet::ethertype::IPV4 => len,
@@ -193,8 +170,8 @@ fn corrupt(packet: &mut Packet, medium: Medium, dice: &mut Dice) -> bool {
         return false;
     }
     let mut bytes = packet.to_vec();
-    let at = start + dice.below((bytes.len() - start) as u64) as usize;
-    bytes[at] ^= 1 + dice.below(255) as u8;
+    let at = start + random.below((bytes.len() - start) as u64) as usize;
+    bytes[at] ^= 1 + random.below(255) as u8;
     let mut meta = *packet.meta();
     meta.checksum = ChecksumState::Complete;
     *packet = Packet::copy_of(&bytes);

@@ -2,7 +2,7 @@
 //! duplication, corruption, delay and a bounded rate, the same in every run
 //! with the same seed.
 //!
-//! Both directions of each queue have their own dice. Packets that stand for
+//! Both directions of each queue have their own random numbers. Packets that stand for
 //! several segments are cut first, so that the link loses segments, not trains.
 
 mod alarm;
@@ -28,7 +28,7 @@ use wire::Packet;
 pub struct FaultCounts {
     /// Passed on, duplicates included.
     pub passed: AtomicU64,
-    /// Lost by dice.
+    /// Lost by chance.
     pub lost: AtomicU64,
     /// Passed on twice.
     pub duplicated: AtomicU64,
@@ -43,7 +43,7 @@ pub struct FaultCounts {
 }
 
 /// `device` behind a link with the faults of `spec`; what they did is counted in
-/// [`Device::faults`]. The dice start from `seed` unless `spec` has its own.
+/// [`Device::faults`]. Chance starts from `seed` unless `spec` has its own.
 pub fn wrap(device: Device, spec: &Spec, seed: u64) -> Device {
     let Device { mut capabilities, queues, .. } = device;
     let faults = Arc::new(FaultCounts::default());

@@ -24,7 +24,7 @@ pub struct Spec {
     pub jitter: Duration,
     /// Bits a second; `None`: no bound.
     pub rate: Option<u64>,
-    /// Where the dice start.
+    /// Where chance starts.
     pub seed: Option<u64>,
 }
 

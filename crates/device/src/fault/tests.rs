@@ -190,11 +190,10 @@ fn a_line_is_bounded() {
 
 /// Is what the receiver waits for readable now?
 fn is_readable(receive: &dyn Receive) -> bool {
-    use std::os::fd::AsRawFd;
-    let fd = receive.wait_fd().expect("a descriptor").as_raw_fd();
-    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, which lives until the call returns.
-    unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let fd = receive.wait_fd().expect("a descriptor");
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&now)) == Ok(1)
 }
 
 #[test]

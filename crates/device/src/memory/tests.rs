@@ -1,5 +1,5 @@
 use super::*;
-use std::os::fd::AsRawFd;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 fn frame(source: u16, n: u32) -> Packet {
     let mut bytes = [0u8; 64];
@@ -88,10 +88,10 @@ fn giants_are_dropped_and_counted() {
 }
 
 pub(crate) fn wait(receive: &dyn Receive) {
-    let fd = receive.wait_fd().expect("descriptors").as_raw_fd();
-    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one pollfd, valid for the call. A lost wake-up shows as time-out.
-    let n = unsafe { libc::poll(&mut poll, 1, 20_000) };
+    let fd = receive.wait_fd().expect("descriptors");
+    // A lost wake-up shows as time-out.
+    let most = Timespec { tv_sec: 20, tv_nsec: 0 };
+    let n = poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&most)).expect("poll");
     assert_eq!(n, 1, "a wake-up was lost");
 }
 

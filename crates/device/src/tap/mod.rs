@@ -2,20 +2,21 @@
 //! and segmentation offload by the virtio header (tuntap.rst), and several
 //! queues steered by an eBPF program.
 
-mod kernel_end;
+mod ifreq;
 mod queue;
 mod steering;
 mod virtio;
 
-pub use kernel_end::{Control, disable_ipv6};
+pub use ifreq::{Control, disable_ipv6};
 
 use crate::{Capabilities, Counts, Device, Medium, Queue};
 use queue::{TapReceive, TapTransmit};
+use rustix::io::ioctl_fionbio;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use wire::EthernetAddress;
@@ -28,9 +29,14 @@ pub struct Config {
     /// Name of the interface, at most 15 bytes; `%d` in it becomes a number
     /// that is free.
     pub name: String,
+    /// Take the interface `name`, which exists and is persistent
+    /// (`ip tuntap add mode tap`), instead of making one. It stays when the device is
+    /// dropped. Its owner needs no further right. Its MTU stays as it is, and it is
+    /// brought up, where that is permitted.
+    pub existing: bool,
     /// How many queues; 0 counts as 1, the kernel's limit is 256.
     pub queues: usize,
-    /// Bytes of the largest IP datagram.
+    /// Bytes of the largest IP datagram, of an interface that is made.
     pub mtu: usize,
     /// Leave transport checksums and TCP segmentation to the kernel, and let it
     /// leave both to us.
@@ -49,6 +55,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             name: "ana%d".into(),
+            existing: false,
             queues: 1,
             mtu: 1500,
             offload: true,
@@ -112,6 +119,17 @@ pub enum Error {
         "there is an interface `{0}` already: choose another name, or end the program that holds it"
     )]
     InUse(String),
+    /// There is no interface of this name to take.
+    #[error("there is no interface `{0}` to take: make it with `ip tuntap add dev {0} mode tap`")]
+    Missing(String),
+    /// The interface, or the descriptor, is something else than asked for.
+    #[error("`{name}` cannot be used: {reason}")]
+    Unsuitable {
+        /// The interface, or the descriptor.
+        name: String,
+        /// What is wrong, and what would be right.
+        reason: &'static str,
+    },
     /// It cannot be a name.
     #[error("`{0}` cannot be an interface name: use 1 to 15 bytes without spaces, `/` and `:`")]
     BadName(String),
@@ -140,44 +158,105 @@ const SEGMENTATION: usize = 65535;
 /// Packets that the kernel holds for us on each queue.
 const QUEUE_LENGTH: u16 = 2048;
 
-/// Makes a TAP device with its kernel end configured and up. It vanishes when
-/// its queues are dropped.
+/// Makes a TAP device with its kernel end configured and up, or takes an existing
+/// one ([`Config::existing`]). One that was made vanishes when its queues are dropped.
 ///
 /// # Errors
 /// [`Error`]; nothing is left behind then.
 pub fn open(config: &Config) -> Result<Device, Error> {
     let queues = config.queues.max(1);
-    let first = open_queue(&config.name, queues > 1, true, queues)?;
-    let (name, mut files) = (first.1, vec![first.0]);
+    let opening = if config.existing { Opening::Existing } else { Opening::New };
+    let (first, name, multi) = open_first(config, opening)?;
+    let mut files = vec![first];
     while files.len() < queues {
-        files.push(open_queue(&name, true, false, queues)?.0);
+        files.push(open_queue(&name, multi, Opening::Further, queues)?.0);
     }
-    let offload = if config.offload { libc::TUN_F_CSUM | libc::TUN_F_TSO4 } else { 0 };
+    let (ethernet, mtu) = if config.existing { take(config, &name)? } else { make(config, &name)? };
+    build(files, name, Some(ethernet), mtu, true, config)
+}
+
+/// A device of these descriptors: each is a queue of one TAP interface, attached to
+/// it by whoever has opened it (`TUNSETIFF` with `IFF_TAP` and `IFF_NO_PI`; that the
+/// latter is there is not checked, for the kernel does not say). The interface may be
+/// in another network namespace and is not configured; its MTU is
+/// [`Config::mtu`]. Without `IFF_VNET_HDR` there is no offload. Of the other settings
+/// `offload`, `ethernet` and `steering` count.
+///
+/// # Errors
+/// [`Error::Unsuitable`] if a descriptor is not such a queue; [`Error::System`].
+pub fn from_fds(descriptors: Vec<OwnedFd>, config: &Config) -> Result<Device, Error> {
+    let mut of_first: Option<(String, bool)> = None;
+    for descriptor in &descriptors {
+        let queue = queue::attached(descriptor.as_fd())?;
+        if *of_first.get_or_insert_with(|| queue.clone()) != queue {
+            let reason = "its queues are not of one interface, or not of one kind";
+            return Err(Error::Unsuitable { name: queue.0, reason });
+        }
+    }
+    let Some((name, has_header)) = of_first else {
+        let reason = "a device needs one descriptor at least";
+        return Err(Error::Unsuitable { name: "no descriptors".into(), reason });
+    };
+    let mut files = Vec::new();
+    for descriptor in descriptors {
+        ioctl_fionbio(&descriptor, true).map_err(|e| system(&name, "O_NONBLOCK", e.into()))?;
+        let file = File::from(descriptor);
+        if has_header {
+            set_header_size(&file).map_err(|e| system(&name, "TUNSETVNETHDRSZ", e))?;
+        }
+        files.push(file);
+    }
+    build(files, name, None, config.mtu, has_header, config)
+}
+
+/// Our address on the link, if the kernel's end has this one: locally administered,
+/// no group, and not the kernel's own.
+fn ours(EthernetAddress(mut kernel): EthernetAddress) -> EthernetAddress {
+    kernel[0] = kernel[0] & !1 | 2;
+    kernel[5] ^= 1;
+    EthernetAddress(kernel)
+}
+
+/// The device of these queues. `kernel`: the address of the other end, if known;
+/// `has_header`: a virtio header stands before each frame.
+fn build(
+    files: Vec<File>,
+    name: String,
+    kernel: Option<EthernetAddress>,
+    mtu: usize,
+    has_header: bool,
+    config: &Config,
+) -> Result<Device, Error> {
+    let offload = config.offload && has_header;
+    let kernel = match kernel {
+        Some(kernel) => kernel,
+        None => queue::ethernet(files[0].as_fd()).map_err(|e| system(&name, "SIOCGIFHWADDR", e))?,
+    };
+    let flags = if offload { libc::TUN_F_CSUM | libc::TUN_F_TSO4 } else { 0 };
     let code = libc::TUNSETOFFLOAD as libc::Ioctl;
     // SAFETY: the request takes its argument by value.
-    let done = unsafe { libc::ioctl(files[0].as_raw_fd(), code, offload as libc::c_ulong) };
+    let done = unsafe { libc::ioctl(files[0].as_raw_fd(), code, flags as libc::c_ulong) };
     check(done).map_err(|e| system(&name, "offload", e))?;
-    let ethernet = configure(config, &name)?;
-    let steered = queues == 1 || steering::attach(files[0].as_fd(), &config.steering).is_ok();
+    let steered = files.len() == 1 || steering::attach(files[0].as_fd(), &config.steering).is_ok();
 
     let counts = Arc::new(Counts::default());
-    let longest = if config.offload { SEGMENTATION } else { config.mtu } + wire::ethernet::LEN + 4;
+    let longest = if offload { SEGMENTATION } else { mtu } + wire::ethernet::LEN + 4;
     let queue = |file: File| {
         let file = Arc::new(file);
         Queue {
-            receive: Box::new(TapReceive::new(file.clone(), counts.clone(), longest)),
-            transmit: Box::new(TapTransmit::new(file, counts.clone())),
+            receive: Box::new(TapReceive::new(file.clone(), counts.clone(), longest, has_header)),
+            transmit: Box::new(TapTransmit::new(file, counts.clone(), has_header)),
         }
     };
     Ok(Device {
         name,
         capabilities: Capabilities {
             medium: Medium::Ethernet,
-            mtu: config.mtu,
-            transmit_checksum: config.offload,
-            segmentation: if config.offload { SEGMENTATION } else { 0 },
+            mtu,
+            transmit_checksum: offload,
+            segmentation: if offload { SEGMENTATION } else { 0 },
         },
-        ethernet,
+        ethernet: config.ethernet.unwrap_or(ours(kernel)),
         queues: files.into_iter().map(queue).collect(),
         queues_detach: true,
         steering: steered.then_some(config.steering),
@@ -194,16 +273,48 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Opens one queue of interface `name`: the `first` one makes the interface.
-/// Returns the file and the name, with `%d` replaced.
+/// What a queue is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    /// To make the interface.
+    New,
+    /// To be the first of an interface that exists.
+    Existing,
+    /// To be one more.
+    Further,
+}
+
+/// Opens the first queue. Returns its file, the interface's name, and whether the
+/// interface is one of several queues.
+fn open_first(config: &Config, opening: Opening) -> Result<(File, String, bool), Error> {
+    let (name, queues) = (&config.name, config.queues.max(1));
+    if opening == Opening::Existing && ifreq::request(name).is_some() {
+        // Else the kernel would make it.
+        let control = Control::new().map_err(|e| system(name, "socket", e))?;
+        control.mtu(name).map_err(|e| match e.raw_os_error() {
+            Some(libc::ENODEV) => Error::Missing(name.clone()),
+            _ => system(name, "MTU", e),
+        })?;
+    }
+    match open_queue(name, queues > 1, opening, queues) {
+        // One made for several queues has to be opened so.
+        Err(Error::Unsuitable { .. }) if queues == 1 => {
+            open_queue(name, true, opening, queues).map(|(file, name)| (file, name, true))
+        }
+        result => result.map(|(file, name)| (file, name, queues > 1)),
+    }
+}
+
+/// Opens one queue of interface `name`. Returns the file and the name, with `%d`
+/// replaced.
 fn open_queue(
     name: &str,
     multi: bool,
-    first: bool,
+    opening: Opening,
     queues: usize,
 ) -> Result<(File, String), Error> {
     let mut request =
-        kernel_end::request(name).ok_or_else(|| Error::BadName(name.escape_debug().to_string()))?;
+        ifreq::request(name).ok_or_else(|| Error::BadName(name.escape_debug().to_string()))?;
     let file = File::options()
         .read(true)
         .write(true)
@@ -218,32 +329,40 @@ fn open_queue(
     if multi {
         flags |= libc::IFF_MULTI_QUEUE;
     }
-    if first {
+    if opening == Opening::New {
         flags |= libc::IFF_TUN_EXCL;
     }
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: the request reads and writes one `ifreq`.
     let done =
         unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl, &raw mut request) };
-    check(done).map_err(|e| match e.raw_os_error() {
-        Some(libc::EPERM) => Error::NotAllowed(name.into()),
-        Some(libc::EBUSY | libc::EEXIST) => Error::InUse(name.into()),
-        Some(libc::E2BIG) => Error::TooManyQueues(queues),
-        Some(libc::EINVAL) if first => Error::BadName(name.into()),
+    check(done).map_err(|e| match (e.raw_os_error(), opening) {
+        (Some(libc::EPERM), _) => Error::NotAllowed(name.into()),
+        (Some(libc::EBUSY | libc::EEXIST), _) => Error::InUse(name.into()),
+        (Some(libc::E2BIG), _) => Error::TooManyQueues(queues),
+        (Some(libc::EINVAL), Opening::New) => Error::BadName(name.into()),
+        (Some(libc::EINVAL), Opening::Existing) => Error::Unsuitable {
+            name: name.into(),
+            reason: "it is no TAP interface with as many queues: make it by \
+                     `ip tuntap add mode tap`, for several queues with `multi_queue`",
+        },
         _ => system(name, "TUNSETIFF", e),
     })?;
-    let size = virtio::LEN as libc::c_int;
-    // SAFETY: the request reads one int.
-    let done = unsafe {
-        libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ as libc::Ioctl, &raw const size)
-    };
-    check(done).map_err(|e| system(name, "TUNSETVNETHDRSZ", e))?;
-    let real = request.ifr_name.iter().take_while(|&&c| c != 0).map(|&c| c as u8 as char).collect();
-    Ok((file, real))
+    set_header_size(&file).map_err(|e| system(name, "TUNSETVNETHDRSZ", e))?;
+    Ok((file, ifreq::name(&request)))
 }
 
-/// Sets up the kernel's end, and returns our address.
-fn configure(config: &Config, name: &str) -> Result<EthernetAddress, Error> {
+/// Has the kernel use the virtio header of [`virtio::LEN`] bytes.
+fn set_header_size(file: &File) -> io::Result<()> {
+    let size = virtio::LEN as libc::c_int;
+    let code = libc::TUNSETVNETHDRSZ as libc::Ioctl;
+    // SAFETY: the request reads one int.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), code, &raw const size) })
+}
+
+/// Sets up the kernel's end of an interface that was made. Returns its address and
+/// its MTU.
+fn make(config: &Config, name: &str) -> Result<(EthernetAddress, usize), Error> {
     let step = |step| move |e| system(name, step, e);
     let control = Control::new().map_err(step("socket"))?;
     disable_ipv6(name);
@@ -256,12 +375,22 @@ fn configure(config: &Config, name: &str) -> Result<EthernetAddress, Error> {
     if let Some((address, prefix)) = config.kernel_address {
         control.set_address(name, address, prefix).map_err(step("address"))?;
     }
-    let EthernetAddress(mut ethernet) = control.ethernet(name).map_err(step("Ethernet address"))?;
+    let ethernet = control.ethernet(name).map_err(step("Ethernet address"))?;
     control.set_up(name, true).map_err(step("bring up"))?;
-    // Locally administered, no group, and not the kernel's own.
-    ethernet[0] = ethernet[0] & !1 | 2;
-    ethernet[5] ^= 1;
-    Ok(config.ethernet.unwrap_or(EthernetAddress(ethernet)))
+    Ok((ethernet, config.mtu))
+}
+
+/// As [`make`], of an interface that exists: it is changed no more than asked for.
+fn take(config: &Config, name: &str) -> Result<(EthernetAddress, usize), Error> {
+    let step = |step| move |e| system(name, step, e);
+    let control = Control::new().map_err(step("socket"))?;
+    if let Some((address, prefix)) = config.kernel_address {
+        control.set_address(name, address, prefix).map_err(step("address"))?;
+    }
+    // The owner of the interface may not: it is up already, or somebody else sees to it.
+    let _ = control.set_up(name, true);
+    let ethernet = control.ethernet(name).map_err(step("Ethernet address"))?;
+    Ok((ethernet, control.mtu(name).map_err(step("MTU"))?))
 }
 
 #[cfg(test)]

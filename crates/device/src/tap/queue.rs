@@ -1,31 +1,82 @@
 //! ① and ⑨ of a TAP queue: one readv or writev a frame.
 
-use super::virtio;
+use super::{Error, ifreq, virtio};
 use crate::{Batch, Counts, Receive, Transmit};
 use buffer::{Buf, Slice};
 use platform::atomic::Ordering;
 use smallvec::SmallVec;
 use std::fs::File;
-use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
-use wire::{Packet, Parts};
+use wire::{EthernetAddress, Packet, Parts};
 
 /// Capacities of the blocks that a frame is read into, in order, as many as the
 /// longest frame takes. Only blocks that were written to leave with the packet:
 /// a short frame takes a small block, and the large ones stay for the next.
 const BLOCKS: [usize; 4] = [2048, 4608, 16 * 1024, 65 * 1024];
 
+/// Asks about the queue `descriptor`: `code` reads and writes one `ifreq`.
+fn ask(descriptor: BorrowedFd<'_>, code: libc::Ioctl) -> io::Result<libc::ifreq> {
+    let mut request = ifreq::empty();
+    // SAFETY: the callers' requests write one `ifreq`.
+    if unsafe { libc::ioctl(descriptor.as_raw_fd(), code, &raw mut request) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(request)
+}
+
+/// The interface that `descriptor` is a queue of, and whether a virtio header stands
+/// before each frame.
+///
+/// # Errors
+/// [`Error::Unsuitable`] if it is none, or not one of Ethernet frames. (Whether it has
+/// IFF_NO_PI cannot be asked: the kernel uses that bit for something else here.)
+pub(super) fn attached(descriptor: BorrowedFd<'_>) -> Result<(String, bool), Error> {
+    let unsuitable = |name, reason| Err(Error::Unsuitable { name, reason });
+    let Ok(request) = ask(descriptor, libc::TUNGETIFF as libc::Ioctl) else {
+        let name = format!("descriptor {}", descriptor.as_raw_fd());
+        return unsuitable(
+            name,
+            "it is no queue of a TAP interface: open /dev/net/tun and attach it",
+        );
+    };
+    let name = ifreq::name(&request);
+    // SAFETY: TUNGETIFF has filled in this field of the union.
+    let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+    if flags & libc::IFF_TAP == 0 {
+        return unsuitable(name, "it carries no Ethernet frames: attach it with IFF_TAP");
+    }
+    Ok((name, flags & libc::IFF_VNET_HDR != 0))
+}
+
+/// The address of the kernel's end of the interface that `descriptor` is a queue of.
+pub(super) fn ethernet(descriptor: BorrowedFd<'_>) -> io::Result<EthernetAddress> {
+    Ok(ifreq::ethernet(&ask(descriptor, libc::SIOCGIFHWADDR as libc::Ioctl)?))
+}
+
+/// Bytes before each frame.
+const fn header_len(has_header: bool) -> usize {
+    if has_header { virtio::LEN } else { 0 }
+}
+
 /// The receiving half.
 pub(super) struct TapReceive {
     file: Arc<File>,
+    header_len: usize,
     blocks: SmallVec<[Buf; BLOCKS.len()]>,
     counts: Arc<Counts>,
 }
 
 impl TapReceive {
-    /// `longest`: bytes of the longest frame.
-    pub(super) fn new(file: Arc<File>, counts: Arc<Counts>, longest: usize) -> TapReceive {
+    /// `longest`: bytes of the longest frame; `has_header`: a virtio header stands
+    /// before it.
+    pub(super) fn new(
+        file: Arc<File>,
+        counts: Arc<Counts>,
+        longest: usize,
+        has_header: bool,
+    ) -> TapReceive {
         let mut room = 0;
         let mut blocks = SmallVec::new();
         for capacity in BLOCKS {
@@ -34,14 +85,14 @@ impl TapReceive {
                 blocks.push(Buf::with_capacity(capacity));
             }
         }
-        TapReceive { file, blocks, counts }
+        TapReceive { file, header_len: header_len(has_header), blocks, counts }
     }
 
     /// The next frame; `None` if there is none.
     fn read(&mut self) -> Option<Packet> {
         let mut header = [0; virtio::LEN];
         let mut slices: SmallVec<[IoSliceMut<'_>; BLOCKS.len() + 1]> = SmallVec::new();
-        slices.push(IoSliceMut::new(&mut header));
+        slices.push(IoSliceMut::new(&mut header[..self.header_len]));
         for block in &mut self.blocks {
             slices.push(IoSliceMut::new(block.get_mut()?));
         }
@@ -60,7 +111,7 @@ impl TapReceive {
             }
         };
         drop(slices);
-        let mut left = n.checked_sub(virtio::LEN)?;
+        let mut left = n.checked_sub(self.header_len)?;
         let mut parts = Parts::new();
         for block in &mut self.blocks {
             if left == 0 {
@@ -107,19 +158,20 @@ const USUAL_SLICES: usize = 56;
 /// The transmitting half.
 pub(super) struct TapTransmit {
     file: Arc<File>,
+    header_len: usize,
     counts: Arc<Counts>,
 }
 
 impl TapTransmit {
-    pub(super) fn new(file: Arc<File>, counts: Arc<Counts>) -> TapTransmit {
-        TapTransmit { file, counts }
+    pub(super) fn new(file: Arc<File>, counts: Arc<Counts>, has_header: bool) -> TapTransmit {
+        TapTransmit { file, header_len: header_len(has_header), counts }
     }
 
     /// Sends the packet. `Err`: it can never be sent; `Ok(false)`: not now.
     fn write(&self, packet: &Packet) -> Result<bool, ()> {
         let header = virtio::Header::of(packet).ok_or(())?.emit();
         let mut slices: SmallVec<[IoSlice<'_>; USUAL_SLICES]> = SmallVec::new();
-        slices.push(IoSlice::new(&header));
+        slices.push(IoSlice::new(&header[..self.header_len]));
         slices.extend(packet.slices().map(IoSlice::new));
         if slices.len() > MAX_SLICES {
             return Err(());

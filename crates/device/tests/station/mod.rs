@@ -1,10 +1,12 @@
 //! A host of bytes on the other side of the kernel's TAP interface: it answers
 //! ARP, and sends and receives frames that the test makes.
 
+#![allow(dead_code)] // Each test program uses a part of it.
+
 use device::tap::Error;
 use device::{Batch, Device};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::Ipv4Addr;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 use wire::packet::ChecksumState;
 use wire::{Address, EthernetAddress, Packet, Parts, arp, checksum, ethernet, ipv4, protocol, tcp};
@@ -15,6 +17,12 @@ pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 pub struct Station {
     pub device: Device,
     kernel: EthernetAddress,
+}
+
+impl From<Device> for Station {
+    fn from(device: Device) -> Station {
+        Station { device, kernel: EthernetAddress::BROADCAST }
+    }
 }
 
 /// Runs `test` in a private network namespace, if the process may have one.
@@ -32,7 +40,7 @@ pub fn open(name: &str, queues: usize, offload: bool) -> Option<Station> {
         .with_kernel_address(KERNEL, 24)
         .with_steering(wire::steering::Steering::new(42));
     match device::tap::open(&config) {
-        Ok(device) => Some(Station { device, kernel: EthernetAddress::BROADCAST }),
+        Ok(device) => Some(device.into()),
         Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
             println!("skipped: {error}");
             None
@@ -64,14 +72,15 @@ impl Station {
     }
 
     fn wait(&mut self) {
-        let mut polls: Vec<libc::pollfd> = Vec::new();
         for queue in &mut self.device.queues {
             assert!(queue.receive.arm());
-            let fd = queue.receive.wait_fd().expect("a TAP has one").as_raw_fd();
-            polls.push(libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
         }
-        // SAFETY: the descriptors' array is valid for the call.
-        unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, 1000) };
+        let descriptors = self.device.queues.iter().map(|q| q.receive.wait_fd().expect("a TAP"));
+        let mut polls: Vec<_> =
+            descriptors.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let most = Timespec { tv_sec: 1, tv_nsec: 0 };
+        poll(&mut polls, Some(&most)).expect("poll");
+        drop(polls);
         for queue in &mut self.device.queues {
             queue.receive.disarm();
         }

@@ -1,5 +1,7 @@
 //! For `scripts/dispatch-cost`: an organization chosen at run time, by its name.
 
+extern crate anabranch_organizations as organizations;
+
 mod arguments;
 mod load;
 

@@ -2,8 +2,8 @@
 //! they only approximate.
 //!
 //! ```
-//! use planner::simulator::network::{Asked, simulate};
-//! let network = planner::Network::from_toml(r#"
+//! use anabranch_planner::simulator::network::{Asked, simulate};
+//! let network = anabranch_planner::Network::from_toml(r#"
 //!     rate_per_s = 50_000
 //!     [[class]]
 //!     name = "packet"
@@ -15,7 +15,7 @@
 //! "#)?;
 //! let simulated = simulate(&network, &Asked { customers: 2_000, ..Asked::default() })?;
 //! assert!(simulated.stations[0].utilization.contains(0.5));
-//! # Ok::<(), planner::Error>(())
+//! # Ok::<(), anabranch_planner::Error>(())
 //! ```
 
 use super::Random;

@@ -1,9 +1,10 @@
-//! The kernel's end of a link: addresses, MTU and state of its interfaces, by
+//! `struct ifreq`: names, addresses, MTU and state of the kernel's interfaces, by
 //! ioctl (netdevice(7)), in the network namespace of the calling thread.
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use wire::EthernetAddress;
 
 /// Bytes of the longest interface name.
@@ -12,6 +13,12 @@ pub const MAX_NAME: usize = libc::IFNAMSIZ - 1;
 /// A socket to configure interfaces by.
 pub struct Control(OwnedFd);
 
+/// A request for nothing yet.
+pub(super) fn empty() -> libc::ifreq {
+    // SAFETY: an `ifreq` is plain data, for which zeros are valid.
+    unsafe { std::mem::zeroed() }
+}
+
 /// The request for interface `name`, or `None` if that cannot be a name.
 pub(super) fn request(name: &str) -> Option<libc::ifreq> {
     let bad = |c: char| c == '/' || c == ':' || c.is_whitespace() || c == '\0';
@@ -19,12 +26,23 @@ pub(super) fn request(name: &str) -> Option<libc::ifreq> {
     {
         return None;
     }
-    // SAFETY: an `ifreq` is plain data, for which zeros are valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let mut request = empty();
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
     }
     Some(request)
+}
+
+/// The name in a request that the kernel has filled in.
+pub(super) fn name(request: &libc::ifreq) -> String {
+    request.ifr_name.iter().take_while(|&&c| c != 0).map(|&c| c as u8 as char).collect()
+}
+
+/// The Ethernet address in a request that SIOCGIFHWADDR has filled in.
+pub(super) fn ethernet(request: &libc::ifreq) -> EthernetAddress {
+    // SAFETY: the field of the union is plain data, for which all bytes are valid.
+    let hardware = unsafe { request.ifr_ifru.ifru_hwaddr };
+    EthernetAddress(std::array::from_fn(|i| hardware.sa_data[i] as u8))
 }
 
 fn inet(address: Ipv4Addr) -> libc::sockaddr {
@@ -48,13 +66,8 @@ impl Control {
     /// # Errors
     /// Those of socket(2).
     pub fn new() -> io::Result<Control> {
-        // SAFETY: the call takes no pointers.
-        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just given us this descriptor.
-        Ok(Control(unsafe { OwnedFd::from_raw_fd(fd) }))
+        let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
+        Ok(Control(socket_with(family, kind, SocketFlags::CLOEXEC, None)?))
     }
 
     fn ioctl(
@@ -73,7 +86,7 @@ impl Control {
         Ok(request)
     }
 
-    /// Gives the interface an IPv4 address with a prefix of so many bits.
+    /// Gives the interface an IPv4 address, and a prefix of this many bits.
     ///
     /// # Errors
     /// EPERM without CAP_NET_ADMIN, ENODEV if there is no such interface.
@@ -92,6 +105,16 @@ impl Control {
         let mtu = i32::try_from(mtu).map_err(|_| io::ErrorKind::InvalidInput)?;
         self.ioctl(name, libc::SIOCSIFMTU, |r| r.ifr_ifru.ifru_mtu = mtu)?;
         Ok(())
+    }
+
+    /// The MTU, in bytes of IP datagram.
+    ///
+    /// # Errors
+    /// ENODEV if there is no such interface.
+    pub fn mtu(&self, name: &str) -> io::Result<usize> {
+        let request = self.ioctl(name, libc::SIOCGIFMTU, |_| ())?;
+        // SAFETY: SIOCGIFMTU has filled in this field of the union.
+        Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
     }
 
     /// Sets how many packets each transmit queue of the interface holds.
@@ -124,9 +147,7 @@ impl Control {
     /// ENODEV if there is no such interface.
     pub fn ethernet(&self, name: &str) -> io::Result<EthernetAddress> {
         let request = self.ioctl(name, libc::SIOCGIFHWADDR, |_| ())?;
-        // SAFETY: SIOCGIFHWADDR has filled in this field of the union.
-        let hardware = unsafe { request.ifr_ifru.ifru_hwaddr };
-        Ok(EthernetAddress(std::array::from_fn(|i| hardware.sa_data[i] as u8)))
+        Ok(ethernet(&request))
     }
 }
 
