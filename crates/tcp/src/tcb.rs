@@ -101,12 +101,12 @@ pub(crate) struct Acks {
     /// The second of the stack's time that `challenges` counts.
     pub second: u32,
     /// What came twice, for the next SACK option (RFC 2883).
-    pub twice: Option<(Seq, Seq)>,
+    pub dsack: Option<(Seq, Seq)>,
 }
 
 /// Yes-or-no facts of a connection.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct Flags {
     /// It began in LISTEN.
     pub passive: bool,
     /// The application has let go of it.
@@ -158,7 +158,7 @@ pub struct Tcb {
     // What every segment touches comes first.
     pub(crate) state: State,
     pub(crate) events: Events,
-    pub(crate) is: Facts,
+    pub(crate) flags: Flags,
     pub(crate) snd: Snd,
     pub(crate) rcv: Rcv,
     pub(crate) acks: Acks,
@@ -174,8 +174,10 @@ pub struct Tcb {
     pub(crate) config: Arc<Config>,
     /// The latest time that the connection was told.
     pub(crate) now: Instant,
-    /// Bytes delivered to the peer, modulo 2^32.
-    pub(crate) delivered: u32,
+    /// Sequence numbers delivered to the peer.
+    pub(crate) delivered: u64,
+    /// Bytes that came in order.
+    pub(crate) received_total: u64,
     /// When data was sent last.
     pub(crate) last_sent: Instant,
     /// When a segment came last.
@@ -212,7 +214,7 @@ impl Tcb {
     /// good: LISTEN to SYN-RECEIVED (RFC 9293 3.10.7.2).
     pub fn accept(config: &Arc<Config>, isn: Isn, mss: u16, syn: &Header, now: Instant) -> Tcb {
         let mut tcb = Tcb::new(config, isn, mss, now);
-        tcb.is.passive = true;
+        tcb.flags.passive = true;
         tcb.take_syn(syn, now);
         tcb.state = State::SynReceived;
         tcb
@@ -224,7 +226,7 @@ impl Tcb {
         Tcb {
             state: State::Closed,
             events: Events::NONE,
-            is: Facts {
+            flags: Flags {
                 passive: false,
                 released: false,
                 close_pending: false,
@@ -266,7 +268,7 @@ impl Tcb {
                 shift: if config.window_scaling { config.window_shift() } else { 0 },
                 scaling: config.window_scaling,
             },
-            acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, twice: None },
+            acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None },
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
             timers: Timers::OFF,
             send: SendQueue::new(iss + 1),
@@ -282,6 +284,7 @@ impl Tcb {
             config: config.clone(),
             now,
             delivered: 0,
+            received_total: 0,
             last_sent: now,
             last_received: now,
             timeouts: 0,
@@ -306,8 +309,8 @@ impl Tcb {
             Some(shift) if self.config.window_scaling => self.snd.shift = shift.min(14),
             _ => (self.snd.shift, self.rcv.shift, self.rcv.scaling) = (0, 0, false),
         }
-        self.is.sack = self.config.sack && options.sack_permitted;
-        self.is.timestamps = self.config.timestamps && options.timestamps.is_some();
+        self.flags.sack = self.config.sack && options.sack_permitted;
+        self.flags.timestamps = self.config.timestamps && options.timestamps.is_some();
         if let Some((value, _)) = options.timestamps {
             (self.ts.recent, self.ts.recent_at) = (value, now);
         }
@@ -326,7 +329,7 @@ impl Tcb {
 
     /// Eff.snd.MSS (RFC 9293 3.7.1), without the bytes of the timestamps.
     pub(crate) fn set_mss(&mut self) {
-        let options = if self.is.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let options = if self.flags.timestamps { TIMESTAMPS_LEN } else { 0 };
         self.snd.mss = self.snd.limit.saturating_sub(options).max(1);
     }
 
@@ -357,7 +360,7 @@ impl Tcb {
     /// May [`Tcb::poll_transmit`] return something? `false` is certain.
     #[inline]
     pub fn wants_transmit(&self) -> bool {
-        self.is.dirty
+        self.flags.dirty
     }
 
     /// What has happened since the last call.
@@ -377,7 +380,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn pipe(&self) -> u32 {
         let out = self.snd.nxt.distance_from(self.snd.una);
-        let gone = if self.is.sack {
+        let gone = if self.flags.sack {
             self.board.sacked
         } else {
             // Limited transmit (RFC 3042) is for the first two only.
@@ -427,9 +430,9 @@ impl Tcb {
         self.board.clear(self.snd.nxt);
         self.assembler = None;
         self.acks.now = false;
-        self.is.syn_due = false;
-        self.is.probe_due = false;
-        if self.is.released {
+        self.flags.syn_due = false;
+        self.flags.probe_due = false;
+        if self.flags.released {
             self.receive = ReceiveQueue::default();
         }
         self.events.add(Events::CLOSED | Events::READABLE | Events::WRITABLE);

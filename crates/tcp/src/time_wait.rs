@@ -65,7 +65,7 @@ impl TimeWait {
             challenges: tcb.acks.challenges,
             most_challenges: tcb.config.challenge_acks_per_second,
             window: (wnd >> tcb.rcv.shift).min(u16::MAX.into()) as u16,
-            timestamps: tcb.is.timestamps,
+            timestamps: tcb.flags.timestamps,
         })
     }
 

@@ -46,7 +46,7 @@ impl Tcb {
         self.timeouts += 1;
         if connecting {
             self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
-            self.is.syn_due = true;
+            self.flags.syn_due = true;
         } else {
             self.lose_all(now);
         }
@@ -54,7 +54,7 @@ impl Tcb {
         self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
         let rto = self.rtt.rto(&self.config);
         self.timers.set_retransmit(Retransmit::Rto, now + rto);
-        self.is.dirty = true;
+        self.flags.dirty = true;
     }
 
     fn on_persist(&mut self, now: Instant) {
@@ -65,13 +65,13 @@ impl Tcb {
         self.probes += 1;
         self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
         if self.window_left() > 0 {
-            self.is.override_sws = true;
+            self.flags.override_sws = true;
         } else {
-            self.is.probe_due = true;
+            self.flags.probe_due = true;
         }
         let rto = self.rtt.rto(&self.config);
         self.timers.set_retransmit(Retransmit::Persist, now + rto);
-        self.is.dirty = true;
+        self.flags.dirty = true;
     }
 
     fn on_keepalive(&mut self, now: Instant) {
@@ -90,8 +90,8 @@ impl Tcb {
             return;
         }
         self.probes += 1;
-        self.is.probe_due = true;
-        self.is.dirty = true;
+        self.flags.probe_due = true;
+        self.flags.dirty = true;
         self.timers.keepalive = now + k.interval;
     }
 

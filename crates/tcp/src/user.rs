@@ -1,6 +1,5 @@
 //! The user's calls (RFC 9293 3.9.1).
 
-use crate::congestion::CongestionControl;
 use crate::timers::Retransmit;
 use crate::{Error, IcmpError, Keepalive, State, Tcb};
 use wire::{Instant, Parts, Seq, Slice};
@@ -32,7 +31,7 @@ impl Tcb {
             chunk => chunk.min(MAX_CHUNK),
         };
         self.send.push(&data[..n], chunk, self.snd.nxt, self.config.checksum);
-        self.is.dirty = true;
+        self.flags.dirty = true;
         Ok(n)
     }
 
@@ -49,14 +48,14 @@ impl Tcb {
             return Err(Error::WouldBlock);
         }
         self.send.push_chunk(slice, sum);
-        self.is.dirty = true;
+        self.flags.dirty = true;
         Ok(())
     }
 
     fn may_send(&self) -> Result<(), Error> {
         match self.state {
             State::Closed | State::Listen => Err(self.error.unwrap_or(Error::NotConnected)),
-            s if s.may_send() && !self.is.close_pending => Ok(()),
+            s if s.may_send() && !self.flags.close_pending => Ok(()),
             _ => Err(Error::Shutdown),
         }
     }
@@ -196,7 +195,7 @@ impl Tcb {
     fn after_read(&mut self) {
         if self.state.may_receive() && self.window_update_due() {
             self.acks.now = true;
-            self.is.dirty = true;
+            self.flags.dirty = true;
         }
     }
 
@@ -204,19 +203,19 @@ impl Tcb {
     pub fn shutdown_write(&mut self) {
         match self.state {
             State::SynSent => self.finish(None),
-            State::SynReceived => self.is.close_pending = true,
+            State::SynReceived => self.flags.close_pending = true,
             State::Established => self.state = State::FinWait1,
             State::CloseWait => self.state = State::LastAck,
             _ => {}
         }
-        self.is.dirty = true;
+        self.flags.dirty = true;
     }
 
     /// The application is gone, as after close(2). With data that it did not
     /// read the connection is reset (RFC 2525 2.17), else closed; data that
     /// comes later is answered by a RST, and FIN-WAIT-2 does not last forever.
     pub fn release(&mut self) {
-        self.is.released = true;
+        self.flags.released = true;
         if self.received() > 0 || self.rcv.outside > 0 {
             self.receive = Default::default();
             return self.abort();
@@ -240,14 +239,14 @@ impl Tcb {
             return;
         }
         self.finish(error);
-        self.is.abort_due = reset;
-        self.is.dirty = true;
+        self.flags.abort_due = reset;
+        self.flags.dirty = true;
     }
 
     /// Switches Nagle's algorithm (TCP_NODELAY is its contrary).
     pub fn set_nagle(&mut self, on: bool) {
-        self.is.nagle = on;
-        self.is.dirty = true;
+        self.flags.nagle = on;
+        self.flags.dirty = true;
     }
 
     /// Switches keep-alives (RFC 9293 3.8.4).
@@ -287,7 +286,7 @@ impl Tcb {
         if self.snd.mss < before && self.state.transmits() {
             self.board.mark_large_lost(self.mss(), self.snd.una);
             self.recovery.force = true;
-            self.is.dirty = true;
+            self.flags.dirty = true;
         }
     }
 

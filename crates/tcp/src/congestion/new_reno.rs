@@ -13,10 +13,6 @@ pub(crate) struct NewReno {
 }
 
 impl NewReno {
-    pub(crate) fn new(initial_window: u32) -> NewReno {
-        NewReno { cwnd: initial_window, ssthresh: MAX_WINDOW, acked: 0 }
-    }
-
     fn halve(&mut self, flight: u32, mss: u32) {
         //= RFC 5681 3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
         self.ssthresh = (flight / 2).max(2 * mss);
@@ -25,6 +21,9 @@ impl NewReno {
 }
 
 impl CongestionControl for NewReno {
+    fn new(initial_window: u32) -> NewReno {
+        NewReno { cwnd: initial_window, ssthresh: MAX_WINDOW, acked: 0 }
+    }
     #[inline]
     fn window(&self) -> u32 {
         self.cwnd

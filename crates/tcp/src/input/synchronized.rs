@@ -64,14 +64,14 @@ impl Tcb {
     fn repeated_syn(&mut self, now: Instant) {
         let last = self.board.front().map(|r| r.sent);
         if last.is_none_or(|last| now.since(last) >= SYN_ACK_INTERVAL) {
-            self.is.syn_due = true;
-            self.is.dirty = true;
+            self.flags.syn_due = true;
+            self.flags.dirty = true;
         }
     }
 
     /// PAWS (RFC 7323 5.3 R1).
     fn pass_timestamp(&mut self, h: &Header, len: u32, now: Instant) -> bool {
-        if !self.is.timestamps || h.flags.rst() {
+        if !self.flags.timestamps || h.flags.rst() {
             return true;
         }
         let Some((value, _)) = h.options.timestamps else {
@@ -118,9 +118,9 @@ impl Tcb {
             self.challenge_ack(now);
             return;
         }
-        if len > 0 && self.is.sack && h.seq.before(self.rcv.nxt) {
+        if len > 0 && self.flags.sack && h.seq.before(self.rcv.nxt) {
             let end = (h.seq + len).earliest(self.rcv.nxt);
-            self.acks.twice = Some((h.seq, end));
+            self.acks.dsack = Some((h.seq, end));
         }
         self.ack_now();
     }
@@ -132,7 +132,7 @@ impl Tcb {
         }
         match self.state {
             //= RFC 9293 3.10.7.4: back to LISTEN, the user is not told
-            State::SynReceived if self.is.passive => self.finish(None),
+            State::SynReceived if self.flags.passive => self.finish(None),
             State::SynReceived => self.finish(Some(Error::Refused)),
             //= RFC 1337 3: a RST does not end TIME-WAIT
             State::TimeWait => {}
@@ -146,10 +146,10 @@ impl Tcb {
         if !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
             //= RFC 9293 3.10.7.4: "<SEQ=SEG.ACK><CTL=RST>"
             self.reset_reply = Some(h.ack);
-            self.is.dirty = true;
+            self.flags.dirty = true;
             return false;
         }
-        self.is.syn_due = false;
+        self.flags.syn_due = false;
         self.syn_acked(h, now);
         self.state = State::Established;
         self.snd.wnd = u32::from(h.window) << self.snd.shift;
@@ -168,7 +168,7 @@ impl Tcb {
             State::FinWait1 => {
                 self.state = State::FinWait2;
                 self.timers.linger = Instant::FAR_FUTURE;
-                self.is.dirty = true;
+                self.flags.dirty = true;
             }
             State::Closing => self.enter_time_wait(now),
             State::LastAck => self.finish(None),

@@ -17,7 +17,7 @@ impl Tcb {
         }
         // Also where the acknowledgment beside it was too old to bring a window.
         self.snd.wl1 = self.snd.wl1.latest(h.seq);
-        if len > 0 && self.is.released {
+        if len > 0 && self.flags.released {
             //= RFC 9293 3.6.1: data that nobody will read resets the connection
             return self.abort_with(true, None);
         }
@@ -47,8 +47,8 @@ impl Tcb {
         let (mut seq, mut fin) = (h.seq, h.flags.fin());
         if seq.before(self.rcv.nxt) {
             let old = self.rcv.nxt.distance_from(seq).min(len);
-            if old > 0 && self.is.sack {
-                self.acks.twice = Some((seq, seq + old));
+            if old > 0 && self.flags.sack {
+                self.acks.dsack = Some((seq, seq + old));
             }
             cut_front(payload, old as usize);
             (seq, len) = (seq + old, len - old);
@@ -104,6 +104,7 @@ impl Tcb {
             self.receive.push(slice, waste);
         }
         self.rcv.nxt += len;
+        self.received_total += u64::from(len);
         self.events.add(Events::READABLE);
     }
 
@@ -112,9 +113,9 @@ impl Tcb {
             let most = self.disorder_allowed();
             let assembler = self.assembler.get_or_insert_default();
             if let Some(twice) = assembler.insert(seq, payload, most)
-                && self.is.sack
+                && self.flags.sack
             {
-                self.acks.twice = Some(twice);
+                self.acks.dsack = Some(twice);
             }
             if assembler.is_empty() {
                 self.assembler = None;
@@ -137,8 +138,8 @@ impl Tcb {
             let known = self.rcv.nxt.earliest(end);
             if known.after(next) {
                 cut_front(&mut payload, known.distance_from(next) as usize);
-                if self.is.sack && self.acks.twice.is_none() {
-                    self.acks.twice = Some((next, known));
+                if self.flags.sack && self.acks.dsack.is_none() {
+                    self.acks.dsack = Some((next, known));
                 }
             }
         }
@@ -150,6 +151,7 @@ impl Tcb {
         let Some(assembler) = self.assembler.as_mut() else { return };
         while let Some(slice) = assembler.pop(self.rcv.nxt) {
             self.rcv.nxt += slice.len() as u32;
+            self.received_total += slice.len() as u64;
             self.receive.push(slice, waste);
         }
         assembler.forget(self.rcv.nxt);

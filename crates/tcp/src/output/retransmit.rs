@@ -1,21 +1,24 @@
 //! Sending again what was lost.
 
-use super::{Limits, Outgoing};
+use super::{Outgoing, TransmitOffload};
 use crate::Tcb;
-use crate::congestion::CongestionControl;
 use wire::Instant;
 
 impl Tcb {
     /// The next lost segment, if the congestion window lets it go.
     #[inline]
-    pub(crate) fn retransmit(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
+    pub(crate) fn retransmit(
+        &mut self,
+        now: Instant,
+        offload: TransmitOffload,
+    ) -> Option<Outgoing> {
         if self.board.lost == 0 {
             return None;
         }
-        self.retransmit_lost(now, limits)
+        self.retransmit_lost(now, offload)
     }
 
-    fn retransmit_lost(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
+    fn retransmit_lost(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
         let index = self.board.next_lost()?;
         let record = *self.board.get(index)?;
         let mss = self.mss();
@@ -32,8 +35,8 @@ impl Tcb {
         }
         let fin = record.end().after(self.send.end);
         let data = record.len - u32::from(fin);
-        let most = self.largest(limits).min(most.max(mss) / mss * mss);
-        let (len, outgoing) = self.segment(record.seq, data.min(most), fin, false, now, limits);
+        let most = self.largest(offload).min(most.max(mss) / mss * mss);
+        let (len, outgoing) = self.segment(record.seq, data.min(most), fin, false, now, offload);
         if len == 0 {
             return None;
         }

@@ -3,14 +3,13 @@
 
 use super::{DUP_THRESHOLD, Phase};
 use crate::Tcb;
-use crate::congestion::CongestionControl;
 use wire::Instant;
 
 impl Tcb {
     /// A duplicate acknowledgment came, or SACK blocks with news.
     pub(crate) fn on_duplicate(&mut self, now: Instant) {
-        let lost = if self.is.sack { self.board.detect_lost(self.mss()) } else { None };
-        self.is.dirty = true;
+        let lost = if self.flags.sack { self.board.detect_lost(self.mss()) } else { None };
+        self.flags.dirty = true;
         if self.recovery.phase != Phase::Open {
             self.recovery.above |= lost.is_some_and(|end| end.after(self.recovery.recover));
             return;
@@ -60,7 +59,8 @@ impl Tcb {
                 self.recovery.force = false;
                 if fast {
                     //= RFC 6582 3.2 step 3: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
-                    let window = if self.is.sack { u32::MAX } else { self.pipe().max(mss) + mss };
+                    let window =
+                        if self.flags.sack { u32::MAX } else { self.pipe().max(mss) + mss };
                     self.congestion.on_recovered(window, now);
                 }
                 if self.recovery.above {
