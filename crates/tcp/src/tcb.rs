@@ -303,9 +303,9 @@ impl Tcb {
         self.rcv.acked = self.rcv.nxt;
         self.rcv.edge = self.rcv.nxt + self.config.receive_limit().min(u16::MAX.into());
         let options = &syn.options;
-        //= RFC 7323 2.2: the shift counts only if both SYNs carry the option
+        // RFC 7323 2.2: the shift counts only if both SYNs carry the option
         match options.window_scale {
-            //= RFC 7323 2.3: more than 14 is taken as 14
+            // RFC 7323 2.3: more than 14 is taken as 14
             Some(shift) if self.config.window_scaling => self.snd.shift = shift.min(14),
             _ => (self.snd.shift, self.rcv.shift, self.rcv.scaling) = (0, 0, false),
         }
@@ -317,7 +317,7 @@ impl Tcb {
         let peer = options.mss.unwrap_or(DEFAULT_PEER_MSS).max(LEAST_PEER_MSS);
         self.snd.limit = self.snd.limit.min(peer);
         self.set_mss();
-        //= RFC 7323 2.2: the window of a SYN is never scaled
+        // RFC 7323 2.2: the window of a SYN is never scaled
         self.snd.wnd = syn.window.into();
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl1 = syn.seq;
@@ -404,6 +404,19 @@ impl Tcb {
     #[inline]
     pub(crate) fn fin_acked(&self) -> bool {
         self.snd.una.after(self.send.end)
+    }
+
+    /// [`Tcb::poll_transmit`] may have something to say from now on.
+    #[inline]
+    pub(crate) fn touch(&mut self) {
+        self.flags.dirty = true;
+    }
+
+    /// After each entry: whoever made output possible must have called
+    /// [`Tcb::touch`]. Only debug builds look.
+    #[inline]
+    pub(crate) fn check_touched(&self) {
+        debug_assert!(self.flags.dirty || !self.has_output(), "not touched: {self:?}");
     }
 
     /// The time that `now` counts as: it must not go back, or our timestamps

@@ -14,7 +14,8 @@ impl Tcb {
             self.ack_now();
         }
         if now >= self.timers.linger {
-            return self.on_linger();
+            self.on_linger();
+            return self.check_touched();
         }
         if now >= self.timers.retransmit {
             match self.timers.kind {
@@ -26,6 +27,7 @@ impl Tcb {
         if now >= self.timers.keepalive {
             self.on_keepalive(now);
         }
+        self.check_touched();
     }
 
     /// TIME-WAIT has passed, the peer never closed its half, or an orphan does not
@@ -54,7 +56,7 @@ impl Tcb {
         self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
         let rto = self.rtt.rto(&self.config);
         self.timers.set_retransmit(Retransmit::Rto, now + rto);
-        self.flags.dirty = true;
+        self.touch();
     }
 
     fn on_persist(&mut self, now: Instant) {
@@ -71,7 +73,7 @@ impl Tcb {
         }
         let rto = self.rtt.rto(&self.config);
         self.timers.set_retransmit(Retransmit::Persist, now + rto);
-        self.flags.dirty = true;
+        self.touch();
     }
 
     fn on_keepalive(&mut self, now: Instant) {
@@ -91,7 +93,7 @@ impl Tcb {
         }
         self.probes += 1;
         self.flags.probe_due = true;
-        self.flags.dirty = true;
+        self.touch();
         self.timers.keepalive = now + k.interval;
     }
 

@@ -31,7 +31,8 @@ impl Tcb {
             chunk => chunk.min(MAX_CHUNK),
         };
         self.send.push(&data[..n], chunk, self.snd.nxt, self.config.checksum);
-        self.flags.dirty = true;
+        self.touch();
+        self.check_touched();
         Ok(n)
     }
 
@@ -48,7 +49,8 @@ impl Tcb {
             return Err(Error::WouldBlock);
         }
         self.send.push_chunk(slice, sum);
-        self.flags.dirty = true;
+        self.touch();
+        self.check_touched();
         Ok(())
     }
 
@@ -195,8 +197,9 @@ impl Tcb {
     fn after_read(&mut self) {
         if self.state.may_receive() && self.window_update_due() {
             self.acks.now = true;
-            self.flags.dirty = true;
+            self.touch();
         }
+        self.check_touched();
     }
 
     /// CLOSE: a FIN goes behind what is queued. Receiving goes on.
@@ -208,7 +211,8 @@ impl Tcb {
             State::CloseWait => self.state = State::LastAck,
             _ => {}
         }
-        self.flags.dirty = true;
+        self.touch();
+        self.check_touched();
     }
 
     /// The application is gone, as after close(2). With data that it did not
@@ -240,13 +244,15 @@ impl Tcb {
         }
         self.finish(error);
         self.flags.abort_due = reset;
-        self.flags.dirty = true;
+        self.touch();
+        self.check_touched();
     }
 
     /// Switches Nagle's algorithm (TCP_NODELAY is its contrary).
     pub fn set_nagle(&mut self, on: bool) {
         self.flags.nagle = on;
-        self.flags.dirty = true;
+        self.touch();
+        self.check_touched();
     }
 
     /// Switches keep-alives (RFC 9293 3.8.4).
@@ -254,6 +260,7 @@ impl Tcb {
         self.keepalive = keepalive;
         self.probes = 0;
         self.arm_keepalive();
+        self.check_touched();
     }
 
     pub(crate) fn arm_keepalive(&mut self) {
@@ -286,8 +293,9 @@ impl Tcb {
         if self.snd.mss < before && self.state.transmits() {
             self.board.mark_large_lost(self.mss(), self.snd.una);
             self.recovery.force = true;
-            self.flags.dirty = true;
+            self.touch();
         }
+        self.check_touched();
     }
 
     /// Was `seq` sent and not acknowledged? An ICMP message about any other
@@ -305,6 +313,7 @@ impl Tcb {
                 self.soft_error = Some(Error::Unreachable(what));
             }
         }
+        self.check_touched();
     }
 
     /// Starts the retransmission timer unless it runs.

@@ -44,7 +44,7 @@ impl CongestionControl for NewReno {
             let room = self.ssthresh - self.cwnd;
             self.cwnd = (self.cwnd + a.delivered.min(room)).min(MAX_WINDOW);
         } else {
-            //= RFC 5681 3.1: cwnd grows by one SMSS per cwnd acknowledged
+            // RFC 5681 3.1: cwnd grows by one SMSS per cwnd acknowledged
             self.acked = self.acked.saturating_add(a.delivered);
             if self.acked >= self.cwnd {
                 self.acked -= self.cwnd;

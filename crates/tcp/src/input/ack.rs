@@ -80,10 +80,10 @@ impl Tcb {
         self.timers.linger = Instant::FAR_FUTURE;
         self.measure(popped.sent, h, now);
         if self.snd.una == self.snd.nxt {
-            //= RFC 6298 5.2: all is acknowledged, turn the timer off
+            // RFC 6298 5.2: all is acknowledged, turn the timer off
             self.timers.stop_retransmit();
         } else {
-            //= RFC 6298 5.3: restart it
+            // RFC 6298 5.3: restart it
             let rto = self.rtt.rto(&self.config);
             self.timers.set_retransmit(Retransmit::Rto, now + rto);
         }
@@ -103,7 +103,7 @@ impl Tcb {
         if self.send_room() >= queued / 2 || self.unsent() == 0 {
             self.events.add(Events::WRITABLE);
         }
-        self.flags.dirty = true;
+        self.touch();
     }
 
     /// Takes a measurement of the round-trip time: since `sent`, the time when
@@ -145,7 +145,7 @@ impl Tcb {
         if wnd != self.snd.wnd {
             self.snd.wnd = wnd;
             self.snd.max_wnd = self.snd.max_wnd.max(wnd);
-            self.flags.dirty = true;
+            self.touch();
             if self.timers.kind == Retransmit::Persist {
                 // What is still held back starts it again.
                 self.timers.stop_retransmit();

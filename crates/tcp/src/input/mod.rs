@@ -41,6 +41,7 @@ impl Tcb {
                 }
             }
         }
+        self.check_touched();
     }
 
     /// Is it what nearly all segments are: in order, in ESTABLISHED, with
@@ -106,7 +107,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn ack_now(&mut self) {
         self.acks.now = true;
-        self.flags.dirty = true;
+        self.touch();
     }
 
     /// A challenge ACK (RFC 5961), unless there were too many in this second.

@@ -14,7 +14,7 @@ impl Tcb {
         if acks && !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
             if !h.flags.rst() {
                 self.reset_reply = Some(h.ack);
-                self.flags.dirty = true;
+                self.touch();
             }
             return;
         }
@@ -40,7 +40,7 @@ impl Tcb {
             // Simultaneous open: our SYN becomes a SYN-ACK.
             self.state = State::SynReceived;
             self.flags.syn_due = true;
-            self.flags.dirty = true;
+            self.touch();
         }
     }
 
@@ -70,7 +70,7 @@ impl Tcb {
         self.heard(now);
         self.events.add(crate::Events::CONNECTED | crate::Events::WRITABLE);
         self.arm_keepalive();
-        self.flags.dirty = true;
+        self.touch();
         if std::mem::take(&mut self.flags.close_pending) {
             self.shutdown_write();
         }

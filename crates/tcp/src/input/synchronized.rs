@@ -22,7 +22,7 @@ impl Tcb {
             // Simultaneous open: the SYN is known, the rest is news.
             header.flags = header.flags.without(Flags::SYN);
             header.seq += 1;
-            //= RFC 7323 2.2: the window of a SYN is never scaled
+            // RFC 7323 2.2: the window of a SYN is never scaled
             header.window >>= self.snd.shift;
         }
         let h = &header;
@@ -37,7 +37,7 @@ impl Tcb {
         }
         //= RFC 9293 3.10.7.4: "Fourth, check the SYN bit"
         if h.flags.syn() {
-            //= RFC 5961 4: a challenge ACK, whatever the sequence number
+            // RFC 5961 4: a challenge ACK, whatever the sequence number
             return self.challenge_ack(now);
         }
         //= RFC 9293 3.10.7.4: "Fifth, check the ACK field"
@@ -65,7 +65,7 @@ impl Tcb {
         let last = self.board.front().map(|r| r.sent);
         if last.is_none_or(|last| now.since(last) >= SYN_ACK_INTERVAL) {
             self.flags.syn_due = true;
-            self.flags.dirty = true;
+            self.touch();
         }
     }
 
@@ -131,10 +131,10 @@ impl Tcb {
             return self.challenge_ack(now);
         }
         match self.state {
-            //= RFC 9293 3.10.7.4: back to LISTEN, the user is not told
+            // RFC 9293 3.10.7.4: back to LISTEN, the user is not told
             State::SynReceived if self.flags.passive => self.finish(None),
             State::SynReceived => self.finish(Some(Error::Refused)),
-            //= RFC 1337 3: a RST does not end TIME-WAIT
+            // RFC 1337 3: a RST does not end TIME-WAIT
             State::TimeWait => {}
             State::Closing | State::LastAck => self.finish(None),
             _ => self.finish(Some(Error::Reset)),
@@ -146,7 +146,7 @@ impl Tcb {
         if !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
             //= RFC 9293 3.10.7.4: "<SEQ=SEG.ACK><CTL=RST>"
             self.reset_reply = Some(h.ack);
-            self.flags.dirty = true;
+            self.touch();
             return false;
         }
         self.flags.syn_due = false;
@@ -168,7 +168,7 @@ impl Tcb {
             State::FinWait1 => {
                 self.state = State::FinWait2;
                 self.timers.linger = Instant::FAR_FUTURE;
-                self.flags.dirty = true;
+                self.touch();
             }
             State::Closing => self.enter_time_wait(now),
             State::LastAck => self.finish(None),

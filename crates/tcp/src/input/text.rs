@@ -18,7 +18,7 @@ impl Tcb {
         // Also where the acknowledgment beside it was too old to bring a window.
         self.snd.wl1 = self.snd.wl1.latest(h.seq);
         if len > 0 && self.flags.released {
-            //= RFC 9293 3.6.1: data that nobody will read resets the connection
+            // RFC 9293 3.6.1: data that nobody will read resets the connection
             return self.abort_with(true, None);
         }
         if seq != self.rcv.nxt {
@@ -26,7 +26,7 @@ impl Tcb {
             return;
         }
         if self.assembler.is_some() {
-            //= RFC 5681 4.2: a segment that fills a gap is acknowledged at once
+            // RFC 5681 4.2: a segment that fills a gap is acknowledged at once
             self.fill(payload, seq + len);
             self.ack_now();
         } else if len > 0 {
@@ -168,8 +168,8 @@ impl Tcb {
         self.events.add(Events::PEER_CLOSED | Events::READABLE);
         match self.state {
             State::Established => self.state = State::CloseWait,
-            //= RFC 9293 3.10.7.4: had our FIN been acknowledged, it would be
-            //= FIN-WAIT-2 by now
+            // RFC 9293 3.10.7.4: had our FIN been acknowledged, it would be
+            // FIN-WAIT-2 by now
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.enter_time_wait(now),
             _ => {}

@@ -7,8 +7,10 @@ mod sws;
 
 use crate::congestion::initial_window;
 use crate::recovery::Record;
+use crate::timers::Retransmit;
 use crate::{State, Tcb};
 use wire::tcp::{Flags, Header, Options};
+use wire::time::Duration;
 use wire::{Instant, Parts, Seq, Slice};
 
 /// What the way down takes and wants.
@@ -92,7 +94,36 @@ impl Tcb {
         let now = self.clamp(now);
         let outgoing = self.transmit(now, offload);
         self.flags.dirty = outgoing.is_some();
+        self.check_touched();
         outgoing
+    }
+
+    /// Would [`Tcb::poll_transmit`] return something, or start a timer? It is the
+    /// conditions of `transmit` again, without their consequences.
+    pub(crate) fn has_output(&self) -> bool {
+        if self.reset_reply.is_some() {
+            return true;
+        }
+        match self.state {
+            State::Closed | State::Listen => return self.flags.abort_due,
+            State::SynSent | State::SynReceived if self.flags.syn_due => return true,
+            State::SynSent => return false,
+            _ => {}
+        }
+        let orphan = self.flags.released
+            && self.timers.linger == Instant::FAR_FUTURE
+            && self.orphan_limit().is_some();
+        let data = self.state.transmits() && (self.may_retransmit_any() || self.may_send_new());
+        self.acks.now || self.flags.probe_due || orphan || data
+    }
+
+    /// May anything go that was never sent, or does the persist timer have to run?
+    fn may_send_new(&self) -> bool {
+        let unsent = self.unsent() as u32;
+        let fin = self.state.fin_queued() && !self.fin_sent();
+        let stuck = self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off;
+        (unsent > 0 || fin)
+            && (stuck || self.amount(unsent, fin, TransmitOffload::default()).is_some())
     }
 
     fn transmit(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
@@ -106,7 +137,9 @@ impl Tcb {
             }
             State::SynSent => return None,
             _ if self.flags.released && self.timers.linger == Instant::FAR_FUTURE => {
-                self.limit_orphan(now);
+                if let Some(limit) = self.orphan_limit() {
+                    self.timers.linger = now + limit;
+                }
             }
             _ => {}
         }
@@ -127,14 +160,14 @@ impl Tcb {
         self.acks.now.then(|| self.pure_ack(now))
     }
 
-    /// The application is gone: nobody is left who would wait for the peer.
-    #[cold]
-    fn limit_orphan(&mut self, now: Instant) {
-        self.timers.linger = match self.state {
-            State::FinWait2 => now + self.config.fin_wait_2,
-            State::FinWait1 | State::Closing | State::LastAck => now + self.config.orphan,
-            _ => return,
-        };
+    /// How long the connection may stay as it is when the application is gone:
+    /// nobody is left who would wait for the peer.
+    fn orphan_limit(&self) -> Option<Duration> {
+        match self.state {
+            State::FinWait2 => Some(self.config.fin_wait_2),
+            State::FinWait1 | State::Closing | State::LastAck => Some(self.config.orphan),
+            _ => None,
+        }
     }
 
     /// The RST of an abort.
@@ -153,7 +186,7 @@ impl Tcb {
         let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
         let edge = self.rcv.edge;
         let mut header = self.header(self.snd.iss, flags, now);
-        //= RFC 7323 2.2: the window of a SYN is never scaled
+        // RFC 7323 2.2: the window of a SYN is never scaled
         self.rcv.edge = edge;
         header.window = self.config.receive_limit().min(u16::MAX.into()) as u16;
         header.options.mss = Some(self.rcv.mss);

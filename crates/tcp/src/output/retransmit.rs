@@ -2,6 +2,7 @@
 
 use super::{Outgoing, TransmitOffload};
 use crate::Tcb;
+use crate::recovery::Record;
 use wire::Instant;
 
 impl Tcb {
@@ -18,21 +19,32 @@ impl Tcb {
         self.retransmit_lost(now, offload)
     }
 
-    fn retransmit_lost(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
-        let index = self.board.next_lost()?;
+    /// May the record at `index`, which is lost, be sent again now? How many bytes
+    /// the congestion window takes.
+    fn may_retransmit(&self, index: usize) -> Option<(Record, u32)> {
         let record = *self.board.get(index)?;
-        let mss = self.mss();
-        let mut most = self.congestion.window().saturating_sub(self.pipe());
-        if most < mss && (self.recovery.force || self.pipe() == 0) {
+        let (mss, pipe) = (self.mss(), self.pipe());
+        let mut most = self.congestion.window().saturating_sub(pipe);
+        if most < mss && (self.recovery.force || pipe == 0) {
             most = mss;
         }
         if most < mss.min(record.len) {
             return None;
         }
         // A window that has shrunk holds back all but the first.
-        if index > 0 && record.end().after(self.snd.una + self.snd.wnd) {
-            return None;
-        }
+        let held_back = index > 0 && record.end().after(self.snd.una + self.snd.wnd);
+        (!held_back).then_some((record, most))
+    }
+
+    /// Is there a lost record that may be sent again now?
+    pub(crate) fn may_retransmit_any(&self) -> bool {
+        self.board.find_lost().is_some_and(|index| self.may_retransmit(index).is_some())
+    }
+
+    fn retransmit_lost(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
+        let index = self.board.next_lost()?;
+        let (record, most) = self.may_retransmit(index)?;
+        let mss = self.mss();
         let fin = record.end().after(self.send.end);
         let data = record.len - u32::from(fin);
         let most = self.largest(offload).min(most.max(mss) / mss * mss);

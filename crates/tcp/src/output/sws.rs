@@ -42,8 +42,8 @@ impl Tcb {
             let whole = tail == 0 || (n == unsent && self.may_be_small(fin));
             return Some(if whole { n } else { n - tail });
         }
-        //= RFC 9293 3.8.6.2.1 (2): all that is queued, (3): a good part of the
-        //= largest window ever, (4): the override time-out
+        // RFC 9293 3.8.6.2.1 (2): all that is queued, (3): a good part of the
+        // largest window ever, (4): the override time-out
         let good = n >= self.snd.max_wnd / 2 && self.may_be_small(false);
         let all = n == unsent && self.may_be_small(fin);
         (all || good || self.flags.override_sws).then_some(n)

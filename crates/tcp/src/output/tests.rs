@@ -197,3 +197,13 @@ fn a_window_that_is_not_used_does_not_grow() {
     }
     assert_eq!(p.tcb.info().cwnd, 10_000);
 }
+
+#[test]
+#[should_panic(expected = "not touched")]
+fn output_that_nobody_announces_is_found_out() {
+    let mut p = Peer::established(bare());
+    p.send(100);
+    p.tcb.flags.dirty = false;
+    p.tcb.set_memory_outside(0);
+    p.tcb.check_touched();
+}

@@ -9,7 +9,7 @@ impl Tcb {
     /// A duplicate acknowledgment came, or SACK blocks with news.
     pub(crate) fn on_duplicate(&mut self, now: Instant) {
         let lost = if self.flags.sack { self.board.detect_lost(self.mss()) } else { None };
-        self.flags.dirty = true;
+        self.touch();
         if self.recovery.phase != Phase::Open {
             self.recovery.above |= lost.is_some_and(|end| end.after(self.recovery.recover));
             return;
@@ -70,7 +70,7 @@ impl Tcb {
                 !fast
             }
             Phase::Fast => {
-                //= RFC 6582 3.2 step 3: a partial ACK says that the next is lost
+                // RFC 6582 3.2 step 3: a partial ACK says that the next is lost
                 let segments = acked.div_ceil(mss);
                 self.recovery.duplicates =
                     self.recovery.duplicates.saturating_sub(segments.saturating_sub(1));
