@@ -49,6 +49,26 @@ pub(crate) struct Snd {
     pub shift: u8,
 }
 
+impl Snd {
+    fn new(iss: Seq, mss: u16) -> Snd {
+        Snd {
+            una: iss,
+            nxt: iss,
+            wnd: 0,
+            wl1: Seq(0),
+            max_wnd: 0,
+            iss,
+            small_end: iss,
+            most_out: 0,
+            usage_end: iss,
+            cwnd_limited: false,
+            mss,
+            limit: mss,
+            shift: 0,
+        }
+    }
+}
+
 /// Receive sequence variables (RFC 9293 3.3.1).
 #[derive(Debug)]
 pub(crate) struct Rcv {
@@ -76,6 +96,25 @@ pub(crate) struct Rcv {
     pub shift: u8,
     /// Does our SYN offer window scaling?
     pub scaling: bool,
+}
+
+impl Rcv {
+    fn new(config: &Config, mss: u16) -> Rcv {
+        Rcv {
+            nxt: Seq(0),
+            edge: Seq(0),
+            acked: Seq(0),
+            irs: Seq(0),
+            fin: None,
+            outside: 0,
+            memory_outside: 0,
+            mss,
+            full: mss.min(DEFAULT_PEER_MSS),
+            last: 0,
+            shift: if config.window_scaling { config.window_shift() } else { 0 },
+            scaling: config.window_scaling,
+        }
+    }
 }
 
 /// Timestamps (RFC 7323).
@@ -129,6 +168,24 @@ pub(crate) struct Flags {
     pub abort_due: bool,
     /// [`Tcb::poll_transmit`] may have something to say.
     pub dirty: bool,
+}
+
+impl Flags {
+    fn new(config: &Config) -> Flags {
+        Flags {
+            passive: false,
+            released: false,
+            close_pending: false,
+            nagle: config.nagle,
+            timestamps: config.timestamps,
+            sack: config.sack,
+            syn_due: true,
+            probe_due: false,
+            override_sws: false,
+            abort_due: false,
+            dirty: true,
+        }
+    }
 }
 
 /// The transmission control block: one connection.
@@ -226,48 +283,9 @@ impl Tcb {
         Tcb {
             state: State::Closed,
             events: Events::NONE,
-            flags: Flags {
-                passive: false,
-                released: false,
-                close_pending: false,
-                nagle: config.nagle,
-                timestamps: config.timestamps,
-                sack: config.sack,
-                syn_due: true,
-                probe_due: false,
-                override_sws: false,
-                abort_due: false,
-                dirty: true,
-            },
-            snd: Snd {
-                una: iss,
-                nxt: iss,
-                wnd: 0,
-                wl1: Seq(0),
-                max_wnd: 0,
-                iss,
-                small_end: iss,
-                most_out: 0,
-                usage_end: iss,
-                cwnd_limited: false,
-                mss,
-                limit: mss,
-                shift: 0,
-            },
-            rcv: Rcv {
-                nxt: Seq(0),
-                edge: Seq(0),
-                acked: Seq(0),
-                irs: Seq(0),
-                fin: None,
-                outside: 0,
-                memory_outside: 0,
-                mss,
-                full: mss.min(DEFAULT_PEER_MSS),
-                last: 0,
-                shift: if config.window_scaling { config.window_shift() } else { 0 },
-                scaling: config.window_scaling,
-            },
+            flags: Flags::new(config),
+            snd: Snd::new(iss, mss),
+            rcv: Rcv::new(config, mss),
             acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None },
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
             timers: Timers::OFF,

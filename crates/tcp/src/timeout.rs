@@ -52,7 +52,7 @@ impl Tcb {
         } else {
             self.lose_all(now);
         }
-        //= RFC 6298 5.5: "back off the timer", 5.6: start it again
+        // RFC 6298 5.5 backs the timer off, 5.6 starts it again.
         self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
         let rto = self.rtt.rto(&self.config);
         self.timers.set_retransmit(Retransmit::Rto, now + rto);

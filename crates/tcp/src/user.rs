@@ -231,7 +231,7 @@ impl Tcb {
     /// ABORT: a RST, and the connection is over.
     pub fn abort(&mut self) {
         use State::*;
-        //= RFC 9293 3.10.5: these send "<SEQ=SND.NXT><CTL=RST>"
+        //= RFC 9293 3.10.5: "<SEQ=SND.NXT><CTL=RST>"
         let resets =
             matches!(self.state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait)
                 || matches!(self.state, Closing | LastAck);

@@ -66,8 +66,8 @@ impl CongestionControl for NewReno {
     }
 
     fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, _now: Instant) {
-        //= RFC 5681 3.1: for a segment sent again before, "the value of
-        //= ssthresh is held constant"
+        // For a segment that was sent again before:
+        //= RFC 5681 3.1: "the value of ssthresh is held constant"
         if !again {
             self.halve(flight, mss);
         }

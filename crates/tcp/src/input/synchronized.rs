@@ -53,8 +53,9 @@ impl Tcb {
         }
         self.after_ack(now);
         self.note_segment_size(h, len, segment);
-        //= RFC 9293 3.10.7.4: "Seventh, process the segment text", "Eighth,
-        //= check the FIN bit". Urgent data (sixth) is in-band data here.
+        //= RFC 9293 3.10.7.4: "Seventh, process the segment text"
+        //= RFC 9293 3.10.7.4: "Eighth, check the FIN bit"
+        // Urgent data (sixth) is in-band data here.
         self.text(h, payload, len, now);
     }
 
@@ -75,8 +76,8 @@ impl Tcb {
             return true;
         }
         let Some((value, _)) = h.options.timestamps else {
-            //= RFC 7323 3.2: a segment without timestamps "SHOULD silently
-            //= [be] drop[ped]"; a SYN still deserves its challenge
+            // RFC 7323 3.2: a segment without timestamps is dropped without an answer;
+            // a SYN still deserves its challenge.
             return h.flags.syn();
         };
         let old = (value.wrapping_sub(self.ts.recent) as i32) < 0

@@ -121,7 +121,7 @@ impl Tcb {
                 self.assembler = None;
             }
         }
-        //= RFC 5681 4.2: "an immediate duplicate ACK"
+        //= RFC 5681 3.2: "SHOULD send an immediate duplicate ACK"
         self.acks.duplicates = self.acks.duplicates.saturating_add(1).min(16);
         self.ack_now();
     }

@@ -14,7 +14,7 @@ impl Tcb {
             self.recovery.above |= lost.is_some_and(|end| end.after(self.recovery.recover));
             return;
         }
-        //= RFC 6582 3.2 step 2: only if the ACK "covers more than recover"
+        //= RFC 6582 3.2 step 2: "covers more than recover"
         let fresh = self.snd.una.after_or_at(self.recovery.recover);
         if lost.is_some() || (self.recovery.duplicates >= DUP_THRESHOLD && fresh) {
             self.begin_recovery(now);
