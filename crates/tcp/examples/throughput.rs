@@ -14,13 +14,13 @@ fn main() {
     let config = Arc::new(Config::default());
     let isn = |n| Isn { seq: Seq(n), timestamp_offset: n };
     let mut now = Instant::from_millis(1);
-    let limits = Limits { segmentation: 0, want_sum: true };
+    let offload = TransmitOffload { segmentation: 0, want_sum: true };
     let mut a = Tcb::connect(&config, isn(100), 1460, now);
-    let syn = a.poll_transmit(now, limits).expect("a SYN").header;
+    let syn = a.poll_transmit(now, offload).expect("a SYN").header;
     let mut b = Tcb::accept(&config, isn(200), 1460, &syn, now);
-    let answer = b.poll_transmit(now, limits).expect("a SYN-ACK").header;
+    let answer = b.poll_transmit(now, offload).expect("a SYN-ACK").header;
     a.input(&answer, Default::default(), now);
-    let ack = a.poll_transmit(now, limits).expect("an ACK").header;
+    let ack = a.poll_transmit(now, offload).expect("an ACK").header;
     b.input(&ack, Default::default(), now);
 
     let segments = 20_000_000u64;
@@ -37,7 +37,7 @@ fn main() {
             let slice = if whole == 64 { grown(slice) } else { slice };
             a.send_slice(slice, Some(0)).expect("room");
         }
-        while let Some(out) = a.poll_transmit(now, limits) {
+        while let Some(out) = a.poll_transmit(now, offload) {
             outgoing.push(out);
         }
         for out in outgoing.drain(..) {
@@ -47,7 +47,7 @@ fn main() {
         while let Some(slice) = b.pop_slice(usize::MAX) {
             black_box(slice);
         }
-        while let Some(out) = b.poll_transmit(now, limits) {
+        while let Some(out) = b.poll_transmit(now, offload) {
             acks += 1;
             a.input(&out.header, out.payload, now);
         }

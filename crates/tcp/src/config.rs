@@ -54,7 +54,8 @@ pub struct Config {
     pub sack: bool,
     /// Initial congestion window in segments (RFC 6928). Default 10.
     pub initial_window: u32,
-    /// Congestion control of new connections. Default New Reno.
+    /// Congestion control of new connections. Default
+    /// [`NewReno`](congestion::Algorithm::NewReno).
     pub congestion: congestion::Algorithm,
     /// Compute the sum of the payload while it is copied into the send queue,
     /// so that no one has to touch it again. Switch it off where the device

@@ -2,7 +2,7 @@
 //! sequence numbers that tests speak of are relative: our SYN is 0, the peer's
 //! SYN is 0, so that the first data byte is 1 both ways.
 
-use crate::{Config, Isn, Limits, Outgoing, State, Tcb};
+use crate::{Config, Isn, Outgoing, State, Tcb, TransmitOffload};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::tcp::{Flags, Header, Options, SackBlocks};
@@ -64,7 +64,7 @@ pub(crate) fn payload(len: usize) -> Parts {
 pub(crate) struct Peer {
     pub tcb: Tcb,
     pub now: Instant,
-    pub limits: Limits,
+    pub offload: TransmitOffload,
 }
 
 /// What came out: flags, relative SEQ, payload length, relative ACK.
@@ -94,7 +94,7 @@ impl Peer {
         Peer {
             tcb,
             now: Instant::from_millis(1000),
-            limits: Limits { segmentation: 0, want_sum: true },
+            offload: TransmitOffload { segmentation: 0, want_sum: true },
         }
     }
     fn isn() -> Isn {
@@ -187,7 +187,7 @@ impl Peer {
     }
     pub fn outgoing(&mut self) -> Vec<Outgoing> {
         let mut all = Vec::new();
-        while let Some(o) = self.tcb.poll_transmit(self.now, self.limits) {
+        while let Some(o) = self.tcb.poll_transmit(self.now, self.offload) {
             self.tcb.check_invariants();
             all.push(o);
         }

@@ -1,12 +1,15 @@
 //! What a connection tells of itself.
 
-use crate::congestion::CongestionControl;
+use crate::congestion::Algorithm;
+use crate::recovery::Phase;
 use crate::timers::Retransmit;
 use crate::{State, Tcb};
+use wire::Instant;
 use wire::time::Duration;
 
 impl Tcb {
-    /// What is known of the connection, for people and statistics.
+    /// What is known of the connection, for people and statistics. It costs a copy
+    /// of what stands in the connection: nothing is searched or summed up.
     pub fn info(&self) -> Info {
         Info {
             state: self.state,
@@ -16,17 +19,30 @@ impl Tcb {
             rto: self.rtt.rto(&self.config),
             cwnd: self.congestion.window(),
             ssthresh: self.congestion.ssthresh(),
+            congestion: self.congestion.algorithm(),
+            recovering: self.recovery.phase != Phase::Open,
             mss: self.snd.mss,
+            path_mss: self.snd.limit,
+            peer_mss: self.rcv.full,
             retransmits: self.recovery.retransmits,
             timeouts: self.timeouts,
+            probes: self.probes,
             send_window: self.snd.wnd,
             receive_window: self.rcv.edge.distance_from(self.rcv.nxt),
             send_shift: self.snd.shift,
             receive_shift: self.rcv.shift,
             in_flight: self.pipe(),
+            sacked: self.board.sacked,
+            lost: self.board.lost,
+            queued: self.queued(),
+            unsent: self.unsent(),
+            unread: self.unread(),
             delivered: self.delivered,
-            timestamps: self.is.timestamps,
-            sack: self.is.sack,
+            received: self.received_total,
+            last_sent: self.last_sent,
+            last_received: self.last_received,
+            timestamps: self.flags.timestamps,
+            sack: self.flags.sack,
             out_of_order: self.assembler.as_ref().map_or(0, |a| a.len()),
             footprint: self.footprint(),
         }
@@ -79,12 +95,22 @@ pub struct Info {
     pub cwnd: u32,
     /// The slow start threshold, bytes.
     pub ssthresh: u32,
+    /// The congestion control that decides about both.
+    pub congestion: Algorithm,
+    /// Is a loss being repaired?
+    pub recovering: bool,
     /// Most payload bytes of a segment that we send.
     pub mss: u16,
+    /// Most bytes of payload and options that the peer, our link and the path take.
+    pub path_mss: u16,
+    /// Payload bytes of the full segments that the peer seems to send.
+    pub peer_mss: u16,
     /// Segments sent again since the start.
     pub retransmits: u32,
     /// Retransmission time-outs in a row.
     pub timeouts: u8,
+    /// Probes in a row, of a closed window or for keep-alive, without an answer.
+    pub probes: u8,
     /// SND.WND, bytes.
     pub send_window: u32,
     /// RCV.WND, bytes.
@@ -95,8 +121,24 @@ pub struct Info {
     pub receive_shift: u8,
     /// Bytes in the network, as far as we know.
     pub in_flight: u32,
-    /// Bytes delivered to the peer since the start, modulo 2^32.
-    pub delivered: u32,
+    /// Bytes in flight that the peer has acknowledged selectively.
+    pub sacked: u32,
+    /// Bytes that were found lost and not sent again yet.
+    pub lost: u32,
+    /// Bytes that are queued: unsent, or sent and not acknowledged.
+    pub queued: usize,
+    /// Bytes that are queued and were never sent.
+    pub unsent: usize,
+    /// Bytes that came in order and that the application has not read.
+    pub unread: usize,
+    /// Sequence numbers delivered to the peer since the start: bytes, SYN and FIN.
+    pub delivered: u64,
+    /// Bytes that came in order since the start.
+    pub received: u64,
+    /// When data was sent last, in the stack's time.
+    pub last_sent: Instant,
+    /// When an acceptable segment came last, in the stack's time.
+    pub last_received: Instant,
     /// Are timestamps in use?
     pub timestamps: bool,
     /// Are selective acknowledgments in use?

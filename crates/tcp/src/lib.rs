@@ -29,7 +29,7 @@ mod user;
 pub use config::{Config, Keepalive};
 pub use info::Info;
 pub use isn::Isn;
-pub use output::{Limits, Next, Outgoing};
+pub use output::{Next, Outgoing, TransmitOffload};
 pub use recv::ReceiveQueue;
 pub use state::{Error, Events, IcmpError, State, Unreachable};
 pub use tcb::Tcb;

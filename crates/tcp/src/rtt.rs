@@ -38,11 +38,12 @@ impl Rtt {
             self.min = self.min.min(r);
         }
         if self.srtt == 0 {
-            //= RFC 6298 2.2: "SRTT <- R, RTTVAR <- R/2"
+            // RFC 6298 2.2: SRTT is the measurement, RTTVAR half of it.
             self.srtt = r;
             self.rttvar = r / 2;
         } else {
-            //= RFC 6298 2.3: "alpha=1/8 and beta=1/4", RTTVAR first
+            //= RFC 6298 2.3: "alpha=1/8 and beta=1/4"
+            // RTTVAR first: it is made with the SRTT from before.
             self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(r) / 4;
             self.srtt = (self.srtt - self.srtt / 8 + r / 8).max(1);
         }

@@ -19,7 +19,7 @@ impl Tcb {
 
     /// Was it opened by the peer?
     pub fn is_passive(&self) -> bool {
-        self.is.passive
+        self.flags.passive
     }
 
     /// Lets go of memory that only a busy connection needs. To be called when

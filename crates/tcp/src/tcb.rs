@@ -49,6 +49,26 @@ pub(crate) struct Snd {
     pub shift: u8,
 }
 
+impl Snd {
+    fn new(iss: Seq, mss: u16) -> Snd {
+        Snd {
+            una: iss,
+            nxt: iss,
+            wnd: 0,
+            wl1: Seq(0),
+            max_wnd: 0,
+            iss,
+            small_end: iss,
+            most_out: 0,
+            usage_end: iss,
+            cwnd_limited: false,
+            mss,
+            limit: mss,
+            shift: 0,
+        }
+    }
+}
+
 /// Receive sequence variables (RFC 9293 3.3.1).
 #[derive(Debug)]
 pub(crate) struct Rcv {
@@ -78,6 +98,25 @@ pub(crate) struct Rcv {
     pub scaling: bool,
 }
 
+impl Rcv {
+    fn new(config: &Config, mss: u16) -> Rcv {
+        Rcv {
+            nxt: Seq(0),
+            edge: Seq(0),
+            acked: Seq(0),
+            irs: Seq(0),
+            fin: None,
+            outside: 0,
+            memory_outside: 0,
+            mss,
+            full: mss.min(DEFAULT_PEER_MSS),
+            last: 0,
+            shift: if config.window_scaling { config.window_shift() } else { 0 },
+            scaling: config.window_scaling,
+        }
+    }
+}
+
 /// Timestamps (RFC 7323).
 #[derive(Debug)]
 pub(crate) struct Timestamps {
@@ -101,12 +140,12 @@ pub(crate) struct Acks {
     /// The second of the stack's time that `challenges` counts.
     pub second: u32,
     /// What came twice, for the next SACK option (RFC 2883).
-    pub twice: Option<(Seq, Seq)>,
+    pub dsack: Option<(Seq, Seq)>,
 }
 
 /// Yes-or-no facts of a connection.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct Flags {
     /// It began in LISTEN.
     pub passive: bool,
     /// The application has let go of it.
@@ -129,6 +168,24 @@ pub(crate) struct Facts {
     pub abort_due: bool,
     /// [`Tcb::poll_transmit`] may have something to say.
     pub dirty: bool,
+}
+
+impl Flags {
+    fn new(config: &Config) -> Flags {
+        Flags {
+            passive: false,
+            released: false,
+            close_pending: false,
+            nagle: config.nagle,
+            timestamps: config.timestamps,
+            sack: config.sack,
+            syn_due: true,
+            probe_due: false,
+            override_sws: false,
+            abort_due: false,
+            dirty: true,
+        }
+    }
 }
 
 /// The transmission control block: one connection.
@@ -158,7 +215,7 @@ pub struct Tcb {
     // What every segment touches comes first.
     pub(crate) state: State,
     pub(crate) events: Events,
-    pub(crate) is: Facts,
+    pub(crate) flags: Flags,
     pub(crate) snd: Snd,
     pub(crate) rcv: Rcv,
     pub(crate) acks: Acks,
@@ -174,8 +231,10 @@ pub struct Tcb {
     pub(crate) config: Arc<Config>,
     /// The latest time that the connection was told.
     pub(crate) now: Instant,
-    /// Bytes delivered to the peer, modulo 2^32.
-    pub(crate) delivered: u32,
+    /// Sequence numbers delivered to the peer.
+    pub(crate) delivered: u64,
+    /// Bytes that came in order.
+    pub(crate) received_total: u64,
     /// When data was sent last.
     pub(crate) last_sent: Instant,
     /// When a segment came last.
@@ -212,7 +271,7 @@ impl Tcb {
     /// good: LISTEN to SYN-RECEIVED (RFC 9293 3.10.7.2).
     pub fn accept(config: &Arc<Config>, isn: Isn, mss: u16, syn: &Header, now: Instant) -> Tcb {
         let mut tcb = Tcb::new(config, isn, mss, now);
-        tcb.is.passive = true;
+        tcb.flags.passive = true;
         tcb.take_syn(syn, now);
         tcb.state = State::SynReceived;
         tcb
@@ -224,49 +283,10 @@ impl Tcb {
         Tcb {
             state: State::Closed,
             events: Events::NONE,
-            is: Facts {
-                passive: false,
-                released: false,
-                close_pending: false,
-                nagle: config.nagle,
-                timestamps: config.timestamps,
-                sack: config.sack,
-                syn_due: true,
-                probe_due: false,
-                override_sws: false,
-                abort_due: false,
-                dirty: true,
-            },
-            snd: Snd {
-                una: iss,
-                nxt: iss,
-                wnd: 0,
-                wl1: Seq(0),
-                max_wnd: 0,
-                iss,
-                small_end: iss,
-                most_out: 0,
-                usage_end: iss,
-                cwnd_limited: false,
-                mss,
-                limit: mss,
-                shift: 0,
-            },
-            rcv: Rcv {
-                nxt: Seq(0),
-                edge: Seq(0),
-                acked: Seq(0),
-                irs: Seq(0),
-                fin: None,
-                outside: 0,
-                memory_outside: 0,
-                mss,
-                full: mss.min(DEFAULT_PEER_MSS),
-                last: 0,
-                shift: if config.window_scaling { config.window_shift() } else { 0 },
-                scaling: config.window_scaling,
-            },
-            acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, twice: None },
+            flags: Flags::new(config),
+            snd: Snd::new(iss, mss),
+            rcv: Rcv::new(config, mss),
+            acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None },
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
             timers: Timers::OFF,
             send: SendQueue::new(iss + 1),
@@ -282,6 +302,7 @@ impl Tcb {
             config: config.clone(),
             now,
             delivered: 0,
+            received_total: 0,
             last_sent: now,
             last_received: now,
             timeouts: 0,
@@ -300,21 +321,21 @@ impl Tcb {
         self.rcv.acked = self.rcv.nxt;
         self.rcv.edge = self.rcv.nxt + self.config.receive_limit().min(u16::MAX.into());
         let options = &syn.options;
-        //= RFC 7323 2.2: the shift counts only if both SYNs carry the option
+        // RFC 7323 2.2: the shift counts only if both SYNs carry the option
         match options.window_scale {
-            //= RFC 7323 2.3: more than 14 is taken as 14
+            // RFC 7323 2.3: more than 14 is taken as 14
             Some(shift) if self.config.window_scaling => self.snd.shift = shift.min(14),
             _ => (self.snd.shift, self.rcv.shift, self.rcv.scaling) = (0, 0, false),
         }
-        self.is.sack = self.config.sack && options.sack_permitted;
-        self.is.timestamps = self.config.timestamps && options.timestamps.is_some();
+        self.flags.sack = self.config.sack && options.sack_permitted;
+        self.flags.timestamps = self.config.timestamps && options.timestamps.is_some();
         if let Some((value, _)) = options.timestamps {
             (self.ts.recent, self.ts.recent_at) = (value, now);
         }
         let peer = options.mss.unwrap_or(DEFAULT_PEER_MSS).max(LEAST_PEER_MSS);
         self.snd.limit = self.snd.limit.min(peer);
         self.set_mss();
-        //= RFC 7323 2.2: the window of a SYN is never scaled
+        // RFC 7323 2.2: the window of a SYN is never scaled
         self.snd.wnd = syn.window.into();
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl1 = syn.seq;
@@ -326,7 +347,7 @@ impl Tcb {
 
     /// Eff.snd.MSS (RFC 9293 3.7.1), without the bytes of the timestamps.
     pub(crate) fn set_mss(&mut self) {
-        let options = if self.is.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let options = if self.flags.timestamps { TIMESTAMPS_LEN } else { 0 };
         self.snd.mss = self.snd.limit.saturating_sub(options).max(1);
     }
 
@@ -357,7 +378,7 @@ impl Tcb {
     /// May [`Tcb::poll_transmit`] return something? `false` is certain.
     #[inline]
     pub fn wants_transmit(&self) -> bool {
-        self.is.dirty
+        self.flags.dirty
     }
 
     /// What has happened since the last call.
@@ -377,7 +398,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn pipe(&self) -> u32 {
         let out = self.snd.nxt.distance_from(self.snd.una);
-        let gone = if self.is.sack {
+        let gone = if self.flags.sack {
             self.board.sacked
         } else {
             // Limited transmit (RFC 3042) is for the first two only.
@@ -401,6 +422,19 @@ impl Tcb {
     #[inline]
     pub(crate) fn fin_acked(&self) -> bool {
         self.snd.una.after(self.send.end)
+    }
+
+    /// [`Tcb::poll_transmit`] may have something to say from now on.
+    #[inline]
+    pub(crate) fn touch(&mut self) {
+        self.flags.dirty = true;
+    }
+
+    /// After each entry: whoever made output possible must have called
+    /// [`Tcb::touch`]. Only debug builds look.
+    #[inline]
+    pub(crate) fn check_touched(&self) {
+        debug_assert!(self.flags.dirty || !self.has_output(), "not touched: {self:?}");
     }
 
     /// The time that `now` counts as: it must not go back, or our timestamps
@@ -427,9 +461,9 @@ impl Tcb {
         self.board.clear(self.snd.nxt);
         self.assembler = None;
         self.acks.now = false;
-        self.is.syn_due = false;
-        self.is.probe_due = false;
-        if self.is.released {
+        self.flags.syn_due = false;
+        self.flags.probe_due = false;
+        if self.flags.released {
             self.receive = ReceiveQueue::default();
         }
         self.events.add(Events::CLOSED | Events::READABLE | Events::WRITABLE);

@@ -65,7 +65,7 @@ impl TimeWait {
             challenges: tcb.acks.challenges,
             most_challenges: tcb.config.challenge_acks_per_second,
             window: (wnd >> tcb.rcv.shift).min(u16::MAX.into()) as u16,
-            timestamps: tcb.is.timestamps,
+            timestamps: tcb.flags.timestamps,
         })
     }
 
@@ -84,15 +84,15 @@ impl TimeWait {
         if now >= self.expires {
             return Action::Close;
         }
-        //= RFC 1337 3: RST segments are ignored in TIME-WAIT
+        // RFC 1337 3: RST segments are ignored in TIME-WAIT
         if header.flags.rst() {
             return Action::Ignore;
         }
         if header.flags.syn() && !header.flags.ack() && self.is_new_incarnation(header) {
             return Action::Reopen { isn_after: self.snd_nxt };
         }
-        //= RFC 9293 3.10.7.4: a retransmitted FIN is acknowledged, and the 2 MSL
-        //= begin anew
+        // RFC 9293 3.10.7.4: a retransmitted FIN is acknowledged, and the 2 MSL
+        // begin anew
         if header.flags.fin() && header.flags.ack() && !self.is_old(header) {
             self.expires = now + Duration::from_millis(self.lasts.into());
             return Action::Reply(self.ack(now));

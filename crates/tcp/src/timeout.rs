@@ -14,7 +14,8 @@ impl Tcb {
             self.ack_now();
         }
         if now >= self.timers.linger {
-            return self.on_linger();
+            self.on_linger();
+            return self.check_touched();
         }
         if now >= self.timers.retransmit {
             match self.timers.kind {
@@ -26,6 +27,7 @@ impl Tcb {
         if now >= self.timers.keepalive {
             self.on_keepalive(now);
         }
+        self.check_touched();
     }
 
     /// TIME-WAIT has passed, the peer never closed its half, or an orphan does not
@@ -46,15 +48,15 @@ impl Tcb {
         self.timeouts += 1;
         if connecting {
             self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
-            self.is.syn_due = true;
+            self.flags.syn_due = true;
         } else {
             self.lose_all(now);
         }
-        //= RFC 6298 5.5: "back off the timer", 5.6: start it again
+        // RFC 6298 5.5 backs the timer off, 5.6 starts it again.
         self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
         let rto = self.rtt.rto(&self.config);
         self.timers.set_retransmit(Retransmit::Rto, now + rto);
-        self.is.dirty = true;
+        self.touch();
     }
 
     fn on_persist(&mut self, now: Instant) {
@@ -65,13 +67,13 @@ impl Tcb {
         self.probes += 1;
         self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
         if self.window_left() > 0 {
-            self.is.override_sws = true;
+            self.flags.override_sws = true;
         } else {
-            self.is.probe_due = true;
+            self.flags.probe_due = true;
         }
         let rto = self.rtt.rto(&self.config);
         self.timers.set_retransmit(Retransmit::Persist, now + rto);
-        self.is.dirty = true;
+        self.touch();
     }
 
     fn on_keepalive(&mut self, now: Instant) {
@@ -90,8 +92,8 @@ impl Tcb {
             return;
         }
         self.probes += 1;
-        self.is.probe_due = true;
-        self.is.dirty = true;
+        self.flags.probe_due = true;
+        self.touch();
         self.timers.keepalive = now + k.interval;
     }
 

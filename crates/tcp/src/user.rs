@@ -1,6 +1,5 @@
 //! The user's calls (RFC 9293 3.9.1).
 
-use crate::congestion::CongestionControl;
 use crate::timers::Retransmit;
 use crate::{Error, IcmpError, Keepalive, State, Tcb};
 use wire::{Instant, Parts, Seq, Slice};
@@ -32,7 +31,8 @@ impl Tcb {
             chunk => chunk.min(MAX_CHUNK),
         };
         self.send.push(&data[..n], chunk, self.snd.nxt, self.config.checksum);
-        self.is.dirty = true;
+        self.touch();
+        self.check_touched();
         Ok(n)
     }
 
@@ -49,14 +49,15 @@ impl Tcb {
             return Err(Error::WouldBlock);
         }
         self.send.push_chunk(slice, sum);
-        self.is.dirty = true;
+        self.touch();
+        self.check_touched();
         Ok(())
     }
 
     fn may_send(&self) -> Result<(), Error> {
         match self.state {
             State::Closed | State::Listen => Err(self.error.unwrap_or(Error::NotConnected)),
-            s if s.may_send() && !self.is.close_pending => Ok(()),
+            s if s.may_send() && !self.flags.close_pending => Ok(()),
             _ => Err(Error::Shutdown),
         }
     }
@@ -196,27 +197,29 @@ impl Tcb {
     fn after_read(&mut self) {
         if self.state.may_receive() && self.window_update_due() {
             self.acks.now = true;
-            self.is.dirty = true;
+            self.touch();
         }
+        self.check_touched();
     }
 
     /// CLOSE: a FIN goes behind what is queued. Receiving goes on.
     pub fn shutdown_write(&mut self) {
         match self.state {
             State::SynSent => self.finish(None),
-            State::SynReceived => self.is.close_pending = true,
+            State::SynReceived => self.flags.close_pending = true,
             State::Established => self.state = State::FinWait1,
             State::CloseWait => self.state = State::LastAck,
             _ => {}
         }
-        self.is.dirty = true;
+        self.touch();
+        self.check_touched();
     }
 
     /// The application is gone, as after close(2). With data that it did not
     /// read the connection is reset (RFC 2525 2.17), else closed; data that
     /// comes later is answered by a RST, and FIN-WAIT-2 does not last forever.
     pub fn release(&mut self) {
-        self.is.released = true;
+        self.flags.released = true;
         if self.received() > 0 || self.rcv.outside > 0 {
             self.receive = Default::default();
             return self.abort();
@@ -228,7 +231,7 @@ impl Tcb {
     /// ABORT: a RST, and the connection is over.
     pub fn abort(&mut self) {
         use State::*;
-        //= RFC 9293 3.10.5: these send "<SEQ=SND.NXT><CTL=RST>"
+        //= RFC 9293 3.10.5: "<SEQ=SND.NXT><CTL=RST>"
         let resets =
             matches!(self.state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait)
                 || matches!(self.state, Closing | LastAck);
@@ -240,14 +243,16 @@ impl Tcb {
             return;
         }
         self.finish(error);
-        self.is.abort_due = reset;
-        self.is.dirty = true;
+        self.flags.abort_due = reset;
+        self.touch();
+        self.check_touched();
     }
 
     /// Switches Nagle's algorithm (TCP_NODELAY is its contrary).
     pub fn set_nagle(&mut self, on: bool) {
-        self.is.nagle = on;
-        self.is.dirty = true;
+        self.flags.nagle = on;
+        self.touch();
+        self.check_touched();
     }
 
     /// Switches keep-alives (RFC 9293 3.8.4).
@@ -255,6 +260,7 @@ impl Tcb {
         self.keepalive = keepalive;
         self.probes = 0;
         self.arm_keepalive();
+        self.check_touched();
     }
 
     pub(crate) fn arm_keepalive(&mut self) {
@@ -287,8 +293,9 @@ impl Tcb {
         if self.snd.mss < before && self.state.transmits() {
             self.board.mark_large_lost(self.mss(), self.snd.una);
             self.recovery.force = true;
-            self.is.dirty = true;
+            self.touch();
         }
+        self.check_touched();
     }
 
     /// Was `seq` sent and not acknowledged? An ICMP message about any other
@@ -306,6 +313,7 @@ impl Tcb {
                 self.soft_error = Some(Error::Unreachable(what));
             }
         }
+        self.check_touched();
     }
 
     /// Starts the retransmission timer unless it runs.

@@ -110,7 +110,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Victim {
     tcb: Tcb,
     now: Instant,
-    limits: Limits,
+    offload: TransmitOffload,
     /// What it said last: where its sequence space and the peer's are.
     seq: u32,
     ack: u32,
@@ -122,7 +122,7 @@ impl Victim {
     fn drain(&mut self) {
         self.tcb.check_invariants();
         let mut count = 0;
-        while let Some(out) = self.tcb.poll_transmit(self.now, self.limits) {
+        while let Some(out) = self.tcb.poll_transmit(self.now, self.offload) {
             count += 1;
             assert!(count < 60_000, "it never stops");
             assert!(out.header.len() <= 60);
@@ -241,7 +241,7 @@ fn header(seq: u32, ack: u32, flags: Flags) -> Header {
 }
 
 /// A connection that began as `kind` says, with its handshake done or not.
-fn victim(kind: u8, isn: u32, config: Config, limits: Limits) -> Victim {
+fn victim(kind: u8, isn: u32, config: Config, offload: TransmitOffload) -> Victim {
     let now = Instant::from_millis(5);
     let config = Arc::new(config);
     let isn = Isn { seq: Seq(isn), timestamp_offset: 9 };
@@ -252,7 +252,7 @@ fn victim(kind: u8, isn: u32, config: Config, limits: Limits) -> Victim {
     };
     let seq = isn.seq.0;
     let ack = u32::MAX - 9;
-    let mut v = Victim { tcb, now, limits, seq, ack, timestamp: 0, peer_timestamp: 1000 };
+    let mut v = Victim { tcb, now, offload, seq, ack, timestamp: 0, peer_timestamp: 1000 };
     v.drain();
     v.seq = seq.wrapping_add(1);
     match kind {
@@ -295,7 +295,7 @@ proptest! {
             receive_buffer, send_buffer, window_scaling, timestamps, sack, keepalive,
             ..Config::default()
         };
-        let mut v = victim(kind, isn, config, Limits { segmentation, want_sum: true });
+        let mut v = victim(kind, isn, config, TransmitOffload { segmentation, want_sum: true });
         for s in &steps {
             v.step(s);
         }

@@ -10,7 +10,7 @@ use wire::{Instant, Seq};
 const GIB: u64 = 1 << 30;
 const MSS: u32 = 1460;
 /// What the device takes at once: 44 segments.
-const LIMITS: Limits = Limits { segmentation: 64 * 1024, want_sum: false };
+const LIMITS: TransmitOffload = TransmitOffload { segmentation: 64 * 1024, want_sum: false };
 
 struct Pair {
     ends: [Tcb; 2],

@@ -183,7 +183,7 @@ fn nobody_there_times_out_and_a_closed_port_refuses() {
     let mut sim = Sim::new(a, b, Path::GOOD, 1);
     let now = sim.now;
     let e = &mut sim.ends[0];
-    let syn = e.tcb().poll_transmit(now, Limits::default()).unwrap().header;
+    let syn = e.tcb().poll_transmit(now, TransmitOffload::default()).unwrap().header;
     let reset = input::closed::reply(&syn, 0).unwrap();
     e.tcb().input(&reset, Default::default(), now);
     assert_eq!((e.state(), e.tcb().error()), (State::Closed, Some(Error::Refused)));
@@ -285,7 +285,7 @@ prop_compose! {
         let mut end = End::new(config, mss, isn);
         let scale = usize::from(mss).min(1500).min(window.max(4)) * 2;
         end.data = pattern(share * scale, seed);
-        (end.reads, end.writes, end.limits.segmentation) = (reads, writes, segmentation);
+        (end.reads, end.writes, end.offload.segmentation) = (reads, writes, segmentation);
         end
     }
 }
@@ -319,7 +319,7 @@ impl std::fmt::Debug for End {
             self.data.len(),
             self.reads,
             self.writes,
-            self.limits,
+            self.offload,
             self.isn,
             self.config
         )

@@ -7,7 +7,7 @@ use crate::application::Application;
 use crate::connections::{ConnId, Connection, Connections};
 use crate::down::Below;
 use crate::observe::Layer;
-use tcp::{Limits, State};
+use tcp::{State, TransmitOffload};
 use wire::Instant;
 
 /// What is left to do for a connection after its turn.
@@ -92,13 +92,13 @@ impl<A: Application> Transport<A> {
         // The interfaces of a host that can be told apart here differ in what
         // their devices do; with one, which is common, nothing is looked up.
         let interface = &self.config.interfaces[self.interface_of(connection)];
-        let limits = Limits {
+        let offload = TransmitOffload {
             segmentation: interface.segmentation.saturating_sub(40 + 60),
             want_sum: !interface.transmit_checksum,
         };
         let mut sent = 0;
         while sent < quota
-            && let Some(mut segment) = connection.tcb.poll_transmit(now, limits)
+            && let Some(mut segment) = connection.tcb.poll_transmit(now, offload)
         {
             let repeat =
                 tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
@@ -107,7 +107,7 @@ impl<A: Application> Transport<A> {
             sent += 1;
             if let (Some(repeat), Some(by)) = (repeat, by) {
                 while sent < quota
-                    && let Some(next) = connection.tcb.poll_next(now)
+                    && let Some(next) = connection.tcb.poll_transmit_next(now)
                 {
                     down.repeat(by, |last| repeat.frame(last, base, next), counters);
                     sent += 1;

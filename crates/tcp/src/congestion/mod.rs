@@ -1,17 +1,24 @@
 //! Congestion control: how many bytes may be in flight.
+//!
+//! An algorithm is a file beside this one, with a type that implements
+//! [`CongestionControl`], and a row of the table below. Everything else (its name,
+//! the configuration, parsing, tests of all algorithms) follows from the row.
 
+mod registry;
+
+mod cubic;
 mod new_reno;
 
-pub(crate) use new_reno::NewReno;
+use registry::algorithms;
 use wire::Instant;
 use wire::time::Duration;
 
-/// The algorithms there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Algorithm {
+algorithms! {
     /// Reno's window (RFC 5681) with New Reno's recovery (RFC 6582).
-    #[default]
-    NewReno,
+    "newreno" => NewReno(new_reno::NewReno),
+    /// CUBIC (RFC 9438): the window follows a cubic function of the time since the
+    /// last loss, and so depends little on the round-trip time.
+    "cubic" => Cubic(Box<cubic::Cubic>),
 }
 
 /// What an acknowledgment tells the algorithm.
@@ -20,8 +27,8 @@ pub struct Acked {
     /// Bytes newly acknowledged or selectively acknowledged.
     pub delivered: u32,
     /// Did the window limit what was sent before? One that is not used says
-    /// nothing about the network (RFC 7661), so it must not grow. Where it is seen
-    /// that less than half of it is used, it is not limited in slow start either.
+    /// nothing about the network (RFC 7661), so it must not grow. In slow start it
+    /// counts as used if half of it is.
     pub limited: bool,
     /// The smoothed round-trip time; zero before there is one.
     pub srtt: Duration,
@@ -33,6 +40,10 @@ pub struct Acked {
 
 /// What decides about the congestion window. All sizes are in bytes.
 pub trait CongestionControl {
+    /// The state of a new connection with this initial window.
+    fn new(initial_window: u32) -> Self
+    where
+        Self: Sized;
     /// cwnd.
     fn window(&self) -> u32;
     /// ssthresh.
@@ -51,53 +62,63 @@ pub trait CongestionControl {
     fn on_idle(&mut self, initial: u32);
 }
 
-/// The state of the algorithm that a connection runs.
-#[derive(Clone, Debug)]
-pub(crate) enum Congestion {
-    NewReno(NewReno),
-}
-
-impl Congestion {
-    pub(crate) fn new(algorithm: Algorithm, initial_window: u32) -> Congestion {
-        match algorithm {
-            Algorithm::NewReno => Congestion::NewReno(NewReno::new(initial_window)),
-        }
+/// An algorithm whose state is too large to lie in each connection.
+impl<C: CongestionControl> CongestionControl for Box<C> {
+    fn new(initial_window: u32) -> Box<C> {
+        Box::new(C::new(initial_window))
     }
-}
-
-impl CongestionControl for Congestion {
-    #[inline]
     fn window(&self) -> u32 {
-        let Congestion::NewReno(c) = self;
-        c.window()
+        (**self).window()
     }
-    #[inline]
     fn ssthresh(&self) -> u32 {
-        let Congestion::NewReno(c) = self;
-        c.ssthresh()
+        (**self).ssthresh()
     }
-    #[inline]
     fn on_ack(&mut self, acked: &Acked) {
-        let Congestion::NewReno(c) = self;
-        c.on_ack(acked);
+        (**self).on_ack(acked);
     }
     fn on_loss(&mut self, flight: u32, mss: u32, now: Instant) {
-        let Congestion::NewReno(c) = self;
-        c.on_loss(flight, mss, now);
+        (**self).on_loss(flight, mss, now);
     }
     fn on_recovered(&mut self, window: u32, now: Instant) {
-        let Congestion::NewReno(c) = self;
-        c.on_recovered(window, now);
+        (**self).on_recovered(window, now);
     }
     fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, now: Instant) {
-        let Congestion::NewReno(c) = self;
-        c.on_timeout(flight, mss, again, now);
+        (**self).on_timeout(flight, mss, again, now);
     }
     fn on_idle(&mut self, initial: u32) {
-        let Congestion::NewReno(c) = self;
-        c.on_idle(initial);
+        (**self).on_idle(initial);
     }
 }
+
+impl std::fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+    fn from_str(name: &str) -> Result<Algorithm, UnknownAlgorithm> {
+        Algorithm::ALL
+            .iter()
+            .find(|a| a.name() == name)
+            .copied()
+            .ok_or_else(|| UnknownAlgorithm(name.into()))
+    }
+}
+
+/// There is no congestion control of this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownAlgorithm(pub String);
+
+impl std::fmt::Display for UnknownAlgorithm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = Algorithm::ALL.iter().map(|a| a.name()).collect();
+        write!(f, "no congestion control is called {:?}: use {}", self.0, names.join(" or "))
+    }
+}
+
+impl std::error::Error for UnknownAlgorithm {}
 
 /// The initial window of `segments` segments of `mss` bytes (RFC 6928).
 pub(crate) fn initial_window(segments: u32, mss: u32) -> u32 {
@@ -106,3 +127,6 @@ pub(crate) fn initial_window(segments: u32, mss: u32) -> u32 {
 
 /// No window gets larger, so that sums of windows do not overflow.
 pub(crate) const MAX_WINDOW: u32 = 1 << 30;
+
+#[cfg(test)]
+mod tests;

@@ -13,10 +13,6 @@ pub(crate) struct NewReno {
 }
 
 impl NewReno {
-    pub(crate) fn new(initial_window: u32) -> NewReno {
-        NewReno { cwnd: initial_window, ssthresh: MAX_WINDOW, acked: 0 }
-    }
-
     fn halve(&mut self, flight: u32, mss: u32) {
         //= RFC 5681 3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
         self.ssthresh = (flight / 2).max(2 * mss);
@@ -25,6 +21,9 @@ impl NewReno {
 }
 
 impl CongestionControl for NewReno {
+    fn new(initial_window: u32) -> NewReno {
+        NewReno { cwnd: initial_window, ssthresh: MAX_WINDOW, acked: 0 }
+    }
     #[inline]
     fn window(&self) -> u32 {
         self.cwnd
@@ -45,7 +44,7 @@ impl CongestionControl for NewReno {
             let room = self.ssthresh - self.cwnd;
             self.cwnd = (self.cwnd + a.delivered.min(room)).min(MAX_WINDOW);
         } else {
-            //= RFC 5681 3.1: cwnd grows by one SMSS per cwnd acknowledged
+            // RFC 5681 3.1: cwnd grows by one SMSS per cwnd acknowledged
             self.acked = self.acked.saturating_add(a.delivered);
             if self.acked >= self.cwnd {
                 self.acked -= self.cwnd;
@@ -67,8 +66,8 @@ impl CongestionControl for NewReno {
     }
 
     fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, _now: Instant) {
-        //= RFC 5681 3.1: for a segment sent again before, "the value of
-        //= ssthresh is held constant"
+        // For a segment that was sent again before:
+        //= RFC 5681 3.1: "the value of ssthresh is held constant"
         if !again {
             self.halve(flight, mss);
         }

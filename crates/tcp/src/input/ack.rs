@@ -1,6 +1,6 @@
 //! The ACK field (RFC 9293 3.10.7.4, fifth): what it frees, measures and opens.
 
-use crate::congestion::{Acked, CongestionControl};
+use crate::congestion::Acked;
 use crate::recovery::Phase;
 use crate::timers::Retransmit;
 use crate::{Events, Tcb};
@@ -30,10 +30,10 @@ impl Tcb {
         self.heard(now);
         let una = self.snd.una;
         let mut sacked = 0;
-        if self.is.sack && !h.options.sack.is_empty() {
+        if self.flags.sack && !h.options.sack.is_empty() {
             let blocks = h.options.sack.as_slice();
             sacked = self.board.sack(blocks, self.snd.una, self.snd.nxt, self.mss());
-            self.delivered = self.delivered.wrapping_add(sacked);
+            self.delivered += u64::from(sacked);
         }
         if h.ack.after(self.snd.una) {
             self.new_ack(h, sacked, now);
@@ -57,7 +57,7 @@ impl Tcb {
         // RFC 5681 2 says what a duplicate acknowledgment is. With SACK it is one
         // that brings news (RFC 6675 2), even if a later one has overtaken it.
         let plain = duplicate && pure && !h.flags.fin() && self.is_same_window(h);
-        if sacked > 0 || (plain && !self.is.sack) {
+        if sacked > 0 || (plain && !self.flags.sack) {
             // Each stands for a segment that has arrived, and one is missing.
             let out = self.snd.nxt.distance_from(self.snd.una);
             let segments = out.div_ceil(self.mss()).max(self.board.len() as u32);
@@ -74,22 +74,22 @@ impl Tcb {
         self.snd.una = h.ack;
         self.snd.small_end = self.snd.small_end.latest(h.ack);
         self.send.acked(h.ack);
-        self.delivered = self.delivered.wrapping_add(popped.delivered);
+        self.delivered += u64::from(popped.delivered);
         self.timeouts = 0;
         // An orphan has more time again.
         self.timers.linger = Instant::FAR_FUTURE;
         self.measure(popped.sent, h, now);
         if self.snd.una == self.snd.nxt {
-            //= RFC 6298 5.2: all is acknowledged, turn the timer off
+            // RFC 6298 5.2: all is acknowledged, turn the timer off
             self.timers.stop_retransmit();
         } else {
-            //= RFC 6298 5.3: restart it
+            // RFC 6298 5.3: restart it
             let rto = self.rtt.rto(&self.config);
             self.timers.set_retransmit(Retransmit::Rto, now + rto);
         }
         let mss = self.mss();
         let mut delivered = popped.delivered.saturating_add(sacked);
-        if self.recovery.phase == Phase::Timeout && !self.is.sack {
+        if self.recovery.phase == Phase::Timeout && !self.flags.sack {
             // RFC 3465 2.3: L is 1*SMSS after a time-out. What had arrived before is
             // acknowledged with what was sent again.
             delivered = delivered.min(mss);
@@ -103,7 +103,7 @@ impl Tcb {
         if self.send_room() >= queued / 2 || self.unsent() == 0 {
             self.events.add(Events::WRITABLE);
         }
-        self.is.dirty = true;
+        self.touch();
     }
 
     /// Takes a measurement of the round-trip time: since `sent`, the time when
@@ -113,7 +113,7 @@ impl Tcb {
     pub(crate) fn measure(&mut self, sent: Option<Instant>, h: &Header, now: Instant) {
         let rtt = match (sent, h.options.timestamps) {
             (Some(sent), _) => now.since(sent),
-            (None, Some((_, echo))) if self.is.timestamps => {
+            (None, Some((_, echo))) if self.flags.timestamps => {
                 let millis = self.timestamp(now).wrapping_sub(echo);
                 if millis > ABSURD_RTT {
                     return;
@@ -145,7 +145,7 @@ impl Tcb {
         if wnd != self.snd.wnd {
             self.snd.wnd = wnd;
             self.snd.max_wnd = self.snd.max_wnd.max(wnd);
-            self.is.dirty = true;
+            self.touch();
             if self.timers.kind == Retransmit::Persist {
                 // What is still held back starts it again.
                 self.timers.stop_retransmit();

@@ -10,8 +10,9 @@ pub fn reply(header: &Header, payload_len: usize) -> Option<Header> {
     if header.flags.rst() {
         return None;
     }
-    //= RFC 9293 3.10.7.1: "<SEQ=SEG.ACK><CTL=RST>", or without ACK
-    //= "<SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
+    //= RFC 9293 3.10.7.1: "<SEQ=SEG.ACK><CTL=RST>"
+    //= RFC 9293 3.10.7.1: "<SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
+    // The first is for segments with an ACK, the second for those without.
     let (seq, ack, flags) = if header.flags.ack() {
         (header.ack, Seq(0), Flags::RST)
     } else {

@@ -17,7 +17,7 @@ pub enum Listen {
 
 /// Decides on a segment with this header and `payload_len` bytes of payload.
 pub fn input(header: &Header, payload_len: usize) -> Listen {
-    //= RFC 9293 3.10.7.2: first RST, second ACK, third SYN
+    // RFC 9293 3.10.7.2: first RST, second ACK, third SYN
     if header.flags.rst() {
         return Listen::Ignore;
     }

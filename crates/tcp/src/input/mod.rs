@@ -41,6 +41,7 @@ impl Tcb {
                 }
             }
         }
+        self.check_touched();
     }
 
     /// Is it what nearly all segments are: in order, in ESTABLISHED, with
@@ -55,13 +56,13 @@ impl Tcb {
             && h.ack.before_or_at(self.snd.nxt)
             && match h.options.timestamps {
                 Some((value, _)) => {
-                    self.is.timestamps && value.wrapping_sub(self.ts.recent) as i32 >= 0
+                    self.flags.timestamps && value.wrapping_sub(self.ts.recent) as i32 >= 0
                 }
-                None => !self.is.timestamps,
+                None => !self.flags.timestamps,
             }
             && self.assembler.is_none()
             && self.rcv.fin.is_none()
-            && !self.is.released
+            && !self.flags.released
             && len(payload) <= self.rcv.edge.distance_from(self.rcv.nxt)
     }
 
@@ -94,7 +95,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn take_timestamp(&mut self, h: &Header, now: Instant) {
         if let Some((value, _)) = h.options.timestamps
-            && self.is.timestamps
+            && self.flags.timestamps
             && h.seq.before_or_at(self.rcv.acked)
         {
             self.ts.recent = value;
@@ -106,7 +107,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn ack_now(&mut self) {
         self.acks.now = true;
-        self.is.dirty = true;
+        self.touch();
     }
 
     /// A challenge ACK (RFC 5961), unless there were too many in this second.

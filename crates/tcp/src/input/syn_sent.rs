@@ -14,7 +14,7 @@ impl Tcb {
         if acks && !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
             if !h.flags.rst() {
                 self.reset_reply = Some(h.ack);
-                self.is.dirty = true;
+                self.touch();
             }
             return;
         }
@@ -31,7 +31,7 @@ impl Tcb {
         }
         self.take_syn(h, now);
         if acks {
-            self.is.syn_due = false;
+            self.flags.syn_due = false;
             self.syn_acked(h, now);
             self.state = State::Established;
             self.established(now);
@@ -39,8 +39,8 @@ impl Tcb {
         } else {
             // Simultaneous open: our SYN becomes a SYN-ACK.
             self.state = State::SynReceived;
-            self.is.syn_due = true;
-            self.is.dirty = true;
+            self.flags.syn_due = true;
+            self.touch();
         }
     }
 
@@ -70,8 +70,8 @@ impl Tcb {
         self.heard(now);
         self.events.add(crate::Events::CONNECTED | crate::Events::WRITABLE);
         self.arm_keepalive();
-        self.is.dirty = true;
-        if std::mem::take(&mut self.is.close_pending) {
+        self.touch();
+        if std::mem::take(&mut self.flags.close_pending) {
             self.shutdown_write();
         }
     }

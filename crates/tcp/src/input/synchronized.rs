@@ -22,7 +22,7 @@ impl Tcb {
             // Simultaneous open: the SYN is known, the rest is news.
             header.flags = header.flags.without(Flags::SYN);
             header.seq += 1;
-            //= RFC 7323 2.2: the window of a SYN is never scaled
+            // RFC 7323 2.2: the window of a SYN is never scaled
             header.window >>= self.snd.shift;
         }
         let h = &header;
@@ -37,7 +37,7 @@ impl Tcb {
         }
         //= RFC 9293 3.10.7.4: "Fourth, check the SYN bit"
         if h.flags.syn() {
-            //= RFC 5961 4: a challenge ACK, whatever the sequence number
+            // RFC 5961 4: a challenge ACK, whatever the sequence number
             return self.challenge_ack(now);
         }
         //= RFC 9293 3.10.7.4: "Fifth, check the ACK field"
@@ -53,8 +53,9 @@ impl Tcb {
         }
         self.after_ack(now);
         self.note_segment_size(h, len, segment);
-        //= RFC 9293 3.10.7.4: "Seventh, process the segment text", "Eighth,
-        //= check the FIN bit". Urgent data (sixth) is in-band data here.
+        //= RFC 9293 3.10.7.4: "Seventh, process the segment text"
+        //= RFC 9293 3.10.7.4: "Eighth, check the FIN bit"
+        // Urgent data (sixth) is in-band data here.
         self.text(h, payload, len, now);
     }
 
@@ -64,19 +65,19 @@ impl Tcb {
     fn repeated_syn(&mut self, now: Instant) {
         let last = self.board.front().map(|r| r.sent);
         if last.is_none_or(|last| now.since(last) >= SYN_ACK_INTERVAL) {
-            self.is.syn_due = true;
-            self.is.dirty = true;
+            self.flags.syn_due = true;
+            self.touch();
         }
     }
 
     /// PAWS (RFC 7323 5.3 R1).
     fn pass_timestamp(&mut self, h: &Header, len: u32, now: Instant) -> bool {
-        if !self.is.timestamps || h.flags.rst() {
+        if !self.flags.timestamps || h.flags.rst() {
             return true;
         }
         let Some((value, _)) = h.options.timestamps else {
-            //= RFC 7323 3.2: a segment without timestamps "SHOULD silently
-            //= [be] drop[ped]"; a SYN still deserves its challenge
+            // RFC 7323 3.2: a segment without timestamps is dropped without an answer;
+            // a SYN still deserves its challenge.
             return h.flags.syn();
         };
         let old = (value.wrapping_sub(self.ts.recent) as i32) < 0
@@ -118,9 +119,9 @@ impl Tcb {
             self.challenge_ack(now);
             return;
         }
-        if len > 0 && self.is.sack && h.seq.before(self.rcv.nxt) {
+        if len > 0 && self.flags.sack && h.seq.before(self.rcv.nxt) {
             let end = (h.seq + len).earliest(self.rcv.nxt);
-            self.acks.twice = Some((h.seq, end));
+            self.acks.dsack = Some((h.seq, end));
         }
         self.ack_now();
     }
@@ -131,10 +132,10 @@ impl Tcb {
             return self.challenge_ack(now);
         }
         match self.state {
-            //= RFC 9293 3.10.7.4: back to LISTEN, the user is not told
-            State::SynReceived if self.is.passive => self.finish(None),
+            // RFC 9293 3.10.7.4: back to LISTEN, the user is not told
+            State::SynReceived if self.flags.passive => self.finish(None),
             State::SynReceived => self.finish(Some(Error::Refused)),
-            //= RFC 1337 3: a RST does not end TIME-WAIT
+            // RFC 1337 3: a RST does not end TIME-WAIT
             State::TimeWait => {}
             State::Closing | State::LastAck => self.finish(None),
             _ => self.finish(Some(Error::Reset)),
@@ -146,10 +147,10 @@ impl Tcb {
         if !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
             //= RFC 9293 3.10.7.4: "<SEQ=SEG.ACK><CTL=RST>"
             self.reset_reply = Some(h.ack);
-            self.is.dirty = true;
+            self.touch();
             return false;
         }
-        self.is.syn_due = false;
+        self.flags.syn_due = false;
         self.syn_acked(h, now);
         self.state = State::Established;
         self.snd.wnd = u32::from(h.window) << self.snd.shift;
@@ -168,7 +169,7 @@ impl Tcb {
             State::FinWait1 => {
                 self.state = State::FinWait2;
                 self.timers.linger = Instant::FAR_FUTURE;
-                self.is.dirty = true;
+                self.touch();
             }
             State::Closing => self.enter_time_wait(now),
             State::LastAck => self.finish(None),

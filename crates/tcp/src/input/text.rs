@@ -17,8 +17,8 @@ impl Tcb {
         }
         // Also where the acknowledgment beside it was too old to bring a window.
         self.snd.wl1 = self.snd.wl1.latest(h.seq);
-        if len > 0 && self.is.released {
-            //= RFC 9293 3.6.1: data that nobody will read resets the connection
+        if len > 0 && self.flags.released {
+            // RFC 9293 3.6.1: data that nobody will read resets the connection
             return self.abort_with(true, None);
         }
         if seq != self.rcv.nxt {
@@ -26,7 +26,7 @@ impl Tcb {
             return;
         }
         if self.assembler.is_some() {
-            //= RFC 5681 4.2: a segment that fills a gap is acknowledged at once
+            // RFC 5681 4.2: a segment that fills a gap is acknowledged at once
             self.fill(payload, seq + len);
             self.ack_now();
         } else if len > 0 {
@@ -47,8 +47,8 @@ impl Tcb {
         let (mut seq, mut fin) = (h.seq, h.flags.fin());
         if seq.before(self.rcv.nxt) {
             let old = self.rcv.nxt.distance_from(seq).min(len);
-            if old > 0 && self.is.sack {
-                self.acks.twice = Some((seq, seq + old));
+            if old > 0 && self.flags.sack {
+                self.acks.dsack = Some((seq, seq + old));
             }
             cut_front(payload, old as usize);
             (seq, len) = (seq + old, len - old);
@@ -104,6 +104,7 @@ impl Tcb {
             self.receive.push(slice, waste);
         }
         self.rcv.nxt += len;
+        self.received_total += u64::from(len);
         self.events.add(Events::READABLE);
     }
 
@@ -112,15 +113,15 @@ impl Tcb {
             let most = self.disorder_allowed();
             let assembler = self.assembler.get_or_insert_default();
             if let Some(twice) = assembler.insert(seq, payload, most)
-                && self.is.sack
+                && self.flags.sack
             {
-                self.acks.twice = Some(twice);
+                self.acks.dsack = Some(twice);
             }
             if assembler.is_empty() {
                 self.assembler = None;
             }
         }
-        //= RFC 5681 4.2: "an immediate duplicate ACK"
+        //= RFC 5681 3.2: "SHOULD send an immediate duplicate ACK"
         self.acks.duplicates = self.acks.duplicates.saturating_add(1).min(16);
         self.ack_now();
     }
@@ -137,8 +138,8 @@ impl Tcb {
             let known = self.rcv.nxt.earliest(end);
             if known.after(next) {
                 cut_front(&mut payload, known.distance_from(next) as usize);
-                if self.is.sack && self.acks.twice.is_none() {
-                    self.acks.twice = Some((next, known));
+                if self.flags.sack && self.acks.dsack.is_none() {
+                    self.acks.dsack = Some((next, known));
                 }
             }
         }
@@ -150,6 +151,7 @@ impl Tcb {
         let Some(assembler) = self.assembler.as_mut() else { return };
         while let Some(slice) = assembler.pop(self.rcv.nxt) {
             self.rcv.nxt += slice.len() as u32;
+            self.received_total += slice.len() as u64;
             self.receive.push(slice, waste);
         }
         assembler.forget(self.rcv.nxt);
@@ -166,8 +168,8 @@ impl Tcb {
         self.events.add(Events::PEER_CLOSED | Events::READABLE);
         match self.state {
             State::Established => self.state = State::CloseWait,
-            //= RFC 9293 3.10.7.4: had our FIN been acknowledged, it would be
-            //= FIN-WAIT-2 by now
+            // RFC 9293 3.10.7.4: had our FIN been acknowledged, it would be
+            // FIN-WAIT-2 by now
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.enter_time_wait(now),
             _ => {}

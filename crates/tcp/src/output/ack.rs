@@ -11,7 +11,7 @@ impl Tcb {
         let duplicates = self.acks.duplicates;
         let mut header = self.header(self.acceptable_seq(), Flags::ACK, now);
         self.acknowledged();
-        if self.is.sack {
+        if self.flags.sack {
             header.options.sack = self.sack_blocks();
         } else if duplicates > 1 {
             // A sender without SACK counts them.
@@ -43,13 +43,13 @@ impl Tcb {
     /// that.
     fn sack_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
-        if let Some((left, right)) = self.acks.twice.take() {
+        if let Some((left, right)) = self.acks.dsack.take() {
             blocks.push(left, right);
         }
         if let Some(assembler) = &self.assembler {
             assembler.sack(&mut blocks);
         }
-        blocks.truncate(if self.is.timestamps { 3 } else { 4 });
+        blocks.truncate(if self.flags.timestamps { 3 } else { 4 });
         blocks
     }
 

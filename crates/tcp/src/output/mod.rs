@@ -5,15 +5,17 @@ mod persist;
 mod retransmit;
 mod sws;
 
-use crate::congestion::{CongestionControl, initial_window};
+use crate::congestion::initial_window;
 use crate::recovery::Record;
+use crate::timers::Retransmit;
 use crate::{State, Tcb};
 use wire::tcp::{Flags, Header, Options};
+use wire::time::Duration;
 use wire::{Instant, Parts, Seq, Slice};
 
 /// What the way down takes and wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct TransmitOffload {
     /// Most payload bytes of one [`Outgoing`] if the device cuts it into
     /// segments itself (TSO); 0 if it does not.
     pub segmentation: usize,
@@ -55,14 +57,14 @@ impl Tcb {
     /// nothing: ask `poll_transmit`. Nearly all segments of a sender in bulk come
     /// this short way.
     #[inline]
-    pub fn poll_next(&mut self, now: Instant) -> Option<Next> {
+    pub fn poll_transmit_next(&mut self, now: Instant) -> Option<Next> {
         let now = self.clamp(now);
         let mss = self.mss();
         let plain = matches!(self.state, State::Established | State::CloseWait)
             && self.board.lost == 0
             && !self.acks.now
-            && !self.is.probe_due
-            && self.acks.twice.is_none()
+            && !self.flags.probe_due
+            && self.acks.dsack.is_none()
             && self.assembler.is_none()
             && self.reset_reply.is_none()
             && self.snd.una != self.snd.nxt;
@@ -85,59 +87,92 @@ impl Tcb {
 
     /// The next segment to send; `None` if there is none now.
     #[inline]
-    pub fn poll_transmit(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
-        if !self.is.dirty {
+    pub fn poll_transmit(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
+        if !self.flags.dirty {
             return None;
         }
         let now = self.clamp(now);
-        let outgoing = self.transmit(now, limits);
-        self.is.dirty = outgoing.is_some();
+        let outgoing = self.transmit(now, offload);
+        self.flags.dirty = outgoing.is_some();
+        self.check_touched();
         outgoing
     }
 
-    fn transmit(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
+    /// Would [`Tcb::poll_transmit`] return something, or start a timer? It is the
+    /// conditions of `transmit` again, without their consequences.
+    pub(crate) fn has_output(&self) -> bool {
+        if self.reset_reply.is_some() {
+            return true;
+        }
+        match self.state {
+            State::Closed | State::Listen => return self.flags.abort_due,
+            State::SynSent | State::SynReceived if self.flags.syn_due => return true,
+            State::SynSent => return false,
+            _ => {}
+        }
+        let orphan = self.flags.released
+            && self.timers.linger == Instant::FAR_FUTURE
+            && self.orphan_limit().is_some();
+        let data = self.state.transmits() && (self.may_retransmit_any() || self.may_send_new());
+        self.acks.now || self.flags.probe_due || orphan || data
+    }
+
+    /// May anything go that was never sent, or does the persist timer have to run?
+    fn may_send_new(&self) -> bool {
+        let unsent = self.unsent() as u32;
+        let fin = self.state.fin_queued() && !self.fin_sent();
+        let stuck = self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off;
+        (unsent > 0 || fin)
+            && (stuck || self.amount(unsent, fin, TransmitOffload::default()).is_some())
+    }
+
+    fn transmit(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
         if let Some(seq) = self.reset_reply.take() {
             return Some(self.bare(Header { ack: Seq(0), ..plain(seq, Flags::RST) }));
         }
         match self.state {
             State::Closed | State::Listen => return self.final_reset(now),
-            State::SynSent | State::SynReceived if self.is.syn_due => return Some(self.syn(now)),
+            State::SynSent | State::SynReceived if self.flags.syn_due => {
+                return Some(self.syn(now));
+            }
             State::SynSent => return None,
-            _ if self.is.released && self.timers.linger == Instant::FAR_FUTURE => {
-                self.limit_orphan(now);
+            _ if self.flags.released && self.timers.linger == Instant::FAR_FUTURE => {
+                if let Some(limit) = self.orphan_limit() {
+                    self.timers.linger = now + limit;
+                }
             }
             _ => {}
         }
         // SACK blocks would not fit beside a full segment.
-        let sack_first = self.assembler.is_some() || self.acks.twice.is_some();
+        let sack_first = self.assembler.is_some() || self.acks.dsack.is_some();
         if self.acks.now && sack_first {
             return Some(self.pure_ack(now));
         }
         if self.state.transmits() {
-            let segment = self.retransmit(now, limits).or_else(|| self.new_segment(now, limits));
+            let segment = self.retransmit(now, offload).or_else(|| self.new_segment(now, offload));
             if segment.is_some() {
                 return segment;
             }
         }
-        if self.is.probe_due {
+        if self.flags.probe_due {
             return Some(self.probe(now));
         }
         self.acks.now.then(|| self.pure_ack(now))
     }
 
-    /// The application is gone: nobody is left who would wait for the peer.
-    #[cold]
-    fn limit_orphan(&mut self, now: Instant) {
-        self.timers.linger = match self.state {
-            State::FinWait2 => now + self.config.fin_wait_2,
-            State::FinWait1 | State::Closing | State::LastAck => now + self.config.orphan,
-            _ => return,
-        };
+    /// How long the connection may stay as it is when the application is gone:
+    /// nobody is left who would wait for the peer.
+    fn orphan_limit(&self) -> Option<Duration> {
+        match self.state {
+            State::FinWait2 => Some(self.config.fin_wait_2),
+            State::FinWait1 | State::Closing | State::LastAck => Some(self.config.orphan),
+            _ => None,
+        }
     }
 
     /// The RST of an abort.
     fn final_reset(&mut self, now: Instant) -> Option<Outgoing> {
-        if !std::mem::take(&mut self.is.abort_due) {
+        if !std::mem::take(&mut self.flags.abort_due) {
             return None;
         }
         let header = self.header(self.snd.nxt, Flags::RST.with(Flags::ACK), now);
@@ -146,17 +181,17 @@ impl Tcb {
 
     /// The SYN, or SYN-ACK (RFC 9293 3.5).
     fn syn(&mut self, now: Instant) -> Outgoing {
-        self.is.syn_due = false;
+        self.flags.syn_due = false;
         let answer = self.state == State::SynReceived;
         let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
         let edge = self.rcv.edge;
         let mut header = self.header(self.snd.iss, flags, now);
-        //= RFC 7323 2.2: the window of a SYN is never scaled
+        // RFC 7323 2.2: the window of a SYN is never scaled
         self.rcv.edge = edge;
         header.window = self.config.receive_limit().min(u16::MAX.into()) as u16;
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
-        header.options.sack_permitted = self.is.sack;
+        header.options.sack_permitted = self.flags.sack;
         let record = Record::new(self.snd.iss, 1, now);
         if self.snd.nxt == self.snd.iss {
             self.snd.nxt = self.snd.iss + 1;
@@ -170,7 +205,7 @@ impl Tcb {
 
     /// The next segment of what was never sent, if it may go now.
     #[inline]
-    fn new_segment(&mut self, now: Instant, limits: Limits) -> Option<Outgoing> {
+    fn new_segment(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
         let unsent = self.unsent() as u32;
         let fin = self.state.fin_queued() && !self.fin_sent();
         if unsent == 0 && !fin {
@@ -179,21 +214,21 @@ impl Tcb {
         if self.snd.una == self.snd.nxt {
             self.restart_after_idle(now);
         }
-        let Some(len) = self.amount(unsent, fin, limits) else {
+        let Some(len) = self.amount(unsent, fin, offload) else {
             self.persist_if_stuck(now);
             return None;
         };
-        self.is.override_sws = false;
+        self.flags.override_sws = false;
         let seq = self.snd.nxt;
         // The FIN needs room in the window, too.
         let fin = fin && self.send.end.before(self.snd.una + self.snd.wnd);
-        let outgoing = self.segment(seq, len, fin, true, now, limits);
+        let outgoing = self.segment(seq, len, fin, true, now, offload);
         let len = outgoing.0;
         self.board.push(Record::new(seq, len, now));
         self.snd.nxt = seq + len;
         self.note_usage(self.pipe());
         // The last of the segments that a device cuts may be small, too.
-        if len != self.mss() && len % self.mss() != 0 {
+        if !len.is_multiple_of(self.mss()) {
             self.snd.small_end = self.snd.nxt;
         }
         self.last_sent = now;
@@ -220,7 +255,7 @@ impl Tcb {
         fin: bool,
         new: bool,
         now: Instant,
-        limits: Limits,
+        offload: TransmitOffload,
     ) -> (u32, Outgoing) {
         let (payload, sum) = if len == 0 {
             (Parts::new(), Some(0))
@@ -238,7 +273,7 @@ impl Tcb {
             flags = flags.with(Flags::FIN);
         }
         let header = self.header(seq, flags, now);
-        let sum = if limits.want_sum { sum } else { None };
+        let sum = if offload.want_sum { sum } else { None };
         let gso_size = if len > self.mss() { self.snd.mss } else { 0 };
         (len + u32::from(fin), Outgoing { header, payload, sum, gso_size })
     }
@@ -248,7 +283,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn header(&mut self, seq: Seq, flags: Flags, now: Instant) -> Header {
         let mut header = plain(seq, flags);
-        if self.is.timestamps {
+        if self.flags.timestamps {
             let echo = if flags.ack() { self.ts.recent } else { 0 };
             header.options.timestamps = Some((self.timestamp(now), echo));
         }

@@ -19,7 +19,7 @@ impl Tcb {
     /// A segment without data below the peer's window, which makes it answer;
     /// for a closed window and for keep-alives, as Linux does it.
     pub(crate) fn probe(&mut self, now: Instant) -> Outgoing {
-        self.is.probe_due = false;
+        self.flags.probe_due = false;
         let header = self.header(self.snd.una - 1, Flags::ACK, now);
         self.bare(header)
     }

@@ -1,9 +1,8 @@
 //! How much goes out at once: the windows, Nagle's algorithm, and silly window
 //! avoidance of the sender (RFC 9293 3.8.6.2.1).
 
-use super::Limits;
+use super::TransmitOffload;
 use crate::Tcb;
-use crate::congestion::CongestionControl;
 
 /// Most payload bytes of one [`Outgoing`](super::Outgoing): with its headers it
 /// has to fit into the 16 bits of an IP length.
@@ -19,15 +18,15 @@ impl Tcb {
 
     /// Most payload bytes that go out at once: a segment, or a multiple of one.
     #[inline]
-    pub(crate) fn largest(&self, limits: Limits) -> u32 {
+    pub(crate) fn largest(&self, offload: TransmitOffload) -> u32 {
         let mss = self.mss();
-        let most = u32::try_from(limits.segmentation).unwrap_or(u32::MAX).min(MAX_SEGMENTATION);
+        let most = u32::try_from(offload.segmentation).unwrap_or(u32::MAX).min(MAX_SEGMENTATION);
         if most >= 2 * mss { most - most % mss } else { mss }
     }
 
     /// How many of the `unsent` bytes go out now as one; 0 is a FIN alone.
     #[inline]
-    pub(crate) fn amount(&self, unsent: u32, fin: bool, limits: Limits) -> Option<u32> {
+    pub(crate) fn amount(&self, unsent: u32, fin: bool, offload: TransmitOffload) -> Option<u32> {
         let mss = self.mss();
         let usable = self.window_left();
         if usable == 0 {
@@ -36,18 +35,18 @@ impl Tcb {
         if unsent == 0 {
             return Some(0);
         }
-        let n = unsent.min(usable).min(self.largest(limits));
+        let n = unsent.min(usable).min(self.largest(offload));
         let n = self.within_cwnd(n)?;
         if n >= mss {
             let tail = n % mss;
             let whole = tail == 0 || (n == unsent && self.may_be_small(fin));
             return Some(if whole { n } else { n - tail });
         }
-        //= RFC 9293 3.8.6.2.1 (2): all that is queued, (3): a good part of the
-        //= largest window ever, (4): the override time-out
+        // RFC 9293 3.8.6.2.1 (2): all that is queued, (3): a good part of the
+        // largest window ever, (4): the override time-out
         let good = n >= self.snd.max_wnd / 2 && self.may_be_small(false);
         let all = n == unsent && self.may_be_small(fin);
-        (all || good || self.is.override_sws).then_some(n)
+        (all || good || self.flags.override_sws).then_some(n)
     }
 
     /// How much of `n` bytes the congestion window allows.
@@ -92,7 +91,7 @@ impl Tcb {
     /// unacknowledged.
     #[inline]
     fn may_be_small(&self, fin: bool) -> bool {
-        fin || !self.is.nagle || self.snd.small_end.before_or_at(self.snd.una)
+        fin || !self.flags.nagle || self.snd.small_end.before_or_at(self.snd.una)
     }
 }
 

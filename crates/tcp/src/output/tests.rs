@@ -1,6 +1,5 @@
-use crate::congestion::CongestionControl;
 use crate::harness::*;
-use crate::{Config, Limits};
+use crate::{Config, TransmitOffload};
 use std::time::Duration;
 
 #[test]
@@ -13,7 +12,7 @@ fn push_is_on_the_last_segment_of_what_was_queued() {
 #[test]
 fn a_device_that_segments_gets_multiples_of_the_segment_size() {
     let mut p = Peer::established(Config { initial_window: 100, chunk: 16_384, ..bare() });
-    p.limits = Limits { segmentation: 10_500, want_sum: false };
+    p.offload = TransmitOffload { segmentation: 10_500, want_sum: false };
     p.send(25_300);
     let out = p.outgoing();
     let sizes: Vec<_> = out.iter().map(|o| (said(o).2, o.gso_size, o.sum)).collect();
@@ -89,13 +88,13 @@ fn a_reset_of_an_abort_is_exact() {
 /// What comes out of one that is asked for the next of a kind wherever it may be.
 fn quickly(p: &mut Peer) -> Vec<(Said, Option<u16>)> {
     let mut all = Vec::new();
-    while let Some(o) = p.tcb.poll_transmit(p.now, p.limits) {
+    while let Some(o) = p.tcb.poll_transmit(p.now, p.offload) {
         all.push((said(&o), o.sum));
         let ack = said(&o).3;
         let full = matches!(o.payload.as_slice(), [part] if part.len() as u32 == p.tcb.mss());
         while full
             && o.header.flags == flags(".")
-            && let Some(next) = p.tcb.poll_next(p.now)
+            && let Some(next) = p.tcb.poll_transmit_next(p.now)
         {
             p.tcb.check_invariants();
             let seq = next.seq.distance_from(wire::Seq(ISS));
@@ -197,4 +196,14 @@ fn a_window_that_is_not_used_does_not_grow() {
         p.input(header(".", 2 + i, 40_001 + i * 1000, 3000), 0);
     }
     assert_eq!(p.tcb.info().cwnd, 10_000);
+}
+
+#[test]
+#[should_panic(expected = "not touched")]
+fn output_that_nobody_announces_is_found_out() {
+    let mut p = Peer::established(bare());
+    p.send(100);
+    p.tcb.flags.dirty = false;
+    p.tcb.set_memory_outside(0);
+    p.tcb.check_touched();
 }

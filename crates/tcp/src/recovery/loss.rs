@@ -3,19 +3,18 @@
 
 use super::{DUP_THRESHOLD, Phase};
 use crate::Tcb;
-use crate::congestion::CongestionControl;
 use wire::Instant;
 
 impl Tcb {
     /// A duplicate acknowledgment came, or SACK blocks with news.
     pub(crate) fn on_duplicate(&mut self, now: Instant) {
-        let lost = if self.is.sack { self.board.detect_lost(self.mss()) } else { None };
-        self.is.dirty = true;
+        let lost = if self.flags.sack { self.board.detect_lost(self.mss()) } else { None };
+        self.touch();
         if self.recovery.phase != Phase::Open {
             self.recovery.above |= lost.is_some_and(|end| end.after(self.recovery.recover));
             return;
         }
-        //= RFC 6582 3.2 step 2: only if the ACK "covers more than recover"
+        //= RFC 6582 3.2 step 2: "covers more than recover"
         let fresh = self.snd.una.after_or_at(self.recovery.recover);
         if lost.is_some() || (self.recovery.duplicates >= DUP_THRESHOLD && fresh) {
             self.begin_recovery(now);
@@ -60,7 +59,8 @@ impl Tcb {
                 self.recovery.force = false;
                 if fast {
                     //= RFC 6582 3.2 step 3: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
-                    let window = if self.is.sack { u32::MAX } else { self.pipe().max(mss) + mss };
+                    let window =
+                        if self.flags.sack { u32::MAX } else { self.pipe().max(mss) + mss };
                     self.congestion.on_recovered(window, now);
                 }
                 if self.recovery.above {
@@ -70,7 +70,7 @@ impl Tcb {
                 !fast
             }
             Phase::Fast => {
-                //= RFC 6582 3.2 step 3: a partial ACK says that the next is lost
+                // RFC 6582 3.2 step 3: a partial ACK says that the next is lost
                 let segments = acked.div_ceil(mss);
                 self.recovery.duplicates =
                     self.recovery.duplicates.saturating_sub(segments.saturating_sub(1));

@@ -205,7 +205,7 @@ impl Scoreboard {
     pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)], una: Seq, nxt: Seq, mss: u32) -> u32 {
         let before = self.sacked;
         for &(left, right) in blocks {
-            //= RFC 2883 4: a block below the cumulative ACK is a D-SACK
+            // RFC 2883 4: a block below the cumulative ACK is a D-SACK
             if left.after_or_at(una) && left.before(right) && right.before_or_at(nxt) {
                 self.sack_block(left, right, mss);
             }
@@ -353,23 +353,26 @@ impl Scoreboard {
         self.cursor = una;
     }
 
-    /// The index of the next record to send again.
+    /// The index of the next record to send again; the search begins there the next
+    /// time.
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
+        let index = self.find_lost()?;
+        if let Some(r) = self.records.get(index).filter(|_| index > 0) {
+            self.cursor = r.seq;
+        }
+        Some(index)
+    }
+
+    /// The index of the next record to send again.
+    pub(crate) fn find_lost(&self) -> Option<usize> {
         if self.lost == 0 {
             return None;
         }
         if self.records.front().is_some_and(Record::lost) {
             return Some(0);
         }
-        let mut i = self.find(self.cursor);
-        while let Some(r) = self.records.get(i) {
-            if r.lost() {
-                self.cursor = r.seq;
-                return Some(i);
-            }
-            i += 1;
-        }
-        None
+        let start = self.find(self.cursor);
+        self.records.range(start..).position(Record::lost).map(|i| start + i)
     }
 
     /// Notes that the first `len` sequence numbers of record `i` were sent again.

@@ -50,7 +50,7 @@ pub struct End {
     pub config: Arc<Config>,
     pub isn: Isn,
     pub mss: u16,
-    pub limits: Limits,
+    pub offload: TransmitOffload,
     pub data: Vec<u8>,
     pub sent: usize,
     pub got: Vec<u8>,
@@ -76,7 +76,7 @@ impl End {
             config: Arc::new(config),
             isn: Isn { seq: Seq(isn), timestamp_offset: isn.wrapping_mul(77) },
             mss,
-            limits: Limits { segmentation: 0, want_sum: true },
+            offload: TransmitOffload { segmentation: 0, want_sum: true },
             data: Vec::new(),
             sent: 0,
             got: Vec::new(),
@@ -176,7 +176,7 @@ impl Sim {
         loop {
             let end = &mut self.ends[from];
             let Some(tcb) = end.tcb.as_mut() else { return };
-            let Some(out) = tcb.poll_transmit(self.now, end.limits) else {
+            let Some(out) = tcb.poll_transmit(self.now, end.offload) else {
                 assert!(!tcb.wants_transmit());
                 return;
             };
@@ -205,7 +205,7 @@ impl Sim {
             assert!(single + options <= room || single == 1, "{single} + {options} > {room}");
         }
         if out.gso_size > 0 {
-            assert!(len <= end.limits.segmentation && len > single);
+            assert!(len <= end.offload.segmentation && len > single);
         }
         if let Some(edge) = self.ends[1 - from].edge
             && len > 0

@@ -63,10 +63,10 @@ fn a_path_that_got_smaller_gets_smaller_segments() {
 #[test]
 fn retransmissions_of_large_records_fit_the_device_of_the_moment() {
     let mut p = Peer::established(Config { initial_window: 30, chunk: 16_384, ..bare() });
-    p.limits.segmentation = 8000;
+    p.offload.segmentation = 8000;
     p.send(8000);
     assert_eq!(p.out(), [s("P.", 1, 8000, 1)]);
-    p.limits.segmentation = 0;
+    p.offload.segmentation = 0;
     p.timeout();
     assert_eq!(p.out(), [s(".", 1, 1000, 1)]);
     p.say(".", 1, 1001, 0);

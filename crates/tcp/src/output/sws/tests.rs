@@ -99,7 +99,7 @@ fn a_small_segment_long_ago_holds_nothing_back() {
 #[test]
 fn a_tail_that_the_device_cuts_off_is_a_small_segment() {
     let mut p = Peer::established(nagle());
-    p.limits.segmentation = 10_000;
+    p.offload.segmentation = 10_000;
     p.send(5300);
     assert_eq!(p.out(), [s("P.", 1, 5300, 1)]);
     p.send(50);

@@ -1,0 +1,182 @@
+//! CUBIC (RFC 9438).
+//!
+//! Its equations are in segments and seconds; so are the numbers here, as `f64`.
+//! Only `cwnd` and `ssthresh`, which others see, are in bytes.
+
+use super::{Acked, CongestionControl, MAX_WINDOW};
+use wire::Instant;
+use wire::time::Duration;
+
+/// The constant C (RFC 9438 4.1), segments per second cubed: how fast the window
+/// grows back.
+const C: f64 = 0.4;
+/// beta_cubic (RFC 9438 4.6): what is left of the window after a loss.
+const BETA: f64 = 0.7;
+/// alpha_cubic (RFC 9438 4.3): with it, Reno with a decrease by `BETA` has the mean
+/// window of Reno.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// The state of CUBIC.
+#[derive(Clone, Debug)]
+pub(crate) struct Cubic {
+    cwnd: u32,
+    ssthresh: u32,
+    /// W_max: the window before the last reduction, segments; 0 if there is none.
+    w_max: f64,
+    /// cwnd_prior: cwnd at the last reduction, segments.
+    prior: f64,
+    /// The part of a byte by which cwnd has grown beyond `cwnd`.
+    fraction: f64,
+    /// The stage of congestion avoidance that goes on.
+    epoch: Option<Epoch>,
+}
+
+/// A stage of congestion avoidance: from its first acknowledgment on.
+#[derive(Clone, Debug)]
+struct Epoch {
+    /// t_epoch: when it began, later by what was spent with the window not in use.
+    start: Instant,
+    /// When the last acknowledgment came.
+    last: Instant,
+    /// K: seconds until the window is `origin` again.
+    k: f64,
+    /// W_max of the equations: the plateau of the function.
+    origin: f64,
+    /// W_est: Reno's window, segments.
+    reno: f64,
+}
+
+impl Epoch {
+    /// RFC 9438 figure 1: W_cubic(t), segments.
+    fn window_at(&self, t: Duration) -> f64 {
+        let d = t.as_secs_f64() - self.k;
+        C * d * d * d + self.origin
+    }
+}
+
+impl Cubic {
+    fn segments(&self, mss: u32) -> f64 {
+        (f64::from(self.cwnd) + self.fraction) / f64::from(mss.max(1))
+    }
+
+    /// Sets cwnd, in segments.
+    fn set(&mut self, segments: f64, mss: u32) {
+        let bytes = (segments * f64::from(mss.max(1))).clamp(f64::from(mss), MAX_WINDOW.into());
+        self.cwnd = bytes as u32;
+        self.fraction = bytes - f64::from(self.cwnd);
+    }
+
+    /// RFC 9438 4.6 and 4.7: ssthresh, W_max and cwnd_prior at a loss.
+    fn reduce(&mut self, flight: u32, mss: u32) {
+        let now = self.segments(mss);
+        // Fast convergence: a flow that has less than before leaves room for others.
+        self.w_max = if now < self.w_max { now * (1.0 + BETA) / 2.0 } else { now };
+        self.prior = now;
+        self.ssthresh = ((f64::from(flight) * BETA).round() as u32).max(2 * mss);
+        self.epoch = None;
+        self.fraction = 0.0;
+    }
+
+    /// RFC 9438 4.2: W_max, K and W_est at the beginning of a stage.
+    fn begin_epoch(&self, mss: u32, now: Instant) -> Epoch {
+        let cwnd = self.segments(mss);
+        let (origin, k) = if cwnd < self.w_max {
+            (self.w_max, ((self.w_max - cwnd) / C).cbrt())
+        } else {
+            (cwnd, 0.0)
+        };
+        Epoch { start: now, last: now, k, origin, reno: cwnd }
+    }
+
+    /// Congestion avoidance (RFC 9438 4.3 to 4.5).
+    fn avoid(&mut self, a: &Acked) {
+        let cwnd = self.segments(a.mss);
+        let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin_epoch(a.mss, a.now));
+        if !a.limited {
+            // RFC 9438 4.2: t does not contain times in which the window did not
+            // grow because it was not used.
+            epoch.start += a.now.since(epoch.last);
+        }
+        epoch.last = a.now;
+        if a.limited {
+            let acked = f64::from(a.delivered) / f64::from(a.mss.max(1));
+            let t = a.now.since(epoch.start);
+            let alpha = if epoch.reno >= self.prior { 1.0 } else { ALPHA };
+            epoch.reno += alpha * acked / cwnd;
+            if epoch.window_at(t) < epoch.reno {
+                // The Reno-friendly region.
+                self.set(epoch.reno.max(cwnd), a.mss);
+            } else {
+                let target = epoch.window_at(t + a.srtt).clamp(cwnd, 1.5 * cwnd);
+                // Acknowledgments come coalesced: one of a whole window reaches the
+                // target, and none goes beyond.
+                let step = (target - cwnd) * (acked / cwnd).min(1.0);
+                self.set(cwnd + step, a.mss);
+            }
+        }
+        self.epoch = Some(epoch);
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn new(initial_window: u32) -> Cubic {
+        Cubic {
+            cwnd: initial_window,
+            ssthresh: MAX_WINDOW,
+            w_max: 0.0,
+            prior: 0.0,
+            fraction: 0.0,
+            epoch: None,
+        }
+    }
+
+    fn window(&self) -> u32 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+
+    fn on_ack(&mut self, a: &Acked) {
+        if self.cwnd >= self.ssthresh {
+            self.avoid(a);
+        } else if a.limited {
+            // RFC 9438 4.10: slow start is Reno's.
+            let room = self.ssthresh - self.cwnd;
+            self.cwnd = (self.cwnd + a.delivered.min(room)).min(MAX_WINDOW);
+        }
+    }
+
+    fn on_loss(&mut self, flight: u32, mss: u32, _now: Instant) {
+        self.reduce(flight, mss);
+        self.cwnd = self.ssthresh;
+    }
+
+    fn on_recovered(&mut self, window: u32, _now: Instant) {
+        self.cwnd = self.ssthresh.min(window);
+        self.fraction = 0.0;
+    }
+
+    fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, _now: Instant) {
+        // RFC 5681 3.1: ssthresh stays for a segment that was sent again before.
+        if !again {
+            self.reduce(flight, mss);
+        }
+        // RFC 9438 4.8: the stage that slow start ends in begins with K 0, and its
+        // own window as W_max.
+        self.w_max = 0.0;
+        self.epoch = None;
+        self.cwnd = mss;
+        self.fraction = 0.0;
+    }
+
+    fn on_idle(&mut self, initial: u32) {
+        self.cwnd = self.cwnd.min(initial);
+        self.epoch = None;
+        self.fraction = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests;
