@@ -5,7 +5,7 @@ use crate::{Error, cells::SocketLayer};
 use device::{Device, Medium};
 use net::config::RouteConfig;
 use net::{Config, InterfaceConfig};
-use organizations::{CATALOG, Clock, Instruments, Options, Setup, catalog};
+use organizations::{CATALOG, Clock, Instruments, Options, Setup};
 use platform::RandomState;
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr};
@@ -167,7 +167,7 @@ impl Builder {
             clock,
             instruments: self.instruments,
         };
-        let running = catalog::start(&self.organization, setup).ok_or_else(|| {
+        let running = organizations::start(&self.organization, setup).ok_or_else(|| {
             let known: Vec<_> = CATALOG.iter().map(|e| e.name).collect();
             Error::Organization { name: self.organization.clone(), known: known.join(", ") }
         })??;

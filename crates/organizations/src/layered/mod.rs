@@ -48,7 +48,7 @@ mod transport;
 
 pub use queue::Marks;
 
-use crate::runtime::check::{MOST_PROCESSORS, check};
+use crate::runtime::check::check;
 use crate::runtime::handle::{Family, Handle};
 use crate::runtime::routing::Router;
 use crate::runtime::sleeper::Sleeper;
@@ -221,11 +221,6 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
     start_with(setup, Lengths::default())
 }
 
-/// How many pipelines there are on so many processors.
-pub const fn pipelines(processors: usize) -> usize {
-    if processors < LAYERS { 1 } else { processors / LAYERS }
-}
-
 /// As [`start`], with queues of other lengths between the layers: for studies of
 /// flow control, and for tests of it.
 ///
@@ -235,8 +230,8 @@ pub fn start_with<A: Application + 'static>(
     mut setup: Setup<A>,
     lengths: Lengths,
 ) -> Result<Arc<dyn Running<A>>, StartError> {
-    check(&setup, "layer-parallel", MOST_PROCESSORS, pipelines)?;
-    let count = pipelines(setup.processors);
+    check(&setup, "layer-parallel")?;
+    let count = catalog::pipelines(setup.processors);
     let instruments = setup.instruments.as_ref();
     let pipelines =
         (0..count).map(|_| Pipeline::new(lengths, instruments)).collect::<std::io::Result<_>>()?;

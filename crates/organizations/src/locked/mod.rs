@@ -6,8 +6,6 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
-#[cfg(any(test, thirteenth))]
-pub mod combining;
 pub mod global_lock;
 pub mod group_locks;
 pub mod virtual_processors;
@@ -16,7 +14,7 @@ mod thread;
 
 pub(crate) use thread::input;
 
-use crate::runtime::check::{MOST_PROCESSORS, check};
+use crate::runtime::check::check;
 use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::processors::{Processors, Receivers};
 use crate::runtime::routing::Router;
@@ -124,7 +122,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         lock: impl Fn() -> L,
         domains: impl FnOnce(&Arc<Config>, &mut Make<A>) -> Vec<Domain<A, C>>,
     ) -> Result<(Arc<Self>, Receivers), StartError> {
-        check(&setup, organization, MOST_PROCESSORS, |processors| processors)?;
+        check(&setup, organization)?;
         let (processors, receivers) = Processors::new(&mut setup)?;
         let group = |domain| {
             CachePadded::new(Group {

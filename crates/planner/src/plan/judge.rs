@@ -183,7 +183,7 @@ pub(super) fn better(a: &Judged, b: &Judged) -> Ordering {
 
 /// Its organization's place in the catalog, where simple ones come first.
 fn place(one: &Judged) -> Option<usize> {
-    organizations::CATALOG.iter().position(|entry| entry.name == one.configuration.organization)
+    catalog::CATALOG.iter().position(|entry| entry.name == one.configuration.organization)
 }
 
 /// The faster of two first; of those that are alike, the one with fewer processors.

@@ -15,7 +15,7 @@ use crate::simulator::costs::{
 };
 use crate::simulator::{Arrivals, Costs, Scenario, run};
 use crate::{Error, Work};
-use organizations::Options;
+use catalog::Options;
 use std::collections::BTreeMap;
 
 /// What is assumed, as no calibration has it; times are ns of the fitted machine.

@@ -29,8 +29,7 @@ mod threads;
 use app::Trace;
 use far::Far;
 use link::{ByHand, Threads};
-use organizations::catalog::CATALOG;
-use organizations::{Choice, Options};
+use organizations::{CATALOG, Choice, Options, find};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use script::{Manner, Opener, Plan, Scenario, Step};
 
@@ -44,11 +43,10 @@ struct Case {
     ordered_datagrams: bool,
 }
 
-/// Does it keep order, unless it is told to? Two do not, on more than one processor:
-/// threads of `message-parallel` overtake each other, unless they draw tickets, which
-/// datagrams never do; and those of `engines` share one queue.
+/// Does it keep order, without being told to? Tickets, for those that draw them, are
+/// not for datagrams.
 fn is_ordered(name: &str, processors: usize) -> bool {
-    processors == 1 || !matches!(name, "message-parallel" | "engines")
+    processors == 1 || find(name).is_some_and(|entry| entry.keeps_order)
 }
 
 /// All that keep order, or can.

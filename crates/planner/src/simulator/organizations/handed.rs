@@ -9,6 +9,7 @@
 use super::Organization;
 use crate::simulator::machine::{Kind, LockId, Step, ThreadId};
 use crate::simulator::world::{Item, World};
+use catalog::Simulated;
 use std::collections::VecDeque;
 
 /// Dispatchers and owners: threads from 0, and from the number of processors.
@@ -58,7 +59,7 @@ impl Organization for Handed {
 
     fn new(world: &mut World<'_, Point>) -> Handed {
         let options = &world.scenario.options;
-        let of_connections = world.scenario.organization == "thread-per-connection";
+        let of_connections = world.scenario.program() == Simulated::ThreadPerConnection;
         if of_connections && options.max_threads > 0 {
             world.limit_connections(options.max_threads);
         }
