@@ -163,7 +163,7 @@ fn latency(all: &[(&Sample, &Details)], transactions: bool) -> Percentiles {
     for (_, details) in all {
         sum.add(if transactions { &details.latency } else { &details.report.latencies });
     }
-    Percentiles::of(&sum)
+    Percentiles::new(&sum)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::run::{Mark, Sample, check, failed};
 use crate::{Error, threads};
 use crossbeam_queue::SegQueue;
 use device::{Device, Receive, Transmit};
-use instrument::{Instruments, Watch};
+use instrument::{Instruments, ThreadTimer};
 use net::{Application, Config, Domain, Egress, Observer, Unit};
 use organizations::Clock;
 use organizations::runtime::worker::{self, BACKLOG, BATCH};
@@ -26,7 +26,7 @@ struct Host {
     received: Vec<Packet>,
     /// Calls that the presentation layer has made; `None`: there is none.
     notified: Option<Arc<SegQueue<Call>>>,
-    watch: Watch,
+    watch: ThreadTimer,
 }
 
 impl Host {
@@ -35,7 +35,7 @@ impl Host {
         device: Device,
         load: Load,
         presentation: Option<Arc<Presentation>>,
-        watch: Watch,
+        watch: ThreadTimer,
     ) -> Option<Host> {
         let queue = device.queues.into_iter().next()?;
         let notified = presentation.map(|presentation| {
@@ -134,7 +134,7 @@ impl Pair {
             let loads = loads.clone().with_flows(flows);
             let load = loads.with_presentation(presentation.clone()).load();
             let watched = instruments.as_ref().filter(|_| side == Side::Tested);
-            let watch = Watch::of(watched, || "both ends".to_owned());
+            let watch = ThreadTimer::new(watched, || "both ends".to_owned());
             let config = host::config(plan, side, &device);
             Host::new(config, device, load, presentation, watch)
                 .ok_or_else(|| failed(plan, "uniprocessor", "the device has no queue"))

@@ -55,7 +55,7 @@ use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
 use crate::runtime::worker::{self, FRAMES};
 use crate::{Clock, Running, Setup, StartError};
-use instrument::{Instruments, QueueWatch, Watch};
+use instrument::{Instruments, QueueWatch, ThreadTimer};
 use net::ip::icmp;
 use net::{Application, Call, Config, Counters, Unit};
 use platform::atomic::{AtomicBool, Ordering};
@@ -150,7 +150,7 @@ impl<A: Application> Pipeline<A> {
         lengths: Lengths,
         instruments: Option<&Arc<Instruments>>,
     ) -> std::io::Result<Pipeline<A>> {
-        let watch = |name: &str| QueueWatch::of(instruments, || name.to_owned());
+        let watch = |name: &str| QueueWatch::new(instruments, || name.to_owned());
         let link = Arc::new(Sleeper::new()?);
         let [ip, transport, presentation] = std::array::from_fn(|_| Arc::new(Bell::new()));
         Ok(Pipeline {
@@ -283,7 +283,7 @@ impl<A: Application + 'static> Stack<A> {
         unit: Unit,
         name: &str,
         layer: usize,
-        run: impl FnOnce(&mut Watch) -> Counters + Send + 'static,
+        run: impl FnOnce(&mut ThreadTimer) -> Counters + Send + 'static,
     ) -> std::io::Result<()> {
         let index = usize::from(unit.index);
         let name = format!("ana-{name}-{index}");

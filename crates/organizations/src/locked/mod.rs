@@ -23,7 +23,7 @@ use crate::runtime::worker::{BACKLOG, LAST_WORDS};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
-use instrument::{Instruments, Watch, observed};
+use instrument::{Instruments, ThreadTimer, observed};
 use net::{
     Application, Call, Commons, Config, Connections, Counters, Domain, Egress, Layer, OwnedTable,
     Unit,
@@ -103,7 +103,7 @@ where
         "ana-cpu",
         receivers.into_iter().enumerate().map(|(index, receivers)| {
             let mut thread = Thread::new(shared.clone(), index, receivers);
-            move |watch: &mut Watch| thread.run(watch)
+            move |watch: &mut ThreadTimer| thread.run(watch)
         }),
     )?;
     Ok(handle)
@@ -164,13 +164,13 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     }
 
     /// Starts threads, numbered as they come.
-    pub(crate) fn spawn<F: FnMut(&mut Watch) + Send + 'static>(
+    pub(crate) fn spawn<F: FnMut(&mut ThreadTimer) + Send + 'static>(
         &self,
         name: &str,
         threads: impl Iterator<Item = F>,
     ) -> Result<(), StartError> {
         for (index, mut run) in threads.enumerate() {
-            let run = move |mut watch: Watch| {
+            let run = move |mut watch: ThreadTimer| {
                 run(&mut watch);
                 // Groups count, not threads.
                 Counters::default()
@@ -205,7 +205,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let mut egress = Egress::new(self.config.interfaces.len());
         let mut connections = 0;
         for index in 0..self.groups.len() {
-            self.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+            self.visit(index, &mut egress, &mut ThreadTimer::off(), |domain, now, egress, _| {
                 connections += domain.connections().len();
                 domain.call(Call::Reset, now, egress);
                 crate::end(domain, now, egress);
@@ -231,17 +231,17 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut Watch,
-        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
+        watch: &mut ThreadTimer,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut ThreadTimer),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processors.of_unit(index);
         let room = BACKLOG.saturating_sub(processor.out.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
-        watch.lap(Layer::Handoff);
+        watch.mark(Layer::Handoff);
         let out = group.domain.with(|domain| {
-            watch.lap(Layer::Lock);
+            watch.mark(Layer::Lock);
             let now = self.clock.now();
             f(domain, now, egress, watch);
             if domain.next_timeout().is_some_and(|at| at <= now) {
@@ -258,11 +258,11 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if egress.is_empty() { None } else { Some(processor.out.begin()) }
         });
         if let Some(out) = out {
-            watch.lap(Layer::Lock);
+            watch.mark(Layer::Lock);
             out.send(egress, watch);
         }
         A::wake(wakes);
-        watch.lap(Layer::Presentation);
+        watch.mark(Layer::Presentation);
         resteered
     }
 
@@ -272,8 +272,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut Watch,
-        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
+        watch: &mut ThreadTimer,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut ThreadTimer),
     ) {
         let mut resteered = self.enter(index, egress, watch, f);
         resteered.extend(self.stay_on(index, egress, watch));
@@ -291,7 +291,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     pub(crate) fn call(&self, index: usize, call: Call<A>) {
         let mut egress = Egress::new(self.config.interfaces.len());
         let mut late = None;
-        self.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+        self.visit(index, &mut egress, &mut ThreadTimer::off(), |domain, now, egress, _| {
             if domain.is_over() {
                 late = Some(call);
             } else {
@@ -305,7 +305,12 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 
     /// Where threads yield groups: enters this one anew for what was left, as
     /// whoever waits for it does, a few times.
-    fn stay_on(&self, index: usize, egress: &mut Egress, watch: &mut Watch) -> Vec<(u16, Packet)> {
+    fn stay_on(
+        &self,
+        index: usize,
+        egress: &mut Egress,
+        watch: &mut ThreadTimer,
+    ) -> Vec<(u16, Packet)> {
         let mut resteered = Vec::new();
         let mut left = if self.stay == usize::MAX { 0 } else { STAYS };
         while left > 0 && self.groups[index].pending.load(Ordering::Relaxed) {
@@ -335,7 +340,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         processor: usize,
         first: usize,
         egress: &mut Egress,
-        watch: &mut Watch,
+        watch: &mut ThreadTimer,
     ) -> bool {
         let now = self.clock.now().as_nanos();
         // Nobody may speak while so much waits for the device.

@@ -53,7 +53,7 @@ impl Shared {
         let (processors, receivers) = Processors::new(setup)?;
         let instruments = setup.instruments.clone();
         let shared = Arc::new(Shared {
-            queue: QueueWatch::of(instruments.as_ref(), || "mailbox".to_owned()),
+            queue: QueueWatch::new(instruments.as_ref(), || "mailbox".to_owned()),
             instruments,
             config: setup.config.clone(),
             clock: setup.clock,
