@@ -8,7 +8,7 @@ use crate::socket::SocketLayer;
 use crate::stack::Stack;
 use ::device::{Device, Medium};
 use net::{Config, InterfaceConfig};
-use organizations::{Clock, Instruments, Setup, catalog};
+use organizations::{Clock, Instruments, Setup};
 use platform::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
@@ -348,7 +348,7 @@ impl Builder {
             instruments: self.instruments,
         };
         let name = self.organization.name();
-        let running = catalog::start(name, setup).expect("an organization of the catalog")?;
+        let running = organizations::start(name, setup).expect("an organization of the catalog")?;
         crate::trace::started(self.organization, self.processors);
         let resolver = self.resolver.unwrap_or_else(Resolver::system);
         Ok(Stack::new(running, config, self.drain, resolver))

@@ -226,62 +226,55 @@ fn datagrams(rig: &Rig) {
     }
 }
 
-macro_rules! organizations {
-    ($($name:ident: $organization:literal on $processors:literal $(with $option:ident = $value:expr)*,)*) => {$(
-        mod $name {
-            use super::*;
+/// The organization whose name in Rust's spelling is `name`, on two processors if it
+/// runs on so many, with the options that `choose` changes.
+fn rig(name: &str, choose: impl FnOnce(&mut Options)) -> Rig {
+    let entry = catalog::find(&name.replace('_', "-")).expect("in the catalog");
+    let mut options = Options::default().with_groups(2).with_virtual_processors(2);
+    choose(&mut options);
+    Rig {
+        organization: entry.name,
+        processors: if entry.single { 1 } else { 2 },
+        options,
+        // Contexts of several threads speak for one connection there.
+        ordered: entry.family != catalog::Family::Shared,
+    }
+}
 
-            fn rig() -> Rig {
-                // `mut`: some have options.
-                #[allow(unused_mut)]
-                let mut options = Options::default().with_groups(2).with_virtual_processors(2);
-                $(options.$option = $value;)*
-                // Contexts of several threads speak for one connection there.
-                let shared = $organization == "message-parallel" || $organization.starts_with("engines");
-                Rig {
-                    organization: $organization,
-                    processors: $processors,
-                    options,
-                    ordered: !shared,
-                }
-            }
+macro_rules! tests {
+    ($module:ident, $name:expr, $choose:expr) => {
+        mod $module {
+            use super::*;
 
             #[test]
             fn exchange() {
-                rig().check(super::exchange);
+                rig($name, $choose).check(super::exchange);
             }
 
             #[test]
             fn pressure() {
-                rig().check(super::pressure);
+                rig($name, $choose).check(super::pressure);
             }
 
             #[test]
             fn stop() {
-                rig().check(super::stop);
+                rig($name, $choose).check(super::stop);
             }
 
             #[test]
             fn datagrams() {
-                rig().check(super::datagrams);
+                rig($name, $choose).check(super::datagrams);
             }
         }
-    )*};
+    };
 }
 
-organizations! {
-    uniprocessor: "uniprocessor" on 1,
-    global_lock: "global-lock" on 2,
-    message_parallel: "message-parallel" on 2,
-    message_parallel_in_order: "message-parallel" on 2 with order = true,
-    group_locks: "group-locks" on 2,
-    group_threads: "group-threads" on 2,
-    thread_per_connection: "thread-per-connection" on 2,
-    virtual_processors: "virtual-processors" on 2,
-    processor_per_connection: "processor-per-connection" on 2,
-    engines: "engines" on 2,
-    engines_whose_number_follows_the_load: "engines" on 2 with engines = (1, 2),
-    engines_early: "engines-early" on 2,
-    engines_sched: "engines-sched" on 2,
-    layer_parallel: "layer-parallel" on 2,
+macro_rules! organizations {
+    ($($name:ident [$($module:tt)*] { $($test:ident $processors:literal)* } { $($fact:tt)* })*) => {
+        $(tests!($name, stringify!($name), |_| {});)*
+    };
 }
+
+catalog::for_each_organization!(organizations);
+tests!(message_parallel_in_order, "message_parallel", |options| options.order = true);
+tests!(engines_whose_number_follows_the_load, "engines", |options| options.engines = (1, 2));

@@ -1,6 +1,8 @@
 //! What a packet costs there and back over devices in memory, in one thread: the median
 //! of some rounds, with the least and the greatest.
 
+extern crate anabranch_device as device;
+
 use device::Batch;
 use device::memory::{Config, pair};
 use std::time::Instant;

@@ -71,13 +71,13 @@ fn an_existing_interface_is_taken_and_stays() {
             if !persistent(name, flags) {
                 return;
             }
-            let config = Config { name: name.into(), existing: true, queues, ..Config::default() };
+            let config = Config::default().with_name(name).with_existing(true).with_queues(queues);
             for _ in 0..2 {
                 let mut station = Station::from(open(&config).expect("taken"));
                 assert_eq!(station.device.queues.len(), queues);
                 assert_eq!(station.device.capabilities.mtu, 1400, "the interface's own");
                 exchange(&mut station);
-                let again = Config { queues: 1, ..config.clone() };
+                let again = config.clone().with_queues(1);
                 if flags == 0 {
                     let error = open(&again).err().expect("it has one queue");
                     assert!(matches!(error, Error::InUse(_)), "{error}");
@@ -94,7 +94,7 @@ fn an_existing_interface_is_taken_and_stays() {
 fn what_is_not_there_or_no_such_interface_is_not_taken() {
     isolated(|| {
         let take = |name: &str, queues| {
-            let config = Config { name: name.into(), existing: true, queues, ..Config::default() };
+            let config = Config::default().with_name(name).with_existing(true).with_queues(queues);
             let error = open(&config).err().expect("refused");
             assert!(!error.to_string().contains('\n'));
             error

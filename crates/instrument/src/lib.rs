@@ -1,7 +1,7 @@
 //! What each thread, lock and queue of a running stack does, and what it costs.
 //!
 //! [`Instruments`] go into [`an organization's setup`]. An organization asks them, when it
-//! starts, for a [`Watch`] in each thread, a [`QueueProbe`] for each queue, and
+//! starts, for a [`ThreadTimer`] in each thread, a [`QueueProbe`] for each queue, and
 //! tells them how to read each lock. Whoever measures takes a
 //! [`Instruments::snapshot`] before and one after, and [`Snapshot::since`] is
 //! the [`Report`].
@@ -20,10 +20,10 @@ mod thread;
 
 pub use histogram::{Counted, Histogram};
 pub use net::observe::Layer;
-pub use queue::{QueueProbe, QueueWatch, Stamp};
+pub use queue::{QueueProbe, QueueWatch, TraceStamp};
 pub use report::{LayerTime, LockReport, Percentiles, QueueReport, Report, ThreadReport};
 pub use task::TaskUsage;
-pub use thread::{ThreadProbe, Watch};
+pub use thread::{ThreadProbe, ThreadTimer};
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ impl Instruments {
         }
     }
 
-    /// Watches the calling thread. [`Watch::of`] is the usual way.
+    /// Watches the calling thread. [`ThreadTimer::new`] is the usual way.
     pub fn thread(&self, name: impl Into<String>) -> Arc<ThreadProbe> {
         let probe = Arc::new(ThreadProbe::new(name.into(), self.clock, self.every));
         self.threads.lock().add(probe.clone());
@@ -153,7 +153,7 @@ impl Instruments {
     }
 
     /// Watches a queue. Queues of one name are reported together.
-    /// [`QueueWatch::of`] is the usual way.
+    /// [`QueueWatch::new`] is the usual way.
     pub fn queue(&self, name: impl Into<String>) -> Arc<QueueProbe> {
         let probe = Arc::new(QueueProbe::new(name.into(), self.clock));
         self.queues.lock().push(probe.clone());

@@ -1,7 +1,7 @@
 //! What is known of a queue between threads.
 
 #[cfg(doc)]
-use super::Watch;
+use super::ThreadTimer;
 use super::histogram::{self, Histogram};
 use super::{Clock, Instruments};
 use crossbeam_utils::CachePadded;
@@ -12,19 +12,19 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// When a packet was taken from a device, and when it was put into the queue
 /// that it is in; of most packets, nothing. It travels with the packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
+pub struct TraceStamp {
     taken: Option<NonZeroU64>,
     put: u64,
 }
 
-impl Stamp {
+impl TraceStamp {
     /// Of a packet that is not followed.
-    pub const NONE: Stamp = Stamp { taken: None, put: 0 };
+    pub const NONE: TraceStamp = TraceStamp { taken: None, put: 0 };
 
     /// Taken from a device at a time of the instruments' clock, nanoseconds.
     #[inline]
-    pub(super) fn taken_at(nanos: u64) -> Stamp {
-        Stamp { taken: NonZeroU64::new(nanos), put: 0 }
+    pub(super) fn taken_at(nanos: u64) -> TraceStamp {
+        TraceStamp { taken: NonZeroU64::new(nanos), put: 0 }
     }
     #[inline]
     pub(super) fn taken(self) -> Option<u64> {
@@ -83,12 +83,12 @@ impl QueueProbe {
 
     /// A packet that is followed is put in; the queue is then so long. Returns
     /// the stamp that goes with it.
-    pub fn put(&self, stamp: Stamp, len: usize) -> Stamp {
+    pub fn put(&self, stamp: TraceStamp, len: usize) -> TraceStamp {
         self.samples.fetch_add(1, Ordering::Relaxed);
         self.lengths.fetch_add(len as u64, Ordering::Relaxed);
         self.now.store(len, Ordering::Relaxed);
         self.max.fetch_max(len, Ordering::Relaxed);
-        Stamp { put: self.clock.now(), ..stamp }
+        TraceStamp { put: self.clock.now(), ..stamp }
     }
 
     /// So many came out.
@@ -99,7 +99,7 @@ impl QueueProbe {
 
     /// What was stamped so came out.
     #[inline]
-    pub fn left(&self, stamp: Stamp) {
+    pub fn left(&self, stamp: TraceStamp) {
         if stamp.is_some() {
             self.residence.record(self.clock.now().saturating_sub(stamp.put), 1);
         }
@@ -131,16 +131,19 @@ pub struct QueueWatch(Option<Arc<QueueProbe>>);
 
 impl QueueWatch {
     /// Of a queue called so; without `instruments` it does nothing.
-    pub fn of(instruments: Option<&Arc<Instruments>>, name: impl FnOnce() -> String) -> QueueWatch {
+    pub fn new(
+        instruments: Option<&Arc<Instruments>>,
+        name: impl FnOnce() -> String,
+    ) -> QueueWatch {
         QueueWatch(instruments.map(|instruments| instruments.queue(name())))
     }
 
-    /// A packet is put in; `stamp` is the [`Watch::stamp`] of the thread, or
+    /// A packet is put in; `stamp` is the [`ThreadTimer::stamp`] of the thread, or
     /// what the packet has brought from another queue. `len` tells how long the
     /// queue then is, and is asked only of packets that are followed. Returns the
     /// stamp that goes with the packet.
     #[inline]
-    pub fn put(&self, stamp: Stamp, len: impl FnOnce() -> usize) -> Stamp {
+    pub fn put(&self, stamp: TraceStamp, len: impl FnOnce() -> usize) -> TraceStamp {
         match &self.0 {
             Some(probe) if stamp.is_some() => probe.put(stamp, len()),
             _ => stamp,
@@ -159,7 +162,7 @@ impl QueueWatch {
 
     /// What was stamped so by [`QueueWatch::put`] came out.
     #[inline]
-    pub fn left(&self, stamp: Stamp) {
+    pub fn left(&self, stamp: TraceStamp) {
         if let Some(probe) = &self.0
             && stamp.is_some()
         {

@@ -145,7 +145,7 @@ pub struct Percentiles {
 
 impl Percentiles {
     /// Of what a histogram of nanoseconds has counted.
-    pub fn of(counted: &Counted) -> Percentiles {
+    pub fn new(counted: &Counted) -> Percentiles {
         if counted.is_empty() {
             return Percentiles::default();
         }
@@ -217,12 +217,12 @@ pub(super) fn between(earlier: &Snapshot, later: &Snapshot) -> Report {
     }
     for (mut queue, samples, residence) in queues {
         queue.length_mean /= samples.max(1) as f64;
-        queue.residence = Percentiles::of(&residence);
+        queue.residence = Percentiles::new(&residence);
         report.residences.add(&residence);
         report.queues.push(queue);
     }
-    report.latency = Percentiles::of(&report.latencies);
-    report.residence = Percentiles::of(&report.residences);
+    report.latency = Percentiles::new(&report.latencies);
+    report.residence = Percentiles::new(&report.residences);
     report
 }
 
@@ -261,7 +261,7 @@ fn thread(then: Option<&thread::Counts>, now: &thread::Counts) -> (ThreadReport,
         system_s: usage.system.as_secs_f64(),
         runnable_s: usage.runnable.as_secs_f64(),
         layers: layers.collect(),
-        latency: Percentiles::of(&latency),
+        latency: Percentiles::new(&latency),
     };
     (report, latency)
 }

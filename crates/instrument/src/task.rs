@@ -21,7 +21,7 @@ pub struct TaskUsage {
 impl TaskUsage {
     /// Of thread `tid` of this process; `None` if it has ended or `/proc` cannot
     /// be read.
-    pub fn of(tid: u32) -> Option<TaskUsage> {
+    pub fn read(tid: u32) -> Option<TaskUsage> {
         let read = |name| std::fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).ok();
         let mut usage = TaskUsage::default();
         for line in read("status")?.lines() {
@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn a_thread_that_sleeps_switches_of_its_own_will() {
-        let before = TaskUsage::of(own_tid()).expect("it runs");
+        let before = TaskUsage::read(own_tid()).expect("it runs");
         std::thread::sleep(Duration::from_millis(1));
-        let used = TaskUsage::of(own_tid()).expect("it runs").since(&before);
+        let used = TaskUsage::read(own_tid()).expect("it runs").since(&before);
         assert!(used.voluntary > 0);
-        assert_eq!(TaskUsage::of(u32::MAX >> 1), None);
+        assert_eq!(TaskUsage::read(u32::MAX >> 1), None);
     }
 }

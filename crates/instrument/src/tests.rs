@@ -7,11 +7,11 @@ fn a_thread_that_has_ended_is_still_reported() {
     let before = instruments.snapshot();
     let ours = instruments.clone();
     let thread = std::thread::spawn(move || {
-        let mut watch = Watch::of(Some(&ours), || "worker".to_owned());
+        let mut watch = ThreadTimer::new(Some(&ours), || "worker".to_owned());
         watch.begin();
         watch.received(&[]);
         std::thread::sleep(Duration::from_millis(2));
-        watch.lap(Layer::Transport);
+        watch.mark(Layer::Transport);
         watch.sent(3);
         watch.end();
     });
@@ -27,7 +27,7 @@ fn a_thread_that_has_ended_is_still_reported() {
 #[test]
 fn one_round_of_many_is_timed() {
     let instruments = Arc::new(Instruments::every(16));
-    let mut watch = Watch::of(Some(&instruments), || "worker".to_owned());
+    let mut watch = ThreadTimer::new(Some(&instruments), || "worker".to_owned());
     let rounds = (0..16_000).filter(|_| {
         watch.begin();
         let timed = watch.timed();
@@ -35,7 +35,7 @@ fn one_round_of_many_is_timed() {
         timed
     });
     assert!((800..1250).contains(&rounds.count()));
-    let mut off = Watch::off();
+    let mut off = ThreadTimer::off();
     off.begin();
     assert!(!off.timed() && !off.stamp().is_some());
 }
@@ -43,8 +43,8 @@ fn one_round_of_many_is_timed() {
 #[test]
 fn queues_and_locks_of_one_name_are_reported_together() {
     let instruments = Arc::new(Instruments::every(1));
-    let mut watch = Watch::of(Some(&instruments), || "worker".to_owned());
-    let queues = [0, 1].map(|_| QueueWatch::of(Some(&instruments), || "mailbox".to_owned()));
+    let mut watch = ThreadTimer::new(Some(&instruments), || "worker".to_owned());
+    let queues = [0, 1].map(|_| QueueWatch::new(Some(&instruments), || "mailbox".to_owned()));
     for uses in [3, 4] {
         let counts = LockCounts {
             uses,
@@ -74,8 +74,8 @@ fn queues_and_locks_of_one_name_are_reported_together() {
 #[test]
 fn what_is_stamped_has_a_latency_where_it_is_served() {
     let instruments = Arc::new(Instruments::every(1));
-    let mut taker = Watch::of(Some(&instruments), || "taker".to_owned());
-    let mut server = Watch::of(Some(&instruments), || "server".to_owned());
+    let mut taker = ThreadTimer::new(Some(&instruments), || "taker".to_owned());
+    let mut server = ThreadTimer::new(Some(&instruments), || "server".to_owned());
     let before = instruments.snapshot();
     taker.begin();
     taker.received(&[]);
@@ -83,7 +83,7 @@ fn what_is_stamped_has_a_latency_where_it_is_served() {
     taker.end();
     server.begin();
     server.follow(stamp);
-    server.follow(Stamp::NONE);
+    server.follow(TraceStamp::NONE);
     server.end();
     let report = instruments.snapshot().since(&before);
     assert_eq!((report.latency.samples, report.threads[1].latency.samples), (1, 1));
@@ -95,7 +95,7 @@ fn many_threads_that_have_ended_are_put_together() {
     let run = |packets: usize| {
         let ours = instruments.clone();
         let thread = std::thread::spawn(move || {
-            Watch::of(Some(&ours), || "short".to_owned()).sent(packets);
+            ThreadTimer::new(Some(&ours), || "short".to_owned()).sent(packets);
         });
         thread.join().expect("no panic");
     };

@@ -1,8 +1,8 @@
-//! A thread's counts, and the stop-watch by which it makes them.
+//! A thread's counts, and the timer by which it makes them.
 
 use super::histogram::{self, Histogram};
 use super::task::{self, TaskUsage};
-use super::{Clock, Instruments, Stamp};
+use super::{Clock, Instruments, TraceStamp};
 use crossbeam_utils::CachePadded;
 use net::observe::{Layer, Observer};
 use parking_lot::Mutex;
@@ -139,7 +139,7 @@ impl ThreadProbe {
     pub(super) fn snapshot(&self) -> Counts {
         // Under the lock, so that the number is not another thread's by now.
         let last = self.last.lock();
-        let usage = last.or_else(|| TaskUsage::of(self.tid)).unwrap_or_default();
+        let usage = last.or_else(|| TaskUsage::read(self.tid)).unwrap_or_default();
         drop(last);
         let own = &*self.counts;
         Counts {
@@ -191,16 +191,16 @@ impl Counts {
     }
 }
 
-/// A thread's stop-watch. Made in the thread, used by it alone, and dropped in
+/// A thread's timer. Made in the thread, used by it alone, and dropped in
 /// it: it then notes what the thread has used.
 ///
-/// A round of a thread is [`Watch::begin`]; [`Watch::received`] with what the
-/// devices gave; [`Watch::lap`] after each thing that it did; [`Watch::sent`];
-/// [`Watch::end`]. Where a layer is to be told from the next inside the domain,
+/// A round of a thread is [`ThreadTimer::begin`]; [`ThreadTimer::received`] with what the
+/// devices gave; [`ThreadTimer::mark`] after each thing that it did; [`ThreadTimer::sent`];
+/// [`ThreadTimer::end`]. Where a layer is to be told from the next inside the domain,
 /// it is given there as the [`Observer`] in rounds that are timed
-/// ([`Watch::timed`]).
+/// ([`ThreadTimer::timed`]).
 #[derive(Debug)]
-pub struct Watch {
+pub struct ThreadTimer {
     probe: Option<Arc<ThreadProbe>>,
     /// This round is timed.
     timed: bool,
@@ -219,13 +219,16 @@ pub struct Watch {
     followed: Vec<u64>,
 }
 
-impl Watch {
+impl ThreadTimer {
     /// Of the calling thread; without `instruments` it does nothing. The `name`
     /// is what it is called in the report.
-    pub fn of(instruments: Option<&Arc<Instruments>>, name: impl FnOnce() -> String) -> Watch {
+    pub fn new(
+        instruments: Option<&Arc<Instruments>>,
+        name: impl FnOnce() -> String,
+    ) -> ThreadTimer {
         let probe = instruments.map(|instruments| instruments.thread(name()));
         let random = probe.as_ref().map_or(1, |probe| probe.tid.wrapping_mul(0x9e37_79b9) | 1);
-        Watch {
+        ThreadTimer {
             probe,
             random,
             timed: false,
@@ -240,8 +243,8 @@ impl Watch {
     }
 
     /// That does nothing.
-    pub fn off() -> Watch {
-        Watch::of(None, String::new)
+    pub fn off() -> ThreadTimer {
+        ThreadTimer::new(None, String::new)
     }
 
     /// Is this round timed?
@@ -252,7 +255,7 @@ impl Watch {
 
     /// The observer of this round, if it is timed.
     #[inline]
-    pub fn observer(&mut self) -> Option<&mut Watch> {
+    pub fn observer(&mut self) -> Option<&mut ThreadTimer> {
         if self.timed { Some(self) } else { None }
     }
 
@@ -285,7 +288,7 @@ impl Watch {
 
     /// What was done since the last lap, in a round that is timed, was `layer`.
     #[inline]
-    pub fn lap(&mut self, layer: Layer) {
+    pub fn mark(&mut self, layer: Layer) {
         if self.timed {
             self.take(layer);
         }
@@ -343,7 +346,7 @@ impl Watch {
         self.sent += packets as u64;
     }
 
-    /// Is [`Watch::sending`] to be told of what is about to be sent?
+    /// Is [`ThreadTimer::sending`] to be told of what is about to be sent?
     #[inline]
     pub fn wants_sizes(&self) -> bool {
         self.sizes
@@ -366,12 +369,12 @@ impl Watch {
     /// When this round's packets were taken, for those that other threads will
     /// have served; nothing if the round is not timed.
     #[inline]
-    pub fn stamp(&self) -> Stamp {
-        if self.timed { Stamp::taken_at(self.taken) } else { Stamp::NONE }
+    pub fn stamp(&self) -> TraceStamp {
+        if self.timed { TraceStamp::taken_at(self.taken) } else { TraceStamp::NONE }
     }
 
     /// So many packets were handed to other threads: each counts one hand-off,
-    /// and its latency is for those to count ([`Watch::follow`]).
+    /// and its latency is for those to count ([`ThreadTimer::follow`]).
     #[inline]
     pub fn handed(&mut self, packets: u64) {
         if let Some(probe) = &self.probe
@@ -385,7 +388,7 @@ impl Watch {
     /// A packet with this stamp came from another thread, and will have been
     /// served when this round ends.
     #[inline]
-    pub fn follow(&mut self, stamp: Stamp) {
+    pub fn follow(&mut self, stamp: TraceStamp) {
         if let Some(then) = stamp.taken()
             && self.probe.is_some()
         {
@@ -425,20 +428,20 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+impl Observer for ThreadTimer {
     #[inline]
     fn lap(&mut self, layer: Layer) {
-        Watch::lap(self, layer);
+        ThreadTimer::mark(self, layer);
     }
 }
 
-impl Drop for Watch {
+impl Drop for ThreadTimer {
     fn drop(&mut self) {
         self.count_sent();
         if let Some(probe) = &self.probe {
             let mut last = probe.last.lock();
             if probe.tid == task::own_tid() {
-                *last = TaskUsage::of(probe.tid);
+                *last = TaskUsage::read(probe.tid);
             }
         }
     }
@@ -448,13 +451,13 @@ impl Drop for Watch {
 /// else nothing, and then laps are no code at all.
 ///
 /// ```
-/// # use instrument::{Watch, observed};
+/// # use instrument::{ThreadTimer, observed};
 /// # use net::observe::{Layer, Observer};
 /// fn work(observer: &mut impl Observer) -> u32 {
 ///     observer.lap(Layer::Ip);
 ///     42
 /// }
-/// let watch = &mut Watch::off();
+/// let watch = &mut ThreadTimer::off();
 /// assert_eq!(observed!(watch, observer => work(observer)), 42);
 /// ```
 #[macro_export]

@@ -28,19 +28,18 @@ extern crate self as organizations;
 #[path = "../examples/dispatch/load.rs"]
 mod load;
 
-pub mod catalog;
 pub mod layered;
 pub mod locked;
 pub mod mailbox;
-pub mod options;
 pub mod owned;
 pub mod runtime;
 pub mod shared;
+mod start;
 
-pub use catalog::{CATALOG, Entry, find};
+pub use catalog::{self, CATALOG, Choice, Entry, Options, find};
 pub use instrument::Instruments;
-pub use options::{Choice, Options};
 pub use platform::Clock;
+pub use start::start;
 
 use device::Device;
 use net::{Application, Call, Config, ConnId, Connections, Counters, Domain, Egress, Unit};

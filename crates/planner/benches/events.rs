@@ -82,7 +82,7 @@ fn packets(operations: u64) {
     println!("{:>26} {:>8} {:>12} {:>14}", "organization", "s", "M events/s", "events a packet");
     let rate_per_s = 2e6;
     let closed = Arrivals::Closed { window: 1, think_ns: 0.0 };
-    for entry in organizations::CATALOG.iter().filter(|entry| !entry.single && wanted(entry.name)) {
+    for entry in catalog::CATALOG.iter().filter(|entry| !entry.single && wanted(entry.name)) {
         for arrivals in [closed.clone(), Arrivals::Poisson { rate_per_s }] {
             let mut scenario = Scenario::new(entry.name, 64, 3072, Work::TcpRr, costs.clone());
             scenario.options.virtual_processors = 64;

@@ -15,7 +15,7 @@
 
 use crate::calibration::{Anchor, Calibration};
 use crate::{Error, Work};
-use organizations::{Entry, Options};
+use catalog::{Entry, Family, Options};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -278,7 +278,7 @@ impl Predictor {
         let mut notes = Vec::new();
         let default = Options::default();
         let options = &case.options;
-        if entry.choices.contains(&organizations::Choice::Lock) && options.lock != default.lock {
+        if entry.choices.contains(&catalog::Choice::Lock) && options.lock != default.lock {
             notes.push(format!("measured with {} locks", default.lock));
         }
         Prediction {
@@ -307,8 +307,8 @@ fn rate(anchor: &Anchor) -> Value {
 
 /// Checks that the case can be run at all.
 fn check(case: &Case) -> Result<&'static Entry, Error> {
-    let Some(entry) = organizations::find(&case.organization) else {
-        let names: Vec<&str> = organizations::CATALOG.iter().map(|entry| entry.name).collect();
+    let Some(entry) = catalog::find(&case.organization) else {
+        let names: Vec<&str> = catalog::CATALOG.iter().map(|entry| entry.name).collect();
         return Err(Error::Asked(format!(
             "no organization is called `{}`: there are {}",
             case.organization,
@@ -353,18 +353,10 @@ fn saturates(entry: &Entry, case: &Case, anchor: Option<&Anchor>) -> String {
     let Some(anchor) = anchor else { return "processors".into() };
     let per_processor = anchor.operations_per_s.value / 1e9 / anchor.processors as f64;
     let [busy, waiting] = [anchor.processor_ns, anchor.lock_wait_ns].map(|ns| ns * per_processor);
-    let lock = match entry.name {
-        "global-lock" => "the domain's lock",
-        "group-locks" => "the groups' locks",
-        "virtual-processors" => "the virtual processors' semaphores",
-        "message-parallel" => "the locks of queues and connections",
-        "engines" => "the packet queue's lock",
-        "engines-early" | "engines-sched" => "the run queue's lock",
-        _ => "locks",
-    };
-    match (waiting > 0.25, busy < 0.8, entry.name) {
-        (true, _, _) => lock.into(),
-        (_, true, "layer-parallel") => "the slowest layer's thread".into(),
+    match (waiting > 0.25, busy < 0.8, entry.family) {
+        (true, _, _) if entry.locks.is_empty() => "locks".into(),
+        (true, _, _) => entry.locks.into(),
+        (_, true, Family::Layered) => "the slowest layer's thread".into(),
         (_, true, _) if case.processors > 1 => "hand-offs: processors wait for each other".into(),
         _ => "processors".into(),
     }

@@ -1,5 +1,7 @@
 //! The examples in `docs/planner.md` are networks that can be solved.
 
+extern crate anabranch_planner as planner;
+
 use planner::Network;
 use planner::bounds::{Bounds, bounds};
 

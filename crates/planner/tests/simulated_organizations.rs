@@ -23,8 +23,8 @@ fn scenario(organization: &str, processors: usize, connections: usize) -> Scenar
 }
 
 fn names(processors: usize) -> impl Iterator<Item = &'static str> {
-    let fits = move |entry: &&organizations::Entry| !entry.single || processors == 1;
-    organizations::CATALOG.iter().filter(fits).map(|entry| entry.name)
+    let fits = move |entry: &&catalog::Entry| !entry.single || processors == 1;
+    catalog::CATALOG.iter().filter(fits).map(|entry| entry.name)
 }
 
 /// Properties of every run.

@@ -1,6 +1,8 @@
 //! A connection that lives long: sequence numbers wrap several times each way,
 //! and what is remembered of old ones must not decide about new ones.
 
+extern crate anabranch_tcp as tcp;
+
 use buffer::Slice;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,8 @@
 //! What a packet costs the simulated peers, a sender and a receiver in one thread: the
 //! median of some transfers, with the least and the greatest.
 
+extern crate anabranch_traffic as traffic;
+
 use device::memory::Config as Link;
 use device::{Batch, Device};
 use std::time::{Duration, Instant};

@@ -1,19 +1,12 @@
 //! [`suite!`](crate::suite): a test of each case for each organization.
 
-/// Makes the tests: `suite! { uniprocessor { one 1 } global_lock { one 1 two 2 } }`,
-/// with the organizations' names in Rust's spelling, and the numbers of
-/// processors with names for their modules.
+/// Makes the tests, for rows of the catalog: `for_each_organization!(suite)`.
 #[macro_export]
 macro_rules! suite {
-    ($($organization:ident { $($module:ident $processors:literal)* })*) => {
+    ($($organization:ident [$($module:tt)*] { $($test:ident $processors:literal)* } { $($fact:tt)* })*) => {
         $(mod $organization {
-            $(mod $module { $crate::cases!($organization $processors); })*
+            $(mod $test { $crate::cases!($organization $processors); })*
         })*
-
-        /// What the suite has been made for: organizations, and the numbers of
-        /// processors.
-        const INSTANTIATED: &[(&str, &[usize])] =
-            &[$((stringify!($organization), &[$($processors),*]),)*];
     };
 }
 

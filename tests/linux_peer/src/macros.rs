@@ -3,9 +3,9 @@
 /// Makes the tests, like the macro of the same name of the conformance suite.
 #[macro_export]
 macro_rules! suite {
-    ($($organization:ident { $($module:ident $processors:literal)* })*) => {
+    ($($organization:ident [$($module:tt)*] { $($test:ident $processors:literal)* } { $($fact:tt)* })*) => {
         $(mod $organization {
-            $(mod $module {
+            $(mod $test {
                 $crate::tests! { $organization $processors
                     to_kernel to_kernel_offloaded from_kernel from_kernel_offloaded echo
                     crowd_to_kernel_impaired crowd_from_kernel_impaired slow_kernel slow_us
@@ -14,9 +14,6 @@ macro_rules! suite {
                 }
             })*
         })*
-
-        /// What the suite has been made for.
-        const INSTANTIATED: &[&str] = &[$(stringify!($organization),)*];
     };
 }
 

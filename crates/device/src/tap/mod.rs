@@ -71,6 +71,7 @@ setters! { Config {
     with_mtu mtu: usize,
     with_offload offload: bool,
     with_steering steering: Steering,
+    with_existing existing: bool,
 } }
 
 impl Config {

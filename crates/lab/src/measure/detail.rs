@@ -128,5 +128,5 @@ fn latency(all: &[(&Sample, &Details)], transactions: bool) -> Percentiles {
     for (_, details) in all {
         sum.add(if transactions { &details.latency } else { &details.report.latencies });
     }
-    Percentiles::of(&sum)
+    Percentiles::new(&sum)
 }

@@ -10,7 +10,7 @@ use crate::setup::bench_plan::{BenchPlan, Workload};
 use crate::setup::host::{self, Side};
 use crossbeam_queue::SegQueue;
 use device::{Device, Receive, Transmit};
-use instrument::{Instruments, Watch};
+use instrument::{Instruments, ThreadTimer};
 use net::{Application, Config, Domain, Egress, Observer, Unit};
 use organizations::Clock;
 use organizations::runtime::worker::{self, BACKLOG, BATCH};
@@ -27,7 +27,7 @@ struct Host {
     received: Vec<Packet>,
     /// Calls that the presentation layer has made; `None`: there is none.
     notified: Option<Arc<SegQueue<Call>>>,
-    watch: Watch,
+    watch: ThreadTimer,
 }
 
 impl Host {
@@ -36,7 +36,7 @@ impl Host {
         device: Device,
         load: Load,
         presentation: Option<Arc<Presentation>>,
-        watch: Watch,
+        watch: ThreadTimer,
     ) -> Option<Host> {
         let queue = device.queues.into_iter().next()?;
         let notified = presentation.map(|presentation| {
@@ -129,7 +129,7 @@ impl Pair {
             let loads = loads.clone().with_flows(flows);
             let load = loads.with_presentation(presentation.clone()).load();
             let watched = instruments.as_ref().filter(|_| side == Side::Tested);
-            let watch = Watch::of(watched, || "both ends".to_owned());
+            let watch = ThreadTimer::new(watched, || "both ends".to_owned());
             let config = host::config(plan, side, &device);
             Host::new(config, device, load, presentation, watch)
                 .ok_or_else(|| failed(plan, "uniprocessor", "the device has no queue"))

@@ -9,7 +9,7 @@ use crate::setup::host::{self, DRIVER_PORT, STEERING, Side};
 use crossbeam_utils::CachePadded;
 use device::Device;
 use instrument::Instruments;
-use organizations::{Clock, Running, Setup, catalog};
+use organizations::{Clock, Running, Setup};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use traffic::PeerCounts;
@@ -63,7 +63,7 @@ fn start(
 
 /// Starts a stack under `organization`.
 pub(crate) fn launch(organization: &str, setup: Setup<Load>) -> Result<Stack, Error> {
-    match catalog::start(organization, setup) {
+    match organizations::start(organization, setup) {
         Some(started) => Ok(started?),
         None => Err(Error::Plan(format!("there is no organization '{organization}'"))),
     }

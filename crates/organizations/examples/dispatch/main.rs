@@ -8,6 +8,6 @@ mod load;
 fn main() {
     arguments::run(|setup| {
         let name = std::env::var("ORGANIZATION").expect("ORGANIZATION");
-        organizations::catalog::start(&name, setup).expect("a name in the catalog")
+        organizations::start(&name, setup).expect("a name in the catalog")
     });
 }

@@ -2,7 +2,7 @@
 
 use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, Place};
 use crate::runtime::worker::LAST_WORDS;
-use instrument::{Layer, Stamp, Watch};
+use instrument::{Layer, ThreadTimer, TraceStamp};
 use net::ip::icmp::{self, Kind};
 use net::ip::{self, Ip, Up};
 use net::{Application, Counters, DropReason};
@@ -39,17 +39,17 @@ impl<A: Application> IpLayer<A> {
     }
 
     /// Runs until the transport has ended and what it said has gone.
-    pub(super) fn run(mut self, watch: &mut Watch) -> Counters {
+    pub(super) fn run(mut self, watch: &mut ThreadTimer) -> Counters {
         let _end = End(self.place.clone());
         // When the transport ended.
         let mut ended = None;
         loop {
             watch.begin();
             let (taken, stamp) = self.place.pipeline().up_to_ip.take(&mut self.from_link, BATCH);
-            watch.lap(if taken > 0 { Layer::Receive } else { Layer::Poll });
+            watch.mark(if taken > 0 { Layer::Receive } else { Layer::Poll });
             let now = self.place.clock.now();
             self.input(now);
-            watch.lap(Layer::Ip);
+            watch.mark(Layer::Ip);
             self.hand_up(stamp, watch);
             let sent = self.output(now, watch);
             if self.ip.next_timeout().is_some_and(|at| at <= now) {
@@ -108,7 +108,7 @@ impl<A: Application> IpLayer<A> {
 
     /// Hands everything to the transport, and sleeps until it has room. What was
     /// put together from fragments may be for another pipeline's.
-    fn hand_up(&mut self, stamp: Stamp, watch: &mut Watch) {
+    fn hand_up(&mut self, stamp: TraceStamp, watch: &mut ThreadTimer) {
         let Place { pipelines, unit, config, .. } = &self.place;
         if unit.count > 1 {
             for message in std::mem::take(&mut self.up) {
@@ -128,7 +128,7 @@ impl<A: Application> IpLayer<A> {
         if self.place.pipeline().up_to_transport.put_all(&mut self.up, stamp) {
             watch.slept();
         }
-        watch.lap(Layer::Handoff);
+        watch.mark(Layer::Handoff);
         // The transport has ended.
         for message in self.up.drain(..) {
             lost(&message, &mut self.counters);
@@ -137,8 +137,8 @@ impl<A: Application> IpLayer<A> {
 
     /// ⑦ Takes what has come from the transport, as far as the link has room.
     /// Returns how much that was.
-    fn output(&mut self, now: Instant, watch: &mut Watch) -> usize {
-        self.offer(Stamp::NONE);
+    fn output(&mut self, now: Instant, watch: &mut ThreadTimer) -> usize {
+        self.offer(TraceStamp::NONE);
         if !self.down.is_empty() {
             return 0;
         }
@@ -161,10 +161,10 @@ impl<A: Application> IpLayer<A> {
                 }
             }
         }
-        watch.lap(Layer::Ip);
+        watch.mark(Layer::Ip);
         watch.handed(self.down.len() as u64);
         self.offer(stamp);
-        watch.lap(Layer::Handoff);
+        watch.mark(Layer::Handoff);
         taken
     }
 
@@ -184,7 +184,7 @@ impl<A: Application> IpLayer<A> {
         }
     }
 
-    fn offer(&mut self, stamp: Stamp) {
+    fn offer(&mut self, stamp: TraceStamp) {
         let dropped = self.place.pipeline().to_link.offer(&mut self.down, stamp);
         self.counters.out_dropped += dropped as u64;
     }

@@ -3,7 +3,7 @@
 use super::{FromLink, Place, Report};
 use crate::runtime::worker::{BACKLOG, BATCH, LAST_WORDS, rest, transmit_watched};
 use device::{Device, Receive, Transmit};
-use instrument::{Layer, Watch};
+use instrument::{Layer, ThreadTimer};
 use net::link::{self, Link};
 use net::{Application, Counters, DropReason, Egress};
 use std::collections::VecDeque;
@@ -76,7 +76,7 @@ impl<A: Application> LinkLayer<A> {
     }
 
     /// Runs until IP has ended and what it said has gone.
-    pub(super) fn run(mut self, watch: &mut Watch) -> Counters {
+    pub(super) fn run(mut self, watch: &mut ThreadTimer) -> Counters {
         // When IP ended.
         let mut ended = None;
         loop {
@@ -88,7 +88,7 @@ impl<A: Application> LinkLayer<A> {
             busy |= self.frames(now);
             self.on_timeout(now);
             busy |= self.output(now) > 0;
-            watch.lap(Layer::Link);
+            watch.mark(Layer::Link);
             transmit_watched(&mut self.queues.transmitters, &mut self.egress, watch);
             busy |= self.reports();
             self.hand_up(watch);
@@ -197,13 +197,13 @@ impl<A: Application> LinkLayer<A> {
     }
 
     /// Hands everything to IP, and sleeps until that has room.
-    fn hand_up(&mut self, watch: &mut Watch) {
+    fn hand_up(&mut self, watch: &mut ThreadTimer) {
         watch.handed(self.up.len() as u64);
         let stamp = watch.stamp();
         if self.place.pipeline().up_to_ip.put_all(&mut self.up, stamp) {
             watch.slept();
         }
-        watch.lap(Layer::Handoff);
+        watch.mark(Layer::Handoff);
         // IP has ended.
         for message in self.up.drain(..) {
             if let FromLink::Datagram(_) = message {

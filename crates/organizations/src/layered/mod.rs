@@ -48,14 +48,14 @@ mod transport;
 
 pub use queue::Marks;
 
-use crate::runtime::check::{MOST_PROCESSORS, check};
+use crate::runtime::check::check;
 use crate::runtime::handle::{Family, Handle};
 use crate::runtime::routing::Router;
 use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
 use crate::runtime::worker::{self, FRAMES};
 use crate::{Clock, Running, Setup, StartError};
-use instrument::{Instruments, QueueWatch, Watch};
+use instrument::{Instruments, QueueWatch, ThreadTimer};
 use net::ip::icmp;
 use net::{Application, Call, Config, Counters, Unit};
 use platform::atomic::{AtomicBool, Ordering};
@@ -150,7 +150,7 @@ impl<A: Application> Pipeline<A> {
         lengths: Lengths,
         instruments: Option<&Arc<Instruments>>,
     ) -> std::io::Result<Pipeline<A>> {
-        let watch = |name: &str| QueueWatch::of(instruments, || name.to_owned());
+        let watch = |name: &str| QueueWatch::new(instruments, || name.to_owned());
         let link = Arc::new(Sleeper::new()?);
         let [ip, transport, presentation] = std::array::from_fn(|_| Arc::new(Bell::new()));
         Ok(Pipeline {
@@ -221,11 +221,6 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
     start_with(setup, Lengths::default())
 }
 
-/// How many pipelines there are on so many processors.
-pub const fn pipelines(processors: usize) -> usize {
-    if processors < LAYERS { 1 } else { processors / LAYERS }
-}
-
 /// As [`start`], with queues of other lengths between the layers: for studies of
 /// flow control, and for tests of it.
 ///
@@ -235,8 +230,8 @@ pub fn start_with<A: Application + 'static>(
     mut setup: Setup<A>,
     lengths: Lengths,
 ) -> Result<Arc<dyn Running<A>>, StartError> {
-    check(&setup, "layer-parallel", MOST_PROCESSORS, pipelines)?;
-    let count = pipelines(setup.processors);
+    check(&setup, "layer-parallel")?;
+    let count = catalog::pipelines(setup.processors);
     let instruments = setup.instruments.as_ref();
     let pipelines =
         (0..count).map(|_| Pipeline::new(lengths, instruments)).collect::<std::io::Result<_>>()?;
@@ -291,7 +286,7 @@ impl<A: Application + 'static> Stack<A> {
         unit: Unit,
         name: &str,
         layer: usize,
-        run: impl FnOnce(&mut Watch) -> Counters + Send + 'static,
+        run: impl FnOnce(&mut ThreadTimer) -> Counters + Send + 'static,
     ) -> std::io::Result<()> {
         let index = usize::from(unit.index);
         let name = format!("ana-{name}-{index}");

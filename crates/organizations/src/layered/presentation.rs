@@ -2,12 +2,12 @@
 //! while it held its connections ([`Application::Wakes`]), outside of them.
 
 use super::{BATCH, Place};
-use instrument::{Layer, Watch};
+use instrument::{Layer, ThreadTimer};
 use net::{Application, Counters};
 use wire::Instant;
 
 /// Runs until the transport has ended.
-pub(super) fn run<A: Application>(place: &Place<A>, watch: &mut Watch) -> Counters {
+pub(super) fn run<A: Application>(place: &Place<A>, watch: &mut ThreadTimer) -> Counters {
     let pipeline = place.pipeline();
     let queue = &pipeline.to_presentation;
     let mut batch = Vec::new();
@@ -16,9 +16,9 @@ pub(super) fn run<A: Application>(place: &Place<A>, watch: &mut Watch) -> Counte
         let ended = queue.is_finished();
         watch.begin();
         if queue.take(&mut batch, BATCH).0 > 0 {
-            watch.lap(Layer::Receive);
+            watch.mark(Layer::Receive);
             batch.drain(..).for_each(A::wake);
-            watch.lap(Layer::Presentation);
+            watch.mark(Layer::Presentation);
             watch.end();
             continue;
         }
@@ -26,7 +26,7 @@ pub(super) fn run<A: Application>(place: &Place<A>, watch: &mut Watch) -> Counte
             return Counters::default();
         }
         let ready = || (!queue.is_empty() || queue.is_finished(), None);
-        watch.lap(Layer::Poll);
+        watch.mark(Layer::Poll);
         pipeline.presentation.sleep(ready, |at: Instant| at.since(place.clock.now()));
         watch.slept();
     }

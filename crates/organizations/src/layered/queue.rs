@@ -13,7 +13,7 @@
 //! there is no credit, its own alarm rings once there is.
 
 use super::primitive::{Condvar, Mutex, MutexGuard};
-use instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, TraceStamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use sync::SleepFlag;
@@ -44,7 +44,7 @@ struct State<T> {
     /// How many messages have been taken out.
     taken: u64,
     /// Of messages that are followed: how many were put in before, and the stamp.
-    stamps: VecDeque<(u64, Stamp)>,
+    stamps: VecDeque<(u64, TraceStamp)>,
     /// Producers that sleep until there is room.
     sleepers: usize,
     /// A producer that goes by credit has got none, and is to be told.
@@ -68,7 +68,7 @@ pub(super) struct Queue<T> {
 
 impl<T> State<T> {
     /// Moves the first `n` of `batch` in. `stamp` is that of the first one.
-    fn append(&mut self, batch: &mut VecDeque<T>, n: usize, stamp: Stamp, watch: &QueueWatch) {
+    fn append(&mut self, batch: &mut VecDeque<T>, n: usize, stamp: TraceStamp, watch: &QueueWatch) {
         if stamp.is_some() && n > 0 {
             let before = self.taken + self.messages.len() as u64;
             let stamp = watch.put(stamp, || self.messages.len() + n);
@@ -78,8 +78,8 @@ impl<T> State<T> {
     }
 
     /// The stamp of the first message taken out that has one.
-    fn stamp(&mut self, watch: &QueueWatch) -> Stamp {
-        let mut first = Stamp::NONE;
+    fn stamp(&mut self, watch: &QueueWatch) -> TraceStamp {
+        let mut first = TraceStamp::NONE;
         while let Some(&(before, stamp)) = self.stamps.front()
             && before < self.taken
         {
@@ -128,7 +128,7 @@ impl<T> Queue<T> {
     /// Puts in all of `batch`, and sleeps while there is no room. Where the queue
     /// is closed, or is closed meanwhile, the rest stays in `batch`. `stamp` is
     /// that of the first message. Returns whether the caller has slept.
-    pub(super) fn put_all(&self, batch: &mut VecDeque<T>, stamp: Stamp) -> bool {
+    pub(super) fn put_all(&self, batch: &mut VecDeque<T>, stamp: TraceStamp) -> bool {
         let (mut slept, mut stamp) = (false, stamp);
         while !batch.is_empty() {
             let mut state = self.state.lock();
@@ -174,7 +174,7 @@ impl<T> Queue<T> {
     /// Moves in what there is room for. What stays in `batch` is to be offered
     /// again when the producer's alarm rings; nothing stays where the queue is
     /// closed. Returns how many messages were dropped for that.
-    pub(super) fn offer(&self, batch: &mut VecDeque<T>, stamp: Stamp) -> usize {
+    pub(super) fn offer(&self, batch: &mut VecDeque<T>, stamp: TraceStamp) -> usize {
         if batch.is_empty() {
             return 0;
         }
@@ -212,11 +212,11 @@ impl<T> Queue<T> {
 
     /// Takes up to `max` messages out, without waiting. Returns how many, and
     /// the stamp of the first one that has one.
-    pub(super) fn take(&self, into: &mut Vec<T>, max: usize) -> (usize, Stamp) {
+    pub(super) fn take(&self, into: &mut Vec<T>, max: usize) -> (usize, TraceStamp) {
         let mut state = self.state.lock();
         let n = state.messages.len().min(max);
         if n == 0 {
-            return (0, Stamp::NONE);
+            return (0, TraceStamp::NONE);
         }
         into.extend(state.messages.drain(..n));
         state.taken += n as u64;

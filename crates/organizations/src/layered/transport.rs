@@ -4,7 +4,7 @@
 use super::{ANSWERS, BATCH, FromIp, FromTransport, Place, ip};
 use crate::runtime::handle::refuse;
 use crate::runtime::worker::LAST_WORDS;
-use instrument::{Layer, Stamp, Watch, observed};
+use instrument::{Layer, ThreadTimer, TraceStamp, observed};
 use net::down::Below;
 use net::ip::Routes;
 use net::observe::Observer;
@@ -78,7 +78,7 @@ impl<A: Application> TransportLayer<A> {
     }
 
     /// Runs until the stack stops.
-    pub(super) fn run(mut self, watch: &mut Watch) -> Counters {
+    pub(super) fn run(mut self, watch: &mut ThreadTimer) -> Counters {
         let _end = End(self.place.clone());
         let mut stopping = None;
         loop {
@@ -87,7 +87,7 @@ impl<A: Application> TransportLayer<A> {
             watch.begin();
             let (taken, stamp) =
                 self.place.pipeline().up_to_transport.take(&mut self.from_ip, BATCH);
-            watch.lap(if taken > 0 { Layer::Receive } else { Layer::Poll });
+            watch.mark(if taken > 0 { Layer::Receive } else { Layer::Poll });
             watch.follow(stamp);
             let now = self.place.clock.now();
             let stop = stopping.is_none() && self.place.pipeline().stop.load(Ordering::Acquire);
@@ -102,7 +102,7 @@ impl<A: Application> TransportLayer<A> {
                 transport.end_batch(&mut cx);
                 transport.on_timeout(&mut cx);
             }
-            watch.lap(Layer::Transport);
+            watch.mark(Layer::Transport);
             let more = self.speak(now, watch);
             self.hand_up(watch);
             watch.end();
@@ -191,8 +191,8 @@ impl<A: Application> TransportLayer<A> {
 
     /// ⑤ ⑥ Lets connections and sockets speak, as far as IP has room. Returns
     /// whether there is more to say.
-    fn speak(&mut self, now: Instant, watch: &mut Watch) -> bool {
-        self.offer(Stamp::NONE);
+    fn speak(&mut self, now: Instant, watch: &mut ThreadTimer) -> bool {
+        self.offer(TraceStamp::NONE);
         let room = match self.down.is_empty() {
             true => self.place.pipeline().down_to_ip.credit(),
             false => 0,
@@ -217,10 +217,10 @@ impl<A: Application> TransportLayer<A> {
             }
         }
         self.cut = cut;
-        watch.lap(Layer::Transport);
+        watch.mark(Layer::Transport);
         watch.handed(self.down.len() as u64);
         self.offer(watch.stamp());
-        watch.lap(Layer::Handoff);
+        watch.mark(Layer::Handoff);
         self.waits = room == 0;
         more || self.cut || !self.flushes.is_empty()
     }
@@ -231,14 +231,14 @@ impl<A: Application> TransportLayer<A> {
         transport.serve(&mut cx, room, &mut Down { packets, observer })
     }
 
-    fn offer(&mut self, stamp: Stamp) {
+    fn offer(&mut self, stamp: TraceStamp) {
         let dropped = self.place.pipeline().down_to_ip.offer(&mut self.down, stamp);
         self.counters.out_dropped += dropped as u64;
     }
 
     /// Hands what the application has gathered to the presentation, and sleeps
     /// until that has room.
-    fn hand_up(&mut self, watch: &mut Watch) {
+    fn hand_up(&mut self, watch: &mut ThreadTimer) {
         if self.app.has_wakes() {
             let mut wakes = A::Wakes::default();
             self.app.take_wakes(&mut wakes);
@@ -246,7 +246,7 @@ impl<A: Application> TransportLayer<A> {
             if self.place.pipeline().to_presentation.put_all(&mut batch, watch.stamp()) {
                 watch.slept();
             }
-            watch.lap(Layer::Handoff);
+            watch.mark(Layer::Handoff);
         }
     }
 
@@ -266,7 +266,7 @@ impl<A: Application> TransportLayer<A> {
     }
 
     /// Connections that had no chance to say their last words end without.
-    fn end(mut self, now: Instant, watch: &mut Watch) -> Counters {
+    fn end(mut self, now: Instant, watch: &mut ThreadTimer) -> Counters {
         for message in self.place.pipeline().up_to_transport.close() {
             ip::lost(&message, &mut self.counters);
         }
@@ -277,7 +277,7 @@ impl<A: Application> TransportLayer<A> {
                 break;
             }
         }
-        self.offer(Stamp::NONE);
+        self.offer(TraceStamp::NONE);
         self.counters.out_dropped += self.down.len() as u64;
         self.hand_up(watch);
         self.counters

@@ -6,8 +6,6 @@
 //! group is released: so they leave in the order in which they were made, while
 //! the next thread already works in the group.
 
-#[cfg(any(test, thirteenth))]
-pub mod combining;
 pub mod global_lock;
 pub mod group_locks;
 pub mod virtual_processors;
@@ -16,7 +14,7 @@ mod thread;
 
 pub(crate) use thread::input;
 
-use crate::runtime::check::{MOST_PROCESSORS, check};
+use crate::runtime::check::check;
 use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::processors::{Processors, Receivers};
 use crate::runtime::routing::Router;
@@ -25,7 +23,7 @@ use crate::runtime::worker::{BACKLOG, LAST_WORDS};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
-use instrument::{Instruments, Watch, observed};
+use instrument::{Instruments, ThreadTimer, observed};
 use net::{
     Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, Layer,
     OwnedTable, Unit,
@@ -111,7 +109,7 @@ where
         "ana-cpu",
         receivers.into_iter().enumerate().map(|(index, receivers)| {
             let mut thread = Thread::new(shared.clone(), index, receivers);
-            move |watch: &mut Watch| thread.run(watch)
+            move |watch: &mut ThreadTimer| thread.run(watch)
         }),
     )?;
     Ok(handle)
@@ -130,7 +128,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         lock: impl Fn() -> L,
         domains: impl FnOnce(&Arc<Config>, &mut Make<A>) -> Vec<Domain<A, C>>,
     ) -> Result<(Arc<Self>, Receivers), StartError> {
-        check(&setup, organization, MOST_PROCESSORS, |processors| processors)?;
+        check(&setup, organization)?;
         let (processors, receivers) = Processors::new(&mut setup)?;
         let group = |domain| {
             CachePadded::new(Group {
@@ -172,13 +170,13 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     }
 
     /// Starts threads, numbered as they come.
-    pub(crate) fn spawn<F: FnMut(&mut Watch) + Send + 'static>(
+    pub(crate) fn spawn<F: FnMut(&mut ThreadTimer) + Send + 'static>(
         &self,
         name: &str,
         threads: impl Iterator<Item = F>,
     ) -> Result<(), StartError> {
         for (index, mut run) in threads.enumerate() {
-            let run = move |mut watch: Watch| {
+            let run = move |mut watch: ThreadTimer| {
                 run(&mut watch);
                 // Groups count, not threads.
                 Counters::default()
@@ -213,7 +211,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let mut egress = Egress::new(self.config.interfaces.len());
         let mut connections = 0;
         for index in 0..self.groups.len() {
-            self.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+            self.visit(index, &mut egress, &mut ThreadTimer::off(), |domain, now, egress, _| {
                 connections += domain.connections().len();
                 domain.call(Call::Reset, now, egress);
                 crate::end(domain, now, egress);
@@ -239,17 +237,17 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut Watch,
-        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
+        watch: &mut ThreadTimer,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut ThreadTimer),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processors.of_unit(index);
         let room = BACKLOG.saturating_sub(processor.out.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
-        watch.lap(Layer::Handoff);
+        watch.mark(Layer::Handoff);
         let out = group.domain.with(|domain| {
-            watch.lap(Layer::Lock);
+            watch.mark(Layer::Lock);
             let now = self.clock.now();
             f(domain, now, egress, watch);
             if domain.next_timeout().is_some_and(|at| at <= now) {
@@ -266,11 +264,11 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if egress.is_empty() { None } else { Some(processor.out.begin()) }
         });
         if let Some(out) = out {
-            watch.lap(Layer::Lock);
+            watch.mark(Layer::Lock);
             out.send(egress, watch);
         }
         A::wake(wakes);
-        watch.lap(Layer::Presentation);
+        watch.mark(Layer::Presentation);
         resteered
     }
 
@@ -280,8 +278,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut Watch,
-        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut Watch),
+        watch: &mut ThreadTimer,
+        f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut ThreadTimer),
     ) {
         let mut resteered = self.enter(index, egress, watch, f);
         resteered.extend(self.stay_on(index, egress, watch));
@@ -299,7 +297,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     pub(crate) fn call(&self, index: usize, call: Call<A>) {
         let mut egress = Egress::new(self.config.interfaces.len());
         let mut late = None;
-        self.visit(index, &mut egress, &mut Watch::off(), |domain, now, egress, _| {
+        self.visit(index, &mut egress, &mut ThreadTimer::off(), |domain, now, egress, _| {
             if domain.is_over() {
                 late = Some(call);
             } else {
@@ -313,7 +311,12 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 
     /// Where threads yield groups: enters this one anew for what was left, as
     /// whoever waits for it does, a few times.
-    fn stay_on(&self, index: usize, egress: &mut Egress, watch: &mut Watch) -> Vec<(u16, Packet)> {
+    fn stay_on(
+        &self,
+        index: usize,
+        egress: &mut Egress,
+        watch: &mut ThreadTimer,
+    ) -> Vec<(u16, Packet)> {
         let mut resteered = Vec::new();
         let mut left = if self.stay == usize::MAX { 0 } else { STAYS };
         while left > 0 && self.groups[index].pending.load(Ordering::Relaxed) {
@@ -343,7 +346,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         processor: usize,
         first: usize,
         egress: &mut Egress,
-        watch: &mut Watch,
+        watch: &mut ThreadTimer,
     ) -> bool {
         let now = self.clock.now().as_nanos();
         // Nobody may speak while so much waits for the device.

@@ -4,7 +4,7 @@
 use super::Shared;
 use crate::runtime::worker;
 use device::Receive;
-use instrument::{Watch, observed};
+use instrument::{ThreadTimer, observed};
 use net::{Application, Connections, Domain, Egress, Observer, OwnedTable};
 use platform::atomic::Ordering;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
         }
     }
 
-    pub(super) fn run(&mut self, watch: &mut Watch) {
+    pub(super) fn run(&mut self, watch: &mut ThreadTimer) {
         // The device was full: then groups that no frame comes for go first, or
         // those that frames come for would take all the room, always.
         let mut full = false;
@@ -68,7 +68,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
         }
     }
 
-    fn own_groups(&mut self, watch: &mut Watch) -> bool {
+    fn own_groups(&mut self, watch: &mut ThreadTimer) -> bool {
         self.rounds = self.rounds.wrapping_add(1);
         self.shared.own_groups(self.index, self.rounds, &mut self.egress, watch)
     }
@@ -84,7 +84,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     /// Enters each group that frames have come for.
-    fn frames(&mut self, watch: &mut Watch) {
+    fn frames(&mut self, watch: &mut ThreadTimer) {
         for group in self.touched.drain(..) {
             let bin = &mut self.bins[group];
             while !bin.is_empty() {

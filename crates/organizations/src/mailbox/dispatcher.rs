@@ -5,7 +5,7 @@ use crate::StartError;
 use crate::runtime::processors::Receivers;
 use crate::runtime::worker;
 use device::Receive;
-use instrument::{QueueWatch, Stamp, Watch};
+use instrument::{QueueWatch, ThreadTimer, TraceStamp};
 use net::{Counters, Layer};
 use platform::atomic::Ordering;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) trait Sorter: Send + 'static {
     fn sort(&mut self, frame: Packet);
     /// Posts what was sorted; `stamp` goes with the first of each batch. Returns
     /// how many frames were dropped.
-    fn post(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64;
+    fn post(&mut self, stamp: TraceStamp, queue: &QueueWatch) -> u64;
 }
 
 /// Starts the dispatchers, one for each of `receivers`.
@@ -46,7 +46,7 @@ struct Dispatcher<S> {
 }
 
 impl<S: Sorter> Dispatcher<S> {
-    fn run(&mut self, watch: &mut Watch) {
+    fn run(&mut self, watch: &mut ThreadTimer) {
         let mut received: Vec<Packet> = Vec::new();
         let shared = self.shared.clone();
         let processor = &shared.processors[self.index];
@@ -57,7 +57,7 @@ impl<S: Sorter> Dispatcher<S> {
             watch.handed(received.len() as u64);
             received.drain(..).for_each(|frame| self.sorter.sort(frame));
             shared.count_lost(self.sorter.post(watch.stamp(), &shared.queue));
-            watch.lap(Layer::Handoff);
+            watch.mark(Layer::Handoff);
             let waiting = processor.out.flush(watch);
             watch.end();
             if any {

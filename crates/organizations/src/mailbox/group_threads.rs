@@ -8,7 +8,7 @@ use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::routing::Router;
 use crate::runtime::threads::Threads;
 use crate::{Running, Setup, StartError};
-use instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, TraceStamp};
 use net::{Application, Call, Config, Counters, Domain, HostShared, Unit};
 use std::sync::Arc;
 use wire::Packet;
@@ -114,7 +114,7 @@ impl<A: Application + 'static> Sorter for Bins<A> {
         self.bins[group].push(frame);
     }
 
-    fn post(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64 {
+    fn post(&mut self, stamp: TraceStamp, queue: &QueueWatch) -> u64 {
         let mut lost = 0;
         for group in self.touched.drain(..) {
             lost += self.mailboxes[group].post_batch(&mut self.bins[group], stamp, queue);

@@ -2,7 +2,7 @@
 
 use crate::runtime::sleeper::Parker;
 use crate::runtime::worker::FRAMES;
-use instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, TraceStamp};
 use net::{Application, Call, ClosedFlow, Connection, Counters};
 use platform::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -18,13 +18,13 @@ pub(crate) struct Frame {
     /// It is as it came from the device; and not put together from fragments,
     /// which a domain has seen before.
     pub(crate) whole: bool,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: TraceStamp,
 }
 
 impl Frame {
     /// Put together from fragments.
     pub(crate) fn reassembled(packet: Packet) -> Frame {
-        Frame { packet, whole: false, stamp: Stamp::NONE }
+        Frame { packet, whole: false, stamp: TraceStamp::NONE }
     }
 }
 
@@ -68,12 +68,12 @@ impl<A: Application> Letters<A> {
     }
 
     /// Puts a batch in. What there is no room for is dropped: returns how many.
-    fn put(&mut self, batch: &mut Vec<Packet>, mut stamp: Stamp, queue: &QueueWatch) -> u64 {
+    fn put(&mut self, batch: &mut Vec<Packet>, mut stamp: TraceStamp, queue: &QueueWatch) -> u64 {
         let fit = batch.len().min(self.room());
         let lost = batch.len() - fit;
         stamp = queue.put(stamp, || self.frames.len() + fit);
         self.frames.extend(batch.drain(..fit).map(|packet| {
-            let stamp = std::mem::replace(&mut stamp, Stamp::NONE);
+            let stamp = std::mem::replace(&mut stamp, TraceStamp::NONE);
             Frame { packet, whole: true, stamp }
         }));
         batch.clear();
@@ -154,7 +154,7 @@ impl<A: Application> Mailbox<A> {
     pub(crate) fn post_batch(
         &self,
         batch: &mut Vec<Packet>,
-        stamp: Stamp,
+        stamp: TraceStamp,
         queue: &QueueWatch,
     ) -> u64 {
         self.post_locked(self.letters.lock(), batch, stamp, queue)
@@ -165,7 +165,7 @@ impl<A: Application> Mailbox<A> {
         &self,
         mut letters: MutexGuard<'_, Letters<A>>,
         batch: &mut Vec<Packet>,
-        stamp: Stamp,
+        stamp: TraceStamp,
         queue: &QueueWatch,
     ) -> u64 {
         if letters.closed {

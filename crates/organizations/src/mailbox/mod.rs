@@ -17,7 +17,7 @@ pub(crate) use dispatcher::{Sorter, dispatch};
 pub(crate) use inbox::{Frame, Letters, Mailbox, Message, Posted};
 pub(crate) use owner::Owner;
 
-use crate::runtime::check::{MOST_PROCESSORS, check};
+use crate::runtime::check::check;
 use crate::runtime::processors::{Processors, Receivers};
 use crate::runtime::threads::Threads;
 use crate::{Clock, Setup, StartError};
@@ -49,11 +49,11 @@ impl Shared {
         setup: &mut Setup<A>,
         organization: &'static str,
     ) -> Result<(Arc<Shared>, Receivers), StartError> {
-        check(setup, organization, MOST_PROCESSORS, |processors| processors)?;
+        check(setup, organization)?;
         let (processors, receivers) = Processors::new(setup)?;
         let instruments = setup.instruments.clone();
         let shared = Arc::new(Shared {
-            queue: QueueWatch::of(instruments.as_ref(), || "mailbox".to_owned()),
+            queue: QueueWatch::new(instruments.as_ref(), || "mailbox".to_owned()),
             instruments,
             config: setup.config.clone(),
             clock: setup.clock,

@@ -3,7 +3,7 @@
 use super::{Frame, Letters, Mailbox, Message, Shared};
 use crate::runtime::handle::refuse;
 use crate::runtime::worker::{BACKLOG, LAST_WORDS};
-use instrument::{Watch, observed};
+use instrument::{ThreadTimer, observed};
 use net::application::ConnectError;
 use net::{Application, Call, Domain, Egress, Layer};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct Owner<A: Application> {
     /// What was in the mailbox.
     pub(crate) letters: Letters<A>,
     pub(crate) egress: Egress,
-    pub(crate) watch: Watch,
+    pub(crate) watch: ThreadTimer,
     /// Frames taken from the mailbox in this round.
     taken: usize,
     /// Since when it has been stopping.
@@ -48,7 +48,7 @@ impl<A: Application> Owner<A> {
     ) -> Owner<A> {
         let egress = Egress::new(shared.config.interfaces.len());
         let letters = Letters::default();
-        let watch = Watch::off();
+        let watch = ThreadTimer::off();
         Owner {
             shared,
             domain: Box::new(domain),
@@ -63,7 +63,7 @@ impl<A: Application> Owner<A> {
     }
 
     /// The calling thread, which `watch` is for, is the owner's from now on.
-    pub(crate) fn enlist(&mut self, watch: Watch) {
+    pub(crate) fn enlist(&mut self, watch: ThreadTimer) {
         self.mailbox.parker.enlist();
         self.watch = watch;
     }
@@ -105,7 +105,7 @@ impl<A: Application> Owner<A> {
         self.taken += 1;
         shared.queue.left(stamp);
         watch.follow(stamp);
-        watch.lap(Layer::Handoff);
+        watch.mark(Layer::Handoff);
         if whole {
             observed!(watch, observer => domain.input_observed(packet, now, egress, observer));
         } else {
@@ -146,7 +146,7 @@ impl<A: Application> Owner<A> {
             true => Round::Busy,
         };
         self.wake();
-        self.watch.lap(Layer::Presentation);
+        self.watch.mark(Layer::Presentation);
         self.watch.end();
         round
     }

@@ -11,7 +11,7 @@ use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
 use crate::runtime::worker::{self, BACKLOG, FRAMES, LAST_WORDS, Queues};
 use crate::{Clock, Running, Setup, StartError};
-use instrument::{QueueWatch, Stamp, Watch, observed};
+use instrument::{QueueWatch, ThreadTimer, TraceStamp, observed};
 use net::{Application, Call, Config, Counters, Domain, Egress, Layer, Observer, Unit};
 use platform::mpsc;
 use platform::{ArrayQueue, SegQueue};
@@ -24,7 +24,7 @@ struct Frame {
     /// packet put together from fragments, of this unit's flow.
     whole: bool,
     packet: Packet,
-    stamp: Stamp,
+    stamp: TraceStamp,
 }
 
 enum Message<A: Application> {
@@ -64,7 +64,7 @@ pub(crate) fn start<A: Application + 'static>(
         Ok(Mailbox {
             messages: SegQueue::new(),
             frames: ArrayQueue::new(FRAMES),
-            queue: QueueWatch::of(setup.instruments.as_ref(), || "mailbox".to_owned()),
+            queue: QueueWatch::new(setup.instruments.as_ref(), || "mailbox".to_owned()),
             sleeper: Sleeper::new()?,
         })
     };
@@ -79,7 +79,7 @@ pub(crate) fn start<A: Application + 'static>(
         let unit = Unit::new(index as u16, count);
         let application = (setup.application)(unit);
         let (config, clock, mailboxes) = (setup.config.clone(), setup.clock, mailboxes.clone());
-        let run = move |mut watch: Watch| {
+        let run = move |mut watch: ThreadTimer| {
             // Made here: allocators keep apart what threads ask for, so that no cache
             // line has something of two owners.
             let mut owner = Owner {
@@ -90,7 +90,7 @@ pub(crate) fn start<A: Application + 'static>(
                 queues,
                 mailboxes,
                 received: Vec::new(),
-                stamp: Stamp::NONE,
+                stamp: TraceStamp::NONE,
                 handed: 0,
             };
             owner.run(&mut watch);
@@ -111,7 +111,7 @@ struct Owner<A: Application> {
     mailboxes: Arc<[Mailbox<A>]>,
     received: Vec<Packet>,
     /// Of this round's packets, if they are followed.
-    stamp: Stamp,
+    stamp: TraceStamp,
     /// Packets that were handed to other owners in this round.
     handed: u64,
 }
@@ -121,7 +121,7 @@ impl<A: Application> Owner<A> {
         &self.mailboxes[self.domain.unit.index as usize]
     }
 
-    fn run(&mut self, watch: &mut Watch) {
+    fn run(&mut self, watch: &mut ThreadTimer) {
         let mut stopping = None;
         loop {
             watch.begin();
@@ -141,7 +141,7 @@ impl<A: Application> Owner<A> {
             watch.handed(std::mem::take(&mut self.handed));
             worker::transmit_watched(&mut self.queues.transmitters, &mut self.egress, watch);
             self.wake();
-            watch.lap(Layer::Presentation);
+            watch.mark(Layer::Presentation);
             watch.end();
             if let Some(since) = stopping
                 && ((!more && self.egress.is_empty()) || now.since(since) > LAST_WORDS)
@@ -216,12 +216,12 @@ impl<A: Application> Owner<A> {
     }
 
     /// Takes in the first `count` frames that other owners have handed over.
-    fn posted(&mut self, count: usize, now: Instant, watch: &mut Watch) {
+    fn posted(&mut self, count: usize, now: Instant, watch: &mut ThreadTimer) {
         for _ in 0..count {
             let Some(Frame { packet, whole, stamp }) = self.mailbox().frames.pop() else { break };
             self.mailbox().queue.left(stamp);
             watch.follow(stamp);
-            watch.lap(Layer::Handoff);
+            watch.mark(Layer::Handoff);
             let Owner { domain, egress, .. } = self;
             if whole {
                 observed!(watch, observer => domain.input_observed(packet, now, egress, observer));
@@ -280,7 +280,12 @@ impl<A: Application> Owner<A> {
     }
 }
 
-fn post<A: Application>(mailbox: &Mailbox<A>, packet: Packet, whole: bool, stamp: Stamp) -> bool {
+fn post<A: Application>(
+    mailbox: &Mailbox<A>,
+    packet: Packet,
+    whole: bool,
+    stamp: TraceStamp,
+) -> bool {
     let Mailbox { frames, queue, .. } = mailbox;
     let stamp = queue.put(stamp, || frames.len() + 1);
     let posted = frames.push(Frame { whole, packet, stamp }).is_ok();

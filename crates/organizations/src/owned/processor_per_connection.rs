@@ -4,7 +4,7 @@
 //! choice of ports bring a connection's packets to the processor that has it.
 //! A packet passes no lock.
 
-use crate::runtime::check::{MOST_PROCESSORS, check};
+use crate::runtime::check::check;
 use crate::{Running, Setup, StartError, owned};
 use net::Application;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub fn start<A: Application + 'static>(
     mut setup: Setup<A>,
 ) -> Result<Arc<dyn Running<A>>, StartError> {
-    check(&setup, "processor-per-connection", MOST_PROCESSORS, |processors| processors)?;
+    check(&setup, "processor-per-connection")?;
     setup.options.pin = true;
     owned::start(setup)
 }

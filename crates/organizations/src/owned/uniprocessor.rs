@@ -11,6 +11,6 @@ use std::sync::Arc;
 /// # Errors
 /// [`StartError`]; on more than one processor, too.
 pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Running<A>>, StartError> {
-    check(&setup, "uniprocessor", 1, |processors| processors)?;
+    check(&setup, "uniprocessor")?;
     owned::start(setup)
 }

@@ -3,26 +3,25 @@
 use crate::{Setup, StartError};
 use net::Application;
 
-/// The most processors of a stack.
-pub(crate) const MOST_PROCESSORS: usize = 1024;
-
-/// Can `organization` be started on as many processors as `setup` says, of 1 to
-/// `most`, if each device has to have `queues`?
+/// Can `organization` of the catalog be started on as many processors as `setup`
+/// says, with the queues that its devices have?
 ///
 /// # Errors
 /// [`StartError`], if not.
+///
+/// # Panics
+/// If the catalog has no such organization.
 pub(crate) fn check<A: Application>(
     setup: &Setup<A>,
     organization: &'static str,
-    most: usize,
-    queues: impl FnOnce(usize) -> usize,
 ) -> Result<(), StartError> {
+    let entry = catalog::find(organization).expect("it is in the catalog");
     let processors = setup.processors;
-    if processors == 0 || processors > most {
-        let allowed = if most == 1 { "1" } else { "1 to 1024" };
+    if processors == 0 || processors > entry.most_processors() {
+        let allowed = if entry.single { "1" } else { "1 to 1024" };
         return Err(StartError::Processors { organization, allowed, processors });
     }
-    let needed = queues(processors);
+    let needed = entry.queues_on(processors);
     if let Some(device) = setup.devices.iter().find(|device| device.queues.len() < needed) {
         let (device, queues) = (device.name.clone(), device.queues.len());
         return Err(StartError::Queues { device, queues, processors: needed });

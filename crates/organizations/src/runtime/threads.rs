@@ -3,7 +3,7 @@
 
 use super::worker;
 use crate::Setup;
-use instrument::{Instruments, Watch};
+use instrument::{Instruments, ThreadTimer};
 use net::{Application, Counters};
 use platform::Mutex;
 use platform::thread::{Builder, JoinHandle, current};
@@ -27,7 +27,7 @@ impl Spawn {
     /// If the system gives none.
     pub(crate) fn start<T: Send + 'static>(
         self,
-        run: impl FnOnce(Watch) -> T + Send + 'static,
+        run: impl FnOnce(ThreadTimer) -> T + Send + 'static,
     ) -> io::Result<JoinHandle<T>> {
         let Spawn { name, stack, pin, instruments } = self;
         let mut thread = Builder::new().name(name.clone());
@@ -38,7 +38,7 @@ impl Spawn {
             if let Some(processor) = pin {
                 worker::pin(processor);
             }
-            run(Watch::of(instruments.as_ref(), || name))
+            run(ThreadTimer::new(instruments.as_ref(), || name))
         })
     }
 }
@@ -68,7 +68,7 @@ impl Threads {
         &self,
         name: String,
         processor: usize,
-        run: impl FnOnce(Watch) -> Counters + Send + 'static,
+        run: impl FnOnce(ThreadTimer) -> Counters + Send + 'static,
     ) -> io::Result<()> {
         let pin = self.pin.then_some(processor);
         let thread = Spawn { name, stack: None, pin, instruments: self.instruments.clone() };

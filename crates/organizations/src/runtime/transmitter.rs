@@ -4,7 +4,7 @@
 use crate::runtime::sleeper::Parker;
 use crate::runtime::worker::{self, BACKLOG};
 use device::Transmit;
-use instrument::Watch;
+use instrument::ThreadTimer;
 use net::{Egress, Layer};
 use platform::atomic::{AtomicUsize, Ordering};
 use platform::{Mutex, MutexGuard};
@@ -76,12 +76,12 @@ impl Out {
 
     /// Offers the device again what it had no room for. Returns whether some of
     /// it still waits.
-    pub(crate) fn flush(&self, watch: &mut Watch) -> bool {
+    pub(crate) fn flush(&self, watch: &mut ThreadTimer) -> bool {
         if self.waiting() == 0 {
             return false;
         }
         let Sending { mut state, waiting } = self.begin();
-        watch.lap(Layer::Lock);
+        watch.mark(Layer::Lock);
         let State { transmitters, egress, blocked, .. } = &mut *state;
         worker::transmit_watched(transmitters, egress, watch);
         let left = egress.len();
@@ -109,7 +109,7 @@ impl Out {
 
     /// Sends what waits, for as long as `in_time`, and closes the devices.
     pub(crate) fn close(&self, in_time: impl Fn() -> bool) {
-        while self.flush(&mut Watch::off()) && in_time() {
+        while self.flush(&mut ThreadTimer::off()) && in_time() {
             platform::thread::yield_now();
         }
         let mut state = self.begin().state;
@@ -133,7 +133,7 @@ fn release(blocked: Vec<Arc<Parker>>) {
 impl Sending<'_> {
     /// Hands `egress` to the transmitters, behind what waits there.
     #[inline]
-    pub(crate) fn send(mut self, egress: &mut Egress, watch: &mut Watch) {
+    pub(crate) fn send(mut self, egress: &mut Egress, watch: &mut ThreadTimer) {
         let State { transmitters, egress: waiting, .. } = &mut *self.state;
         if transmitters.is_empty() {
             return egress.clear();

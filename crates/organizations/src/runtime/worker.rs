@@ -2,7 +2,7 @@
 //! device, its batches, and what it does when a round found nothing new.
 
 use device::{Receive, Transmit};
-use instrument::Watch;
+use instrument::ThreadTimer;
 use net::{Egress, Layer};
 use std::time::Duration;
 use wire::Packet;
@@ -20,7 +20,7 @@ pub(crate) const FRAMES: usize = 1024;
 /// Ends a round that found nothing new. If the device is full, its other end may need
 /// this processor; if nothing is left to do, the thread sleeps.
 #[inline]
-pub(crate) fn rest(full: bool, busy: bool, watch: &mut Watch, sleep: impl FnOnce()) {
+pub(crate) fn rest(full: bool, busy: bool, watch: &mut ThreadTimer, sleep: impl FnOnce()) {
     if full {
         platform::thread::yield_now();
     } else if !busy {
@@ -62,7 +62,7 @@ pub fn receive_up_to(
 pub fn transmit_watched(
     transmitters: &mut [Box<dyn Transmit>],
     egress: &mut Egress,
-    watch: &mut Watch,
+    watch: &mut ThreadTimer,
 ) {
     if watch.wants_sizes() {
         (0..transmitters.len()).for_each(|at| watch.sending(egress.batch(at).iter()));
@@ -78,7 +78,7 @@ pub fn transmit_watched(
     }
     if offered > 0 {
         watch.sent(offered - left);
-        watch.lap(Layer::Transmit);
+        watch.mark(Layer::Transmit);
     }
 }
 

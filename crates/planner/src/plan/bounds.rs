@@ -75,15 +75,7 @@ pub(super) fn of(
 /// each processor has a queue of its own; otherwise all are servers of one station.
 fn residence_ns(configuration: &Configuration, carries_per_s: f64, rate: f64) -> Option<f64> {
     let processors = u32::try_from(configuration.processors).ok()?;
-    let bound = matches!(
-        configuration.organization.as_str(),
-        "uniprocessor"
-            | "processor-per-connection"
-            | "group-locks"
-            | "group-threads"
-            | "thread-per-connection"
-            | "virtual-processors"
-    );
+    let bound = catalog::find(&configuration.organization).is_some_and(|entry| entry.bound);
     let kind =
         if bound { Kind::evenly(processors) } else { Kind::MultiServer { servers: processors } };
     let demand_us = 1e6 * f64::from(processors) / carries_per_s;

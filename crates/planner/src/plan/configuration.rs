@@ -2,7 +2,7 @@
 
 use crate::Load;
 use crate::predict::{Case, Steering};
-use organizations::{Choice, Options};
+use catalog::{Choice, Options};
 use serde::{Serialize, Serializer};
 use std::fmt::{Display, Formatter};
 
@@ -30,7 +30,7 @@ fn lock_name<S: Serializer>(lock: &Option<sync::LockKind>, to: S) -> Result<S::O
 impl Configuration {
     /// An organization with its default choices.
     pub(super) fn new(organization: &str, processors: usize) -> Configuration {
-        let choices = organizations::find(organization).map_or(&[][..], |entry| entry.choices);
+        let choices = catalog::find(organization).map_or(&[][..], |entry| entry.choices);
         let lock = choices.contains(&Choice::Lock).then(|| Options::default().lock);
         let engines = choices.contains(&Choice::Engines);
         Configuration {

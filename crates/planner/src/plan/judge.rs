@@ -183,7 +183,7 @@ pub(super) fn better(a: &Judged, b: &Judged) -> Ordering {
 
 /// The organization's place in the catalog, where simple ones come first.
 fn place(one: &Judged) -> Option<usize> {
-    organizations::CATALOG.iter().position(|entry| entry.name == one.configuration.organization)
+    catalog::CATALOG.iter().position(|entry| entry.name == one.configuration.organization)
 }
 
 /// Orders results by throughput, the highest first; if alike, by processors, the fewest

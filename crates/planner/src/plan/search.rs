@@ -56,15 +56,15 @@ impl Search<'_> {
     /// The organizations that the calibration has measured with such a load.
     fn known(&self) -> Result<Vec<&'static str>, Error> {
         let work = self.request.load.work;
-        let names = organizations::CATALOG.iter().map(|entry| entry.name);
+        let names = catalog::CATALOG.iter().map(|entry| entry.name);
         let known: Vec<_> =
             names.filter(|name| !self.predictor.processors(name, work).is_empty()).collect();
         if known.is_empty() {
             let works = crate::Work::ALL.into_iter().filter(|work| {
-                let measured = |entry: &organizations::Entry| {
+                let measured = |entry: &catalog::Entry| {
                     !self.predictor.processors(entry.name, *work).is_empty()
                 };
-                organizations::CATALOG.iter().any(measured)
+                catalog::CATALOG.iter().any(measured)
             });
             let works: Vec<&str> = works.map(crate::Work::name).collect();
             return Err(Error::Asked(format!(
@@ -79,7 +79,7 @@ impl Search<'_> {
     /// meet the targets, the best first.
     fn at(&mut self, names: &[&str], processors: usize) -> Vec<Judged> {
         let fit = names.iter().filter(|name| {
-            processors == 1 || organizations::find(name).is_some_and(|entry| !entry.single)
+            processors == 1 || catalog::find(name).is_some_and(|entry| !entry.single)
         });
         let all = fit.map(|name| Configuration::new(name, processors)).collect();
         self.consider(all)

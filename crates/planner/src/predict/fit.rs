@@ -10,7 +10,7 @@ use super::{Case, Predictor, Steering, charges};
 use crate::Error;
 use crate::Work;
 use crate::simulator::{Arrivals, Costs, Scenario, run};
-use organizations::Options;
+use catalog::Options;
 use std::collections::BTreeMap;
 
 /// Costs of a simulated machine that does what a measured one did.

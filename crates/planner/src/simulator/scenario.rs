@@ -4,12 +4,12 @@ use super::Arrivals;
 use super::costs::Costs;
 use super::machine::MAX_PROCESSORS;
 use crate::{Error, Work};
-use organizations::Options;
+use catalog::{Options, Simulated};
 
 /// A stack under one organization, and its load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// The organization's name in [`organizations::catalog`].
+    /// The organization's name in [`catalog`].
     pub organization: String,
     /// Processors, 1 to 64.
     pub processors: usize,
@@ -132,6 +132,12 @@ impl Scenario {
         }
     }
 
+    /// What it is simulated as: an organization that is not in the catalog, as one
+    /// thread.
+    pub(crate) fn program(&self) -> Simulated {
+        catalog::find(&self.organization).map_or(Simulated::Owned, |entry| entry.simulated)
+    }
+
     /// Queues of the device.
     pub(crate) fn queues(&self) -> usize {
         if self.queues == 0 { self.processors } else { self.queues }
@@ -143,8 +149,8 @@ impl Scenario {
     /// An [`Error`] of one line, with values that are possible.
     pub fn check(&self) -> Result<(), Error> {
         let asked = |message: String| Err(Error::Asked(message));
-        let Some(entry) = organizations::catalog::find(&self.organization) else {
-            let names: Vec<_> = organizations::CATALOG.iter().map(|entry| entry.name).collect();
+        let Some(entry) = catalog::find(&self.organization) else {
+            let names: Vec<_> = catalog::CATALOG.iter().map(|entry| entry.name).collect();
             let names = names.join(", ");
             let name = &self.organization;
             return asked(format!("there is no organization {name:?}; there are {names}"));
@@ -171,11 +177,10 @@ impl Scenario {
                 self.connections
             ));
         }
-        let needed = match self.organization.as_str() {
-            "layer-parallel" => organizations::layered::pipelines(self.processors),
+        let needed = match entry.simulated {
             // Any thread takes from any queue.
-            "message-parallel" => 1,
-            _ => self.processors,
+            Simulated::MessageParallel => 1,
+            _ => entry.queues_on(self.processors),
         };
         if self.queues() < needed || self.queues() > 1024 {
             let (queues, most) = (self.queues(), 1024);

@@ -185,7 +185,7 @@ impl Link for Threads {
             clock: Clock::start(),
             instruments: None,
         };
-        let started = organizations::catalog::start(self.name, setup).expect("in the catalog");
+        let started = organizations::start(self.name, setup).expect("in the catalog");
         self.running = Some(started.expect("it starts"));
     }
 

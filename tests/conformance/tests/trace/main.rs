@@ -28,8 +28,7 @@ mod threads;
 use app::Trace;
 use far::Far;
 use link::{ByHand, Threads};
-use organizations::catalog::CATALOG;
-use organizations::{Choice, Options};
+use organizations::{CATALOG, Choice, Options, find};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use script::{Manner, Opener, Plan, Scenario, Step};
 
@@ -43,11 +42,10 @@ struct Case {
     ordered_datagrams: bool,
 }
 
-/// True if an organization keeps order by default. Two do not on more than one
-/// processor. Threads of `message-parallel` overtake each other unless segments have
-/// tickets, which datagrams never have. Threads of `engines` share one queue.
+/// Does it keep order by default? Tickets, for organizations that have them, are not
+/// for datagrams.
 fn is_ordered(name: &str, processors: usize) -> bool {
-    processors == 1 || !matches!(name, "message-parallel" | "engines")
+    processors == 1 || find(name).is_some_and(|entry| entry.keeps_order)
 }
 
 /// All organizations that keep order, or can.

@@ -73,7 +73,7 @@ fn waiting(now: wire::Instant) -> tcp::time_wait::TimeWait {
         urgent: 0,
         options: Options::NONE,
     };
-    let limits = tcp::Limits { segmentation: 0, want_sum: false };
+    let limits = tcp::TransmitOffload { segmentation: 0, want_sum: false };
     while tcb.poll_transmit(now, limits).is_some() {}
     tcb.input(&header, wire::Parts::new(), now);
     tcb.shutdown_write();

@@ -4,7 +4,7 @@
 
 use super::toy::Toy;
 use super::{Alarm, Bell, Marks, Queue};
-use instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, TraceStamp};
 use loom::thread;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ fn closing_wakes_the_producer() {
             taken.len() + consumer.close().len()
         });
         let mut batch = VecDeque::from([1, 2, 3]);
-        queue.put_all(&mut batch, Stamp::NONE);
+        queue.put_all(&mut batch, TraceStamp::NONE);
         let taken = thread.join().unwrap();
         assert_eq!(taken + batch.len(), 3);
     });

@@ -3,7 +3,7 @@ use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-const NONE: Stamp = Stamp::NONE;
+const NONE: TraceStamp = TraceStamp::NONE;
 
 /// Counts how often it rings.
 #[derive(Default)]
@@ -178,8 +178,8 @@ fn a_bell_that_has_rung_lets_nobody_sleep() {
 #[test]
 fn stamps_go_with_their_messages() {
     let instruments = Arc::new(crate::Instruments::every(1));
-    let mut watch = instrument::Watch::of(Some(&instruments), || "thread".to_owned());
-    let probe = QueueWatch::of(Some(&instruments), || "queue".to_owned());
+    let mut watch = instrument::ThreadTimer::new(Some(&instruments), || "thread".to_owned());
+    let probe = QueueWatch::new(Some(&instruments), || "queue".to_owned());
     let queue = Queue::new(Marks { high: 8, low: 4 }, Arc::<Count>::default(), None, probe);
     watch.begin();
     queue.put_all(&mut VecDeque::from([1, 2]), NONE);

@@ -2,7 +2,7 @@
 //! in a pipeline.
 
 use super::{Alarm, Bell, Marks, Queue};
-use instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, TraceStamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Toy {
             let taken = self.down.take(&mut came, 1).0;
             if sent < self.messages {
                 let mut batch = VecDeque::from([sent]);
-                self.up.put_all(&mut batch, Stamp::NONE);
+                self.up.put_all(&mut batch, TraceStamp::NONE);
                 assert!(batch.is_empty());
                 sent += 1;
             } else if taken == 0 {
@@ -54,7 +54,7 @@ impl Toy {
             let room = if owed.is_empty() { 0 } else { self.down.credit() };
             let mut batch: VecDeque<usize> = owed.drain(..room.min(owed.len())).collect();
             let can = batch.len();
-            assert_eq!(self.down.offer(&mut batch, Stamp::NONE), 0);
+            assert_eq!(self.down.offer(&mut batch, TraceStamp::NONE), 0);
             assert!(batch.is_empty(), "there was credit");
             said += can;
             if taken == 0 && can == 0 {

@@ -4,7 +4,7 @@ use super::flow_table::{Registry, Tenancy};
 use super::migration::move_out;
 use crate::mailbox::{Message, Owner};
 use crate::runtime::handle::refuse;
-use instrument::Watch;
+use instrument::ThreadTimer;
 use net::{Application, Call, Connections};
 use std::sync::Arc;
 use wire::Instant;
@@ -29,7 +29,7 @@ impl<A: Application> Resident<A> {
         Resident { owner, registry, index, tenancy, unbound: false }
     }
 
-    pub(super) fn run(mut self, watch: Watch) {
+    pub(super) fn run(mut self, watch: ThreadTimer) {
         self.owner.enlist(watch);
         if !self.wait() {
             let now = self.owner.now();

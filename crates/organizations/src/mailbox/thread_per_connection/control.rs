@@ -6,7 +6,7 @@ use super::migration::{self, Tenant};
 use crate::mailbox::{Frame, Message, Owner, Posted};
 use crate::runtime::handle::refuse;
 use crate::runtime::threads::Spawn;
-use instrument::Watch;
+use instrument::ThreadTimer;
 use net::application::ConnectError;
 use net::{Application, Call, Connection, Domain, HostShared, Unit};
 use platform::thread::JoinHandle;
@@ -50,7 +50,7 @@ impl<A: Application + 'static> Home<A> {
         Home { owner, registry, host_shared, application, pin, short: None }
     }
 
-    pub(super) fn run(mut self, watch: Watch) {
+    pub(super) fn run(mut self, watch: ThreadTimer) {
         self.owner.enlist(watch);
         loop {
             let mut mail = self.owner.open_mail();

@@ -2,7 +2,7 @@
 
 use super::flow_table::Registry;
 use crate::mailbox::{Mailbox, Sorter};
-use instrument::{QueueWatch, Stamp};
+use instrument::{QueueWatch, TraceStamp};
 use net::{Application, Config};
 use std::sync::Arc;
 use wire::Packet;
@@ -64,7 +64,7 @@ impl<A: Application> Flows<A> {
 
     /// Posts all frames to the units that the registry names; those of a connection
     /// that has ended meanwhile are left. Returns how many were dropped.
-    fn deal(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64 {
+    fn deal(&mut self, stamp: TraceStamp, queue: &QueueWatch) -> u64 {
         let Flows { config, registry, frames, dealt } = self;
         let version = registry.version();
         dealt.look_up(frames, config, registry);
@@ -144,7 +144,7 @@ impl<A: Application + 'static> Sorter for Flows<A> {
         self.frames.push(frame);
     }
 
-    fn post(&mut self, stamp: Stamp, queue: &QueueWatch) -> u64 {
+    fn post(&mut self, stamp: TraceStamp, queue: &QueueWatch) -> u64 {
         let mut lost = 0;
         // A mailbox is closed after the registry has forgotten it: each round has
         // others' news to thank for.

@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn bounds_are_checked() {
-        let options = |engines| Options { engines, ..Options::default() };
+        let options = |engines| Options::default().with_engines(engines);
         let new = |engines, processors| Control::new(&options(engines), "engines", processors);
         assert_eq!(new((0, 0), 3).map(|c| (c.least, c.most)).ok(), Some((1, 3)));
         assert_eq!(new((2, 2), 3).map(|c| (c.least, c.most)).ok(), Some((2, 2)));

@@ -7,7 +7,7 @@ use super::demultiplexer::{Demultiplexer, Sockets, Sorted};
 use super::engine::{Engines, Work};
 use super::receive_queue::{Held, LARGEST};
 use crate::{Running, Setup, StartError, locked};
-use instrument::{QueueWatch, Stamp, Watch, observed};
+use instrument::{QueueWatch, ThreadTimer, TraceStamp, observed};
 use net::{Application, Call, Connection, Egress};
 use platform::atomic::{AtomicU64, Ordering};
 use scheduler::weights::Pending;
@@ -38,7 +38,7 @@ pub(crate) fn start<D: Discipline + 'static, A: Application + 'static>(
     let shared = &engines.shared;
     let table = shared.groups[0].domain.with(|domain| domain.connections().table().clone());
     let base = Arc::new(Base {
-        watch: QueueWatch::of(shared.instruments.as_ref(), || "receive queues".into()),
+        watch: QueueWatch::new(shared.instruments.as_ref(), || "receive queues".into()),
         sockets: Sockets::new(config, table),
         discipline: Locked::from_parts(DynLock::new(options.lock, counted), discipline),
         version: AtomicU64::new(0),
@@ -99,17 +99,17 @@ struct Turns<D, A: Application> {
 struct Part {
     key: Key,
     held: Held,
-    stamp: Stamp,
+    stamp: TraceStamp,
     /// Where it ends in the batch.
     end: usize,
 }
 
 impl<D: Discipline + 'static, A: Application + 'static> Work for Turns<D, A> {
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool {
+    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut ThreadTimer) -> bool {
         !received.is_empty() && self.demultiplex(received, watch)
     }
 
-    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut Watch) -> bool {
+    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut ThreadTimer) -> bool {
         self.seen = self.base.version.load(Ordering::SeqCst);
         self.held_back = false;
         let mut any = false;
@@ -165,7 +165,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
     /// Puts each packet into its receive queue, and drops it there if that is full.
     /// Returns whether there were new connections' packets, which may have others
     /// behind them in the device.
-    fn demultiplex(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool {
+    fn demultiplex(&mut self, received: &mut Vec<Packet>, watch: &mut ThreadTimer) -> bool {
         let Turns { base, demultiplexer, touched, .. } = self;
         let (mut lost, mut lost_bytes, mut first) = (0, 0, watch.stamp());
         let mut new = false;
@@ -256,7 +256,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
     }
 
     /// Gives new connections a turn out of order. Returns whether there are any.
-    fn serve_new(&mut self, egress: &mut Egress, watch: &mut Watch) -> bool {
+    fn serve_new(&mut self, egress: &mut Egress, watch: &mut ThreadTimer) -> bool {
         let engines = self.base.engines.clone();
         let now = || engines.shared.clock.now().as_nanos();
         let from = now();
@@ -273,7 +273,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
 
     /// Brings the packets of the chosen sockets through all layers. Returns whether
     /// any were chosen.
-    fn bring_up(&mut self, egress: &mut Egress, watch: &mut Watch) -> bool {
+    fn bring_up(&mut self, egress: &mut Egress, watch: &mut ThreadTimer) -> bool {
         let Turns { base, batch, parts, ran, index, .. } = self;
         if parts.is_empty() {
             return false;

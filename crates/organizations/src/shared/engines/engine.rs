@@ -7,7 +7,7 @@ use crate::runtime::handle::{Family, Handle};
 use crate::runtime::worker;
 use crate::shared::contexts::{self, Contexts};
 use crate::{Running, Setup, StartError};
-use instrument::Watch;
+use instrument::ThreadTimer;
 use net::{Application, Call, Counters, DropReason as Why, Egress};
 use platform::RandomState;
 use platform::atomic::{AtomicU64, Ordering};
@@ -21,10 +21,10 @@ const LOOKS: usize = 4;
 pub(crate) trait Work: Send + 'static {
     /// The event handler: puts what the devices gave where it is processed from.
     /// Returns whether to ask them for more before any of it is processed.
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool;
+    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut ThreadTimer) -> bool;
 
     /// Processes some of it, at about `now`. Returns whether there was anything.
-    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut Watch) -> bool;
+    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut ThreadTimer) -> bool;
 
     /// Has something come since [`Work::process`] found nothing? Asked once more
     /// when others know that this engine is about to sleep.
@@ -79,7 +79,7 @@ impl<A: Application> Engines<A> {
         let handle = Handle::new(Stack { engines: self.clone(), note });
         let engines = (0..self.control.most()).map(|index| {
             let mut engine = Engine::new(self.clone(), index, work(index));
-            move |watch: &mut Watch| engine.run(watch)
+            move |watch: &mut ThreadTimer| engine.run(watch)
         });
         self.shared.spawn("ana-engine", engines)?;
         Ok(handle)
@@ -129,7 +129,7 @@ impl<W: Work, A: Application> Engine<W, A> {
         }
     }
 
-    fn run(&mut self, watch: &mut Watch) {
+    fn run(&mut self, watch: &mut ThreadTimer) {
         let engines = self.engines.clone();
         let (shared, control) = (&engines.shared, &engines.control);
         let mut began = shared.clock.now();
@@ -166,7 +166,7 @@ impl<W: Work, A: Application> Engine<W, A> {
     }
 
     /// Takes what the devices have. Returns whether there was anything.
-    fn look(&mut self, watch: &mut Watch) -> bool {
+    fn look(&mut self, watch: &mut ThreadTimer) -> bool {
         let mut any = false;
         for _ in 0..LOOKS {
             any |= self.devices.receive(&mut self.received) > 0;

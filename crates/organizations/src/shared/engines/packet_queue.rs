@@ -5,7 +5,7 @@
 
 use super::engine::{Engines, Work};
 use crate::{Running, Setup, StartError, locked};
-use instrument::{QueueWatch, Stamp, Watch, observed};
+use instrument::{QueueWatch, ThreadTimer, TraceStamp, observed};
 use net::{Application, Egress};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
             DynLock::new(options.lock, counted),
             VecDeque::with_capacity(CAPACITY),
         ),
-        watch: QueueWatch::of(instruments, || "packet queue".into()),
+        watch: QueueWatch::new(instruments, || "packet queue".into()),
         engines: engines.clone(),
     });
     if let Some(instruments) = instruments {
@@ -44,7 +44,7 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
 /// What the engines share.
 struct Base<A: Application> {
     engines: Arc<Engines<A>>,
-    queue: Locked<DynLock, VecDeque<(Packet, Stamp)>>,
+    queue: Locked<DynLock, VecDeque<(Packet, TraceStamp)>>,
     watch: QueueWatch,
 }
 
@@ -56,7 +56,7 @@ struct Share<A: Application> {
 }
 
 impl<A: Application + 'static> Work for Share<A> {
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut Watch) -> bool {
+    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut ThreadTimer) -> bool {
         if received.is_empty() {
             return false;
         }
@@ -66,7 +66,7 @@ impl<A: Application + 'static> Work for Share<A> {
             let fits = count.min(CAPACITY - queue.len().min(CAPACITY));
             for (n, frame) in received.drain(..fits).enumerate() {
                 // One of a batch is followed.
-                let first = if n == 0 { watch.stamp() } else { Stamp::NONE };
+                let first = if n == 0 { watch.stamp() } else { TraceStamp::NONE };
                 let stamp = base.watch.put(first, || queue.len());
                 queue.push_back((frame, stamp));
             }
@@ -83,7 +83,7 @@ impl<A: Application + 'static> Work for Share<A> {
         false
     }
 
-    fn process(&mut self, _: Instant, egress: &mut Egress, watch: &mut Watch) -> bool {
+    fn process(&mut self, _: Instant, egress: &mut Egress, watch: &mut ThreadTimer) -> bool {
         let Share { base, batch, index } = self;
         let most = base.engines.shared.config.burst;
         base.queue.with(|queue| {

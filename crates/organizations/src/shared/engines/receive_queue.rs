@@ -4,7 +4,7 @@
 //! socket has). Each half is behind a test-and-set of its own, which is free
 //! unless the halves go from one engine to another just then.
 
-use instrument::Stamp;
+use instrument::TraceStamp;
 use net::ConnId;
 use platform::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use scheduler::Class;
@@ -54,7 +54,7 @@ pub(crate) struct ReceiveQueue {
     /// The generation of the connection whose packets come now.
     generation: AtomicU32,
     /// A packet whose way is followed: which one, and its stamp.
-    followed: Locked<Spin, Option<(u64, Stamp)>>,
+    followed: Locked<Spin, Option<(u64, TraceStamp)>>,
     follows: AtomicBool,
     /// Its packets come by the devices of the engine that serves all classes.
     by_first: AtomicBool,
@@ -117,7 +117,7 @@ impl ReceiveQueue {
 
     /// Puts a packet in; a stamp follows it. `Err` if there is no room.
     #[inline]
-    pub(crate) fn put(&self, packet: Packet, stamp: Stamp) -> Result<(), Packet> {
+    pub(crate) fn put(&self, packet: Packet, stamp: TraceStamp) -> Result<(), Packet> {
         self.input.with(|input| {
             input.producer.get_or_insert_with(|| self.make()).push(packet)?;
             input.count += 1;
@@ -139,13 +139,13 @@ impl ReceiveQueue {
     /// Takes up to `most` packets. Returns whose they are, if they are of a
     /// connection, the stamp of the one that was followed, and how many are left.
     #[inline]
-    pub(crate) fn take(&self, most: usize, into: &mut Vec<Packet>) -> (Held, Stamp, usize) {
+    pub(crate) fn take(&self, most: usize, into: &mut Vec<Packet>) -> (Held, TraceStamp, usize) {
         self.output.with(|output| {
             let before = into.len();
             let consumer = &mut output.consumer;
             into.extend(std::iter::from_fn(|| consumer.as_mut()?.pop()).take(most));
             output.count += (into.len() - before) as u64;
-            let mut stamp = Stamp::NONE;
+            let mut stamp = TraceStamp::NONE;
             if self.follows.load(Ordering::Relaxed) {
                 self.followed.with(|followed| {
                     if let Some((_, came)) = followed.take_if(|(at, _)| *at <= output.count) {

@@ -28,7 +28,7 @@ use crate::runtime::worker;
 use crate::shared::contexts::{Contexts, call_in_place, contexts, show_locks};
 use crate::{Running, Setup, StartError};
 use device::Receive;
-use instrument::{Watch, observed};
+use instrument::{ThreadTimer, observed};
 use net::{Application, Call, Counters, Egress};
 use platform::RandomState;
 use platform::atomic::Ordering;
@@ -65,7 +65,7 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
                 queues: queues.clone(),
                 index,
             };
-            move |watch: &mut Watch| thread.run(watch)
+            move |watch: &mut ThreadTimer| thread.run(watch)
         }),
     )?;
     Ok(handle)
@@ -87,7 +87,7 @@ struct Thread<A: Application> {
 }
 
 impl<A: Application> Thread<A> {
-    fn run(&mut self, watch: &mut Watch) {
+    fn run(&mut self, watch: &mut ThreadTimer) {
         while !self.shared.stopping.load(Ordering::Relaxed) {
             watch.begin();
             let mut received = 0;
@@ -107,7 +107,7 @@ impl<A: Application> Thread<A> {
 
     /// Takes the next packets of a queue, unless another thread is at it, and
     /// brings them up.
-    fn take(&mut self, queue: usize, watch: &mut Watch) -> usize {
+    fn take(&mut self, queue: usize, watch: &mut ThreadTimer) -> usize {
         let queues = self.queues.clone();
         let Some(mut queue) = queues[queue].try_lock() else { return 0 };
         let most = self.shared.config.burst;
@@ -136,7 +136,7 @@ impl<A: Application> Thread<A> {
     }
 
     /// Brings the batch through all layers, in this thread's own context.
-    fn up(&mut self, watch: &mut Watch) {
+    fn up(&mut self, watch: &mut ThreadTimer) {
         let Thread { shared, batch, tickets, egress, index, .. } = self;
         shared.visit(*index, egress, watch, |domain, now, egress, watch| {
             if tickets.is_empty() {

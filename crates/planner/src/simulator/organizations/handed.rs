@@ -11,6 +11,7 @@ use crate::simulator::ids::{LockId, ThreadId};
 use crate::simulator::machine::{Kind, Step};
 use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
+use catalog::Simulated;
 use std::collections::VecDeque;
 
 /// Dispatchers and owners. The dispatchers' threads are numbered from 0, the owners'
@@ -61,7 +62,7 @@ impl Organization for Handed {
 
     fn new(world: &mut World<'_, Point>) -> Handed {
         let options = &world.scenario.options;
-        let of_connections = world.scenario.organization == "thread-per-connection";
+        let of_connections = world.scenario.program() == Simulated::ThreadPerConnection;
         if of_connections && options.max_threads > 0 {
             world.limit_connections(options.max_threads);
         }

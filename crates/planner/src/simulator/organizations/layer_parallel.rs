@@ -111,7 +111,7 @@ impl Organization for LayerParallel {
 
     fn new(world: &mut World<'_, Point>) -> LayerParallel {
         let processors = world.scenario.processors;
-        let pipelines = ::organizations::layered::pipelines(processors);
+        let pipelines = catalog::pipelines(processors);
         let limits = world.scenario.limits;
         if world.speaks_by_itself {
             world.queue_for_each(pipelines);

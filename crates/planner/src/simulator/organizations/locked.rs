@@ -10,6 +10,7 @@ use crate::simulator::locks::Rule;
 use crate::simulator::machine::{Kind, Step};
 use crate::simulator::simulation::Organization;
 use crate::simulator::world::{Item, World};
+use catalog::Simulated;
 use std::collections::VecDeque;
 use sync::LockKind;
 
@@ -51,14 +52,14 @@ impl Organization for Locked {
     fn new(world: &mut World<'_, Point>) -> Locked {
         let scenario = world.scenario;
         let options = &scenario.options;
-        let (count, stay) = match scenario.organization.as_str() {
-            "global-lock" => (1, usize::MAX),
-            "group-locks" => (usize::from(options.groups), usize::MAX),
+        let (count, stay) = match scenario.program() {
+            Simulated::GlobalLock => (1, usize::MAX),
+            Simulated::GroupLocks => (usize::from(options.groups), usize::MAX),
             _ => (usize::from(options.virtual_processors), scenario.burst),
         };
         let groups = (0..count)
-            .map(|_| match scenario.organization.as_str() {
-                "virtual-processors" => {
+            .map(|_| match scenario.program() {
+                Simulated::VirtualProcessors => {
                     world.lock("semaphore", Rule::SEMAPHORE, LockKind::Adaptive)
                 }
                 _ => world.state_lock("group"),

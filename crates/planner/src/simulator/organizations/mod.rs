@@ -28,27 +28,31 @@ use super::outcome::Outcome;
 use super::scenario::Scenario;
 use super::simulation::Simulation;
 use crate::Error;
-use ::scheduler::{Classes, RoundRobin};
+use catalog::Simulated;
+use scheduler::{Classes, RoundRobin};
 
-/// Runs a scenario under the organization that it names.
+/// Runs a scenario under the organization that it names, which is in the catalog.
 pub(crate) fn with_organization(scenario: &Scenario) -> Result<Outcome, Error> {
-    match scenario.organization.as_str() {
-        "uniprocessor" | "processor-per-connection" => {
-            Simulation::<owned::Owned>::new(scenario).run()
-        }
-        "global-lock" | "group-locks" | "virtual-processors" => {
+    match scenario.program() {
+        Simulated::Owned => Simulation::<owned::Owned>::new(scenario).run(),
+        Simulated::GlobalLock | Simulated::GroupLocks | Simulated::VirtualProcessors => {
             Simulation::<locked::Locked>::new(scenario).run()
         }
-        "group-threads" | "thread-per-connection" => {
+        Simulated::GroupThreads | Simulated::ThreadPerConnection => {
             Simulation::<handed::Handed>::new(scenario).run()
         }
-        "message-parallel" => Simulation::<message_parallel::MessageParallel>::new(scenario).run(),
-        "engines" => Simulation::<engines::Engines>::new(scenario).run(),
-        "engines-early" => {
+        Simulated::MessageParallel => {
+            Simulation::<message_parallel::MessageParallel>::new(scenario).run()
+        }
+        Simulated::Engines => Simulation::<engines::Engines>::new(scenario).run(),
+        Simulated::EnginesEarly => {
             Simulation::<engines_early::EnginesEarly<RoundRobin>>::new(scenario).run()
         }
-        "engines-sched" => Simulation::<engines_early::EnginesEarly<Classes>>::new(scenario).run(),
-        "layer-parallel" => Simulation::<layer_parallel::LayerParallel>::new(scenario).run(),
-        name => Err(Error::Asked(format!("{name} cannot be simulated yet; take another"))),
+        Simulated::EnginesSched => {
+            Simulation::<engines_early::EnginesEarly<Classes>>::new(scenario).run()
+        }
+        Simulated::LayerParallel => {
+            Simulation::<layer_parallel::LayerParallel>::new(scenario).run()
+        }
     }
 }

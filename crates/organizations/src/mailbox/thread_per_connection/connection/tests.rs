@@ -71,7 +71,8 @@ fn who_comes_to_a_thread_that_was_stopped_is_told_so() {
     let unit = Unit::any(place.index, 1);
     let guests = Domain::for_guests(config, unit, generation, caller.clone());
     let owner = Owner::new(shared, guests, mailbox, 0);
-    Resident::new(owner, registry.clone(), place.index, Tenancy::Flow(flow)).run(Watch::off());
+    Resident::new(owner, registry.clone(), place.index, Tenancy::Flow(flow))
+        .run(ThreadTimer::off());
 
     assert_eq!(caller.0.lock().expect("no panic").failed, [ConnectError::Stopped]);
     assert!(registry.with_place(&flow, |_| ()).is_none());

@@ -25,7 +25,7 @@ impl Fixture {
     /// A batch comes; none is lost.
     fn batch(&mut self, frames: Vec<Packet>) {
         frames.into_iter().for_each(|frame| self.flows.sort(frame));
-        assert_eq!(self.flows.post(Stamp::NONE, &QueueWatch::default()), 0);
+        assert_eq!(self.flows.post(TraceStamp::NONE, &QueueWatch::default()), 0);
     }
 }
 
@@ -112,7 +112,7 @@ fn a_full_mailbox_loses_frames_and_says_how_many() {
     let mut lost = 0;
     for _ in 0..40 {
         (0..64).for_each(|_| fixture.flows.sort(frame(&flow(1000), protocol::TCP)));
-        lost += fixture.flows.post(Stamp::NONE, &QueueWatch::default());
+        lost += fixture.flows.post(TraceStamp::NONE, &QueueWatch::default());
     }
     assert_eq!(ports(&one.mailbox).len() as u64 + lost, 40 * 64);
     assert!(lost > 0);

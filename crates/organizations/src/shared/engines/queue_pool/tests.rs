@@ -31,7 +31,7 @@ fn no_packet_is_lost_when_queues_change_hands() {
     let link = memory::Config::default().with_queues(QUEUES).with_steering(Steering::new(5));
     let (here, mut there) = memory::pair(link);
     let shelf = Shelf::new(here.queues.into_iter().map(|queue| vec![queue.receive]).collect());
-    let options = Options { engines: (1, QUEUES as u16), ..Options::default() };
+    let options = Options::default().with_engines((1, QUEUES as u16));
     let control = Control::new(&options, "engines", QUEUES).expect("good bounds");
     let (sent, taken) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {

@@ -10,7 +10,7 @@ fn connection(generation: u32) -> (FlowKey, ConnId) {
 #[test]
 fn a_full_queue_drops_early() {
     let queue = ReceiveQueue::new();
-    let put = || queue.put(Packet::copy_of(&[1; 60]), Stamp::NONE);
+    let put = || queue.put(Packet::copy_of(&[1; 60]), TraceStamp::NONE);
     assert!((0..CAPACITY).all(|_| put().is_ok()));
     assert!(put().is_err());
     let mut out = Vec::new();
@@ -36,7 +36,7 @@ fn a_segment_that_ends_a_connection_raises_it_once() {
 #[test]
 fn a_ring_goes_with_its_connection_but_not_with_packets() {
     let queue = ReceiveQueue::new();
-    let put = || queue.put(Packet::copy_of(&[1; 60]), Stamp::NONE);
+    let put = || queue.put(Packet::copy_of(&[1; 60]), TraceStamp::NONE);
     assert!(put().is_ok());
     queue.retire();
     assert_eq!(queue.len(), 1, "the next tenant's, perhaps");
@@ -60,7 +60,7 @@ fn more_packets_weigh_more() {
     };
     queue.turned(Class::Ready, pending.buffers(&LARGEST));
     let before = queue.weight(queue.len());
-    assert!(queue.put(Packet::copy_of(&[1; 60]), Stamp::NONE).is_ok());
+    assert!(queue.put(Packet::copy_of(&[1; 60]), TraceStamp::NONE).is_ok());
     assert_eq!(queue.weight(queue.len()), before + 1);
     // A socket that does not read weighs less.
     let full = Pending { receive_bytes: 1 << 16, ..pending };

@@ -3,7 +3,7 @@
 use sync::LockKind;
 
 /// The choices that an organization leaves open. Each takes those that its entry
-/// in the catalog names ([`crate::Entry::choices`]) and passes over the others.
+/// in the catalog lists ([`crate::Entry::choices`]); the others are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
