@@ -1,22 +1,16 @@
 //! The parallel organizations: who holds the exclusive reference to a domain,
 //! and where. The protocol code below knows nothing of it.
 //!
-//! | file | the `&mut` comes from |
-//! |---|---|
-//! | [`uniprocessor`] | one thread owns the one domain |
-//! | [`global_lock`] | one lock round the one domain, any thread enters |
-//! | [`message_parallel`] | the lock of a shared table, then of the connection; any thread |
-//! | [`group_locks`] | a lock round each of G domains, any thread enters |
-//! | [`virtual_processors`] | a semaphore round each of V domains, yielded after a burst |
-//! | [`group_threads`] | a thread owns each of G domains, and gets its packets by mail |
-//! | [`thread_per_connection`] | a thread owns the domain of each connection, and gets its packets by mail |
-//! | [`engines`], [`engines_early`], [`engines_sched`] | locks of a shared table; dedicated threads, with queues for all packets or for each socket |
-//! | [`processor_per_connection`] | a pinned thread owns each of P domains |
-//! | [`layer_parallel`] | a thread owns each layer's part of a domain |
+//! | family | organizations | the `&mut` comes from |
+//! |---|---|---|
+//! | [`owned`] | [`uniprocessor`](owned::uniprocessor), [`processor_per_connection`](owned::processor_per_connection) | a thread with device queues owns the domain |
+//! | [`locked`] | [`global_lock`](locked::global_lock), [`group_locks`](locked::group_locks), [`virtual_processors`](locked::virtual_processors) | a lock or semaphore round the domain; any thread enters |
+//! | [`mailbox`] | [`group_threads`](mailbox::group_threads), [`thread_per_connection`](mailbox::thread_per_connection) | a thread owns the domain, and gets its packets by a mailbox |
+//! | [`shared`] | [`message_parallel`](shared::message_parallel), [`engines`](shared::engines) and its variants | the lock of a shared table, then of the connection; any thread |
+//! | [`layered`] | `layer-parallel` | a thread owns each layer's part of a domain |
 //!
-//! What organizations share is how a thread works: [`worker`] for its devices
-//! and its sleep, [`owned`] and [`locked`] for the loops of owners and of
-//! threads that lock. [`catalog`] maps names to start functions.
+//! All run on one [`runtime`]. What is known of each stands in the crate [`catalog`];
+//! [`start()`] starts one by its name.
 #![forbid(unsafe_code)]
 
 // Examples, which tests include, name the crate from outside.

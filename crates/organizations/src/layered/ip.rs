@@ -1,7 +1,7 @@
 //! ③ ⑦ The Internet layer's thread.
 
-use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, Place};
-use crate::runtime::worker::LAST_WORDS;
+use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, PipelineCtx};
+use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, TraceStamp};
 use net::ip::icmp::{self, Kind};
 use net::ip::{self, Ip, Up};
@@ -12,7 +12,7 @@ use wire::{Instant, Packet};
 
 /// The state of the Internet layer, and its thread's batches.
 pub(super) struct IpLayer<A: Application> {
-    place: Place<A>,
+    ctx: PipelineCtx<A>,
     ip: Ip,
     counters: Counters,
     from_link: Vec<FromLink>,
@@ -25,10 +25,10 @@ pub(super) struct IpLayer<A: Application> {
 }
 
 impl<A: Application> IpLayer<A> {
-    pub(super) fn new(place: Place<A>) -> IpLayer<A> {
+    pub(super) fn new(ctx: PipelineCtx<A>) -> IpLayer<A> {
         IpLayer {
-            ip: Ip::new(place.config.clone(), place.unit),
-            place,
+            ip: Ip::new(ctx.config.clone(), ctx.unit),
+            ctx,
             counters: Counters::default(),
             from_link: Vec::new(),
             from_transport: Vec::new(),
@@ -40,14 +40,14 @@ impl<A: Application> IpLayer<A> {
 
     /// Runs until the transport has ended and what it said has gone.
     pub(super) fn run(mut self, watch: &mut ThreadTimer) -> Counters {
-        let _end = End(self.place.clone());
+        let _end = End(self.ctx.clone());
         // When the transport ended.
         let mut ended = None;
         loop {
             watch.begin();
-            let (taken, stamp) = self.place.pipeline().up_to_ip.take(&mut self.from_link, BATCH);
+            let (taken, stamp) = self.ctx.pipeline().up_to_ip.take(&mut self.from_link, BATCH);
             watch.mark(if taken > 0 { Layer::Receive } else { Layer::Poll });
-            let now = self.place.clock.now();
+            let now = self.ctx.clock.now();
             self.input(now);
             watch.mark(Layer::Ip);
             self.hand_up(stamp, watch);
@@ -56,17 +56,17 @@ impl<A: Application> IpLayer<A> {
                 self.ip.on_timeout(now, &mut self.counters, &mut self.replies);
                 self.answers();
             }
-            let queue = &self.place.pipeline().down_to_ip;
+            let queue = &self.ctx.pipeline().down_to_ip;
             if queue.is_finished() {
                 let since = *ended.get_or_insert(now);
                 let gone = self.down.is_empty() && queue.is_empty();
-                if gone || now.since(since) > LAST_WORDS {
+                if gone || now.since(since) > DRAIN_TIMEOUT {
                     return self.end();
                 }
             }
             watch.end();
             if taken == 0 && sent == 0 {
-                self.sleep(ended.map(|at| at + LAST_WORDS));
+                self.sleep(ended.map(|at| at + DRAIN_TIMEOUT));
                 watch.slept();
             }
         }
@@ -109,7 +109,7 @@ impl<A: Application> IpLayer<A> {
     /// Hands everything to the transport, and sleeps until it has room. What was
     /// put together from fragments may be for another pipeline's.
     fn hand_up(&mut self, stamp: TraceStamp, watch: &mut ThreadTimer) {
-        let Place { pipelines, unit, config, .. } = &self.place;
+        let PipelineCtx { pipelines, unit, config, .. } = &self.ctx;
         if unit.count > 1 {
             for message in std::mem::take(&mut self.up) {
                 let index = owner(&message, |packet| {
@@ -125,7 +125,7 @@ impl<A: Application> IpLayer<A> {
             }
         }
         watch.handed(self.up.len() as u64);
-        if self.place.pipeline().up_to_transport.put_all(&mut self.up, stamp) {
+        if self.ctx.pipeline().up_to_transport.put_all(&mut self.up, stamp) {
             watch.slept();
         }
         watch.mark(Layer::Handoff);
@@ -142,7 +142,7 @@ impl<A: Application> IpLayer<A> {
         if !self.down.is_empty() {
             return 0;
         }
-        let pipeline = self.place.pipeline();
+        let pipeline = self.ctx.pipeline();
         if pipeline.down_to_ip.is_empty() {
             return 0;
         }
@@ -185,13 +185,13 @@ impl<A: Application> IpLayer<A> {
     }
 
     fn offer(&mut self, stamp: TraceStamp) {
-        let dropped = self.place.pipeline().to_link.offer(&mut self.down, stamp);
+        let dropped = self.ctx.pipeline().to_link.offer(&mut self.down, stamp);
         self.counters.out_dropped += dropped as u64;
     }
 
     /// `end` is when it gives up what is left to say, if the transport has ended.
     fn sleep(&self, end: Option<Instant>) {
-        let pipeline = self.place.pipeline();
+        let pipeline = self.ctx.pipeline();
         let deadline = [end, self.ip.next_timeout()].into_iter().flatten().min();
         let ready = || {
             let comes = !pipeline.up_to_ip.is_empty();
@@ -200,12 +200,12 @@ impl<A: Application> IpLayer<A> {
             let ends = end.is_none() && pipeline.down_to_ip.is_finished();
             (comes || goes || ends, deadline)
         };
-        pipeline.ip.sleep(ready, |at| at.since(self.place.clock.now()));
+        pipeline.ip.sleep(ready, |at| at.since(self.ctx.clock.now()));
     }
 
     /// What is left is lost, and counted so.
     fn end(mut self) -> Counters {
-        let pipeline = self.place.pipeline();
+        let pipeline = self.ctx.pipeline();
         for message in pipeline.up_to_ip.close() {
             if let FromLink::Datagram(_) = message {
                 self.counters.drop(DropReason::MailboxFull);
@@ -235,7 +235,7 @@ pub(super) fn lost(message: &FromIp, counters: &mut Counters) {
 }
 
 /// Lets the neighbours go on when the thread ends, however it does.
-struct End<A: Application>(Place<A>);
+struct End<A: Application>(PipelineCtx<A>);
 
 impl<A: Application> std::ops::Drop for End<A> {
     fn drop(&mut self) {

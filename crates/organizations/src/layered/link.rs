@@ -1,7 +1,7 @@
 //! ① ② ⑧ ⑨ The link layer's thread, with the devices' queues.
 
-use super::{FromLink, Place, Report};
-use crate::runtime::worker::{BACKLOG, BATCH, LAST_WORDS, rest, transmit_watched};
+use super::{FromLink, PipelineCtx, Report};
+use crate::runtime::worker::{BACKLOG, BATCH, DRAIN_TIMEOUT, rest, transmit_watched};
 use device::{Device, Receive, Transmit};
 use instrument::{Layer, ThreadTimer};
 use net::link::{self, Link};
@@ -48,7 +48,7 @@ pub(super) fn deal(devices: Vec<Device>, count: usize) -> Vec<Queues> {
 
 /// The state of the link layer, and its thread's batches.
 pub(super) struct LinkLayer<A: Application> {
-    place: Place<A>,
+    ctx: PipelineCtx<A>,
     link: Link,
     counters: Counters,
     queues: Queues,
@@ -61,11 +61,11 @@ pub(super) struct LinkLayer<A: Application> {
 }
 
 impl<A: Application> LinkLayer<A> {
-    pub(super) fn new(place: Place<A>, queues: Queues) -> LinkLayer<A> {
+    pub(super) fn new(ctx: PipelineCtx<A>, queues: Queues) -> LinkLayer<A> {
         LinkLayer {
-            link: Link::new(place.config.clone(), place.unit),
-            egress: Egress::new(place.config.interfaces.len()),
-            place,
+            link: Link::new(ctx.config.clone(), ctx.unit),
+            egress: Egress::new(ctx.config.interfaces.len()),
+            ctx,
             counters: Counters::default(),
             queues,
             received: Vec::new(),
@@ -83,7 +83,7 @@ impl<A: Application> LinkLayer<A> {
             watch.begin();
             let received = self.receive();
             watch.received(&self.received);
-            let now = self.place.clock.now();
+            let now = self.ctx.clock.now();
             let mut busy = received > 0;
             busy |= self.frames(now);
             self.on_timeout(now);
@@ -92,11 +92,11 @@ impl<A: Application> LinkLayer<A> {
             transmit_watched(&mut self.queues.transmitters, &mut self.egress, watch);
             busy |= self.reports();
             self.hand_up(watch);
-            let queue = &self.place.pipeline().to_link;
+            let queue = &self.ctx.pipeline().to_link;
             if queue.is_finished() {
                 let since = *ended.get_or_insert(now);
                 let gone = self.egress.is_empty() && queue.is_empty();
-                if gone || now.since(since) > LAST_WORDS {
+                if gone || now.since(since) > DRAIN_TIMEOUT {
                     return self.end();
                 }
             }
@@ -125,9 +125,9 @@ impl<A: Application> LinkLayer<A> {
     /// ② Takes the frames received, or hands them to the pipeline they belong to;
     /// and those that other pipelines have handed here. Were there any of these?
     fn frames(&mut self, now: Instant) -> bool {
-        let unit = self.place.unit;
+        let unit = self.ctx.unit;
         for frame in std::mem::take(&mut self.received) {
-            match net::domain::unit_of(&self.place.config, &frame, unit.count) {
+            match net::domain::unit_of(&self.ctx.config, &frame, unit.count) {
                 Some(index) if index == unit.index => self.input(frame, now),
                 Some(index) => self.post(index, frame),
                 None => {
@@ -138,9 +138,9 @@ impl<A: Application> LinkLayer<A> {
                 }
             }
         }
-        let posted = self.place.pipeline().frames.len().min(BATCH);
+        let posted = self.ctx.pipeline().frames.len().min(BATCH);
         for _ in 0..posted {
-            let Some(frame) = self.place.pipeline().frames.pop() else { break };
+            let Some(frame) = self.ctx.pipeline().frames.pop() else { break };
             self.input(frame, now);
         }
         posted > 0
@@ -152,7 +152,7 @@ impl<A: Application> LinkLayer<A> {
     }
 
     fn post(&mut self, index: u16, frame: Packet) {
-        if !self.place.pipelines[usize::from(index)].post(frame) {
+        if !self.ctx.pipelines[usize::from(index)].post(frame) {
             self.counters.packets_in += 1;
             self.counters.drop(DropReason::MailboxFull);
         }
@@ -170,13 +170,13 @@ impl<A: Application> LinkLayer<A> {
     /// how much that was.
     fn output(&mut self, now: Instant) -> usize {
         let room = BACKLOG.saturating_sub(self.egress.len());
-        let LinkLayer { place, link, counters, egress, from_ip, .. } = self;
-        let (taken, _) = place.pipeline().to_link.take(from_ip, room);
+        let LinkLayer { ctx, link, counters, egress, from_ip, .. } = self;
+        let (taken, _) = ctx.pipeline().to_link.take(from_ip, room);
         for datagram in from_ip.drain(..) {
             link::output(datagram, link, now, counters, egress);
         }
         if egress.len() > WAITING {
-            for interface in 0..place.config.interfaces.len() {
+            for interface in 0..ctx.config.interfaces.len() {
                 let batch = egress.batch(interface);
                 counters.out_dropped += batch.len().saturating_sub(WAITING) as u64;
                 batch.truncate(WAITING);
@@ -188,7 +188,7 @@ impl<A: Application> LinkLayer<A> {
     /// Sends what has been counted on its way up. Has anybody asked?
     fn reports(&mut self) -> bool {
         let mut any = false;
-        while let Some(to) = self.place.pipeline().reports.pop() {
+        while let Some(to) = self.ctx.pipeline().reports.pop() {
             any = true;
             let sum = self.counters.clone();
             self.up.push_back(FromLink::Report(Box::new(Report { sum, to })));
@@ -200,7 +200,7 @@ impl<A: Application> LinkLayer<A> {
     fn hand_up(&mut self, watch: &mut ThreadTimer) {
         watch.handed(self.up.len() as u64);
         let stamp = watch.stamp();
-        if self.place.pipeline().up_to_ip.put_all(&mut self.up, stamp) {
+        if self.ctx.pipeline().up_to_ip.put_all(&mut self.up, stamp) {
             watch.slept();
         }
         watch.mark(Layer::Handoff);
@@ -213,10 +213,10 @@ impl<A: Application> LinkLayer<A> {
     }
 
     fn sleep(&mut self) {
-        let LinkLayer { place, link, queues, .. } = self;
-        let pipeline = place.pipeline();
+        let LinkLayer { ctx, link, queues, .. } = self;
+        let pipeline = ctx.pipeline();
         let deadline = link.next_timeout();
-        pipeline.link.sleep(&mut queues.receivers, &place.clock, || {
+        pipeline.link.sleep(&mut queues.receivers, &ctx.clock, || {
             let work = !pipeline.frames.is_empty()
                 || !pipeline.reports.is_empty()
                 || !pipeline.to_link.is_empty()
@@ -227,7 +227,7 @@ impl<A: Application> LinkLayer<A> {
 
     /// What the devices do not take now is lost, as at the end of any host.
     fn end(mut self) -> Counters {
-        self.counters.out_dropped += self.place.pipeline().to_link.close().len() as u64;
+        self.counters.out_dropped += self.ctx.pipeline().to_link.close().len() as u64;
         self.counters
     }
 }

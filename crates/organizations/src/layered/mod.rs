@@ -194,22 +194,22 @@ impl<A: Application> Pipeline<A> {
 }
 
 /// All pipelines, and which of them the thread is of.
-struct Place<A: Application> {
+struct PipelineCtx<A: Application> {
     pipelines: Arc<[Pipeline<A>]>,
     unit: Unit,
     config: Arc<Config>,
     clock: Clock,
 }
 
-impl<A: Application> Place<A> {
+impl<A: Application> PipelineCtx<A> {
     fn pipeline(&self) -> &Pipeline<A> {
         &self.pipelines[usize::from(self.unit.index)]
     }
 }
 
-impl<A: Application> Clone for Place<A> {
-    fn clone(&self) -> Place<A> {
-        Place { pipelines: self.pipelines.clone(), config: self.config.clone(), ..*self }
+impl<A: Application> Clone for PipelineCtx<A> {
+    fn clone(&self) -> PipelineCtx<A> {
+        PipelineCtx { pipelines: self.pipelines.clone(), config: self.config.clone(), ..*self }
     }
 }
 
@@ -263,16 +263,16 @@ impl<A: Application + 'static> Stack<A> {
         queues: link::Queues,
         setup: &mut Setup<A>,
     ) -> std::io::Result<()> {
-        let place = || Place {
+        let ctx = || PipelineCtx {
             pipelines: self.pipelines.clone(),
             unit,
             config: setup.config.clone(),
             clock: setup.clock,
         };
-        let link = link::LinkLayer::new(place(), queues);
-        let ip = ip::IpLayer::new(place());
-        let transport = transport::TransportLayer::new(place(), (setup.application)(unit));
-        let presentation = place();
+        let link = link::LinkLayer::new(ctx(), queues);
+        let ip = ip::IpLayer::new(ctx());
+        let transport = transport::TransportLayer::new(ctx(), (setup.application)(unit));
+        let presentation = ctx();
         // Each ends when the one above it has ended: so that all that have
         // started do if one does not start, that comes first.
         self.spawn(unit, "present", 3, move |watch| presentation::run(&presentation, watch))?;

@@ -1,14 +1,14 @@
 //! ⑤ The presentation layer's thread: does what the application has gathered
 //! while it held its connections ([`Application::Wakes`]), outside of them.
 
-use super::{BATCH, Place};
+use super::{BATCH, PipelineCtx};
 use instrument::{Layer, ThreadTimer};
 use net::{Application, Counters};
 use wire::Instant;
 
 /// Runs until the transport has ended.
-pub(super) fn run<A: Application>(place: &Place<A>, watch: &mut ThreadTimer) -> Counters {
-    let pipeline = place.pipeline();
+pub(super) fn run<A: Application>(ctx: &PipelineCtx<A>, watch: &mut ThreadTimer) -> Counters {
+    let pipeline = ctx.pipeline();
     let queue = &pipeline.to_presentation;
     let mut batch = Vec::new();
     loop {
@@ -27,7 +27,7 @@ pub(super) fn run<A: Application>(place: &Place<A>, watch: &mut ThreadTimer) -> 
         }
         let ready = || (!queue.is_empty() || queue.is_finished(), None);
         watch.mark(Layer::Poll);
-        pipeline.presentation.sleep(ready, |at: Instant| at.since(place.clock.now()));
+        pipeline.presentation.sleep(ready, |at: Instant| at.since(ctx.clock.now()));
         watch.slept();
     }
 }

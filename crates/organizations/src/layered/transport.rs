@@ -1,9 +1,9 @@
 //! ④ ⑤ ⑥ The transport layer's thread: connections, and the application where
 //! they are.
 
-use super::{ANSWERS, BATCH, FromIp, FromTransport, Place, ip};
+use super::{ANSWERS, BATCH, FromIp, FromTransport, PipelineCtx, ip};
 use crate::runtime::handle::refuse;
-use crate::runtime::worker::LAST_WORDS;
+use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, TraceStamp, observed};
 use net::down::Below;
 use net::ip::Routes;
@@ -19,7 +19,7 @@ type Connected<'a, A> = Cx<'a, A, OwnedTable<<A as Application>::Connection>>;
 
 /// The state of the transport layer, and its thread's batches.
 pub(super) struct TransportLayer<A: Application> {
-    place: Place<A>,
+    ctx: PipelineCtx<A>,
     transport: Transport<A>,
     conns: OwnedTable<A::Connection>,
     app: A,
@@ -60,13 +60,13 @@ impl<O: Observer> Below for Down<'_, O> {
 }
 
 impl<A: Application> TransportLayer<A> {
-    pub(super) fn new(place: Place<A>, app: A) -> TransportLayer<A> {
+    pub(super) fn new(ctx: PipelineCtx<A>, app: A) -> TransportLayer<A> {
         TransportLayer {
-            transport: Transport::new(place.config.clone(), place.unit),
-            conns: OwnedTable::new(place.unit.index, &place.config),
+            transport: Transport::new(ctx.config.clone(), ctx.unit),
+            conns: OwnedTable::new(ctx.unit.index, &ctx.config),
             app,
-            routes: Routes::new(&place.config),
-            place,
+            routes: Routes::new(&ctx.config),
+            ctx,
             counters: Counters::default(),
             from_ip: Vec::new(),
             down: VecDeque::new(),
@@ -79,18 +79,17 @@ impl<A: Application> TransportLayer<A> {
 
     /// Runs until the stack stops.
     pub(super) fn run(mut self, watch: &mut ThreadTimer) -> Counters {
-        let _end = End(self.place.clone());
+        let _end = End(self.ctx.clone());
         let mut stopping = None;
         loop {
             // Before the calls: one that was made before a peer sent something
             // is done before that comes.
             watch.begin();
-            let (taken, stamp) =
-                self.place.pipeline().up_to_transport.take(&mut self.from_ip, BATCH);
+            let (taken, stamp) = self.ctx.pipeline().up_to_transport.take(&mut self.from_ip, BATCH);
             watch.mark(if taken > 0 { Layer::Receive } else { Layer::Poll });
             watch.follow(stamp);
-            let now = self.place.clock.now();
-            let stop = stopping.is_none() && self.place.pipeline().stop.load(Ordering::Acquire);
+            let now = self.ctx.clock.now();
+            let stop = stopping.is_none() && self.ctx.pipeline().stop.load(Ordering::Acquire);
             let called = self.calls(now);
             if stop {
                 self.call(Call::Reset, now);
@@ -107,12 +106,12 @@ impl<A: Application> TransportLayer<A> {
             self.hand_up(watch);
             watch.end();
             if let Some(since) = stopping
-                && ((!more && self.down.is_empty()) || now.since(since) > LAST_WORDS)
+                && ((!more && self.down.is_empty()) || now.since(since) > DRAIN_TIMEOUT)
             {
                 return self.end(now, watch);
             }
             if taken == 0 && !called && (!more || self.waits) {
-                self.sleep(stopping.map(|at| at + LAST_WORDS));
+                self.sleep(stopping.map(|at| at + DRAIN_TIMEOUT));
                 watch.slept();
             }
         }
@@ -122,8 +121,8 @@ impl<A: Application> TransportLayer<A> {
     fn calls(&mut self, now: Instant) -> bool {
         let mut any = false;
         // Those that come while these are done wait for the next round.
-        for _ in 0..self.place.pipeline().calls.len() {
-            let Some(call) = self.place.pipeline().calls.pop() else { break };
+        for _ in 0..self.ctx.pipeline().calls.len() {
+            let Some(call) = self.ctx.pipeline().calls.pop() else { break };
             any = true;
             match call {
                 call if self.over => refuse(call),
@@ -194,7 +193,7 @@ impl<A: Application> TransportLayer<A> {
     fn speak(&mut self, now: Instant, watch: &mut ThreadTimer) -> bool {
         self.offer(TraceStamp::NONE);
         let room = match self.down.is_empty() {
-            true => self.place.pipeline().down_to_ip.credit(),
+            true => self.ctx.pipeline().down_to_ip.credit(),
             false => 0,
         };
         while self.down.len() < room
@@ -232,7 +231,7 @@ impl<A: Application> TransportLayer<A> {
     }
 
     fn offer(&mut self, stamp: TraceStamp) {
-        let dropped = self.place.pipeline().down_to_ip.offer(&mut self.down, stamp);
+        let dropped = self.ctx.pipeline().down_to_ip.offer(&mut self.down, stamp);
         self.counters.out_dropped += dropped as u64;
     }
 
@@ -243,7 +242,7 @@ impl<A: Application> TransportLayer<A> {
             let mut wakes = A::Wakes::default();
             self.app.take_wakes(&mut wakes);
             let mut batch = VecDeque::from([wakes]);
-            if self.place.pipeline().to_presentation.put_all(&mut batch, watch.stamp()) {
+            if self.ctx.pipeline().to_presentation.put_all(&mut batch, watch.stamp()) {
                 watch.slept();
             }
             watch.mark(Layer::Handoff);
@@ -252,7 +251,7 @@ impl<A: Application> TransportLayer<A> {
 
     /// `end` is when it gives up what is left to say, if it is to stop.
     fn sleep(&self, end: Option<Instant>) {
-        let pipeline = self.place.pipeline();
+        let pipeline = self.ctx.pipeline();
         let timeout = self.transport.next_timeout(&self.conns);
         let deadline = [end, timeout].into_iter().flatten().min();
         let waits = self.waits || !self.down.is_empty();
@@ -262,12 +261,12 @@ impl<A: Application> TransportLayer<A> {
                 || (end.is_none() && pipeline.stop.load(Ordering::Acquire));
             (comes || (waits && pipeline.down_to_ip.credit() > 0), deadline)
         };
-        pipeline.transport.sleep(ready, |at| at.since(self.place.clock.now()));
+        pipeline.transport.sleep(ready, |at| at.since(self.ctx.clock.now()));
     }
 
-    /// Connections that had no chance to say their last words end without.
+    /// Connections that could not send FIN or RST in time are dropped.
     fn end(mut self, now: Instant, watch: &mut ThreadTimer) -> Counters {
-        for message in self.place.pipeline().up_to_transport.close() {
+        for message in self.ctx.pipeline().up_to_transport.close() {
             ip::lost(&message, &mut self.counters);
         }
         // One turn is enough for a connection that was aborted; the bound is for
@@ -285,7 +284,7 @@ impl<A: Application> TransportLayer<A> {
 }
 
 /// Lets the neighbours go on when the thread ends, however it does.
-struct End<A: Application>(Place<A>);
+struct End<A: Application>(PipelineCtx<A>);
 
 impl<A: Application> std::ops::Drop for End<A> {
     fn drop(&mut self) {

@@ -19,7 +19,7 @@ use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::processors::{Processors, Receivers};
 use crate::runtime::routing::Router;
 use crate::runtime::threads::Threads;
-use crate::runtime::worker::{BACKLOG, LAST_WORDS};
+use crate::runtime::worker::{BACKLOG, DRAIN_TIMEOUT};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
@@ -188,13 +188,13 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
 
     /// Resets all connections, and ends all threads. A peer does not believe a RST
     /// that comes before data that it overtook, or that a loss has made it miss
-    /// (RFC 5961 3.2): so the threads go on for the time of last words, and answer
+    /// (RFC 5961 3.2): so the threads go on for the time to drain, and answer
     /// those who ask. What the device does not take then is lost, as at the end of
     /// any host. Returns what all groups have counted.
     pub(crate) fn stop(&self) -> Counters {
         if self.reset_all() > 0 {
             // A peer may take its time to acknowledge what came last.
-            platform::thread::sleep(LAST_WORDS + self.config.tcp.delayed_ack);
+            platform::thread::sleep(DRAIN_TIMEOUT + self.config.tcp.delayed_ack);
         }
         self.stopping.store(true, Ordering::Release);
         self.processors.wake_all();
@@ -242,7 +242,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processors.of_unit(index);
-        let room = BACKLOG.saturating_sub(processor.out.waiting());
+        let room = BACKLOG.saturating_sub(processor.transmitter.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
         watch.mark(Layer::Handoff);
@@ -261,7 +261,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             group.pending.store(more, Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
-            if egress.is_empty() { None } else { Some(processor.out.begin()) }
+            if egress.is_empty() { None } else { Some(processor.transmitter.begin()) }
         });
         if let Some(out) = out {
             watch.mark(Layer::Lock);
@@ -329,7 +329,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     /// Tells a group's processor what was left in it to do.
     pub(crate) fn tell(&self, index: usize) {
         let (group, processor) = (&self.groups[index], self.processors.of_unit(index));
-        if group.pending.load(Ordering::Relaxed) || processor.out.waiting() > 0 {
+        if group.pending.load(Ordering::Relaxed) || processor.transmitter.waiting() > 0 {
             processor.sleeper.notify();
         } else {
             let deadline = group.deadline.load(Ordering::Relaxed);
@@ -350,7 +350,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> bool {
         let now = self.clock.now().as_nanos();
         // Nobody may speak while so much waits for the device.
-        let full = self.processors[processor].out.waiting() >= BACKLOG;
+        let full = self.processors[processor].transmitter.waiting() >= BACKLOG;
         let mut busy = false;
         let count = self.own(processor).count();
         for index in self.own(processor).cycle().skip(first % count.max(1)).take(count) {
@@ -379,8 +379,9 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let own = self.own(processor);
         let processor = &self.processors[processor];
         processor.sleeper.sleep(receivers, &self.clock, || {
-            let mut work =
-                work() || self.stopping.load(Ordering::Relaxed) || processor.out.waiting() > 0;
+            let mut work = work()
+                || self.stopping.load(Ordering::Relaxed)
+                || processor.transmitter.waiting() > 0;
             let mut deadline = u64::MAX;
             for group in own.map(|index| &self.groups[index]) {
                 work |= group.pending.load(Ordering::Relaxed);

@@ -57,7 +57,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             if !full {
                 busy = self.own_groups(watch);
             }
-            full = self.shared.processors[self.index].out.flush(watch);
+            full = self.shared.processors[self.index].transmitter.flush(watch);
             watch.end();
             if received > 0 {
                 continue;

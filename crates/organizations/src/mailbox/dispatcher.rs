@@ -11,24 +11,24 @@ use platform::atomic::Ordering;
 use std::sync::Arc;
 use wire::Packet;
 
-/// Knows whose a frame is: the packet filter of an organization.
-pub(crate) trait Sorter: Send + 'static {
+/// Finds the owner of a frame: the packet filter of an organization.
+pub(crate) trait Demux: Send + 'static {
     /// Puts a frame with the others of its owner.
-    fn sort(&mut self, frame: Packet);
+    fn classify(&mut self, frame: Packet);
     /// Posts what was sorted; `stamp` goes with the first of each batch. Returns
     /// how many frames were dropped.
     fn post(&mut self, stamp: TraceStamp, queue: &QueueWatch) -> u64;
 }
 
 /// Starts the dispatchers, one for each of `receivers`.
-pub(crate) fn dispatch<S: Sorter>(
+pub(crate) fn dispatch<S: Demux>(
     shared: &Arc<Shared>,
     receivers: Receivers,
-    mut sorter: impl FnMut() -> S,
+    mut demux: impl FnMut() -> S,
 ) -> Result<(), StartError> {
     for (index, receivers) in receivers.into_iter().enumerate() {
         let shared_too = shared.clone();
-        let mut dispatcher = Dispatcher { shared: shared_too, index, receivers, sorter: sorter() };
+        let mut dispatcher = Dispatcher { shared: shared_too, index, receivers, demux: demux() };
         shared.dispatchers.spawn(format!("ana-cpu-{index}"), index, move |mut watch| {
             dispatcher.run(&mut watch);
             // What is dropped on the way to an owner is counted at once.
@@ -42,10 +42,10 @@ struct Dispatcher<S> {
     shared: Arc<Shared>,
     index: usize,
     receivers: Vec<Box<dyn Receive>>,
-    sorter: S,
+    demux: S,
 }
 
-impl<S: Sorter> Dispatcher<S> {
+impl<S: Demux> Dispatcher<S> {
     fn run(&mut self, watch: &mut ThreadTimer) {
         let mut received: Vec<Packet> = Vec::new();
         let shared = self.shared.clone();
@@ -55,10 +55,10 @@ impl<S: Sorter> Dispatcher<S> {
             let any = worker::receive(&mut self.receivers, &mut received) > 0;
             watch.received(&received);
             watch.handed(received.len() as u64);
-            received.drain(..).for_each(|frame| self.sorter.sort(frame));
-            shared.count_lost(self.sorter.post(watch.stamp(), &shared.queue));
+            received.drain(..).for_each(|frame| self.demux.classify(frame));
+            shared.count_lost(self.demux.post(watch.stamp(), &shared.queue));
             watch.mark(Layer::Handoff);
-            let waiting = processor.out.flush(watch);
+            let waiting = processor.transmitter.flush(watch);
             watch.end();
             if any {
                 continue;
@@ -66,7 +66,7 @@ impl<S: Sorter> Dispatcher<S> {
             worker::rest(waiting, false, watch, || {
                 processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
                     let stopping = shared.stopping.load(Ordering::Relaxed);
-                    (stopping || processor.out.waiting() > 0, None)
+                    (stopping || processor.transmitter.waiting() > 0, None)
                 });
             });
         }

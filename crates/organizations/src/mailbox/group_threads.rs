@@ -3,7 +3,7 @@
 //! handed to that thread. There are usually more groups than processors, and the
 //! system schedules their threads.
 
-use crate::mailbox::{Frame, Mailbox, Message, Owner, Posted, Shared, Sorter, dispatch};
+use crate::mailbox::{Demux, Frame, Mailbox, Message, Owner, Posted, Shared, dispatch};
 use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::routing::Router;
 use crate::runtime::threads::Threads;
@@ -62,12 +62,12 @@ pub fn start<A: Application + 'static>(
 /// The loop of a group's thread.
 fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
     loop {
-        let mail = owner.open_mail();
+        let mail = owner.drain_mailbox();
         let now = owner.now();
-        while let Some(message) = owner.letters.messages.pop_front() {
-            owner.obey(message, now);
+        while let Some(message) = owner.inbox.messages.pop_front() {
+            owner.handle_message(message, now);
         }
-        while let Some(frame) = owner.letters.frames.pop_front() {
+        while let Some(frame) = owner.inbox.frames.pop_front() {
             owner.input(frame, now);
         }
         let round = owner.speak(now, |unit, packet| {
@@ -102,9 +102,9 @@ impl<A: Application> Bins<A> {
     }
 }
 
-impl<A: Application + 'static> Sorter for Bins<A> {
+impl<A: Application + 'static> Demux for Bins<A> {
     #[inline]
-    fn sort(&mut self, frame: Packet) {
+    fn classify(&mut self, frame: Packet) {
         // What is for all groups is for the table of neighbours that they share.
         let group = net::domain::unit_of(&self.config, &frame, self.bins.len() as u16);
         let group = usize::from(group.unwrap_or(0));

@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use wire::Packet;
 
-/// Letters for which a mailbox that is looked into keeps room.
+/// Messages and frames for which a mailbox that is looked into keeps room.
 const KEEP: usize = 64;
 
-/// A packet that comes by mail.
+/// A packet in a mailbox.
 pub(crate) struct Frame {
     pub(crate) packet: Packet,
     /// It is as it came from the device; and not put together from fragments,
@@ -49,20 +49,20 @@ pub(crate) enum Message<A: Application> {
 }
 
 /// What lies in a mailbox.
-pub(crate) struct Letters<A: Application> {
+pub(crate) struct Inbox<A: Application> {
     pub(crate) messages: VecDeque<Message<A>>,
     pub(crate) frames: VecDeque<Frame>,
     /// Nobody looks into it any more.
     pub(crate) closed: bool,
 }
 
-impl<A: Application> Default for Letters<A> {
+impl<A: Application> Default for Inbox<A> {
     fn default() -> Self {
-        Letters { messages: VecDeque::new(), frames: VecDeque::new(), closed: false }
+        Inbox { messages: VecDeque::new(), frames: VecDeque::new(), closed: false }
     }
 }
 
-impl<A: Application> Letters<A> {
+impl<A: Application> Inbox<A> {
     fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.frames.is_empty()
     }
@@ -88,7 +88,7 @@ impl<A: Application> Letters<A> {
 
 /// What is put before an owner.
 pub(crate) struct Mailbox<A: Application> {
-    pub(crate) letters: Mutex<Letters<A>>,
+    pub(crate) inbox: Mutex<Inbox<A>>,
     pub(crate) parker: Arc<Parker>,
     /// What the owner has counted, as of its last round.
     pub(crate) counters: Mutex<Counters>,
@@ -96,23 +96,23 @@ pub(crate) struct Mailbox<A: Application> {
 
 impl<A: Application> Default for Mailbox<A> {
     fn default() -> Self {
-        Mailbox { letters: Mutex::default(), parker: Arc::default(), counters: Mutex::default() }
+        Mailbox { inbox: Mutex::default(), parker: Arc::default(), counters: Mutex::default() }
     }
 }
 
 impl<A: Application> Mailbox<A> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.letters.lock().is_empty()
+        self.inbox.lock().is_empty()
     }
 
     /// Posts a message; gives it back if nobody looks any more.
     pub(crate) fn send(&self, message: Message<A>) -> Result<(), Message<A>> {
         {
-            let mut letters = self.letters.lock();
-            if letters.closed {
+            let mut inbox = self.inbox.lock();
+            if inbox.closed {
                 return Err(message);
             }
-            letters.messages.push_back(message);
+            inbox.messages.push_back(message);
         }
         self.parker.notify();
         Ok(())
@@ -122,11 +122,11 @@ impl<A: Application> Mailbox<A> {
     /// never [`Posted::Full`].
     pub(crate) fn post_first(&self, frame: Frame) -> Posted {
         {
-            let mut letters = self.letters.lock();
-            if letters.closed {
+            let mut inbox = self.inbox.lock();
+            if inbox.closed {
                 return Posted::Closed(frame);
             }
-            letters.frames.push_front(frame);
+            inbox.frames.push_front(frame);
         }
         self.parker.notify();
         Posted::Done
@@ -135,14 +135,14 @@ impl<A: Application> Mailbox<A> {
     /// Posts one frame.
     pub(crate) fn post(&self, frame: Frame) -> Posted {
         {
-            let mut letters = self.letters.lock();
-            if letters.closed {
+            let mut inbox = self.inbox.lock();
+            if inbox.closed {
                 return Posted::Closed(frame);
             }
-            if letters.room() == 0 {
+            if inbox.room() == 0 {
                 return Posted::Full;
             }
-            letters.frames.push_back(frame);
+            inbox.frames.push_back(frame);
         }
         self.parker.notify();
         Posted::Done
@@ -157,40 +157,40 @@ impl<A: Application> Mailbox<A> {
         stamp: TraceStamp,
         queue: &QueueWatch,
     ) -> u64 {
-        self.post_locked(self.letters.lock(), batch, stamp, queue)
+        self.post_locked(self.inbox.lock(), batch, stamp, queue)
     }
 
-    /// The same, for one who has the letters in hand.
+    /// The same, where the caller holds the lock of the inbox.
     pub(crate) fn post_locked(
         &self,
-        mut letters: MutexGuard<'_, Letters<A>>,
+        mut inbox: MutexGuard<'_, Inbox<A>>,
         batch: &mut Vec<Packet>,
         stamp: TraceStamp,
         queue: &QueueWatch,
     ) -> u64 {
-        if letters.closed {
+        if inbox.closed {
             return 0;
         }
-        let lost = letters.put(batch, stamp, queue);
-        drop(letters);
+        let lost = inbox.put(batch, stamp, queue);
+        drop(inbox);
         self.parker.notify();
         lost
     }
 
-    /// Takes all letters out, into `into`, which is empty.
-    pub(crate) fn take(&self, into: &mut Letters<A>) {
-        let mut letters = self.letters.lock();
-        std::mem::swap(&mut letters.messages, &mut into.messages);
-        std::mem::swap(&mut letters.frames, &mut into.frames);
+    /// Takes all out, into `into`, which is empty.
+    pub(crate) fn take(&self, into: &mut Inbox<A>) {
+        let mut inbox = self.inbox.lock();
+        std::mem::swap(&mut inbox.messages, &mut into.messages);
+        std::mem::swap(&mut inbox.frames, &mut into.frames);
     }
 
     /// Nobody will look any more: takes out what is left.
-    pub(crate) fn close(&self) -> Letters<A> {
-        std::mem::replace(&mut *self.letters.lock(), Letters { closed: true, ..Letters::default() })
+    pub(crate) fn close(&self) -> Inbox<A> {
+        std::mem::replace(&mut *self.inbox.lock(), Inbox { closed: true, ..Inbox::default() })
     }
 }
 
-impl<A: Application> Letters<A> {
+impl<A: Application> Inbox<A> {
     /// Lets go of memory that only a busy mailbox needs.
     pub(crate) fn shrink(&mut self) {
         if self.frames.capacity() > KEEP {

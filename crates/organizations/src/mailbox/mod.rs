@@ -13,8 +13,8 @@ mod inbox;
 mod owner;
 pub mod thread_per_connection;
 
-pub(crate) use dispatcher::{Sorter, dispatch};
-pub(crate) use inbox::{Frame, Letters, Mailbox, Message, Posted};
+pub(crate) use dispatcher::{Demux, dispatch};
+pub(crate) use inbox::{Frame, Inbox, Mailbox, Message, Posted};
 pub(crate) use owner::Owner;
 
 use crate::runtime::check::check;

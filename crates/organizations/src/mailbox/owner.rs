@@ -1,8 +1,8 @@
-//! A thread that owns a domain, and gets its packets by mail.
+//! A thread that owns a domain, and gets its packets by a mailbox.
 
-use super::{Frame, Letters, Mailbox, Message, Shared};
+use super::{Frame, Inbox, Mailbox, Message, Shared};
 use crate::runtime::handle::refuse;
-use crate::runtime::worker::{BACKLOG, LAST_WORDS};
+use crate::runtime::worker::{BACKLOG, DRAIN_TIMEOUT};
 use instrument::{ThreadTimer, observed};
 use net::application::ConnectError;
 use net::{Application, Call, Domain, Egress, Layer};
@@ -19,7 +19,7 @@ pub(crate) struct Owner<A: Application> {
     /// The processor by whose queues it sends.
     pub(crate) processor: usize,
     /// What was in the mailbox.
-    pub(crate) letters: Letters<A>,
+    pub(crate) inbox: Inbox<A>,
     pub(crate) egress: Egress,
     pub(crate) watch: ThreadTimer,
     /// Frames taken from the mailbox in this round.
@@ -47,14 +47,14 @@ impl<A: Application> Owner<A> {
         processor: usize,
     ) -> Owner<A> {
         let egress = Egress::new(shared.config.interfaces.len());
-        let letters = Letters::default();
+        let inbox = Inbox::default();
         let watch = ThreadTimer::off();
         Owner {
             shared,
             domain: Box::new(domain),
             mailbox,
             processor,
-            letters,
+            inbox,
             egress,
             watch,
             taken: 0,
@@ -74,14 +74,14 @@ impl<A: Application> Owner<A> {
     }
 
     /// Takes what is in the mailbox. Returns whether there was anything.
-    pub(crate) fn open_mail(&mut self) -> bool {
+    pub(crate) fn drain_mailbox(&mut self) -> bool {
         self.watch.begin();
-        self.mailbox.take(&mut self.letters);
-        !self.letters.messages.is_empty() || !self.letters.frames.is_empty()
+        self.mailbox.take(&mut self.inbox);
+        !self.inbox.messages.is_empty() || !self.inbox.frames.is_empty()
     }
 
     /// Does what a message asks.
-    pub(crate) fn obey(&mut self, message: Message<A>, now: Instant) {
+    pub(crate) fn handle_message(&mut self, message: Message<A>, now: Instant) {
         match message {
             Message::Call(call) if self.domain.is_over() => refuse(call),
             Message::Call(call) => self.domain.call(call, now, &mut self.egress),
@@ -126,7 +126,7 @@ impl<A: Application> Owner<A> {
         if domain.next_timeout().is_some_and(|at| at <= now) {
             domain.on_timeout(now, egress);
         }
-        let room = BACKLOG.saturating_sub(processor.out.waiting());
+        let room = BACKLOG.saturating_sub(processor.transmitter.waiting());
         let more = observed!(watch, observer => domain.serve_observed(now, egress, room, observer));
         let mut lost = 0;
         for (unit, packet) in domain.take_misrouted() {
@@ -134,15 +134,15 @@ impl<A: Application> Owner<A> {
         }
         (0..lost).for_each(|_| domain.drop_foreign(true));
         if !egress.is_empty() {
-            processor.out.begin().send(egress, watch);
-            if processor.out.waiting() > 0 {
+            processor.transmitter.begin().send(egress, watch);
+            if processor.transmitter.waiting() > 0 {
                 processor.sleeper.notify();
             }
         }
         self.mailbox.counters.lock().clone_from(&self.domain.counters);
         let round = match more {
             false => Round::Idle,
-            true if processor.out.waiting() >= BACKLOG => Round::Full,
+            true if processor.transmitter.waiting() >= BACKLOG => Round::Full,
             true => Round::Busy,
         };
         self.wake();
@@ -159,23 +159,23 @@ impl<A: Application> Owner<A> {
 
     /// Is the owner to end now, after a round that ended so?
     pub(crate) fn is_over(&self, round: Round, now: Instant) -> bool {
-        let out = &self.shared.processors.of_unit(self.processor).out;
+        let out = &self.shared.processors.of_unit(self.processor).transmitter;
         self.stopping.is_some_and(|since| {
-            (round == Round::Idle && out.waiting() == 0) || now.since(since) > LAST_WORDS
+            (round == Round::Idle && out.waiting() == 0) || now.since(since) > DRAIN_TIMEOUT
         })
     }
 
-    /// Sleeps until there is mail, a timer is due or, after a round that ended
+    /// Sleeps until the mailbox has something, a timer is due or, after a round that ended
     /// so, there is room to send.
     pub(crate) fn sleep(&mut self, round: Round) {
-        let out = &self.shared.processors.of_unit(self.processor).out;
+        let out = &self.shared.processors.of_unit(self.processor).transmitter;
         if round == Round::Busy {
             return;
         }
         if round == Round::Full && !out.wait_for_room(&self.mailbox.parker) {
             return;
         }
-        self.letters.shrink();
+        self.inbox.shrink();
         if self.stopping.is_some() {
             // What waits for the device goes on without a word to us.
             return platform::thread::yield_now();
@@ -186,11 +186,11 @@ impl<A: Application> Owner<A> {
         self.watch.slept();
     }
 
-    /// Connections that had no chance to say their last words end without.
+    /// Connections that could not send FIN or RST in time are dropped.
     pub(crate) fn end(&mut self, now: Instant) {
         crate::end(&mut self.domain, now, &mut self.egress);
         let mut lost = self.domain.take_misrouted().count();
-        let Letters { messages, frames, .. } = self.mailbox.close();
+        let Inbox { messages, frames, .. } = self.mailbox.close();
         for message in messages {
             match message {
                 Message::Call(call) => refuse(call),

@@ -9,7 +9,7 @@ use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::routing::Router;
 use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
-use crate::runtime::worker::{self, BACKLOG, FRAMES, LAST_WORDS, Queues};
+use crate::runtime::worker::{self, BACKLOG, DRAIN_TIMEOUT, FRAMES, Queues};
 use crate::{Clock, Running, Setup, StartError};
 use instrument::{QueueWatch, ThreadTimer, TraceStamp, observed};
 use net::{Application, Call, Config, Counters, Domain, Egress, Layer, Observer, Unit};
@@ -144,7 +144,7 @@ impl<A: Application> Owner<A> {
             watch.mark(Layer::Presentation);
             watch.end();
             if let Some(since) = stopping
-                && ((!more && self.egress.is_empty()) || now.since(since) > LAST_WORDS)
+                && ((!more && self.egress.is_empty()) || now.since(since) > DRAIN_TIMEOUT)
             {
                 return self.end(now);
             }
@@ -169,7 +169,7 @@ impl<A: Application> Owner<A> {
         more
     }
 
-    /// Connections that had no chance to say their last words end without.
+    /// Connections that could not send FIN or RST in time are dropped.
     fn end(&mut self, now: Instant) {
         crate::end(&mut self.domain, now, &mut self.egress);
         for _ in 0..self.domain.take_misrouted().count() {

@@ -2,7 +2,7 @@
 //! how its thread is woken.
 
 use super::sleeper::Sleeper;
-use super::transmitter::{self, Out};
+use super::transmitter::{self, Transmitter};
 use super::worker::{Queues, deal};
 use crate::runtime::check::refuse_surplus;
 use crate::{Clock, Setup};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// What the thread of a processor shares with those that send by it.
 pub(crate) struct Processor {
-    pub(crate) out: Out,
+    pub(crate) transmitter: Transmitter,
     pub(crate) sleeper: Sleeper,
 }
 
@@ -39,7 +39,8 @@ impl Processors {
         let devices = std::mem::take(&mut setup.devices);
         for Queues { receivers: ours, transmitters } in deal(devices, setup.processors) {
             receivers.push(ours);
-            let processor = Processor { out: Out::new(transmitters), sleeper: Sleeper::new()? };
+            let processor =
+                Processor { transmitter: Transmitter::new(transmitters), sleeper: Sleeper::new()? };
             all.push(CachePadded::new(processor));
         }
         Ok((Processors(all.into()), receivers))
@@ -56,7 +57,7 @@ impl Processors {
         let Some(instruments) = instruments else { return };
         for index in 0..self.0.len() {
             let weak = Arc::downgrade(&self.0);
-            let counts = move || weak.upgrade().map(|all| all[index].out.counts());
+            let counts = move || weak.upgrade().map(|all| all[index].transmitter.counts());
             instruments.lock("transmitters", move || counts().unwrap_or_default());
         }
     }
@@ -66,11 +67,11 @@ impl Processors {
         self.0.iter().for_each(|processor| processor.sleeper.notify());
     }
 
-    /// Sends what waits for the devices, for as long as last words take, and closes
+    /// Sends what waits for the devices, for as long as draining takes, and closes
     /// them.
     pub(crate) fn close(&self, clock: Clock) {
-        let in_time = transmitter::until_silence(clock);
-        self.0.iter().for_each(|processor| processor.out.close(&in_time));
+        let in_time = transmitter::until_drained(clock);
+        self.0.iter().for_each(|processor| processor.transmitter.close(&in_time));
     }
 }
 

@@ -13,7 +13,7 @@ use sync::counted::LockCounts;
 use wire::Instant;
 
 /// The transmitters of one queue of every device, and what waits for them.
-pub(crate) struct Out {
+pub(crate) struct Transmitter {
     state: Mutex<State>,
     waiting: AtomicUsize,
 }
@@ -33,12 +33,12 @@ pub(crate) struct Sending<'a> {
     waiting: &'a AtomicUsize,
 }
 
-impl Out {
-    pub(crate) fn new(transmitters: Vec<Box<dyn Transmit>>) -> Out {
+impl Transmitter {
+    pub(crate) fn new(transmitters: Vec<Box<dyn Transmit>>) -> Transmitter {
         let egress = Egress::new(transmitters.len());
         let state =
             State { transmitters, egress, blocked: Vec::new(), counts: LockCounts::default() };
-        Out { state: Mutex::new(state), waiting: AtomicUsize::new(0) }
+        Transmitter { state: Mutex::new(state), waiting: AtomicUsize::new(0) }
     }
 
     /// Frames that wait for the device.
@@ -148,8 +148,8 @@ impl Sending<'_> {
     }
 }
 
-/// Is the time of last words not over yet? For [`Out::close`].
-pub(crate) fn until_silence(clock: crate::Clock) -> impl Fn() -> bool {
+/// Is the time to drain not over yet? For [`Transmitter::close`].
+pub(crate) fn until_drained(clock: crate::Clock) -> impl Fn() -> bool {
     let since: Instant = clock.now();
-    move || clock.now().since(since) < worker::LAST_WORDS
+    move || clock.now().since(since) < worker::DRAIN_TIMEOUT
 }

@@ -10,7 +10,7 @@ use wire::Packet;
 /// Packets received at once, by interface.
 pub const BATCH: usize = 64;
 /// How long a unit that was stopped goes on while it has something to say.
-pub const LAST_WORDS: Duration = Duration::from_millis(20);
+pub const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 /// Packets that wait for the device before connections stop speaking.
 pub const BACKLOG: usize = 64;
 /// Frames that may wait for a thread that other threads hand them to; beyond, they

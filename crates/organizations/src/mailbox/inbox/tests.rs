@@ -11,7 +11,7 @@ fn a_frame_that_goes_first_wakes_the_owner() {
     mailbox.parker.announce();
     assert!(matches!(mailbox.post_first(frame()), Posted::Done));
     assert!(mailbox.parker.was_woken());
-    assert_eq!(mailbox.letters.lock().frames.len(), 1);
+    assert_eq!(mailbox.inbox.lock().frames.len(), 1);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The thread of one connection, or of one socket of UDP.
 
-use super::flow_table::{Registry, Tenancy};
-use super::migration::move_out;
+use super::flow_table::{ConnKey, FlowTable};
+use super::migration::migrate_out;
 use crate::mailbox::{Message, Owner};
 use crate::runtime::handle::refuse;
 use instrument::ThreadTimer;
@@ -9,24 +9,24 @@ use net::{Application, Call, Connections};
 use std::sync::Arc;
 use wire::Instant;
 
-/// A thread and the tenant that lives in it.
-pub(super) struct Resident<A: Application> {
+/// A thread and the connection or socket that it has.
+pub(super) struct ConnectionThread<A: Application> {
     owner: Owner<A>,
-    registry: Arc<Registry<A>>,
+    table: Arc<FlowTable<A>>,
     index: u16,
-    tenancy: Tenancy,
+    key: ConnKey,
     /// The socket is bound no more.
     unbound: bool,
 }
 
-impl<A: Application> Resident<A> {
+impl<A: Application> ConnectionThread<A> {
     pub(super) fn new(
         owner: Owner<A>,
-        registry: Arc<Registry<A>>,
+        table: Arc<FlowTable<A>>,
         index: u16,
-        tenancy: Tenancy,
-    ) -> Resident<A> {
-        Resident { owner, registry, index, tenancy, unbound: false }
+        key: ConnKey,
+    ) -> ConnectionThread<A> {
+        ConnectionThread { owner, table, index, key, unbound: false }
     }
 
     pub(super) fn run(mut self, watch: ThreadTimer) {
@@ -36,13 +36,13 @@ impl<A: Application> Resident<A> {
             return self.end(now);
         }
         loop {
-            let mail = self.owner.open_mail();
+            let mail = self.owner.drain_mailbox();
             let now = self.owner.now();
-            while let Some(message) = self.owner.letters.messages.pop_front() {
+            while let Some(message) = self.owner.inbox.messages.pop_front() {
                 self.unbound |= matches!(&message, Message::Call(Call::UnbindUdp(_)));
-                self.owner.obey(message, now);
+                self.owner.handle_message(message, now);
             }
-            while let Some(frame) = self.owner.letters.frames.pop_front() {
+            while let Some(frame) = self.owner.inbox.frames.pop_front() {
                 self.owner.input(frame, now);
             }
             let round = self.owner.speak(now, |_, _| false);
@@ -60,19 +60,19 @@ impl<A: Application> Resident<A> {
     }
 
     fn has_ended(&self) -> bool {
-        match self.tenancy {
-            Tenancy::Flow(_) => self.owner.domain.connections().is_empty(),
-            Tenancy::Port(_) => self.unbound,
+        match self.key {
+            ConnKey::Flow(_) => self.owner.domain.connections().is_empty(),
+            ConnKey::Port(_) => self.unbound,
         }
     }
 
-    /// Waits for the tenant: frames that come before it stay where they are.
+    /// Waits for the connection: frames that come before it stay where they are.
     /// Returns whether it is coming, and nobody stops us.
     fn wait(&self) -> bool {
         let mailbox = &self.owner.mailbox;
         let first = || {
-            let letters = mailbox.letters.lock();
-            letters.messages.front().map(|message| !matches!(message, Message::Stop))
+            let inbox = mailbox.inbox.lock();
+            inbox.messages.front().map(|message| !matches!(message, Message::Stop))
         };
         loop {
             if let Some(is_coming) = first() {
@@ -82,32 +82,32 @@ impl<A: Application> Resident<A> {
         }
     }
 
-    /// What the application wants of the host is done at home.
+    /// What the application asks of the host, the control thread does.
     fn ask_home(&mut self) {
         for call in self.owner.domain.take_calls() {
-            if let Err(Message::Call(call)) = self.registry.home.send(Message::Call(call)) {
+            if let Err(Message::Call(call)) = self.table.home.send(Message::Call(call)) {
                 refuse(call);
             }
         }
     }
 
-    /// The tenant has ended.
+    /// The connection has ended.
     fn depart(mut self) {
         let Owner { domain, mailbox, shared, .. } = &mut self.owner;
-        let tenant = (self.tenancy, self.index);
-        let left = move_out(&self.registry, tenant, mailbox, domain.take_closed_flows());
+        let migrant = (self.key, self.index);
+        let left = migrate_out(&self.table, migrant, mailbox, domain.take_closed_flows());
         left.calls.into_iter().for_each(refuse);
         (0..left.reassembled).for_each(|_| domain.drop_foreign(true));
         shared.count_lost(left.lost);
-        self.registry.move_out(self.index, &domain.counters);
+        self.table.migrate_out(self.index, &domain.counters);
     }
 
-    /// The stack ends. The registry forgets before the mailbox is closed: a
+    /// The stack ends. The flow table forgets before the mailbox is closed: a
     /// dispatcher that finds it closed asks again.
     fn end(mut self, now: Instant) {
-        self.registry.unregister(self.tenancy, self.index);
+        self.table.unregister(self.key, self.index);
         self.owner.end(now);
-        self.registry.move_out(self.index, &self.owner.domain.counters);
+        self.table.migrate_out(self.index, &self.owner.domain.counters);
     }
 }
 

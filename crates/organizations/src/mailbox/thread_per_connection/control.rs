@@ -1,8 +1,8 @@
 //! The unit that has all that belongs to no connection with a thread.
 
-use super::connection::Resident;
-use super::flow_table::{Place, Registry, Tenancy};
-use super::migration::{self, Tenant};
+use super::connection::ConnectionThread;
+use super::flow_table::{ConnKey, FlowTable, UnitHandle};
+use super::migration::{self, Migrant};
 use crate::mailbox::{Frame, Message, Owner, Posted};
 use crate::runtime::handle::refuse;
 use crate::runtime::threads::Spawn;
@@ -28,10 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 type Leaving<A> = Box<Connection<<A as Application>::Connection>>;
 type Make<A> = Box<dyn FnMut(Unit) -> A + Send>;
 
-/// A thread and the home that it owns.
-pub(super) struct Home<A: Application> {
+/// A thread and the unit that it owns, the home.
+pub(super) struct ControlThread<A: Application> {
     owner: Owner<A>,
-    registry: Arc<Registry<A>>,
+    table: Arc<FlowTable<A>>,
     host_shared: HostShared,
     application: Make<A>,
     pin: bool,
@@ -39,28 +39,28 @@ pub(super) struct Home<A: Application> {
     short: Option<(Instant, usize)>,
 }
 
-impl<A: Application + 'static> Home<A> {
+impl<A: Application + 'static> ControlThread<A> {
     pub(super) fn new(
         owner: Owner<A>,
-        registry: Arc<Registry<A>>,
+        table: Arc<FlowTable<A>>,
         host_shared: HostShared,
         application: Make<A>,
         pin: bool,
-    ) -> Home<A> {
-        Home { owner, registry, host_shared, application, pin, short: None }
+    ) -> ControlThread<A> {
+        ControlThread { owner, table, host_shared, application, pin, short: None }
     }
 
     pub(super) fn run(mut self, watch: ThreadTimer) {
         self.owner.enlist(watch);
         loop {
-            let mut mail = self.owner.open_mail();
+            let mut mail = self.owner.drain_mailbox();
             let now = self.owner.now();
             let is_short = self.is_short_of_threads(now);
             self.owner.domain.set_refusal(is_short.then_some(super::NO_THREAD));
-            while let Some(message) = self.owner.letters.messages.pop_front() {
-                self.obey(message, now);
+            while let Some(message) = self.owner.inbox.messages.pop_front() {
+                self.handle_message(message, now);
             }
-            while let Some(frame) = self.owner.letters.frames.pop_front() {
+            while let Some(frame) = self.owner.inbox.frames.pop_front() {
                 self.owner.input(frame, now);
             }
             let mut reassembled = Vec::new();
@@ -83,58 +83,58 @@ impl<A: Application + 'static> Home<A> {
     fn is_short_of_threads(&mut self, now: Instant) -> bool {
         // Another has ended, or time has passed: ask again.
         if let Some((since, live)) = self.short
-            && (self.registry.live() < live || now.since(since) > PATIENCE)
+            && (self.table.live() < live || now.since(since) > PATIENCE)
         {
             self.short = None;
         }
-        self.short.is_some() || self.registry.is_full()
+        self.short.is_some() || self.table.is_full()
     }
 
     /// Does what a message asks, or has it done where the socket is.
-    fn obey(&mut self, message: Message<A>, now: Instant) {
-        let Message::Call(call) = message else { return self.owner.obey(message, now) };
+    fn handle_message(&mut self, message: Message<A>, now: Instant) {
+        let Message::Call(call) = message else { return self.owner.handle_message(message, now) };
         let call = match call {
             Call::BindUdp(local, socket) if !self.owner.domain.is_over() => {
                 return self.bind(local, socket, now);
             }
-            Call::UnbindUdp(local) => match self.registry.port(&local) {
-                Some(place) => {
-                    self.registry.unregister(Tenancy::Port(local), place.index);
-                    return drop(place.mailbox.send(Message::Call(Call::UnbindUdp(local))));
+            Call::UnbindUdp(local) => match self.table.port(&local) {
+                Some(handle) => {
+                    self.table.unregister(ConnKey::Port(local), handle.index);
+                    return drop(handle.mailbox.send(Message::Call(Call::UnbindUdp(local))));
                 }
                 None => Call::UnbindUdp(local),
             },
             Call::FlushUdp(socket) => {
                 let local = A::bound_to(&socket);
-                match local.and_then(|local| self.registry.port(&local)) {
-                    Some(place) => {
-                        return drop(place.mailbox.send(Message::Call(Call::FlushUdp(socket))));
+                match local.and_then(|local| self.table.port(&local)) {
+                    Some(handle) => {
+                        return drop(handle.mailbox.send(Message::Call(Call::FlushUdp(socket))));
                     }
                     None => Call::FlushUdp(socket),
                 }
             }
             call => call,
         };
-        self.owner.obey(Message::Call(call), now);
+        self.owner.handle_message(Message::Call(call), now);
     }
 
     /// A socket of UDP gets a thread, if there is one.
     fn bind(&mut self, local: Endpoint, socket: A::Udp, now: Instant) {
-        let tenancy = Tenancy::Port(local);
-        let place = match A::bound_to(&socket) {
-            Some(bound) if bound == local => self.settle(tenancy).ok(),
+        let key = ConnKey::Port(local);
+        let handle = match A::bound_to(&socket) {
+            Some(bound) if bound == local => self.settle(key).ok(),
             _ => None,
         };
         let call = Message::Call(Call::BindUdp(local, socket));
-        let Some(place) = place else { return self.owner.obey(call, now) };
-        self.move_in(vec![Tenant { tenancy, place, message: call }], now);
+        let Some(handle) = handle else { return self.owner.handle_message(call, now) };
+        self.migrate_in(vec![Migrant { key, handle, message: call }], now);
     }
 
-    /// Sends tenants to their threads.
-    fn move_in(&mut self, tenants: Vec<Tenant<A>>, now: Instant) {
-        let Owner { shared, letters, .. } = &mut self.owner;
-        let taken = &mut letters.frames;
-        for message in migration::move_in(&self.registry, &shared.config, tenants, taken) {
+    /// Sends connections and sockets to their threads.
+    fn migrate_in(&mut self, migrants: Vec<Migrant<A>>, now: Instant) {
+        let Owner { shared, inbox, .. } = &mut self.owner;
+        let taken = &mut inbox.frames;
+        for message in migration::migrate_in(&self.table, &shared.config, migrants, taken) {
             match message {
                 Message::Call(call) => refuse(call),
                 Message::Adopt(connection) => {
@@ -151,7 +151,7 @@ impl<A: Application + 'static> Home<A> {
         let protocol = packet.meta().protocol;
         let tuple = net::domain::flow_of(&packet).map(|flow| FiveTuple { protocol, flow });
         let mailbox =
-            tuple.and_then(|tuple| self.registry.with(&tuple, |place| place.mailbox.clone()));
+            tuple.and_then(|tuple| self.table.with(&tuple, |handle| handle.mailbox.clone()));
         let frame = Frame::reassembled(packet);
         let Some(mailbox) = mailbox else { return self.owner.input(frame, now) };
         let posted = match mailbox.post(frame) {
@@ -169,22 +169,22 @@ impl<A: Application + 'static> Home<A> {
     /// there were any.
     fn hand_over(&mut self, now: Instant) -> bool {
         let leaving = self.owner.domain.take_leaving();
-        let mut tenants = Vec::new();
+        let mut migrants = Vec::new();
         for id in &leaving {
             let Some(connection) = self.owner.domain.extract(*id, now) else { continue };
-            let tenancy = Tenancy::Flow(connection.flow);
-            match self.settle(tenancy) {
-                Ok(place) => {
-                    tenants.push(Tenant { tenancy, place, message: Message::Adopt(connection) });
+            let key = ConnKey::Flow(connection.flow);
+            match self.settle(key) {
+                Ok(handle) => {
+                    migrants.push(Migrant { key, handle, message: Message::Adopt(connection) });
                 }
                 Err(_) => {
-                    self.short = Some((now, self.registry.live()));
+                    self.short = Some((now, self.table.live()));
                     self.refuse(connection, ConnectError::Refused(super::NO_THREAD), now);
                 }
             }
         }
-        if !tenants.is_empty() {
-            self.move_in(tenants, now);
+        if !migrants.is_empty() {
+            self.migrate_in(migrants, now);
         }
         !leaving.is_empty()
     }
@@ -194,39 +194,43 @@ impl<A: Application + 'static> Home<A> {
         domain.refuse(gone, why, now, egress);
     }
 
-    /// A thread for a tenant.
-    fn settle(&mut self, tenancy: Tenancy) -> std::io::Result<Place<A>> {
-        let (place, generation) = self.registry.reserve()?;
-        let spawned = self.spawn(&place, generation, tenancy);
-        self.registry.occupy(place, spawned)
+    /// A thread for a connection or a socket.
+    fn settle(&mut self, key: ConnKey) -> std::io::Result<UnitHandle<A>> {
+        let (handle, generation) = self.table.reserve()?;
+        let spawned = self.spawn(&handle, generation, key);
+        self.table.occupy(handle, spawned)
     }
 
     fn spawn(
         &mut self,
-        place: &Place<A>,
+        handle: &UnitHandle<A>,
         generation: u32,
-        tenancy: Tenancy,
+        key: ConnKey,
     ) -> std::io::Result<JoinHandle<()>> {
         let shared = self.owner.shared.clone();
-        let unit = Unit::any(place.index, 1);
+        let unit = Unit::any(handle.index, 1);
         let app = (self.application)(unit);
         let domain = Domain::for_guests(shared.config.clone(), unit, generation, app);
         // As its frames come up, so they leave.
-        let hash = match tenancy {
-            Tenancy::Flow(flow) => shared.config.steering.flow(&flow) as usize,
-            Tenancy::Port(port) => usize::from(port.port),
+        let hash = match key {
+            ConnKey::Flow(flow) => shared.config.steering.flow(&flow) as usize,
+            ConnKey::Port(port) => usize::from(port.port),
         };
         let processor = hash % shared.processors.len();
-        let owner =
-            Owner::new(shared, domain.sharing(&self.host_shared), place.mailbox.clone(), processor);
-        let watched = place.index <= WATCHED && generation == 0;
-        let thread = Spawn {
-            name: format!("ana-conn-{}", place.index),
+        let owner = Owner::new(
+            shared,
+            domain.sharing(&self.host_shared),
+            handle.mailbox.clone(),
+            processor,
+        );
+        let watched = handle.index <= WATCHED && generation == 0;
+        let spawn = Spawn {
+            name: format!("ana-conn-{}", handle.index),
             stack: Some(STACK),
             pin: self.pin.then_some(processor),
             instruments: owner.shared.instruments.clone().filter(|_| watched),
         };
-        let resident = Resident::new(owner, self.registry.clone(), place.index, tenancy);
-        thread.start(move |watch| resident.run(watch))
+        let thread = ConnectionThread::new(owner, self.table.clone(), handle.index, key);
+        spawn.start(move |watch| thread.run(watch))
     }
 }

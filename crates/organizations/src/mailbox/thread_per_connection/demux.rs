@@ -1,7 +1,7 @@
 //! The packet filter: frames to the threads of their connections.
 
-use super::flow_table::Registry;
-use crate::mailbox::{Mailbox, Sorter};
+use super::flow_table::FlowTable;
+use crate::mailbox::{Demux, Mailbox};
 use instrument::{QueueWatch, TraceStamp};
 use net::{Application, Config};
 use std::sync::Arc;
@@ -33,56 +33,57 @@ struct Bin<A: Application> {
     frames: Vec<Packet>,
 }
 
-/// The frames of a batch, dealt to the units that they are for. A flow's frames are
-/// all dealt by one word of the registry, and posted before it can have another:
-/// so they stay in order when the connection moves.
-pub(super) struct Flows<A: Application> {
+/// The frames of a batch, by the units that they are for. All frames of a flow go by
+/// one answer of the flow table, and are posted before there can be another: so they
+/// stay in order when the connection migrates.
+pub(super) struct FlowDemux<A: Application> {
     config: Arc<Config>,
-    registry: Arc<Registry<A>>,
+    table: Arc<FlowTable<A>>,
     /// In the order in which they came.
     frames: Vec<Packet>,
-    dealt: Dealt<A>,
+    classified: Classified<A>,
 }
 
 /// The unit of each frame; what lies in the bins; and which of them have any.
-struct Dealt<A: Application> {
+struct Classified<A: Application> {
     units: Vec<u16>,
     bins: Vec<Bin<A>>,
     touched: Vec<u16>,
 }
 
-impl<A: Application> Flows<A> {
-    pub(super) fn new(config: &Arc<Config>, registry: &Arc<Registry<A>>) -> Flows<A> {
+impl<A: Application> FlowDemux<A> {
+    pub(super) fn new(config: &Arc<Config>, table: &Arc<FlowTable<A>>) -> FlowDemux<A> {
         let home = Bin { mailbox: None, frames: Vec::new() };
-        Flows {
+        FlowDemux {
             config: config.clone(),
-            registry: registry.clone(),
+            table: table.clone(),
             frames: Vec::new(),
-            dealt: Dealt { units: Vec::new(), bins: vec![home], touched: Vec::new() },
+            classified: Classified { units: Vec::new(), bins: vec![home], touched: Vec::new() },
         }
     }
 
-    /// Posts all frames to the units that the registry names; those of a connection
+    /// Posts all frames to the units that the flow table names; those of a connection
     /// that has ended meanwhile are left. Returns how many were dropped.
     fn deal(&mut self, stamp: TraceStamp, queue: &QueueWatch) -> u64 {
-        let Flows { config, registry, frames, dealt } = self;
-        let version = registry.version();
-        dealt.look_up(frames, config, registry);
-        // Who moves has the home's letters in hand: nobody does until ours lie there.
-        let mut home = dealt.units.contains(&0).then(|| registry.home.letters.lock());
-        if registry.version() != version {
-            home.get_or_insert_with(|| registry.home.letters.lock());
-            dealt.look_up(frames, config, registry);
+        let FlowDemux { config, table, frames, classified } = self;
+        let version = table.version();
+        classified.look_up(frames, config, table);
+        // A migration holds the lock of the home's inbox. We hold it, so none runs until
+        // our frames are there.
+        let mut home = classified.units.contains(&0).then(|| table.home.inbox.lock());
+        if table.version() != version {
+            home.get_or_insert_with(|| table.home.inbox.lock());
+            classified.look_up(frames, config, table);
         }
-        dealt.sort(frames);
-        let bin = &mut dealt.bins[0].frames;
+        classified.classify(frames);
+        let bin = &mut classified.bins[0].frames;
         let mut lost = home
             .filter(|_| !bin.is_empty())
-            .map_or(0, |letters| registry.home.post_locked(letters, bin, stamp, queue));
+            .map_or(0, |inbox| table.home.post_locked(inbox, bin, stamp, queue));
         // If the home is closed, so is all.
         bin.clear();
-        for unit in dealt.touched.drain(..) {
-            let bin = &mut dealt.bins[usize::from(unit)];
+        for unit in classified.touched.drain(..) {
+            let bin = &mut classified.bins[usize::from(unit)];
             let Some(mailbox) = bin.mailbox.take() else { continue };
             lost += mailbox.post_batch(&mut bin.frames, stamp, queue);
             frames.append(&mut bin.frames);
@@ -91,9 +92,9 @@ impl<A: Application> Flows<A> {
     }
 }
 
-impl<A: Application> Dealt<A> {
+impl<A: Application> Classified<A> {
     /// Finds the units of these frames.
-    fn look_up(&mut self, frames: &[Packet], config: &Config, registry: &Registry<A>) {
+    fn look_up(&mut self, frames: &[Packet], config: &Config, table: &FlowTable<A>) {
         self.units.clear();
         self.touched.drain(..).for_each(|unit| self.bins[usize::from(unit)].mailbox = None);
         // The last frame's flow and unit: frames come in bursts.
@@ -103,7 +104,7 @@ impl<A: Application> Dealt<A> {
                 (None, _) => 0,
                 (Some(tuple), Some((before, unit))) if tuple == before => unit,
                 (Some(tuple), _) => {
-                    let unit = self.unit_of(&tuple, registry);
+                    let unit = self.unit_of(&tuple, table);
                     last = Some((tuple, unit));
                     unit
                 }
@@ -112,42 +113,42 @@ impl<A: Application> Dealt<A> {
         }
     }
 
-    fn unit_of(&mut self, tuple: &FiveTuple, registry: &Registry<A>) -> u16 {
-        let Dealt { bins, touched, .. } = self;
-        let found = registry.with(tuple, |place| {
-            let index = usize::from(place.index);
+    fn unit_of(&mut self, tuple: &FiveTuple, table: &FlowTable<A>) -> u16 {
+        let Classified { bins, touched, .. } = self;
+        let found = table.with(tuple, |handle| {
+            let index = usize::from(handle.index);
             if bins.len() <= index {
                 bins.resize_with(index + 1, || Bin { mailbox: None, frames: Vec::new() });
             }
-            // A unit may have changed hands within the batch: then the registry is
-            // asked again.
+            // Another connection may have got the unit within the batch: then the flow
+            // table is asked again.
             if bins[index].mailbox.is_none() {
-                bins[index].mailbox = Some(place.mailbox.clone());
-                touched.push(place.index);
+                bins[index].mailbox = Some(handle.mailbox.clone());
+                touched.push(handle.index);
             }
-            place.index
+            handle.index
         });
         found.unwrap_or(0)
     }
 
     /// Puts each frame into its unit's bin.
-    fn sort(&mut self, frames: &mut Vec<Packet>) {
+    fn classify(&mut self, frames: &mut Vec<Packet>) {
         for (frame, unit) in frames.drain(..).zip(&self.units) {
             self.bins[usize::from(*unit)].frames.push(frame);
         }
     }
 }
 
-impl<A: Application + 'static> Sorter for Flows<A> {
+impl<A: Application + 'static> Demux for FlowDemux<A> {
     #[inline]
-    fn sort(&mut self, frame: Packet) {
+    fn classify(&mut self, frame: Packet) {
         self.frames.push(frame);
     }
 
     fn post(&mut self, stamp: TraceStamp, queue: &QueueWatch) -> u64 {
         let mut lost = 0;
-        // A mailbox is closed after the registry has forgotten it: each round has
-        // others' news to thank for.
+        // A mailbox is closed after the flow table has forgotten it: each retry implies
+        // a concurrent change of the table, so the loop ends.
         while !self.frames.is_empty() {
             lost += self.deal(stamp, queue);
         }

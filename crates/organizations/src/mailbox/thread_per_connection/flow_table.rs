@@ -23,15 +23,15 @@ const RESERVE: usize = 256;
 static LIVE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// A unit that a connection lives in.
-pub(super) struct Place<A: Application> {
+pub(super) struct UnitHandle<A: Application> {
     /// The unit's index, from 1: 0 is the home.
     pub(super) index: u16,
     pub(super) mailbox: Arc<Mailbox<A>>,
 }
 
-impl<A: Application> Clone for Place<A> {
+impl<A: Application> Clone for UnitHandle<A> {
     fn clone(&self) -> Self {
-        Place { index: self.index, mailbox: self.mailbox.clone() }
+        UnitHandle { index: self.index, mailbox: self.mailbox.clone() }
     }
 }
 
@@ -54,23 +54,23 @@ struct Slots<A: Application> {
 
 /// What lives in a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tenancy {
+pub(super) enum ConnKey {
     /// A connection.
     Flow(FlowKey),
     /// A UDP socket, bound to this.
     Port(Endpoint),
 }
 
-type Ports<A> = HashMap<Endpoint, Place<A>, Keyed>;
-type Shard<A> = RwLock<HashMap<FlowKey, Place<A>, Keyed>>;
+type Ports<A> = HashMap<Endpoint, UnitHandle<A>, Keyed>;
+type Shard<A> = RwLock<HashMap<FlowKey, UnitHandle<A>, Keyed>>;
 
 /// See the module.
-pub(super) struct Registry<A: Application> {
+pub(super) struct FlowTable<A: Application> {
     hasher: Keyed,
     shards: Box<[Shard<A>]>,
     /// The sockets of UDP.
     ports: RwLock<Ports<A>>,
-    /// How often tenants have come and gone.
+    /// How often flows have been registered and struck out.
     version: AtomicU64,
     slots: RwLock<Slots<A>>,
     live: AtomicUsize,
@@ -80,12 +80,12 @@ pub(super) struct Registry<A: Application> {
     pub(super) home: Arc<Mailbox<A>>,
 }
 
-impl<A: Application> Registry<A> {
+impl<A: Application> FlowTable<A> {
     /// Of a host, for `limit` threads at most; 0: as many as the system gives.
-    pub(super) fn new(config: &Config, limit: usize) -> Registry<A> {
+    pub(super) fn new(config: &Config, limit: usize) -> FlowTable<A> {
         let limit = if limit == 0 { usize::MAX } else { limit };
         let hasher = Keyed::new(config, Purpose::Tables);
-        Registry {
+        FlowTable {
             hasher,
             shards: (0..SHARDS).map(|_| RwLock::new(HashMap::with_hasher(hasher))).collect(),
             ports: RwLock::new(HashMap::with_hasher(hasher)),
@@ -108,44 +108,48 @@ impl<A: Application> Registry<A> {
         &self.shards[(self.hasher.hash_one(flow) >> 32) as usize % SHARDS]
     }
 
-    /// Runs `f` on the place of a flow's connection, if it has one.
+    /// Runs `f` on the unit of a flow's connection, if it has one.
     #[inline]
-    pub(super) fn with_place<R>(
+    pub(super) fn with_flow<R>(
         &self,
         flow: &FlowKey,
-        f: impl FnOnce(&Place<A>) -> R,
+        f: impl FnOnce(&UnitHandle<A>) -> R,
     ) -> Option<R> {
         self.shard(flow).read().get(flow).map(f)
     }
 
-    /// Runs `f` on the place of the UDP socket that datagrams to `local` go to,
+    /// Runs `f` on the unit of the UDP socket that datagrams to `local` go to,
     /// if it has one: that is bound to the very address, else to any.
     #[inline]
     pub(super) fn with_port<R>(
         &self,
         local: &Endpoint,
-        f: impl FnOnce(&Place<A>) -> R,
+        f: impl FnOnce(&UnitHandle<A>) -> R,
     ) -> Option<R> {
         let ports = self.ports.read();
         let any = Endpoint { address: Address::UNSPECIFIED_V4, port: local.port };
         ports.get(local).or_else(|| ports.get(&any)).map(f)
     }
 
-    /// As [`Registry::with_place`] or [`Registry::with_port`].
+    /// As [`FlowTable::with_flow`] or [`FlowTable::with_port`].
     #[inline]
-    pub(super) fn with<R>(&self, tuple: &FiveTuple, f: impl FnOnce(&Place<A>) -> R) -> Option<R> {
+    pub(super) fn with<R>(
+        &self,
+        tuple: &FiveTuple,
+        f: impl FnOnce(&UnitHandle<A>) -> R,
+    ) -> Option<R> {
         match tuple.protocol {
-            protocol::TCP => self.with_place(&tuple.flow, f),
+            protocol::TCP => self.with_flow(&tuple.flow, f),
             _ => self.with_port(&tuple.flow.local, f),
         }
     }
 
-    /// The place of the socket that is bound to just this.
-    pub(super) fn port(&self, local: &Endpoint) -> Option<Place<A>> {
+    /// The unit of the socket that is bound to just this.
+    pub(super) fn port(&self, local: &Endpoint) -> Option<UnitHandle<A>> {
         self.ports.read().get(local).cloned()
     }
 
-    /// Changes with every tenant that comes or goes. Two answers of the registry
+    /// Changes whenever a flow is registered or struck out. Two answers of the table
     /// between which it has not changed go together.
     #[inline]
     pub(super) fn version(&self) -> u64 {
@@ -157,35 +161,35 @@ impl<A: Application> Registry<A> {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Frames for the tenant go to `place` from now on. For those that have come home
-    /// before, see [`Registry::move_in`].
-    pub(super) fn register(&self, tenancy: Tenancy, place: &Place<A>) {
-        match tenancy {
-            Tenancy::Flow(flow) => {
+    /// Frames with this key go to `handle` from now on. For those that have come home
+    /// before, see `migration::migrate_in`.
+    pub(super) fn register(&self, key: ConnKey, handle: &UnitHandle<A>) {
+        match key {
+            ConnKey::Flow(flow) => {
                 let mut flows = self.shard(&flow).write();
-                flows.insert(flow, place.clone());
+                flows.insert(flow, handle.clone());
                 self.changed();
             }
-            Tenancy::Port(port) => {
+            ConnKey::Port(port) => {
                 let mut ports = self.ports.write();
-                ports.insert(port, place.clone());
+                ports.insert(port, handle.clone());
                 self.changed();
             }
         }
     }
 
-    /// Frames for the tenant of unit `index` go home from now on.
-    pub(super) fn unregister(&self, tenancy: Tenancy, index: u16) {
-        match tenancy {
-            Tenancy::Flow(flow) => {
+    /// Frames with this key, which went to unit `index`, go home from now on.
+    pub(super) fn unregister(&self, key: ConnKey, index: u16) {
+        match key {
+            ConnKey::Flow(flow) => {
                 let mut flows = self.shard(&flow).write();
                 flows.remove(&flow);
                 self.changed();
             }
-            Tenancy::Port(port) => {
+            ConnKey::Port(port) => {
                 // Another socket may have the port by now.
                 let mut ports = self.ports.write();
-                if ports.get(&port).is_some_and(|place| place.index == index) {
+                if ports.get(&port).is_some_and(|handle| handle.index == index) {
                     ports.remove(&port);
                     self.changed();
                 }
@@ -207,7 +211,7 @@ impl<A: Application> Registry<A> {
     ///
     /// # Errors
     /// If there are as many threads as there may be.
-    pub(super) fn reserve(&self) -> std::io::Result<(Place<A>, u32)> {
+    pub(super) fn reserve(&self) -> std::io::Result<(UnitHandle<A>, u32)> {
         let mut slots = self.slots.write();
         if self.is_full() || slots.stopping {
             return Err(std::io::ErrorKind::WouldBlock.into());
@@ -220,36 +224,36 @@ impl<A: Application> Registry<A> {
         self.live.fetch_add(1, Ordering::Relaxed);
         LIVE.fetch_add(1, Ordering::Relaxed);
         let generation = slots[usize::from(index) - 1].generation;
-        Ok((Place { index, mailbox: Arc::default() }, generation))
+        Ok((UnitHandle { index, mailbox: Arc::default() }, generation))
     }
 
-    /// The thread for the place that was reserved, if there is one. It waits for
+    /// The thread for the unit that was reserved, if there is one. It waits for
     /// its connection.
     ///
     /// # Errors
     /// If there is none; and if everything stops: it has ended then.
     pub(super) fn occupy(
         &self,
-        place: Place<A>,
+        handle: UnitHandle<A>,
         thread: std::io::Result<JoinHandle<()>>,
-    ) -> std::io::Result<Place<A>> {
+    ) -> std::io::Result<UnitHandle<A>> {
         let mut slots = self.slots.write();
         let stopping = slots.stopping;
-        let slot = &mut slots.slots[usize::from(place.index) - 1];
+        let slot = &mut slots.slots[usize::from(handle.index) - 1];
         match thread {
             Ok(thread) if stopping => {
                 drop(slots);
-                let _ = place.mailbox.send(Message::Stop);
+                let _ = handle.mailbox.send(Message::Stop);
                 let _ = thread.join();
                 Err(std::io::ErrorKind::WouldBlock.into())
             }
             Ok(thread) => {
                 slot.thread = Some(thread);
-                slot.mailbox = Some(place.mailbox.clone());
-                Ok(place)
+                slot.mailbox = Some(handle.mailbox.clone());
+                Ok(handle)
             }
             Err(error) => {
-                slots.free.push(place.index);
+                slots.free.push(handle.index);
                 self.live.fetch_sub(1, Ordering::Relaxed);
                 LIVE.fetch_sub(1, Ordering::Relaxed);
                 Err(error)
@@ -258,7 +262,7 @@ impl<A: Application> Registry<A> {
     }
 
     /// The connection in unit `index` has ended, and its thread is about to.
-    pub(super) fn move_out(&self, index: u16, counted: &Counters) {
+    pub(super) fn migrate_out(&self, index: u16, counted: &Counters) {
         let mut slots = self.slots.write();
         let Slots { slots, free, ended, .. } = &mut *slots;
         let slot = &mut slots[usize::from(index) - 1];

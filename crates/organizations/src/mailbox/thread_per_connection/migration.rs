@@ -1,74 +1,74 @@
-//! How a tenant moves in and out, so that no frame of its flow overtakes another:
-//! with the home's letters in hand, whoever it is. A dispatcher that has frames for
-//! the home asks the registry again once it has those letters
-//! ([`sorter`](super::demux)); so a frame is either among them, and moves along, or
-//! goes where the registry says from now on.
+//! How a connection or socket migrates to its thread and back, so that no frame of
+//! its flow overtakes another: under the lock of the home's inbox. A dispatcher that
+//! has frames for the home asks the flow table again once it holds that lock
+//! ([`demux`](super::demux)). So a frame is either in that inbox, and migrates along,
+//! or goes where the table says from now on.
 
 use super::demux::tuple_of;
-use super::flow_table::{Place, Registry, Tenancy};
-use crate::mailbox::{Frame, Letters, Mailbox, Message, Posted};
+use super::flow_table::{ConnKey, FlowTable, UnitHandle};
+use crate::mailbox::{Frame, Inbox, Mailbox, Message, Posted};
 use net::{Application, Call, ClosedFlow, Config};
 use std::collections::VecDeque;
 
-/// One that moves in.
-pub(super) struct Tenant<A: Application> {
-    pub(super) tenancy: Tenancy,
-    pub(super) place: Place<A>,
+/// A connection or socket that goes to a thread.
+pub(super) struct Migrant<A: Application> {
+    pub(super) key: ConnKey,
+    pub(super) handle: UnitHandle<A>,
     /// By which it comes.
     pub(super) message: Message<A>,
 }
 
-/// Sends these tenants to their threads, and makes them known. Frames that have come
+/// Sends these to their threads, and makes them known. Frames that have come
 /// home before go with them, before those that their mailboxes get from now on; and
 /// no call comes before them. `taken` are frames that the home has taken but not
 /// looked at. Returns the messages whose threads have been stopped.
-pub(super) fn move_in<A: Application>(
-    registry: &Registry<A>,
+pub(super) fn migrate_in<A: Application>(
+    table: &FlowTable<A>,
     config: &Config,
-    tenants: Vec<Tenant<A>>,
+    migrants: Vec<Migrant<A>>,
     taken: &mut VecDeque<Frame>,
 ) -> Vec<Message<A>> {
-    let split = |tenant: Tenant<A>| ((tenant.tenancy, tenant.place), tenant.message);
-    let (places, messages): (Vec<_>, Vec<_>) = tenants.into_iter().map(split).unzip();
-    let (mut refused, mut doors) = (Vec::new(), Vec::new());
-    let mut home = registry.home.letters.lock();
-    for ((tenancy, place), message) in places.iter().zip(messages) {
-        let mut letters = place.mailbox.letters.lock();
-        if letters.closed {
+    let split = |migrant: Migrant<A>| ((migrant.key, migrant.handle), migrant.message);
+    let (handles, messages): (Vec<_>, Vec<_>) = migrants.into_iter().map(split).unzip();
+    let (mut refused, mut guards) = (Vec::new(), Vec::new());
+    let mut home = table.home.inbox.lock();
+    for ((key, handle), message) in handles.iter().zip(messages) {
+        let mut inbox = handle.mailbox.inbox.lock();
+        if inbox.closed {
             refused.push(message);
             continue;
         }
-        letters.messages.push_back(message);
-        registry.register(*tenancy, place);
-        doors.push((place.index, letters));
+        inbox.messages.push_back(message);
+        table.register(*key, handle);
+        guards.push((handle.index, inbox));
     }
     taken.append(&mut home.frames);
     let mut theirs = Vec::new();
     for frame in taken.drain(..) {
         let tuple = tuple_of(config, &frame.packet).filter(|_| frame.whole);
-        match tuple.and_then(|tuple| registry.with(&tuple, Place::clone)) {
-            Some(place) => theirs.push((place, frame)),
+        match tuple.and_then(|tuple| table.with(&tuple, UnitHandle::clone)) {
+            Some(handle) => theirs.push((handle, frame)),
             None => home.frames.push_back(frame),
         }
     }
-    for (place, frame) in theirs.into_iter().rev() {
-        match doors.iter_mut().find(|(index, _)| *index == place.index) {
-            Some((_, letters)) => letters.frames.push_front(frame),
+    for (handle, frame) in theirs.into_iter().rev() {
+        match guards.iter_mut().find(|(index, _)| *index == handle.index) {
+            Some((_, inbox)) => inbox.frames.push_front(frame),
             // Of a socket that is bound to any address, when one was bound to this. If
             // its thread has just been stopped, the home drops the frame.
             None => {
-                if let Posted::Closed(frame) = place.mailbox.post_first(frame) {
+                if let Posted::Closed(frame) = handle.mailbox.post_first(frame) {
                     home.frames.push_front(frame);
                 }
             }
         }
     }
-    drop((doors, home));
-    places.iter().for_each(|(_, place)| place.mailbox.parker.notify());
+    drop((guards, home));
+    handles.iter().for_each(|(_, handle)| handle.mailbox.parker.notify());
     refused
 }
 
-/// What a tenant that has gone leaves to the thread it lived in.
+/// What is left to the thread that a connection or socket has gone from.
 pub(super) struct Left<A: Application> {
     /// What nobody will do.
     pub(super) calls: Vec<Call<A>>,
@@ -78,18 +78,18 @@ pub(super) struct Left<A: Application> {
     pub(super) reassembled: u64,
 }
 
-/// Forgets a tenant, which lived in unit `index` with this mailbox. What is left of
+/// Forgets one that was in unit `index`, with this mailbox. What is left of
 /// it goes home, and what has come for it behind that.
-pub(super) fn move_out<A: Application>(
-    registry: &Registry<A>,
-    (tenancy, index): (Tenancy, u16),
+pub(super) fn migrate_out<A: Application>(
+    table: &FlowTable<A>,
+    (key, index): (ConnKey, u16),
     mailbox: &Mailbox<A>,
     remains: Vec<ClosedFlow>,
 ) -> Left<A> {
     let mut left = Left { calls: Vec::new(), lost: 0, reassembled: 0 };
-    let mut home = registry.home.letters.lock();
-    registry.unregister(tenancy, index);
-    let Letters { messages, frames, .. } = mailbox.close();
+    let mut home = table.home.inbox.lock();
+    table.unregister(key, index);
+    let Inbox { messages, frames, .. } = mailbox.close();
     if !home.closed {
         home.messages.extend(remains.into_iter().map(Message::Keep));
     }
@@ -112,7 +112,7 @@ pub(super) fn move_out<A: Application>(
         }
     }
     drop(home);
-    registry.home.parker.notify();
+    table.home.parker.notify();
     left
 }
 

@@ -7,7 +7,7 @@
 //! One more unit, the `home`, has all that belongs to no connection: listening
 //! ports, handshakes, flows that nobody knows, ARP, echo requests, fragments,
 //! flows in TIME-WAIT, and local ports. A connection is born there, and
-//! moves into a thread (`resident`) when its handshake is done: a thread for
+//! migrates to a thread of its own (`connection`) when its handshake is done: a thread for
 //! each SYN would let a flood take all threads that the system has. When it
 //! ends, so does its thread, and what is left of it goes home.
 //!
@@ -28,9 +28,9 @@ use crate::mailbox::{Mailbox, Message, Owner, Shared, dispatch};
 use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::threads::{Threads, join};
 use crate::{Running, Setup, StartError};
-use control::Home;
-use demux::Flows;
-use flow_table::{Registry, Tenancy};
+use control::ControlThread;
+use demux::FlowDemux;
+use flow_table::{ConnKey, FlowTable};
 use net::{Application, Call, Counters, Domain, HostShared, Unit};
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub const NO_THREAD: &str = "the system gives no more threads: raise ulimit -u, 
 /// All connections, as others reach them.
 struct Connections<A: Application> {
     shared: Arc<Shared>,
-    registry: Arc<Registry<A>>,
+    table: Arc<FlowTable<A>>,
     home: Threads,
 }
 
@@ -53,24 +53,24 @@ pub fn start<A: Application + 'static>(
 ) -> Result<Arc<dyn Running<A>>, StartError> {
     let (shared, receivers) = Shared::new(&mut setup, "thread-per-connection")?;
     let (config, pin) = (setup.config.clone(), setup.options.pin);
-    let registry = Arc::new(Registry::new(&config, setup.options.max_threads));
+    let table = Arc::new(FlowTable::new(&config, setup.options.max_threads));
     let handle = Handle::new(Connections {
         shared: shared.clone(),
-        registry: registry.clone(),
+        table: table.clone(),
         home: Threads::new(&setup),
     });
     let host_shared = HostShared::new(&config);
     let app = (setup.application)(Unit::ONLY);
     let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&host_shared);
     domain.migrate_on_established();
-    let owner = Owner::new(shared.clone(), domain, registry.home.clone(), 0);
-    let home = Home::new(owner, registry.clone(), host_shared, setup.application, pin);
+    let owner = Owner::new(shared.clone(), domain, table.home.clone(), 0);
+    let home = ControlThread::new(owner, table.clone(), host_shared, setup.application, pin);
     handle.family.home.spawn("ana-home".into(), 0, move |watch| {
         home.run(watch);
         // Owners lay their counts open themselves.
         Counters::default()
     })?;
-    dispatch(&shared, receivers, || Flows::new(&shared.config, &registry))?;
+    dispatch(&shared, receivers, || FlowDemux::new(&shared.config, &table))?;
     Ok(handle)
 }
 
@@ -78,21 +78,21 @@ impl<A: Application> Connections<A> {
     /// The mailbox that a call has to go to; `None`: what it names is gone.
     fn recipient(&self, call: &Call<A>) -> Option<Arc<Mailbox<A>>> {
         match call {
-            Call::Notify(id) if id.unit != 0 => self.registry.mailbox(id.unit),
+            Call::Notify(id) if id.unit != 0 => self.table.mailbox(id.unit),
             Call::FlushUdp(socket) => {
-                let place = A::bound_to(socket).and_then(|local| self.registry.port(&local));
-                Some(place.map_or_else(|| self.registry.home.clone(), |place| place.mailbox))
+                let handle = A::bound_to(socket).and_then(|local| self.table.port(&local));
+                Some(handle.map_or_else(|| self.table.home.clone(), |handle| handle.mailbox))
             }
             // At once: what another socket that gets the port says and hears is not
             // this one's. If it is not known yet, it is in the home's mailbox.
-            Call::UnbindUdp(local) => match self.registry.port(local) {
-                Some(place) => {
-                    self.registry.unregister(Tenancy::Port(*local), place.index);
-                    Some(place.mailbox)
+            Call::UnbindUdp(local) => match self.table.port(local) {
+                Some(handle) => {
+                    self.table.unregister(ConnKey::Port(*local), handle.index);
+                    Some(handle.mailbox)
                 }
-                None => Some(self.registry.home.clone()),
+                None => Some(self.table.home.clone()),
             },
-            _ => Some(self.registry.home.clone()),
+            _ => Some(self.table.home.clone()),
         }
     }
 }
@@ -104,7 +104,7 @@ impl<A: Application> Family<A> for Connections<A> {
         if matches!(call, Call::FlushUdp(_)) {
             // The socket that had the port before has just gone, with its thread;
             // this one is at home, or known there.
-            match self.registry.home.send(Message::Call(call)) {
+            match self.table.home.send(Message::Call(call)) {
                 Err(Message::Call(back)) => call = back,
                 _ => return,
             }
@@ -114,19 +114,19 @@ impl<A: Application> Family<A> for Connections<A> {
 
     fn counters(&self) -> Counters {
         let mut sum = self.shared.lost.lock().clone();
-        sum.add(&self.registry.home.counters.lock());
-        self.registry.add_counters(&mut sum);
+        sum.add(&self.table.home.counters.lock());
+        self.table.add_counters(&mut sum);
         sum
     }
 
     fn stop(&self) -> Counters {
         // Nobody moves in any more.
-        let threads = self.registry.stop();
-        let _ = self.registry.home.send(Message::Stop);
+        let threads = self.table.stop();
+        let _ = self.table.home.send(Message::Stop);
         join(threads);
         self.home.join();
         self.shared.stop();
-        self.registry.home.close();
+        self.table.home.close();
         self.counters()
     }
 }

@@ -25,7 +25,7 @@ pub struct Control {
 
 /// What one engine keeps between two looks: it decides for all.
 #[derive(Debug)]
-pub(crate) struct Governor {
+pub(crate) struct Autoscaler {
     since: Instant,
     busy: u64,
     /// Periods in a row that asked for more, or for fewer.
@@ -85,24 +85,24 @@ impl Control {
     }
 
     /// Thinks the number over, if it is time. Returns the new one if it changes.
-    pub(crate) fn govern(&self, governor: &mut Governor, now: Instant) -> Option<u32> {
-        let elapsed = now.since(governor.since);
+    pub(crate) fn decide(&self, autoscaler: &mut Autoscaler, now: Instant) -> Option<u32> {
+        let elapsed = now.since(autoscaler.since);
         if self.least == self.most || elapsed < PERIOD {
             return None;
         }
         let busy = self.busy.load(Ordering::Relaxed);
-        let spent = busy.wrapping_sub(governor.busy) as f64 / elapsed.as_nanos() as f64;
-        (governor.since, governor.busy) = (now, busy);
+        let spent = busy.wrapping_sub(autoscaler.busy) as f64 / elapsed.as_nanos() as f64;
+        (autoscaler.since, autoscaler.busy) = (now, busy);
         let active = self.active();
-        let next = governor.next(spent, active, self.least, self.most)?;
+        let next = autoscaler.next(spent, active, self.least, self.most)?;
         self.active.store(next, Ordering::Release);
         Some(next)
     }
 }
 
-impl Governor {
-    pub(crate) fn new(now: Instant) -> Governor {
-        Governor { since: now, busy: 0, more: 0, fewer: 0 }
+impl Autoscaler {
+    pub(crate) fn new(now: Instant) -> Autoscaler {
+        Autoscaler { since: now, busy: 0, more: 0, fewer: 0 }
     }
 
     /// The number of engines after a period in which they were busy for `spent`
@@ -128,12 +128,12 @@ mod tests {
 
     #[test]
     fn the_number_follows_the_load() {
-        let mut governor = Governor::new(Instant::ZERO);
+        let mut autoscaler = Autoscaler::new(Instant::ZERO);
         let mut active = 1;
         let mut run = |spent: f64, periods: u32| {
             for _ in 0..periods {
                 let spent = spent.min(f64::from(active));
-                active = governor.next(spent, active, 1, 4).unwrap_or(active);
+                active = autoscaler.next(spent, active, 1, 4).unwrap_or(active);
             }
             active
         };

@@ -90,13 +90,13 @@ pub(crate) struct Demultiplexer {
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sorted {
+pub(crate) struct Classified {
     pub(crate) key: Key,
     pub(crate) class: Class,
 }
 
-const fn to(key: Key, class: Class) -> Sorted {
-    Sorted { key, class }
+const fn to(key: Key, class: Class) -> Classified {
+    Classified { key, class }
 }
 
 impl Demultiplexer {
@@ -111,7 +111,7 @@ impl Demultiplexer {
 
     /// Finds the receive queue of a frame.
     #[inline]
-    pub(crate) fn sort<U: Send>(&mut self, frame: &Packet, sockets: &Sockets<U>) -> Sorted {
+    pub(crate) fn classify<U: Send>(&mut self, frame: &Packet, sockets: &Sockets<U>) -> Classified {
         let interface = &sockets.config.interfaces[frame.meta().interface as usize];
         let mut front = frame.front();
         if interface.is_ethernet {
@@ -128,7 +128,7 @@ impl Demultiplexer {
     }
 
     #[inline]
-    fn datagram<U: Send>(&mut self, front: &[u8], sockets: &Sockets<U>) -> Sorted {
+    fn datagram<U: Send>(&mut self, front: &[u8], sockets: &Sockets<U>) -> Classified {
         let Some(fixed) = front.first_chunk::<{ ipv4::LEN }>() else {
             return to(UNKNOWN, Class::Wait);
         };
@@ -159,7 +159,7 @@ impl Demultiplexer {
     }
 
     #[inline]
-    fn user_datagram<U: Send>(&mut self, local: Endpoint, sockets: &Sockets<U>) -> Sorted {
+    fn user_datagram<U: Send>(&mut self, local: Endpoint, sockets: &Sockets<U>) -> Classified {
         if let Some((last, key)) = self.last_udp
             && last == local
         {
@@ -171,7 +171,12 @@ impl Demultiplexer {
     }
 
     #[inline]
-    fn segment<U: Send>(&mut self, flow: &FlowKey, front: &[u8], sockets: &Sockets<U>) -> Sorted {
+    fn segment<U: Send>(
+        &mut self,
+        flow: &FlowKey,
+        front: &[u8],
+        sockets: &Sockets<U>,
+    ) -> Classified {
         let held = match self.last {
             Some(held) if held.0 == *flow => held,
             _ => match sockets.table.find(flow) {

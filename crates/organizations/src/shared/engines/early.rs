@@ -3,7 +3,7 @@
 //! that a [`Discipline`] says. The socket whose turn it is, is reached without
 //! the table, and no other engine has it meanwhile.
 
-use super::demultiplexer::{Demultiplexer, Sockets, Sorted};
+use super::demultiplexer::{Classified, Demultiplexer, Sockets};
 use super::engine::{Engines, Work};
 use super::receive_queue::{Held, LARGEST};
 use crate::{Running, Setup, StartError, locked};
@@ -42,7 +42,7 @@ pub(crate) fn start<D: Discipline + 'static, A: Application + 'static>(
         sockets: Sockets::new(config, table),
         discipline: Locked::from_parts(DynLock::new(options.lock, counted), discipline),
         version: AtomicU64::new(0),
-        lent: AtomicU64::new(0),
+        in_flight: AtomicU64::new(0),
         engines: engines.clone(),
     });
     if let Some(instruments) = &shared.instruments {
@@ -70,7 +70,7 @@ struct Base<D, A: Application> {
     version: AtomicU64,
     /// Turns that other engines give just now to sockets whose packets came by the
     /// first one's devices: what follows from them comes there, too.
-    lent: AtomicU64,
+    in_flight: AtomicU64,
     watch: QueueWatch,
 }
 
@@ -80,7 +80,7 @@ struct Turns<D, A: Application> {
     index: usize,
     demultiplexer: Demultiplexer,
     /// Receive queues that packets of this batch went to.
-    touched: Vec<Sorted>,
+    touched: Vec<Classified>,
     batch: Vec<Packet>,
     /// The sockets whose packets are in the batch, and those that have had their
     /// turns.
@@ -172,7 +172,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         demultiplexer.forget();
         watch.handed(received.len() as u64);
         for frame in received.drain(..) {
-            let sorted = demultiplexer.sort(&frame, &base.sockets);
+            let sorted = demultiplexer.classify(&frame, &base.sockets);
             new |= sorted.class == Class::Wait;
             let queue = base.sockets.queues.get_or_grow(sorted.key);
             let stamp = base.watch.put(std::mem::take(&mut first), || queue.len() + 1);
@@ -187,7 +187,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
             base.engines.count_lost(lost, lost_bytes);
             base.watch.dropped(lost as usize);
         }
-        for Sorted { key, .. } in touched.iter().filter(|sorted| sorted.class == Class::Ready) {
+        for Classified { key, .. } in touched.iter().filter(|sorted| sorted.class == Class::Ready) {
             self.precedence.came();
             base.sockets.queues.get_or_grow(*key).came_by(self.index);
         }
@@ -202,7 +202,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         let others = touched.len() > 1;
         let first_only = touched.iter().any(|sorted| sorted.class != Class::Ready);
         base.discipline.with(|discipline| {
-            for Sorted { key, class } in touched.drain(..) {
+            for Classified { key, class } in touched.drain(..) {
                 let queue = base.sockets.queues.get_or_grow(key);
                 let weight = if D::WEIGHS { queue.weight(queue.len()) } else { 1 };
                 discipline.enqueue(key, class, weight);
@@ -249,7 +249,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         if self.index != 0 {
             return Serves::ReadyOnly;
         }
-        if self.base.lent.load(Ordering::Relaxed) > 0 {
+        if self.base.in_flight.load(Ordering::Relaxed) > 0 {
             self.precedence.came();
         }
         self.precedence.serves()
@@ -278,7 +278,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         if parts.is_empty() {
             return false;
         }
-        let lent = base.lend(*index, parts);
+        let in_flight = base.lend(*index, parts);
         base.watch.taken(batch.len());
         for part in parts.iter() {
             base.watch.left(part.stamp);
@@ -298,8 +298,8 @@ impl<D: Discipline, A: Application> Turns<D, A> {
             base.note(part.key, part.held);
             ran.push(part.key);
         }
-        if lent > 0 {
-            base.lent.fetch_sub(lent, Ordering::Relaxed);
+        if in_flight > 0 {
+            base.in_flight.fetch_sub(in_flight, Ordering::Relaxed);
         }
         true
     }
@@ -323,17 +323,17 @@ impl<D: Discipline, A: Application> Base<D, A> {
     }
 
     /// How many of these sockets are the first engine's while another has them; they
-    /// count as lent until the turns are over.
+    /// count as in flight until the turns are over.
     fn lend(&self, engine: usize, parts: &[Part]) -> u64 {
         if engine == 0 || !D::WEIGHS {
             return 0;
         }
         let of_first = |part: &&Part| self.sockets.queues.get_or_grow(part.key).comes_by_first();
-        let lent = parts.iter().filter(of_first).count() as u64;
-        if lent > 0 {
-            self.lent.fetch_add(lent, Ordering::Relaxed);
+        let in_flight = parts.iter().filter(of_first).count() as u64;
+        if in_flight > 0 {
+            self.in_flight.fetch_add(in_flight, Ordering::Relaxed);
         }
-        lent
+        in_flight
     }
 
     /// Notes what the turn of a connection has left.

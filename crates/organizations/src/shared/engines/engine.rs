@@ -1,8 +1,8 @@
 //! The loop of an engine, and what all engines of a stack share, whatever stands
 //! between their event handlers and protocol processing ([`Work`]).
 
-use super::autoscaler::{Control, Governor};
-use super::queue_pool::{Devices, Shelf};
+use super::autoscaler::{Autoscaler, Control};
+use super::queue_pool::{Devices, QueuePool};
 use crate::runtime::handle::{Family, Handle};
 use crate::runtime::worker;
 use crate::shared::contexts::{self, Contexts};
@@ -37,7 +37,7 @@ pub(crate) trait Work: Send + 'static {
 /// What the engines share.
 pub(crate) struct Engines<A: Application> {
     pub(crate) shared: Arc<Contexts<A>>,
-    shelf: Shelf,
+    pool: QueuePool,
     control: Control,
     hasher: RandomState,
     /// Packets and bytes that found a queue full.
@@ -58,7 +58,7 @@ impl<A: Application> Engines<A> {
         let (shared, receivers) = contexts::contexts(setup, organization, shards)?;
         contexts::show_locks(&shared);
         Ok(Arc::new(Engines {
-            shelf: Shelf::new(receivers),
+            pool: QueuePool::new(receivers),
             lost: [const { AtomicU64::new(0) }; 2],
             hasher: RandomState::new(),
             control,
@@ -112,7 +112,7 @@ struct Engine<W, A: Application> {
     devices: Devices,
     received: Vec<Packet>,
     egress: Egress,
-    governor: Governor,
+    autoscaler: Autoscaler,
     work: W,
 }
 
@@ -122,7 +122,7 @@ impl<W: Work, A: Application> Engine<W, A> {
             devices: Devices::default(),
             received: Vec::new(),
             egress: Egress::new(engines.shared.config.interfaces.len()),
-            governor: Governor::new(engines.shared.clock.now()),
+            autoscaler: Autoscaler::new(engines.shared.clock.now()),
             index,
             work,
             engines,
@@ -135,14 +135,14 @@ impl<W: Work, A: Application> Engine<W, A> {
         let mut began = shared.clock.now();
         while !shared.stopping.load(Ordering::Relaxed) {
             watch.begin();
-            if self.devices.deal(&engines.shelf, control, self.index) {
+            if self.devices.deal(&engines.pool, control, self.index) {
                 engines.shared.processors.wake_all();
             }
             let received = self.look(watch);
             let processed =
                 control.is_active(self.index) && self.work.process(began, &mut self.egress, watch);
             let busy = shared.own_groups(self.index, 0, &mut self.egress, watch);
-            let waiting = shared.processors[self.index].out.flush(watch);
+            let waiting = shared.processors[self.index].transmitter.flush(watch);
             watch.end();
             let now = shared.clock.now();
             let worked = received || processed;
@@ -150,7 +150,7 @@ impl<W: Work, A: Application> Engine<W, A> {
                 control.was_busy(now.since(began).as_nanos() as u64);
             }
             began = now;
-            if self.index == 0 && control.govern(&mut self.governor, now).is_some() {
+            if self.index == 0 && control.decide(&mut self.autoscaler, now).is_some() {
                 engines.shared.processors.wake_all();
             }
             if worked {

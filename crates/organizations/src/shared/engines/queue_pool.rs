@@ -1,5 +1,5 @@
 //! Which engine takes packets from which queue of the devices. A queue is always
-//! in one engine's hands, or on its shelf between two: so whoever takes packets
+//! in one engine's hands, or in the pool between two: so whoever takes packets
 //! from it takes them alone, and after those who had it before.
 
 use super::autoscaler::Control;
@@ -11,7 +11,7 @@ use wire::Packet;
 type Receivers = Vec<Box<dyn Receive>>;
 
 /// The queues that are in nobody's hands just now, by number.
-pub(crate) struct Shelf(Vec<Mutex<Option<Receivers>>>);
+pub(crate) struct QueuePool(Vec<Mutex<Option<Receivers>>>);
 
 /// The queues in one engine's hands.
 #[derive(Default)]
@@ -22,14 +22,14 @@ pub(crate) struct Devices {
     /// Queues, and for how many engines they were dealt.
     queues: Vec<usize>,
     dealt: u32,
-    /// A queue is not on the shelf yet.
+    /// A queue is not in the pool yet.
     missing: bool,
 }
 
-impl Shelf {
+impl QueuePool {
     /// With these queues on it: each has a receiver of every device.
-    pub(crate) fn new(queues: Vec<Receivers>) -> Shelf {
-        Shelf(queues.into_iter().map(|receivers| Mutex::new(Some(receivers))).collect())
+    pub(crate) fn new(queues: Vec<Receivers>) -> QueuePool {
+        QueuePool(queues.into_iter().map(|receivers| Mutex::new(Some(receivers))).collect())
     }
 }
 
@@ -37,23 +37,23 @@ impl Devices {
     /// Puts back the queues that are not this engine's any more, and takes those
     /// that are. Returns whether any were put back.
     #[inline]
-    pub(crate) fn deal(&mut self, shelf: &Shelf, control: &Control, engine: usize) -> bool {
+    pub(crate) fn deal(&mut self, pool: &QueuePool, control: &Control, engine: usize) -> bool {
         let active = control.active();
         if active == self.dealt && !self.missing {
             return false;
         }
-        self.deal_anew(shelf, active, engine)
+        self.deal_anew(pool, active, engine)
     }
 
     #[cold]
-    fn deal_anew(&mut self, shelf: &Shelf, active: u32, engine: usize) -> bool {
+    fn deal_anew(&mut self, pool: &QueuePool, active: u32, engine: usize) -> bool {
         let mine = |queue: usize| queue % active as usize == engine;
         let all = !self.queues.iter().all(|queue| mine(*queue));
         if all {
-            self.put_back(shelf, |queue| !mine(queue));
+            self.put_back(pool, |queue| !mine(queue));
         }
         (self.dealt, self.missing) = (active, false);
-        for (queue, place) in shelf.0.iter().enumerate() {
+        for (queue, place) in pool.0.iter().enumerate() {
             if !mine(queue) || self.queues.contains(&queue) {
                 continue;
             }
@@ -70,10 +70,10 @@ impl Devices {
         all
     }
 
-    fn put_back(&mut self, shelf: &Shelf, away: impl Fn(usize) -> bool) {
+    fn put_back(&mut self, pool: &QueuePool, away: impl Fn(usize) -> bool) {
         let kept =
             std::mem::take(&mut self.receivers).into_iter().zip(std::mem::take(&mut self.of));
-        let mut back: Vec<Receivers> = shelf.0.iter().map(|_| Vec::new()).collect();
+        let mut back: Vec<Receivers> = pool.0.iter().map(|_| Vec::new()).collect();
         for (receiver, of) in kept {
             if away(of.0) {
                 back[of.0].push(receiver);
@@ -83,7 +83,7 @@ impl Devices {
             }
         }
         for queue in self.queues.extract_if(.., |queue| away(*queue)) {
-            *shelf.0[queue].lock() = Some(std::mem::take(&mut back[queue]));
+            *pool.0[queue].lock() = Some(std::mem::take(&mut back[queue]));
         }
     }
 

@@ -34,7 +34,7 @@ struct In {
 }
 
 #[derive(Default)]
-struct Out {
+struct Transmitter {
     consumer: Option<Consumer<Packet>>,
     /// Packets taken so far.
     count: u64,
@@ -44,7 +44,7 @@ struct Out {
 /// A receive queue, and what the event handler has to know of its socket.
 pub(crate) struct ReceiveQueue {
     input: Locked<Spin, In>,
-    output: Locked<Spin, Out>,
+    output: Locked<Spin, Transmitter>,
     /// The weight of the socket's buffers, as of its last turn.
     buffers: AtomicU64,
     /// Its class, as of its last turn.
@@ -193,7 +193,7 @@ impl ReceiveQueue {
     }
 }
 
-impl Out {
+impl Transmitter {
     fn len(&self) -> usize {
         self.consumer.as_ref().map_or(0, Consumer::len)
     }

@@ -34,7 +34,7 @@ use platform::RandomState;
 use platform::atomic::Ordering;
 use platform::{Mutex, MutexGuard};
 use std::sync::Arc;
-use tickets::{Office, Ticket};
+use tickets::{Ticket, TicketDispenser};
 use wire::Packet;
 
 /// Shards of the table of connections.
@@ -50,7 +50,9 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
     let (shared, receivers) = contexts(setup, NAME, SHARDS)?;
     let queues: Arc<[Mutex<Queue>]> = receivers
         .into_iter()
-        .map(|receivers| Mutex::new(Queue { receivers, office: order.then(Office::new) }))
+        .map(|receivers| {
+            Mutex::new(Queue { receivers, dispenser: order.then(TicketDispenser::new) })
+        })
         .collect();
     show_locks(&shared);
     let handle = Handle::new(Stack { shared: shared.clone(), hasher: RandomState::new() });
@@ -74,7 +76,7 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
 /// One queue of each device; any thread takes from it.
 struct Queue {
     receivers: Vec<Box<dyn Receive>>,
-    office: Option<Office>,
+    dispenser: Option<TicketDispenser>,
 }
 
 struct Thread<A: Application> {
@@ -96,7 +98,7 @@ impl<A: Application> Thread<A> {
                 received += self.take(queue, watch);
             }
             let busy = self.shared.own_groups(self.index, 0, &mut self.egress, watch);
-            let waiting = self.shared.processors[self.index].out.flush(watch);
+            let waiting = self.shared.processors[self.index].transmitter.flush(watch);
             watch.end();
             if received > 0 {
                 continue;
@@ -115,9 +117,9 @@ impl<A: Application> Thread<A> {
         if self.batch.is_empty() {
             return 0;
         }
-        if let Some(office) = &mut queue.office {
+        if let Some(dispenser) = &mut queue.dispenser {
             let config = &self.shared.config;
-            self.tickets.extend(self.batch.iter().map(|frame| office.draw(config, frame)));
+            self.tickets.extend(self.batch.iter().map(|frame| dispenser.draw(config, frame)));
         }
         self.leave(queue, most);
         let received = self.batch.len();

@@ -16,7 +16,7 @@ use wire::{Packet, ethernet, protocol};
 const WINDOWS: usize = 1024;
 
 /// Draws the tickets of one queue.
-pub(super) struct Office {
+pub(super) struct TicketDispenser {
     next: Vec<u32>,
     serving: Arc<[AtomicU32]>,
 }
@@ -29,10 +29,10 @@ pub(super) struct Ticket {
     count: u32,
 }
 
-impl Office {
-    pub(super) fn new() -> Office {
+impl TicketDispenser {
+    pub(super) fn new() -> TicketDispenser {
         let serving = (0..WINDOWS).map(|_| AtomicU32::new(0)).collect();
-        Office { next: vec![0; WINDOWS], serving }
+        TicketDispenser { next: vec![0; WINDOWS], serving }
     }
 
     /// The ticket of a frame, if it is a segment of TCP.

@@ -62,19 +62,19 @@ fn who_comes_to_a_thread_that_was_stopped_is_told_so() {
     let (id, flow) = caller.0.lock().expect("no panic").opened.expect("a name");
     let connection = home.extract(id, now).expect("it is there");
 
-    let registry = Arc::new(Registry::new(&config, 0));
-    let (place, generation) = registry.reserve().expect("room");
-    let mailbox: Arc<Mailbox<Caller>> = place.mailbox.clone();
+    let table = Arc::new(FlowTable::new(&config, 0));
+    let (handle, generation) = table.reserve().expect("room");
+    let mailbox: Arc<Mailbox<Caller>> = handle.mailbox.clone();
     assert!(mailbox.send(Message::Stop).is_ok());
-    registry.register(Tenancy::Flow(flow), &place);
+    table.register(ConnKey::Flow(flow), &handle);
     assert!(mailbox.send(Message::Adopt(connection)).is_ok());
-    let unit = Unit::any(place.index, 1);
+    let unit = Unit::any(handle.index, 1);
     let guests = Domain::for_guests(config, unit, generation, caller.clone());
     let owner = Owner::new(shared, guests, mailbox, 0);
-    Resident::new(owner, registry.clone(), place.index, Tenancy::Flow(flow))
+    ConnectionThread::new(owner, table.clone(), handle.index, ConnKey::Flow(flow))
         .run(ThreadTimer::off());
 
     assert_eq!(caller.0.lock().expect("no panic").failed, [ConnectError::Stopped]);
-    assert!(registry.with_place(&flow, |_| ()).is_none());
-    assert_eq!(registry.live(), 0);
+    assert!(table.with_flow(&flow, |_| ()).is_none());
+    assert_eq!(table.live(), 0);
 }

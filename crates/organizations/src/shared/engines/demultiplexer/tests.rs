@@ -48,27 +48,27 @@ fn segment(port: u16, flags: u8) -> Packet {
     frame(protocol::TCP, US, 0, &tcp)
 }
 
-fn sort(sockets: &Sockets<()>, frame: &Packet) -> Sorted {
-    Demultiplexer::new().sort(frame, sockets)
+fn classify(sockets: &Sockets<()>, frame: &Packet) -> Classified {
+    Demultiplexer::new().classify(frame, sockets)
 }
 
 #[test]
 fn what_is_no_sockets_goes_to_shared_queues() {
     let sockets = sockets();
     let arp = Packet::copy_of(&[&[0xff; 6][..], &[2; 6], &[8, 6], &[0; 28]].concat());
-    assert_eq!(sort(&sockets, &arp), to(CONTROL, Class::Control));
+    assert_eq!(classify(&sockets, &arp), to(CONTROL, Class::Control));
     let icmp = frame(protocol::ICMP, US, 0, &[8, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(sort(&sockets, &icmp), to(CONTROL, Class::Control));
+    assert_eq!(classify(&sockets, &icmp), to(CONTROL, Class::Control));
     let elsewhere = frame(protocol::UDP, [10, 0, 0, 77], 0, &[0; 8]);
-    assert_eq!(sort(&sockets, &elsewhere), to(FORWARDING, Class::Forwarding));
+    assert_eq!(classify(&sockets, &elsewhere), to(FORWARDING, Class::Forwarding));
     for fragment in [0x2000, 0x0010] {
         let piece = frame(protocol::UDP, US, fragment, &[0; 8]);
-        assert_eq!(sort(&sockets, &piece), to(FRAGMENTS, Class::Control));
+        assert_eq!(classify(&sockets, &piece), to(FRAGMENTS, Class::Control));
     }
-    assert_eq!(sort(&sockets, &segment(80, 2)), to(UNKNOWN, Class::Wait), "a SYN");
+    assert_eq!(classify(&sockets, &segment(80, 2)), to(UNKNOWN, Class::Wait), "a SYN");
     for len in 0..40 {
         let cut = Packet::copy_of(&segment(80, 2).front()[..len.min(34)]);
-        sort(&sockets, &cut);
+        classify(&sockets, &cut);
     }
 }
 
@@ -80,19 +80,19 @@ fn datagrams_go_to_the_socket_of_their_port() {
     udp[..2].copy_from_slice(&9u16.to_be_bytes());
     udp[2..4].copy_from_slice(&53u16.to_be_bytes());
     let datagram = frame(protocol::UDP, US, 0, &udp);
-    assert_eq!(sort(&sockets, &datagram), to(UNKNOWN, Class::Wait));
+    assert_eq!(classify(&sockets, &datagram), to(UNKNOWN, Class::Wait));
     sockets.bind(any);
     sockets.bind(any);
-    let first = sort(&sockets, &datagram);
+    let first = classify(&sockets, &datagram);
     assert_eq!(first.class, Class::Ready);
     assert!(first.key > SOCKETS && first.key % 2 == 1);
     // Two members of a group have one queue.
     let group = frame(protocol::UDP, [224, 0, 0, 5], 0, &udp);
-    assert_eq!(sort(&sockets, &group), first);
+    assert_eq!(classify(&sockets, &group), first);
     sockets.unbind(any);
-    assert_eq!(sort(&sockets, &datagram), first, "still bound in the other unit");
+    assert_eq!(classify(&sockets, &datagram), first, "still bound in the other unit");
     sockets.unbind(any);
-    assert_eq!(sort(&sockets, &datagram), to(UNKNOWN, Class::Wait));
+    assert_eq!(classify(&sockets, &datagram), to(UNKNOWN, Class::Wait));
     // The queue is the next socket's.
     sockets.bind(Endpoint { port: 54, ..any });
     assert_eq!(sockets.udp_key(Endpoint { port: 54, ..any }), Some(first.key));
@@ -110,11 +110,11 @@ fn segments_go_to_their_connection() {
     let mut conns = SharedRef::new(sockets.table.clone());
     let id = conns.open(flow, tcb, ()).expect("room");
     let key = key_of(id);
-    assert_eq!(sort(&sockets, &segment(80, 0x10)), to(key, Class::Wait), "not established");
+    assert_eq!(classify(&sockets, &segment(80, 0x10)), to(key, Class::Wait), "not established");
     sockets.queues.get_or_grow(key).turned(Class::Ready, 0);
-    assert_eq!(sort(&sockets, &segment(80, 0x10)), to(key, Class::Ready));
-    assert_eq!(sort(&sockets, &segment(80, 0x11)), to(key, Class::Control), "FIN");
-    assert_eq!(sort(&sockets, &segment(80, 0x14)), to(key, Class::Ready), "once");
+    assert_eq!(classify(&sockets, &segment(80, 0x10)), to(key, Class::Ready));
+    assert_eq!(classify(&sockets, &segment(80, 0x11)), to(key, Class::Control), "FIN");
+    assert_eq!(classify(&sockets, &segment(80, 0x14)), to(key, Class::Ready), "once");
     conns.close(id, now).expect("there");
-    assert_eq!(sort(&sockets, &segment(80, 0x10)), to(UNKNOWN, Class::Wait), "closed");
+    assert_eq!(classify(&sockets, &segment(80, 0x10)), to(UNKNOWN, Class::Wait), "closed");
 }

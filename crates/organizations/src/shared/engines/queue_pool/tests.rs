@@ -30,19 +30,19 @@ fn flow_and_number(frame: &Packet) -> (u16, u32) {
 fn no_packet_is_lost_when_queues_change_hands() {
     let link = memory::Config::default().with_queues(QUEUES).with_steering(Steering::new(5));
     let (here, mut there) = memory::pair(link);
-    let shelf = Shelf::new(here.queues.into_iter().map(|queue| vec![queue.receive]).collect());
+    let pool = QueuePool::new(here.queues.into_iter().map(|queue| vec![queue.receive]).collect());
     let options = Options::default().with_engines((1, QUEUES as u16));
     let control = Control::new(&options, "engines", QUEUES).expect("good bounds");
     let (sent, taken) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for engine in 0..QUEUES {
-            let (shelf, control, sent, taken) = (&shelf, &control, &sent, &taken);
+            let (pool, control, sent, taken) = (&pool, &control, &sent, &taken);
             scope.spawn(move || {
                 let (mut devices, mut batch) = (Devices::default(), Vec::new());
                 loop {
                     // Looked at before: what was sent until then is there.
                     let last = sent.load(Ordering::Acquire);
-                    devices.deal(shelf, control, engine);
+                    devices.deal(pool, control, engine);
                     let any = devices.receive(&mut batch) > 0;
                     // Noted while the queue is in these hands.
                     taken.lock().extend(batch.drain(..).map(|frame| flow_and_number(&frame)));

@@ -1,28 +1,28 @@
 use super::*;
 use std::sync::Mutex;
 
-fn draw(office: &mut Office, window: usize) -> Ticket {
-    let first = office.next[window];
-    office.next[window] += 1;
-    Ticket { serving: office.serving.clone(), window, first, count: 1 }
+fn draw(dispenser: &mut TicketDispenser, window: usize) -> Ticket {
+    let first = dispenser.next[window];
+    dispenser.next[window] += 1;
+    Ticket { serving: dispenser.serving.clone(), window, first, count: 1 }
 }
 
 /// Threads draw batches for a few windows and pass them in any timing: in each
 /// window the turns come in the order of drawing.
 #[test]
 fn turns_come_in_the_order_of_drawing() {
-    let office = Mutex::new((Office::new(), 0u32));
+    let dispenser = Mutex::new((TicketDispenser::new(), 0u32));
     let seen: Vec<Mutex<Vec<u32>>> = (0..3).map(|_| Mutex::new(Vec::new())).collect();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..500 {
                     let batch: Vec<(Ticket, u32)> = {
-                        let (office, drawn) = &mut *office.lock().expect("sound");
+                        let (dispenser, drawn) = &mut *dispenser.lock().expect("sound");
                         (0..5)
                             .map(|_| {
                                 *drawn += 1;
-                                (draw(office, (*drawn as usize * 7 / 3) % 3), *drawn)
+                                (draw(dispenser, (*drawn as usize * 7 / 3) % 3), *drawn)
                             })
                             .collect()
                     };
@@ -42,13 +42,13 @@ fn turns_come_in_the_order_of_drawing() {
 
 #[test]
 fn turns_in_a_row_are_one() {
-    let mut office = Office::new();
-    let (mut a, b, c) = (draw(&mut office, 1), draw(&mut office, 1), draw(&mut office, 2));
+    let mut dispenser = TicketDispenser::new();
+    let (mut a, b, c) = (draw(&mut dispenser, 1), draw(&mut dispenser, 1), draw(&mut dispenser, 2));
     assert!(a.continues(&b) && !a.continues(&c));
     a.extend(&b);
     a.wait();
     a.done();
     c.wait();
-    let d = draw(&mut office, 1);
+    let d = draw(&mut dispenser, 1);
     d.wait();
 }
