@@ -51,7 +51,7 @@ pub enum CidrError {
     HostBits(Ipv4Addr, u8),
 }
 
-crate::error::debug_is_display!(CidrError);
+crate::sentence::debug_is_display!(CidrError);
 
 fn first(network: Ipv4Addr) -> Ipv4Addr {
     Ipv4Addr::from_bits(network.to_bits() | 1)

@@ -9,18 +9,6 @@ use std::io;
 use std::net::IpAddr;
 use wire::EthernetAddress;
 
-/// Lets a program that returns an error from `main` print its sentence.
-macro_rules! debug_is_display {
-    ($type:ty) => {
-        impl std::fmt::Debug for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(self, f)
-            }
-        }
-    };
-}
-pub(crate) use debug_is_display;
-
 /// Why a stack could not be started. Its `Debug` is its `Display`, so that a
 /// program whose `main` returns it prints a sentence.
 #[derive(thiserror::Error)]
@@ -73,7 +61,7 @@ pub enum Error {
     Start(#[from] organizations::StartError),
 }
 
-debug_is_display!(Error);
+crate::sentence::debug_is_display!(Error);
 
 impl From<Infallible> for Error {
     fn from(never: Infallible) -> Error {

@@ -96,6 +96,7 @@ pub mod instruments;
 mod listener;
 mod names;
 pub mod organization;
+mod sentence;
 mod socket;
 mod stack;
 mod stream;

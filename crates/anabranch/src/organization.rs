@@ -166,7 +166,7 @@ impl fmt::Debug for Organization {
 #[error("there is no organization {0:?}: choose one of {names}", names = names())]
 pub struct NoSuchOrganization(pub String);
 
-crate::error::debug_is_display!(NoSuchOrganization);
+crate::sentence::debug_is_display!(NoSuchOrganization);
 
 fn names() -> String {
     Organization::all().map(Organization::name).collect::<Vec<_>>().join(", ")

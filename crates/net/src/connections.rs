@@ -2,16 +2,17 @@
 //! reference to the table is the exclusion; a shared table locks. Protocol code
 //! is written once, against [`Connections`].
 
+mod armed;
 mod closed_flows;
 mod owned;
 mod shared;
 mod time_wait;
 
+pub(crate) use armed::{Armed, MOST};
 pub use closed_flows::ClosedFlow;
 pub use owned::OwnedTable;
 pub use shared::{SharedRef, SharedTable};
 
-use crate::transport::Armed;
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
 use wire::{Endpoint, FlowKey, Instant};

@@ -7,6 +7,7 @@ pub mod adaptive;
 pub mod append_vec;
 pub mod by_name;
 pub mod counted;
+mod counts;
 pub mod dyn_lock;
 pub mod mcs;
 pub mod os;

@@ -1,7 +1,7 @@
 //! [`RawLock`], the seam between what is locked and how; and [`Locked`], a
 //! value behind one.
 
-use crate::counted::LockCounts;
+use crate::counts::LockCounts;
 use crate::primitive::UnsafeCell;
 
 /// A mutual exclusion of threads that guards nothing by itself.

@@ -1,10 +1,10 @@
 //! [`OwnedTable`]: no lock exists; `&mut self` is the exclusion.
 
+use super::Armed;
 use super::closed_flows::{ClosedFlow, ClosedFlows};
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
-use crate::transport::Armed;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use tcp::Tcb;

@@ -9,12 +9,12 @@
 
 mod slots;
 
+use super::Armed;
 use super::time_wait::TimeWaitTable;
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
-use crate::transport::Armed;
 use hashbrown::HashTable;
 use platform::Mutex;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};

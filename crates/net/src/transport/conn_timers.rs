@@ -5,52 +5,14 @@
 //! So a delayed acknowledgment stands in front of a keep-alive of two hours, and
 //! leaves that where it is when it fires.
 
-use crate::connections::{ConnId, Connection, Connections};
+use crate::connections::{ConnId, Connection, Connections, MOST};
 use crate::timer_wheel::TimerWheel;
 use wire::Instant;
-use wire::time::Duration;
 
-/// The most entries of a connection.
-const MOST: usize = 4;
-/// How soon the last possible entry fires at the latest: since no other could
-/// stand in front of it, it asks for the true deadline again and again.
-const POLL: Duration = Duration::from_millis(4);
 /// Entries that connections leave behind when they end are cleared away once the
 /// wheel has more than this many for each living one, and some.
 const CROWDED: usize = 2 * MOST;
 const SOME: usize = 1024;
-
-/// The entries of the wheel that a connection has, the earliest first.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Armed([Instant; MOST]);
-
-impl Armed {
-    pub(crate) const NONE: Armed = Armed([Instant::FAR_FUTURE; MOST]);
-
-    /// The time of the entry that is needed for `deadline`, if one is.
-    #[inline]
-    fn needed(&self, deadline: Instant, now: Instant) -> Option<Instant> {
-        let [first, .., third, last] = self.0;
-        if deadline >= first || last != Instant::FAR_FUTURE {
-            return None;
-        }
-        let is_last = third != Instant::FAR_FUTURE;
-        Some(if is_last { deadline.min(now + POLL) } else { deadline })
-    }
-
-    fn add(&mut self, at: Instant) {
-        self.0.rotate_right(1);
-        self.0[0] = at;
-    }
-
-    /// Forgets the entry at `at`; `false` if it has none.
-    fn remove(&mut self, at: Instant) -> bool {
-        let Some(place) = self.0.iter().position(|entry| *entry == at) else { return false };
-        self.0[place..].rotate_left(1);
-        self.0[MOST - 1] = Instant::FAR_FUTURE;
-        true
-    }
-}
 
 /// The timers of the connections of a unit.
 #[derive(Default)]
@@ -103,7 +65,7 @@ impl ConnTimers {
     pub(crate) fn clear_away<U, C: Connections<U>>(&mut self, conns: &mut C) {
         if self.wheel.len() > CROWDED * conns.len() + SOME {
             self.wheel.retain(|(id, at)| {
-                conns.with_id(*id, |connection| connection.timers.0.contains(at)) == Some(true)
+                conns.with_id(*id, |connection| connection.timers.has(*at)) == Some(true)
             });
         }
     }

@@ -14,7 +14,6 @@ mod tcp_input;
 mod tcp_output;
 mod udp;
 
-pub(crate) use conn_timers::Armed;
 pub use context::Cx;
 pub(crate) use residence::Residence;
 pub use tcp_input::input as tcp_input;

@@ -1,4 +1,6 @@
 use super::*;
+use crate::connections::Armed;
+use wire::time::Duration;
 use crate::Call;
 use crate::harness::*;
 use proptest::prelude::*;
@@ -82,7 +84,7 @@ proptest! {
             }
             prop_assert!(entries.len() <= MOST);
             let first = entries.iter().min().copied();
-            prop_assert!(first.is_some_and(|at| at <= deadline.max(now + POLL)));
+            prop_assert!(first.is_some_and(|at| at <= deadline.max(now + Armed::POLL)));
         }
     }
 }
