@@ -9,7 +9,9 @@
 //! A thread brings a burst of packets up or down, then yields the virtual
 //! processor, so that others can run on it: timers, borrowed threads (3.3). Its
 //! connections have their turns round robin, by the domain's ready list. A burst
-//! is `Config::burst` packets, 1 to 64.
+//! is `Config::burst` packets, 1 to 64. A thread that came for something else takes a
+//! few such stays, so that it does not wake the virtual processor's own thread for
+//! what it can do itself; then it tells that thread.
 
 use crate::{Running, Setup, StartError, locked};
 use net::Application;

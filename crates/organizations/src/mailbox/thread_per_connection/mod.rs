@@ -15,8 +15,30 @@
 //! it has a thread for as long as it is bound, found by its local address and
 //! port; or is at home, if the system gives no thread.
 //!
+//! # How a connection migrates
+//!
+//! Its box goes to a thread (`Domain::extract`, `Domain::adopt`) once its handshake is
+//! done, and before the application hears of it: later, the application could have
+//! begun to speak. The thread is started first, so what can fail fails while the
+//! connection is still at home. Then, under the locks of the home's inbox and of the
+//! thread's own, the box is posted, the flow is registered, and frames that had come
+//! home are put before those that come from now on: no call comes before the box, and
+//! no frame overtakes another. It ends the other way round: what is left (TIME-WAIT,
+//! the port) goes home by message, the flow is struck from the table, the mailbox is
+//! closed, and what lies in it goes home behind that message (`migration`).
+//!
+//! Dispatchers look up a batch without a lock. Only with frames for the home do they
+//! take the lock of its inbox, and if the table's version is another by then, they
+//! look up again (`demux`). Names have the unit's generation in them, so a late call
+//! finds nothing rather than the next connection.
+//!
+//! # Limits
+//!
 //! There are as many connections as threads: past the limit, further ones are
-//! reset, and counted (`tcp_no_thread`, `refused_no_thread`).
+//! reset, and counted (`tcp_no_thread`, `refused_no_thread`). A thread at rest costs
+//! some 20 KB of the process and the kernel's 16 KB for its stack. The library's
+//! runtime aborts if a new thread cannot map its signal stack, so a quarter of
+//! `vm.max_map_count` is a limit, too.
 
 mod connection;
 mod control;

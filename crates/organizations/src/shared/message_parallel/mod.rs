@@ -17,8 +17,10 @@
 //! Packets of a flow may overtake each other between two threads, on the way up
 //! and down. With [`crate::Options::order`], TCP segments draw a ticket for
 //! their flow while the queue is locked and wait for its turn before the
-//! connection, so that none overtakes another on the way up. Datagrams of UDP
-//! never wait.
+//! connection, so that none overtakes another on the way up. A thread that waits
+//! holds no packet drawn later than what it waits for, so the oldest ticket waits for
+//! nobody. What a thread owes to others (frames that all must see) it does after its
+//! turns, not while it holds tickets. Datagrams of UDP never wait.
 
 mod tickets;
 
