@@ -3,18 +3,18 @@
 //!
 //! | file | the `&mut` comes from |
 //! |---|---|
-//! | [`uniprocessor`] | one thread owns the one domain |
-//! | [`global_lock`] | one lock round the one domain, any thread enters |
-//! | [`message_parallel`] | the lock of a shared table, then of the connection; any thread |
-//! | [`group_locks`] | a lock round each of G domains, any thread enters |
-//! | [`virtual_processors`] | a semaphore round each of V domains, yielded after a burst |
-//! | [`group_threads`] | a thread owns each of G domains, and gets its packets by mail |
-//! | [`thread_per_connection`] | a thread owns the domain of each connection, and gets its packets by mail |
-//! | [`engines`], [`engines_early`], [`engines_sched`] | locks of a shared table; dedicated threads, with queues for all packets or for each socket |
-//! | [`processor_per_connection`] | a pinned thread owns each of P domains |
-//! | [`layer_parallel`] | a thread owns each layer's part of a domain |
+//! | [`uniprocessor`](owned::uniprocessor) | one thread owns the one domain |
+//! | [`global_lock`](locked::global_lock) | one lock round the one domain, any thread enters |
+//! | [`message_parallel`](shared::message_parallel) | the lock of a shared table, then of the connection; any thread |
+//! | [`group_locks`](locked::group_locks) | a lock round each of G domains, any thread enters |
+//! | [`virtual_processors`](locked::virtual_processors) | a semaphore round each of V domains, yielded after a burst |
+//! | [`group_threads`](mailbox::group_threads) | a thread owns each of G domains, and gets its packets by mail |
+//! | [`thread_per_connection`](mailbox::thread_per_connection) | a thread owns the domain of each connection, and gets its packets by mail |
+//! | [`engines`](shared::engines), [`engines_early`](shared::engines::engines_early), [`engines_sched`](shared::engines::engines_sched) | locks of a shared table; dedicated threads, with queues for all packets or for each socket |
+//! | [`processor_per_connection`](owned::processor_per_connection) | a pinned thread owns each of P domains |
+//! | [`layer_parallel`](layered) | a thread owns each layer's part of a domain |
 //!
-//! What organizations share is how a thread works: [`worker`] for its devices
+//! What organizations share is how a thread works: [`worker`](runtime::worker) for its devices
 //! and its sleep, [`owned`] and [`locked`] for the loops of owners and of
 //! threads that lock. [`catalog`] maps names to start functions.
 #![forbid(unsafe_code)]

@@ -158,7 +158,7 @@ impl<A: Application> Registry<A> {
     }
 
     /// Frames for the tenant go to `place` from now on. For those that have come home
-    /// before, see [`Registry::move_in`].
+    /// before, see `Registry::move_in`.
     pub(super) fn register(&self, tenancy: Tenancy, place: &Place<A>) {
         match tenancy {
             Tenancy::Flow(flow) => {
