@@ -1,66 +1,10 @@
 //! [`Buf`]: a block of bytes with a reference count in front.
 
-use super::pool;
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use super::block::{Block, HEADER, Header};
+use super::{classes, pool};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// What stands in front of a block's bytes. One cache line, so that the bytes
-/// start on the next one.
-#[repr(C, align(64))]
-struct Header {
-    references: AtomicU32,
-    class: u32,
-}
-
-const HEADER: usize = size_of::<Header>();
-
-/// A block that nothing refers to: the owner of its memory.
-pub(super) struct Block(NonNull<Header>);
-
-// SAFETY: a `Block` is the only reference to its memory, like a `Box`.
-unsafe impl Send for Block {}
-
-fn layout(class: usize) -> Layout {
-    Layout::from_size_align((HEADER + pool::capacity(class)).next_multiple_of(128), 128)
-        .expect("classes are small")
-}
-
-impl Block {
-    /// Fresh zeroed memory, so that reading any byte of a block is defined.
-    pub(super) fn allocate(class: usize) -> Block {
-        let layout = layout(class);
-        // SAFETY: the layout's size is not zero.
-        let memory = unsafe { alloc_zeroed(layout) }.cast::<Header>();
-        let Some(header) = NonNull::new(memory) else { handle_alloc_error(layout) };
-        // SAFETY: the memory is ours, aligned to 64 and larger than a header.
-        unsafe {
-            header.write(Header { references: AtomicU32::new(0), class: class as u32 });
-        }
-        Block(header)
-    }
-
-    /// Where its bytes are, [`pool::capacity`] of its class, aligned to 64. The
-    /// pointer is good for them as long as the block lives.
-    #[inline]
-    pub(super) fn bytes(&self) -> NonNull<u8> {
-        // SAFETY: a block is a header and its bytes, in one allocation.
-        unsafe { self.0.cast::<u8>().add(HEADER) }
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        // SAFETY: the block is the only reference; it was allocated with this
-        // layout, since `class` never changes.
-        unsafe {
-            let class = self.0.as_ref().class as usize;
-            dealloc(self.0.as_ptr().cast(), layout(class));
-            pool::freed(class);
-        }
-    }
-}
+use std::sync::atomic::Ordering;
 
 /// A shared block of bytes. Clones refer to the same bytes; only a `Buf` that
 /// is the only one can write ([`Buf::get_mut`]).
@@ -79,7 +23,7 @@ impl Buf {
     /// the last user left there.
     #[inline]
     pub fn with_capacity(size: usize) -> Buf {
-        let block = ManuallyDrop::new(pool::take(pool::class_of(size)));
+        let block = ManuallyDrop::new(pool::take(classes::class_of(size)));
         // SAFETY: a block is valid memory that nothing else refers to.
         unsafe { block.0.as_ref() }.references.store(1, Ordering::Relaxed);
         Buf(block.0)
@@ -93,7 +37,7 @@ impl Buf {
     /// How many bytes the block holds.
     #[inline]
     pub fn capacity(&self) -> usize {
-        pool::capacity(self.header().class as usize)
+        classes::capacity(self.header().class as usize)
     }
 
     /// Is this the only reference to the block?

@@ -1,7 +1,9 @@
 //! [`Pooled`]: a value, some slices and some bytes, in a block of the pool.
 
-use super::buf::Block;
-use super::{Slice, pool};
+use super::block::Block;
+use super::classes::{CELL_BYTES as BYTES, CELLS};
+use super::pool;
+use super::slice::Slice;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -13,8 +15,6 @@ pub type Parts = SmallVec<[Slice; 4]>;
 
 /// Bytes that each [`Pooled`] has beside its value.
 pub const SCRATCH: usize = 144;
-/// Bytes of a block for all: with the block's header, three pairs of cache lines.
-pub(super) const BYTES: usize = 320;
 /// Bytes for the value and the slices.
 const VALUE: usize = BYTES - SCRATCH;
 
@@ -44,7 +44,7 @@ impl<T> Pooled<T> {
     #[inline]
     pub fn new(value: T, parts: Parts) -> Pooled<T> {
         const { assert!(size_of::<Cell<T>>() <= VALUE && align_of::<Cell<T>>() <= 64) };
-        let block = pool::take(pool::CELLS);
+        let block = pool::take(CELLS);
         let cell = block.bytes().cast::<Cell<T>>().as_ptr();
         // SAFETY: the first `VALUE` bytes of the block are for the cell, which fits,
         // and are aligned to 64. Nothing else refers to a block that was just taken.
@@ -122,7 +122,7 @@ impl<T> Drop for Pooled<T> {
             self.cell().drop_in_place();
             ManuallyDrop::take(&mut self.block)
         };
-        pool::give(pool::CELLS, block);
+        pool::give(CELLS, block);
     }
 }
 

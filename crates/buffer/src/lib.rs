@@ -12,8 +12,10 @@
 //! list is bounded; what it cannot hold goes to a depot shared by all threads,
 //! a whole magazine at a time, and from there back to threads that run dry.
 
+mod block;
 mod buf;
 mod cell;
+mod classes;
 mod pool;
 mod prefetch;
 mod slice;
@@ -21,7 +23,8 @@ pub mod sum;
 
 pub use buf::Buf;
 pub use cell::{Cell, Parts, Pooled, SCRATCH};
-pub use pool::{CLASSES, PoolCounts, pool_counts, release};
+pub use classes::CLASSES;
+pub use pool::{PoolCounts, pool_counts, release};
 pub use prefetch::prefetch;
 pub use slice::Slice;
 

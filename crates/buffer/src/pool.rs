@@ -1,68 +1,16 @@
 //! The pool behind [`Buf`](super::Buf) and [`Pooled`](super::Pooled): a LIFO list a
 //! thread and size class, magazines exchanged with one depot a class.
 
-use super::buf::Block;
+use super::block::Block;
+use super::classes::{CLASSES, Class, TABLE, capacity};
 use std::cell::RefCell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Capacities in bytes of the blocks that [`Buf`](super::Buf) is made of: a small
-/// write, a frame of MTU 1500, one of MTU 4352 (FDDI), a page group, and a 64 KiB
-/// segment of a device with segmentation offload.
-pub const CLASSES: [usize; 5] = [256, 2048, 4608, 16 * 1024, 65 * 1024];
-
-/// Blocks of one size.
-struct Class {
-    /// Bytes that a block holds.
-    bytes: usize,
-    /// How many blocks a thread keeps before it gives a magazine to the depot, as
-    /// long as there are no more than [`FEW`] threads. More threads share what these
-    /// would keep.
-    keep: usize,
-    /// The least that a thread keeps, blocks.
-    least: usize,
-    /// Blocks in a magazine; no more than half of what the thread keeps.
-    magazine: usize,
-    /// Bytes that the depot keeps, in magazines, before it frees.
-    depot: usize,
-}
-
-/// All classes: [`CLASSES`], and [`CELLS`].
-const TABLE: [Class; CLASSES.len() + 1] = [
-    Class::for_bytes(CLASSES[0], 2048),
-    Class::for_bytes(CLASSES[1], 2048),
-    Class::for_bytes(CLASSES[2], 1024),
-    Class::for_bytes(CLASSES[3], 256),
-    Class::for_bytes(CLASSES[4], 64),
-    // Small magazines: packets go from thread to thread more often than they pile up.
-    Class { bytes: super::cell::BYTES, keep: 1024, least: 64, magazine: 64, depot: 1 << 20 },
-];
-
-/// The class of [`Pooled`](super::Pooled).
-pub(super) const CELLS: usize = CLASSES.len();
-
-impl Class {
-    const fn for_bytes(bytes: usize, keep: usize) -> Class {
-        Class { bytes, keep, least: 4, magazine: keep, depot: 32 << 20 }
-    }
-}
 
 /// Threads that each keep as much as [`Class::keep`] says.
 const FEW: usize = 4;
 /// Bytes freed after which the allocator is asked to give memory back.
 const TRIM: usize = 32 << 20;
-
-/// The capacities alone, for they are asked for at each use of a block.
-static CAPACITIES: [usize; TABLE.len()] = {
-    let [a, b, c, d, e, cells] = TABLE;
-    [a.bytes, b.bytes, c.bytes, d.bytes, e.bytes, cells.bytes]
-};
-
-/// Bytes that a block of `class` holds.
-#[inline]
-pub(super) fn capacity(class: usize) -> usize {
-    CAPACITIES[class]
-}
 
 /// A thread's lists, and how long each may get: looked up anew whenever it has.
 struct Local {
@@ -115,12 +63,6 @@ struct Depot {
 static DEPOTS: [Mutex<Depot>; TABLE.len()] =
     [const { Mutex::new(Depot { magazines: Vec::new(), blocks: 0 }) }; TABLE.len()];
 static FREED: AtomicUsize = AtomicUsize::new(0);
-static ALLOCATED: [AtomicUsize; TABLE.len()] = [const { AtomicUsize::new(0) }; TABLE.len()];
-
-/// The class whose blocks hold `size` bytes; the largest if none does.
-pub(super) fn class_of(size: usize) -> usize {
-    CLASSES.iter().position(|&c| c >= size).unwrap_or(CLASSES.len() - 1)
-}
 
 /// A block of `class`, from this thread's list, else the depot, else the system.
 #[inline]
@@ -132,10 +74,7 @@ pub(super) fn take(class: usize) -> Block {
         })
         .ok()
         .flatten()
-        .unwrap_or_else(|| {
-            ALLOCATED[class].fetch_add(1, Ordering::Relaxed);
-            Block::allocate(class)
-        })
+        .unwrap_or_else(|| Block::allocate(class))
 }
 
 #[cold]
@@ -209,11 +148,6 @@ pub fn release() {
     trim();
 }
 
-/// Notes that one block of `class` went back to the system.
-pub(super) fn freed(class: usize) {
-    ALLOCATED[class].fetch_sub(1, Ordering::Relaxed);
-}
-
 /// What the pool holds of one class, over all threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolCounts {
@@ -228,6 +162,6 @@ pub struct PoolCounts {
 pub fn pool_counts() -> [PoolCounts; CLASSES.len() + 1] {
     std::array::from_fn(|class| PoolCounts {
         capacity: capacity(class),
-        allocated: ALLOCATED[class].load(Ordering::Relaxed),
+        allocated: Block::allocated(class),
     })
 }

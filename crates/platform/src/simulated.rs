@@ -7,6 +7,7 @@ mod queues;
 mod schedules;
 pub mod thread;
 mod time;
+mod token;
 
 pub use chance::RandomState;
 pub use locks::{Condvar, Mutex, MutexGuard, RwLock};

@@ -2,8 +2,8 @@
 //! compiled once, for an indirect call a use, where
 //! [`with_lock!`](crate::with_lock) compiles it for each lock.
 
-use crate::counted::{Counted, LockCounts};
-use crate::{LockKind, RawLock};
+use crate::counted::Counted;
+use crate::{LockCounts, LockKind, RawLock};
 
 macro_rules! any_lock {
     (() $($module:ident::$lock:ident $facts:tt)*) => {

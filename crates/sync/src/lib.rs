@@ -24,5 +24,5 @@ pub mod token;
 
 pub use by_name::LockKind;
 pub use dyn_lock::DynLock;
-pub use raw::{Locked, RawLock};
+pub use raw::{LockCounts, Locked, RawLock};
 pub use sleep::SleepFlag;

@@ -41,7 +41,7 @@ fn values_cross_threads_and_their_memory_is_kept() {
             drop(to);
         });
     }
-    let counts = crate::pool_counts()[pool::CELLS];
+    let counts = crate::pool_counts()[CELLS];
     assert_eq!(counts.capacity, BYTES);
     assert!(counts.allocated < COUNT, "{} were never used again", counts.allocated);
 }

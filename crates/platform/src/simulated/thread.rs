@@ -1,21 +1,11 @@
 //! Threads, as in [`std::thread`].
 
 use super::time::{self, Instant};
+use super::token::Token;
 pub use shuttle::thread::{Builder, JoinHandle, ThreadId, scope, spawn, yield_now};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
-
-/// What is left for a thread that parks: whether it was unparked, and what wakes
-/// it if it sleeps already.
-#[derive(Debug, Default)]
-pub(super) struct Token(Mutex<(bool, Option<Waker>)>);
-
-impl Token {
-    fn with<R>(&self, f: impl FnOnce(&mut (bool, Option<Waker>)) -> R) -> R {
-        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 /// A thread, as others know it.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Time that passes when every thread sleeps, and the ways to sleep.
 
-use super::thread::{ThreadId, Token};
+use super::token::Token;
+use shuttle::thread::ThreadId;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::{Add, AddAssign, Sub};

@@ -1,0 +1,63 @@
+//! The sizes of blocks, and how many of each are kept.
+
+/// Bytes of a block of [`Pooled`](super::Pooled): with the block's header, three pairs
+/// of cache lines.
+pub(super) const CELL_BYTES: usize = 320;
+
+/// Capacities in bytes of the blocks that [`Buf`](super::Buf) is made of: a small
+/// write, a frame of MTU 1500, one of MTU 4352 (FDDI), a page group, and a 64 KiB
+/// segment of a device with segmentation offload.
+pub const CLASSES: [usize; 5] = [256, 2048, 4608, 16 * 1024, 65 * 1024];
+
+/// Blocks of one size.
+pub(super) struct Class {
+    /// Bytes that a block holds.
+    pub(super) bytes: usize,
+    /// How many blocks a thread keeps before it gives a magazine to the depot, as
+    /// long as there are no more than [`FEW`] threads. More threads share what these
+    /// would keep.
+    pub(super) keep: usize,
+    /// The least that a thread keeps, blocks.
+    pub(super) least: usize,
+    /// Blocks in a magazine; no more than half of what the thread keeps.
+    pub(super) magazine: usize,
+    /// Bytes that the depot keeps, in magazines, before it frees.
+    pub(super) depot: usize,
+}
+
+/// All classes: [`CLASSES`], and [`CELLS`].
+pub(super) const TABLE: [Class; CLASSES.len() + 1] = [
+    Class::for_bytes(CLASSES[0], 2048),
+    Class::for_bytes(CLASSES[1], 2048),
+    Class::for_bytes(CLASSES[2], 1024),
+    Class::for_bytes(CLASSES[3], 256),
+    Class::for_bytes(CLASSES[4], 64),
+    // Small magazines: packets go from thread to thread more often than they pile up.
+    Class { bytes: CELL_BYTES, keep: 1024, least: 64, magazine: 64, depot: 1 << 20 },
+];
+
+/// The class of [`Pooled`](super::Pooled).
+pub(super) const CELLS: usize = CLASSES.len();
+
+impl Class {
+    const fn for_bytes(bytes: usize, keep: usize) -> Class {
+        Class { bytes, keep, least: 4, magazine: keep, depot: 32 << 20 }
+    }
+}
+
+/// The capacities alone, for they are asked for at each use of a block.
+static CAPACITIES: [usize; TABLE.len()] = {
+    let [a, b, c, d, e, cells] = TABLE;
+    [a.bytes, b.bytes, c.bytes, d.bytes, e.bytes, cells.bytes]
+};
+
+/// Bytes that a block of `class` holds.
+#[inline]
+pub(super) fn capacity(class: usize) -> usize {
+    CAPACITIES[class]
+}
+
+/// The class whose blocks hold `size` bytes; the largest if none does.
+pub(super) fn class_of(size: usize) -> usize {
+    CLASSES.iter().position(|&c| c >= size).unwrap_or(CLASSES.len() - 1)
+}
