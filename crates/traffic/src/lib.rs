@@ -346,7 +346,7 @@ fn device<P: Peer>(
         queues: (0..queues).map(queue).collect(),
         steering: Some(config.link.steering),
         counts: Arc::new(Counts::default()),
-        faults: None,
+        reports: Vec::new(),
     };
     (device, counts)
 }

@@ -9,8 +9,7 @@ use crate::tally::Tally;
 use anabranch::organizations::Instruments;
 use anabranch::tokio::{TcpListener, UdpSocket};
 use anabranch::{Stack, TcpConfig};
-use device::fault::FaultCounts;
-use device::{Counts, Device, fault, pcap, tap};
+use device::{Counts, Device, Report, fault, pcap, tap};
 use instrument::Snapshot;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -29,7 +28,7 @@ pub struct Running {
     /// The device's name as the kernel has it.
     pub(super) device: String,
     pub(super) counts: Arc<Counts>,
-    pub(super) faults: Option<Arc<FaultCounts>>,
+    pub(super) reports: Vec<Arc<dyn Report>>,
     pub(super) tallies: Vec<(&'static str, u16, Arc<Tally>)>,
     pub(super) started: Instant,
     /// What the stack is measured with, and what they said at its start.
@@ -43,15 +42,15 @@ impl Running {
     /// What could not be had; nothing is left behind then.
     pub async fn start(plan: &Plan) -> Result<Running, Failure> {
         let device = open(plan)?;
-        let (name, counts, faults) =
-            (device.name.clone(), device.counts.clone(), device.faults.clone());
+        let (name, counts, reports) =
+            (device.name.clone(), device.counts.clone(), device.reports.clone());
         let instruments = plan.args.stats_json.as_ref().map(|_| Instruments::new());
         let result = async {
             let mut running = Running {
                 stack: start_stack(plan, device, instruments.clone())?,
                 device: name,
                 counts,
-                faults,
+                reports,
                 tallies: Vec::new(),
                 started: Instant::now(),
                 instruments: instruments.map(|i| {

@@ -111,7 +111,7 @@ fn end(config: &Config, index: usize, own: &Arc<[Ring]>, peer: &Arc<[Ring]>) -> 
         queues: (0..own.len()).map(queue).collect(),
         steering: Some(config.steering),
         counts: counts.clone(),
-        faults: None,
+        reports: Vec::new(),
     }
 }
 

@@ -80,7 +80,9 @@ fn a_full_disk_ends_the_capture_only() {
     a.queues[0].transmit.transmit(&mut batch);
     let mut got = Vec::new();
     assert_eq!(b.queues[0].receive.receive(&mut got, 100), 20);
-    let lost = a.counts.not_captured.load(Ordering::Relaxed);
+    let report = a.reports.last().expect("the capture's");
+    assert_eq!(report.name(), "capture");
+    let lost = report.counts()[0].1;
     assert!((1..20).contains(&lost), "{lost}");
     assert!(wrap_writer(a, Disk::new(10)).is_err());
 }

@@ -225,7 +225,7 @@ fn build(
         queues: files.into_iter().map(queue).collect(),
         steering: steered.then_some(config.steering),
         counts: counts.clone(),
-        faults: None,
+        reports: Vec::new(),
     })
 }
 
