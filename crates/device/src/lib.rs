@@ -141,8 +141,17 @@ pub struct Device {
     pub queues_detach: bool,
     /// What its queues had to drop.
     pub counts: Arc<Counts>,
-    /// What the wrapper [`fault`] did, if there is one round it.
-    pub faults: Option<Arc<fault::FaultCounts>>,
+    /// What the wrappers round it have counted, from the inside out.
+    pub reports: Vec<Arc<dyn Report>>,
+}
+
+/// What a wrapper round a device counts, for statistics.
+pub trait Report: Send + Sync {
+    /// What the wrapper is called.
+    fn name(&self) -> &'static str;
+
+    /// Its counts by name, now.
+    fn counts(&self) -> Vec<(&'static str, u64)>;
 }
 
 /// What the queues of a device had to drop, in packets.
@@ -153,8 +162,6 @@ pub struct Counts {
     pub transmit_dropped: AtomicU64,
     /// Arrived, but larger than the link's frames or cut off.
     pub receive_dropped: AtomicU64,
-    /// Passed, but are not in the capture file, which could not be written.
-    pub not_captured: AtomicU64,
     /// The device is gone: somebody has deleted it. Nothing comes or goes.
     pub gone: AtomicBool,
 }

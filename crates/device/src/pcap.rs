@@ -5,8 +5,7 @@
 //! checksums that are left to the device are filled in in the file; packets that
 //! stand for several segments are one packet in it, as the device sees them.
 
-use crate::{Batch, Device, Medium, Queue, Receive, Transmit};
-use crate::{Counts, segment};
+use crate::{Batch, Device, Medium, Queue, Receive, Report, Transmit, segment};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -15,7 +14,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use platform::Instant;
 use platform::Mutex;
-use platform::atomic::Ordering;
+use platform::atomic::{AtomicU64, Ordering};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -40,7 +39,8 @@ const OUTBOUND: u32 = 2;
 ///
 /// # Errors
 /// Those of making the file and writing to it. Later errors, such as a full
-/// disk, end the capture but not the device: see [`Counts::not_captured`].
+/// disk, end the capture but not the device. How many packets are not in the file is
+/// one of [`Device::reports`], the one called `capture`.
 pub fn wrap(device: Device, path: &Path) -> io::Result<Device> {
     wrap_writer(device, File::create(path)?)
 }
@@ -51,9 +51,11 @@ pub fn wrap(device: Device, path: &Path) -> io::Result<Device> {
 /// # Errors
 /// Those of writing to it.
 pub fn wrap_writer(device: Device, writer: impl Write + Send + 'static) -> io::Result<Device> {
-    let capture = Capture::start(&device, Box::new(writer))?;
+    let missed = Arc::new(Missed::default());
+    let capture = Capture::start(&device, Box::new(writer), missed.clone())?;
     let capture = Arc::new(Mutex::new(capture));
-    let Device { queues, .. } = device;
+    let Device { queues, mut reports, .. } = device;
+    reports.push(missed);
     let wrap_queue = |queue: Queue| Queue {
         receive: Box::new(PcapReceive { device: queue.receive, capture: capture.clone() }),
         transmit: Box::new(PcapTransmit {
@@ -62,7 +64,7 @@ pub fn wrap_writer(device: Device, writer: impl Write + Send + 'static) -> io::R
             stage: Batch::new(),
         }),
     };
-    Ok(Device { queues: queues.into_iter().map(wrap_queue).collect(), ..device })
+    Ok(Device { queues: queues.into_iter().map(wrap_queue).collect(), reports, ..device })
 }
 
 fn io_error(error: pcap_file::PcapError) -> io::Error {
@@ -72,12 +74,26 @@ fn io_error(error: pcap_file::PcapError) -> io::Error {
     }
 }
 
+/// How many packets passed, but are not in the file, which could not be written.
+#[derive(Debug, Default)]
+struct Missed(AtomicU64);
+
+impl Report for Missed {
+    fn name(&self) -> &'static str {
+        "capture"
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("missed", self.0.load(Ordering::Relaxed))]
+    }
+}
+
 struct Capture {
     /// `None` after an error.
     writer: Option<PcapNgWriter<BufWriter<Box<dyn Write + Send>>>>,
     /// When what is in the buffer has to be in the file; `None`: it is empty.
     flush_at: Option<Instant>,
-    counts: Arc<Counts>,
+    missed: Arc<Missed>,
     /// Packets that may still be in the buffer only.
     buffered: u64,
     /// The bytes of one packet, kept for their memory.
@@ -85,7 +101,11 @@ struct Capture {
 }
 
 impl Capture {
-    fn start(device: &Device, writer: Box<dyn Write + Send>) -> io::Result<Capture> {
+    fn start(
+        device: &Device,
+        writer: Box<dyn Write + Send>,
+        missed: Arc<Missed>,
+    ) -> io::Result<Capture> {
         let mut writer =
             PcapNgWriter::new(BufWriter::with_capacity(BUFFER, writer)).map_err(io_error)?;
         let linktype = match device.capabilities.medium {
@@ -103,8 +123,7 @@ impl Capture {
         };
         writer.write_pcapng_block(interface).map_err(io_error)?;
         writer.get_mut().flush()?;
-        let counts = device.counts.clone();
-        Ok(Capture { writer: Some(writer), flush_at: None, counts, buffered: 0, bytes: Vec::new() })
+        Ok(Capture { writer: Some(writer), flush_at: None, missed, buffered: 0, bytes: Vec::new() })
     }
 
     fn record<'a>(&mut self, packets: impl ExactSizeIterator<Item = &'a Packet>, direction: u32) {
@@ -118,7 +137,7 @@ impl Capture {
                 self.fail();
             }
             if self.writer.is_none() {
-                self.counts.not_captured.fetch_add(1, Ordering::Relaxed);
+                self.missed.0.fetch_add(1, Ordering::Relaxed);
             }
         }
         self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
@@ -173,7 +192,7 @@ impl Capture {
     /// it counts as captured.
     fn fail(&mut self) {
         let lost = std::mem::take(&mut self.buffered);
-        self.counts.not_captured.fetch_add(lost, Ordering::Relaxed);
+        self.missed.0.fetch_add(lost, Ordering::Relaxed);
         if let Some(writer) = self.writer.take() {
             // Without another try to write what failed.
             drop(writer.into_inner().into_parts());

@@ -1,7 +1,7 @@
 //! Experiments: loads on the stack under each organization, measured against
 //! what one core can do at all with the same payload.
 //!
-//! A [`BenchPlan`] says what to measure; [`run`] measures and gives a [`Row`] for
+//! A [`BenchPlan`] says what to measure; [`run()`] measures and gives a [`Row`] for
 //! each organization. Nothing is printed here.
 //!
 //! Two hosts stand back to back in memory. The *stack under test* opens the

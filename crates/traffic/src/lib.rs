@@ -169,7 +169,7 @@ fn device<P: Peer>(
         queues_detach: false,
         steering: Some(config.link.steering),
         counts: Arc::new(Counts::default()),
-        faults: None,
+        reports: Vec::new(),
     };
     (device, counts)
 }

@@ -187,7 +187,7 @@ pub fn open_queues(
         queues_detach: false,
         steering: None,
         counts,
-        faults: None,
+        reports: Vec::new(),
     };
     Ok((device, wakes))
 }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::link::Chosen;
 use crate::say::say;
 use anabranch::Cidr;
-use device::Counts;
+use device::Report;
 use device::fault::Spec;
 use running::Running;
 use services::Services;
@@ -20,7 +20,6 @@ use settings::Settings;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -111,15 +110,16 @@ pub fn run(args: Args) -> Result<(), Failure> {
         .build()
         .map_err(|e| Failure::refused(format!("cannot start threads: {e}: raise ulimit -u")))?;
     let capture = settings.args.pcap.clone();
-    let (counts, result) = match runtime.block_on(serve(settings)) {
-        Ok((counts, result)) => (Some(counts), result),
+    let (reports, result) = match runtime.block_on(serve(settings)) {
+        Ok((reports, result)) => (Some(reports), result),
         Err(refused) => (None, Err(refused)),
     };
     // Tasks have sockets, and sockets hold the stack with its device; but a file
     // that takes long to read is not worth waiting for.
     runtime.shutdown_timeout(Duration::from_secs(2));
-    let (Some(counts), Some(path)) = (counts, capture) else { return result };
-    let missing = counts.not_captured.load(Ordering::Relaxed);
+    let (Some(reports), Some(path)) = (reports, capture) else { return result };
+    let captures = reports.iter().filter(|report| report.name() == "capture");
+    let missing: u64 = captures.flat_map(|report| report.counts()).map(|(_, count)| count).sum();
     result.and(match missing {
         0 => Ok(()),
         n => Err(Failure::failed(format!(
@@ -130,8 +130,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
     })
 }
 
-/// Serves; what the device has counted, and how it ended.
-async fn serve(settings: Settings) -> Result<(Arc<Counts>, Result<(), Failure>), Failure> {
+/// Serves; what the device's wrappers report, and how it ended.
+async fn serve(settings: Settings) -> Result<(Vec<Arc<dyn Report>>, Result<(), Failure>), Failure> {
     let listen =
         |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
     let mut terminate = listen(SignalKind::terminate())?;
@@ -164,7 +164,7 @@ async fn serve(settings: Settings) -> Result<(Arc<Counts>, Result<(), Failure>),
     }
     let written = report::write(&running, &settings);
     say(report::summary(&running, &settings).trim_end());
-    let counts = running.counts.clone();
+    let reports = running.reports.clone();
     running.stop();
-    Ok((counts, gone.and(written)))
+    Ok((reports, gone.and(written)))
 }

@@ -158,22 +158,13 @@ fn json(running: &Running, settings: &Settings) -> Value {
 }
 
 fn device(running: &Running) -> Value {
-    let faults = running.faults.as_ref().map(|faults| {
-        json!({
-            "passed": get(&faults.passed),
-            "lost": get(&faults.lost),
-            "duplicated": get(&faults.duplicated),
-            "corrupted": get(&faults.corrupted),
-            "reordered": get(&faults.reordered),
-            "overflowed": get(&faults.overflowed),
-            "malformed": get(&faults.malformed),
-        })
-    });
-    json!({
+    let mut device = json!({
         "name": running.device,
         "receive_dropped": get(&running.counts.receive_dropped),
         "transmit_dropped": get(&running.counts.transmit_dropped),
-        "not_captured": get(&running.counts.not_captured),
-        "faults": faults,
-    })
+    });
+    for report in &running.reports {
+        device[report.name()] = report.counts().into_iter().collect();
+    }
+    device
 }

@@ -8,8 +8,7 @@ use crate::tally::Tally;
 use anabranch::instruments::{Instruments, Snapshot};
 use anabranch::tokio::{TcpListener, TcpStream, UdpSocket};
 use anabranch::{Stack, TcpConfig};
-use device::fault::FaultCounts;
-use device::{Counts, Device, fault, pcap};
+use device::{Counts, Device, Report, fault, pcap};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -27,7 +26,7 @@ pub struct Running {
     /// The device's name as the kernel has it.
     pub(super) device: String,
     pub(super) counts: Arc<Counts>,
-    pub(super) faults: Option<Arc<FaultCounts>>,
+    pub(super) reports: Vec<Arc<dyn Report>>,
     pub(super) tallies: Vec<(&'static str, u16, Arc<Tally>)>,
     pub(super) started: Instant,
     /// What the stack is measured with, and what they said at its start.
@@ -41,15 +40,15 @@ impl Running {
     /// What could not be had; nothing is left behind then.
     pub async fn start(settings: &Settings) -> Result<Running, Failure> {
         let device = open(settings)?;
-        let (name, counts, faults) =
-            (device.name.clone(), device.counts.clone(), device.faults.clone());
+        let (name, counts, reports) =
+            (device.name.clone(), device.counts.clone(), device.reports.clone());
         let instruments = settings.args.stats_json.as_ref().map(|_| Instruments::new());
         let result = async {
             let mut running = Running {
                 stack: start_stack(settings, device, instruments.clone())?,
                 device: name,
                 counts,
-                faults,
+                reports,
                 tallies: Vec::new(),
                 started: Instant::now(),
                 instruments: instruments.map(|i| {

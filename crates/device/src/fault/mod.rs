@@ -11,7 +11,7 @@ mod spec;
 
 pub use spec::{Spec, SpecError};
 
-use crate::{Batch, Device, Medium, Queue, Receive, Transmit, segment};
+use crate::{Batch, Device, Medium, Queue, Receive, Report, Transmit, segment};
 use alarm::Alarm;
 use line::Line;
 use platform::Instant;
@@ -42,10 +42,29 @@ pub struct FaultCounts {
     pub malformed: AtomicU64,
 }
 
-/// `device` behind a link with the faults of `spec`; what they did is counted in
-/// [`Device::faults`]. Chance starts from `seed` unless `spec` has its own.
+impl Report for FaultCounts {
+    fn name(&self) -> &'static str {
+        "faults"
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let counts = [
+            ("passed", &self.passed),
+            ("lost", &self.lost),
+            ("duplicated", &self.duplicated),
+            ("corrupted", &self.corrupted),
+            ("reordered", &self.reordered),
+            ("overflowed", &self.overflowed),
+            ("malformed", &self.malformed),
+        ];
+        counts.map(|(name, count)| (name, count.load(Ordering::Relaxed))).into()
+    }
+}
+
+/// `device` behind a link with the faults of `spec`; what they did is one of
+/// [`Device::reports`], the [`FaultCounts`] called `faults`. Chance starts from `seed` unless `spec` has its own.
 pub fn wrap(device: Device, spec: &Spec, seed: u64) -> Device {
-    let Device { mut capabilities, queues, .. } = device;
+    let Device { mut capabilities, queues, mut reports, .. } = device;
     let faults = Arc::new(FaultCounts::default());
     let seed = spec.seed.unwrap_or(seed);
     let medium = capabilities.medium;
@@ -78,7 +97,8 @@ pub fn wrap(device: Device, spec: &Spec, seed: u64) -> Device {
     capabilities.transmit_checksum = false;
     capabilities.segmentation = 0;
     let queues = queues.into_iter().enumerate().map(wrap_queue).collect();
-    Device { capabilities, queues, faults: Some(faults), ..device }
+    reports.push(faults);
+    Device { capabilities, queues, reports, ..device }
 }
 
 /// Puts `packets` into `line`, in segments, and what comes out into `ready`.

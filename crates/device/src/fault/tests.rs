@@ -45,7 +45,7 @@ fn right(packet: &Packet) -> bool {
 }
 
 /// Sends 0..n through a line out of a pair with the faults; what arrives.
-fn through(spec: &str, n: u32, seed: u64) -> (Vec<Packet>, Arc<FaultCounts>) {
+fn through(spec: &str, n: u32, seed: u64) -> (Vec<Packet>, Arc<dyn Report>) {
     let (a, mut b) = pair(Config { ring: 1 << 16, ..Config::default() });
     let mut a = wrap(a, &spec.parse().expect("a spec"), seed);
     for n in 0..n {
@@ -59,7 +59,7 @@ fn through(spec: &str, n: u32, seed: u64) -> (Vec<Packet>, Arc<FaultCounts>) {
         std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
         receive.receive(&mut Vec::new(), 1);
     }
-    (got, a.faults.take().expect("wrapped"))
+    (got, a.reports.pop().expect("wrapped"))
 }
 
 fn number(packet: &Packet) -> u32 {
@@ -71,8 +71,9 @@ fn numbers(spec: &str, seed: u64) -> Vec<u32> {
     through(spec, 2000, seed).0.iter().map(number).collect()
 }
 
-fn read(counter: &AtomicU64) -> u64 {
-    counter.load(Ordering::Relaxed)
+fn read(report: &dyn Report, name: &str) -> u64 {
+    assert_eq!(report.name(), "faults");
+    report.counts().into_iter().find(|(of, _)| *of == name).expect("counted").1
 }
 
 #[test]
@@ -83,8 +84,8 @@ fn no_faults() {
 #[test]
 fn loss_is_as_often_as_said_and_repeats() {
     let (got, counts) = through("loss=10%", 10_000, 3);
-    assert_eq!(got.len() as u64 + read(&counts.lost), 10_000);
-    assert!((800..1200).contains(&read(&counts.lost)), "{counts:?}");
+    assert_eq!(got.len() as u64 + read(&*counts, "lost"), 10_000);
+    assert!((800..1200).contains(&read(&*counts, "lost")), "{:?}", counts.counts());
     assert_eq!(numbers("loss=10%", 5), numbers("loss=0.1", 5));
     assert_ne!(numbers("loss=10%", 5), numbers("loss=10%", 6));
     assert_eq!(numbers("loss=10%,seed=5", 9), numbers("loss=10%", 5));
@@ -110,16 +111,16 @@ fn a_held_packet_leaves_though_nothing_follows() {
 #[test]
 fn duplicates() {
     let (got, counts) = through("duplicate=10%", 1000, 1);
-    assert_eq!(got.len() as u64, 1000 + read(&counts.duplicated));
-    assert!(read(&counts.duplicated) > 50);
-    assert_eq!(read(&counts.passed), got.len() as u64);
+    assert_eq!(got.len() as u64, 1000 + read(&*counts, "duplicated"));
+    assert!(read(&*counts, "duplicated") > 50);
+    assert_eq!(read(&*counts, "passed"), got.len() as u64);
 }
 
 #[test]
 fn corruption_is_seen_by_checksums_and_is_on_a_copy() {
     let (got, counts) = through("corrupt=20%", 3000, 1);
     let bad = got.iter().filter(|p| !right(p)).count() as u64;
-    assert_eq!(bad, read(&counts.corrupted));
+    assert_eq!(bad, read(&*counts, "corrupted"));
     assert!(bad > 400);
     // Of all packets that share their bytes.
     let (a, _b) = pair(Config::default());
@@ -183,7 +184,7 @@ fn a_line_is_bounded() {
     let mut a = wrap(a, &"delay=1s".parse().expect("a spec"), 1);
     let mut batch: Batch = (0..1500).map(frame).collect();
     a.queues[0].transmit.transmit(&mut batch);
-    assert_eq!(read(&a.faults.as_ref().expect("wrapped").overflowed), 500);
+    assert_eq!(read(&*a.reports[0], "overflowed"), 500);
     assert!(a.queues[0].receive.deadline().is_some());
     assert!(a.queues[0].receive.arm());
 }

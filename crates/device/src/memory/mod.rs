@@ -124,7 +124,7 @@ fn end(config: &Config, index: usize, own: &Arc<[Ring]>, peer: &Arc<[Ring]>) -> 
         queues_detach: false,
         steering: Some(config.steering),
         counts: counts.clone(),
-        faults: None,
+        reports: Vec::new(),
     }
 }
 

@@ -80,7 +80,9 @@ fn a_full_disk_ends_the_capture_only() {
     a.queues[0].transmit.transmit(&mut batch);
     let mut got = Vec::new();
     assert_eq!(b.queues[0].receive.receive(&mut got, 100), 20);
-    let lost = a.counts.not_captured.load(Ordering::Relaxed);
+    let report = a.reports.last().expect("the capture's");
+    assert_eq!(report.name(), "capture");
+    let lost = report.counts()[0].1;
     assert!((1..20).contains(&lost), "{lost}");
     assert!(wrap_writer(a, Disk::new(10)).is_err());
 }
@@ -92,10 +94,10 @@ fn what_is_lost_at_the_end_is_counted() {
     let mut a = wrap_writer(a, Disk::new(200)).expect("room for the header");
     let mut batch: Batch = (0..5).map(|_| Packet::copy_of(&[0; 100])).collect();
     a.queues[0].transmit.transmit(&mut batch);
-    let counts = a.counts.clone();
-    assert_eq!(counts.not_captured.load(Ordering::Relaxed), 0);
+    let report = a.reports.last().expect("the capture's").clone();
+    assert_eq!(report.counts()[0].1, 0);
     drop(a);
-    assert_eq!(counts.not_captured.load(Ordering::Relaxed), 5);
+    assert_eq!(report.counts()[0].1, 5);
 }
 
 #[test]

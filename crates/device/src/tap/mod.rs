@@ -262,7 +262,7 @@ fn build(
         queues_detach: true,
         steering: steered.then_some(config.steering),
         counts: counts.clone(),
-        faults: None,
+        reports: Vec::new(),
     })
 }
 

@@ -16,7 +16,7 @@ pub enum Up {
 }
 
 /// Takes an IP datagram. Answers and errors that it calls for go to `replies`,
-/// for [`super::output`].
+/// for [`super::output()`].
 #[inline]
 pub fn input(
     mut packet: Packet,

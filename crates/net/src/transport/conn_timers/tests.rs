@@ -1,12 +1,12 @@
 use super::*;
-use crate::connections::Armed;
-use wire::time::Duration;
 use crate::Call;
+use crate::connections::Armed;
 use crate::harness::*;
 use proptest::prelude::*;
 use std::sync::Arc;
 use wire::Seq;
 use wire::tcp::{Flags, Header, Options};
+use wire::time::Duration;
 
 const TWO_HOURS: Duration = Duration::from_secs(7200);
 
