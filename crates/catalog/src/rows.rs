@@ -11,7 +11,7 @@
 ///         [$(stringify!($name)),*]
 ///     };
 /// }
-/// assert_eq!(catalog::for_each_organization!(names).len(), catalog::CATALOG.len());
+/// assert_eq!(anabranch_catalog::for_each_organization!(names).len(), anabranch_catalog::CATALOG.len());
 /// ```
 #[macro_export]
 macro_rules! for_each_organization {

@@ -79,7 +79,7 @@ fn an_existing_interface_is_taken_and_stays() {
                 exchange(&mut station);
                 let again = config.clone().with_queues(1);
                 if flags == 0 {
-                    let error = open(&again).err().expect("it has one queue");
+                    let error = open(&again).expect_err("it has one queue");
                     assert!(matches!(error, Error::InUse(_)), "{error}");
                 }
             }
@@ -95,7 +95,7 @@ fn what_is_not_there_or_no_such_interface_is_not_taken() {
     isolated(|| {
         let take = |name: &str, queues| {
             let config = Config::default().with_name(name).with_existing(true).with_queues(queues);
-            let error = open(&config).err().expect("refused");
+            let error = open(&config).expect_err("refused");
             assert!(!error.to_string().contains('\n'));
             error
         };
@@ -142,7 +142,7 @@ fn open_descriptors_are_a_device() {
 fn other_descriptors_are_refused() {
     isolated(|| {
         let refused = |descriptors| {
-            let error = from_fds(descriptors, &Config::default()).err().expect("refused");
+            let error = from_fds(descriptors, &Config::default()).expect_err("refused");
             assert!(matches!(error, Error::Unsuitable { .. }), "{error}");
             assert!(!error.to_string().contains('\n'), "{error}");
         };

@@ -451,8 +451,8 @@ impl Drop for ThreadTimer {
 /// else nothing, and then laps are no code at all.
 ///
 /// ```
-/// # use instrument::{ThreadTimer, observed};
-/// # use net::observe::{Layer, Observer};
+/// # use anabranch_instrument::{ThreadTimer, observed};
+/// # use anabranch_net::observe::{Layer, Observer};
 /// fn work(observer: &mut impl Observer) -> u32 {
 ///     observer.lap(Layer::Ip);
 ///     42
