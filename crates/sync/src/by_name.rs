@@ -13,8 +13,8 @@ use std::str::FromStr;
 /// parentheses, and then one row for each lock.
 ///
 /// A row is the module and the type in this crate; and in braces the name, who is
-/// next ([`Order`](crate::by_name::Order)), how threads wait
-/// ([`Waiting`](crate::by_name::Waiting)), and what the lock is.
+/// next ([`Order`]), how threads wait
+/// ([`Waiting`]), and what the lock is.
 ///
 /// ```
 /// macro_rules! types {

@@ -57,7 +57,7 @@ impl Ip {
     }
 
     /// Lets time pass: gives up datagrams whose fragments do not come, and tells
-    /// their sources by `replies`, for [`output`].
+    /// their sources by `replies`, for [`output()`].
     pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters, replies: &mut Vec<Packet>) {
         let mut first_fragments = Vec::new();
         self.reassembly.on_timeout(now, counters, &mut first_fragments);

@@ -1,6 +1,6 @@
 //! The registry of algorithms, as a macro: the table itself is in the parent.
 
-/// Makes [`Algorithm`], the enumeration of states [`Congestion`], and its dispatch,
+/// Makes `Algorithm`, the enumeration of states `Congestion`, and its dispatch,
 /// from rows `"name" => Variant(State)`. The first row is the default.
 macro_rules! algorithms {
     ($(#[$first_doc:meta])* $first_name:literal => $first:ident($first_state:ty),
