@@ -12,7 +12,7 @@ mod token;
 pub use chance::RandomState;
 pub use locks::{Condvar, Mutex, MutexGuard, RwLock};
 pub use queues::{ArrayQueue, SegQueue};
-pub use schedules::check;
+pub use schedules::{check, replay};
 pub use shuttle::sync::{atomic, mpsc};
 pub use shuttle::thread_local;
 pub use time::{Instant, signalled, sleep_at};

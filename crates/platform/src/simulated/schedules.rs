@@ -1,7 +1,9 @@
 //! Runs a test under many schedules.
 
 use super::time;
-use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
+use shuttle::scheduler::{
+    PctScheduler, RandomScheduler, ReplayScheduler, Schedule, Scheduler, Task, TaskId,
+};
 use shuttle::{Config, Runner};
 
 /// The thread that lets time pass: the first that is started.
@@ -23,11 +25,31 @@ pub fn check(schedules: usize, test: impl Fn() + Send + Sync + Clone + 'static) 
     run(PctScheduler::new(CHANGES, schedules), test);
 }
 
+/// Runs `test` once more under the schedule that [`check`] has printed, in which the
+/// same threads take the same turns.
+///
+/// # Panics
+/// As [`check`]; and if the schedule is of another test.
+pub fn replay(schedule: &str, test: impl Fn() + Send + Sync + 'static) {
+    run_alone(ReplayScheduler::new_from_encoded(schedule), test);
+}
+
 fn run(scheduler: impl Scheduler + 'static, test: impl Fn() + Send + Sync + 'static) {
-    let mut config = Config::new();
+    run_alone(Patient(scheduler), test);
+}
+
+fn run_alone(scheduler: impl Scheduler + 'static, test: impl Fn() + Send + Sync + 'static) {
+    run_with(Config::new(), scheduler, test);
+}
+
+fn run_with(
+    mut config: Config,
+    scheduler: impl Scheduler + 'static,
+    test: impl Fn() + Send + Sync + 'static,
+) {
     config.stack_size = STACK;
     config.silence_warnings = true;
-    Runner::new(Patient(scheduler), config).run(move || {
+    Runner::new(scheduler, config).run(move || {
         time::reset();
         shuttle::thread::spawn(time::run_clock);
         test();
@@ -63,5 +85,55 @@ impl<S: Scheduler> Scheduler for Patient<S> {
 
     fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atomic::{AtomicU32, Ordering};
+    use crate::thread;
+    use shuttle::FailurePersistence;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::{Arc, Mutex};
+
+    /// Two threads, and what each saw of a number that both change.
+    fn race(seen: &Mutex<Vec<u32>>) {
+        let number = Arc::new(AtomicU32::new(0));
+        let other = number.clone();
+        let thread = thread::spawn(move || {
+            other.fetch_add(1, Ordering::SeqCst);
+            thread::sleep(std::time::Duration::from_micros(3));
+            other.fetch_add(10, Ordering::SeqCst);
+        });
+        let look = || number.load(Ordering::SeqCst);
+        let first = [look(), look(), look()];
+        thread::sleep(std::time::Duration::from_micros(50));
+        let mine = [first[0], first[1], first[2], look()];
+        thread.join().expect("no panic");
+        seen.lock().expect("not poisoned").extend(mine);
+        assert_ne!(mine, [0, 1, 1, 11], "what is looked for");
+    }
+
+    #[test]
+    fn a_schedule_that_failed_fails_again_in_the_same_way() {
+        let folder = std::env::temp_dir().join(format!("anabranch-replay-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("folder");
+        let mut config = Config::new();
+        config.failure_persistence = FailurePersistence::File(Some(folder.clone()));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let watched = seen.clone();
+        let failing = move || race(&watched);
+        let random = RandomScheduler::new_from_seed(1, 100_000);
+        let failed = catch_unwind(AssertUnwindSafe(|| {
+            run_with(config, Patient(random), failing.clone());
+        }));
+        assert!(failed.is_err(), "no schedule came to it");
+        let file = std::fs::read_dir(&folder).expect("folder").next().expect("one").expect("entry");
+        let schedule = std::fs::read_to_string(file.path()).expect("a schedule");
+        std::fs::remove_dir_all(&folder).expect("removed");
+        seen.lock().expect("not poisoned").clear();
+        assert!(catch_unwind(AssertUnwindSafe(|| replay(schedule.trim(), failing))).is_err());
+        assert_eq!(*seen.lock().expect("not poisoned"), [0, 1, 1, 11]);
     }
 }
