@@ -452,7 +452,7 @@ impl Drop for ThreadTimer {
 ///
 /// ```
 /// # use anabranch_instrument::{ThreadTimer, observed};
-/// # use anabranch_net::observe::{Layer, Observer};
+/// # use net::observe::{Layer, Observer};
 /// fn work(observer: &mut impl Observer) -> u32 {
 ///     observer.lap(Layer::Ip);
 ///     42
