@@ -48,8 +48,18 @@ impl fmt::Display for FlagsError {
 
 impl std::error::Error for FlagsError {}
 
+/// The stack with what Linux cannot be told to do otherwise.
+fn linux() -> TcpConfig {
+    TcpConfig { quick_acks: 16, ..TcpConfig::default() }
+}
+
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, FlagsError> {
     value.parse().map_err(|_| FlagsError(format!("{name}={value} is not a number that it can be")))
+}
+
+/// Our name of a congestion control of Linux.
+fn linux_name(name: &str) -> &str {
+    if name == "reno" { "newreno" } else { name }
 }
 
 fn seconds(name: &str, value: &str) -> Result<Duration, FlagsError> {
@@ -80,7 +90,7 @@ impl Flags {
             local: "192.168.0.1/16".into(),
             gateway: "192.168.0.2".into(),
             mtu: 1500,
-            tcp: TcpConfig::default(),
+            tcp: linux(),
             ignored: Vec::new(),
         };
         for flag in text.split(';').map(str::trim).filter(|flag| !flag.is_empty()) {
@@ -121,7 +131,7 @@ impl Flags {
             "tcp_retries2" => tcp.retries = number(name, value)?,
             "tcp_fin_timeout" => tcp.fin_wait_2 = seconds(name, value)?,
             "tcp_rto_max_ms" => tcp.max_rto = Duration::from_millis(number(name, value)?),
-            "tcp_congestion_control" => match value.parse::<CongestionAlgorithm>() {
+            "tcp_congestion_control" => match linux_name(value).parse::<CongestionAlgorithm>() {
                 Ok(algorithm) => tcp.congestion = algorithm,
                 Err(_) => self.ignored.push(name.into()),
             },

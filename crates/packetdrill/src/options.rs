@@ -17,6 +17,8 @@ pub(crate) struct Options {
     reuse: bool,
     /// How long closing waits, seconds; as Linux has it.
     linger: Option<u32>,
+    /// Bytes, as Linux has it: twice what was asked for.
+    send_buffer: Option<u32>,
     keepalive: bool,
     /// Seconds, as Linux has it.
     keepalive_idle: Option<u32>,
@@ -31,6 +33,9 @@ impl Options {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         stream.threads.set_nodelay(self.nodelay)?;
         stream.threads.set_linger(self.linger.map(seconds))?;
+        if let Some(bytes) = self.send_buffer {
+            stream.threads.set_send_buffer_size(bytes as usize)?;
+        }
         let idle = self.keepalive_idle.unwrap_or(KEEPALIVE_IDLE);
         stream.threads.set_keepalive(self.keepalive.then(|| seconds(idle)))?;
         Ok(())
@@ -51,6 +56,10 @@ impl Socket {
         match (level, name) {
             (libc::SOL_SOCKET, libc::SO_REUSEADDR) => options.reuse = integer(value)? != 0,
             (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => options.keepalive = integer(value)? != 0,
+            (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
+                // Linux doubles it, for what it keeps beside the bytes (socket(7)).
+                options.send_buffer = Some(2 * integer(value)?.max(2304) as u32);
+            }
             (libc::SOL_SOCKET, libc::SO_LINGER) => {
                 let seconds = integer(value.get(4..).unwrap_or_default())?;
                 options.linger = (integer(value)? != 0).then_some(seconds.max(0) as u32);
@@ -74,6 +83,10 @@ impl Socket {
         let options = lock(&self.state).options;
         let value = match (level, name) {
             (libc::SOL_SOCKET, libc::SO_ERROR) => self.take_error(),
+            (libc::SOL_SOCKET, libc::SO_SNDBUF) => match options.send_buffer {
+                Some(bytes) => bytes as c_int,
+                None => return Err(Errno(libc::ENOPROTOOPT)),
+            },
             (libc::SOL_SOCKET, libc::SO_TYPE) => libc::SOCK_STREAM,
             (libc::SOL_SOCKET, libc::SO_REUSEADDR) => options.reuse.into(),
             (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => options.keepalive.into(),

@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Bytes of the largest IP datagram.
+const LARGEST: usize = 65535;
+
 /// A packet that the stack has sent: its bytes, from the IP header on.
 pub(crate) struct Sent {
     pub(crate) bytes: Vec<u8>,
@@ -66,8 +69,12 @@ impl Wire {
         let shared = Arc::new(Queues { arriving, sent: Mutex::default(), time });
         let ends = (0..queues)
             .map(|index| Box::new(End { queues: shared.clone(), index }) as Box<dyn PacketIo>);
-        let (device, wakes) =
-            custom::open_queues(ends.collect(), custom::Config::ip().with_mtu(mtu))?;
+        // Scripts send packets of several segments, and expect them, as Linux's device
+        // takes and gives them.
+        let config = custom::Config::ip().with_mtu(LARGEST);
+        let (mut device, wakes) = custom::open_queues(ends.collect(), config)?;
+        device.capabilities.mtu = mtu;
+        device.capabilities.segmentation = LARGEST;
         Ok((device, Wire { queues: shared, wakes }))
     }
 

@@ -38,6 +38,7 @@ struct PendingOptions {
     abort: bool,
     nodelay: Option<bool>,
     keepalive: Option<Option<Duration>>,
+    send_buffer: Option<usize>,
     /// Somebody asks for [`State::info`].
     info: bool,
 }
@@ -342,6 +343,9 @@ impl State {
                 interval: idle.min(Duration::from_secs(75)),
                 probes: 9,
             }));
+        }
+        if let Some(bytes) = self.pending.send_buffer.take() {
+            tcb.set_send_buffer(bytes);
         }
         if self.pending.abort {
             tcb.abort();
