@@ -71,8 +71,15 @@ pub struct Builder {
     wrong: Option<Error>,
 }
 
+impl Stack {
+    /// Starts making one.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
 impl Builder {
-    pub(crate) fn new() -> Builder {
+    fn new() -> Builder {
         let seed = RandomState::new().hash_one(std::process::id());
         let mut config = Config::new(Vec::new(), seed);
         config.secret = [RandomState::new().hash_one(1), RandomState::new().hash_one(2)];

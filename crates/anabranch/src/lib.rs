@@ -92,6 +92,7 @@ mod builder;
 mod closing;
 pub mod device;
 mod error;
+mod forms;
 pub mod instruments;
 mod listener;
 mod names;

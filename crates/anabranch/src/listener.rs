@@ -117,11 +117,6 @@ impl TcpListener {
         std::iter::repeat_with(|| self.accept().map(|(stream, _)| stream))
     }
 
-    /// The same socket, for tasks.
-    pub fn into_tokio(self) -> crate::tokio::TcpListener {
-        self.into()
-    }
-
     /// What it listens on.
     ///
     /// # Errors

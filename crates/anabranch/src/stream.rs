@@ -204,11 +204,6 @@ impl TcpStream {
         block_on(None, |cx| self.0.socket.poll_info(cx))
     }
 
-    /// The same connection, for tasks.
-    pub fn into_tokio(self) -> crate::tokio::TcpStream {
-        self.into()
-    }
-
     /// Asks the peer, after the connection has been idle for this time, whether it
     /// is still there; `None`: never.
     ///

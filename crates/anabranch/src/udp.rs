@@ -316,9 +316,4 @@ impl UdpSocket {
         self.0.peer()?;
         Ok(self.receive(buf, true)?.0)
     }
-
-    /// The same socket, for tasks.
-    pub fn into_tokio(self) -> crate::tokio::UdpSocket {
-        self.into()
-    }
 }

@@ -15,13 +15,15 @@
 mod histogram;
 mod queue;
 mod report;
+mod stamp;
 mod task;
 mod thread;
 
 pub use histogram::{Counted, Histogram};
 pub use net::observe::Layer;
-pub use queue::{QueueProbe, QueueWatch, TraceStamp};
+pub use queue::{QueueProbe, QueueWatch};
 pub use report::{LayerTime, LockReport, Percentiles, QueueReport, Report, ThreadReport};
+pub use stamp::TraceStamp;
 pub use task::TaskUsage;
 pub use thread::{ThreadProbe, ThreadTimer};
 

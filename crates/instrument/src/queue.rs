@@ -1,41 +1,11 @@
 //! What is known of a queue between threads.
 
-#[cfg(doc)]
-use super::ThreadTimer;
 use super::histogram::{self, Histogram};
+use super::stamp::TraceStamp;
 use super::{Clock, Instruments};
 use crossbeam_utils::CachePadded;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-/// When a packet was taken from a device, and when it was put into the queue
-/// that it is in; of most packets, nothing. It travels with the packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TraceStamp {
-    taken: Option<NonZeroU64>,
-    put: u64,
-}
-
-impl TraceStamp {
-    /// Of a packet that is not followed.
-    pub const NONE: TraceStamp = TraceStamp { taken: None, put: 0 };
-
-    /// Taken from a device at a time of the instruments' clock, nanoseconds.
-    #[inline]
-    pub(super) fn taken_at(nanos: u64) -> TraceStamp {
-        TraceStamp { taken: NonZeroU64::new(nanos), put: 0 }
-    }
-    #[inline]
-    pub(super) fn taken(self) -> Option<u64> {
-        self.taken.map(NonZeroU64::get)
-    }
-    /// Is the packet followed?
-    #[inline]
-    pub fn is_some(self) -> bool {
-        self.taken.is_some()
-    }
-}
 
 /// The counts of a queue. Any thread may write them.
 #[derive(Debug)]
@@ -88,7 +58,7 @@ impl QueueProbe {
         self.lengths.fetch_add(len as u64, Ordering::Relaxed);
         self.now.store(len, Ordering::Relaxed);
         self.max.fetch_max(len, Ordering::Relaxed);
-        TraceStamp { put: self.clock.now(), ..stamp }
+        stamp.put_at(self.clock.now())
     }
 
     /// So many came out.
@@ -101,7 +71,7 @@ impl QueueProbe {
     #[inline]
     pub fn left(&self, stamp: TraceStamp) {
         if stamp.is_some() {
-            self.residence.record(self.clock.now().saturating_sub(stamp.put), 1);
+            self.residence.record(self.clock.now().saturating_sub(stamp.put()), 1);
         }
     }
 
@@ -138,7 +108,7 @@ impl QueueWatch {
         QueueWatch(instruments.map(|instruments| instruments.queue(name())))
     }
 
-    /// A packet is put in; `stamp` is the [`ThreadTimer::stamp`] of the thread, or
+    /// A packet is put in; `stamp` is [that of the thread](crate::ThreadTimer::stamp), or
     /// what the packet has brought from another queue. `len` tells how long the
     /// queue then is, and is asked only of packets that are followed. Returns the
     /// stamp that goes with the packet.

@@ -1,8 +1,9 @@
 //! A thread's counts, and the timer by which it makes them.
 
 use super::histogram::{self, Histogram};
+use super::stamp::TraceStamp;
 use super::task::{self, TaskUsage};
-use super::{Clock, Instruments, TraceStamp};
+use super::{Clock, Instruments};
 use crossbeam_utils::CachePadded;
 use net::observe::{Layer, Observer};
 use parking_lot::Mutex;

@@ -2,7 +2,7 @@
 
 mod user;
 
-use super::ListenerShared;
+use super::backlog::Backlog;
 use super::unread::Unread;
 use crate::closing::Closing;
 use crate::error::SocketError;
@@ -87,6 +87,9 @@ struct State {
     /// This connection is one of `closing`.
     is_closing: bool,
 }
+
+/// What a listening socket and all domains share.
+pub(crate) type ListenerShared = Backlog<TcpShared>;
 
 /// What a stream and its connection share.
 #[derive(Debug)]

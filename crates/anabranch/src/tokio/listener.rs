@@ -60,21 +60,4 @@ impl TcpListener {
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.0.local_addr())
     }
-
-    /// The same socket, for threads.
-    pub fn into_blocking(self) -> crate::TcpListener {
-        self.into()
-    }
-}
-
-impl From<crate::TcpListener> for TcpListener {
-    fn from(listener: crate::TcpListener) -> TcpListener {
-        TcpListener(listener.0)
-    }
-}
-
-impl From<TcpListener> for crate::TcpListener {
-    fn from(listener: TcpListener) -> crate::TcpListener {
-        crate::TcpListener(listener.0)
-    }
 }

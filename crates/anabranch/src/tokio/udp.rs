@@ -214,21 +214,4 @@ impl UdpSocket {
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(self.0.take_error())
     }
-
-    /// The same socket, for threads.
-    pub fn into_blocking(self) -> crate::UdpSocket {
-        self.into()
-    }
-}
-
-impl From<crate::UdpSocket> for UdpSocket {
-    fn from(socket: crate::UdpSocket) -> UdpSocket {
-        UdpSocket(socket.0)
-    }
-}
-
-impl From<UdpSocket> for crate::UdpSocket {
-    fn from(socket: UdpSocket) -> crate::UdpSocket {
-        crate::UdpSocket(socket.0)
-    }
 }

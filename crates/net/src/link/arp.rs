@@ -2,7 +2,7 @@
 //! our addresses against others who use them (RFC 5227).
 
 use super::neighbours::Learned;
-use super::{Link, output};
+use super::{Link, frame};
 use crate::{Counters, DropReason, Egress};
 use wire::arp::{self, Message, Operation};
 use wire::time::Duration;
@@ -42,7 +42,7 @@ pub(super) fn input(
             Learned::Yes(waiting) => {
                 link.last = None;
                 for (_, packet) in waiting {
-                    output::frame(packet, message.sender, link, counters, egress);
+                    frame::frame(packet, message.sender, link, counters, egress);
                 }
             }
         }
@@ -130,5 +130,5 @@ fn send(
     let mut packet = Packet::new();
     message.emit(packet.push(arp::LEN));
     packet.meta_mut().interface = interface;
-    output::arp_frame(packet, to, link, counters, egress);
+    frame::arp_frame(packet, to, link, counters, egress);
 }

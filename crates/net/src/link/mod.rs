@@ -2,6 +2,7 @@
 //! nothing, on devices that carry bare IP.
 
 mod arp;
+mod frame;
 mod input;
 mod neighbours;
 mod output;
