@@ -6,7 +6,6 @@ mod backlog;
 mod layer;
 mod tcp;
 mod udp;
-mod unread;
 
 pub(crate) use layer::SocketLayer;
 pub(crate) use tcp::{ListenerShared, TcpShared, WriteLimits};

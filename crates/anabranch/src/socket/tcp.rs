@@ -3,7 +3,6 @@
 mod user;
 
 use super::backlog::Backlog;
-use super::unread::Unread;
 use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::trace;
@@ -15,7 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
-use tcp::Tcb;
+use tcp::{ReceiveQueue, Tcb};
 use wire::{FlowKey, Slice};
 
 /// Slices at least this long are handed to TCP as they are; shorter ones are
@@ -56,7 +55,7 @@ struct State {
     notified: bool,
 
     /// Received and not read.
-    unread: Unread,
+    unread: ReceiveQueue,
     /// What TCP was last told of it.
     last_advertised: usize,
     eof: bool,
@@ -113,7 +112,7 @@ impl TcpShared {
             listener: None,
             error: None,
             notified: false,
-            unread: Unread::default(),
+            unread: ReceiveQueue::new(),
             last_advertised: 0,
             eof: false,
             finished: false,
@@ -315,21 +314,23 @@ impl State {
         }
     }
 
-    /// What was received comes from TCP.
+    /// What was received comes from TCP. It counts there for as long as nobody has
+    /// read it: its bytes against the window, its memory against the bound that both
+    /// queues have together.
     fn take(&mut self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let before = (self.unread.len(), self.eof);
         while let Some(slice) = tcb.pop_slice(usize::MAX) {
             // Nobody will read it: it is acknowledged and forgotten, as by
             // shutdown(2).
             if !self.shut_read {
-                self.unread.push(slice);
+                self.unread.push(slice, tcb.waste_limit());
             }
         }
         self.finished |= tcb.eof();
         self.eof |= self.finished;
-        self.unread.shrink();
-        self.last_advertised = self.unread.charge();
-        tcb.set_unread_outside(self.last_advertised);
+        self.last_advertised = self.unread.len();
+        tcb.set_memory_outside(self.unread.footprint());
+        tcb.set_unread_outside(self.unread.len());
         if (self.unread.len(), self.eof) != before {
             self.readers.take(wakes);
         }
@@ -358,3 +359,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

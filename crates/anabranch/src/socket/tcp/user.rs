@@ -69,8 +69,8 @@ impl TcpShared {
             }
             return Poll::Pending;
         }
-        let parts = if peek { state.unread.peek(max) } else { state.unread.take(max) };
-        let read = state.last_advertised.saturating_sub(state.unread.charge());
+        let parts = if peek { state.unread.peek_parts(max) } else { state.unread.pop_parts(max) };
+        let read = state.last_advertised.saturating_sub(state.unread.len());
         let notify = (read > 0 && read >= state.receive_buffer / 8)
             .then(|| TcpShared::to_notify(&mut state))
             .flatten();
