@@ -39,7 +39,7 @@
 //!   suits a load, the command `anabranch plan` tells. The sockets are the same under
 //!   each.
 //!
-//! Only IPv4 is spoken yet.
+//! There is only IPv4 yet.
 //!
 //! # UDP
 //!

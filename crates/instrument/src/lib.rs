@@ -13,6 +13,7 @@
 //! whoever takes the snapshot.
 
 mod histogram;
+mod layer;
 mod queue;
 mod report;
 mod stamp;
@@ -20,12 +21,12 @@ mod task;
 mod thread;
 
 pub use histogram::{Counted, Histogram};
-pub use net::observe::Layer;
+pub use layer::Layer;
 pub use queue::{QueueProbe, QueueWatch};
 pub use report::{LayerTime, LockReport, Percentiles, QueueReport, Report, ThreadReport};
 pub use stamp::TraceStamp;
 pub use task::TaskUsage;
-pub use thread::{ThreadProbe, ThreadTimer};
+pub use thread::{RoundObserver, ThreadProbe, ThreadTimer};
 
 use parking_lot::Mutex;
 use std::sync::Arc;

@@ -53,7 +53,10 @@ pub struct Unit {
     pub index: u16,
     /// How many there are.
     pub count: u16,
-    /// Any unit takes any flow: steering does not say whose it is.
+    /// Any unit takes any flow: steering does not say whose it is. That is so where
+    /// threads share the connections (four organizations), and where connections
+    /// migrate to units of their own. It belongs to the name of a unit, since each
+    /// layer asks for it: the choice of ports, ARP, and what was reassembled.
     pub any: bool,
 }
 
@@ -75,6 +78,12 @@ impl Unit {
     #[inline]
     pub fn has(self, hash: u32) -> bool {
         self.count == 1 || self.any || hash % u32::from(self.count) == u32::from(self.index)
+    }
+
+    /// Does this unit answer what is asked of the host? Where all units get the
+    /// question, one answer is enough; where any unit may get it, only one does.
+    pub fn answers_for_host(self) -> bool {
+        self.index == 0 || self.any
     }
 
     /// This unit's share of what the host may do in all.

@@ -13,7 +13,7 @@ use crate::connections::{Connections, OwnedTable};
 use crate::counters::Counters;
 use crate::down::{Below, Down};
 use crate::ip::icmp::{self, Kind};
-use crate::ip::{self, Ip, Reassembling, SharedReassembly, Up};
+use crate::ip::{self, Ip, SharedReassembly, Up};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
 use crate::transport::{self, Cx, Transport};
@@ -44,6 +44,8 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     replies: Vec<Packet>,
     failed: Vec<Packet>,
     misrouted: Vec<Packet>,
+    /// [`Call::Reset`] has been done. It stands here, and not with those who make calls:
+    /// only who holds the domain knows which call came before and which after.
     over: bool,
 }
 
@@ -76,8 +78,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Puts datagrams together from fragments with all units that share
     /// `reassembly`.
     #[must_use]
-    pub fn reassembling(mut self, reassembly: Arc<SharedReassembly>) -> Self {
-        self.ip.reassembly = Reassembling::Shared(reassembly);
+    pub fn reassembling(mut self, reassembly: SharedReassembly) -> Self {
+        self.ip.reassembly = reassembly.into();
         self
     }
 
@@ -107,12 +109,12 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     }
     /// Bytes of memory that fragments hold.
     #[cfg(test)]
-    pub(crate) fn ip_bytes(&self) -> usize {
+    pub(crate) fn ip_bytes(&mut self) -> usize {
         self.ip.reassembly.bytes()
     }
     /// Places in the queue by age of datagrams that wait for fragments.
     #[cfg(test)]
-    pub(crate) fn reassembly_names(&self) -> usize {
+    pub(crate) fn reassembly_names(&mut self) -> usize {
         self.ip.reassembly.names()
     }
     /// Neighbours whose address is known.
@@ -148,10 +150,10 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     ) {
         let Domain { link, ip, counters, replies, .. } = self;
         let datagram = link::input(frame, link, now, counters, egress);
-        observer.lap(Layer::Link);
+        observer.mark(Layer::Link);
         let Some(datagram) = datagram else { return };
         let up = ip::input(datagram, ip, now, counters, replies);
-        observer.lap(Layer::Ip);
+        observer.mark(Layer::Ip);
         let Some(up) = up else { return self.send_replies(now, egress) };
         match up {
             Up::Tcp(segment) => self.segment(segment, now),
@@ -159,7 +161,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             Up::Error(error) => self.error(&error, now),
         }
         self.send_replies(now, egress);
-        observer.lap(Layer::Transport);
+        observer.mark(Layer::Transport);
     }
 
     /// ④ Takes a packet that another unit has put together from fragments and
@@ -269,7 +271,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             }
             called = true;
         }
-        observer.lap(Layer::Transport);
+        observer.mark(Layer::Transport);
         more || called
     }
 

@@ -48,7 +48,7 @@ pub(super) fn input(
         }
     }
     counters.absorbed += 1;
-    if for_us && link.answers && message.operation == Operation::Request {
+    if for_us && link.unit.answers_for_host() && message.operation == Operation::Request {
         let ours = link.interface(index).ethernet;
         let answer = Message {
             operation: Operation::Reply,
@@ -77,7 +77,7 @@ fn conflict(
     // What we have said ourselves may come back to us.
     let is_echo = message.sender == ours;
     let is_soon = link.defended.is_some_and(|at| now.since(at) < DEFEND_INTERVAL);
-    if is_echo || is_soon || !link.answers {
+    if is_echo || is_soon || !link.unit.answers_for_host() {
         return;
     }
     link.defended = Some(now);

@@ -7,10 +7,9 @@
 //! which has the connection.
 
 use crate::hash::{Keyed, Purpose};
+use crate::maybe_shared::MaybeShared;
 use hashbrown::HashMap;
-use platform::Mutex;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use wire::time::Duration;
 use wire::{Address, EthernetAddress, Instant, Packet};
 
@@ -101,7 +100,7 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// An empty table for a host.
-    pub(super) fn new(config: &crate::Config) -> Neighbours {
+    pub(crate) fn new(config: &crate::Config) -> Neighbours {
         let hasher = Keyed::new(config, Purpose::Tables);
         Neighbours {
             lifetime: config.neighbour_lifetime,
@@ -286,39 +285,15 @@ impl Neighbours {
     }
 }
 
-/// One table for all units of a host. It is locked only where a unit does not
-/// know the neighbour that it spoke to last.
-#[derive(Clone)]
-pub struct SharedNeighbours(Arc<Mutex<Neighbours>>);
+/// A unit's table, or the one table of all units of a host. That one is locked only when
+/// a unit sends to another neighbour than before, or after a while.
+pub(super) type Table = MaybeShared<Neighbours>;
 
-impl SharedNeighbours {
-    /// An empty table for a host.
-    pub fn new(config: &crate::Config) -> SharedNeighbours {
-        SharedNeighbours(Arc::new(Mutex::new(Neighbours::new(config))))
-    }
-}
-
-/// A unit's table, or the table that it shares with others.
-pub(super) enum Table {
-    Own(Neighbours),
-    Shared(SharedNeighbours),
-}
-
-impl Table {
-    /// Runs `f` with exclusive access to the table.
-    pub(super) fn with<R>(&mut self, f: impl FnOnce(&mut Neighbours) -> R) -> R {
-        match self {
-            Table::Own(table) => f(table),
-            Table::Shared(table) => f(&mut table.0.lock()),
-        }
-    }
-
-    /// How long what the table has said is relied on without asking it: what
-    /// others learn comes only here.
-    pub(super) fn trust(&self, until: Instant, now: Instant) -> Instant {
-        match self {
-            Table::Own(_) => until,
-            Table::Shared(_) => until.min(now + INTERVAL),
-        }
+/// How long what `table` has said is relied on without asking it: what others learn
+/// comes only there.
+pub(super) fn trust(table: &Table, until: Instant, now: Instant) -> Instant {
+    match table {
+        MaybeShared::Own(_) => until,
+        MaybeShared::Shared(_) => until.min(now + INTERVAL),
     }
 }

@@ -1,7 +1,7 @@
 //! ⑧ IP datagrams down to their neighbours.
 
 use super::frame::{frame, send};
-use super::neighbours::Resolved;
+use super::neighbours::{self, Resolved};
 use super::{Link, arp};
 use crate::{Counters, Egress};
 use wire::{Address, EthernetAddress, Instant, Packet};
@@ -45,7 +45,7 @@ fn resolve(
         return frame(packet, to, link, counters, egress);
     }
     let mut packet = Some(packet);
-    let (unit, dropped) = (link.unit, &mut counters.out_dropped);
+    let (unit, dropped) = (link.unit.index, &mut counters.out_dropped);
     let resolved = link
         .neighbours
         .with(|neighbours| neighbours.resolve(next_hop, index, unit, &mut packet, now, dropped));
@@ -54,7 +54,7 @@ fn resolve(
     }
     match resolved {
         Resolved::Known(ethernet, until) => {
-            let until = link.neighbours.trust(until, now);
+            let until = neighbours::trust(&link.neighbours, until, now);
             link.last = Some((next_hop, index, ethernet, until));
             frame(packet.expect("not taken"), ethernet, link, counters, egress);
         }

@@ -59,9 +59,9 @@ impl<A: Application> Transport<A> {
                 return After::Leave;
             }
             let events = connection.tcb.take_events();
-            down.lap(Layer::Transport);
+            down.mark(Layer::Transport);
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
-            down.lap(Layer::Application);
+            down.mark(Layer::Application);
             let quota = transport.config.burst.min(room);
             sent = transport.transmit(connection, now, quota, counters, down);
             let unfinished = sent == quota && connection.tcb.wants_transmit();

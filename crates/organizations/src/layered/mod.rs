@@ -42,8 +42,8 @@
 mod ip;
 mod link;
 mod presentation;
-mod primitive;
 mod queue;
+mod sleep_lock;
 mod transport;
 
 pub use queue::Marks;
@@ -150,25 +150,25 @@ impl<A: Application> Pipeline<A> {
         lengths: Lengths,
         instruments: Option<&Arc<Instruments>>,
     ) -> std::io::Result<Pipeline<A>> {
-        let watch = |name: &str| QueueWatch::new(instruments, || name.to_owned());
+        let probe = |name: &str| QueueWatch::new(instruments, || name.to_owned());
         let link = Arc::new(Sleeper::new()?);
         let [ip, transport, presentation] = std::array::from_fn(|_| Arc::new(Bell::new()));
         Ok(Pipeline {
             frames: ArrayQueue::new(FRAMES),
             reports: SegQueue::new(),
-            to_link: Queue::new(lengths.down, link.clone(), Some(ip.clone()), watch("IP to link")),
-            up_to_ip: Queue::new(lengths.up, ip.clone(), None, watch("link to IP")),
+            to_link: Queue::new(lengths.down, link.clone(), Some(ip.clone()), probe("IP to link")),
+            up_to_ip: Queue::new(lengths.up, ip.clone(), None, probe("link to IP")),
             down_to_ip: Queue::new(
                 lengths.down,
                 ip.clone(),
                 Some(transport.clone()),
-                watch("transport to IP"),
+                probe("transport to IP"),
             ),
             up_to_transport: Queue::new(
                 lengths.up,
                 transport.clone(),
                 None,
-                watch("IP to transport"),
+                probe("IP to transport"),
             ),
             calls: SegQueue::new(),
             stop: AtomicBool::new(false),
@@ -176,7 +176,7 @@ impl<A: Application> Pipeline<A> {
                 lengths.presentation,
                 presentation.clone(),
                 None,
-                watch("transport to presentation"),
+                probe("transport to presentation"),
             ),
             link,
             ip,
@@ -275,10 +275,10 @@ impl<A: Application + 'static> Stack<A> {
         let presentation = ctx();
         // Each ends when the one above it has ended: so that all that have
         // started do if one does not start, that comes first.
-        self.spawn(unit, "present", 3, move |watch| presentation::run(&presentation, watch))?;
-        self.spawn(unit, "transport", 2, move |watch| transport.run(watch))?;
-        self.spawn(unit, "ip", 1, move |watch| ip.run(watch))?;
-        self.spawn(unit, "link", 0, move |watch| link.run(watch))
+        self.spawn(unit, "present", 3, move |timer| presentation::run(&presentation, timer))?;
+        self.spawn(unit, "transport", 2, move |timer| transport.run(timer))?;
+        self.spawn(unit, "ip", 1, move |timer| ip.run(timer))?;
+        self.spawn(unit, "link", 0, move |timer| link.run(timer))
     }
 
     fn spawn(
@@ -290,7 +290,7 @@ impl<A: Application + 'static> Stack<A> {
     ) -> std::io::Result<()> {
         let index = usize::from(unit.index);
         let name = format!("ana-{name}-{index}");
-        self.threads.spawn(name, LAYERS * index + layer, move |mut watch| run(&mut watch))
+        self.threads.spawn(name, LAYERS * index + layer, move |mut timer| run(&mut timer))
     }
 }
 

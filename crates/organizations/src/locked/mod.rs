@@ -23,10 +23,9 @@ use crate::runtime::worker::{BACKLOG, DRAIN_TIMEOUT};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
-use instrument::{Instruments, ThreadTimer, observed};
+use instrument::{Instruments, Layer, ThreadTimer, observed};
 use net::{
-    Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, Layer,
-    OwnedTable, Unit,
+    Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, OwnedTable, Unit,
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -109,7 +108,7 @@ where
         "ana-cpu",
         receivers.into_iter().enumerate().map(|(index, receivers)| {
             let mut thread = Thread::new(shared.clone(), index, receivers);
-            move |watch: &mut ThreadTimer| thread.run(watch)
+            move |timer: &mut ThreadTimer| thread.run(timer)
         }),
     )?;
     Ok(handle)
@@ -176,8 +175,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         threads: impl Iterator<Item = F>,
     ) -> Result<(), StartError> {
         for (index, mut run) in threads.enumerate() {
-            let run = move |mut watch: ThreadTimer| {
-                run(&mut watch);
+            let run = move |mut timer: ThreadTimer| {
+                run(&mut timer);
                 // Groups count, not threads.
                 Counters::default()
             };
@@ -229,15 +228,15 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         sum
     }
 
-    /// Enters a group: runs `f` there, lets its connections speak, and sends
-    /// what they said. `egress` is empty before and after. Returns packets that
+    /// Enters a group: runs `f` there, lets its connections have their turns, and sends
+    /// what they made. `egress` is empty before and after. Returns packets that
     /// turned out to be other groups'.
     #[inline]
     pub(crate) fn enter(
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut ThreadTimer,
+        timer: &mut ThreadTimer,
         f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut ThreadTimer),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
@@ -245,17 +244,17 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let room = BACKLOG.saturating_sub(processor.transmitter.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
-        watch.mark(Layer::Handoff);
+        timer.mark(Layer::Handoff);
         let out = group.domain.with(|domain| {
-            watch.mark(Layer::Lock);
+            timer.mark(Layer::Lock);
             let now = self.clock.now();
-            f(domain, now, egress, watch);
+            f(domain, now, egress, timer);
             if domain.next_timeout().is_some_and(|at| at <= now) {
                 domain.on_timeout(now, egress);
             }
             let room = room.min(self.stay);
             let more =
-                observed!(watch, observer => domain.serve_observed(now, egress, room, observer));
+                observed!(timer, observer => domain.serve_observed(now, egress, room, observer));
             resteered.extend(domain.take_misrouted());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
@@ -264,11 +263,11 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if egress.is_empty() { None } else { Some(processor.transmitter.begin()) }
         });
         if let Some(out) = out {
-            watch.mark(Layer::Lock);
-            out.send(egress, watch);
+            timer.mark(Layer::Lock);
+            out.send(egress, timer);
         }
         A::wake(wakes);
-        watch.mark(Layer::Presentation);
+        timer.mark(Layer::Presentation);
         resteered
     }
 
@@ -278,14 +277,14 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut ThreadTimer,
+        timer: &mut ThreadTimer,
         f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut ThreadTimer),
     ) {
-        let mut resteered = self.enter(index, egress, watch, f);
-        resteered.extend(self.stay_on(index, egress, watch));
+        let mut resteered = self.enter(index, egress, timer, f);
+        resteered.extend(self.stay_on(index, egress, timer));
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
-            let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
+            let enter = self.enter(usize::from(unit), egress, timer, |domain, now, egress, _| {
                 domain.input_misrouted(packet, now, egress);
             });
             resteered.extend(enter);
@@ -315,13 +314,13 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut ThreadTimer,
+        timer: &mut ThreadTimer,
     ) -> Vec<(u16, Packet)> {
         let mut resteered = Vec::new();
         let mut left = if self.stay == usize::MAX { 0 } else { STAYS };
         while left > 0 && self.groups[index].pending.load(Ordering::Relaxed) {
             left -= 1;
-            resteered.extend(self.enter(index, egress, watch, |_, _, _, _| {}));
+            resteered.extend(self.enter(index, egress, timer, |_, _, _, _| {}));
         }
         resteered
     }
@@ -346,10 +345,10 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         processor: usize,
         first: usize,
         egress: &mut Egress,
-        watch: &mut ThreadTimer,
+        timer: &mut ThreadTimer,
     ) -> bool {
         let now = self.clock.now().as_nanos();
-        // Nobody may speak while so much waits for the device.
+        // No connection has a turn while so much waits for the device.
         let full = self.processors[processor].transmitter.waiting() >= BACKLOG;
         let mut busy = false;
         let count = self.own(processor).count();
@@ -357,7 +356,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             let group = &self.groups[index];
             let pending = group.pending.load(Ordering::Relaxed);
             if (pending && !full) || group.deadline.load(Ordering::Relaxed) <= now {
-                self.enter(index, egress, watch, |_, _, _, _| {});
+                self.enter(index, egress, timer, |_, _, _, _| {});
             }
             busy |= group.pending.load(Ordering::Relaxed);
         }

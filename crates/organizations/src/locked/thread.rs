@@ -43,34 +43,34 @@ impl<L: RawLock, A: Application> Thread<L, A> {
         }
     }
 
-    pub(super) fn run(&mut self, watch: &mut ThreadTimer) {
+    pub(super) fn run(&mut self, timer: &mut ThreadTimer) {
         // The device was full: then groups that no frame comes for go first, or
         // those that frames come for would take all the room, always.
         let mut full = false;
         while !self.shared.stopping.load(Ordering::Relaxed) {
-            watch.begin();
+            timer.begin();
             let received = worker::receive(&mut self.receivers, &mut self.received);
-            watch.received(&self.received);
+            timer.received(&self.received);
             self.sort();
-            let mut busy = full && self.own_groups(watch);
-            self.frames(watch);
+            let mut busy = full && self.own_groups(timer);
+            self.frames(timer);
             if !full {
-                busy = self.own_groups(watch);
+                busy = self.own_groups(timer);
             }
-            full = self.shared.processors[self.index].transmitter.flush(watch);
-            watch.end();
+            full = self.shared.processors[self.index].transmitter.flush(timer);
+            timer.end();
             if received > 0 {
                 continue;
             }
-            worker::rest(full, busy, watch, || {
+            worker::rest(full, busy, timer, || {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
             });
         }
     }
 
-    fn own_groups(&mut self, watch: &mut ThreadTimer) -> bool {
+    fn own_groups(&mut self, timer: &mut ThreadTimer) -> bool {
         self.rounds = self.rounds.wrapping_add(1);
-        self.shared.own_groups(self.index, self.rounds, &mut self.egress, watch)
+        self.shared.own_groups(self.index, self.rounds, &mut self.egress, timer)
     }
 
     /// Puts the frames received into the bins of their groups.
@@ -84,14 +84,14 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     /// Enters each group that frames have come for.
-    fn frames(&mut self, watch: &mut ThreadTimer) {
+    fn frames(&mut self, timer: &mut ThreadTimer) {
         for group in self.touched.drain(..) {
             let bin = &mut self.bins[group];
             while !bin.is_empty() {
                 let stay = bin.len().min(self.shared.stay);
-                self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
+                self.shared.visit(group, &mut self.egress, timer, |domain, now, egress, timer| {
                     let frames = bin.drain(..stay);
-                    observed!(watch, observer => input(domain, frames, now, egress, observer));
+                    observed!(timer, observer => input(domain, frames, now, egress, observer));
                 });
             }
         }

@@ -4,8 +4,8 @@
 use crate::runtime::sleeper::Parker;
 use crate::runtime::worker::{self, BACKLOG};
 use device::Transmit;
-use instrument::ThreadTimer;
-use net::{Egress, Layer};
+use instrument::{Layer, ThreadTimer};
+use net::Egress;
 use platform::atomic::{AtomicUsize, Ordering};
 use platform::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -76,14 +76,14 @@ impl Transmitter {
 
     /// Offers the device again what it had no room for. Returns whether some of
     /// it still waits.
-    pub(crate) fn flush(&self, watch: &mut ThreadTimer) -> bool {
+    pub(crate) fn flush(&self, timer: &mut ThreadTimer) -> bool {
         if self.waiting() == 0 {
             return false;
         }
         let Sending { mut state, waiting } = self.begin();
-        watch.mark(Layer::Lock);
+        timer.mark(Layer::Lock);
         let State { transmitters, egress, blocked, .. } = &mut *state;
-        worker::transmit_watched(transmitters, egress, watch);
+        worker::transmit_counted(transmitters, egress, timer);
         let left = egress.len();
         waiting.store(left, Ordering::Relaxed);
         if left < BACKLOG && !blocked.is_empty() {
@@ -133,13 +133,13 @@ fn release(blocked: Vec<Arc<Parker>>) {
 impl Sending<'_> {
     /// Hands `egress` to the transmitters, behind what waits there.
     #[inline]
-    pub(crate) fn send(mut self, egress: &mut Egress, watch: &mut ThreadTimer) {
+    pub(crate) fn send(mut self, egress: &mut Egress, timer: &mut ThreadTimer) {
         let State { transmitters, egress: waiting, .. } = &mut *self.state;
         if transmitters.is_empty() {
             return egress.clear();
         }
         if waiting.is_empty() {
-            worker::transmit_watched(transmitters, egress, watch);
+            worker::transmit_counted(transmitters, egress, timer);
         }
         for interface in 0..transmitters.len() {
             waiting.batch(interface).append(egress.batch(interface));

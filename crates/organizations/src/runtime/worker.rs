@@ -2,8 +2,8 @@
 //! device, its batches, and what it does when a round found nothing new.
 
 use device::{Receive, Transmit};
-use instrument::ThreadTimer;
-use net::{Egress, Layer};
+use instrument::{Layer, ThreadTimer};
+use net::Egress;
 use std::time::Duration;
 use wire::Packet;
 
@@ -20,12 +20,12 @@ pub(crate) const FRAMES: usize = 1024;
 /// Ends a round that found nothing new. If the device is full, its other end may need
 /// this processor; if nothing is left to do, the thread sleeps.
 #[inline]
-pub(crate) fn rest(full: bool, busy: bool, watch: &mut ThreadTimer, sleep: impl FnOnce()) {
+pub(crate) fn rest(full: bool, busy: bool, timer: &mut ThreadTimer, sleep: impl FnOnce()) {
     if full {
         platform::thread::yield_now();
     } else if !busy {
         sleep();
-        watch.slept();
+        timer.slept();
     }
 }
 
@@ -59,13 +59,13 @@ pub fn receive_up_to(
 /// Hands each interface's batch to its device, counted. What a device does not take
 /// stays in its batch.
 #[inline]
-pub fn transmit_watched(
+pub fn transmit_counted(
     transmitters: &mut [Box<dyn Transmit>],
     egress: &mut Egress,
-    watch: &mut ThreadTimer,
+    timer: &mut ThreadTimer,
 ) {
-    if watch.wants_sizes() {
-        (0..transmitters.len()).for_each(|at| watch.sending(egress.batch(at).iter()));
+    if timer.wants_sizes() {
+        (0..transmitters.len()).for_each(|at| timer.sending(egress.batch(at).iter()));
     }
     let (mut offered, mut left) = (0, 0);
     for (interface, transmitter) in transmitters.iter_mut().enumerate() {
@@ -77,8 +77,8 @@ pub fn transmit_watched(
         }
     }
     if offered > 0 {
-        watch.sent(offered - left);
-        watch.mark(Layer::Transmit);
+        timer.sent(offered - left);
+        timer.mark(Layer::Transmit);
     }
 }
 

@@ -21,10 +21,10 @@ const LOOKS: usize = 4;
 pub(crate) trait Work: Send + 'static {
     /// The event handler: puts what the devices gave where it is processed from.
     /// Returns whether to ask them for more before any of it is processed.
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut ThreadTimer) -> bool;
+    fn handle_events(&mut self, received: &mut Vec<Packet>, timer: &mut ThreadTimer) -> bool;
 
     /// Processes some of it, at about `now`. Returns whether there was anything.
-    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut ThreadTimer) -> bool;
+    fn process(&mut self, now: Instant, egress: &mut Egress, timer: &mut ThreadTimer) -> bool;
 
     /// Has something come since [`Work::process`] found nothing? Asked once more
     /// when others know that this engine is about to sleep.
@@ -79,7 +79,7 @@ impl<A: Application> Engines<A> {
         let handle = Handle::new(Stack { engines: self.clone(), note });
         let engines = (0..self.control.most()).map(|index| {
             let mut engine = Engine::new(self.clone(), index, work(index));
-            move |watch: &mut ThreadTimer| engine.run(watch)
+            move |timer: &mut ThreadTimer| engine.run(timer)
         });
         self.shared.spawn("ana-engine", engines)?;
         Ok(handle)
@@ -129,21 +129,21 @@ impl<W: Work, A: Application> Engine<W, A> {
         }
     }
 
-    fn run(&mut self, watch: &mut ThreadTimer) {
+    fn run(&mut self, timer: &mut ThreadTimer) {
         let engines = self.engines.clone();
         let (shared, control) = (&engines.shared, &engines.control);
         let mut began = shared.clock.now();
         while !shared.stopping.load(Ordering::Relaxed) {
-            watch.begin();
+            timer.begin();
             if self.devices.deal(&engines.pool, control, self.index) {
                 engines.shared.processors.wake_all();
             }
-            let received = self.look(watch);
+            let received = self.look(timer);
             let processed =
-                control.is_active(self.index) && self.work.process(began, &mut self.egress, watch);
-            let busy = shared.own_groups(self.index, 0, &mut self.egress, watch);
-            let waiting = shared.processors[self.index].transmitter.flush(watch);
-            watch.end();
+                control.is_active(self.index) && self.work.process(began, &mut self.egress, timer);
+            let busy = shared.own_groups(self.index, 0, &mut self.egress, timer);
+            let waiting = shared.processors[self.index].transmitter.flush(timer);
+            timer.end();
             let now = shared.clock.now();
             let worked = received || processed;
             if worked || (busy && !waiting) {
@@ -158,7 +158,7 @@ impl<W: Work, A: Application> Engine<W, A> {
             }
             // A queue is on its way, or a turn that is another's: let others run, too.
             let full = waiting || self.devices.is_missing() || self.work.is_held_back();
-            worker::rest(full, busy, watch, || {
+            worker::rest(full, busy, timer, || {
                 self.sleep();
                 began = shared.clock.now();
             });
@@ -166,12 +166,12 @@ impl<W: Work, A: Application> Engine<W, A> {
     }
 
     /// Takes what the devices have. Returns whether there was anything.
-    fn look(&mut self, watch: &mut ThreadTimer) -> bool {
+    fn look(&mut self, timer: &mut ThreadTimer) -> bool {
         let mut any = false;
         for _ in 0..LOOKS {
             any |= self.devices.receive(&mut self.received) > 0;
-            watch.received(&self.received);
-            if !self.work.handle_events(&mut self.received, watch) {
+            timer.received(&self.received);
+            if !self.work.handle_events(&mut self.received, timer) {
                 break;
             }
         }

@@ -69,7 +69,7 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
                 queues: queues.clone(),
                 index,
             };
-            move |watch: &mut ThreadTimer| thread.run(watch)
+            move |timer: &mut ThreadTimer| thread.run(timer)
         }),
     )?;
     Ok(handle)
@@ -91,27 +91,27 @@ struct Thread<A: Application> {
 }
 
 impl<A: Application> Thread<A> {
-    fn run(&mut self, watch: &mut ThreadTimer) {
+    fn run(&mut self, timer: &mut ThreadTimer) {
         while !self.shared.stopping.load(Ordering::Relaxed) {
-            watch.begin();
+            timer.begin();
             let mut received = 0;
             for n in 0..self.queues.len() {
                 let queue = (self.index + n) % self.queues.len();
-                received += self.take(queue, watch);
+                received += self.take(queue, timer);
             }
-            let busy = self.shared.own_groups(self.index, 0, &mut self.egress, watch);
-            let waiting = self.shared.processors[self.index].transmitter.flush(watch);
-            watch.end();
+            let busy = self.shared.own_groups(self.index, 0, &mut self.egress, timer);
+            let waiting = self.shared.processors[self.index].transmitter.flush(timer);
+            timer.end();
             if received > 0 {
                 continue;
             }
-            worker::rest(waiting, busy, watch, || self.sleep());
+            worker::rest(waiting, busy, timer, || self.sleep());
         }
     }
 
     /// Takes the next packets of a queue, unless another thread is at it, and
     /// brings them up.
-    fn take(&mut self, queue: usize, watch: &mut ThreadTimer) -> usize {
+    fn take(&mut self, queue: usize, timer: &mut ThreadTimer) -> usize {
         let queues = self.queues.clone();
         let Some(mut queue) = queues[queue].try_lock() else { return 0 };
         let most = self.shared.config.burst;
@@ -125,8 +125,8 @@ impl<A: Application> Thread<A> {
         }
         self.leave(queue, most);
         let received = self.batch.len();
-        watch.received(&self.batch);
-        self.up(watch);
+        timer.received(&self.batch);
+        self.up(timer);
         received
     }
 
@@ -140,12 +140,12 @@ impl<A: Application> Thread<A> {
     }
 
     /// Brings the batch through all layers, in this thread's own context.
-    fn up(&mut self, watch: &mut ThreadTimer) {
+    fn up(&mut self, timer: &mut ThreadTimer) {
         let Thread { shared, batch, tickets, egress, index, .. } = self;
-        shared.visit(*index, egress, watch, |domain, now, egress, watch| {
+        shared.visit(*index, egress, timer, |domain, now, egress, timer| {
             if tickets.is_empty() {
                 let batch = batch.drain(..);
-                return observed!(watch, observer => {
+                return observed!(timer, observer => {
                     locked::input(domain, batch, now, egress, observer)
                 });
             }
