@@ -81,6 +81,7 @@
 //! `anabranch`. They are made on the threads of the stack, which wait for the
 //! subscriber; so it must not use sockets of the same stack.
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

@@ -195,6 +195,23 @@ impl TcpStream {
         Ok(self.0.linger())
     }
 
+    /// Sets the time to live of what the connection sends from now on, hops. What
+    /// it sent before and sends again has this one, too.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not from 1 to 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.socket.ttl.set(ttl)
+    }
+
+    /// The time to live of what the connection sends, hops. Default: 64.
+    ///
+    /// # Errors
+    /// None; it is like that of `std::net`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.0.socket.ttl.get())
+    }
+
     /// What TCP knows of the connection: round-trip time, windows, retransmissions.
     ///
     /// # Errors

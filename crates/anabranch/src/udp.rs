@@ -131,6 +131,10 @@ impl Shared {
         self.socket.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
+    pub(crate) fn socket(&self) -> &UdpShared {
+        &self.socket
+    }
+
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.local.into()
     }
@@ -282,6 +286,23 @@ impl UdpSocket {
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.0.options.lock().nonblocking = nonblocking;
         Ok(())
+    }
+
+    /// Sets the time to live of what the socket sends from now on, hops. What goes to a
+    /// group has 1 always.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not from 1 to 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.socket().ttl.set(ttl)
+    }
+
+    /// The time to live of what the socket sends, hops. Default: 64.
+    ///
+    /// # Errors
+    /// None; it is like that of `std::net`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.0.socket().ttl.get())
     }
 
     /// The last error that no call has told.

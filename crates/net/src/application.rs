@@ -137,6 +137,20 @@ pub trait Application: Sized + Send {
         None
     }
 
+    /// Time to live of what `connection` sends, hops (RFC 791 3.2); 0: what the host
+    /// usually sends, [`TTL`](crate::ip::TTL).
+    fn ttl(connection: &Self::Connection) -> u8 {
+        let _ = connection;
+        0
+    }
+
+    /// Time to live of the datagrams that `socket` sends to one host, hops; 0: what the
+    /// host usually sends, [`TTL`](crate::ip::TTL).
+    fn datagram_ttl(socket: &Self::Udp) -> u8 {
+        let _ = socket;
+        0
+    }
+
     /// A datagram has come in; `false` if there is no room for it.
     fn datagram(&mut self, socket: &Self::Udp, datagram: Datagram) -> bool;
 

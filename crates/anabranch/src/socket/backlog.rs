@@ -1,6 +1,7 @@
 //! [`Backlog`]: what a listening socket and all domains share. What stands in the
 //! queue is the caller's: a socket knows its listener, and not the other way round.
 
+use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::wait::Waiters;
@@ -26,6 +27,8 @@ pub(crate) struct Backlog<S> {
     max: usize,
     /// That of the stack, for the connections that come.
     closing: Arc<Closing>,
+    /// Of the connections that come from now on.
+    pub(crate) ttl: Ttl,
     state: Mutex<State<S>>,
 }
 
@@ -42,7 +45,7 @@ impl<S> Backlog<S> {
             closed: false,
             acceptors: Waiters::default(),
         };
-        Backlog { max: max.max(1), closing, state: Mutex::new(state) }
+        Backlog { max: max.max(1), closing, ttl: Ttl::default(), state: Mutex::new(state) }
     }
 
     pub(crate) fn closing(&self) -> &Arc<Closing> {

@@ -5,6 +5,7 @@
 mod backlog;
 mod layer;
 mod tcp;
+mod ttl;
 mod udp;
 
 pub(crate) use layer::SocketLayer;

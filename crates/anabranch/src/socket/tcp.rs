@@ -3,6 +3,7 @@
 mod user;
 
 use super::backlog::Backlog;
+use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::trace;
@@ -92,7 +93,10 @@ pub(crate) type ListenerShared = Backlog<TcpShared>;
 
 /// What a stream and its connection share.
 #[derive(Debug)]
-pub(crate) struct TcpShared(Mutex<State>);
+pub(crate) struct TcpShared {
+    state: Mutex<State>,
+    pub(crate) ttl: Ttl,
+}
 
 /// How a stream cuts what it writes.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +109,7 @@ pub(crate) struct WriteLimits {
 impl TcpShared {
     /// Of an active open.
     pub(crate) fn opening(closing: Arc<Closing>) -> TcpShared {
-        TcpShared(Mutex::new(State {
+        let state = State {
             phase: Phase::Opening,
             id: None,
             flow: None,
@@ -132,27 +136,29 @@ impl TcpShared {
             info_waiters: Waiters::default(),
             closing,
             is_closing: false,
-        }))
+        };
+        TcpShared { state: Mutex::new(state), ttl: Ttl::default() }
     }
 
     /// Of a passive open by `listener`.
     pub(crate) fn incoming(listener: Arc<ListenerShared>) -> TcpShared {
-        let socket = TcpShared::opening(listener.closing().clone());
-        socket.0.lock().listener = Some(listener);
+        let ttl = Ttl::like(&listener.ttl);
+        let socket = TcpShared { ttl, ..TcpShared::opening(listener.closing().clone()) };
+        socket.state.lock().listener = Some(listener);
         socket
     }
 
     // What the holder of the domain calls.
 
     pub(crate) fn opened(&self, id: ConnId, flow: &FlowKey) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.id = Some(id);
         state.flow = Some(*flow);
     }
 
     pub(crate) fn connect_failed(&self, error: ConnectError, wakes: &mut Vec<Waker>) {
         trace::not_opened(error.into());
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.phase = Phase::Closed;
         state.error = Some(error.into());
         state.wake_all(wakes);
@@ -160,7 +166,7 @@ impl TcpShared {
 
     /// There is to be no connection for this one.
     pub(crate) fn refused(&self, wakes: &mut Vec<Waker>) {
-        let listener = self.0.lock().listener.take();
+        let listener = self.state.lock().listener.take();
         if let Some(listener) = listener {
             listener.arrived(None, wakes);
         }
@@ -168,7 +174,7 @@ impl TcpShared {
 
     /// The handshake is done.
     pub(crate) fn connected(socket: &Arc<TcpShared>, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
-        let listener = socket.0.lock().listener.take();
+        let listener = socket.state.lock().listener.take();
         if let Some(listener) = listener
             && !listener.arrived(Some(socket.clone()), wakes)
         {
@@ -179,7 +185,7 @@ impl TcpShared {
     /// Moves data both ways between the socket and TCP, and does what the stream
     /// pending.
     pub(crate) fn exchange(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.notified = false;
         let mut opened = None;
         if state.phase == Phase::Opening && tcb.is_synchronized() {
@@ -219,7 +225,7 @@ impl TcpShared {
     pub(crate) fn closed(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let ended;
         let listener = {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             state.take(tcb, wakes);
             state.tell_info(tcb, wakes);
             state.phase = Phase::Closed;

@@ -11,7 +11,7 @@ mod route;
 
 pub(crate) use identification::Identifications;
 pub use input::{Up, input};
-pub use output::output;
+pub use output::{TTL, output};
 pub use reassembling::{Reassembling, SharedReassembly};
 pub use route::{Route, Routes};
 

@@ -71,7 +71,8 @@ impl Reassembly {
     }
 
     /// Bytes of memory that fragments hold.
-    pub fn bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 

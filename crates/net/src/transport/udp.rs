@@ -63,6 +63,7 @@ impl<A: Application> Transport<A> {
         routes: &mut Routes,
         counters: &mut Counters,
     ) {
+        let ttl = A::datagram_ttl(socket);
         while let Some(mut datagram) = app.next_datagram(socket) {
             let route = routes.lookup(datagram.remote.address);
             if let Some(route) = route
@@ -78,7 +79,10 @@ impl<A: Application> Transport<A> {
                 packet(datagram, by_device.unwrap_or(0))
             });
             match packet {
-                Some(packet) => self.down.push(packet),
+                Some(mut packet) => {
+                    packet.meta_mut().ttl = ttl;
+                    self.down.push(packet);
+                }
                 None => counters.out_dropped += 1,
             }
         }

@@ -58,7 +58,7 @@ impl Receiver {
         slice.append(&(seq..seq + len).map(byte_of).collect::<Vec<_>>());
         self.tcb.input(&header(Flags::ACK, seq, self.ours), Parts::from_iter([slice]), self.now);
         self.acknowledge();
-        let held = self.tcb.info().footprint + self.socket.0.lock().unread.footprint();
+        let held = self.tcb.info().footprint + self.socket.state.lock().unread.footprint();
         assert!(held <= 2 * LIMIT + BLOCKS, "{held} bytes of memory after {seq}");
     }
 
@@ -136,7 +136,7 @@ fn what_is_read_counts_no_more() {
         }
         receiver.exchange();
         assert_eq!(receiver.tcb.unread(), 0);
-        assert_eq!(receiver.socket.0.lock().unread.footprint(), 0);
+        assert_eq!(receiver.socket.state.lock().unread.footprint(), 0);
     }
 }
 
