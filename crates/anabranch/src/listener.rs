@@ -121,8 +121,8 @@ impl TcpListener {
         std::iter::repeat_with(|| self.accept().map(|(stream, _)| stream))
     }
 
-    /// Sets the time to live of what accepted connections send from now on, hops. It counts for
-    /// connections whose first segment comes after that, as with Linux.
+    /// Sets the time to live of what accepted connections send from now on, hops. It
+    /// counts for connections whose first segment comes after that, as with Linux.
     ///
     /// # Errors
     /// `InvalidInput` if it is not from 1 to 255.

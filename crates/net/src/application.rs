@@ -67,7 +67,7 @@ pub trait Application: Sized + Send {
         let _ = wakes;
     }
 
-    /// Does them.
+    /// Does these wake-ups.
     fn wake(wakes: Self::Wakes) {
         let _ = wakes;
     }
@@ -100,8 +100,8 @@ pub trait Application: Sized + Send {
 
     /// Something has happened to a connection, or the application has notified
     /// itself of it ([`Call::Notify`]), or it asked for more by its last answer.
-    /// Returns whether it has more to write than it did, and wants to be called
-    /// again in the next round.
+    /// Returns whether it has more to write, and wants to be called again in the next
+    /// round.
     fn ready(
         &mut self,
         connection: &mut Self::Connection,

@@ -117,11 +117,11 @@ pub struct Config {
     pub max_time_wait: usize,
     /// How long a neighbour's address is trusted without confirmation.
     pub neighbour_lifetime: Duration,
-    /// ICMP errors, answers to echo requests, and resets for closed ports that may
-    /// be sent a second, each, by all units together: about so many, since the
-    /// limit varies at random by a quarter. To one address go an eighth of it at
-    /// most, to one network (/24, or /48 of IPv6) a half. So nobody sees by what is
-    /// left how others were answered. What is not sent is counted
+    /// How many ICMP errors, answers to echo requests, and resets for closed ports may
+    /// be sent a second. Each kind has a limit of its own, for all units together, which
+    /// varies at random by a quarter. One address gets an eighth of it at most, one
+    /// network (/24, or /48 of IPv6) a half. So what is left of it does not show how
+    /// others were answered. What is not sent is counted
     /// ([`crate::Counters::resets_limited`] and its like).
     pub errors_per_second: u32,
     /// Packets that a connection may send in its turn, if the device does not

@@ -91,7 +91,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub fn connections_mut(&mut self) -> &mut C {
         &mut self.conns
     }
-    /// Hands segments that were put together and still wait to their connection.
+    /// Hands coalesced segments that still wait to their connection.
     #[inline]
     pub fn end_batch(&mut self, now: Instant) {
         let (transport, mut cx) = self.cx(now);
@@ -138,8 +138,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         self.input_observed(frame, now, egress, &mut ());
     }
 
-    /// As [`Domain::input`], before an observer. A table of contents, and so part
-    /// of every loop over packets, however many organizations have one.
+    /// As [`Domain::input`], with an observer that is told how far the frame has come.
+    /// It names every step, and is compiled into each loop over packets.
     #[inline(always)]
     pub fn input_observed(
         &mut self,
@@ -184,9 +184,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         })
     }
 
-    /// Is it for another unit, so far as it is known here? Only packets that were put
-    /// together from fragments can be; where connections migrate, all of them are,
-    /// since their organization knows where their flow is.
+    /// Is the packet another unit's, as far as that is known here? Only one that was put
+    /// together from fragments can be. Where connections migrate, each such packet is,
+    /// since the organization knows where its flow is.
     #[inline]
     pub fn is_foreign(&self, packet: &Packet) -> bool {
         packet.meta().reassembled
@@ -220,7 +220,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         transport.error(error, &mut cx);
     }
 
-    /// Sends what the layers have answered of their own.
+    /// Sends the answers that the layers have made.
     #[inline]
     fn send_replies(&mut self, now: Instant, egress: &mut Egress) {
         let Domain { ip, link, transport, counters, replies, .. } = self;
@@ -250,7 +250,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         self.serve_observed(now, egress, room, &mut ())
     }
 
-    /// As [`Domain::serve`], before an observer.
+    /// As [`Domain::serve`], with an observer.
     #[inline]
     pub fn serve_observed(
         &mut self,
@@ -318,9 +318,8 @@ pub fn flow_of(packet: &Packet) -> Option<FlowKey> {
     })
 }
 
-/// The unit that a packet with its transport header in front belongs to, of
-/// `count`. One that was put together from fragments may be another's than its
-/// fragments were.
+/// The unit, of `count`, that a packet with its transport header in front belongs to. A
+/// datagram that was put together may belong to another unit than its fragments.
 #[inline]
 pub fn unit_above_ip(config: &Config, packet: &Packet, count: u16) -> u16 {
     if count == 1 {

@@ -1,9 +1,9 @@
 //! A hierarchical timing wheel (Varghese and Lauck 1987, scheme 7): insertion
 //! and expiry in O(1), the next deadline from a few bit maps.
 //!
-//! There is no removal: a timer that was put off or stopped stays where it is,
-//! and whoever finds it due asks its owner for the true deadline and inserts it
-//! again. A connection that rearms its timer with each segment so costs nothing.
+//! There is no removal: a timer that was put off or stopped stays where it is. When it
+//! is due, its owner is asked for the true deadline, and it is inserted again. A
+//! connection that rearms its timer with each segment so costs nothing.
 
 use wire::Instant;
 

@@ -73,7 +73,7 @@ struct State {
     queued: usize,
     send_buffer: usize,
     receive_buffer: usize,
-    /// The peer has closed both ways, or TCP has given up: writing is in vain.
+    /// The peer has closed both ways, or TCP has given up: writing makes no sense any more.
     broken: bool,
     writers: Waiters,
     /// Bytes of a chunk that is sent as it is, and whether to sum it.
@@ -107,7 +107,7 @@ pub(crate) struct WriteLimits {
 }
 
 impl TcpShared {
-    /// Of an active open.
+    /// The socket of an active open.
     pub(crate) fn opening(closing: Arc<Closing>) -> TcpShared {
         let state = State {
             phase: Phase::Opening,
@@ -140,7 +140,7 @@ impl TcpShared {
         TcpShared { state: Mutex::new(state), ttl: Ttl::default() }
     }
 
-    /// Of a passive open by `listener`.
+    /// The socket of a passive open by `listener`.
     pub(crate) fn incoming(listener: Arc<ListenerShared>) -> TcpShared {
         let ttl = Ttl::like(&listener.ttl);
         let socket = TcpShared { ttl, ..TcpShared::opening(listener.closing().clone()) };
@@ -164,7 +164,7 @@ impl TcpShared {
         state.wake_all(wakes);
     }
 
-    /// There is to be no connection for this one.
+    /// There will be no connection for this socket.
     pub(crate) fn refused(&self, wakes: &mut Vec<Waker>) {
         let listener = self.state.lock().listener.take();
         if let Some(listener) = listener {
@@ -182,8 +182,8 @@ impl TcpShared {
         }
     }
 
-    /// Moves data both ways between the socket and TCP, and does what the stream
-    /// pending.
+    /// Moves data both ways between the socket and TCP, and does what the stream has
+    /// asked for.
     pub(crate) fn exchange(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let mut state = self.state.lock();
         state.notified = false;
@@ -264,7 +264,7 @@ impl State {
         }
     }
 
-    /// They have been, or nobody waits for that any more.
+    /// All has been acknowledged, or nobody waits for that any more.
     fn closing_ends(&mut self) {
         if std::mem::take(&mut self.is_closing) {
             self.closing.end();
@@ -282,7 +282,7 @@ impl State {
         self.send_buffer.saturating_sub(self.queued + self.unsent_bytes)
     }
 
-    /// Somebody may want to know what TCP knows.
+    /// Tells what TCP knows, if somebody has asked.
     fn tell_info(&mut self, tcb: &Tcb, wakes: &mut Vec<Waker>) {
         if std::mem::take(&mut self.pending.info) {
             self.info = Some(Box::new(tcb.info()));

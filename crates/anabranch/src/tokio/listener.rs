@@ -53,8 +53,8 @@ impl TcpListener {
         self.0.poll_accept(cx).map_ok(|(stream, peer)| (TcpStream(stream), peer))
     }
 
-    /// Sets the time to live of what accepted connections send from now on, hops. It counts for
-    /// connections whose first segment comes after that, as with Linux.
+    /// Sets the time to live of what accepted connections send from now on, hops. It
+    /// counts for connections whose first segment comes after that, as with Linux.
     ///
     /// # Errors
     /// `InvalidInput` if it is not from 1 to 255.

@@ -61,7 +61,7 @@ impl<U> OwnedTable<U> {
         OwnedTable { generation, closed_flows, ..OwnedTable::new(unit, config) }
     }
 
-    /// Takes a connection out that goes on elsewhere: nothing of it is left.
+    /// Takes out a connection that migrates: nothing of it is left here.
     pub fn take_out(&mut self, id: ConnId) -> Option<Box<Connection<U>>> {
         let slot = self.slots.get_mut(id.slot as usize)?;
         if slot.generation != id.generation {

@@ -139,7 +139,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
             if let Some(done) = done {
                 return done;
             }
-            // It is being taken out: whoever does so comes to the shard next.
+            // Another thread is taking it out, and comes to the shard next.
             platform::thread::yield_now();
         }
     }

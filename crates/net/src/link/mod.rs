@@ -70,8 +70,8 @@ impl Link {
         self.again
     }
 
-    /// Asks again for neighbours that have not answered. Packets that waited for
-    /// one that never will go to `failed`, IP header in front.
+    /// Asks again for neighbours that have not answered. Packets for a neighbour that
+    /// never answered go to `failed`, IP header in front.
     pub fn on_timeout(
         &mut self,
         now: Instant,

@@ -1,10 +1,10 @@
 //! Which Ethernet address a neighbour's IP address has (the ARP table). Bounded
 //! in entries, and in packets that wait for an answer (RFC 1122 2.3.2).
 //!
-//! A table may be one unit's, or one for all units of a host ([`Table`]). The unit
-//! that receives an answer sends the packets that all units have queued for it.
-//! Packets that were queued for nothing return to the unit that they came from,
-//! which has the connection.
+//! A table may be one unit's, or one for all units of a host ([`Table`]). The unit that
+//! receives an answer sends the packets that all units have queued for the neighbour.
+//! Packets for a neighbour that never answers return to their unit, which has the
+//! connection.
 
 use crate::hash::{Keyed, Purpose};
 use crate::maybe_shared::MaybeShared;
@@ -24,11 +24,10 @@ const MAX_WAITING: usize = 16;
 /// Time between two requests, and how often to ask.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 const TRIES: u8 = 3;
-/// How long packets that were queued for nothing are kept for their unit: it may
-/// have ended.
+/// How long packets are kept for their unit after no answer has come. The unit may have
+/// ended.
 const LINGER: Duration = Duration::from_secs(2);
-/// How long a neighbour's address stays as it is after it was confirmed, whatever
-/// others say who were not asked.
+/// For how long a confirmed address is not changed by messages that nobody asked for.
 pub(super) const LOCK_TIME: Duration = Duration::from_secs(1);
 
 struct Known {
@@ -38,8 +37,7 @@ struct Known {
     trusted_until: Instant,
     /// When it was last asked to confirm.
     asked: Instant,
-    /// When we last had a packet for it; zero if we never had, and only it had
-    /// something to say to us.
+    /// When we last had a packet for it; zero if we never had.
     used: Instant,
     /// Its place in the order in which entries are looked at for room.
     place: usize,
@@ -55,12 +53,12 @@ struct Asked {
 }
 
 impl Asked {
-    /// Nobody has answered, and what still waits is to be fetched.
+    /// No answer has come, and units are to fetch the packets that still wait.
     fn is_over(&self, now: Instant) -> bool {
         self.tries == TRIES && now >= self.again
     }
 
-    /// Nobody has come for what still waits.
+    /// No unit has fetched the packets that still wait.
     fn is_left(&self, now: Instant) -> bool {
         self.is_over(now) && now >= self.again + LINGER
     }
@@ -137,8 +135,8 @@ impl Neighbours {
             if now < known.trusted_until {
                 return Resolved::Known(known.ethernet, known.trusted_until);
             }
-            // Used beyond its time: go on, and ask the station itself; give up
-            // only when it has been silent for as long again.
+            // Its time is over: the address is used, and the station itself is asked. It
+            // is forgotten if it does not answer for as long again.
             if now < known.trusted_until + self.lifetime {
                 if now.since(known.asked) >= INTERVAL {
                     known.asked = now;

@@ -1,5 +1,5 @@
-//! Connections in turn: the application is told what has happened, then the
-//! connection says what it has to say, up to a quota, so that none starves.
+//! Connections in turn: the application is told what has happened, then the connection
+//! sends, up to a quota, so that none starves.
 
 use super::{Cx, Transport, tcp_output};
 use crate::Counters;
@@ -89,8 +89,8 @@ impl<A: Application> Transport<A> {
         counters: &mut Counters,
         down: &mut impl Below,
     ) -> usize {
-        // The interfaces of a host that can be told apart here differ in what
-        // their devices do; with one, which is common, nothing is looked up.
+        // Interfaces differ in what their devices do. Where there is one, which is
+        // common, nothing is looked up.
         let interface = &self.config.interfaces[self.interface_of(connection)];
         let offload = TransmitOffload {
             segmentation: interface.segmentation.saturating_sub(40 + 60),
@@ -131,7 +131,7 @@ impl<A: Application> Transport<A> {
             .unwrap_or(0)
     }
 
-    /// Takes a connection out that has ended, or that only waits.
+    /// Takes out a connection that has ended, or is in TIME-WAIT.
     pub(super) fn close<C: Connections<A::Connection>>(
         &mut self,
         id: ConnId,

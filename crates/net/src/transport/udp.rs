@@ -11,8 +11,8 @@ use wire::{Endpoint, Packet, checksum, ipv4, protocol};
 /// Offset of the checksum field in a UDP header.
 const CHECKSUM: usize = 6;
 
-/// Takes a UDP datagram, UDP header in front. Gives back one to a port that
-/// nobody has, for [`crate::ip::icmp::unreachable`].
+/// Takes a UDP datagram, UDP header in front. Gives back a datagram to a port that no
+/// socket has, for [`crate::ip::icmp::unreachable`].
 pub fn input<A: Application>(
     mut packet: Packet,
     transport: &mut Transport<A>,

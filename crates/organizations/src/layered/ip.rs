@@ -38,7 +38,7 @@ impl<A: Application> IpLayer<A> {
         }
     }
 
-    /// Runs until the transport has ended and what it said has gone.
+    /// Runs until the transport has ended and what it sent has gone.
     pub(super) fn run(mut self, timer: &mut ThreadTimer) -> Counters {
         let _end = End(self.ctx.clone());
         // When the transport ended.
@@ -106,8 +106,8 @@ impl<A: Application> IpLayer<A> {
         }
     }
 
-    /// Hands everything to the transport, and sleeps until it has room. What was
-    /// put together from fragments may be for another pipeline's.
+    /// Hands everything to the transport, and sleeps until it has room. A packet put
+    /// together from fragments may be another pipeline's.
     fn hand_up(&mut self, stamp: TraceStamp, timer: &mut ThreadTimer) {
         let PipelineCtx { pipelines, unit, config, .. } = &self.ctx;
         if unit.count > 1 {
@@ -175,7 +175,8 @@ impl<A: Application> IpLayer<A> {
         }
     }
 
-    /// Sends what IP says by itself: for that, nobody waits.
+    /// Sends an answer of IP's own, or drops it where there is no room: no way up waits
+    /// for a way down.
     fn answer(&mut self, packet: Packet) {
         if self.down.len() < ANSWERS {
             self.send(packet);
@@ -189,7 +190,7 @@ impl<A: Application> IpLayer<A> {
         self.counters.out_dropped += dropped as u64;
     }
 
-    /// `end` is when it gives up what is left to say, if the transport has ended.
+    /// `end` is when it gives up what is left to send, if the transport has ended.
     fn sleep(&self, end: Option<Instant>) {
         let pipeline = self.ctx.pipeline();
         let deadline = [end, self.ip.next_timeout()].into_iter().flatten().min();
@@ -217,7 +218,7 @@ impl<A: Application> IpLayer<A> {
     }
 }
 
-/// Which unit a message is for, if that has to be asked.
+/// The unit that a message is for, if that has to be found out.
 fn owner(message: &FromIp, unit: impl Fn(&Packet) -> u16) -> Option<u16> {
     match message {
         FromIp::Tcp(packet) | FromIp::Udp(packet) if packet.meta().reassembled => {

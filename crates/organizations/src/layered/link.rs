@@ -75,7 +75,7 @@ impl<A: Application> LinkLayer<A> {
         }
     }
 
-    /// Runs until IP has ended and what it said has gone.
+    /// Runs until IP has ended and what it sent has gone.
     pub(super) fn run(mut self, timer: &mut ThreadTimer) -> Counters {
         // When IP ended.
         let mut ended = None;
@@ -185,7 +185,8 @@ impl<A: Application> LinkLayer<A> {
         taken
     }
 
-    /// Sends what has been counted on its way up. Has anybody asked?
+    /// Sends the counters on their way up, where they were asked for. Returns whether
+    /// they were.
     fn reports(&mut self) -> bool {
         let mut any = false;
         while let Some(to) = self.ctx.pipeline().reports.pop() {

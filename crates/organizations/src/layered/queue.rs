@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use sync::SleepFlag;
 
-/// By what a thread is woken.
+/// What a thread is woken by.
 pub(super) trait Alarm: Send + Sync {
     /// There is something to do. Called after it was put where the thread looks.
     fn ring(&self);
@@ -246,8 +246,8 @@ impl<T> Queue<T> {
         self.state.lock().messages.is_empty()
     }
 
-    /// Consumer: takes nothing from now on, and gives back what was left. Whoever
-    /// waits for room does so no more.
+    /// Consumer: takes nothing from now on, and gives back what was left. Producers that
+    /// wait for room go on.
     pub(super) fn close(&self) -> VecDeque<T> {
         let mut state = self.state.lock();
         state.closed = true;
@@ -279,7 +279,7 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Of a thread that is awake.
+    /// For a thread that is awake.
     pub(super) fn new() -> Bell {
         Bell { flag: SleepFlag::new(), rung: Mutex::new(false), condition: Condvar::new() }
     }

@@ -166,7 +166,7 @@ impl<A: Application> TransportLayer<A> {
                 FromIp::Report(mut report) => {
                     transport.end_batch(&mut cx);
                     report.sum.add(cx.counters);
-                    // Whoever asked may have gone.
+                    // The one that asked may have gone.
                     let _ = report.to.send(report.sum);
                 }
             }
@@ -179,7 +179,8 @@ impl<A: Application> TransportLayer<A> {
         }
     }
 
-    /// Sends what the layer says by itself: for that, nobody waits.
+    /// Sends an answer of the layer's own, or drops it where there is no room: no way up
+    /// waits for a way down.
     fn answer(&mut self, answer: FromTransport) {
         if self.down.len() < ANSWERS {
             self.down.push_back(answer);
@@ -188,8 +189,8 @@ impl<A: Application> TransportLayer<A> {
         }
     }
 
-    /// ⑤ ⑥ Lets connections and sockets send, as far as IP has room. Returns
-    /// whether there is more to say.
+    /// ⑤ ⑥ Lets connections and sockets send, as far as IP has room. Returns whether
+    /// there is more to send.
     fn turns(&mut self, now: Instant, timer: &mut ThreadTimer) -> bool {
         self.offer(TraceStamp::NONE);
         let room = match self.down.is_empty() {
@@ -249,7 +250,7 @@ impl<A: Application> TransportLayer<A> {
         }
     }
 
-    /// `end` is when it gives up what is left to say, if it is to stop.
+    /// `end` is when it gives up what is left to send, if it is to stop.
     fn sleep(&self, end: Option<Instant>) {
         let pipeline = self.ctx.pipeline();
         let timeout = self.transport.next_timeout(&self.conns);

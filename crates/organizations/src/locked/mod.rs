@@ -35,8 +35,8 @@ use sync::{DynLock, LockKind, Locked, RawLock, with_lock};
 use thread::Thread;
 use wire::{Instant, Packet};
 
-/// How often a thread that came for something else enters a group again in
-/// which it has left something to do, before the group's own processor is told.
+/// How often a thread of another processor enters a group again for what it has left to
+/// do there, before it tells the group's own processor.
 const STAYS: usize = 16;
 
 /// One group of connections.
@@ -44,7 +44,7 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) domain: Locked<L, Domain<A, C>>,
     /// When its next timer is due, in the clock's nanoseconds.
     pub(crate) deadline: AtomicU64,
-    /// It has more to say than there was room for.
+    /// It has more to send than there was room for.
     pub(crate) pending: AtomicBool,
 }
 
@@ -185,11 +185,11 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         Ok(())
     }
 
-    /// Resets all connections, and ends all threads. A peer does not believe a RST
-    /// that comes before data that it overtook, or that a loss has made it miss
-    /// (RFC 5961 3.2): so the threads go on for the time to drain, and answer
-    /// those who ask. What the device does not take then is lost, as at the end of
-    /// any host. Returns what all groups have counted.
+    /// Resets all connections, and ends all threads. A peer does not believe a RST that
+    /// overtook data, or that comes after data was lost (RFC 5961 3.2). So the threads
+    /// go on for the time to drain, and answer peers that ask. What the device does not
+    /// take in that time is lost, as at the end of any host. Returns what all groups
+    /// have counted.
     pub(crate) fn stop(&self) -> Counters {
         if self.reset_all() > 0 {
             // A peer may take its time to acknowledge what came last.
@@ -271,8 +271,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         resteered
     }
 
-    /// As [`Shared::enter`], by a thread that does not come back for what is
-    /// left: the group's own processor is told.
+    /// As [`Shared::enter`], by a thread that does not come back for what is left: it
+    /// tells the group's own processor.
     pub(crate) fn visit(
         &self,
         index: usize,
@@ -308,8 +308,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
-    /// Where threads yield groups: enters this one anew for what was left, as
-    /// whoever waits for it does, a few times.
+    /// Where threads yield groups: enters this one again for what was left, a few times,
+    /// in turn with those that wait for it.
     fn stay_on(
         &self,
         index: usize,
@@ -336,10 +336,10 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
-    /// Enters each of a processor's groups that has a timer due, or more to say,
-    /// beginning with its group number `first`, so that each is the first in its
-    /// turn where the device takes no more than one says. Returns whether one
-    /// still has.
+    /// Enters each of a processor's groups that has a timer due, or more to send. It
+    /// begins with group number `first`, so that each group comes first in turn where
+    /// the device takes no more than one group sends. Returns whether a group still has
+    /// more.
     pub(crate) fn own_groups(
         &self,
         processor: usize,

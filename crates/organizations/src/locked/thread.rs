@@ -1,5 +1,5 @@
-//! The thread of a processor: receives, and enters the groups that packets are
-//! for, that have a timer due, or that have more to say.
+//! The thread of a processor: it receives, and enters the groups that packets are for,
+//! that have a timer due, or that have more to send.
 
 use super::Shared;
 use crate::runtime::worker;
@@ -44,8 +44,8 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     pub(super) fn run(&mut self, timer: &mut ThreadTimer) {
-        // The device was full: then groups that no frame comes for go first, or
-        // those that frames come for would take all the room, always.
+        // The device was full. Then groups without frames go first; otherwise groups
+        // with frames would always take all the room.
         let mut full = false;
         while !self.shared.stopping.load(Ordering::Relaxed) {
             timer.begin();
@@ -77,7 +77,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     fn sort(&mut self) {
         let count = self.bins.len() as u16;
         for frame in self.received.drain(..) {
-            // What is for all of them is for the table that they share.
+            // A frame for all groups is for the table of neighbours that they share.
             let group = net::domain::unit_of(&self.shared.config, &frame, count).unwrap_or(0);
             put(&mut self.bins, &mut self.touched, usize::from(group), frame);
         }
@@ -98,7 +98,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 }
 
-/// Takes in what has come for a domain.
+/// Brings frames into a domain.
 #[inline]
 pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
     domain: &mut Domain<A, C>,

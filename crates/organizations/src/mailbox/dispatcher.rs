@@ -15,8 +15,8 @@ use wire::Packet;
 pub(crate) trait Demux: Send + 'static {
     /// Puts a frame with the others of its owner.
     fn classify(&mut self, frame: Packet);
-    /// Posts what was sorted; `stamp` goes with the first of each batch. Returns
-    /// how many frames were dropped.
+    /// Posts what was classified; `stamp` goes with the first of each batch. Returns how
+    /// many frames were dropped.
     fn post(&mut self, stamp: TraceStamp, queue: &QueueWatch) -> u64;
 }
 

@@ -51,7 +51,7 @@ pub fn start<A: Application + 'static>(
         handle.family.owners.spawn(format!("ana-group-{index}"), processor, move |timer| {
             owner.enlist(timer);
             run(owner, &mailboxes);
-            // Owners lay their counts open themselves.
+            // Owners publish their counters themselves.
             Counters::default()
         })?;
     }
@@ -105,7 +105,7 @@ impl<A: Application> Bins<A> {
 impl<A: Application + 'static> Demux for Bins<A> {
     #[inline]
     fn classify(&mut self, frame: Packet) {
-        // What is for all groups is for the table of neighbours that they share.
+        // A frame for all groups is for the table of neighbours that they share.
         let group = net::domain::unit_of(&self.config, &frame, self.bins.len() as u16);
         let group = usize::from(group.unwrap_or(0));
         if self.bins[group].is_empty() {

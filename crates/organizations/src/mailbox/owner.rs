@@ -9,8 +9,7 @@ use net::{Application, Call, Domain, Egress};
 use std::sync::Arc;
 use wire::{Instant, Packet};
 
-/// The owner of a domain. Its loop is the organization's; this is what it is
-/// made of.
+/// The owner of a domain. The organization has the loop; these are its steps.
 pub(crate) struct Owner<A: Application> {
     pub(crate) shared: Arc<Shared>,
     /// In a box: stacks are touched page by page, and there may be thousands.
@@ -24,7 +23,7 @@ pub(crate) struct Owner<A: Application> {
     pub(crate) timer: ThreadTimer,
     /// Frames taken from the mailbox in this round.
     taken: usize,
-    /// Since when it has been stopping.
+    /// When it was told to stop.
     stopping: Option<Instant>,
 }
 
@@ -177,7 +176,7 @@ impl<A: Application> Owner<A> {
         }
         self.inbox.shrink();
         if self.stopping.is_some() {
-            // What waits for the device goes on without a word to us.
+            // Nobody tells us when the device takes what waits.
             return platform::thread::yield_now();
         }
         let now = self.now();

@@ -1,6 +1,6 @@
-//! Domains that threads own: the loop of an owner, its mailbox, and the handle
-//! by which the others post to it. No lock, no atomic, is passed by a packet
-//! that comes up in the unit that it belongs to.
+//! Domains that threads own: the loop of an owner, its mailbox, and the handle by which
+//! the others post to it. A packet that comes up in its own unit passes no lock and no
+//! atomic.
 
 pub mod processor_per_connection;
 pub mod uniprocessor;
@@ -20,8 +20,8 @@ use wire::{Instant, Packet};
 
 /// What owners send each other.
 struct Frame {
-    /// It is a frame that came up in the wrong unit, or is for all; and not a
-    /// packet put together from fragments, of this unit's flow.
+    /// A whole frame, which came up in the wrong unit or is for all units. If not: a
+    /// packet put together from fragments, of a flow of this unit.
     whole: bool,
     packet: Packet,
     stamp: TraceStamp,
@@ -33,7 +33,7 @@ enum Message<A: Application> {
     Stop,
 }
 
-/// What others put before an owner.
+/// The mailbox of an owner.
 struct Mailbox<A: Application> {
     messages: SegQueue<Message<A>>,
     frames: ArrayQueue<Frame>,
@@ -155,7 +155,7 @@ impl<A: Application> Owner<A> {
         }
     }
 
-    /// What the packets in hand have to go through. Returns whether connections
+    /// Brings the packets received through all layers. Returns whether connections
     /// remain that have something to do.
     #[inline]
     fn layers(&mut self, now: Instant, observer: &mut impl RoundObserver) -> bool {
@@ -215,7 +215,7 @@ impl<A: Application> Owner<A> {
         (any, false)
     }
 
-    /// Takes in the first `count` frames that other owners have handed over.
+    /// Takes the first `count` frames that other owners have posted.
     fn posted(&mut self, count: usize, now: Instant, timer: &mut ThreadTimer) {
         for _ in 0..count {
             let Some(Frame { packet, whole, stamp }) = self.mailbox().frames.pop() else { break };
@@ -338,7 +338,7 @@ impl<A: Application> Family<A> for Owners<A> {
         let mut last = self.threads.join();
         for mailbox in &*self.mailboxes {
             while let Some(frame) = mailbox.frames.pop() {
-                // It was counted in where it came up.
+                // It was counted where it came up.
                 if !frame.whole {
                     Counters::drop(&mut last, net::DropReason::MailboxFull);
                 }

@@ -22,7 +22,7 @@ struct State {
     /// None once the devices are closed.
     transmitters: Vec<Box<dyn Transmit>>,
     egress: Egress,
-    /// Threads that sleep until less waits.
+    /// Threads that sleep until fewer frames wait.
     blocked: Vec<Arc<Parker>>,
     counts: LockCounts,
 }
@@ -47,7 +47,7 @@ impl Transmitter {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Has the transmitters to oneself: whoever has them first sends first. The
+    /// Locks the transmitters: the thread that locks them first sends first. The
     /// clock is read only if there is a wait, so it is counted with and without
     /// instruments; how long they are held is not.
     #[inline]
@@ -69,7 +69,7 @@ impl Transmitter {
         state
     }
 
-    /// What became of the lock of the transmitters.
+    /// How the lock of the transmitters was used.
     pub(crate) fn counts(&self) -> LockCounts {
         self.state.lock().counts
     }

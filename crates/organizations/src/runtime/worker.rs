@@ -9,12 +9,12 @@ use wire::Packet;
 
 /// Packets received at once, by interface.
 pub const BATCH: usize = 64;
-/// How long a unit that was stopped goes on while it has something to say.
+/// How long a stopped unit goes on while it has something to send.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
-/// Packets that wait for the device before connections stop speaking.
+/// While this many packets wait for the device, connections have no turns.
 pub const BACKLOG: usize = 64;
-/// Frames that may wait for a thread that other threads hand them to; beyond, they
-/// are dropped, as a device whose ring is full would.
+/// Frames that may wait for a thread that other threads hand them to. Further ones are
+/// dropped, as by a device whose ring is full.
 pub(crate) const FRAMES: usize = 1024;
 
 /// Ends a round that found nothing new. If the device is full, its other end may need
@@ -29,14 +29,13 @@ pub(crate) fn rest(full: bool, busy: bool, timer: &mut ThreadTimer, sleep: impl 
     }
 }
 
-/// Receives a batch by every interface, and notes in each packet which it was.
+/// Receives a batch by every interface, and notes the interface in each packet.
 #[inline]
 pub fn receive(receivers: &mut [Box<dyn Receive>], into: &mut Vec<Packet>) -> usize {
     receive_up_to(receivers, into, BATCH)
 }
 
-/// Receives up to `most` packets by every interface, and notes in each which it
-/// was.
+/// Receives up to `most` packets by every interface, and notes the interface in each.
 #[inline]
 pub fn receive_up_to(
     receivers: &mut [Box<dyn Receive>],

@@ -1,4 +1,4 @@
-//! The thread of one connection, or of one socket of UDP.
+//! The thread of one connection, or of one UDP socket.
 
 use super::flow_table::{ConnKey, FlowTable};
 use super::migration::migrate_out;
@@ -15,7 +15,7 @@ pub(super) struct ConnectionThread<A: Application> {
     table: Arc<FlowTable<A>>,
     index: u16,
     key: ConnKey,
-    /// The socket is bound no more.
+    /// The socket is no longer bound.
     unbound: bool,
 }
 
@@ -66,8 +66,8 @@ impl<A: Application> ConnectionThread<A> {
         }
     }
 
-    /// Waits for the connection: frames that come before it stay where they are.
-    /// Returns whether it is coming, and nobody stops us.
+    /// Waits for the connection. Frames that come before it stay where they are. Returns
+    /// whether it is coming; if not, the stack ends.
     fn wait(&self) -> bool {
         let mailbox = &self.owner.mailbox;
         let first = || {
@@ -82,7 +82,7 @@ impl<A: Application> ConnectionThread<A> {
         }
     }
 
-    /// What the application asks of the host, the control thread does.
+    /// Passes on what the application asks of the host: the control thread does it.
     fn pass_calls_on(&mut self) {
         for call in self.owner.domain.take_calls() {
             if let Err(Message::Call(call)) = self.table.control.send(Message::Call(call)) {
@@ -91,7 +91,7 @@ impl<A: Application> ConnectionThread<A> {
         }
     }
 
-    /// The connection has ended.
+    /// Ends the thread after its connection has ended.
     fn retire(mut self) {
         let Owner { domain, mailbox, shared, .. } = &mut self.owner;
         let migrant = (self.key, self.index);
@@ -102,8 +102,8 @@ impl<A: Application> ConnectionThread<A> {
         self.table.vacate(self.index, &domain.counters);
     }
 
-    /// The stack ends. The flow table forgets before the mailbox is closed: a
-    /// dispatcher that finds it closed asks again.
+    /// Ends the thread with the stack. The flow table forgets it before the mailbox is
+    /// closed: a dispatcher that finds the mailbox closed asks again.
     fn end(mut self, now: Instant) {
         self.table.unregister(self.key, self.index);
         self.owner.end(now);

@@ -211,7 +211,7 @@ impl<A: Application + 'static> ControlThread<A> {
         let unit = Unit::any(handle.index, 1);
         let app = (self.application)(unit);
         let domain = Domain::for_guests(shared.config.clone(), unit, generation, app);
-        // As its frames come up, so they leave.
+        // Its frames leave by the processor that they come up by.
         let hash = match key {
             ConnKey::Flow(flow) => shared.config.steering.flow(&flow) as usize,
             ConnKey::Port(port) => usize::from(port.port),

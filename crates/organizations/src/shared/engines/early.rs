@@ -1,7 +1,7 @@
-//! Engines with receive queues: an engine's event handler demultiplexes what the
-//! devices give into receive queues; then sockets have their turns, in the order
-//! that a [`Discipline`] says. The socket whose turn it is, is reached without
-//! the table, and no other engine has it meanwhile.
+//! Engines with receive queues: an engine's event handler demultiplexes what the devices
+//! give into receive queues; then sockets have their turns, in the order that a
+//! [`Discipline`] says. A socket in its turn is reached without the table, and no other
+//! engine has it meanwhile.
 
 use super::demultiplexer::{Classified, Demultiplexer, Sockets};
 use super::engine::{Engines, Work};
@@ -162,9 +162,9 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         }
     }
 
-    /// Puts each packet into its receive queue, and drops it there if that is full.
-    /// Returns whether there were new connections' packets, which may have others
-    /// behind them in the device.
+    /// Puts each packet into its receive queue, or drops it if that is full. Returns
+    /// whether there were packets of new connections, which may have others behind them
+    /// in the device.
     fn demultiplex(&mut self, received: &mut Vec<Packet>, timer: &mut ThreadTimer) -> bool {
         let Turns { base, demultiplexer, touched, .. } = self;
         let (mut lost, mut lost_bytes, mut first) = (0, 0, timer.stamp());

@@ -26,8 +26,8 @@ pub(crate) trait Work: Send + 'static {
     /// Processes some of it, at about `now`. Returns whether there was anything.
     fn process(&mut self, now: Instant, egress: &mut Egress, timer: &mut ThreadTimer) -> bool;
 
-    /// Has something come since [`Work::process`] found nothing? Asked once more
-    /// when others know that this engine is about to sleep.
+    /// Has something come since [`Work::process`] found nothing? Asked again once others
+    /// know that this engine is about to sleep.
     fn has_news(&self) -> bool;
 
     /// Has it work left that waits for what another engine is doing just now?
@@ -85,18 +85,18 @@ impl<A: Application> Engines<A> {
         Ok(handle)
     }
 
-    /// So many packets found a queue full.
+    /// Counts packets that found a queue full.
     pub(crate) fn count_lost(&self, packets: u64, bytes: u64) {
         self.lost[0].fetch_add(packets, Ordering::Relaxed);
         self.lost[1].fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// There is something to do for an engine.
+    /// Wakes an engine: there is something to do for it.
     pub(crate) fn wake(&self, engine: usize) {
         self.shared.processors[engine].sleeper.notify();
     }
 
-    /// There is more to do than this engine can at once.
+    /// Wakes another engine: there is more to do than this one can at once.
     pub(crate) fn wake_one_but(&self, engine: usize) {
         let active = self.control.active() as usize;
         if active > 1 {
@@ -156,7 +156,7 @@ impl<W: Work, A: Application> Engine<W, A> {
             if worked {
                 continue;
             }
-            // A queue is on its way, or a turn that is another's: let others run, too.
+            // A queue or a turn is still another engine's: let others run, too.
             let full = waiting || self.devices.is_missing() || self.work.is_held_back();
             worker::rest(full, busy, timer, || {
                 self.sleep();
@@ -178,7 +178,7 @@ impl<W: Work, A: Application> Engine<W, A> {
         any
     }
 
-    /// Until the first packet, or a word from another engine.
+    /// Sleeps until the first packet, or until another engine wakes it.
     fn sleep(&mut self) {
         let Engine { engines, devices, index, work, .. } = self;
         let (control, index) = (&engines.control, *index);

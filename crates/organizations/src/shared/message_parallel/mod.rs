@@ -7,20 +7,19 @@
 //! application gathers for [`Application::wake`] is done after, both outside of
 //! these locks.
 //!
-//! Each thread has a context: a domain over the shared table, with routes,
-//! a ready list and a timer wheel of its own; neighbours and reassembly are
-//! shared. It is entered once a
-//! batch, under a lock that is nobody else's business but for calls that all
-//! contexts must hear (to listen, say). Threads of the application are borrowed
-//! for their calls, and use contexts of their own.
+//! Each thread has a context: a domain over the shared table, with routes, a ready list
+//! and a timer wheel of its own; neighbours and reassembly are shared. A thread enters
+//! its context once a batch. Others take the context's lock only for calls that all
+//! contexts must hear (to listen, say). Threads of the application are borrowed for
+//! their calls, and use contexts of their own.
 //!
-//! Packets of a flow may overtake each other between two threads, on the way up
-//! and down. With [`crate::Options::order`], TCP segments draw a ticket for
-//! their flow while the queue is locked and wait for its turn before the
-//! connection, so that none overtakes another on the way up. A thread that waits
-//! holds no packet drawn later than what it waits for, so the oldest ticket waits for
-//! nobody. What a thread owes to others (frames that all must see) it does after its
-//! turns, not while it holds tickets. Datagrams of UDP never wait.
+//! Packets of a flow may overtake each other between two threads, on the way up and
+//! down. With [`crate::Options::order`], TCP segments draw a ticket for their flow while
+//! the queue is locked and wait for its turn before the connection, so that none
+//! overtakes another on the way up. A thread that waits holds no packet drawn later than
+//! what it waits for, so the oldest ticket waits for nobody. Frames that all contexts
+//! must see are passed on after a thread's turns, not while it holds tickets. Datagrams
+//! of UDP never wait.
 
 mod tickets;
 
@@ -156,7 +155,7 @@ impl<A: Application> Thread<A> {
                 {
                     held.extend(next);
                 } else {
-                    // What was put together goes on before others may follow.
+                    // Coalesced segments go on before others may follow.
                     domain.end_batch(now);
                     held.take().into_iter().for_each(Ticket::done);
                     ticket.iter().for_each(Ticket::wait);
@@ -169,7 +168,7 @@ impl<A: Application> Thread<A> {
         });
     }
 
-    /// Sleeps at the own queue, which nobody else needs to look into meanwhile.
+    /// Sleeps at its own queue; no other thread has to look into it meanwhile.
     fn sleep(&mut self) {
         let mut queue = self.queues[self.index].lock();
         self.shared.sleep(self.index, &mut queue.receivers, || false);
