@@ -137,7 +137,7 @@ impl Resolver {
         Arc::new(Resolver { lookup: Box::new(lookup), jobs: Mutex::default() })
     }
 
-    /// That of the system, getaddrinfo(3).
+    /// The system's resolver, getaddrinfo(3).
     pub(crate) fn system() -> Arc<Resolver> {
         Resolver::new(|host, port| {
             Ok(std::net::ToSocketAddrs::to_socket_addrs(&(host, port))?.collect())

@@ -51,7 +51,7 @@ impl QueueProbe {
         }
     }
 
-    /// A packet that is followed is put in; the queue is then so long. Returns
+    /// Notes a packet that is followed; with it, the queue has `len` packets. Returns
     /// the stamp that goes with it.
     pub fn put(&self, stamp: TraceStamp, len: usize) -> TraceStamp {
         self.samples.fetch_add(1, Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl QueueProbe {
         stamp.put_at(self.clock.now())
     }
 
-    /// So many came out.
+    /// Notes packets that came out.
     #[inline]
     pub fn taken(&self, n: u64) {
         self.out.fetch_add(n, Ordering::Relaxed);
@@ -75,7 +75,7 @@ impl QueueProbe {
         }
     }
 
-    /// So many were not put in: the queue was full.
+    /// Notes packets that were not put in, since the queue was full.
     #[cold]
     pub fn dropped(&self, n: u64) {
         self.dropped.fetch_add(n, Ordering::Relaxed);
@@ -100,7 +100,7 @@ impl QueueProbe {
 pub struct QueueWatch(Option<Arc<QueueProbe>>);
 
 impl QueueWatch {
-    /// Of a queue called so; without `instruments` it does nothing.
+    /// The watch of a queue called `name`. Without `instruments` it does nothing.
     pub fn new(
         instruments: Option<&Arc<Instruments>>,
         name: impl FnOnce() -> String,
@@ -120,7 +120,7 @@ impl QueueWatch {
         }
     }
 
-    /// So many came out: once a batch.
+    /// Notes packets that came out: once a batch.
     #[inline]
     pub fn taken(&self, n: usize) {
         if let Some(probe) = &self.0
@@ -140,7 +140,7 @@ impl QueueWatch {
         }
     }
 
-    /// So many were not put in: the queue was full.
+    /// Notes packets that were not put in, since the queue was full.
     #[inline]
     pub fn dropped(&self, n: usize) {
         if let Some(probe) = &self.0

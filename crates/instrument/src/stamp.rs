@@ -11,7 +11,7 @@ pub struct TraceStamp {
 }
 
 impl TraceStamp {
-    /// Of a packet that is not followed.
+    /// The stamp of a packet that is not followed.
     pub const NONE: TraceStamp = TraceStamp { taken: None, put: 0 };
 
     /// Taken from a device at a time of the instruments' clock, nanoseconds.

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use wire::Packet;
 
-/// A time of so many nanoseconds between two marks is no sample: the thread did not run.
-/// It counts once, and is not multiplied.
+/// If this many nanoseconds pass between two marks, they are no sample: the thread did
+/// not run. They count once, and are not multiplied.
 const AWAY: u64 = 500_000;
 
 /// A count that one thread writes.
@@ -115,7 +115,7 @@ struct Own {
 }
 
 impl ThreadProbe {
-    /// Of the calling thread.
+    /// A probe of the calling thread.
     pub(super) fn new(name: String, clock: Clock, every: u32) -> ThreadProbe {
         ThreadProbe {
             name,
@@ -222,8 +222,8 @@ pub struct ThreadTimer {
 }
 
 impl ThreadTimer {
-    /// Of the calling thread; without `instruments` it does nothing. The `name`
-    /// is what it is called in the report.
+    /// The timer of the calling thread, which the report calls `name`. Without
+    /// `instruments` it does nothing.
     pub fn new(
         instruments: Option<&Arc<Instruments>>,
         name: impl FnOnce() -> String,
@@ -244,7 +244,7 @@ impl ThreadTimer {
         }
     }
 
-    /// That does nothing.
+    /// A timer that does nothing.
     pub fn off() -> ThreadTimer {
         ThreadTimer::new(None, String::new)
     }
@@ -305,7 +305,7 @@ impl ThreadTimer {
         self.last = now;
     }
 
-    /// Nobody's time has passed since the last mark: the thread slept.
+    /// The time since the last mark counts for no layer: the thread slept.
     #[inline]
     pub fn slept(&mut self) {
         let Some(probe) = &self.probe else { return };
@@ -342,7 +342,7 @@ impl ThreadTimer {
         }
     }
 
-    /// So many packets were handed to devices. They are counted when the round ends.
+    /// Notes packets that were handed to devices. They are counted when the round ends.
     #[inline]
     pub fn sent(&mut self, packets: usize) {
         self.sent += packets as u64;
@@ -375,8 +375,8 @@ impl ThreadTimer {
         if self.timed { TraceStamp::taken_at(self.taken) } else { TraceStamp::NONE }
     }
 
-    /// So many packets were handed to other threads: each counts one hand-off,
-    /// and its latency is for those to count ([`ThreadTimer::follow`]).
+    /// Notes packets that were handed to other threads. Each counts as one hand-off, and
+    /// the other thread counts its latency ([`ThreadTimer::follow`]).
     #[inline]
     pub fn handed(&mut self, packets: u64) {
         if let Some(probe) = &self.probe

@@ -12,8 +12,8 @@ const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = 6;
 /// A tick is 2^20 ns, about one millisecond.
 const TICK_SHIFT: u32 = 20;
-/// Up to so many entries are kept in a list: a wheel of one connection has no
-/// more, and there may be as many wheels as connections.
+/// This many entries are kept in a list: a wheel of one connection has no more, and
+/// there may be as many wheels as connections.
 const FEW: usize = 8;
 const LAST: u64 = (1 << (BITS * LEVELS as u32)) - 1;
 

@@ -55,7 +55,11 @@ pub fn findings(root: &Path) -> io::Result<BTreeSet<String>> {
         }
     }
     let guide = entries(&root.join("docs"))?;
-    for file in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)).iter().chain(&guide) {
+    for file in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+        .map(|name| root.join(name))
+        .iter()
+        .chain(&guide)
+    {
         if file.extension().is_some_and(|extension| extension == "md") && file.exists() {
             let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
             found.extend(bullets(&name, &std::fs::read_to_string(file)?));

@@ -25,9 +25,9 @@ struct State<S> {
 #[derive(Debug)]
 pub(crate) struct Backlog<S> {
     max: usize,
-    /// That of the stack, for the connections that come.
+    /// The stack's, for the connections that come.
     closing: Arc<Closing>,
-    /// Of the connections that come from now on.
+    /// The time to live for connections that come from now on.
     pub(crate) ttl: Ttl,
     state: Mutex<State<S>>,
 }
@@ -88,7 +88,7 @@ impl<S> Backlog<S> {
         let mut state = self.state.lock();
         match state.queue.pop_front() {
             Some(socket) => Poll::Ready(Ok(socket)),
-            // Whoever asks still has the listener, so it was not dropped.
+            // The caller still has the listener, so it was not dropped.
             None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
             None => {
                 state.acceptors.add(cx);

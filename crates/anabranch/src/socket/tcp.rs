@@ -347,11 +347,7 @@ impl State {
             tcb.set_nagle(!on);
         }
         if let Some(idle) = self.pending.keepalive.take() {
-            tcb.set_keepalive(idle.map(|idle| tcp::Keepalive {
-                idle,
-                interval: idle.min(Duration::from_secs(75)),
-                probes: 9,
-            }));
+            tcb.set_keepalive(idle.map(tcp::Keepalive::new));
         }
         if self.pending.abort {
             tcb.abort();

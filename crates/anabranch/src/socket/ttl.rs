@@ -8,7 +8,7 @@ use std::io;
 pub(crate) struct Ttl(AtomicU8);
 
 impl Ttl {
-    /// That of another socket, as it is now.
+    /// The same as another socket has now.
     pub(crate) fn like(other: &Ttl) -> Ttl {
         Ttl(AtomicU8::new(other.wire()))
     }
@@ -19,7 +19,7 @@ impl Ttl {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// In hops.
+    /// The time to live, hops.
     pub(crate) fn get(&self) -> u32 {
         match self.wire() {
             0 => net::ip::TTL.into(),

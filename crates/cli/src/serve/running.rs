@@ -159,13 +159,11 @@ fn start_stack(
 
 /// TCP's parameters over a TAP device.
 pub fn tcp_config(offload: bool) -> TcpConfig {
-    TcpConfig {
-        receive_buffer: SOCKET_BUFFER,
-        send_buffer: SOCKET_BUFFER,
+    TcpConfig::default()
+        .with_receive_buffer(SOCKET_BUFFER)
+        .with_send_buffer(SOCKET_BUFFER)
         // Else the device does it.
-        checksum: !offload,
-        ..TcpConfig::default()
-    }
+        .with_checksum(!offload)
 }
 
 /// Serves each connection to its end.

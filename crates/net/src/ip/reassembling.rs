@@ -18,7 +18,7 @@ pub struct SharedReassembly {
 }
 
 impl SharedReassembly {
-    /// With the limits of `config`.
+    /// Shared reassembly with the limits of `config`.
     pub fn new(config: &Config) -> SharedReassembly {
         SharedReassembly {
             datagrams: Shared::new(Reassembly::new(config)),

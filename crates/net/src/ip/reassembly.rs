@@ -55,7 +55,7 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// With the limits of `config`.
+    /// No datagram yet, and the limits of `config`.
     pub fn new(config: &Config) -> Reassembly {
         Reassembly {
             max_bytes: config.reassembly_bytes,

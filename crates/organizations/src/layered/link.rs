@@ -9,8 +9,8 @@ use net::{Application, Counters, DropReason, Egress};
 use std::collections::VecDeque;
 use wire::{Instant, Packet};
 
-/// Frames that may wait for a device. Only answers of ARP, and packets that have
-/// waited for one, can be so many.
+/// Frames that may wait for a device. Only ARP replies, and packets that have waited for
+/// one, can exceed this.
 const WAITING: usize = 1024;
 
 /// The queues of the devices that one pipeline has.

@@ -33,9 +33,9 @@ impl Alarm for crate::runtime::sleeper::Sleeper {
 /// How many messages wait in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
-    /// With so many, its producers have to wait. At least 1.
+    /// Messages at which its producers have to wait. At least 1.
     pub high: usize,
-    /// They go on when no more than so many are left. Less than `high`.
+    /// Messages at which its producers go on. Less than `high`.
     pub low: usize,
 }
 

@@ -110,7 +110,7 @@ struct Owner<A: Application> {
     egress: Egress,
     mailboxes: Arc<[Mailbox<A>]>,
     received: Vec<Packet>,
-    /// Of this round's packets, if they are followed.
+    /// The stamp of this round's packets, if they are followed.
     stamp: TraceStamp,
     /// Packets that were handed to other owners in this round.
     handed: u64,

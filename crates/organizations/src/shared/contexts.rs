@@ -19,7 +19,7 @@ use sync::{DynLock, RawLock};
 pub(crate) type Contexts<A> =
     Shared<Adaptive, A, SharedRef<DynLock, <A as Application>::Connection>>;
 
-/// Makes them, over a table of so many shards.
+/// Makes the contexts, over a table of `shards` shards.
 pub(crate) fn contexts<A: Application>(
     setup: Setup<A>,
     organization: &'static str,

@@ -34,12 +34,10 @@ fn byte_of(seq: u32) -> u8 {
 
 impl Receiver {
     fn new() -> Receiver {
-        let config = tcp::Config {
-            receive_buffer: LIMIT,
-            window_scaling: false,
-            timestamps: false,
-            ..tcp::Config::default()
-        };
+        let config = tcp::Config::default()
+            .with_receive_buffer(LIMIT)
+            .with_window_scaling(false)
+            .with_timestamps(false);
         let now = Instant::from_nanos(1_000_000);
         let isn = tcp::Isn { seq: Seq(77), timestamp_offset: 0 };
         let syn = header(Flags::SYN, 0, Seq(0));

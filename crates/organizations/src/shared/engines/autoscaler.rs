@@ -34,7 +34,7 @@ pub(crate) struct Autoscaler {
 }
 
 impl Control {
-    /// Between the bounds of `options`, on so many processors.
+    /// The number is within the bounds of `options`, on this number of processors.
     ///
     /// # Errors
     /// If the bounds make no sense.

@@ -45,7 +45,8 @@ pub(crate) struct Engines<A: Application> {
 }
 
 impl<A: Application> Engines<A> {
-    /// Of `organization`, with a table of connections of so many shards.
+    /// What the engines of `organization` share, with a table of connections of `shards`
+    /// shards.
     pub(crate) fn new(
         setup: Setup<A>,
         organization: &'static str,
@@ -66,8 +67,8 @@ impl<A: Application> Engines<A> {
         }))
     }
 
-    /// Starts them; `work` is made for each. `note` hears of all calls before they
-    /// are done.
+    /// Starts the engines; `work` makes the work of each. `note` hears of all calls
+    /// before they are done.
     pub(crate) fn start<W: Work>(
         self: &Arc<Self>,
         work: impl Fn(usize) -> W,

@@ -1,7 +1,7 @@
-//! `engines`: the base variant. The event handler of an engine puts what the
-//! devices give into one packet queue (the IP queue of old), from which engines
-//! take packets to process; the queue is under a lock, and so is the table of
-//! connections, as a whole.
+//! `engines`: the base variant. The event handler of an engine puts what the devices
+//! give into one packet queue (the IP queue of early kernels), from which engines take
+//! packets to process; the queue is under a lock, and so is the table of connections, as
+//! a whole.
 
 use super::engine::{Engines, Work};
 use crate::{Running, Setup, StartError, locked};

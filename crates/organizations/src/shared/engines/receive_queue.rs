@@ -185,8 +185,8 @@ impl ReceiveQueue {
         self.buffers.store(buffers, Ordering::Relaxed);
     }
 
-    /// The weight of the socket, with so many packets in its queue: all queues are
-    /// of the same size, so each packet counts as one.
+    /// The weight of the socket with `packets` packets in its queue. All queues are of
+    /// the same size, so each packet counts as one.
     #[inline]
     pub(crate) fn weight(&self, packets: usize) -> u32 {
         weights::weight(self.buffers.load(Ordering::Relaxed), packets as u64)
