@@ -41,7 +41,7 @@ impl Config {
 pub struct Keyed(pub [u64; 2]);
 
 impl Keyed {
-    /// With the key of `config` for `purpose`.
+    /// A builder with the key of `config` for `purpose`.
     pub fn new(config: &Config, purpose: Purpose) -> Keyed {
         Keyed(config.key(purpose))
     }

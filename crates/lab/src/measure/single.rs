@@ -67,7 +67,7 @@ impl Host {
             Some(observer) => layers(domain, received, now, egress, observer),
             None => layers(domain, received, now, egress, &mut ()),
         }
-        worker::transmit_watched(&mut self.transmitters, &mut self.egress, &mut self.watch);
+        worker::transmit_counted(&mut self.transmitters, &mut self.egress, &mut self.watch);
         self.watch.end();
         if self.notified.is_some() {
             self.present(now);

@@ -111,7 +111,7 @@ impl<A: Application> Transport<A> {
         }
         let parts = std::mem::take(&mut batch.parts);
         let count = std::mem::take(&mut batch.count);
-        // What is put together is alike but for the last.
+        // All segments of a batch but the last have the same length.
         let segment = if count > 1 { parts.first().map_or(0, |p| p.len()) } else { 0 };
         let segment = u16::try_from(segment).unwrap_or(0);
         let (ready, now) = (&mut self.ready, cx.now);
