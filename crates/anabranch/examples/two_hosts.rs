@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 pub fn in_memory() -> Result<(), Box<dyn Error>> {
     let (left, right) = memory::pair(memory::Config::default());
     let right = fault::wrap(right, &"loss=1%,delay=1ms".parse()?, 1);
-    let tcp = TcpConfig { min_rto: Duration::from_millis(20), ..TcpConfig::default() };
+    let tcp = TcpConfig::default().with_min_rto(Duration::from_millis(20));
     let host = |device, address, organization: Organization| {
         let builder = Stack::builder().device(device).address(address);
         builder.organization(organization).tcp(tcp.clone()).start()

@@ -10,7 +10,7 @@ use std::str::FromStr;
 ///
 /// It can be no other than a host's: not the network's own or its broadcast address
 /// (where the prefix has at most 30 bits), and not of a range that no host has
-/// (0/8, 127/8, multicast and 240/4). Only IPv4 is spoken yet.
+/// (0/8, 127/8, multicast and 240/4). There is only IPv4 yet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cidr {
     address: Ipv4Addr,
@@ -24,9 +24,9 @@ pub enum CidrError {
     /// It is not written as one.
     #[error("{0:?} is not an address with a prefix: write it like 10.99.0.2/24")]
     Form(String),
-    /// It is of a family that the stack does not speak yet.
+    /// It is of a family that the stack does not have yet.
     #[error(
-        "{0} is an IPv6 address, which the stack does not speak yet: use an IPv4 address, like 10.99.0.2/24"
+        "{0} is an IPv6 address, which the stack does not have yet: use an IPv4 address, like 10.99.0.2/24"
     )]
     Family(String),
     /// There are no such prefixes.

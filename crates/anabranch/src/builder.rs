@@ -22,7 +22,7 @@ use wire::EthernetAddress;
 /// Bytes of the smallest datagram that every link carries (RFC 791 3.2).
 const LEAST_MTU: usize = 68;
 
-/// What is said of one interface.
+/// What a builder was told of one interface.
 #[derive(Debug, Default)]
 struct Interface {
     addresses: Vec<Cidr>,
@@ -54,7 +54,7 @@ struct Interface {
 #[must_use = "a builder does nothing until it is started"]
 pub struct Builder {
     devices: Vec<(Device, Interface)>,
-    /// What is said before any device.
+    /// What it was told before any device.
     early: Interface,
     routes: Vec<Route>,
     organization: Organization,
@@ -65,15 +65,22 @@ pub struct Builder {
     drain: Duration,
     resolver: Option<Arc<Resolver>>,
     clock: Option<Clock>,
-    /// What is left of the layers' configuration; its interfaces and routes come
-    /// at the start.
+    /// The layers' configuration, but for interfaces and routes, which come at the
+    /// start.
     config: Config,
     /// The first argument that made no sense.
     wrong: Option<Error>,
 }
 
+impl Stack {
+    /// Starts making one.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
 impl Builder {
-    pub(crate) fn new() -> Builder {
+    fn new() -> Builder {
         let seed = RandomState::new().hash_one(std::process::id());
         let mut config = Config::new(Vec::new(), seed);
         config.secret = [RandomState::new().hash_one(1), RandomState::new().hash_one(2)];
@@ -100,7 +107,7 @@ impl Builder {
         self
     }
 
-    /// What is said of the last device.
+    /// The interface of the last device.
     fn interface(&mut self) -> &mut Interface {
         match self.devices.last_mut() {
             Some((_, interface)) => interface,
@@ -229,7 +236,7 @@ impl Builder {
         self
     }
 
-    /// All that organizations leave open, at once.
+    /// All options of organizations at once.
     pub fn options(mut self, options: Options) -> Builder {
         self.options = options;
         self

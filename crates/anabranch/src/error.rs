@@ -1,4 +1,4 @@
-//! Errors: why a stack could not be started, in one line each with the mend;
+//! Errors: why a stack could not be started, one line each that names cause and mend;
 //! and what sockets remember of theirs.
 
 use crate::addresses::CidrError;

@@ -5,7 +5,6 @@
 //! [`Snapshot::since`] is the [`Report`].
 
 pub use instrument::{
-    Counted, Instruments, LayerTime, LockReport, Percentiles, QueueReport, Report, Snapshot,
+    Counted, Instruments, Layer, LayerTime, LockReport, Percentiles, QueueReport, Report, Snapshot,
     ThreadReport,
 };
-pub use net::observe::Layer;

@@ -39,7 +39,7 @@
 //!   suits a load, the command `anabranch plan` tells. The sockets are the same under
 //!   each.
 //!
-//! Only IPv4 is spoken yet.
+//! There is only IPv4 yet.
 //!
 //! # UDP
 //!
@@ -81,6 +81,7 @@
 //! `anabranch`. They are made on the threads of the stack, which wait for the
 //! subscriber; so it must not use sockets of the same stack.
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -92,6 +93,7 @@ mod builder;
 mod closing;
 pub mod device;
 mod error;
+mod forms;
 pub mod instruments;
 mod listener;
 mod names;

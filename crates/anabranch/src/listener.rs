@@ -51,6 +51,10 @@ impl Shared {
         }
     }
 
+    pub(crate) fn socket(&self) -> &ListenerShared {
+        &self.socket
+    }
+
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.local.into()
     }
@@ -117,9 +121,21 @@ impl TcpListener {
         std::iter::repeat_with(|| self.accept().map(|(stream, _)| stream))
     }
 
-    /// The same socket, for tasks.
-    pub fn into_tokio(self) -> crate::tokio::TcpListener {
-        self.into()
+    /// Sets the time to live of what accepted connections send from now on, hops. It
+    /// counts for connections whose first segment comes after that, as with Linux.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not from 1 to 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.socket().ttl.set(ttl)
+    }
+
+    /// The time to live of what accepted connections send, hops. Default: 64.
+    ///
+    /// # Errors
+    /// None; it is like that of `std::net`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.0.socket().ttl.get())
     }
 
     /// What it listens on.

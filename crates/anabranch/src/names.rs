@@ -137,14 +137,14 @@ impl Resolver {
         Arc::new(Resolver { lookup: Box::new(lookup), jobs: Mutex::default() })
     }
 
-    /// That of the system, getaddrinfo(3).
+    /// The system's resolver, getaddrinfo(3).
     pub(crate) fn system() -> Arc<Resolver> {
         Resolver::new(|host, port| {
             Ok(std::net::ToSocketAddrs::to_socket_addrs(&(host, port))?.collect())
         })
     }
 
-    /// The addresses that the stack speaks, at least one; this thread looks them up.
+    /// The IPv4 addresses of it, at least one; this thread looks them up.
     pub(crate) fn resolve(&self, addresses: impl ToSocketAddrs) -> io::Result<Vec<Endpoint>> {
         match addresses.target()? {
             Target::Known(addresses) => endpoints(&addresses),
@@ -235,12 +235,12 @@ impl fmt::Debug for Resolver {
     }
 }
 
-/// Those of the addresses that the stack speaks.
+/// The IPv4 addresses among them.
 fn endpoints(addresses: &[SocketAddr]) -> io::Result<Vec<Endpoint>> {
     let v4 = addresses.iter().filter(|a| a.is_ipv4());
     let endpoints: Vec<Endpoint> = v4.map(|a| Endpoint::from(*a)).collect();
     if endpoints.is_empty() {
-        let text = "no IPv4 address: the stack speaks IPv4 only yet";
+        let text = "no IPv4 address: the stack has only IPv4 yet";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     Ok(endpoints)

@@ -1,6 +1,5 @@
 //! [`Stack`]: a running host.
 
-use crate::Builder;
 use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
 use crate::names::Resolver;
@@ -86,11 +85,11 @@ impl Drop for Shared {
 
 /// A TCP/IP host in this process. Cheap to clone.
 ///
-/// It ends when the last clone and the last socket are gone. The thread that drops
-/// them waits for a moment, if it has to, until what was written is acknowledged
-/// ([`Builder::drain`]); so a program that writes and returns from `main` delivers
-/// what it wrote. [`Stack::shutdown`] does the same with the time that you give it,
-/// and [`Stack::stop`] ends at once.
+/// It ends when the last clone and the last socket are gone. The thread that drops them
+/// waits for a moment, if it has to, until what was written is acknowledged
+/// ([`Builder::drain`](crate::Builder::drain)); so a program that writes and returns
+/// from `main` delivers what it wrote. [`Stack::shutdown`] does the same with the time
+/// that you give it, and [`Stack::stop`] ends at once.
 #[derive(Clone)]
 pub struct Stack(Arc<Shared>);
 
@@ -101,11 +100,6 @@ const fn nowhere(protocol: Protocol) -> Endpoint {
 }
 
 impl Stack {
-    /// Starts making one.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     pub(crate) fn new(
         running: Arc<dyn Running<SocketLayer>>,
         config: Arc<Config>,

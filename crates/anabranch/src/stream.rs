@@ -195,6 +195,23 @@ impl TcpStream {
         Ok(self.0.linger())
     }
 
+    /// Sets the time to live of what the connection sends from now on, hops. What
+    /// it sent before and sends again has this one, too.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not from 1 to 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.socket.ttl.set(ttl)
+    }
+
+    /// The time to live of what the connection sends, hops. Default: 64.
+    ///
+    /// # Errors
+    /// None; it is like that of `std::net`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.0.socket.ttl.get())
+    }
+
     /// What TCP knows of the connection: round-trip time, windows, retransmissions.
     ///
     /// # Errors
@@ -202,11 +219,6 @@ impl TcpStream {
     pub fn info(&self) -> io::Result<TcpInfo> {
         self.0.ask_info();
         block_on(None, |cx| self.0.socket.poll_info(cx))
-    }
-
-    /// The same connection, for tasks.
-    pub fn into_tokio(self) -> crate::tokio::TcpStream {
-        self.into()
     }
 
     /// Lets the connection queue up to so many bytes that were written and are not

@@ -131,6 +131,10 @@ impl Shared {
         self.socket.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
+    pub(crate) fn socket(&self) -> &UdpShared {
+        &self.socket
+    }
+
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.local.into()
     }
@@ -284,6 +288,23 @@ impl UdpSocket {
         Ok(())
     }
 
+    /// Sets the time to live of what the socket sends from now on, hops. What goes to a
+    /// group has 1 always.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not from 1 to 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.socket().ttl.set(ttl)
+    }
+
+    /// The time to live of what the socket sends, hops. Default: 64.
+    ///
+    /// # Errors
+    /// None; it is like that of `std::net`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.0.socket().ttl.get())
+    }
+
     /// The last error that no call has told.
     ///
     /// # Errors
@@ -315,10 +336,5 @@ impl UdpSocket {
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.peer()?;
         Ok(self.receive(buf, true)?.0)
-    }
-
-    /// The same socket, for tasks.
-    pub fn into_tokio(self) -> crate::tokio::UdpSocket {
-        self.into()
     }
 }

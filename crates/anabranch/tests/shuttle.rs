@@ -48,12 +48,10 @@ struct Rig {
 impl Rig {
     fn stack(&self, buffer: usize, device: Device, address: &str) -> Stack {
         // An acknowledgment that waits for company is waited for.
-        let tcp = TcpConfig {
-            receive_buffer: buffer,
-            send_buffer: buffer,
-            delayed_ack: Duration::ZERO,
-            ..TcpConfig::default()
-        };
+        let tcp = TcpConfig::default()
+            .with_receive_buffer(buffer)
+            .with_send_buffer(buffer)
+            .with_delayed_ack(Duration::ZERO);
         let stack = Stack::builder()
             .organization(self.organization)
             .processors(self.processors)

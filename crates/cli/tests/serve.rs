@@ -260,6 +260,25 @@ fn a_name_in_use_is_refused_and_signals_are_heard() {
 }
 
 #[test]
+fn a_network_in_use_is_refused() {
+    isolated(|| {
+        let Some(server) = Server::start("--tap ana-test --tcp-echo 7") else { return };
+        // The default network is that of the first, and so is a part of it.
+        for addresses in ["", "--address 10.99.0.77/24 --peer-address 10.99.0.78/24"] {
+            let line = refused(&format!("serve --tap ana-second --tcp-echo 7 {addresses}"));
+            assert!(line.contains("`ana-test` has the network 10.99.0.0/24 already"), "{line}");
+            assert!(line.contains("choose another network"), "{line}");
+        }
+        assert_eq!(exchange(connect(7), b"still here"), b"still here");
+        let elsewhere =
+            "--tap ana-second --tcp-echo 7 --address 10.98.0.2/24 --peer-address 10.98.0.1/24";
+        let second = Server::start(elsewhere).expect("rights, as the first has them");
+        second.terminate();
+        server.terminate();
+    });
+}
+
+#[test]
 fn open_connections_are_reset_at_the_end() {
     isolated(|| {
         let Some(server) = Server::start("--tap ana-test --tcp-echo 7") else { return };

@@ -57,6 +57,7 @@ pub enum Medium {
 
 /// What a device can do, and so what the stack need not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capabilities {
     /// What frames look like.
     pub medium: Medium,
@@ -68,6 +69,18 @@ pub struct Capabilities {
     /// datagram, to be cut into segments of `gso_size` (TSO); 0: it does not.
     pub segmentation: usize,
 }
+
+impl Capabilities {
+    /// A device that does nothing for the stack.
+    pub fn new(medium: Medium, mtu: usize) -> Capabilities {
+        Capabilities { medium, mtu, transmit_checksum: false, segmentation: 0 }
+    }
+}
+
+setters! { Capabilities {
+    with_transmit_checksum transmit_checksum: bool,
+    with_segmentation segmentation: usize,
+} }
 
 /// Packets in flight between the stack and a transmitter.
 pub type Batch = VecDeque<Packet>;

@@ -1,36 +1,38 @@
 //! What each thread, lock and queue of a running stack does, and what it costs.
 //!
-//! [`Instruments`] go into [`an organization's setup`]. An organization asks them, when it
-//! starts, for a [`ThreadTimer`] in each thread, a [`QueueProbe`] for each queue, and
-//! tells them how to read each lock. Whoever measures takes a
-//! [`Instruments::snapshot`] before and one after, and [`Snapshot::since`] is
-//! the [`Report`].
+//! [`Instruments`] go into [`an organization's setup`]. An organization asks them, when
+//! it starts, for a [`ThreadTimer`] in each thread, a [`QueueProbe`] for each queue, and
+//! tells them how to read each lock. To measure, take a [`Instruments::snapshot`] before
+//! and one after; [`Snapshot::since`] is the [`Report`].
 //!
-//! Without instruments a thread asks a few times a round whether there are any,
-//! and nothing a packet. With them, packets and bytes are counted by the round;
-//! times are taken in one round of [`EVERY`] on average, at random distances,
-//! and multiplied. Context switches and processor time are read from `/proc` by
-//! whoever takes the snapshot.
+//! Without instruments a thread asks a few times a round whether there are any, and
+//! nothing a packet. With them, packets and bytes are counted by the round; times are
+//! taken in one round of [`EVERY`] on average, at random distances, and multiplied.
+//! Context switches and processor time are read from `/proc` by the thread that takes
+//! the snapshot.
 
 mod histogram;
+mod layer;
 mod queue;
 mod report;
+mod stamp;
 mod task;
 mod thread;
 
 pub use histogram::{Counted, Histogram};
-pub use net::observe::Layer;
-pub use queue::{QueueProbe, QueueWatch, TraceStamp};
+pub use layer::Layer;
+pub use queue::{QueueProbe, QueueWatch};
 pub use report::{LayerTime, LockReport, Percentiles, QueueReport, Report, ThreadReport};
+pub use stamp::TraceStamp;
 pub use task::TaskUsage;
-pub use thread::{ThreadProbe, ThreadTimer};
+pub use thread::{RoundObserver, ThreadProbe, ThreadTimer};
 
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Instant;
 use sync::counted::LockCounts;
 
-/// Of how many rounds one is timed, unless said otherwise.
+/// One round of this many is timed, unless said otherwise.
 pub const EVERY: u32 = 256;
 
 type ReadLock = Box<dyn Fn() -> LockCounts + Send + Sync>;
@@ -50,12 +52,12 @@ struct Threads {
     /// Each with a number that it has alone.
     probes: Vec<(u64, Arc<ThreadProbe>)>,
     next: u64,
-    /// When there are so many, those that have ended are put together.
+    /// At this number of probes, those of ended threads are put together.
     sweep: usize,
     ended: Option<thread::Counts>,
 }
 
-/// Threads that have ended and are still told apart.
+/// Ended threads that are still told apart.
 const APART: usize = 256;
 
 impl Threads {

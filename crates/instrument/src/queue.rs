@@ -1,41 +1,11 @@
 //! What is known of a queue between threads.
 
-#[cfg(doc)]
-use super::ThreadTimer;
 use super::histogram::{self, Histogram};
+use super::stamp::TraceStamp;
 use super::{Clock, Instruments};
 use crossbeam_utils::CachePadded;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-/// When a packet was taken from a device, and when it was put into the queue
-/// that it is in; of most packets, nothing. It travels with the packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TraceStamp {
-    taken: Option<NonZeroU64>,
-    put: u64,
-}
-
-impl TraceStamp {
-    /// Of a packet that is not followed.
-    pub const NONE: TraceStamp = TraceStamp { taken: None, put: 0 };
-
-    /// Taken from a device at a time of the instruments' clock, nanoseconds.
-    #[inline]
-    pub(super) fn taken_at(nanos: u64) -> TraceStamp {
-        TraceStamp { taken: NonZeroU64::new(nanos), put: 0 }
-    }
-    #[inline]
-    pub(super) fn taken(self) -> Option<u64> {
-        self.taken.map(NonZeroU64::get)
-    }
-    /// Is the packet followed?
-    #[inline]
-    pub fn is_some(self) -> bool {
-        self.taken.is_some()
-    }
-}
 
 /// The counts of a queue. Any thread may write them.
 #[derive(Debug)]
@@ -81,17 +51,17 @@ impl QueueProbe {
         }
     }
 
-    /// A packet that is followed is put in; the queue is then so long. Returns
+    /// Notes a packet that is followed; with it, the queue has `len` packets. Returns
     /// the stamp that goes with it.
     pub fn put(&self, stamp: TraceStamp, len: usize) -> TraceStamp {
         self.samples.fetch_add(1, Ordering::Relaxed);
         self.lengths.fetch_add(len as u64, Ordering::Relaxed);
         self.now.store(len, Ordering::Relaxed);
         self.max.fetch_max(len, Ordering::Relaxed);
-        TraceStamp { put: self.clock.now(), ..stamp }
+        stamp.put_at(self.clock.now())
     }
 
-    /// So many came out.
+    /// Notes packets that came out.
     #[inline]
     pub fn taken(&self, n: u64) {
         self.out.fetch_add(n, Ordering::Relaxed);
@@ -101,11 +71,11 @@ impl QueueProbe {
     #[inline]
     pub fn left(&self, stamp: TraceStamp) {
         if stamp.is_some() {
-            self.residence.record(self.clock.now().saturating_sub(stamp.put), 1);
+            self.residence.record(self.clock.now().saturating_sub(stamp.put()), 1);
         }
     }
 
-    /// So many were not put in: the queue was full.
+    /// Notes packets that were not put in, since the queue was full.
     #[cold]
     pub fn dropped(&self, n: u64) {
         self.dropped.fetch_add(n, Ordering::Relaxed);
@@ -130,7 +100,7 @@ impl QueueProbe {
 pub struct QueueWatch(Option<Arc<QueueProbe>>);
 
 impl QueueWatch {
-    /// Of a queue called so; without `instruments` it does nothing.
+    /// The watch of a queue called `name`. Without `instruments` it does nothing.
     pub fn new(
         instruments: Option<&Arc<Instruments>>,
         name: impl FnOnce() -> String,
@@ -138,7 +108,7 @@ impl QueueWatch {
         QueueWatch(instruments.map(|instruments| instruments.queue(name())))
     }
 
-    /// A packet is put in; `stamp` is the [`ThreadTimer::stamp`] of the thread, or
+    /// A packet is put in; `stamp` is [that of the thread](crate::ThreadTimer::stamp), or
     /// what the packet has brought from another queue. `len` tells how long the
     /// queue then is, and is asked only of packets that are followed. Returns the
     /// stamp that goes with the packet.
@@ -150,7 +120,7 @@ impl QueueWatch {
         }
     }
 
-    /// So many came out: once a batch.
+    /// Notes packets that came out: once a batch.
     #[inline]
     pub fn taken(&self, n: usize) {
         if let Some(probe) = &self.0
@@ -170,7 +140,7 @@ impl QueueWatch {
         }
     }
 
-    /// So many were not put in: the queue was full.
+    /// Notes packets that were not put in, since the queue was full.
     #[inline]
     pub fn dropped(&self, n: usize) {
         if let Some(probe) = &self.0

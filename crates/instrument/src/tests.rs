@@ -7,13 +7,13 @@ fn a_thread_that_has_ended_is_still_reported() {
     let before = instruments.snapshot();
     let ours = instruments.clone();
     let thread = std::thread::spawn(move || {
-        let mut watch = ThreadTimer::new(Some(&ours), || "worker".to_owned());
-        watch.begin();
-        watch.received(&[]);
+        let mut timer = ThreadTimer::new(Some(&ours), || "worker".to_owned());
+        timer.begin();
+        timer.received(&[]);
         std::thread::sleep(Duration::from_millis(2));
-        watch.mark(Layer::Transport);
-        watch.sent(3);
-        watch.end();
+        timer.mark(Layer::Transport);
+        timer.sent(3);
+        timer.end();
     });
     thread.join().expect("no panic");
     let report = instruments.snapshot().since(&before);
@@ -27,11 +27,11 @@ fn a_thread_that_has_ended_is_still_reported() {
 #[test]
 fn one_round_of_many_is_timed() {
     let instruments = Arc::new(Instruments::every(16));
-    let mut watch = ThreadTimer::new(Some(&instruments), || "worker".to_owned());
+    let mut timer = ThreadTimer::new(Some(&instruments), || "worker".to_owned());
     let rounds = (0..16_000).filter(|_| {
-        watch.begin();
-        let timed = watch.timed();
-        watch.end();
+        timer.begin();
+        let timed = timer.timed();
+        timer.end();
         timed
     });
     assert!((800..1250).contains(&rounds.count()));
@@ -43,7 +43,7 @@ fn one_round_of_many_is_timed() {
 #[test]
 fn queues_and_locks_of_one_name_are_reported_together() {
     let instruments = Arc::new(Instruments::every(1));
-    let mut watch = ThreadTimer::new(Some(&instruments), || "worker".to_owned());
+    let mut timer = ThreadTimer::new(Some(&instruments), || "worker".to_owned());
     let queues = [0, 1].map(|_| QueueWatch::new(Some(&instruments), || "mailbox".to_owned()));
     for uses in [3, 4] {
         let counts = LockCounts {
@@ -54,9 +54,9 @@ fn queues_and_locks_of_one_name_are_reported_together() {
         };
         instruments.lock("group", move || counts);
     }
-    watch.begin();
-    let stamp = queues[0].put(watch.stamp(), || 5);
-    queues[1].put(watch.stamp(), || 1);
+    timer.begin();
+    let stamp = queues[0].put(timer.stamp(), || 5);
+    queues[1].put(timer.stamp(), || 1);
     queues[0].taken(1);
     queues[0].left(stamp);
     queues[1].dropped(2);

@@ -1,17 +1,19 @@
 //! A thread's counts, and the timer by which it makes them.
 
 use super::histogram::{self, Histogram};
+use super::layer::Layer;
+use super::stamp::TraceStamp;
 use super::task::{self, TaskUsage};
-use super::{Clock, Instruments, TraceStamp};
+use super::{Clock, Instruments};
 use crossbeam_utils::CachePadded;
-use net::observe::{Layer, Observer};
+use net::Observer;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use wire::Packet;
 
-/// A lap of so many nanoseconds is no sample of anything: the thread did not run.
-/// It counts once, and is not multiplied.
+/// If this many nanoseconds pass between two marks, they are no sample: the thread did
+/// not run. They count once, and are not multiplied.
 const AWAY: u64 = 500_000;
 
 /// A count that one thread writes.
@@ -113,7 +115,7 @@ struct Own {
 }
 
 impl ThreadProbe {
-    /// Of the calling thread.
+    /// A probe of the calling thread.
     pub(super) fn new(name: String, clock: Clock, every: u32) -> ThreadProbe {
         ThreadProbe {
             name,
@@ -207,7 +209,7 @@ pub struct ThreadTimer {
     /// Rounds until the next one that is.
     countdown: u32,
     random: u32,
-    /// When the last lap ended, and when this round's packets were taken.
+    /// When the last mark was made, and when this round's packets were taken.
     last: u64,
     taken: u64,
     /// Packets taken in this round, and sent in it.
@@ -220,8 +222,8 @@ pub struct ThreadTimer {
 }
 
 impl ThreadTimer {
-    /// Of the calling thread; without `instruments` it does nothing. The `name`
-    /// is what it is called in the report.
+    /// The timer of the calling thread, which the report calls `name`. Without
+    /// `instruments` it does nothing.
     pub fn new(
         instruments: Option<&Arc<Instruments>>,
         name: impl FnOnce() -> String,
@@ -242,7 +244,7 @@ impl ThreadTimer {
         }
     }
 
-    /// That does nothing.
+    /// A timer that does nothing.
     pub fn off() -> ThreadTimer {
         ThreadTimer::new(None, String::new)
     }
@@ -286,7 +288,7 @@ impl ThreadTimer {
         self.taken = self.last;
     }
 
-    /// What was done since the last lap, in a round that is timed, was `layer`.
+    /// What was done since the last mark, in a round that is timed, was `layer`.
     #[inline]
     pub fn mark(&mut self, layer: Layer) {
         if self.timed {
@@ -303,7 +305,7 @@ impl ThreadTimer {
         self.last = now;
     }
 
-    /// Nobody's time has passed since the last lap: the thread slept.
+    /// The time since the last mark counts for no layer: the thread slept.
     #[inline]
     pub fn slept(&mut self) {
         let Some(probe) = &self.probe else { return };
@@ -314,7 +316,7 @@ impl ThreadTimer {
     }
 
     /// These were taken from the devices, or from where the thread gets its
-    /// packets: counts them, and laps.
+    /// packets: counts them, and marks that.
     #[inline]
     pub fn received(&mut self, packets: &[Packet]) {
         if self.probe.is_some() {
@@ -340,7 +342,7 @@ impl ThreadTimer {
         }
     }
 
-    /// So many packets were handed to devices. They are counted when the round ends.
+    /// Notes packets that were handed to devices. They are counted when the round ends.
     #[inline]
     pub fn sent(&mut self, packets: usize) {
         self.sent += packets as u64;
@@ -373,8 +375,8 @@ impl ThreadTimer {
         if self.timed { TraceStamp::taken_at(self.taken) } else { TraceStamp::NONE }
     }
 
-    /// So many packets were handed to other threads: each counts one hand-off,
-    /// and its latency is for those to count ([`ThreadTimer::follow`]).
+    /// Notes packets that were handed to other threads. Each counts as one hand-off, and
+    /// the other thread counts its latency ([`ThreadTimer::follow`]).
     #[inline]
     pub fn handed(&mut self, packets: u64) {
         if let Some(probe) = &self.probe
@@ -430,8 +432,27 @@ impl ThreadTimer {
 
 impl Observer for ThreadTimer {
     #[inline]
-    fn lap(&mut self, layer: Layer) {
-        ThreadTimer::mark(self, layer);
+    fn mark(&mut self, layer: net::Layer) {
+        ThreadTimer::mark(self, layer.into());
+    }
+}
+
+/// An observer of all that a thread does in a round, and not of the layers alone.
+pub trait RoundObserver: Observer {
+    /// What was done since the last mark was `layer`.
+    fn spent_on(&mut self, layer: Layer);
+}
+
+/// Observes nothing.
+impl RoundObserver for () {
+    #[inline(always)]
+    fn spent_on(&mut self, _: Layer) {}
+}
+
+impl RoundObserver for ThreadTimer {
+    #[inline]
+    fn spent_on(&mut self, layer: Layer) {
+        self.mark(layer);
     }
 }
 
@@ -448,22 +469,22 @@ impl Drop for ThreadTimer {
 }
 
 /// Does something with the observer of this round: the timer, if the round is timed,
-/// else nothing, and then laps are no code at all.
+/// else nothing, and then marks are no code at all.
 ///
 /// ```
 /// # use anabranch_instrument::{ThreadTimer, observed};
-/// # use net::observe::{Layer, Observer};
+/// # use net::{Layer, Observer};
 /// fn work(observer: &mut impl Observer) -> u32 {
-///     observer.lap(Layer::Ip);
+///     observer.mark(Layer::Ip);
 ///     42
 /// }
-/// let watch = &mut ThreadTimer::off();
-/// assert_eq!(observed!(watch, observer => work(observer)), 42);
+/// let timer = &mut ThreadTimer::off();
+/// assert_eq!(observed!(timer, observer => work(observer)), 42);
 /// ```
 #[macro_export]
 macro_rules! observed {
-    ($watch:expr, $observer:ident => $work:expr) => {
-        match $watch.observer() {
+    ($timer:expr, $observer:ident => $work:expr) => {
+        match $timer.observer() {
             Some($observer) => $work,
             None => {
                 let $observer = &mut ();

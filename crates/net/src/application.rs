@@ -67,7 +67,7 @@ pub trait Application: Sized + Send {
         let _ = wakes;
     }
 
-    /// Does them.
+    /// Does these wake-ups.
     fn wake(wakes: Self::Wakes) {
         let _ = wakes;
     }
@@ -100,8 +100,8 @@ pub trait Application: Sized + Send {
 
     /// Something has happened to a connection, or the application has notified
     /// itself of it ([`Call::Notify`]), or it asked for more by its last answer.
-    /// Returns whether it has more to write than it did, and wants to be called
-    /// again in the next round.
+    /// Returns whether it has more to write, and wants to be called again in the next
+    /// round.
     fn ready(
         &mut self,
         connection: &mut Self::Connection,
@@ -135,6 +135,20 @@ pub trait Application: Sized + Send {
     fn bound_to(socket: &Self::Udp) -> Option<Endpoint> {
         let _ = socket;
         None
+    }
+
+    /// Time to live of what `connection` sends, hops (RFC 791 3.2); 0: what the host
+    /// usually sends, [`TTL`](crate::ip::TTL).
+    fn ttl(connection: &Self::Connection) -> u8 {
+        let _ = connection;
+        0
+    }
+
+    /// Time to live of the datagrams that `socket` sends to one host, hops; 0: what the
+    /// host usually sends, [`TTL`](crate::ip::TTL).
+    fn datagram_ttl(socket: &Self::Udp) -> u8 {
+        let _ = socket;
+        0
     }
 
     /// A datagram has come in; `false` if there is no room for it.

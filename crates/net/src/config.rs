@@ -53,7 +53,10 @@ pub struct Unit {
     pub index: u16,
     /// How many there are.
     pub count: u16,
-    /// Any unit takes any flow: steering does not say whose it is.
+    /// Any unit takes any flow: steering does not say whose it is. That is so where
+    /// threads share the connections (four organizations), and where connections
+    /// migrate to units of their own. It belongs to the name of a unit, since each
+    /// layer asks for it: the choice of ports, ARP, and what was reassembled.
     pub any: bool,
 }
 
@@ -75,6 +78,12 @@ impl Unit {
     #[inline]
     pub fn has(self, hash: u32) -> bool {
         self.count == 1 || self.any || hash % u32::from(self.count) == u32::from(self.index)
+    }
+
+    /// Does this unit answer what is asked of the host? Where all units get the
+    /// question, one answer is enough; where any unit may get it, only one does.
+    pub fn answers_for_host(self) -> bool {
+        self.index == 0 || self.any
     }
 
     /// This unit's share of what the host may do in all.
@@ -108,11 +117,11 @@ pub struct Config {
     pub max_time_wait: usize,
     /// How long a neighbour's address is trusted without confirmation.
     pub neighbour_lifetime: Duration,
-    /// ICMP errors, answers to echo requests, and resets for closed ports that may
-    /// be sent a second, each, by all units together: about so many, since the
-    /// limit varies at random by a quarter. To one address go an eighth of it at
-    /// most, to one network (/24, or /48 of IPv6) a half. So nobody sees by what is
-    /// left how others were answered. What is not sent is counted
+    /// How many ICMP errors, answers to echo requests, and resets for closed ports may
+    /// be sent a second. Each kind has a limit of its own, for all units together, which
+    /// varies at random by a quarter. One address gets an eighth of it at most, one
+    /// network (/24, or /48 of IPv6) a half. So what is left of it does not show how
+    /// others were answered. What is not sent is counted
     /// ([`crate::Counters::resets_limited`] and its like).
     pub errors_per_second: u32,
     /// Packets that a connection may send in its turn, if the device does not

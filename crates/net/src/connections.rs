@@ -28,7 +28,7 @@ pub struct ConnId {
     pub generation: u32,
 }
 
-/// A connection: TCP's part, and what those round it keep with it.
+/// A connection: TCP's part, and what the other layers keep with it.
 pub struct Connection<U> {
     /// Its name.
     pub id: ConnId,
@@ -55,8 +55,8 @@ pub enum OpenError {
     Exists,
 }
 
-/// How connections are reached, whoever has them; and what is left of those that
-/// have ended: flows in TIME-WAIT, and the ports of active opens.
+/// How connections are reached; and what is left of those that have ended: flows in
+/// TIME-WAIT, and the ports of active opens.
 pub trait Connections<U> {
     /// Runs `f` on the connection with this flow, with exclusive access to it.
     fn with_flow<R>(

@@ -29,7 +29,7 @@ drops! {
     EthernetNotOurs = "ethernet_not_ours",
     /// A frame with the tag of another VLAN.
     VlanNotOurs = "vlan_not_ours",
-    /// An EtherType that the stack does not speak.
+    /// An EtherType that the stack does not know.
     EtherTypeUnknown = "ethertype_unknown",
     /// An ARP message that is malformed or makes no sense.
     ArpMalformed = "arp_malformed",
@@ -49,7 +49,7 @@ drops! {
     IpLinkGroup = "ip_link_group",
     /// A datagram for another host.
     IpNotOurs = "ip_not_ours",
-    /// A protocol that the stack does not speak.
+    /// A protocol that the stack does not know.
     ProtocolUnknown = "protocol_unknown",
     /// A fragment that overlaps another or does not fit its datagram.
     FragmentBad = "fragment_bad",

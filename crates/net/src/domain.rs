@@ -13,7 +13,7 @@ use crate::connections::{Connections, OwnedTable};
 use crate::counters::Counters;
 use crate::down::{Below, Down};
 use crate::ip::icmp::{self, Kind};
-use crate::ip::{self, Ip, Reassembling, SharedReassembly, Up};
+use crate::ip::{self, Ip, SharedReassembly, Up};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
 use crate::transport::{self, Cx, Transport};
@@ -44,6 +44,8 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     replies: Vec<Packet>,
     failed: Vec<Packet>,
     misrouted: Vec<Packet>,
+    /// [`Call::Reset`] has been done. It stands here, and not with those who make calls:
+    /// only who holds the domain knows which call came before and which after.
     over: bool,
 }
 
@@ -76,8 +78,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Puts datagrams together from fragments with all units that share
     /// `reassembly`.
     #[must_use]
-    pub fn reassembling(mut self, reassembly: Arc<SharedReassembly>) -> Self {
-        self.ip.reassembly = Reassembling::Shared(reassembly);
+    pub fn reassembling(mut self, reassembly: SharedReassembly) -> Self {
+        self.ip.reassembly = reassembly.into();
         self
     }
 
@@ -89,7 +91,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub fn connections_mut(&mut self) -> &mut C {
         &mut self.conns
     }
-    /// Hands segments that were put together and still wait to their connection.
+    /// Hands coalesced segments that still wait to their connection.
     #[inline]
     pub fn end_batch(&mut self, now: Instant) {
         let (transport, mut cx) = self.cx(now);
@@ -107,12 +109,12 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     }
     /// Bytes of memory that fragments hold.
     #[cfg(test)]
-    pub(crate) fn ip_bytes(&self) -> usize {
+    pub(crate) fn ip_bytes(&mut self) -> usize {
         self.ip.reassembly.bytes()
     }
     /// Places in the queue by age of datagrams that wait for fragments.
     #[cfg(test)]
-    pub(crate) fn reassembly_names(&self) -> usize {
+    pub(crate) fn reassembly_names(&mut self) -> usize {
         self.ip.reassembly.names()
     }
     /// Neighbours whose address is known.
@@ -136,8 +138,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         self.input_observed(frame, now, egress, &mut ());
     }
 
-    /// As [`Domain::input`], before an observer. A table of contents, and so part
-    /// of every loop over packets, however many organizations have one.
+    /// As [`Domain::input`], with an observer that is told how far the frame has come.
+    /// It names every step, and is compiled into each loop over packets.
     #[inline(always)]
     pub fn input_observed(
         &mut self,
@@ -148,10 +150,10 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     ) {
         let Domain { link, ip, counters, replies, .. } = self;
         let datagram = link::input(frame, link, now, counters, egress);
-        observer.lap(Layer::Link);
+        observer.mark(Layer::Link);
         let Some(datagram) = datagram else { return };
         let up = ip::input(datagram, ip, now, counters, replies);
-        observer.lap(Layer::Ip);
+        observer.mark(Layer::Ip);
         let Some(up) = up else { return self.send_replies(now, egress) };
         match up {
             Up::Tcp(segment) => self.segment(segment, now),
@@ -159,7 +161,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             Up::Error(error) => self.error(&error, now),
         }
         self.send_replies(now, egress);
-        observer.lap(Layer::Transport);
+        observer.mark(Layer::Transport);
     }
 
     /// ④ Takes a packet that another unit has put together from fragments and
@@ -182,9 +184,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         })
     }
 
-    /// Is it for another unit, so far as it is known here? Only packets that were put
-    /// together from fragments can be; where connections migrate, all of them are,
-    /// since their organization knows where their flow is.
+    /// Is the packet another unit's, as far as that is known here? Only one that was put
+    /// together from fragments can be. Where connections migrate, each such packet is,
+    /// since the organization knows where its flow is.
     #[inline]
     pub fn is_foreign(&self, packet: &Packet) -> bool {
         packet.meta().reassembled
@@ -218,7 +220,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         transport.error(error, &mut cx);
     }
 
-    /// Sends what the layers have answered of their own.
+    /// Sends the answers that the layers have made.
     #[inline]
     fn send_replies(&mut self, now: Instant, egress: &mut Egress) {
         let Domain { ip, link, transport, counters, replies, .. } = self;
@@ -248,7 +250,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         self.serve_observed(now, egress, room, &mut ())
     }
 
-    /// As [`Domain::serve`], before an observer.
+    /// As [`Domain::serve`], with an observer.
     #[inline]
     pub fn serve_observed(
         &mut self,
@@ -269,7 +271,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             }
             called = true;
         }
-        observer.lap(Layer::Transport);
+        observer.mark(Layer::Transport);
         more || called
     }
 
@@ -316,9 +318,8 @@ pub fn flow_of(packet: &Packet) -> Option<FlowKey> {
     })
 }
 
-/// The unit that a packet with its transport header in front belongs to, of
-/// `count`. One that was put together from fragments may be another's than its
-/// fragments were.
+/// The unit, of `count`, that a packet with its transport header in front belongs to. A
+/// datagram that was put together may belong to another unit than its fragments.
 #[inline]
 pub fn unit_above_ip(config: &Config, packet: &Packet, count: u16) -> u16 {
     if count == 1 {

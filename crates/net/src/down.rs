@@ -7,7 +7,7 @@ use crate::observe::{Layer, Observer};
 use crate::{Counters, Egress};
 use wire::{Instant, Packet, protocol};
 
-/// What the transport layer speaks to.
+/// What the transport layer sends by.
 pub trait Below {
     /// Sends a packet down. Returns the interface that it leaves by, if the next
     /// ones may be made from its frame by [`Below::repeat`].
@@ -21,14 +21,14 @@ pub trait Below {
         counters: &mut Counters,
     );
 
-    /// What was done since the last lap was done in `layer`.
+    /// What was done since the last mark was done in `layer`.
     #[inline(always)]
-    fn lap(&mut self, layer: Layer) {
+    fn mark(&mut self, layer: Layer) {
         let _ = layer;
     }
 }
 
-/// The layers below the transport, for as long as it speaks.
+/// The layers below the transport, while it sends.
 pub struct Down<'a, O = ()> {
     pub(crate) ip: &'a mut Ip,
     pub(crate) link: &'a mut Link,
@@ -43,13 +43,13 @@ impl<O: Observer> Below for Down<'_, O> {
     #[inline]
     fn send(&mut self, packet: Packet, counters: &mut Counters) -> Option<u16> {
         let Down { ip, link, egress, now, observer } = self;
-        observer.lap(Layer::Transport);
+        observer.mark(Layer::Transport);
         let (before, mut interface) = (counters.packets_out, 0);
         let sent = ip::output(packet, ip, &mut |datagram| {
             interface = datagram.meta().interface;
-            observer.lap(Layer::Ip);
+            observer.mark(Layer::Ip);
             link::output(datagram, link, *now, counters, egress);
-            observer.lap(Layer::Link);
+            observer.mark(Layer::Link);
         });
         if sent.is_err() {
             counters.out_dropped += 1;
@@ -75,7 +75,7 @@ impl<O: Observer> Below for Down<'_, O> {
     }
 
     #[inline(always)]
-    fn lap(&mut self, layer: Layer) {
-        self.observer.lap(layer);
+    fn mark(&mut self, layer: Layer) {
+        self.observer.mark(layer);
     }
 }

@@ -9,8 +9,8 @@ pub struct Egress {
     batches: Vec<Batch>,
 }
 
-/// Alone in its pair of cache lines (processors fetch the neighbour, too): it is
-/// written for each frame, and what the allocator puts beside it may be another
+/// A batch has a pair of cache lines for itself (processors fetch the neighbour, too).
+/// It is written for each frame, and what the allocator puts beside it may be another
 /// processor's.
 #[derive(Debug)]
 #[repr(align(128))]

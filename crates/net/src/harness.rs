@@ -1,4 +1,4 @@
-//! For tests: a host that is driven by hand, and frames from its neighbours.
+//! A host for tests, which is driven by hand, and frames from its neighbours.
 
 use crate::application::ConnectError;
 use crate::{Application, Call, Config, ConnId, Counters, Datagram, Domain, DropReason, Egress};
@@ -119,7 +119,7 @@ impl Host {
     /// One that knows nobody.
     pub(crate) fn lonely(unit: Unit, tune: impl FnOnce(&mut Config)) -> Host {
         let mut config = Config::new(vec![interface()], 7);
-        config.tcp = Arc::new(tcp::Config { nagle: false, ..tcp::Config::default() });
+        config.tcp = Arc::new(tcp::Config::default().with_nagle(false));
         tune(&mut config);
         Host::with_domain(Domain::new(Arc::new(config), unit, App::default()))
     }

@@ -1,7 +1,10 @@
 //! The keyed hash of the tables, and the keys that come from a host's secret.
 
+mod sip;
+
 use crate::config::Config;
-use siphasher::sip::{SipHasher13, SipHasher24};
+pub use sip::SipWords;
+use siphasher::sip::SipHasher24;
 use std::hash::{BuildHasher, Hash, Hasher};
 
 /// What a key is for. Each purpose has a key of its own, and none tells anything
@@ -38,7 +41,7 @@ impl Config {
 pub struct Keyed(pub [u64; 2]);
 
 impl Keyed {
-    /// With the key of `config` for `purpose`.
+    /// A builder with the key of `config` for `purpose`.
     pub fn new(config: &Config, purpose: Purpose) -> Keyed {
         Keyed(config.key(purpose))
     }
@@ -52,10 +55,10 @@ impl std::fmt::Debug for Keyed {
 }
 
 impl BuildHasher for Keyed {
-    type Hasher = SipHasher13;
+    type Hasher = SipWords;
     #[inline]
-    fn build_hasher(&self) -> SipHasher13 {
-        SipHasher13::new_with_keys(self.0[0], self.0[1])
+    fn build_hasher(&self) -> SipWords {
+        SipWords::new(self.0)
     }
     /// Inlined wherever it is called: it is on the way of every segment.
     #[inline(always)]

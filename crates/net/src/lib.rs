@@ -20,6 +20,7 @@ mod harness;
 pub mod hash;
 pub mod ip;
 pub mod link;
+mod maybe_shared;
 pub mod observe;
 pub mod ports;
 pub mod rate_limit;

@@ -1,20 +1,11 @@
 //! Observers of the layers: they learn how long a packet is in each.
 //!
-//! The layers say when they have ended what they did ([`Observer::lap`]); the
-//! time since the last lap was theirs. With `()`, which observes nothing, the
-//! laps are no code at all.
+//! A layer says when it has done its part ([`Observer::mark`]); the time since the last
+//! mark was its own. With `()`, which observes nothing, marks are no code at all.
 
-/// What a thread that carries packets spends its time in.
+/// The layers that mark the end of their part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// Looking at devices and queues and finding nothing.
-    Poll,
-    /// ① Taking frames from devices.
-    Receive,
-    /// Finding the unit that a packet belongs to, and handing it there.
-    Handoff,
-    /// Waiting for the locks that packets are processed under.
-    Lock,
     /// ② ⑧ Ethernet and ARP, both ways.
     Link,
     /// ③ ⑦ IP, ICMP and reassembly, both ways.
@@ -23,59 +14,23 @@ pub enum Layer {
     Transport,
     /// ⑤ What the application does while it has the connection.
     Application,
-    /// What the application does outside: wake-ups, presentation.
-    Presentation,
-    /// ⑨ Handing frames to devices.
-    Transmit,
 }
 
-impl Layer {
-    /// All layers.
-    pub const ALL: [Layer; 10] = [
-        Layer::Poll,
-        Layer::Receive,
-        Layer::Handoff,
-        Layer::Lock,
-        Layer::Link,
-        Layer::Ip,
-        Layer::Transport,
-        Layer::Application,
-        Layer::Presentation,
-        Layer::Transmit,
-    ];
-
-    /// Its name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Layer::Poll => "poll",
-            Layer::Receive => "receive",
-            Layer::Handoff => "handoff",
-            Layer::Lock => "lock",
-            Layer::Link => "link",
-            Layer::Ip => "ip",
-            Layer::Transport => "transport",
-            Layer::Application => "application",
-            Layer::Presentation => "presentation",
-            Layer::Transmit => "transmit",
-        }
-    }
-}
-
-/// Who is told how far a packet is.
+/// Is told how far a packet has come.
 pub trait Observer {
-    /// What was done since the last lap was done in `layer`.
-    fn lap(&mut self, layer: Layer);
+    /// What was done since the last mark was done in `layer`.
+    fn mark(&mut self, layer: Layer);
 }
 
 /// Observes nothing.
 impl Observer for () {
     #[inline(always)]
-    fn lap(&mut self, _: Layer) {}
+    fn mark(&mut self, _: Layer) {}
 }
 
 impl<O: Observer> Observer for &mut O {
     #[inline(always)]
-    fn lap(&mut self, layer: Layer) {
-        (**self).lap(layer);
+    fn mark(&mut self, layer: Layer) {
+        (**self).mark(layer);
     }
 }

@@ -1,5 +1,5 @@
-//! Limits of what the stack sends of its own accord to whoever makes it: resets,
-//! ICMP errors, answers to echo requests.
+//! Limits of what anybody can make the stack send: resets, ICMP errors, answers to echo
+//! requests.
 //!
 //! What is left of a limit must tell nothing: a prober who can count its own
 //! answers could otherwise see whether packets that it made up in another's name
@@ -18,13 +18,13 @@ use wire::{Address, Instant};
 /// Buckets of sources and of networks. Those that share one share its limit.
 const SOURCES: usize = 512;
 const NETWORKS: usize = 128;
-/// A source may have one in so many of all answers, a network likewise.
+/// Parts of all answers that one source may have, and one network: one in so many.
 const SOURCE_SHARE: u32 = 8;
 const NETWORK_SHARE: u32 = 2;
 /// A bucket is full after a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// So many answers a second, by source, by network, and together.
+/// A limit of answers a second: for each source, for each network, and for all together.
 ///
 /// It has no lock, and its size is fixed: units may share one.
 pub struct RateLimit {

@@ -1,9 +1,9 @@
 //! A hierarchical timing wheel (Varghese and Lauck 1987, scheme 7): insertion
 //! and expiry in O(1), the next deadline from a few bit maps.
 //!
-//! There is no removal: a timer that was put off or stopped stays where it is,
-//! and whoever finds it due asks its owner for the true deadline and inserts it
-//! again. A connection that rearms its timer with each segment so costs nothing.
+//! There is no removal: a timer that was put off or stopped stays where it is. When it
+//! is due, its owner is asked for the true deadline, and it is inserted again. A
+//! connection that rearms its timer with each segment so costs nothing.
 
 use wire::Instant;
 
@@ -12,8 +12,8 @@ const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = 6;
 /// A tick is 2^20 ns, about one millisecond.
 const TICK_SHIFT: u32 = 20;
-/// Up to so many entries are kept in a list: a wheel of one connection has no
-/// more, and there may be as many wheels as connections.
+/// This many entries are kept in a list: a wheel of one connection has no more, and
+/// there may be as many wheels as connections.
 const FEW: usize = 8;
 const LAST: u64 = (1 << (BITS * LEVELS as u32)) - 1;
 

@@ -195,8 +195,8 @@ pub trait Running<A: Application>: Send + Sync {
     fn stop(&self);
 }
 
-/// Lets the connections of a domain that was reset end, whether there is room
-/// for what they say or not.
+/// Lets the connections of a domain that was reset end, whether there is room for their
+/// packets or not.
 fn end<A: Application, C: Connections<A::Connection>>(
     domain: &mut Domain<A, C>,
     now: Instant,

@@ -150,11 +150,11 @@ fn host(device: device::Device, last: u8, processors: usize, lengths: Lengths) -
         }],
         0,
     );
-    config.tcp = Arc::new(tcp::Config {
-        min_rto: Duration::from_millis(20),
-        time_wait: Duration::from_millis(100),
-        ..tcp::Config::default()
-    });
+    config.tcp = Arc::new(
+        tcp::Config::default()
+            .with_min_rto(Duration::from_millis(20))
+            .with_time_wait(Duration::from_millis(100)),
+    );
     let tally = Arc::<Tally>::default();
     let ours = tally.clone();
     let setup = Setup {

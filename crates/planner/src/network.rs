@@ -74,7 +74,7 @@ pub struct Class {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// From outside, at random (Poisson), and they leave again.
+    /// They come from outside, at random (Poisson), and leave again.
     Open {
         /// Its share of the network's total rate, of 1.
         share: f64,

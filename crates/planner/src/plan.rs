@@ -59,7 +59,7 @@ pub struct Considered {
     pub bound: Option<Bound>,
     /// The result of its simulation, if there was one.
     pub judged: Option<Judged>,
-    /// Why it is excluded, or what speaks for it.
+    /// Why it is excluded, or what is in its favour.
     pub verdict: String,
 }
 

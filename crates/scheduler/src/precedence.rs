@@ -3,12 +3,12 @@
 
 use super::Serves;
 
-/// How long new connections wait for established sockets, in nanoseconds: then
-/// they have one turn, whoever else waits.
+/// How long new connections wait for established sockets, in nanoseconds: then they have
+/// one turn, even if others wait.
 pub const PATIENCE: u64 = 4_000_000;
-/// Of so many parts of the time, such turns have one at most: they wait longer
-/// where a turn takes long, to the same number of times [`PATIENCE`]. What takes
-/// longer than that is no turn: the thread was away.
+/// Such turns have one part in this many of the time at most: they wait longer where a
+/// turn takes long, to the same number of times [`PATIENCE`]. What takes longer than
+/// that is no turn: the thread was away.
 pub const PARTS: u64 = 16;
 
 /// What the engine that serves all classes serves next.

@@ -5,7 +5,14 @@ use wire::time::Duration;
 
 /// The parameters of TCP, shared by all connections of a stack behind an `Arc`.
 /// The defaults are those of Linux where it has them.
+///
+/// ```
+/// # use anabranch_tcp::Config;
+/// let config = Config::default().with_receive_buffer(4 << 20).with_nagle(false);
+/// # assert!(!config.nagle);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Config {
     /// Most bytes that wait unread, and so the largest window announced. At
     /// most 1 GiB counts (RFC 7323 2.3). They hold at most twice as much memory,
@@ -104,6 +111,49 @@ impl Default for Config {
     }
 }
 
+/// `with_…` for the fields of a configuration, which may get more fields.
+macro_rules! setters {
+    ($type:ident { $($with:ident $field:ident: $of:ty,)* }) => {
+        impl $type {
+            $(#[doc = concat!("With another [`", stringify!($type), "::", stringify!($field), "`].")]
+            #[must_use]
+            pub fn $with(mut self, $field: $of) -> $type {
+                self.$field = $field;
+                self
+            })*
+        }
+    };
+}
+
+setters! { Config {
+    with_receive_buffer receive_buffer: usize,
+    with_send_buffer send_buffer: usize,
+    with_nagle nagle: bool,
+    with_delayed_ack delayed_ack: Duration,
+    with_min_rto min_rto: Duration,
+    with_max_rto max_rto: Duration,
+    with_initial_rto initial_rto: Duration,
+    with_syn_retries syn_retries: u8,
+    with_retries retries: u8,
+    with_time_wait time_wait: Duration,
+    with_fin_wait_2 fin_wait_2: Duration,
+    with_orphan orphan: Duration,
+    with_keepalive keepalive: Option<Keepalive>,
+    with_window_scaling window_scaling: bool,
+    with_timestamps timestamps: bool,
+    with_sack sack: bool,
+    with_initial_window initial_window: u32,
+    with_congestion congestion: congestion::Algorithm,
+    with_checksum checksum: bool,
+    with_chunk chunk: usize,
+    with_challenge_acks_per_second challenge_acks_per_second: u16,
+} }
+
+setters! { Keepalive {
+    with_interval interval: Duration,
+    with_probes probes: u8,
+} }
+
 /// The largest window there is (RFC 7323 2.3).
 const MAX_WINDOW: usize = 1 << 30;
 
@@ -132,11 +182,23 @@ impl Config {
 
 /// Keep-alive probes (RFC 9293 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Keepalive {
     /// How long nothing has to arrive before the first probe.
     pub idle: Duration,
-    /// Time between probes that are not answered.
+    /// Time between probes that are not answered. Default 75 s, or `idle` if that is
+    /// less.
     pub interval: Duration,
-    /// How many probes without an answer end the connection.
+    /// How many probes without an answer end the connection. Default 9.
     pub probes: u8,
 }
+
+impl Keepalive {
+    /// Probes after this time without a segment; the rest as Linux has it.
+    pub fn new(idle: Duration) -> Keepalive {
+        Keepalive { idle, interval: idle.min(Duration::from_secs(75)), probes: 9 }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -118,6 +118,20 @@ impl ReceiveQueue {
         parts
     }
 
+    /// The first bytes, up to `max`, which stay.
+    pub fn peek_parts(&self, mut max: usize) -> Parts {
+        let mut parts = Parts::new();
+        for slice in &self.slices {
+            let n = slice.len().min(max);
+            if n == 0 {
+                break;
+            }
+            parts.push(slice.range(0, n));
+            max -= n;
+        }
+        parts
+    }
+
     /// Copies the first bytes to `to` and takes them out; returns how many.
     pub fn read(&mut self, to: &mut [u8]) -> usize {
         let mut at = 0;

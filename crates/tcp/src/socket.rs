@@ -11,6 +11,14 @@ impl Tcb {
         &self.config
     }
 
+    /// By how many bytes the memory of all that was received and not read may exceed
+    /// the bytes themselves: the bound of [`Tcb::set_memory_outside`], for the
+    /// [`ReceiveQueue`](crate::ReceiveQueue) of the socket layer.
+    #[inline]
+    pub fn waste_limit(&self) -> usize {
+        self.config.receive_limit() as usize
+    }
+
     /// Have both ends agreed on sequence numbers (RFC 9293 3.3.2: ESTABLISHED
     /// and all states behind it but CLOSED)?
     pub fn is_synchronized(&self) -> bool {

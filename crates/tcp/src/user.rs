@@ -187,9 +187,12 @@ impl Tcb {
         self.after_read();
     }
 
-    /// Says how many bytes of memory hold what [`Tcb::set_unread_outside`] counts:
-    /// what waits here, in order or not, may hold so much less. All of it together
-    /// holds at most twice the receive buffer, and a block here and there.
+    /// Says how many bytes of memory hold what [`Tcb::set_unread_outside`] counts.
+    ///
+    /// There is one bound for all that the application has not read, be it here in
+    /// order, here out of order, or outside. Its bytes are no more than the receive
+    /// buffer, which is what the window sees to, and its memory exceeds its bytes by
+    /// no more than the receive buffer again, but for a block here and there.
     #[inline]
     pub fn set_memory_outside(&mut self, n: usize) {
         self.rcv.memory_outside = u32::try_from(n).unwrap_or(u32::MAX);
@@ -198,14 +201,20 @@ impl Tcb {
     /// By how much the memory of what waits here in order may exceed its bytes.
     #[inline]
     pub(crate) fn waste_allowed(&self) -> usize {
-        let outside = self.rcv.memory_outside.saturating_sub(self.rcv.outside);
-        self.config.receive_limit().saturating_sub(outside) as usize
+        let disorder = self.assembler.as_ref().map_or(0, |a| a.footprint().saturating_sub(a.len()));
+        self.waste_limit().saturating_sub(self.waste_outside() + disorder)
     }
 
     /// Bytes of memory that may hold what came out of order.
     pub(crate) fn disorder_allowed(&self) -> usize {
-        let held = self.receive.footprint() + self.rcv.memory_outside as usize;
-        (2 * self.config.receive_limit() as usize).saturating_sub(held)
+        let waste = self.receive.footprint().saturating_sub(self.receive.len());
+        let len = self.assembler.as_ref().map_or(0, |a| a.len());
+        len + self.waste_limit().saturating_sub(self.waste_outside() + waste)
+    }
+
+    #[inline]
+    fn waste_outside(&self) -> usize {
+        self.rcv.memory_outside.saturating_sub(self.rcv.outside) as usize
     }
 
     /// Sends a window update if reading has opened the window enough.

@@ -287,14 +287,15 @@ proptest! {
         keepalive in any::<bool>(),
         steps in prop::collection::vec(step(), 0..120),
     ) {
-        let keepalive = keepalive.then_some(Keepalive {
-            idle: Duration::from_secs(1), interval: Duration::from_secs(1), probes: 2,
-        });
+        let keepalive = keepalive.then_some(Keepalive::new(Duration::from_secs(1)).with_probes(2));
         let (window_scaling, timestamps, sack) = switches;
-        let config = Config {
-            receive_buffer, send_buffer, window_scaling, timestamps, sack, keepalive,
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_receive_buffer(receive_buffer)
+            .with_send_buffer(send_buffer)
+            .with_window_scaling(window_scaling)
+            .with_timestamps(timestamps)
+            .with_sack(sack)
+            .with_keepalive(keepalive);
         let mut v = victim(kind, isn, config, TransmitOffload { segmentation, want_sum: true });
         for s in &steps {
             v.step(s);

@@ -169,7 +169,7 @@ fn nine_gib_each_way(config: Config) {
 
 #[test]
 fn nine_gib_each_way_without_options() {
-    nine_gib_each_way(Config { timestamps: false, sack: false, ..Config::default() });
+    nine_gib_each_way(Config::default().with_timestamps(false).with_sack(false));
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn both_close_at_once() {
 
 #[test]
 fn a_reader_that_pauses_stalls_the_sender_and_nothing_is_lost() {
-    let config = Config { receive_buffer: 20_000, ..Config::default() };
+    let config = Config::default().with_receive_buffer(20_000);
     let (mut a, b) = ends(&config, 1460);
     a.data = pattern(200_000, 1);
     let mut sim = Sim::new(a, b, Path::GOOD, 1);
@@ -207,9 +207,10 @@ fn a_peer_that_falls_silent_is_given_up() {
 
 #[test]
 fn keepalives_find_a_dead_peer_and_do_not_bother_a_live_one() {
-    let keepalive =
-        Keepalive { idle: Duration::from_secs(10), interval: Duration::from_secs(2), probes: 3 };
-    let config = Config { keepalive: Some(keepalive), ..Config::default() };
+    let keepalive = Keepalive::new(Duration::from_secs(10))
+        .with_interval(Duration::from_secs(2))
+        .with_probes(3);
+    let config = Config::default().with_keepalive(Some(keepalive));
     let (mut a, mut b) = ends(&config, 1460);
     (a.closes, b.closes) = (false, false);
     let mut sim = Sim::new(a, b, Path::GOOD, 1);
@@ -228,7 +229,7 @@ fn losses_are_repaired_without_timeouts() {
     // With a round trip of 40 ms, and percent of loss, Reno needs about
     // 16 s * sqrt(loss) (Mathis et al., with delayed acknowledgments).
     for (sack, loss, most_seconds) in [(true, 1, 20), (false, 1, 25), (true, 3, 35)] {
-        let config = Config { sack, ..Config::default() };
+        let config = Config::default().with_sack(sack);
         let (mut a, b) = ends(&config, 1460);
         a.data = pattern(5_000_000, 1);
         let delay = Duration::from_millis(20);
@@ -254,19 +255,19 @@ fn path() -> impl Strategy<Value = Path> {
 fn config() -> impl Strategy<Value = Config> {
     let buffers = (prop_oneof![1..40usize, 1000..200_000usize], 1..300_000usize);
     let switches = any::<(bool, bool, bool, bool, bool)>();
-    (buffers, switches, prop_oneof![Just(0), 1..20_000usize]).prop_map(|(b, s, chunk)| Config {
-        receive_buffer: b.0,
-        send_buffer: b.1,
-        nagle: s.0,
-        window_scaling: s.1,
-        timestamps: s.2,
-        sack: s.3,
-        checksum: s.4,
-        chunk,
-        syn_retries: 40,
-        retries: 60,
-        max_rto: Duration::from_secs(2),
-        ..Config::default()
+    (buffers, switches, prop_oneof![Just(0), 1..20_000usize]).prop_map(|(b, s, chunk)| {
+        Config::default()
+            .with_receive_buffer(b.0)
+            .with_send_buffer(b.1)
+            .with_nagle(s.0)
+            .with_window_scaling(s.1)
+            .with_timestamps(s.2)
+            .with_sack(s.3)
+            .with_checksum(s.4)
+            .with_chunk(chunk)
+            .with_syn_retries(40)
+            .with_retries(60)
+            .with_max_rto(Duration::from_secs(2))
     })
 }
 

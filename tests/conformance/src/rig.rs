@@ -50,14 +50,12 @@ pub struct Pair {
 
 /// TCP's parameters for tests, with short time-outs.
 fn hasty() -> TcpConfig {
-    TcpConfig {
-        min_rto: Duration::from_millis(20),
-        initial_rto: Duration::from_millis(200),
-        max_rto: Duration::from_secs(2),
-        time_wait: Duration::from_millis(200),
-        fin_wait_2: Duration::from_secs(5),
-        ..TcpConfig::default()
-    }
+    TcpConfig::default()
+        .with_min_rto(Duration::from_millis(20))
+        .with_initial_rto(Duration::from_millis(200))
+        .with_max_rto(Duration::from_secs(2))
+        .with_time_wait(Duration::from_millis(200))
+        .with_fin_wait_2(Duration::from_secs(5))
 }
 
 impl Rig {

@@ -18,7 +18,7 @@ fn pair(server: usize, client: usize) -> (Stack, Stack) {
             .address(format!("{address}/24"))
             .organization("thread-per-connection")
             .options(Options::default().with_max_threads(max_threads))
-            .tcp(TcpConfig { time_wait: Duration::from_millis(50), ..TcpConfig::default() })
+            .tcp(TcpConfig::default().with_time_wait(Duration::from_millis(50)))
             .start()
             .expect("a stack")
     };

@@ -71,14 +71,14 @@ impl World {
         config.max_connections = MAX_CONNECTIONS;
         config.max_time_wait = 3;
         config.reassembly_bytes = 200_000;
-        config.tcp = Arc::new(tcp::Config {
-            receive_buffer: if is(16) { 2000 } else { 30_000 },
-            send_buffer: 30_000,
-            timestamps: !is(32),
-            sack: !is(64),
-            time_wait: Duration::from_secs(1),
-            ..tcp::Config::default()
-        });
+        config.tcp = Arc::new(
+            tcp::Config::default()
+                .with_receive_buffer(if is(16) { 2000 } else { 30_000 })
+                .with_send_buffer(30_000)
+                .with_timestamps(!is(32))
+                .with_sack(!is(64))
+                .with_time_wait(Duration::from_secs(1)),
+        );
         let config = Arc::new(config);
         let unit = Unit::new(0, if is(128) { 2 } else { 1 });
         let mut world = World {

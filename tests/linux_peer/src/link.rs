@@ -69,7 +69,7 @@ impl Peer {
         if !link.faults.is_empty() {
             device = fault::wrap(device, &link.faults.parse().expect("faults"), 1);
         }
-        let mut tcp = TcpConfig { min_rto: Duration::from_millis(50), ..TcpConfig::default() };
+        let mut tcp = TcpConfig::default().with_min_rto(Duration::from_millis(50));
         if link.receive_buffer > 0 {
             tcp.receive_buffer = link.receive_buffer;
         }

@@ -5,12 +5,14 @@
 //! - nothing allows `too_many_arguments`;
 //! - the modules of a crate make no circle: among modules that stand side by side,
 //!   whatever is used from one to another goes one way;
-//! - manifests say what crates.io wants to know, and name no library of their own.
+//! - manifests say what crates.io wants to know, and name no library of their own;
+//! - no item of a list in the documentation has more than 80 words.
 //!
 //! What is wrong today and has to go is in `allowed.txt`. An entry there that nothing
 //! needs any more is an error, too.
 #![forbid(unsafe_code)]
 
+mod bullets;
 mod circles;
 mod manifests;
 mod sizes;
@@ -20,6 +22,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Items of lists that are too long.
+pub use bullets::bullets;
 /// Whether a crate's modules make circles, for the crate in this directory.
 pub use circles::circles;
 /// What a manifest lacks.
@@ -48,6 +52,17 @@ pub fn findings(root: &Path) -> io::Result<BTreeSet<String>> {
             let name = package.strip_prefix(root).unwrap_or(&package).display().to_string();
             found.extend(circles(&name, &package)?);
             found.extend(manifest(&name, &std::fs::read_to_string(manifest_file)?));
+        }
+    }
+    let guide = entries(&root.join("docs"))?;
+    for file in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+        .map(|name| root.join(name))
+        .iter()
+        .chain(&guide)
+    {
+        if file.extension().is_some_and(|extension| extension == "md") && file.exists() {
+            let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
+            found.extend(bullets(&name, &std::fs::read_to_string(file)?));
         }
     }
     Ok(found)

@@ -4,8 +4,8 @@
 //! Ethernet frames, or bare IP datagrams ([`Config::ip`]), as a tunnel does; each is
 //! copied once on its way.
 //!
-//! A stack that has nothing to do sleeps. Who has packets for it says so by the
-//! [`Wake`] that comes with the device, or the device has a descriptor that says so
+//! A stack that has nothing to do sleeps. A program that has packets for it says so by
+//! the [`Wake`] that comes with the device, or the device has a descriptor that says so
 //! ([`Config::with_readable`]).
 //!
 //! ```
@@ -181,7 +181,7 @@ pub fn open_queues(
     }
     let device = Device {
         name,
-        capabilities: Capabilities { medium, mtu, transmit_checksum: false, segmentation: 0 },
+        capabilities: Capabilities::new(medium, mtu),
         ethernet,
         queues: ends,
         queues_detach: false,
@@ -273,7 +273,7 @@ struct CustomReceive {
 impl Receive for CustomReceive {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
         if self.taken.is_empty() {
-            // Who rings later has packets that may not be among these.
+            // A later ring is for packets that may not be among these.
             self.bell.rung.store(false, Ordering::SeqCst);
             let (taken, longest, counts) = (&mut self.taken, self.longest, &self.counts);
             self.io.lock().receive(&mut |bytes| {

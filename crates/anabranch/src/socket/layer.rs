@@ -96,6 +96,14 @@ impl Application for SocketLayer {
         Some(socket.local())
     }
 
+    fn ttl(socket: &Arc<TcpShared>) -> u8 {
+        socket.ttl.wire()
+    }
+
+    fn datagram_ttl(socket: &Arc<UdpShared>) -> u8 {
+        socket.ttl.wire()
+    }
+
     fn datagram(&mut self, socket: &Arc<UdpShared>, datagram: Datagram) -> bool {
         socket.arrived(datagram, &mut self.wakes)
     }

@@ -2,13 +2,12 @@
 //! application copies to and from slices on its own thread, outside every lock;
 //! the domain's holder moves the slices between that state and the TCB.
 
+mod backlog;
 mod layer;
-mod listener;
 mod tcp;
+mod ttl;
 mod udp;
-mod unread;
 
 pub(crate) use layer::SocketLayer;
-pub(crate) use listener::ListenerShared;
-pub(crate) use tcp::{TcpShared, WriteLimits};
+pub(crate) use tcp::{ListenerShared, TcpShared, WriteLimits};
 pub(crate) use udp::UdpShared;

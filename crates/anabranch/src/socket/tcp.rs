@@ -2,8 +2,8 @@
 
 mod user;
 
-use super::ListenerShared;
-use super::unread::Unread;
+use super::backlog::Backlog;
+use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::trace;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
-use tcp::Tcb;
+use tcp::{ReceiveQueue, Tcb};
 use wire::{FlowKey, Slice};
 
 /// Slices at least this long are handed to TCP as they are; shorter ones are
@@ -57,7 +57,7 @@ struct State {
     notified: bool,
 
     /// Received and not read.
-    unread: Unread,
+    unread: ReceiveQueue,
     /// What TCP was last told of it.
     last_advertised: usize,
     eof: bool,
@@ -74,7 +74,7 @@ struct State {
     queued: usize,
     send_buffer: usize,
     receive_buffer: usize,
-    /// The peer has closed both ways, or TCP has given up: writing is in vain.
+    /// The peer has closed both ways, or TCP has given up: writing makes no sense any more.
     broken: bool,
     writers: Waiters,
     /// Bytes of a chunk that is sent as it is, and whether to sum it.
@@ -89,9 +89,15 @@ struct State {
     is_closing: bool,
 }
 
+/// What a listening socket and all domains share.
+pub(crate) type ListenerShared = Backlog<TcpShared>;
+
 /// What a stream and its connection share.
 #[derive(Debug)]
-pub(crate) struct TcpShared(Mutex<State>);
+pub(crate) struct TcpShared {
+    state: Mutex<State>,
+    pub(crate) ttl: Ttl,
+}
 
 /// How a stream cuts what it writes.
 #[derive(Clone, Copy, Debug)]
@@ -102,16 +108,16 @@ pub(crate) struct WriteLimits {
 }
 
 impl TcpShared {
-    /// Of an active open.
+    /// The socket of an active open.
     pub(crate) fn opening(closing: Arc<Closing>) -> TcpShared {
-        TcpShared(Mutex::new(State {
+        let state = State {
             phase: Phase::Opening,
             id: None,
             flow: None,
             listener: None,
             error: None,
             notified: false,
-            unread: Unread::default(),
+            unread: ReceiveQueue::new(),
             last_advertised: 0,
             eof: false,
             finished: false,
@@ -131,35 +137,37 @@ impl TcpShared {
             info_waiters: Waiters::default(),
             closing,
             is_closing: false,
-        }))
+        };
+        TcpShared { state: Mutex::new(state), ttl: Ttl::default() }
     }
 
-    /// Of a passive open by `listener`.
+    /// The socket of a passive open by `listener`.
     pub(crate) fn incoming(listener: Arc<ListenerShared>) -> TcpShared {
-        let socket = TcpShared::opening(listener.closing().clone());
-        socket.0.lock().listener = Some(listener);
+        let ttl = Ttl::like(&listener.ttl);
+        let socket = TcpShared { ttl, ..TcpShared::opening(listener.closing().clone()) };
+        socket.state.lock().listener = Some(listener);
         socket
     }
 
     // What the holder of the domain calls.
 
     pub(crate) fn opened(&self, id: ConnId, flow: &FlowKey) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.id = Some(id);
         state.flow = Some(*flow);
     }
 
     pub(crate) fn connect_failed(&self, error: ConnectError, wakes: &mut Vec<Waker>) {
         trace::not_opened(error.into());
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.phase = Phase::Closed;
         state.error = Some(error.into());
         state.wake_all(wakes);
     }
 
-    /// There is to be no connection for this one.
+    /// There will be no connection for this socket.
     pub(crate) fn refused(&self, wakes: &mut Vec<Waker>) {
-        let listener = self.0.lock().listener.take();
+        let listener = self.state.lock().listener.take();
         if let Some(listener) = listener {
             listener.arrived(None, wakes);
         }
@@ -167,7 +175,7 @@ impl TcpShared {
 
     /// The handshake is done.
     pub(crate) fn connected(socket: &Arc<TcpShared>, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
-        let listener = socket.0.lock().listener.take();
+        let listener = socket.state.lock().listener.take();
         if let Some(listener) = listener
             && !listener.arrived(Some(socket.clone()), wakes)
         {
@@ -175,10 +183,10 @@ impl TcpShared {
         }
     }
 
-    /// Moves data both ways between the socket and TCP, and does what the stream
-    /// pending.
+    /// Moves data both ways between the socket and TCP, and does what the stream has
+    /// asked for.
     pub(crate) fn exchange(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.notified = false;
         let mut opened = None;
         if state.phase == Phase::Opening && tcb.is_synchronized() {
@@ -218,7 +226,7 @@ impl TcpShared {
     pub(crate) fn closed(&self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let ended;
         let listener = {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             state.take(tcb, wakes);
             state.tell_info(tcb, wakes);
             state.phase = Phase::Closed;
@@ -257,7 +265,7 @@ impl State {
         }
     }
 
-    /// They have been, or nobody waits for that any more.
+    /// All has been acknowledged, or nobody waits for that any more.
     fn closing_ends(&mut self) {
         if std::mem::take(&mut self.is_closing) {
             self.closing.end();
@@ -275,7 +283,7 @@ impl State {
         self.send_buffer.saturating_sub(self.queued + self.unsent_bytes)
     }
 
-    /// Somebody may want to know what TCP knows.
+    /// Tells what TCP knows, if somebody has asked.
     fn tell_info(&mut self, tcb: &Tcb, wakes: &mut Vec<Waker>) {
         if std::mem::take(&mut self.pending.info) {
             self.info = Some(Box::new(tcb.info()));
@@ -313,21 +321,23 @@ impl State {
         }
     }
 
-    /// What was received comes from TCP.
+    /// What was received comes from TCP. It counts there for as long as nobody has
+    /// read it: its bytes against the window, its memory against the bound that both
+    /// queues have together.
     fn take(&mut self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let before = (self.unread.len(), self.eof);
         while let Some(slice) = tcb.pop_slice(usize::MAX) {
             // Nobody will read it: it is acknowledged and forgotten, as by
             // shutdown(2).
             if !self.shut_read {
-                self.unread.push(slice);
+                self.unread.push(slice, tcb.waste_limit());
             }
         }
         self.finished |= tcb.eof();
         self.eof |= self.finished;
-        self.unread.shrink();
-        self.last_advertised = self.unread.charge();
-        tcb.set_unread_outside(self.last_advertised);
+        self.last_advertised = self.unread.len();
+        tcb.set_memory_outside(self.unread.footprint());
+        tcb.set_unread_outside(self.unread.len());
         if (self.unread.len(), self.eof) != before {
             self.readers.take(wakes);
         }
@@ -338,11 +348,7 @@ impl State {
             tcb.set_nagle(!on);
         }
         if let Some(idle) = self.pending.keepalive.take() {
-            tcb.set_keepalive(idle.map(|idle| tcp::Keepalive {
-                idle,
-                interval: idle.min(Duration::from_secs(75)),
-                probes: 9,
-            }));
+            tcb.set_keepalive(idle.map(tcp::Keepalive::new));
         }
         if let Some(bytes) = self.pending.send_buffer.take() {
             tcb.set_send_buffer(bytes);
@@ -359,3 +365,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! [`UdpShared`]: what a UDP socket and all domains share.
 
+use super::ttl::Ttl;
 use crate::error::SocketError;
 use crate::wait::Waiters;
 use net::Datagram;
@@ -34,6 +35,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct UdpShared {
     local: Endpoint,
+    pub(crate) ttl: Ttl,
     state: Mutex<State>,
 }
 
@@ -55,7 +57,7 @@ fn footprint(datagram: &Datagram) -> usize {
 
 impl UdpShared {
     pub(crate) fn new(local: Endpoint) -> UdpShared {
-        UdpShared { local, state: Mutex::default() }
+        UdpShared { local, ttl: Ttl::default(), state: Mutex::default() }
     }
 
     /// What it is bound to.

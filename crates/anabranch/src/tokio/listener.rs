@@ -53,28 +53,28 @@ impl TcpListener {
         self.0.poll_accept(cx).map_ok(|(stream, peer)| (TcpStream(stream), peer))
     }
 
+    /// Sets the time to live of what accepted connections send from now on, hops. It
+    /// counts for connections whose first segment comes after that, as with Linux.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not from 1 to 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.socket().ttl.set(ttl)
+    }
+
+    /// The time to live of what accepted connections send, hops. Default: 64.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.0.socket().ttl.get())
+    }
+
     /// What it listens on.
     ///
     /// # Errors
     /// None; it is like that of `tokio::net`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.0.local_addr())
-    }
-
-    /// The same socket, for threads.
-    pub fn into_blocking(self) -> crate::TcpListener {
-        self.into()
-    }
-}
-
-impl From<crate::TcpListener> for TcpListener {
-    fn from(listener: crate::TcpListener) -> TcpListener {
-        TcpListener(listener.0)
-    }
-}
-
-impl From<TcpListener> for crate::TcpListener {
-    fn from(listener: TcpListener) -> crate::TcpListener {
-        crate::TcpListener(listener.0)
     }
 }

@@ -1,6 +1,6 @@
 //! The halves of a [`TcpStream`].
 
-use super::TcpStream;
+use super::stream::TcpStream;
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -29,13 +29,18 @@ pub struct OwnedWriteHalf {
     shuts_down: bool,
 }
 
-pub(super) fn borrowed(stream: &TcpStream) -> (ReadHalf<'_>, WriteHalf<'_>) {
-    (ReadHalf(stream), WriteHalf(stream))
-}
+impl TcpStream {
+    /// Two halves that borrow the stream, to read and write at the same time.
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        (ReadHalf(self), WriteHalf(self))
+    }
 
-pub(super) fn owned(stream: TcpStream) -> (OwnedReadHalf, OwnedWriteHalf) {
-    let stream = Arc::new(stream);
-    (OwnedReadHalf(stream.clone()), OwnedWriteHalf { stream, shuts_down: true })
+    /// Two halves that own the stream, for two tasks. Dropping the writing half
+    /// shuts writing down, as with `tokio::net`.
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+        let stream = Arc::new(self);
+        (OwnedReadHalf(stream.clone()), OwnedWriteHalf { stream, shuts_down: true })
+    }
 }
 
 /// The halves given to [`OwnedReadHalf::reunite`] are not of one stream.

@@ -1,7 +1,6 @@
 //! [`TcpStream`], for tasks.
 
 use super::ready::{Interest, Ready};
-use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::stream::{Shared, now};
 use crate::{Stack, TcpInfo, ToSocketAddrs};
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -137,6 +136,23 @@ impl TcpStream {
         Ok(self.0.socket.take_error())
     }
 
+    /// Sets the time to live of what the connection sends from now on, hops. What
+    /// it sent before and sends again has this one, too.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not from 1 to 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.socket.ttl.set(ttl)
+    }
+
+    /// The time to live of what the connection sends, hops. Default: 64.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.0.socket.ttl.get())
+    }
+
     /// What TCP knows of the connection: round-trip time, windows, retransmissions.
     ///
     /// # Errors
@@ -242,22 +258,6 @@ impl TcpStream {
         self.0.poll_read(Some(cx), buf.remaining(), true, |part| buf.put_slice(part))
     }
 
-    /// Two halves that borrow the stream, to read and write at the same time.
-    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
-        split::borrowed(self)
-    }
-
-    /// Two halves that own the stream, for two tasks. Dropping the writing half
-    /// shuts writing down, as with `tokio::net`.
-    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
-        split::owned(self)
-    }
-
-    /// The same connection, for threads.
-    pub fn into_blocking(self) -> crate::TcpStream {
-        self.into()
-    }
-
     pub(super) fn poll_shutdown_write(&self) -> Poll<io::Result<()>> {
         Poll::Ready(match self.0.shutdown(Shutdown::Write) {
             // It has ended already, which is what was asked for.
@@ -273,18 +273,6 @@ impl TcpStream {
     ) -> Poll<io::Result<()>> {
         let read = self.0.poll_read(Some(cx), buf.remaining(), false, |part| buf.put_slice(part));
         read.map_ok(|_| ())
-    }
-}
-
-impl From<crate::TcpStream> for TcpStream {
-    fn from(stream: crate::TcpStream) -> TcpStream {
-        TcpStream(stream.0)
-    }
-}
-
-impl From<TcpStream> for crate::TcpStream {
-    fn from(stream: TcpStream) -> crate::TcpStream {
-        crate::TcpStream(stream.0)
     }
 }
 

@@ -207,28 +207,28 @@ impl UdpSocket {
         Ok(self.0.peer()?.into())
     }
 
+    /// Sets the time to live of what the socket sends from now on, hops. What goes to a
+    /// group has 1 always.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not from 1 to 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.socket().ttl.set(ttl)
+    }
+
+    /// The time to live of what the socket sends, hops. Default: 64.
+    ///
+    /// # Errors
+    /// None; it is like that of `tokio::net`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.0.socket().ttl.get())
+    }
+
     /// The last error that no call has returned.
     ///
     /// # Errors
     /// None; it is like that of `tokio::net`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(self.0.take_error())
-    }
-
-    /// The same socket, for threads.
-    pub fn into_blocking(self) -> crate::UdpSocket {
-        self.into()
-    }
-}
-
-impl From<crate::UdpSocket> for UdpSocket {
-    fn from(socket: crate::UdpSocket) -> UdpSocket {
-        UdpSocket(socket.0)
-    }
-}
-
-impl From<UdpSocket> for crate::UdpSocket {
-    fn from(socket: UdpSocket) -> crate::UdpSocket {
-        crate::UdpSocket(socket.0)
     }
 }

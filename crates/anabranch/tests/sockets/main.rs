@@ -5,6 +5,7 @@ mod ends;
 mod names;
 mod start;
 mod tasks;
+mod ttl;
 
 use anabranch::Stack;
 use anabranch::device::{fault, memory};

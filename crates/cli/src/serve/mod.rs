@@ -1,5 +1,6 @@
 //! `anabranch serve`: files and small services over a TAP device.
 
+mod occupied;
 mod report;
 mod running;
 mod services;

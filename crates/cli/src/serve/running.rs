@@ -1,5 +1,6 @@
 //! [`Running`]: a device, a stack on it, and services on that.
 
+use super::occupied;
 use super::services::{Context, Ending, Handler};
 use super::settings::Settings;
 use crate::failure::Failure;
@@ -114,6 +115,7 @@ fn taken(name: &str, port: u16, error: &io::Error) -> Failure {
 /// Opens the device as asked for, with its wrappers.
 fn open(settings: &Settings) -> Result<Device, Failure> {
     let args = &settings.args;
+    occupied::check(&args.link.name, args.address, args.peer_address)?;
     let request = Request {
         name: &args.link.name,
         queues: settings.processors,
@@ -159,13 +161,11 @@ fn start_stack(
 
 /// TCP's parameters over a TAP device.
 pub fn tcp_config(offload: bool) -> TcpConfig {
-    TcpConfig {
-        receive_buffer: SOCKET_BUFFER,
-        send_buffer: SOCKET_BUFFER,
+    TcpConfig::default()
+        .with_receive_buffer(SOCKET_BUFFER)
+        .with_send_buffer(SOCKET_BUFFER)
         // Else the device does it.
-        checksum: !offload,
-        ..TcpConfig::default()
-    }
+        .with_checksum(!offload)
 }
 
 /// Serves each connection to its end.

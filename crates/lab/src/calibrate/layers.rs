@@ -2,8 +2,7 @@
 
 use crate::Error;
 use crate::measure::case::{Case, Measured, Timing};
-use instrument::Report;
-use net::Layer;
+use instrument::{Layer, Report};
 use planner::Work;
 use planner::calibration::Layers;
 

@@ -277,11 +277,8 @@ impl Server {
         });
         let plan = BenchPlan { burst: blocks.burst, ..BenchPlan::default() };
         let mut config = (*host::config(&plan, Side::Tested, &device)).clone();
-        config.tcp = Arc::new(tcp::Config {
-            receive_buffer: BUFFERS,
-            send_buffer: BUFFERS,
-            ..tcp::Config::default()
-        });
+        config.tcp =
+            Arc::new(tcp::Config::default().with_receive_buffer(BUFFERS).with_send_buffer(BUFFERS));
         let loads = Loads::new(BLOCK, meter.clone());
         let setup = Setup {
             config: Arc::new(config),

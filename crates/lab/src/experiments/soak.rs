@@ -302,6 +302,6 @@ fn flows(side: Side) -> Flows {
 
 fn config(side: Side, device: &Device) -> Arc<net::Config> {
     let mut config = (*host::config(&BenchPlan::default(), side, device)).clone();
-    config.tcp = Arc::new(tcp::Config { time_wait: TIME_WAIT, ..tcp::Config::default() });
+    config.tcp = Arc::new(tcp::Config::default().with_time_wait(TIME_WAIT));
     Arc::new(config)
 }

@@ -130,11 +130,11 @@ pub(crate) fn config(plan: &BenchPlan, side: Side, device: &Device) -> Arc<net::
         // A stack that stops waits as long for what peers have not said yet; simulated
         // ones say it at once. What it receives itself, it answers at once, too.
         let delayed_ack = Duration::from_millis(5);
-        config.tcp = Arc::new(tcp::Config { delayed_ack, ..tcp::Config::default() });
+        config.tcp = Arc::new(tcp::Config::default().with_delayed_ack(delayed_ack));
     }
     if plan.workload == Workload::Crr {
         // Ports have to come back within the sample.
-        let tcp = tcp::Config { time_wait: Duration::from_millis(20), ..tcp::Config::default() };
+        let tcp = tcp::Config::default().with_time_wait(Duration::from_millis(20));
         config.tcp = Arc::new(tcp);
         config.max_time_wait = 8192;
     }
@@ -145,7 +145,7 @@ pub(crate) fn config(plan: &BenchPlan, side: Side, device: &Device) -> Arc<net::
 pub(crate) fn presentation(plan: &BenchPlan, meter: &Arc<Meter>) -> Option<Arc<Presentation>> {
     let front = if plan.workload == Workload::Udp { NUMBER } else { 0 };
     let with = plan.presentation == bench_plan::Presentation::Xdr;
-    with.then(|| Arc::new(Presentation::new(plan.bytes(), front, meter.clone())))
+    with.then(|| Arc::new(Presentation::new(plan.bytes(), front, meter.findings().clone())))
 }
 
 /// What the connections of `side` do, those that carry something.

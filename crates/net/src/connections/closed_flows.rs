@@ -17,51 +17,99 @@ pub struct ClosedFlow {
     port_allocated: bool,
 }
 
+/// What is left of a table's connections: kept here, or for others to fetch.
+pub(crate) enum ClosedFlows {
+    Kept(Kept),
+    /// Those of guests, which the unit keeps that they come from.
+    ToFetch(Vec<ClosedFlow>),
+}
+
 /// Flows in TIME-WAIT, and the ports of active opens.
-pub(crate) struct ClosedFlows {
-    pub(super) time_wait: TimeWaitTable,
-    pub(super) ports: PortAllocator<Keyed>,
-    /// They are not kept here: they wait to be fetched.
-    away: Option<Vec<ClosedFlow>>,
+pub(crate) struct Kept {
+    time_wait: TimeWaitTable,
+    ports: PortAllocator<Keyed>,
 }
 
 impl ClosedFlows {
     pub(super) fn new(config: &Config) -> ClosedFlows {
         let hasher = Keyed::new(config, Purpose::Tables);
         let (first, last) = config.ephemeral_ports;
-        ClosedFlows {
+        ClosedFlows::Kept(Kept {
             time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
             ports: PortAllocator::new(first, last, Keyed::new(config, Purpose::Ports)),
-            away: None,
+        })
+    }
+
+    /// The flows in TIME-WAIT, where they are kept.
+    #[inline]
+    pub(super) fn time_wait(&self) -> Option<&TimeWaitTable> {
+        match self {
+            ClosedFlows::Kept(kept) => Some(&kept.time_wait),
+            ClosedFlows::ToFetch(_) => None,
         }
     }
 
-    /// ClosedFlows that others keep.
-    pub(super) fn elsewhere(config: &Config) -> ClosedFlows {
-        ClosedFlows { away: Some(Vec::new()), ..ClosedFlows::new(config) }
+    /// The ports of active opens, where they are kept.
+    pub(super) fn ports(&mut self) -> Option<&mut PortAllocator<Keyed>> {
+        match self {
+            ClosedFlows::Kept(kept) => Some(&mut kept.ports),
+            ClosedFlows::ToFetch(_) => None,
+        }
+    }
+
+    /// What is kept of this flow in TIME-WAIT.
+    #[inline]
+    pub(super) fn in_time_wait(&mut self, flow: &FlowKey) -> Option<&mut TimeWait> {
+        match self {
+            ClosedFlows::Kept(kept) => kept.time_wait.get_mut(flow),
+            ClosedFlows::ToFetch(_) => None,
+        }
     }
 
     /// Fetches what others are to keep.
     pub(super) fn fetch(&mut self) -> Vec<ClosedFlow> {
-        self.away.as_mut().map(std::mem::take).unwrap_or_default()
+        match self {
+            ClosedFlows::Kept(_) => Vec::new(),
+            ClosedFlows::ToFetch(flows) => std::mem::take(flows),
+        }
     }
 
-    /// Keeps of a connection that is taken out what has to be kept.
+    /// Notes what has to be kept of a connection that is taken out.
     pub(super) fn leave<U>(&mut self, connection: &Connection<U>, now: Instant) {
         let Connection { flow, tcb, port_allocated, .. } = connection;
         let (time_wait, port_allocated) = (TimeWait::new(tcb), *port_allocated);
-        let closed_flow = ClosedFlow { flow: *flow, time_wait, port_allocated };
-        match &mut self.away {
-            Some(away) if closed_flow.time_wait.is_some() || port_allocated => {
-                away.push(closed_flow)
-            }
-            Some(_) => {}
-            None => self.keep(closed_flow, now),
+        if time_wait.is_some() || port_allocated {
+            self.keep(ClosedFlow { flow: *flow, time_wait, port_allocated }, now);
         }
     }
 
     /// Keeps what is left of a connection.
     pub(super) fn keep(&mut self, closed_flow: ClosedFlow, now: Instant) {
+        match self {
+            ClosedFlows::Kept(kept) => kept.keep(closed_flow, now),
+            ClosedFlows::ToFetch(flows) => flows.push(closed_flow),
+        }
+    }
+
+    /// Ends TIME-WAIT of the flows whose time is over, or that are too many.
+    pub(super) fn expire(&mut self, now: Instant) {
+        if let ClosedFlows::Kept(kept) = self {
+            kept.expire(now);
+        }
+    }
+
+    /// Ends TIME-WAIT of this flow.
+    pub(super) fn forget(&mut self, flow: &FlowKey) {
+        if let ClosedFlows::Kept(kept) = self
+            && kept.time_wait.remove(flow)
+        {
+            kept.ports.release(flow.remote, flow.local.port);
+        }
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, closed_flow: ClosedFlow, now: Instant) {
         let ClosedFlow { flow, time_wait, port_allocated } = closed_flow;
         if let Some(state) = time_wait {
             self.time_wait.insert(flow, state, port_allocated);
@@ -71,17 +119,11 @@ impl ClosedFlows {
         }
     }
 
-    pub(super) fn expire(&mut self, now: Instant) {
+    fn expire(&mut self, now: Instant) {
         while let Some((flow, port_allocated)) = self.time_wait.expire(now) {
             if port_allocated {
                 self.ports.release(flow.remote, flow.local.port);
             }
-        }
-    }
-
-    pub(super) fn forget(&mut self, flow: &FlowKey) {
-        if self.time_wait.remove(flow) {
-            self.ports.release(flow.remote, flow.local.port);
         }
     }
 }

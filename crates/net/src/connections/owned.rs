@@ -57,11 +57,11 @@ impl<U> OwnedTable<U> {
     /// ([`OwnedTable::take_closed_flows`]). Names begin with `generation`: of all
     /// tables that units of this index ever have, none has used it before.
     pub fn for_guests(unit: u16, generation: u32, config: &Config) -> OwnedTable<U> {
-        let closed_flows = ClosedFlows::elsewhere(config);
+        let closed_flows = ClosedFlows::ToFetch(Vec::new());
         OwnedTable { generation, closed_flows, ..OwnedTable::new(unit, config) }
     }
 
-    /// Takes a connection out that goes on elsewhere: nothing of it is left.
+    /// Takes out a connection that migrates: nothing of it is left here.
     pub fn take_out(&mut self, id: ConnId) -> Option<Box<Connection<U>>> {
         let slot = self.slots.get_mut(id.slot as usize)?;
         if slot.generation != id.generation {
@@ -109,7 +109,7 @@ impl<U> OwnedTable<U> {
     /// The flows in TIME-WAIT.
     #[cfg(test)]
     pub(crate) fn time_wait(&self) -> &super::time_wait::TimeWaitTable {
-        &self.closed_flows.time_wait
+        self.closed_flows.time_wait().expect("it keeps its own")
     }
 
     /// What is left of connections that have ended since, for others to keep.
@@ -193,7 +193,7 @@ impl<U> Connections<U> for OwnedTable<U> {
         flow: &FlowKey,
         f: impl FnOnce(&mut TimeWait) -> R,
     ) -> Option<R> {
-        self.closed_flows.time_wait.get_mut(flow).map(f)
+        self.closed_flows.in_time_wait(flow).map(f)
     }
 
     fn forget_time_wait(&mut self, flow: &FlowKey) {
@@ -206,19 +206,21 @@ impl<U> Connections<U> for OwnedTable<U> {
 
     #[inline]
     fn next_expiry(&self) -> Option<Instant> {
-        self.closed_flows.time_wait.next_timeout()
+        self.closed_flows.time_wait()?.next_timeout()
     }
 
     fn time_wait_len(&self) -> usize {
-        self.closed_flows.time_wait.len()
+        self.closed_flows.time_wait().map_or(0, |table| table.len())
     }
 
     fn allocate_port(&mut self, remote: Endpoint, fits: impl FnMut(u16) -> bool) -> Option<u16> {
-        self.closed_flows.ports.allocate(remote, fits)
+        self.closed_flows.ports()?.allocate(remote, fits)
     }
 
     fn discard_port(&mut self, remote: Endpoint) {
-        self.closed_flows.ports.discard(remote);
+        if let Some(ports) = self.closed_flows.ports() {
+            ports.discard(remote);
+        }
     }
 
     fn ids(&self) -> Vec<ConnId> {

@@ -57,8 +57,7 @@ pub struct SharedTable<L, U> {
 }
 
 impl<L: RawLock, U: Send> SharedTable<L, U> {
-    /// An empty table of so many shards, at least one, with locks that `lock`
-    /// makes.
+    /// An empty table of `shards` shards, at least one, with locks that `lock` makes.
     pub fn new(
         config: &Config,
         shards: usize,
@@ -139,7 +138,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
             if let Some(done) = done {
                 return done;
             }
-            // It is being taken out: whoever does so comes to the shard next.
+            // Another thread is taking it out, and comes to the shard next.
             platform::thread::yield_now();
         }
     }
@@ -251,7 +250,7 @@ pub struct SharedRef<L, U> {
 }
 
 impl<L, U> SharedRef<L, U> {
-    /// To this table.
+    /// A way to this table.
     pub fn new(table: Arc<SharedTable<L, U>>) -> SharedRef<L, U> {
         SharedRef { table, held: None }
     }

@@ -1,5 +1,5 @@
-//! Connections in TIME-WAIT, in a few bytes each: they last as long as all of
-//! the others together, and need no TCB.
+//! Connections in TIME-WAIT, in a few bytes each: there may be more of them than of all
+//! others, and they need no TCB.
 
 use crate::hash::Keyed;
 use hashbrown::HashMap;

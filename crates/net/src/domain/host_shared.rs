@@ -6,7 +6,8 @@ use crate::Config;
 use crate::application::Application;
 use crate::connections::Connections;
 use crate::ip::Identifications;
-use crate::link::SharedNeighbours;
+use crate::link::Neighbours;
+use crate::maybe_shared::Shared;
 use crate::rate_limit::RateLimit;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// is answered. No segment of a connection whose neighbour is known touches them.
 #[derive(Clone)]
 pub struct HostShared {
-    neighbours: SharedNeighbours,
+    neighbours: Shared<Neighbours>,
     identifications: Arc<Identifications>,
     resets: Arc<RateLimit>,
     errors: Arc<RateLimit>,
@@ -26,7 +27,7 @@ impl HostShared {
     pub fn new(config: &Config) -> HostShared {
         let limit = || Arc::new(RateLimit::new(config, config.errors_per_second));
         HostShared {
-            neighbours: SharedNeighbours::new(config),
+            neighbours: Shared::new(Neighbours::new(config)),
             identifications: Arc::new(Identifications::shared(config)),
             resets: limit(),
             errors: limit(),

@@ -1,6 +1,6 @@
-//! Connections that go from one domain to another: the box with everything of
-//! its connection travels ([`Domain::extract`], [`Domain::adopt`]). Lists and
-//! timers hold names, which find nothing any more where it was.
+//! Connections that migrate from one domain to another. The box with everything of a
+//! connection moves ([`Domain::extract`], [`Domain::adopt`]). Lists and timers hold
+//! names; in the old domain these find nothing any more.
 
 use super::Domain;
 use crate::Egress;
@@ -32,8 +32,8 @@ impl<A: Application> Domain<A> {
         self.transport.residence = Residence::Transient { leaving: Vec::new(), refusal: None };
     }
 
-    /// Refuses connections that want to be opened, for this reason, or does so no
-    /// more. Means something where connections migrate.
+    /// Refuses to open connections, for this reason; `None` allows it again. It counts
+    /// only where connections migrate.
     pub fn set_refusal(&mut self, why: Option<&'static str>) {
         self.transport.residence.set_refusal(why);
     }
@@ -76,8 +76,8 @@ impl<A: Application> Domain<A> {
         Ok(id)
     }
 
-    /// Resets a connection that was extracted to leave and has nowhere to go: to
-    /// the application it is one that was never opened.
+    /// Resets a connection that was extracted and that no unit takes. To the application
+    /// it was never opened.
     pub fn refuse(
         &mut self,
         mut connection: Box<Connection<A::Connection>>,

@@ -18,7 +18,7 @@ pub enum Kind {
     Unreachable(Unreachable),
     /// Its datagrams live too short, or one of them could not be reassembled.
     TimeExceeded,
-    /// Its datagrams have a field that somebody does not like.
+    /// A router or the host rejects a field of its datagrams.
     ParameterProblem,
 }
 
@@ -86,8 +86,8 @@ pub(super) fn input(
     }
 }
 
-/// The error that says `kind` about the datagram of ours that `packet` starts
-/// with: it need not be whole, eight bytes of its payload do.
+/// The error that says `kind` about the datagram of ours that `packet` starts with. The
+/// datagram need not be whole: eight bytes of its payload are enough.
 pub fn about(packet: &Packet, kind: Kind) -> Option<Error> {
     // They need not lie in one piece: the IP header of a fragment, for one, is
     // not where its payload is.

@@ -11,10 +11,11 @@ mod route;
 
 pub(crate) use identification::Identifications;
 pub use input::{Up, input};
-pub use output::output;
+pub use output::{TTL, output};
 pub use reassembling::{Reassembling, SharedReassembly};
-pub use reassembly::Reassembly;
 pub use route::{Route, Routes};
+
+use reassembly::Reassembly;
 
 use crate::config::{Config, Unit};
 use crate::counters::Counters;
@@ -42,7 +43,7 @@ impl Ip {
         let limit = |per_second| Arc::new(RateLimit::new(&config, per_second));
         Ip {
             routes: Routes::new(&config),
-            reassembly: Reassembling::Own(Box::new(Reassembly::new(&config))),
+            reassembly: Reassembling::own(&config),
             errors: limit(unit.share(config.errors_per_second)),
             echoes: limit(config.errors_per_second),
             accepted: None,

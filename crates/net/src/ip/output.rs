@@ -4,9 +4,9 @@ use super::{Ip, fragment};
 use wire::packet::ChecksumState;
 use wire::{Packet, ipv4, protocol};
 
-/// Time to live of what we send (RFC 1700).
-const TTL: u8 = 64;
-/// And of what we send to a group: it stays on the link (RFC 1112 6.1).
+/// Time to live of what we send, hops, unless a socket says otherwise (RFC 1700).
+pub const TTL: u8 = 64;
+/// Time to live of what we send to a group: it stays on the link (RFC 1112 6.1).
 const MULTICAST_TTL: u8 = 1;
 
 /// Puts an IP header in front of a packet whose `meta` has the addresses and the
@@ -43,7 +43,7 @@ pub fn output(
         },
         dont_fragment: is_tcp,
         ttl: match meta.ttl {
-            0 if meta.group && destination.is_multicast() => MULTICAST_TTL,
+            _ if meta.group && destination.is_multicast() => MULTICAST_TTL,
             0 => TTL,
             ttl => ttl,
         },

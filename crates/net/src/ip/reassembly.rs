@@ -55,7 +55,7 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// With the limits of `config`.
+    /// No datagram yet, and the limits of `config`.
     pub fn new(config: &Config) -> Reassembly {
         Reassembly {
             max_bytes: config.reassembly_bytes,
@@ -71,7 +71,8 @@ impl Reassembly {
     }
 
     /// Bytes of memory that fragments hold.
-    pub fn bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 

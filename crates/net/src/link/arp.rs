@@ -2,7 +2,7 @@
 //! our addresses against others who use them (RFC 5227).
 
 use super::neighbours::Learned;
-use super::{Link, output};
+use super::{Link, frame};
 use crate::{Counters, DropReason, Egress};
 use wire::arp::{self, Message, Operation};
 use wire::time::Duration;
@@ -42,13 +42,13 @@ pub(super) fn input(
             Learned::Yes(waiting) => {
                 link.last = None;
                 for (_, packet) in waiting {
-                    output::frame(packet, message.sender, link, counters, egress);
+                    frame::frame(packet, message.sender, link, counters, egress);
                 }
             }
         }
     }
     counters.absorbed += 1;
-    if for_us && link.answers && message.operation == Operation::Request {
+    if for_us && link.unit.answers_for_host() && message.operation == Operation::Request {
         let ours = link.interface(index).ethernet;
         let answer = Message {
             operation: Operation::Reply,
@@ -77,7 +77,7 @@ fn conflict(
     // What we have said ourselves may come back to us.
     let is_echo = message.sender == ours;
     let is_soon = link.defended.is_some_and(|at| now.since(at) < DEFEND_INTERVAL);
-    if is_echo || is_soon || !link.answers {
+    if is_echo || is_soon || !link.unit.answers_for_host() {
         return;
     }
     link.defended = Some(now);
@@ -130,5 +130,5 @@ fn send(
     let mut packet = Packet::new();
     message.emit(packet.push(arp::LEN));
     packet.meta_mut().interface = interface;
-    output::arp_frame(packet, to, link, counters, egress);
+    frame::arp_frame(packet, to, link, counters, egress);
 }

@@ -2,17 +2,19 @@
 //! nothing, on devices that carry bare IP.
 
 mod arp;
+mod frame;
 mod input;
 mod neighbours;
 mod output;
 
 pub use input::input;
-pub use neighbours::{Neighbours, SharedNeighbours};
+pub use neighbours::Neighbours;
 pub use output::output;
 
 use neighbours::{INTERVAL, Table};
 
 use crate::config::{Config, InterfaceConfig, Unit};
+use crate::maybe_shared::Shared;
 use crate::{Counters, Egress};
 use std::sync::Arc;
 use wire::{Address, EthernetAddress, Instant, Packet};
@@ -21,12 +23,9 @@ use wire::{Address, EthernetAddress, Instant, Packet};
 pub struct Link {
     pub(crate) config: Arc<Config>,
     neighbours: Table,
-    unit: u16,
+    unit: Unit,
     /// When packets of ours will have waited long for a neighbour's answer.
     again: Option<Instant>,
-    /// Answers requests for our addresses. They come to all units, and one
-    /// answer is enough.
-    pub(crate) answers: bool,
     /// The last neighbour that a frame went to, so that a burst to one asks
     /// once: address, interface, Ethernet address, until when to trust this.
     last: Option<(Address, u16, EthernetAddress, Instant)>,
@@ -37,20 +36,18 @@ pub struct Link {
 impl Link {
     /// The link layer of one unit; it knows no neighbour yet.
     pub fn new(config: Arc<Config>, unit: Unit) -> Link {
-        let neighbours = Neighbours::new(&config);
         Link {
+            neighbours: Table::own(Neighbours::new(&config)),
             config,
-            neighbours: Table::Own(neighbours),
-            unit: unit.index,
+            unit,
             again: None,
-            answers: unit.index == 0 || unit.any,
             last: None,
             defended: None,
         }
     }
 
     /// Uses a table with the other units of the host from now on.
-    pub fn share(&mut self, neighbours: &SharedNeighbours) {
+    pub(crate) fn share(&mut self, neighbours: &Shared<Neighbours>) {
         self.neighbours = Table::Shared(neighbours.clone());
     }
 
@@ -73,8 +70,8 @@ impl Link {
         self.again
     }
 
-    /// Asks again for neighbours that have not answered. Packets that waited for
-    /// one that never will go to `failed`, IP header in front.
+    /// Asks again for neighbours that have not answered. Packets for a neighbour that
+    /// never answered go to `failed`, IP header in front.
     pub fn on_timeout(
         &mut self,
         now: Instant,
@@ -85,7 +82,7 @@ impl Link {
         if self.again.is_none_or(|at| now < at) {
             return;
         }
-        let unit = self.unit;
+        let unit = self.unit.index;
         let (ask, again) = self.neighbours.with(|neighbours| {
             (neighbours.on_timeout(now, unit, failed), neighbours.next_timeout(unit))
         });

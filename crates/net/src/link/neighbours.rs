@@ -1,16 +1,15 @@
 //! Which Ethernet address a neighbour's IP address has (the ARP table). Bounded
 //! in entries, and in packets that wait for an answer (RFC 1122 2.3.2).
 //!
-//! A table may be one unit's, or one for all units of a host ([`Table`]). The unit
-//! that receives an answer sends the packets that all units have queued for it.
-//! Packets that were queued for nothing return to the unit that they came from,
-//! which has the connection.
+//! A table may be one unit's, or one for all units of a host ([`Table`]). The unit that
+//! receives an answer sends the packets that all units have queued for the neighbour.
+//! Packets for a neighbour that never answers return to their unit, which has the
+//! connection.
 
 use crate::hash::{Keyed, Purpose};
+use crate::maybe_shared::MaybeShared;
 use hashbrown::HashMap;
-use platform::Mutex;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use wire::time::Duration;
 use wire::{Address, EthernetAddress, Instant, Packet};
 
@@ -25,11 +24,10 @@ const MAX_WAITING: usize = 16;
 /// Time between two requests, and how often to ask.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 const TRIES: u8 = 3;
-/// How long packets that were queued for nothing are kept for their unit: it may
-/// have ended.
+/// How long packets are kept for their unit after no answer has come. The unit may have
+/// ended.
 const LINGER: Duration = Duration::from_secs(2);
-/// How long a neighbour's address stays as it is after it was confirmed, whatever
-/// others say who were not asked.
+/// For how long a confirmed address is not changed by messages that nobody asked for.
 pub(super) const LOCK_TIME: Duration = Duration::from_secs(1);
 
 struct Known {
@@ -39,8 +37,7 @@ struct Known {
     trusted_until: Instant,
     /// When it was last asked to confirm.
     asked: Instant,
-    /// When we last had a packet for it; zero if we never had, and only it had
-    /// something to say to us.
+    /// When we last had a packet for it; zero if we never had.
     used: Instant,
     /// Its place in the order in which entries are looked at for room.
     place: usize,
@@ -56,12 +53,12 @@ struct Asked {
 }
 
 impl Asked {
-    /// Nobody has answered, and what still waits is to be fetched.
+    /// No answer has come, and units are to fetch the packets that still wait.
     fn is_over(&self, now: Instant) -> bool {
         self.tries == TRIES && now >= self.again
     }
 
-    /// Nobody has come for what still waits.
+    /// No unit has fetched the packets that still wait.
     fn is_left(&self, now: Instant) -> bool {
         self.is_over(now) && now >= self.again + LINGER
     }
@@ -101,7 +98,7 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// An empty table for a host.
-    pub(super) fn new(config: &crate::Config) -> Neighbours {
+    pub(crate) fn new(config: &crate::Config) -> Neighbours {
         let hasher = Keyed::new(config, Purpose::Tables);
         Neighbours {
             lifetime: config.neighbour_lifetime,
@@ -138,8 +135,8 @@ impl Neighbours {
             if now < known.trusted_until {
                 return Resolved::Known(known.ethernet, known.trusted_until);
             }
-            // Used beyond its time: go on, and ask the station itself; give up
-            // only when it has been silent for as long again.
+            // Its time is over: the address is used, and the station itself is asked. It
+            // is forgotten if it does not answer for as long again.
             if now < known.trusted_until + self.lifetime {
                 if now.since(known.asked) >= INTERVAL {
                     known.asked = now;
@@ -286,39 +283,15 @@ impl Neighbours {
     }
 }
 
-/// One table for all units of a host. It is locked only where a unit does not
-/// know the neighbour that it spoke to last.
-#[derive(Clone)]
-pub struct SharedNeighbours(Arc<Mutex<Neighbours>>);
+/// A unit's table, or the one table of all units of a host. That one is locked only when
+/// a unit sends to another neighbour than before, or after a while.
+pub(super) type Table = MaybeShared<Neighbours>;
 
-impl SharedNeighbours {
-    /// An empty table for a host.
-    pub fn new(config: &crate::Config) -> SharedNeighbours {
-        SharedNeighbours(Arc::new(Mutex::new(Neighbours::new(config))))
-    }
-}
-
-/// A unit's table, or the table that it shares with others.
-pub(super) enum Table {
-    Own(Neighbours),
-    Shared(SharedNeighbours),
-}
-
-impl Table {
-    /// Runs `f` with exclusive access to the table.
-    pub(super) fn with<R>(&mut self, f: impl FnOnce(&mut Neighbours) -> R) -> R {
-        match self {
-            Table::Own(table) => f(table),
-            Table::Shared(table) => f(&mut table.0.lock()),
-        }
-    }
-
-    /// How long what the table has said is relied on without asking it: what
-    /// others learn comes only here.
-    pub(super) fn trust(&self, until: Instant, now: Instant) -> Instant {
-        match self {
-            Table::Own(_) => until,
-            Table::Shared(_) => until.min(now + INTERVAL),
-        }
+/// How long what `table` has said is relied on without asking it: what others learn
+/// comes only there.
+pub(super) fn trust(table: &Table, until: Instant, now: Instant) -> Instant {
+    match table {
+        MaybeShared::Own(_) => until,
+        MaybeShared::Shared(_) => until.min(now + INTERVAL),
     }
 }

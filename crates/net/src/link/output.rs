@@ -1,9 +1,9 @@
-//! ⑧ IP datagrams down to frames.
+//! ⑧ IP datagrams down to their neighbours.
 
-use super::neighbours::Resolved;
+use super::frame::{frame, send};
+use super::neighbours::{self, Resolved};
 use super::{Link, arp};
 use crate::{Counters, Egress};
-use wire::ethernet::{Header, LEN, ethertype};
 use wire::{Address, EthernetAddress, Instant, Packet};
 
 /// Sends an IP datagram to its `meta.next_hop` by `meta.interface`: at once if
@@ -45,7 +45,7 @@ fn resolve(
         return frame(packet, to, link, counters, egress);
     }
     let mut packet = Some(packet);
-    let (unit, dropped) = (link.unit, &mut counters.out_dropped);
+    let (unit, dropped) = (link.unit.index, &mut counters.out_dropped);
     let resolved = link
         .neighbours
         .with(|neighbours| neighbours.resolve(next_hop, index, unit, &mut packet, now, dropped));
@@ -54,7 +54,7 @@ fn resolve(
     }
     match resolved {
         Resolved::Known(ethernet, until) => {
-            let until = link.neighbours.trust(until, now);
+            let until = neighbours::trust(&link.neighbours, until, now);
             link.last = Some((next_hop, index, ethernet, until));
             frame(packet.expect("not taken"), ethernet, link, counters, egress);
         }
@@ -76,51 +76,4 @@ fn group_address(ip: Address) -> EthernetAddress {
         }
         _ => EthernetAddress::BROADCAST,
     }
-}
-
-pub(super) fn arp_frame(
-    packet: Packet,
-    to: EthernetAddress,
-    link: &Link,
-    counters: &mut Counters,
-    egress: &mut Egress,
-) {
-    framed(packet, to, ethertype::ARP, link, counters, egress);
-}
-
-/// Puts the header for `to` in front of an IP datagram, and sends it.
-#[inline]
-pub(super) fn frame(
-    packet: Packet,
-    to: EthernetAddress,
-    link: &Link,
-    counters: &mut Counters,
-    egress: &mut Egress,
-) {
-    framed(packet, to, ethertype::IPV4, link, counters, egress);
-}
-
-#[inline]
-fn framed(
-    mut packet: Packet,
-    destination: EthernetAddress,
-    ethertype: u16,
-    link: &Link,
-    counters: &mut Counters,
-    egress: &mut Egress,
-) {
-    let interface = link.interface(packet.meta().interface);
-    let header =
-        Header { destination, source: interface.ethernet, vlan: interface.vlan, ethertype };
-    let len = if header.vlan.is_none() { LEN } else { LEN + 4 };
-    header.emit(packet.push(len));
-    packet.meta_mut().csum_start += len as u16;
-    send(packet, counters, egress);
-}
-
-#[inline]
-fn send(packet: Packet, counters: &mut Counters, egress: &mut Egress) {
-    counters.packets_out += 1;
-    counters.bytes_out += packet.len() as u64;
-    egress.push(packet);
 }

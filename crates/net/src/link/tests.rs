@@ -129,7 +129,7 @@ fn a_full_table_keeps_what_is_used() {
     assert_eq!(host.domain.neighbours(), super::neighbours::MAX_ENTRIES);
 }
 
-/// As many neighbours as a network of that size has, all of which we speak to; one
+/// As many neighbours as a network of that size has, all of which we send to; one
 /// of them all the time.
 #[test]
 fn neighbours_beyond_the_table_stop_none_that_is_used() {

@@ -8,7 +8,7 @@ use tcp::Tcb;
 use wire::tcp::mss_for;
 use wire::{Address, Endpoint, FlowKey};
 
-/// Ports tried whose flow an accepted connection might have.
+/// How many ports are tried: an accepted connection may have the flow of one.
 const TRIES: u32 = 32;
 
 impl<A: Application> Transport<A> {

@@ -73,7 +73,7 @@ impl<A: Application> Transport<A> {
             self.end_batch(cx);
             return false;
         }
-        let len = payload.iter().map(|p| p.len()).sum::<usize>() as u32;
+        let len = wire::total(payload) as u32;
         let plain = is_plain(header, len);
         if batch.count > 0 && !(plain && batch.continues(header, len)) {
             self.flush_batch(cx);
@@ -111,7 +111,7 @@ impl<A: Application> Transport<A> {
         }
         let parts = std::mem::take(&mut batch.parts);
         let count = std::mem::take(&mut batch.count);
-        // What is put together is alike but for the last.
+        // All segments of a batch but the last have the same length.
         let segment = if count > 1 { parts.first().map_or(0, |p| p.len()) } else { 0 };
         let segment = u16::try_from(segment).unwrap_or(0);
         let (ready, now) = (&mut self.ready, cx.now);

@@ -5,7 +5,7 @@ use crate::application::Application;
 use crate::connections::Connections;
 use wire::Instant;
 
-/// The connections, the application, and who counts, at a moment.
+/// The connections, the application, the counters and the time.
 pub struct Cx<'a, A: Application, C: Connections<A::Connection>> {
     /// The connections of the unit.
     pub conns: &'a mut C,

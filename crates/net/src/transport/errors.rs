@@ -42,7 +42,7 @@ impl<A: Application> Transport<A> {
     }
 }
 
-/// What it means for a UDP socket.
+/// What an ICMP error means for a UDP socket.
 fn meaning(kind: Kind) -> Option<tcp::Error> {
     match kind {
         Kind::Unreachable(Unreachable::FragmentationNeeded(_)) | Kind::ParameterProblem => None,
@@ -51,7 +51,7 @@ fn meaning(kind: Kind) -> Option<tcp::Error> {
     }
 }
 
-/// In TCP's words.
+/// The same reason, as TCP names it.
 fn why_of(why: Unreachable) -> tcp::Unreachable {
     match why {
         Unreachable::Network => tcp::Unreachable::Network,

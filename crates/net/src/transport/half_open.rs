@@ -1,16 +1,17 @@
-//! Half-open connections, whose handshake a peer has begun and not ended: a flood
-//! of SYNs whose sources never answer must not shut out those that do. Where too
-//! many wait, the one that has waited longest, about, is forgotten (RFC 4987 3.3).
+//! Half-open connections, whose handshake a peer has begun and not ended: a flood of
+//! SYNs whose sources never answer must not shut out those that do. Where too many wait,
+//! roughly the one that has waited longest is forgotten (RFC 4987 3.3).
 
 use super::{Cx, Transport};
 use crate::application::Application;
 use crate::connections::{ConnId, Connections};
 use tcp::State;
 
-/// More names than this, and those behind the first are looked at as well: the
-/// first may wait long while the others have long been established.
+/// With more names than this, those behind the first are looked at, too: the first may
+/// wait long after the others were established.
 const MANY: usize = 1024;
-/// Half-open connections to forget for one SYN: those of other ports do not help it.
+/// The most half-open connections that are forgotten for one SYN. Those of other ports
+/// do not help it.
 const MOST: usize = 4;
 
 fn is_half_open<U>(conns: &mut impl Connections<U>, id: ConnId) -> bool {

@@ -42,8 +42,8 @@ pub struct Transport<A: Application> {
     pub(crate) udp: HashMap<Endpoint, A::Udp, Keyed>,
     pub(crate) timers: ConnTimers,
     pub(crate) ready: ReadyList,
-    /// Passive opens whose handshake is going on, and some that were, about the
-    /// oldest first.
+    /// Passive opens whose handshake is going on, roughly the oldest first, and names of
+    /// some that have ended.
     pub(crate) half_open: VecDeque<ConnId>,
     pub(crate) resets: Arc<RateLimit>,
     /// Packets on their way down, for IP.

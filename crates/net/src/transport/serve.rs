@@ -1,5 +1,5 @@
-//! Connections in turn: the application is told what has happened, then the
-//! connection says what it has to say, up to a quota, so that none starves.
+//! Connections in turn: the application is told what has happened, then the connection
+//! sends, up to a quota, so that none starves.
 
 use super::{Cx, Transport, tcp_output};
 use crate::Counters;
@@ -59,9 +59,9 @@ impl<A: Application> Transport<A> {
                 return After::Leave;
             }
             let events = connection.tcb.take_events();
-            down.lap(Layer::Transport);
+            down.mark(Layer::Transport);
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
-            down.lap(Layer::Application);
+            down.mark(Layer::Application);
             let quota = transport.config.burst.min(room);
             sent = transport.transmit(connection, now, quota, counters, down);
             let unfinished = sent == quota && connection.tcb.wants_transmit();
@@ -89,20 +89,22 @@ impl<A: Application> Transport<A> {
         counters: &mut Counters,
         down: &mut impl Below,
     ) -> usize {
-        // The interfaces of a host that can be told apart here differ in what
-        // their devices do; with one, which is common, nothing is looked up.
+        // Interfaces differ in what their devices do. Where there is one, which is
+        // common, nothing is looked up.
         let interface = &self.config.interfaces[self.interface_of(connection)];
         let offload = TransmitOffload {
             segmentation: interface.segmentation.saturating_sub(40 + 60),
             want_sum: !interface.transmit_checksum,
         };
+        let ttl = A::ttl(&connection.user);
         let mut sent = 0;
         while sent < quota
             && let Some(mut segment) = connection.tcb.poll_transmit(now, offload)
         {
             let repeat =
                 tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
-            let (packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
+            let (mut packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
+            packet.meta_mut().ttl = ttl;
             let by = down.send(packet, counters);
             sent += 1;
             if let (Some(repeat), Some(by)) = (repeat, by) {
@@ -129,7 +131,7 @@ impl<A: Application> Transport<A> {
             .unwrap_or(0)
     }
 
-    /// Takes a connection out that has ended, or that only waits.
+    /// Takes out a connection that has ended, or is in TIME-WAIT.
     pub(super) fn close<C: Connections<A::Connection>>(
         &mut self,
         id: ConnId,

@@ -1,4 +1,4 @@
-//! ⑥ What connections say, as packets for IP.
+//! ⑥ Segments of connections, as packets for IP.
 
 use super::Transport;
 use crate::Counters;
@@ -14,15 +14,15 @@ const CHECKSUM: usize = 16;
 /// Offset of the sequence number in a TCP header.
 const SEQ: usize = 4;
 
-/// A segment whose frame serves as the model of those behind it.
+/// A segment whose frame is the template of those behind it.
 pub(super) struct SegmentTemplate {
     /// Bytes of the TCP header.
     header_len: usize,
 }
 
 impl SegmentTemplate {
-    /// Of `segment`, if it is a full one with nothing but data, and we fill in
-    /// checksums and cut segments ourselves.
+    /// The template of `segment`, if that is a full one with nothing but data, and we
+    /// fill in checksums and cut segments ourselves.
     #[inline]
     pub(super) fn new(
         segment: &Outgoing,
@@ -63,7 +63,7 @@ pub(super) fn packet(
 ) -> (Packet, u16) {
     segment.header.source_port = flow.local.port;
     segment.header.destination_port = flow.remote.port;
-    let payload_len: usize = segment.payload.iter().map(|p| p.len()).sum();
+    let payload_len = wire::total(&segment.payload);
     let mut packet = Packet::new();
     packet.parts_mut().append(&mut segment.payload);
     let len = segment.header.len();

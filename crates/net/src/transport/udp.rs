@@ -11,8 +11,8 @@ use wire::{Endpoint, Packet, checksum, ipv4, protocol};
 /// Offset of the checksum field in a UDP header.
 const CHECKSUM: usize = 6;
 
-/// Takes a UDP datagram, UDP header in front. Gives back one to a port that
-/// nobody has, for [`crate::ip::icmp::unreachable`].
+/// Takes a UDP datagram, UDP header in front. Gives back a datagram to a port that no
+/// socket has, for [`crate::ip::icmp::unreachable`].
 pub fn input<A: Application>(
     mut packet: Packet,
     transport: &mut Transport<A>,
@@ -63,6 +63,7 @@ impl<A: Application> Transport<A> {
         routes: &mut Routes,
         counters: &mut Counters,
     ) {
+        let ttl = A::datagram_ttl(socket);
         while let Some(mut datagram) = app.next_datagram(socket) {
             let route = routes.lookup(datagram.remote.address);
             if let Some(route) = route
@@ -78,7 +79,10 @@ impl<A: Application> Transport<A> {
                 packet(datagram, by_device.unwrap_or(0))
             });
             match packet {
-                Some(packet) => self.down.push(packet),
+                Some(mut packet) => {
+                    packet.meta_mut().ttl = ttl;
+                    self.down.push(packet);
+                }
                 None => counters.out_dropped += 1,
             }
         }

@@ -38,20 +38,20 @@ impl<A: Application> IpLayer<A> {
         }
     }
 
-    /// Runs until the transport has ended and what it said has gone.
-    pub(super) fn run(mut self, watch: &mut ThreadTimer) -> Counters {
+    /// Runs until the transport has ended and what it sent has gone.
+    pub(super) fn run(mut self, timer: &mut ThreadTimer) -> Counters {
         let _end = End(self.ctx.clone());
         // When the transport ended.
         let mut ended = None;
         loop {
-            watch.begin();
+            timer.begin();
             let (taken, stamp) = self.ctx.pipeline().up_to_ip.take(&mut self.from_link, BATCH);
-            watch.mark(if taken > 0 { Layer::Receive } else { Layer::Poll });
+            timer.mark(if taken > 0 { Layer::Receive } else { Layer::Poll });
             let now = self.ctx.clock.now();
             self.input(now);
-            watch.mark(Layer::Ip);
-            self.hand_up(stamp, watch);
-            let sent = self.output(now, watch);
+            timer.mark(Layer::Ip);
+            self.hand_up(stamp, timer);
+            let sent = self.output(now, timer);
             if self.ip.next_timeout().is_some_and(|at| at <= now) {
                 self.ip.on_timeout(now, &mut self.counters, &mut self.replies);
                 self.answers();
@@ -64,10 +64,10 @@ impl<A: Application> IpLayer<A> {
                     return self.end();
                 }
             }
-            watch.end();
+            timer.end();
             if taken == 0 && sent == 0 {
                 self.sleep(ended.map(|at| at + DRAIN_TIMEOUT));
-                watch.slept();
+                timer.slept();
             }
         }
     }
@@ -106,9 +106,9 @@ impl<A: Application> IpLayer<A> {
         }
     }
 
-    /// Hands everything to the transport, and sleeps until it has room. What was
-    /// put together from fragments may be for another pipeline's.
-    fn hand_up(&mut self, stamp: TraceStamp, watch: &mut ThreadTimer) {
+    /// Hands everything to the transport, and sleeps until it has room. A packet put
+    /// together from fragments may be another pipeline's.
+    fn hand_up(&mut self, stamp: TraceStamp, timer: &mut ThreadTimer) {
         let PipelineCtx { pipelines, unit, config, .. } = &self.ctx;
         if unit.count > 1 {
             for message in std::mem::take(&mut self.up) {
@@ -124,11 +124,11 @@ impl<A: Application> IpLayer<A> {
                 }
             }
         }
-        watch.handed(self.up.len() as u64);
+        timer.handed(self.up.len() as u64);
         if self.ctx.pipeline().up_to_transport.put_all(&mut self.up, stamp) {
-            watch.slept();
+            timer.slept();
         }
-        watch.mark(Layer::Handoff);
+        timer.mark(Layer::Handoff);
         // The transport has ended.
         for message in self.up.drain(..) {
             lost(&message, &mut self.counters);
@@ -137,7 +137,7 @@ impl<A: Application> IpLayer<A> {
 
     /// ⑦ Takes what has come from the transport, as far as the link has room.
     /// Returns how much that was.
-    fn output(&mut self, now: Instant, watch: &mut ThreadTimer) -> usize {
+    fn output(&mut self, now: Instant, timer: &mut ThreadTimer) -> usize {
         self.offer(TraceStamp::NONE);
         if !self.down.is_empty() {
             return 0;
@@ -161,10 +161,10 @@ impl<A: Application> IpLayer<A> {
                 }
             }
         }
-        watch.mark(Layer::Ip);
-        watch.handed(self.down.len() as u64);
+        timer.mark(Layer::Ip);
+        timer.handed(self.down.len() as u64);
         self.offer(stamp);
-        watch.mark(Layer::Handoff);
+        timer.mark(Layer::Handoff);
         taken
     }
 
@@ -175,7 +175,8 @@ impl<A: Application> IpLayer<A> {
         }
     }
 
-    /// Sends what IP says by itself: for that, nobody waits.
+    /// Sends an answer of IP's own, or drops it where there is no room: no way up waits
+    /// for a way down.
     fn answer(&mut self, packet: Packet) {
         if self.down.len() < ANSWERS {
             self.send(packet);
@@ -189,7 +190,7 @@ impl<A: Application> IpLayer<A> {
         self.counters.out_dropped += dropped as u64;
     }
 
-    /// `end` is when it gives up what is left to say, if the transport has ended.
+    /// `end` is when it gives up what is left to send, if the transport has ended.
     fn sleep(&self, end: Option<Instant>) {
         let pipeline = self.ctx.pipeline();
         let deadline = [end, self.ip.next_timeout()].into_iter().flatten().min();
@@ -217,7 +218,7 @@ impl<A: Application> IpLayer<A> {
     }
 }
 
-/// Which unit a message is for, if that has to be asked.
+/// The unit that a message is for, if that has to be found out.
 fn owner(message: &FromIp, unit: impl Fn(&Packet) -> u16) -> Option<u16> {
     match message {
         FromIp::Tcp(packet) | FromIp::Udp(packet) if packet.meta().reassembled => {

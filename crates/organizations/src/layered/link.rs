@@ -1,7 +1,7 @@
 //! ① ② ⑧ ⑨ The link layer's thread, with the devices' queues.
 
 use super::{FromLink, PipelineCtx, Report};
-use crate::runtime::worker::{BACKLOG, BATCH, DRAIN_TIMEOUT, rest, transmit_watched};
+use crate::runtime::worker::{BACKLOG, BATCH, DRAIN_TIMEOUT, rest, transmit_counted};
 use device::{Device, Receive, Transmit};
 use instrument::{Layer, ThreadTimer};
 use net::link::{self, Link};
@@ -9,8 +9,8 @@ use net::{Application, Counters, DropReason, Egress};
 use std::collections::VecDeque;
 use wire::{Instant, Packet};
 
-/// Frames that may wait for a device. Only answers of ARP, and packets that have
-/// waited for one, can be so many.
+/// Frames that may wait for a device. Only ARP replies, and packets that have waited for
+/// one, can exceed this.
 const WAITING: usize = 1024;
 
 /// The queues of the devices that one pipeline has.
@@ -75,23 +75,23 @@ impl<A: Application> LinkLayer<A> {
         }
     }
 
-    /// Runs until IP has ended and what it said has gone.
-    pub(super) fn run(mut self, watch: &mut ThreadTimer) -> Counters {
+    /// Runs until IP has ended and what it sent has gone.
+    pub(super) fn run(mut self, timer: &mut ThreadTimer) -> Counters {
         // When IP ended.
         let mut ended = None;
         loop {
-            watch.begin();
+            timer.begin();
             let received = self.receive();
-            watch.received(&self.received);
+            timer.received(&self.received);
             let now = self.ctx.clock.now();
             let mut busy = received > 0;
             busy |= self.frames(now);
             self.on_timeout(now);
             busy |= self.output(now) > 0;
-            watch.mark(Layer::Link);
-            transmit_watched(&mut self.queues.transmitters, &mut self.egress, watch);
+            timer.mark(Layer::Link);
+            transmit_counted(&mut self.queues.transmitters, &mut self.egress, timer);
             busy |= self.reports();
-            self.hand_up(watch);
+            self.hand_up(timer);
             let queue = &self.ctx.pipeline().to_link;
             if queue.is_finished() {
                 let since = *ended.get_or_insert(now);
@@ -100,11 +100,11 @@ impl<A: Application> LinkLayer<A> {
                     return self.end();
                 }
             }
-            watch.end();
+            timer.end();
             if busy {
                 continue;
             }
-            rest(!self.egress.is_empty(), false, watch, || self.sleep());
+            rest(!self.egress.is_empty(), false, timer, || self.sleep());
         }
     }
 
@@ -185,7 +185,8 @@ impl<A: Application> LinkLayer<A> {
         taken
     }
 
-    /// Sends what has been counted on its way up. Has anybody asked?
+    /// Sends the counters on their way up, where they were asked for. Returns whether
+    /// they were.
     fn reports(&mut self) -> bool {
         let mut any = false;
         while let Some(to) = self.ctx.pipeline().reports.pop() {
@@ -197,13 +198,13 @@ impl<A: Application> LinkLayer<A> {
     }
 
     /// Hands everything to IP, and sleeps until that has room.
-    fn hand_up(&mut self, watch: &mut ThreadTimer) {
-        watch.handed(self.up.len() as u64);
-        let stamp = watch.stamp();
+    fn hand_up(&mut self, timer: &mut ThreadTimer) {
+        timer.handed(self.up.len() as u64);
+        let stamp = timer.stamp();
         if self.ctx.pipeline().up_to_ip.put_all(&mut self.up, stamp) {
-            watch.slept();
+            timer.slept();
         }
-        watch.mark(Layer::Handoff);
+        timer.mark(Layer::Handoff);
         // IP has ended.
         for message in self.up.drain(..) {
             if let FromLink::Datagram(_) = message {

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! The four threads and their queues are a *pipeline*, and carry a cluster of
-//! connections: those that steer to it ([`Unit::new`]). As in 4.3.2, where 20
-//! processors ran five stacks of four layers, there is one pipeline for every
-//! four processors, and never less than one: on fewer, the threads share them;
-//! what four does not divide is left to the applications.
+//! connections: those that steer to it ([`Unit::new`]). As in 4.3.2, where 20 processors
+//! ran five stacks of four layers, there is one pipeline for every four processors, and
+//! at least one. On fewer processors the threads share them; processors that are left
+//! over are left to the applications.
 //!
 //! # Flow control, and why nobody waits for ever
 //!
@@ -26,24 +26,24 @@
 //! waits for the next one only, and presentation waits for nobody, so these
 //! waits form no cycle.
 //!
-//! *Down*, nobody sleeps for room: the transport lets connections speak as far as
-//! the queue to IP gives credit, and IP takes as many packets as the queue to the
-//! link gives credit for; what one packet becomes beyond that (fragments) waits
-//! with the producer, who takes no more until it has gone. The lack of credit
+//! *Down*, nobody sleeps for room: the transport lets connections send as far as the
+//! queue to IP gives credit, and IP takes as many packets as the queue to the link gives
+//! credit for. If one packet becomes more than that (fragments), they wait with the
+//! producer, which takes no more until they have gone. The lack of credit
 //! stops the way down alone: the thread goes on with its way up, and its alarm
 //! rings when there is credit. Answers that a way up makes by itself (ICMP,
 //! resets) are dropped where there is no room for them: no way up waits for a way
 //! down, in this host or, by a device that is full, in the one at its other end.
 //!
-//! So presentation always gets on, hence transport, hence IP, hence link; and
-//! once the device takes frames, link empties its queue, hence IP does, hence
-//! transport speaks. `queue/model.rs` is a model of this, for loom.
+//! So presentation always gets on, hence transport, hence IP, hence link; and once the
+//! device takes frames, link empties its queue, hence IP does, hence transport sends.
+//! `queue/model.rs` is a model of this, for loom.
 
 mod ip;
 mod link;
 mod presentation;
-mod primitive;
 mod queue;
+mod sleep_lock;
 mod transport;
 
 pub use queue::Marks;
@@ -122,7 +122,7 @@ enum FromIp {
 /// From the transport down to IP.
 enum FromTransport {
     Packet(Packet),
-    /// A datagram that came in and that nobody wants: its sender is to hear.
+    /// A datagram that came in for a port that no socket has: its sender is to be told.
     Unclaimed(Packet),
 }
 
@@ -130,7 +130,7 @@ enum FromTransport {
 struct Pipeline<A: Application> {
     /// Frames that came up in another pipeline, or are for all.
     frames: ArrayQueue<Packet>,
-    /// Who wants to know what has been counted.
+    /// Requests for what has been counted.
     reports: SegQueue<mpsc::Sender<Counters>>,
     to_link: Queue<Packet>,
     link: Arc<Sleeper>,
@@ -150,25 +150,25 @@ impl<A: Application> Pipeline<A> {
         lengths: Lengths,
         instruments: Option<&Arc<Instruments>>,
     ) -> std::io::Result<Pipeline<A>> {
-        let watch = |name: &str| QueueWatch::new(instruments, || name.to_owned());
+        let probe = |name: &str| QueueWatch::new(instruments, || name.to_owned());
         let link = Arc::new(Sleeper::new()?);
         let [ip, transport, presentation] = std::array::from_fn(|_| Arc::new(Bell::new()));
         Ok(Pipeline {
             frames: ArrayQueue::new(FRAMES),
             reports: SegQueue::new(),
-            to_link: Queue::new(lengths.down, link.clone(), Some(ip.clone()), watch("IP to link")),
-            up_to_ip: Queue::new(lengths.up, ip.clone(), None, watch("link to IP")),
+            to_link: Queue::new(lengths.down, link.clone(), Some(ip.clone()), probe("IP to link")),
+            up_to_ip: Queue::new(lengths.up, ip.clone(), None, probe("link to IP")),
             down_to_ip: Queue::new(
                 lengths.down,
                 ip.clone(),
                 Some(transport.clone()),
-                watch("transport to IP"),
+                probe("transport to IP"),
             ),
             up_to_transport: Queue::new(
                 lengths.up,
                 transport.clone(),
                 None,
-                watch("IP to transport"),
+                probe("IP to transport"),
             ),
             calls: SegQueue::new(),
             stop: AtomicBool::new(false),
@@ -176,7 +176,7 @@ impl<A: Application> Pipeline<A> {
                 lengths.presentation,
                 presentation.clone(),
                 None,
-                watch("transport to presentation"),
+                probe("transport to presentation"),
             ),
             link,
             ip,
@@ -273,12 +273,12 @@ impl<A: Application + 'static> Stack<A> {
         let ip = ip::IpLayer::new(ctx());
         let transport = transport::TransportLayer::new(ctx(), (setup.application)(unit));
         let presentation = ctx();
-        // Each ends when the one above it has ended: so that all that have
-        // started do if one does not start, that comes first.
-        self.spawn(unit, "present", 3, move |watch| presentation::run(&presentation, watch))?;
-        self.spawn(unit, "transport", 2, move |watch| transport.run(watch))?;
-        self.spawn(unit, "ip", 1, move |watch| ip.run(watch))?;
-        self.spawn(unit, "link", 0, move |watch| link.run(watch))
+        // Each ends when the one above it has ended. The uppermost is started first, so
+        // that all that have started end if one does not start.
+        self.spawn(unit, "present", 3, move |timer| presentation::run(&presentation, timer))?;
+        self.spawn(unit, "transport", 2, move |timer| transport.run(timer))?;
+        self.spawn(unit, "ip", 1, move |timer| ip.run(timer))?;
+        self.spawn(unit, "link", 0, move |timer| link.run(timer))
     }
 
     fn spawn(
@@ -290,7 +290,7 @@ impl<A: Application + 'static> Stack<A> {
     ) -> std::io::Result<()> {
         let index = usize::from(unit.index);
         let name = format!("ana-{name}-{index}");
-        self.threads.spawn(name, LAYERS * index + layer, move |mut watch| run(&mut watch))
+        self.threads.spawn(name, LAYERS * index + layer, move |mut timer| run(&mut timer))
     }
 }
 

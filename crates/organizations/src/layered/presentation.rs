@@ -7,27 +7,27 @@ use net::{Application, Counters};
 use wire::Instant;
 
 /// Runs until the transport has ended.
-pub(super) fn run<A: Application>(ctx: &PipelineCtx<A>, watch: &mut ThreadTimer) -> Counters {
+pub(super) fn run<A: Application>(ctx: &PipelineCtx<A>, timer: &mut ThreadTimer) -> Counters {
     let pipeline = ctx.pipeline();
     let queue = &pipeline.to_presentation;
     let mut batch = Vec::new();
     loop {
         // In this order: what came before the end is taken after it was seen.
         let ended = queue.is_finished();
-        watch.begin();
+        timer.begin();
         if queue.take(&mut batch, BATCH).0 > 0 {
-            watch.mark(Layer::Receive);
+            timer.mark(Layer::Receive);
             batch.drain(..).for_each(A::wake);
-            watch.mark(Layer::Presentation);
-            watch.end();
+            timer.mark(Layer::Presentation);
+            timer.end();
             continue;
         }
         if ended {
             return Counters::default();
         }
         let ready = || (!queue.is_empty() || queue.is_finished(), None);
-        watch.mark(Layer::Poll);
+        timer.mark(Layer::Poll);
         pipeline.presentation.sleep(ready, |at: Instant| at.since(ctx.clock.now()));
-        watch.slept();
+        timer.slept();
     }
 }

@@ -12,13 +12,13 @@
 //! credit: it asks how many messages it may make ([`Queue::credit`]), and where
 //! there is no credit, its own alarm rings once there is.
 
-use super::primitive::{Condvar, Mutex, MutexGuard};
+use super::sleep_lock::{Condvar, Mutex, MutexGuard};
 use instrument::{QueueWatch, TraceStamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use sync::SleepFlag;
 
-/// By what a thread is woken.
+/// What a thread is woken by.
 pub(super) trait Alarm: Send + Sync {
     /// There is something to do. Called after it was put where the thread looks.
     fn ring(&self);
@@ -33,9 +33,9 @@ impl Alarm for crate::runtime::sleeper::Sleeper {
 /// How many messages wait in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
-    /// With so many, its producers have to wait. At least 1.
+    /// Messages at which its producers have to wait. At least 1.
     pub high: usize,
-    /// They go on when no more than so many are left. Less than `high`.
+    /// Messages at which its producers go on. Less than `high`.
     pub low: usize,
 }
 
@@ -63,28 +63,28 @@ pub(super) struct Queue<T> {
     consumer: Arc<dyn Alarm>,
     /// Of the one producer that goes by credit, if there is one.
     producer: Option<Arc<dyn Alarm>>,
-    watch: QueueWatch,
+    probe: QueueWatch,
 }
 
 impl<T> State<T> {
     /// Moves the first `n` of `batch` in. `stamp` is that of the first one.
-    fn append(&mut self, batch: &mut VecDeque<T>, n: usize, stamp: TraceStamp, watch: &QueueWatch) {
+    fn append(&mut self, batch: &mut VecDeque<T>, n: usize, stamp: TraceStamp, probe: &QueueWatch) {
         if stamp.is_some() && n > 0 {
             let before = self.taken + self.messages.len() as u64;
-            let stamp = watch.put(stamp, || self.messages.len() + n);
+            let stamp = probe.put(stamp, || self.messages.len() + n);
             self.stamps.push_back((before, stamp));
         }
         self.messages.extend(batch.drain(..n));
     }
 
     /// The stamp of the first message taken out that has one.
-    fn stamp(&mut self, watch: &QueueWatch) -> TraceStamp {
+    fn stamp(&mut self, probe: &QueueWatch) -> TraceStamp {
         let mut first = TraceStamp::NONE;
         while let Some(&(before, stamp)) = self.stamps.front()
             && before < self.taken
         {
             self.stamps.pop_front();
-            watch.left(stamp);
+            probe.left(stamp);
             first = if first.is_some() { first } else { stamp };
         }
         first
@@ -98,7 +98,7 @@ impl<T> Queue<T> {
         marks: Marks,
         consumer: Arc<dyn Alarm>,
         producer: Option<Arc<dyn Alarm>>,
-        watch: QueueWatch,
+        probe: QueueWatch,
     ) -> Queue<T> {
         let high = marks.high.max(1);
         let state = State {
@@ -116,7 +116,7 @@ impl<T> Queue<T> {
             room: Condvar::new(),
             consumer,
             producer,
-            watch,
+            probe,
         }
     }
 
@@ -140,7 +140,7 @@ impl<T> Queue<T> {
                 break;
             }
             let n = self.room(&state).min(batch.len());
-            state.append(batch, n, std::mem::take(&mut stamp), &self.watch);
+            state.append(batch, n, std::mem::take(&mut stamp), &self.probe);
             drop(state);
             self.consumer.ring();
         }
@@ -162,7 +162,7 @@ impl<T> Queue<T> {
         let mut state = self.state.lock();
         if state.closed || self.room(&state) == 0 {
             drop(state);
-            self.watch.dropped(1);
+            self.probe.dropped(1);
             return Err(message);
         }
         state.messages.push_back(message);
@@ -184,7 +184,7 @@ impl<T> Queue<T> {
             return batch.drain(..).count();
         }
         let n = self.room(&state).min(batch.len());
-        state.append(batch, n, stamp, &self.watch);
+        state.append(batch, n, stamp, &self.probe);
         state.short |= !batch.is_empty();
         drop(state);
         if n > 0 {
@@ -220,7 +220,7 @@ impl<T> Queue<T> {
         }
         into.extend(state.messages.drain(..n));
         state.taken += n as u64;
-        let stamp = state.stamp(&self.watch);
+        let stamp = state.stamp(&self.probe);
         let relieved = state.messages.len() <= self.marks.low;
         let sleepers = relieved && state.sleepers > 0;
         let short = relieved && std::mem::take(&mut state.short);
@@ -231,7 +231,7 @@ impl<T> Queue<T> {
         if short {
             self.tell_producer();
         }
-        self.watch.taken(n);
+        self.probe.taken(n);
         (n, stamp)
     }
 
@@ -246,8 +246,8 @@ impl<T> Queue<T> {
         self.state.lock().messages.is_empty()
     }
 
-    /// Consumer: takes nothing from now on, and gives back what was left. Whoever
-    /// waits for room does so no more.
+    /// Consumer: takes nothing from now on, and gives back what was left. Producers that
+    /// wait for room go on.
     pub(super) fn close(&self) -> VecDeque<T> {
         let mut state = self.state.lock();
         state.closed = true;
@@ -279,7 +279,7 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Of a thread that is awake.
+    /// For a thread that is awake.
     pub(super) fn new() -> Bell {
         Bell { flag: SleepFlag::new(), rung: Mutex::new(false), condition: Condvar::new() }
     }

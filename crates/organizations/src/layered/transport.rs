@@ -37,7 +37,7 @@ pub(super) struct TransportLayer<A: Application> {
     over: bool,
 }
 
-/// What connections speak to: packets gather until the turns are over.
+/// What connections send by: packets gather until the turns are over.
 struct Down<'a, O> {
     packets: &'a mut VecDeque<FromTransport>,
     observer: O,
@@ -54,8 +54,8 @@ impl<O: Observer> Below for Down<'_, O> {
     fn repeat(&mut self, _: u16, _: impl FnOnce(&Packet) -> Packet, _: &mut Counters) {}
 
     #[inline(always)]
-    fn lap(&mut self, layer: Layer) {
-        self.observer.lap(layer);
+    fn mark(&mut self, layer: net::Layer) {
+        self.observer.mark(layer);
     }
 }
 
@@ -78,16 +78,16 @@ impl<A: Application> TransportLayer<A> {
     }
 
     /// Runs until the stack stops.
-    pub(super) fn run(mut self, watch: &mut ThreadTimer) -> Counters {
+    pub(super) fn run(mut self, timer: &mut ThreadTimer) -> Counters {
         let _end = End(self.ctx.clone());
         let mut stopping = None;
         loop {
             // Before the calls: one that was made before a peer sent something
             // is done before that comes.
-            watch.begin();
+            timer.begin();
             let (taken, stamp) = self.ctx.pipeline().up_to_transport.take(&mut self.from_ip, BATCH);
-            watch.mark(if taken > 0 { Layer::Receive } else { Layer::Poll });
-            watch.follow(stamp);
+            timer.mark(if taken > 0 { Layer::Receive } else { Layer::Poll });
+            timer.follow(stamp);
             let now = self.ctx.clock.now();
             let stop = stopping.is_none() && self.ctx.pipeline().stop.load(Ordering::Acquire);
             let called = self.calls(now);
@@ -101,18 +101,18 @@ impl<A: Application> TransportLayer<A> {
                 transport.end_batch(&mut cx);
                 transport.on_timeout(&mut cx);
             }
-            watch.mark(Layer::Transport);
-            let more = self.speak(now, watch);
-            self.hand_up(watch);
-            watch.end();
+            timer.mark(Layer::Transport);
+            let more = self.turns(now, timer);
+            self.hand_up(timer);
+            timer.end();
             if let Some(since) = stopping
                 && ((!more && self.down.is_empty()) || now.since(since) > DRAIN_TIMEOUT)
             {
-                return self.end(now, watch);
+                return self.end(now, timer);
             }
             if taken == 0 && !called && (!more || self.waits) {
                 self.sleep(stopping.map(|at| at + DRAIN_TIMEOUT));
-                watch.slept();
+                timer.slept();
             }
         }
     }
@@ -166,7 +166,7 @@ impl<A: Application> TransportLayer<A> {
                 FromIp::Report(mut report) => {
                     transport.end_batch(&mut cx);
                     report.sum.add(cx.counters);
-                    // Whoever asked may have gone.
+                    // The one that asked may have gone.
                     let _ = report.to.send(report.sum);
                 }
             }
@@ -179,7 +179,8 @@ impl<A: Application> TransportLayer<A> {
         }
     }
 
-    /// Sends what the layer says by itself: for that, nobody waits.
+    /// Sends an answer of the layer's own, or drops it where there is no room: no way up
+    /// waits for a way down.
     fn answer(&mut self, answer: FromTransport) {
         if self.down.len() < ANSWERS {
             self.down.push_back(answer);
@@ -188,9 +189,9 @@ impl<A: Application> TransportLayer<A> {
         }
     }
 
-    /// ⑤ ⑥ Lets connections and sockets speak, as far as IP has room. Returns
-    /// whether there is more to say.
-    fn speak(&mut self, now: Instant, watch: &mut ThreadTimer) -> bool {
+    /// ⑤ ⑥ Lets connections and sockets send, as far as IP has room. Returns whether
+    /// there is more to send.
+    fn turns(&mut self, now: Instant, timer: &mut ThreadTimer) -> bool {
         self.offer(TraceStamp::NONE);
         let room = match self.down.is_empty() {
             true => self.ctx.pipeline().down_to_ip.credit(),
@@ -202,7 +203,7 @@ impl<A: Application> TransportLayer<A> {
             self.call(Call::FlushUdp(socket), now);
         }
         let left = room.saturating_sub(self.down.len());
-        let mut more = observed!(watch, observer => self.serve(now, left, observer));
+        let mut more = observed!(timer, observer => self.serve(now, left, observer));
         let mut cut = true;
         while cut && self.down.len() < room {
             match self.app.next_call() {
@@ -216,10 +217,10 @@ impl<A: Application> TransportLayer<A> {
             }
         }
         self.cut = cut;
-        watch.mark(Layer::Transport);
-        watch.handed(self.down.len() as u64);
-        self.offer(watch.stamp());
-        watch.mark(Layer::Handoff);
+        timer.mark(Layer::Transport);
+        timer.handed(self.down.len() as u64);
+        self.offer(timer.stamp());
+        timer.mark(Layer::Handoff);
         self.waits = room == 0;
         more || self.cut || !self.flushes.is_empty()
     }
@@ -237,19 +238,19 @@ impl<A: Application> TransportLayer<A> {
 
     /// Hands what the application has gathered to the presentation, and sleeps
     /// until that has room.
-    fn hand_up(&mut self, watch: &mut ThreadTimer) {
+    fn hand_up(&mut self, timer: &mut ThreadTimer) {
         if self.app.has_wakes() {
             let mut wakes = A::Wakes::default();
             self.app.take_wakes(&mut wakes);
             let mut batch = VecDeque::from([wakes]);
-            if self.ctx.pipeline().to_presentation.put_all(&mut batch, watch.stamp()) {
-                watch.slept();
+            if self.ctx.pipeline().to_presentation.put_all(&mut batch, timer.stamp()) {
+                timer.slept();
             }
-            watch.mark(Layer::Handoff);
+            timer.mark(Layer::Handoff);
         }
     }
 
-    /// `end` is when it gives up what is left to say, if it is to stop.
+    /// `end` is when it gives up what is left to send, if it is to stop.
     fn sleep(&self, end: Option<Instant>) {
         let pipeline = self.ctx.pipeline();
         let timeout = self.transport.next_timeout(&self.conns);
@@ -265,7 +266,7 @@ impl<A: Application> TransportLayer<A> {
     }
 
     /// Connections that could not send FIN or RST in time are dropped.
-    fn end(mut self, now: Instant, watch: &mut ThreadTimer) -> Counters {
+    fn end(mut self, now: Instant, timer: &mut ThreadTimer) -> Counters {
         for message in self.ctx.pipeline().up_to_transport.close() {
             ip::lost(&message, &mut self.counters);
         }
@@ -278,7 +279,7 @@ impl<A: Application> TransportLayer<A> {
         }
         self.offer(TraceStamp::NONE);
         self.counters.out_dropped += self.down.len() as u64;
-        self.hand_up(watch);
+        self.hand_up(timer);
         self.counters
     }
 }

@@ -1,5 +1,5 @@
-//! `global-lock`: the SMP kernel of old. One lock round the one domain; any
-//! thread that has a packet or a call takes it.
+//! `global-lock`: as in early SMP kernels. One lock guards the one domain; any thread
+//! that has a packet or a call takes it.
 
 use crate::{Running, Setup, StartError, locked};
 use net::Application;

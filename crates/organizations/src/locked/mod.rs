@@ -23,10 +23,9 @@ use crate::runtime::worker::{BACKLOG, DRAIN_TIMEOUT};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
-use instrument::{Instruments, ThreadTimer, observed};
+use instrument::{Instruments, Layer, ThreadTimer, observed};
 use net::{
-    Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, Layer,
-    OwnedTable, Unit,
+    Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, OwnedTable, Unit,
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -36,8 +35,8 @@ use sync::{DynLock, LockKind, Locked, RawLock, with_lock};
 use thread::Thread;
 use wire::{Instant, Packet};
 
-/// How often a thread that came for something else enters a group again in
-/// which it has left something to do, before the group's own processor is told.
+/// How often a thread of another processor enters a group again for what it has left to
+/// do there, before it tells the group's own processor.
 const STAYS: usize = 16;
 
 /// One group of connections.
@@ -45,7 +44,7 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) domain: Locked<L, Domain<A, C>>,
     /// When its next timer is due, in the clock's nanoseconds.
     pub(crate) deadline: AtomicU64,
-    /// It has more to say than there was room for.
+    /// It has more to send than there was room for.
     pub(crate) pending: AtomicBool,
 }
 
@@ -109,7 +108,7 @@ where
         "ana-cpu",
         receivers.into_iter().enumerate().map(|(index, receivers)| {
             let mut thread = Thread::new(shared.clone(), index, receivers);
-            move |watch: &mut ThreadTimer| thread.run(watch)
+            move |timer: &mut ThreadTimer| thread.run(timer)
         }),
     )?;
     Ok(handle)
@@ -176,8 +175,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         threads: impl Iterator<Item = F>,
     ) -> Result<(), StartError> {
         for (index, mut run) in threads.enumerate() {
-            let run = move |mut watch: ThreadTimer| {
-                run(&mut watch);
+            let run = move |mut timer: ThreadTimer| {
+                run(&mut timer);
                 // Groups count, not threads.
                 Counters::default()
             };
@@ -186,11 +185,11 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         Ok(())
     }
 
-    /// Resets all connections, and ends all threads. A peer does not believe a RST
-    /// that comes before data that it overtook, or that a loss has made it miss
-    /// (RFC 5961 3.2): so the threads go on for the time to drain, and answer
-    /// those who ask. What the device does not take then is lost, as at the end of
-    /// any host. Returns what all groups have counted.
+    /// Resets all connections, and ends all threads. A peer does not believe a RST that
+    /// overtook data, or that comes after data was lost (RFC 5961 3.2). So the threads
+    /// go on for the time to drain, and answer peers that ask. What the device does not
+    /// take in that time is lost, as at the end of any host. Returns what all groups
+    /// have counted.
     pub(crate) fn stop(&self) -> Counters {
         if self.reset_all() > 0 {
             // A peer may take its time to acknowledge what came last.
@@ -229,15 +228,15 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         sum
     }
 
-    /// Enters a group: runs `f` there, lets its connections speak, and sends
-    /// what they said. `egress` is empty before and after. Returns packets that
+    /// Enters a group: runs `f` there, lets its connections have their turns, and sends
+    /// what they made. `egress` is empty before and after. Returns packets that
     /// turned out to be other groups'.
     #[inline]
     pub(crate) fn enter(
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut ThreadTimer,
+        timer: &mut ThreadTimer,
         f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut ThreadTimer),
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
@@ -245,17 +244,17 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let room = BACKLOG.saturating_sub(processor.transmitter.waiting());
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
-        watch.mark(Layer::Handoff);
+        timer.mark(Layer::Handoff);
         let out = group.domain.with(|domain| {
-            watch.mark(Layer::Lock);
+            timer.mark(Layer::Lock);
             let now = self.clock.now();
-            f(domain, now, egress, watch);
+            f(domain, now, egress, timer);
             if domain.next_timeout().is_some_and(|at| at <= now) {
                 domain.on_timeout(now, egress);
             }
             let room = room.min(self.stay);
             let more =
-                observed!(watch, observer => domain.serve_observed(now, egress, room, observer));
+                observed!(timer, observer => domain.serve_observed(now, egress, room, observer));
             resteered.extend(domain.take_misrouted());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
@@ -264,28 +263,28 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if egress.is_empty() { None } else { Some(processor.transmitter.begin()) }
         });
         if let Some(out) = out {
-            watch.mark(Layer::Lock);
-            out.send(egress, watch);
+            timer.mark(Layer::Lock);
+            out.send(egress, timer);
         }
         A::wake(wakes);
-        watch.mark(Layer::Presentation);
+        timer.mark(Layer::Presentation);
         resteered
     }
 
-    /// As [`Shared::enter`], by a thread that does not come back for what is
-    /// left: the group's own processor is told.
+    /// As [`Shared::enter`], by a thread that does not come back for what is left: it
+    /// tells the group's own processor.
     pub(crate) fn visit(
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut ThreadTimer,
+        timer: &mut ThreadTimer,
         f: impl FnOnce(&mut Domain<A, C>, Instant, &mut Egress, &mut ThreadTimer),
     ) {
-        let mut resteered = self.enter(index, egress, watch, f);
-        resteered.extend(self.stay_on(index, egress, watch));
+        let mut resteered = self.enter(index, egress, timer, f);
+        resteered.extend(self.stay_on(index, egress, timer));
         self.tell(index);
         while let Some((unit, packet)) = resteered.pop() {
-            let enter = self.enter(usize::from(unit), egress, watch, |domain, now, egress, _| {
+            let enter = self.enter(usize::from(unit), egress, timer, |domain, now, egress, _| {
                 domain.input_misrouted(packet, now, egress);
             });
             resteered.extend(enter);
@@ -309,19 +308,19 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
-    /// Where threads yield groups: enters this one anew for what was left, as
-    /// whoever waits for it does, a few times.
+    /// Where threads yield groups: enters this one again for what was left, a few times,
+    /// in turn with those that wait for it.
     fn stay_on(
         &self,
         index: usize,
         egress: &mut Egress,
-        watch: &mut ThreadTimer,
+        timer: &mut ThreadTimer,
     ) -> Vec<(u16, Packet)> {
         let mut resteered = Vec::new();
         let mut left = if self.stay == usize::MAX { 0 } else { STAYS };
         while left > 0 && self.groups[index].pending.load(Ordering::Relaxed) {
             left -= 1;
-            resteered.extend(self.enter(index, egress, watch, |_, _, _, _| {}));
+            resteered.extend(self.enter(index, egress, timer, |_, _, _, _| {}));
         }
         resteered
     }
@@ -337,19 +336,19 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
-    /// Enters each of a processor's groups that has a timer due, or more to say,
-    /// beginning with its group number `first`, so that each is the first in its
-    /// turn where the device takes no more than one says. Returns whether one
-    /// still has.
+    /// Enters each of a processor's groups that has a timer due, or more to send. It
+    /// begins with group number `first`, so that each group comes first in turn where
+    /// the device takes no more than one group sends. Returns whether a group still has
+    /// more.
     pub(crate) fn own_groups(
         &self,
         processor: usize,
         first: usize,
         egress: &mut Egress,
-        watch: &mut ThreadTimer,
+        timer: &mut ThreadTimer,
     ) -> bool {
         let now = self.clock.now().as_nanos();
-        // Nobody may speak while so much waits for the device.
+        // No connection has a turn while so much waits for the device.
         let full = self.processors[processor].transmitter.waiting() >= BACKLOG;
         let mut busy = false;
         let count = self.own(processor).count();
@@ -357,7 +356,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             let group = &self.groups[index];
             let pending = group.pending.load(Ordering::Relaxed);
             if (pending && !full) || group.deadline.load(Ordering::Relaxed) <= now {
-                self.enter(index, egress, watch, |_, _, _, _| {});
+                self.enter(index, egress, timer, |_, _, _, _| {});
             }
             busy |= group.pending.load(Ordering::Relaxed);
         }

@@ -1,5 +1,5 @@
-//! The thread of a processor: receives, and enters the groups that packets are
-//! for, that have a timer due, or that have more to say.
+//! The thread of a processor: it receives, and enters the groups that packets are for,
+//! that have a timer due, or that have more to send.
 
 use super::Shared;
 use crate::runtime::worker;
@@ -43,62 +43,62 @@ impl<L: RawLock, A: Application> Thread<L, A> {
         }
     }
 
-    pub(super) fn run(&mut self, watch: &mut ThreadTimer) {
-        // The device was full: then groups that no frame comes for go first, or
-        // those that frames come for would take all the room, always.
+    pub(super) fn run(&mut self, timer: &mut ThreadTimer) {
+        // The device was full. Then groups without frames go first; otherwise groups
+        // with frames would always take all the room.
         let mut full = false;
         while !self.shared.stopping.load(Ordering::Relaxed) {
-            watch.begin();
+            timer.begin();
             let received = worker::receive(&mut self.receivers, &mut self.received);
-            watch.received(&self.received);
+            timer.received(&self.received);
             self.sort();
-            let mut busy = full && self.own_groups(watch);
-            self.frames(watch);
+            let mut busy = full && self.own_groups(timer);
+            self.frames(timer);
             if !full {
-                busy = self.own_groups(watch);
+                busy = self.own_groups(timer);
             }
-            full = self.shared.processors[self.index].transmitter.flush(watch);
-            watch.end();
+            full = self.shared.processors[self.index].transmitter.flush(timer);
+            timer.end();
             if received > 0 {
                 continue;
             }
-            worker::rest(full, busy, watch, || {
+            worker::rest(full, busy, timer, || {
                 self.shared.sleep(self.index, &mut self.receivers, || false);
             });
         }
     }
 
-    fn own_groups(&mut self, watch: &mut ThreadTimer) -> bool {
+    fn own_groups(&mut self, timer: &mut ThreadTimer) -> bool {
         self.rounds = self.rounds.wrapping_add(1);
-        self.shared.own_groups(self.index, self.rounds, &mut self.egress, watch)
+        self.shared.own_groups(self.index, self.rounds, &mut self.egress, timer)
     }
 
     /// Puts the frames received into the bins of their groups.
     fn sort(&mut self) {
         let count = self.bins.len() as u16;
         for frame in self.received.drain(..) {
-            // What is for all of them is for the table that they share.
+            // A frame for all groups is for the table of neighbours that they share.
             let group = net::domain::unit_of(&self.shared.config, &frame, count).unwrap_or(0);
             put(&mut self.bins, &mut self.touched, usize::from(group), frame);
         }
     }
 
     /// Enters each group that frames have come for.
-    fn frames(&mut self, watch: &mut ThreadTimer) {
+    fn frames(&mut self, timer: &mut ThreadTimer) {
         for group in self.touched.drain(..) {
             let bin = &mut self.bins[group];
             while !bin.is_empty() {
                 let stay = bin.len().min(self.shared.stay);
-                self.shared.visit(group, &mut self.egress, watch, |domain, now, egress, watch| {
+                self.shared.visit(group, &mut self.egress, timer, |domain, now, egress, timer| {
                     let frames = bin.drain(..stay);
-                    observed!(watch, observer => input(domain, frames, now, egress, observer));
+                    observed!(timer, observer => input(domain, frames, now, egress, observer));
                 });
             }
         }
     }
 }
 
-/// Takes in what has come for a domain.
+/// Brings frames into a domain.
 #[inline]
 pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
     domain: &mut Domain<A, C>,

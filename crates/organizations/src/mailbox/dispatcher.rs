@@ -5,8 +5,8 @@ use crate::StartError;
 use crate::runtime::processors::Receivers;
 use crate::runtime::worker;
 use device::Receive;
-use instrument::{QueueWatch, ThreadTimer, TraceStamp};
-use net::{Counters, Layer};
+use instrument::{Layer, QueueWatch, ThreadTimer, TraceStamp};
+use net::Counters;
 use platform::atomic::Ordering;
 use std::sync::Arc;
 use wire::Packet;
@@ -15,8 +15,8 @@ use wire::Packet;
 pub(crate) trait Demux: Send + 'static {
     /// Puts a frame with the others of its owner.
     fn classify(&mut self, frame: Packet);
-    /// Posts what was sorted; `stamp` goes with the first of each batch. Returns
-    /// how many frames were dropped.
+    /// Posts what was classified; `stamp` goes with the first of each batch. Returns how
+    /// many frames were dropped.
     fn post(&mut self, stamp: TraceStamp, queue: &QueueWatch) -> u64;
 }
 
@@ -29,8 +29,8 @@ pub(crate) fn dispatch<S: Demux>(
     for (index, receivers) in receivers.into_iter().enumerate() {
         let shared_too = shared.clone();
         let mut dispatcher = Dispatcher { shared: shared_too, index, receivers, demux: demux() };
-        shared.dispatchers.spawn(format!("ana-cpu-{index}"), index, move |mut watch| {
-            dispatcher.run(&mut watch);
+        shared.dispatchers.spawn(format!("ana-cpu-{index}"), index, move |mut timer| {
+            dispatcher.run(&mut timer);
             // What is dropped on the way to an owner is counted at once.
             Counters::default()
         })?;
@@ -46,24 +46,24 @@ struct Dispatcher<S> {
 }
 
 impl<S: Demux> Dispatcher<S> {
-    fn run(&mut self, watch: &mut ThreadTimer) {
+    fn run(&mut self, timer: &mut ThreadTimer) {
         let mut received: Vec<Packet> = Vec::new();
         let shared = self.shared.clone();
         let processor = &shared.processors[self.index];
         while !shared.stopping.load(Ordering::Relaxed) {
-            watch.begin();
+            timer.begin();
             let any = worker::receive(&mut self.receivers, &mut received) > 0;
-            watch.received(&received);
-            watch.handed(received.len() as u64);
+            timer.received(&received);
+            timer.handed(received.len() as u64);
             received.drain(..).for_each(|frame| self.demux.classify(frame));
-            shared.count_lost(self.demux.post(watch.stamp(), &shared.queue));
-            watch.mark(Layer::Handoff);
-            let waiting = processor.transmitter.flush(watch);
-            watch.end();
+            shared.count_lost(self.demux.post(timer.stamp(), &shared.queue));
+            timer.mark(Layer::Handoff);
+            let waiting = processor.transmitter.flush(timer);
+            timer.end();
             if any {
                 continue;
             }
-            worker::rest(waiting, false, watch, || {
+            worker::rest(waiting, false, timer, || {
                 processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
                     let stopping = shared.stopping.load(Ordering::Relaxed);
                     (stopping || processor.transmitter.waiting() > 0, None)

@@ -48,10 +48,10 @@ pub fn start<A: Application + 'static>(
         let mailbox = mailboxes[usize::from(index)].clone();
         let processor = usize::from(index) % setup.processors;
         let mut owner = Owner::new(shared.clone(), domain, mailbox, processor);
-        handle.family.owners.spawn(format!("ana-group-{index}"), processor, move |watch| {
-            owner.enlist(watch);
+        handle.family.owners.spawn(format!("ana-group-{index}"), processor, move |timer| {
+            owner.enlist(timer);
             run(owner, &mailboxes);
-            // Owners lay their counts open themselves.
+            // Owners publish their counters themselves.
             Counters::default()
         })?;
     }
@@ -70,7 +70,7 @@ fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
         while let Some(frame) = owner.inbox.frames.pop_front() {
             owner.input(frame, now);
         }
-        let round = owner.speak(now, |unit, packet| {
+        let round = owner.serve(now, |unit, packet| {
             let mailbox = &mailboxes[usize::from(unit)];
             matches!(mailbox.post(Frame::reassembled(packet)), Posted::Done)
         });
@@ -105,7 +105,7 @@ impl<A: Application> Bins<A> {
 impl<A: Application + 'static> Demux for Bins<A> {
     #[inline]
     fn classify(&mut self, frame: Packet) {
-        // What is for all groups is for the table of neighbours that they share.
+        // A frame for all groups is for the table of neighbours that they share.
         let group = net::domain::unit_of(&self.config, &frame, self.bins.len() as u16);
         let group = usize::from(group.unwrap_or(0));
         if self.bins[group].is_empty() {

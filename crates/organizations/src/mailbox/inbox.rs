@@ -1,4 +1,4 @@
-//! What is put before the owner of a domain, and how it is woken.
+//! The mailbox of a domain's owner, and how the owner is woken.
 
 use crate::runtime::sleeper::Parker;
 use crate::runtime::worker::FRAMES;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use wire::Packet;
 
-/// Messages and frames for which a mailbox that is looked into keeps room.
+/// A mailbox in use keeps room for this many messages and frames.
 const KEEP: usize = 64;
 
 /// A packet in a mailbox.
@@ -30,20 +30,20 @@ impl Frame {
 
 /// What became of a frame that was posted.
 pub(crate) enum Posted {
-    /// It will be looked at.
+    /// The owner will take it.
     Done,
     /// There was no room, and it is gone.
     Full,
-    /// Nobody looks any more; here it is.
+    /// The mailbox is closed; here is the frame.
     Closed(Frame),
 }
 
-/// What an owner is asked.
+/// What an owner is told to do.
 pub(crate) enum Message<A: Application> {
     Call(Call<A>),
-    /// A connection comes to live here.
+    /// A connection has migrated here.
     Adopt(Box<Connection<A::Connection>>),
-    /// What is left of a connection that lived elsewhere.
+    /// What is left of a connection that was elsewhere.
     Keep(ClosedFlow),
     Stop,
 }
@@ -52,7 +52,7 @@ pub(crate) enum Message<A: Application> {
 pub(crate) struct Inbox<A: Application> {
     pub(crate) messages: VecDeque<Message<A>>,
     pub(crate) frames: VecDeque<Frame>,
-    /// Nobody looks into it any more.
+    /// Its owner takes nothing any more.
     pub(crate) closed: bool,
 }
 
@@ -67,7 +67,7 @@ impl<A: Application> Inbox<A> {
         self.messages.is_empty() && self.frames.is_empty()
     }
 
-    /// Puts a batch in. What there is no room for is dropped: returns how many.
+    /// Puts a batch in. Frames for which there is no room are dropped; returns how many.
     fn put(&mut self, batch: &mut Vec<Packet>, mut stamp: TraceStamp, queue: &QueueWatch) -> u64 {
         let fit = batch.len().min(self.room());
         let lost = batch.len() - fit;
@@ -86,7 +86,7 @@ impl<A: Application> Inbox<A> {
     }
 }
 
-/// What is put before an owner.
+/// A mailbox: what others give an owner to do.
 pub(crate) struct Mailbox<A: Application> {
     pub(crate) inbox: Mutex<Inbox<A>>,
     pub(crate) parker: Arc<Parker>,
@@ -105,7 +105,7 @@ impl<A: Application> Mailbox<A> {
         self.inbox.lock().is_empty()
     }
 
-    /// Posts a message; gives it back if nobody looks any more.
+    /// Posts a message; gives it back if the mailbox is closed.
     pub(crate) fn send(&self, message: Message<A>) -> Result<(), Message<A>> {
         {
             let mut inbox = self.inbox.lock();
@@ -118,8 +118,8 @@ impl<A: Application> Mailbox<A> {
         Ok(())
     }
 
-    /// Puts a frame before those that have come, however many they are: it is
-    /// never [`Posted::Full`].
+    /// Puts a frame before those that have come, even if there is no room: it is never
+    /// [`Posted::Full`].
     pub(crate) fn post_first(&self, frame: Frame) -> Posted {
         {
             let mut inbox = self.inbox.lock();
@@ -148,9 +148,9 @@ impl<A: Application> Mailbox<A> {
         Posted::Done
     }
 
-    /// Posts a batch, as it came from a device, and wakes the owner once. Frames
-    /// for which there is no room are dropped: returns how many. If nobody looks
-    /// any more, all stay in `batch`. `stamp` goes with the first.
+    /// Posts a batch, as it came from a device, and wakes the owner once. Frames for
+    /// which there is no room are dropped; returns how many. If the mailbox is closed,
+    /// all stay in `batch`. `stamp` goes with the first.
     pub(crate) fn post_batch(
         &self,
         batch: &mut Vec<Packet>,
@@ -184,7 +184,7 @@ impl<A: Application> Mailbox<A> {
         std::mem::swap(&mut inbox.frames, &mut into.frames);
     }
 
-    /// Nobody will look any more: takes out what is left.
+    /// Closes the mailbox, and takes out what is left.
     pub(crate) fn close(&self) -> Inbox<A> {
         std::mem::replace(&mut *self.inbox.lock(), Inbox { closed: true, ..Inbox::default() })
     }

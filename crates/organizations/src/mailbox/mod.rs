@@ -1,8 +1,8 @@
-//! Packets handed to the threads that own their connections: a thread for each
-//! processor receives, demultiplexes by a packet filter, and posts each batch
-//! to the mailboxes of the threads concerned, each of which owns a domain. Those
-//! send by themselves, by the transmitters of the processor that they belong to;
-//! what its device cannot take now, the processor's thread offers again.
+//! Threads that own connections, and get their packets by mailboxes. A thread for each
+//! processor receives, demultiplexes by a packet filter, and posts each batch to the
+//! mailboxes of the threads concerned. Each of these owns a domain, and sends by the
+//! transmitters of its processor. What a device cannot take now, the processor's thread
+//! offers again.
 //!
 //! So a packet costs a hand-off and passes no lock of a connection: the other
 //! way to serialize, beside [`crate::locked`], that Willmann 2006 compares.
@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     /// What was dropped on the way to an owner.
     pub(crate) lost: Mutex<Counters>,
     pub(crate) instruments: Option<Arc<Instruments>>,
-    /// All mailboxes, to the instruments.
+    /// All mailboxes, as the instruments see them.
     pub(crate) queue: QueueWatch,
 }
 

@@ -3,14 +3,13 @@
 use super::{Frame, Inbox, Mailbox, Message, Shared};
 use crate::runtime::handle::refuse;
 use crate::runtime::worker::{BACKLOG, DRAIN_TIMEOUT};
-use instrument::{ThreadTimer, observed};
+use instrument::{Layer, ThreadTimer, observed};
 use net::application::ConnectError;
-use net::{Application, Call, Domain, Egress, Layer};
+use net::{Application, Call, Domain, Egress};
 use std::sync::Arc;
 use wire::{Instant, Packet};
 
-/// The owner of a domain. Its loop is the organization's; this is what it is
-/// made of.
+/// The owner of a domain. The organization has the loop; these are its steps.
 pub(crate) struct Owner<A: Application> {
     pub(crate) shared: Arc<Shared>,
     /// In a box: stacks are touched page by page, and there may be thousands.
@@ -21,10 +20,10 @@ pub(crate) struct Owner<A: Application> {
     /// What was in the mailbox.
     pub(crate) inbox: Inbox<A>,
     pub(crate) egress: Egress,
-    pub(crate) watch: ThreadTimer,
+    pub(crate) timer: ThreadTimer,
     /// Frames taken from the mailbox in this round.
     taken: usize,
-    /// Since when it has been stopping.
+    /// When it was told to stop.
     stopping: Option<Instant>,
 }
 
@@ -48,7 +47,7 @@ impl<A: Application> Owner<A> {
     ) -> Owner<A> {
         let egress = Egress::new(shared.config.interfaces.len());
         let inbox = Inbox::default();
-        let watch = ThreadTimer::off();
+        let timer = ThreadTimer::off();
         Owner {
             shared,
             domain: Box::new(domain),
@@ -56,16 +55,16 @@ impl<A: Application> Owner<A> {
             processor,
             inbox,
             egress,
-            watch,
+            timer,
             taken: 0,
             stopping: None,
         }
     }
 
-    /// The calling thread, which `watch` is for, is the owner's from now on.
-    pub(crate) fn enlist(&mut self, watch: ThreadTimer) {
+    /// The calling thread, which `timer` is for, is the owner's from now on.
+    pub(crate) fn enlist(&mut self, timer: ThreadTimer) {
         self.mailbox.parker.enlist();
-        self.watch = watch;
+        self.timer = timer;
     }
 
     /// The time.
@@ -75,7 +74,7 @@ impl<A: Application> Owner<A> {
 
     /// Takes what is in the mailbox. Returns whether there was anything.
     pub(crate) fn drain_mailbox(&mut self) -> bool {
-        self.watch.begin();
+        self.timer.begin();
         self.mailbox.take(&mut self.inbox);
         !self.inbox.messages.is_empty() || !self.inbox.frames.is_empty()
     }
@@ -101,40 +100,40 @@ impl<A: Application> Owner<A> {
     #[inline]
     pub(crate) fn input(&mut self, frame: Frame, now: Instant) {
         let Frame { packet, whole, stamp } = frame;
-        let Owner { domain, egress, watch, shared, .. } = self;
+        let Owner { domain, egress, timer, shared, .. } = self;
         self.taken += 1;
         shared.queue.left(stamp);
-        watch.follow(stamp);
-        watch.mark(Layer::Handoff);
+        timer.follow(stamp);
+        timer.mark(Layer::Handoff);
         if whole {
-            observed!(watch, observer => domain.input_observed(packet, now, egress, observer));
+            observed!(timer, observer => domain.input_observed(packet, now, egress, observer));
         } else {
             domain.input_misrouted(packet, now, egress);
         }
     }
 
-    /// Lets time pass and connections speak, and sends what they said; packets
+    /// Lets time pass and connections have their turns, and sends what they made; packets
     /// of others go to `elsewhere`, which returns whether it could hand them on.
-    pub(crate) fn speak(
+    pub(crate) fn serve(
         &mut self,
         now: Instant,
         mut elsewhere: impl FnMut(u16, Packet) -> bool,
     ) -> Round {
-        let Owner { shared, domain, egress, watch, .. } = self;
+        let Owner { shared, domain, egress, timer, .. } = self;
         shared.queue.taken(std::mem::take(&mut self.taken));
         let processor = shared.processors.of_unit(self.processor);
         if domain.next_timeout().is_some_and(|at| at <= now) {
             domain.on_timeout(now, egress);
         }
         let room = BACKLOG.saturating_sub(processor.transmitter.waiting());
-        let more = observed!(watch, observer => domain.serve_observed(now, egress, room, observer));
+        let more = observed!(timer, observer => domain.serve_observed(now, egress, room, observer));
         let mut lost = 0;
         for (unit, packet) in domain.take_misrouted() {
             lost += u32::from(!elsewhere(unit, packet));
         }
         (0..lost).for_each(|_| domain.drop_foreign(true));
         if !egress.is_empty() {
-            processor.transmitter.begin().send(egress, watch);
+            processor.transmitter.begin().send(egress, timer);
             if processor.transmitter.waiting() > 0 {
                 processor.sleeper.notify();
             }
@@ -146,8 +145,8 @@ impl<A: Application> Owner<A> {
             true => Round::Busy,
         };
         self.wake();
-        self.watch.mark(Layer::Presentation);
-        self.watch.end();
+        self.timer.mark(Layer::Presentation);
+        self.timer.end();
         round
     }
 
@@ -177,13 +176,13 @@ impl<A: Application> Owner<A> {
         }
         self.inbox.shrink();
         if self.stopping.is_some() {
-            // What waits for the device goes on without a word to us.
+            // Nobody tells us when the device takes what waits.
             return platform::thread::yield_now();
         }
         let now = self.now();
         let timeout = self.domain.next_timeout().map(|at| at.since(now));
         self.mailbox.parker.sleep(timeout, || !self.mailbox.is_empty());
-        self.watch.slept();
+        self.timer.slept();
     }
 
     /// Connections that could not send FIN or RST in time are dropped.

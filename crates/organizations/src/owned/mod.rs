@@ -1,6 +1,6 @@
-//! Domains that threads own: the loop of an owner, its mailbox, and the handle
-//! by which the others post to it. No lock, no atomic, is passed by a packet
-//! that comes up in the unit that it belongs to.
+//! Domains that threads own: the loop of an owner, its mailbox, and the handle by which
+//! the others post to it. A packet that comes up in its own unit passes no lock and no
+//! atomic.
 
 pub mod processor_per_connection;
 pub mod uniprocessor;
@@ -11,8 +11,8 @@ use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
 use crate::runtime::worker::{self, BACKLOG, DRAIN_TIMEOUT, FRAMES, Queues};
 use crate::{Clock, Running, Setup, StartError};
-use instrument::{QueueWatch, ThreadTimer, TraceStamp, observed};
-use net::{Application, Call, Config, Counters, Domain, Egress, Layer, Observer, Unit};
+use instrument::{Layer, QueueWatch, RoundObserver, ThreadTimer, TraceStamp, observed};
+use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
 use platform::mpsc;
 use platform::{ArrayQueue, SegQueue};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use wire::{Instant, Packet};
 
 /// What owners send each other.
 struct Frame {
-    /// It is a frame that came up in the wrong unit, or is for all; and not a
-    /// packet put together from fragments, of this unit's flow.
+    /// A whole frame, which came up in the wrong unit or is for all units. If not: a
+    /// packet put together from fragments, of a flow of this unit.
     whole: bool,
     packet: Packet,
     stamp: TraceStamp,
@@ -33,7 +33,7 @@ enum Message<A: Application> {
     Stop,
 }
 
-/// What others put before an owner.
+/// The mailbox of an owner.
 struct Mailbox<A: Application> {
     messages: SegQueue<Message<A>>,
     frames: ArrayQueue<Frame>,
@@ -79,7 +79,7 @@ pub(crate) fn start<A: Application + 'static>(
         let unit = Unit::new(index as u16, count);
         let application = (setup.application)(unit);
         let (config, clock, mailboxes) = (setup.config.clone(), setup.clock, mailboxes.clone());
-        let run = move |mut watch: ThreadTimer| {
+        let run = move |mut timer: ThreadTimer| {
             // Made here: allocators keep apart what threads ask for, so that no cache
             // line has something of two owners.
             let mut owner = Owner {
@@ -93,7 +93,7 @@ pub(crate) fn start<A: Application + 'static>(
                 stamp: TraceStamp::NONE,
                 handed: 0,
             };
-            owner.run(&mut watch);
+            owner.run(&mut timer);
             owner.domain.counters
         };
         handle.family.threads.spawn(format!("ana-unit-{index}"), index, run)?;
@@ -110,7 +110,7 @@ struct Owner<A: Application> {
     egress: Egress,
     mailboxes: Arc<[Mailbox<A>]>,
     received: Vec<Packet>,
-    /// Of this round's packets, if they are followed.
+    /// The stamp of this round's packets, if they are followed.
     stamp: TraceStamp,
     /// Packets that were handed to other owners in this round.
     handed: u64,
@@ -121,28 +121,28 @@ impl<A: Application> Owner<A> {
         &self.mailboxes[self.domain.unit.index as usize]
     }
 
-    fn run(&mut self, watch: &mut ThreadTimer) {
+    fn run(&mut self, timer: &mut ThreadTimer) {
         let mut stopping = None;
         loop {
-            watch.begin();
+            timer.begin();
             // Before the calls: one that was made before a frame came (to listen
             // on the port of its SYN) is done before that goes up.
             let posted = self.mailbox().frames.len();
             let received = worker::receive(&mut self.queues.receivers, &mut self.received);
-            watch.received(&self.received);
-            self.stamp = watch.stamp();
+            timer.received(&self.received);
+            self.stamp = timer.stamp();
             let now = self.clock.now();
             let (called, stop) = self.calls(now);
             if stop {
                 stopping = Some(now);
             }
-            self.posted(posted, now, watch);
-            let more = observed!(watch, observer => self.layers(now, observer));
-            watch.handed(std::mem::take(&mut self.handed));
-            worker::transmit_watched(&mut self.queues.transmitters, &mut self.egress, watch);
+            self.posted(posted, now, timer);
+            let more = observed!(timer, observer => self.layers(now, observer));
+            timer.handed(std::mem::take(&mut self.handed));
+            worker::transmit_counted(&mut self.queues.transmitters, &mut self.egress, timer);
             self.wake();
-            watch.mark(Layer::Presentation);
-            watch.end();
+            timer.mark(Layer::Presentation);
+            timer.end();
             if let Some(since) = stopping
                 && ((!more && self.egress.is_empty()) || now.since(since) > DRAIN_TIMEOUT)
             {
@@ -151,14 +151,14 @@ impl<A: Application> Owner<A> {
             if called || received > 0 || posted > 0 {
                 continue;
             }
-            worker::rest(!self.egress.is_empty(), more, watch, || self.sleep());
+            worker::rest(!self.egress.is_empty(), more, timer, || self.sleep());
         }
     }
 
-    /// What the packets in hand have to go through. Returns whether connections
+    /// Brings the packets received through all layers. Returns whether connections
     /// remain that have something to do.
     #[inline]
-    fn layers(&mut self, now: Instant, observer: &mut impl Observer) -> bool {
+    fn layers(&mut self, now: Instant, observer: &mut impl RoundObserver) -> bool {
         self.frames(now, observer);
         if self.domain.next_timeout().is_some_and(|at| at <= now) {
             self.domain.on_timeout(now, &mut self.egress);
@@ -215,16 +215,16 @@ impl<A: Application> Owner<A> {
         (any, false)
     }
 
-    /// Takes in the first `count` frames that other owners have handed over.
-    fn posted(&mut self, count: usize, now: Instant, watch: &mut ThreadTimer) {
+    /// Takes the first `count` frames that other owners have posted.
+    fn posted(&mut self, count: usize, now: Instant, timer: &mut ThreadTimer) {
         for _ in 0..count {
             let Some(Frame { packet, whole, stamp }) = self.mailbox().frames.pop() else { break };
             self.mailbox().queue.left(stamp);
-            watch.follow(stamp);
-            watch.mark(Layer::Handoff);
+            timer.follow(stamp);
+            timer.mark(Layer::Handoff);
             let Owner { domain, egress, .. } = self;
             if whole {
-                observed!(watch, observer => domain.input_observed(packet, now, egress, observer));
+                observed!(timer, observer => domain.input_observed(packet, now, egress, observer));
             } else {
                 domain.input_misrouted(packet, now, egress);
             }
@@ -234,7 +234,7 @@ impl<A: Application> Owner<A> {
 
     /// Processes the frames received, or hands them to the unit they belong to.
     #[inline]
-    fn frames(&mut self, now: Instant, observer: &mut impl Observer) {
+    fn frames(&mut self, now: Instant, observer: &mut impl RoundObserver) {
         let unit = self.domain.unit;
         let mut received = std::mem::take(&mut self.received);
         for frame in received.drain(..) {
@@ -244,7 +244,7 @@ impl<A: Application> Owner<A> {
                     if !self.post(index, frame, true) {
                         self.domain.drop_foreign(false);
                     }
-                    observer.lap(Layer::Handoff);
+                    observer.spent_on(Layer::Handoff);
                     continue;
                 }
                 None => {
@@ -253,7 +253,7 @@ impl<A: Application> Owner<A> {
                             self.domain.drop_foreign(false);
                         }
                     }
-                    observer.lap(Layer::Handoff);
+                    observer.spent_on(Layer::Handoff);
                 }
             }
             self.domain.input_observed(frame, now, &mut self.egress, observer);
@@ -338,7 +338,7 @@ impl<A: Application> Family<A> for Owners<A> {
         let mut last = self.threads.join();
         for mailbox in &*self.mailboxes {
             while let Some(frame) = mailbox.frames.pop() {
-                // It was counted in where it came up.
+                // It was counted where it came up.
                 if !frame.whole {
                     Counters::drop(&mut last, net::DropReason::MailboxFull);
                 }

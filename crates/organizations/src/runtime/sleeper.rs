@@ -17,7 +17,7 @@ use wire::Instant;
 #[cfg(shuttle)]
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// By what others wake a sleeping thread.
+/// What others wake a sleeping thread by.
 pub struct Sleeper {
     flag: SleepFlag,
     /// Until when the thread sleeps, in the clock's nanoseconds.
@@ -26,7 +26,7 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// Of a thread that is awake.
+    /// For a thread that is awake.
     ///
     /// # Errors
     /// If the system gives no descriptor.
@@ -103,12 +103,12 @@ impl Sleeper {
     }
 }
 
-/// By what a thread without devices sleeps and is woken: its unpark token.
+/// How a thread without devices sleeps and is woken: by its unpark token.
 #[derive(Default)]
 pub(crate) struct Parker {
     flag: SleepFlag,
     thread: OnceLock<Thread>,
-    /// It stands among those who wait for room.
+    /// It is among those that wait for room.
     pub(crate) waits: AtomicBool,
 }
 

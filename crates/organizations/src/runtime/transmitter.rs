@@ -4,8 +4,8 @@
 use crate::runtime::sleeper::Parker;
 use crate::runtime::worker::{self, BACKLOG};
 use device::Transmit;
-use instrument::ThreadTimer;
-use net::{Egress, Layer};
+use instrument::{Layer, ThreadTimer};
+use net::Egress;
 use platform::atomic::{AtomicUsize, Ordering};
 use platform::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ struct State {
     /// None once the devices are closed.
     transmitters: Vec<Box<dyn Transmit>>,
     egress: Egress,
-    /// Threads that sleep until less waits.
+    /// Threads that sleep until fewer frames wait.
     blocked: Vec<Arc<Parker>>,
     counts: LockCounts,
 }
@@ -47,7 +47,7 @@ impl Transmitter {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Has the transmitters to oneself: whoever has them first sends first. The
+    /// Locks the transmitters: the thread that locks them first sends first. The
     /// clock is read only if there is a wait, so it is counted with and without
     /// instruments; how long they are held is not.
     #[inline]
@@ -69,21 +69,21 @@ impl Transmitter {
         state
     }
 
-    /// What became of the lock of the transmitters.
+    /// How the lock of the transmitters was used.
     pub(crate) fn counts(&self) -> LockCounts {
         self.state.lock().counts
     }
 
     /// Offers the device again what it had no room for. Returns whether some of
     /// it still waits.
-    pub(crate) fn flush(&self, watch: &mut ThreadTimer) -> bool {
+    pub(crate) fn flush(&self, timer: &mut ThreadTimer) -> bool {
         if self.waiting() == 0 {
             return false;
         }
         let Sending { mut state, waiting } = self.begin();
-        watch.mark(Layer::Lock);
+        timer.mark(Layer::Lock);
         let State { transmitters, egress, blocked, .. } = &mut *state;
-        worker::transmit_watched(transmitters, egress, watch);
+        worker::transmit_counted(transmitters, egress, timer);
         let left = egress.len();
         waiting.store(left, Ordering::Relaxed);
         if left < BACKLOG && !blocked.is_empty() {
@@ -133,13 +133,13 @@ fn release(blocked: Vec<Arc<Parker>>) {
 impl Sending<'_> {
     /// Hands `egress` to the transmitters, behind what waits there.
     #[inline]
-    pub(crate) fn send(mut self, egress: &mut Egress, watch: &mut ThreadTimer) {
+    pub(crate) fn send(mut self, egress: &mut Egress, timer: &mut ThreadTimer) {
         let State { transmitters, egress: waiting, .. } = &mut *self.state;
         if transmitters.is_empty() {
             return egress.clear();
         }
         if waiting.is_empty() {
-            worker::transmit_watched(transmitters, egress, watch);
+            worker::transmit_counted(transmitters, egress, timer);
         }
         for interface in 0..transmitters.len() {
             waiting.batch(interface).append(egress.batch(interface));

@@ -2,41 +2,40 @@
 //! device, its batches, and what it does when a round found nothing new.
 
 use device::{Receive, Transmit};
-use instrument::ThreadTimer;
-use net::{Egress, Layer};
+use instrument::{Layer, ThreadTimer};
+use net::Egress;
 use std::time::Duration;
 use wire::Packet;
 
 /// Packets received at once, by interface.
 pub const BATCH: usize = 64;
-/// How long a unit that was stopped goes on while it has something to say.
+/// How long a stopped unit goes on while it has something to send.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
-/// Packets that wait for the device before connections stop speaking.
+/// While this many packets wait for the device, connections have no turns.
 pub const BACKLOG: usize = 64;
-/// Frames that may wait for a thread that other threads hand them to; beyond, they
-/// are dropped, as a device whose ring is full would.
+/// Frames that may wait for a thread that other threads hand them to. Further ones are
+/// dropped, as by a device whose ring is full.
 pub(crate) const FRAMES: usize = 1024;
 
 /// Ends a round that found nothing new. If the device is full, its other end may need
 /// this processor; if nothing is left to do, the thread sleeps.
 #[inline]
-pub(crate) fn rest(full: bool, busy: bool, watch: &mut ThreadTimer, sleep: impl FnOnce()) {
+pub(crate) fn rest(full: bool, busy: bool, timer: &mut ThreadTimer, sleep: impl FnOnce()) {
     if full {
         platform::thread::yield_now();
     } else if !busy {
         sleep();
-        watch.slept();
+        timer.slept();
     }
 }
 
-/// Receives a batch by every interface, and notes in each packet which it was.
+/// Receives a batch by every interface, and notes the interface in each packet.
 #[inline]
 pub fn receive(receivers: &mut [Box<dyn Receive>], into: &mut Vec<Packet>) -> usize {
     receive_up_to(receivers, into, BATCH)
 }
 
-/// Receives up to `most` packets by every interface, and notes in each which it
-/// was.
+/// Receives up to `most` packets by every interface, and notes the interface in each.
 #[inline]
 pub fn receive_up_to(
     receivers: &mut [Box<dyn Receive>],
@@ -59,13 +58,13 @@ pub fn receive_up_to(
 /// Hands each interface's batch to its device, counted. What a device does not take
 /// stays in its batch.
 #[inline]
-pub fn transmit_watched(
+pub fn transmit_counted(
     transmitters: &mut [Box<dyn Transmit>],
     egress: &mut Egress,
-    watch: &mut ThreadTimer,
+    timer: &mut ThreadTimer,
 ) {
-    if watch.wants_sizes() {
-        (0..transmitters.len()).for_each(|at| watch.sending(egress.batch(at).iter()));
+    if timer.wants_sizes() {
+        (0..transmitters.len()).for_each(|at| timer.sending(egress.batch(at).iter()));
     }
     let (mut offered, mut left) = (0, 0);
     for (interface, transmitter) in transmitters.iter_mut().enumerate() {
@@ -77,8 +76,8 @@ pub fn transmit_watched(
         }
     }
     if offered > 0 {
-        watch.sent(offered - left);
-        watch.mark(Layer::Transmit);
+        timer.sent(offered - left);
+        timer.mark(Layer::Transmit);
     }
 }
 

@@ -19,7 +19,7 @@ use sync::{DynLock, RawLock};
 pub(crate) type Contexts<A> =
     Shared<Adaptive, A, SharedRef<DynLock, <A as Application>::Connection>>;
 
-/// Makes them, over a table of so many shards.
+/// Makes the contexts, over a table of `shards` shards.
 pub(crate) fn contexts<A: Application>(
     setup: Setup<A>,
     organization: &'static str,
@@ -29,7 +29,7 @@ pub(crate) fn contexts<A: Application>(
     let count = 2 * setup.processors.min(1024) as u16;
     Shared::new(setup, organization, usize::MAX, Adaptive::default, |config, make| {
         let table = Arc::new(SharedTable::new(config, shards, move || DynLock::new(kind, counted)));
-        let reassembly = Arc::new(SharedReassembly::new(config));
+        let reassembly = SharedReassembly::new(config);
         let host_shared = HostShared::new(config);
         let domain = |index| {
             let unit = Unit::any(index, count);

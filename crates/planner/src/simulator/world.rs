@@ -55,7 +55,7 @@ pub(crate) struct World<'a, P> {
     pub(crate) meter: Meter,
     pub(crate) random: Random,
     /// Nothing comes from the device, as the stack sends of its own accord.
-    pub(crate) speaks_by_itself: bool,
+    pub(crate) sends_by_itself: bool,
     pub(crate) connections: Vec<Connection>,
     pub(crate) classes: Vec<&'static str>,
     units: Vec<u16>,
@@ -98,7 +98,7 @@ impl<'a, P: Copy> World<'a, P> {
             machine: Machine::new(scenario.processors, prices, random.split(2)),
             ticks,
             meter: Meter::default(),
-            speaks_by_itself: frames == 0.0,
+            sends_by_itself: frames == 0.0,
             connections,
             classes: Vec::new(),
             units: Vec::new(),

@@ -77,16 +77,16 @@ fn config() -> Config {
     config.steering = STEERING;
     // So that turns and stays end in the midst of what there is to do.
     config.burst = 4;
-    config.tcp = Arc::new(tcp::Config {
-        nagle: false,
-        // Repeated soon enough, and never given up within a test.
-        initial_rto: Duration::from_millis(50),
-        min_rto: Duration::from_millis(50),
-        max_rto: Duration::from_secs(5),
-        retries: 255,
-        syn_retries: 255,
-        ..tcp::Config::default()
-    });
+    config.tcp = Arc::new(
+        tcp::Config::default()
+            .with_nagle(false)
+            // Repeated soon enough, and never given up within a test.
+            .with_initial_rto(Duration::from_millis(50))
+            .with_min_rto(Duration::from_millis(50))
+            .with_max_rto(Duration::from_secs(5))
+            .with_retries(255)
+            .with_syn_retries(255),
+    );
     config
 }
 

@@ -9,11 +9,11 @@ use wire::{FlowKey, Slice};
 
 impl TcpShared {
     pub(crate) fn flow(&self) -> Option<FlowKey> {
-        self.0.lock().flow
+        self.state.lock().flow
     }
 
     pub(crate) fn take_error(&self) -> Option<io::Error> {
-        self.0.lock().error.take().map(io::Error::from)
+        self.state.lock().error.take().map(io::Error::from)
     }
 
     /// The connection to notify, if there is one and it has not been.
@@ -26,7 +26,7 @@ impl TcpShared {
     }
 
     pub(crate) fn poll_connected(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         match state.phase {
             Phase::Open => Poll::Ready(Ok(())),
             Phase::Closed => Poll::Ready(match state.error.take() {
@@ -50,7 +50,7 @@ impl TcpShared {
         max: usize,
         peek: bool,
     ) -> Poll<io::Result<(wire::Parts, Option<ConnId>)>> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if state.shut_read || max == 0 {
             return Poll::Ready(Ok((wire::Parts::new(), None)));
         }
@@ -69,8 +69,8 @@ impl TcpShared {
             }
             return Poll::Pending;
         }
-        let parts = if peek { state.unread.peek(max) } else { state.unread.take(max) };
-        let read = state.last_advertised.saturating_sub(state.unread.charge());
+        let parts = if peek { state.unread.peek_parts(max) } else { state.unread.pop_parts(max) };
+        let read = state.last_advertised.saturating_sub(state.unread.len());
         let notify = (read > 0 && read >= state.receive_buffer / 8)
             .then(|| TcpShared::to_notify(&mut state))
             .flatten();
@@ -79,7 +79,7 @@ impl TcpShared {
 
     /// How much may be written now, and how.
     pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<WriteLimits>> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if state.broken || state.phase == Phase::Closed {
             return Poll::Ready(Err(match state.error.take() {
                 Some(error) => error.into(),
@@ -105,7 +105,7 @@ impl TcpShared {
         &self,
         slices: impl Iterator<Item = (Slice, Option<u16>)>,
     ) -> Option<ConnId> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         for (slice, sum) in slices {
             state.unsent_bytes += slice.len();
             state.unsent.push_back((slice, sum));
@@ -114,7 +114,7 @@ impl TcpShared {
     }
 
     pub(crate) fn shutdown_read(&self, wakes: &mut Vec<Waker>) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.shut_read = true;
         state.unread.clear();
         state.readers.take(wakes);
@@ -122,7 +122,7 @@ impl TcpShared {
 
     /// No more will be written. `Err` if there is no connection.
     pub(crate) fn shutdown_write(&self) -> io::Result<Option<ConnId>> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if state.phase == Phase::Closed {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -133,7 +133,7 @@ impl TcpShared {
 
     /// The stream is gone.
     pub(crate) fn release(&self, abort: bool) -> Option<ConnId> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.pending.release = true;
         state.pending.abort |= abort;
         state.closing_begins();
@@ -148,7 +148,7 @@ impl TcpShared {
         reads: bool,
         writes: bool,
     ) -> Poll<(bool, bool)> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let ended = state.error.is_some() || state.phase == Phase::Closed;
         let readable = ended || state.eof || state.shut_read || !state.unread.is_empty();
         let writable = ended || state.broken || state.pending.shutdown || state.room() > 0;
@@ -167,14 +167,14 @@ impl TcpShared {
 
     /// Asks for [`TcpShared::poll_info`]. Returns the connection to notify.
     pub(crate) fn ask_info(&self) -> Option<ConnId> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.pending.info = true;
         TcpShared::to_notify(&mut state)
     }
 
     /// What TCP knew of the connection when the domain was last asked.
     pub(crate) fn poll_info(&self, cx: &Context<'_>) -> Poll<io::Result<tcp::Info>> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if let Some(info) = &state.info
             && (!state.pending.info || state.phase == Phase::Closed)
         {
@@ -188,7 +188,7 @@ impl TcpShared {
     }
 
     pub(crate) fn set_nodelay(&self, on: bool) -> Option<ConnId> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.pending.nodelay = Some(on);
         TcpShared::to_notify(&mut state)
     }
@@ -200,7 +200,7 @@ impl TcpShared {
     }
 
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) -> Option<ConnId> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.pending.keepalive = Some(idle);
         TcpShared::to_notify(&mut state)
     }

@@ -435,6 +435,6 @@ fn launch(
 fn config(hog: &Hog, side: Side, device: &device::Device) -> Arc<net::Config> {
     let plan = BenchPlan { burst: hog.burst, ..BenchPlan::default() };
     let mut config = (*host::config(&plan, side, device)).clone();
-    config.tcp = Arc::new(tcp::Config { nagle: false, ..tcp::Config::default() });
+    config.tcp = Arc::new(tcp::Config::default().with_nagle(false));
     Arc::new(config)
 }

@@ -13,9 +13,9 @@ pub(super) struct Slot<U> {
     pub(super) connection: Option<Box<Connection<U>>>,
 }
 
-/// The locks of neighbours are not to share a line.
+/// A slot behind its lock, in a cache line that no other slot's lock is in.
 #[repr(align(64))]
-struct Cell<L, U>(Locked<L, Slot<U>>);
+struct Padded<L, U>(Locked<L, Slot<U>>);
 
 struct Free {
     /// Slots that were used and are free again.
@@ -25,7 +25,7 @@ struct Free {
 }
 
 pub(super) struct Slots<L, U> {
-    cells: AppendVec<Cell<L, U>>,
+    slots: AppendVec<Padded<L, U>>,
     free: Mutex<Free>,
 }
 
@@ -39,58 +39,58 @@ impl<L: RawLock, U: Send> Slots<L, U> {
     {
         let slot = || Slot { generation: 0, connection: None };
         Slots {
-            cells: AppendVec::new(move || Cell(Locked::from_parts(lock(), slot()))),
+            slots: AppendVec::new(move || Padded(Locked::from_parts(lock(), slot()))),
             free: Mutex::new(Free { list: Vec::new(), next: 0 }),
         }
     }
 
     #[inline]
-    fn cell(&self, slot: u32) -> Option<&Cell<L, U>> {
-        self.cells.get(slot)
+    fn slot(&self, slot: u32) -> Option<&Padded<L, U>> {
+        self.slots.get(slot)
     }
 
     /// Runs `f` on a slot, under its lock.
     #[inline]
     pub(super) fn with<R>(&self, slot: u32, f: impl FnOnce(&mut Slot<U>) -> R) -> Option<R> {
-        self.cell(slot).map(|cell| cell.0.with(f))
+        self.slot(slot).map(|slot| slot.0.with(f))
     }
 
     /// Puts a connection into a free slot.
     pub(super) fn fill(&self, make: impl FnOnce(ConnId) -> Connection<U>) -> ConnId {
-        let slot = {
+        let index = {
             let mut free = self.free.lock();
             free.list.pop().unwrap_or_else(|| {
                 free.next += 1;
                 free.next - 1
             })
         };
-        self.cells.get_or_grow(slot).0.with(|cell| {
-            let id = ConnId { unit: 0, slot, generation: cell.generation };
-            cell.connection = Some(Box::new(make(id)));
+        self.slots.get_or_grow(index).0.with(|slot| {
+            let id = ConnId { unit: 0, slot: index, generation: slot.generation };
+            slot.connection = Some(Box::new(make(id)));
             id
         })
     }
 
     /// Takes a connection out, if it is still there.
     pub(super) fn empty(&self, id: ConnId) -> Option<Box<Connection<U>>> {
-        let connection = self.with(id.slot, |cell| {
-            if cell.generation != id.generation {
+        let connection = self.with(id.slot, |slot| {
+            if slot.generation != id.generation {
                 return None;
             }
-            let connection = cell.connection.take()?;
-            cell.generation = cell.generation.wrapping_add(1);
+            let connection = slot.connection.take()?;
+            slot.generation = slot.generation.wrapping_add(1);
             Some(connection)
         })??;
         self.free.lock().list.push(id.slot);
         Some(connection)
     }
 
-    fn used(&self) -> impl Iterator<Item = &Cell<L, U>> {
+    fn used(&self) -> impl Iterator<Item = &Padded<L, U>> {
         let next = self.free.lock().next;
-        (0..next).filter_map(|slot| self.cell(slot))
+        (0..next).filter_map(|slot| self.slot(slot))
     }
 
     pub(super) fn for_each_lock(&self, mut f: impl FnMut(&L)) {
-        self.used().for_each(|cell| f(cell.0.lock()));
+        self.used().for_each(|slot| f(slot.0.lock()));
     }
 }

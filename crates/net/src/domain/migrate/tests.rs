@@ -27,56 +27,56 @@ fn segment(port: u16, flags: Flags, seq: u32, ack: Seq, data: &[u8]) -> Vec<u8> 
 }
 
 /// A host that hands over, which knows its peer, and the table that it shares.
-fn home() -> (Host, HostShared) {
+fn origin() -> (Host, HostShared) {
     let lonely = Host::lonely(Unit::ONLY, |_| ());
     let host_shared = HostShared::new(&lonely.domain.transport.config);
-    let mut home = Host::with_domain(lonely.domain.sharing(&host_shared));
-    home.domain.migrate_on_established();
-    home.take(&arp_frame(Operation::Request, PEER, US));
-    home.domain.counters = Counters::default();
-    home.call(Call::Listen(end(US, 80), ()));
-    (home, host_shared)
+    let mut origin = Host::with_domain(lonely.domain.sharing(&host_shared));
+    origin.domain.migrate_on_established();
+    origin.take(&arp_frame(Operation::Request, PEER, US));
+    origin.domain.counters = Counters::default();
+    origin.call(Call::Listen(end(US, 80), ()));
+    (origin, host_shared)
 }
 
-fn guests(home: &Host, host_shared: &HostShared, generation: u32) -> Host {
-    let config = home.domain.transport.config.clone();
+fn guests(origin: &Host, host_shared: &HostShared, generation: u32) -> Host {
+    let config = origin.domain.transport.config.clone();
     let domain = Domain::for_guests(config, Unit::any(7, 1), generation, App::default());
     let mut host = Host::with_domain(domain.sharing(host_shared));
-    host.now = home.now;
+    host.now = origin.now;
     host
 }
 
 /// The one connection that leaves now.
-fn leaving(home: &mut Host) -> Box<Connection<()>> {
-    let [id] = home.domain.take_leaving()[..] else { panic!("not one leaves") };
-    home.domain.extract(id, home.now).expect("it is there")
+fn leaving(origin: &mut Host) -> Box<Connection<()>> {
+    let [id] = origin.domain.take_leaving()[..] else { panic!("not one leaves") };
+    origin.domain.extract(id, origin.now).expect("it is there")
 }
 
 /// A peer connects from `port` with sequence number 1; our next one.
-fn handshake(home: &mut Host, port: u16) -> Seq {
-    let answer = home.take(&segment(port, Flags::SYN, 0, Seq(0), b""));
+fn handshake(origin: &mut Host, port: u16) -> Seq {
+    let answer = origin.take(&segment(port, Flags::SYN, 0, Seq(0), b""));
     let ours = parse_tcp(&answer[0]).seq + 1;
-    assert!(home.domain.take_leaving().is_empty(), "not before it is established");
-    let out = home.take(&segment(port, Flags::ACK, 1, ours, b""));
+    assert!(origin.domain.take_leaving().is_empty(), "not before it is established");
+    let out = origin.take(&segment(port, Flags::ACK, 1, ours, b""));
     assert!(out.is_empty());
     ours
 }
 
 /// A connection with a peer at `port` that lives with guests now.
 fn moved(port: u16) -> (Host, Host, Seq) {
-    let (mut home, host_shared) = home();
-    let ours = handshake(&mut home, port);
-    let connection = leaving(&mut home);
-    let mut guests = guests(&home, &host_shared, 3);
+    let (mut origin, host_shared) = origin();
+    let ours = handshake(&mut origin, port);
+    let connection = leaving(&mut origin);
+    let mut guests = guests(&origin, &host_shared, 3);
     assert!(guests.domain.adopt(connection).is_ok());
     assert!(guests.settle().is_empty());
-    (home, guests, ours)
+    (origin, guests, ours)
 }
 
 #[test]
 fn an_established_connection_goes_on_elsewhere() {
-    let (mut home, mut guests, ours) = moved(5000);
-    let (first, flow) = home.domain.app.opened[0];
+    let (mut origin, mut guests, ours) = moved(5000);
+    let (first, flow) = origin.domain.app.opened[0];
     let (second, same) = guests.domain.app.opened[0];
     assert_eq!((first.unit, second), (0, ConnId { unit: 7, slot: 0, generation: 3 }));
     assert_eq!(flow, same);
@@ -84,44 +84,44 @@ fn an_established_connection_goes_on_elsewhere() {
     out.extend(guests.wait(SECOND));
     assert_eq!(out.iter().map(|f| parse_tcp(f).ack).collect::<Vec<_>>(), [Seq(6)]);
     // Its old name finds nothing, nor do lists and timers there.
-    assert!(home.call(Call::Notify(first)).is_empty());
-    assert!(home.wait(60 * SECOND).is_empty());
-    assert!(home.domain.connections().is_empty());
+    assert!(origin.call(Call::Notify(first)).is_empty());
+    assert!(origin.wait(60 * SECOND).is_empty());
+    assert!(origin.domain.connections().is_empty());
 }
 
 #[test]
 fn what_has_come_for_it_goes_with_it() {
-    let (mut home, host_shared) = home();
-    let ours = handshake(&mut home, 5000);
+    let (mut origin, host_shared) = origin();
+    let ours = handshake(&mut origin, 5000);
     // They wait to be put together, behind the one that has found the connection.
     let data = vec![7; 1000];
     let frames = [1u32, 1001, 2001].map(|seq| segment(5000, Flags::ACK, seq, ours, &data));
-    home.take_batch(&frames);
-    let connection = leaving(&mut home);
+    origin.take_batch(&frames);
+    let connection = leaving(&mut origin);
     assert_eq!(connection.tcb.received(), 3000);
-    let mut guests = guests(&home, &host_shared, 0);
+    let mut guests = guests(&origin, &host_shared, 0);
     assert!(guests.domain.adopt(connection).is_ok());
     let mut out = guests.settle();
     out.extend(guests.wait(SECOND));
     assert_eq!(parse_tcp(out.last().expect("an answer")).ack, Seq(3001));
-    home.conserved();
+    origin.conserved();
 }
 
 #[test]
 fn timers_run_where_it_lives() {
-    let (mut home, mut guests, ours) = moved(5000);
+    let (mut origin, mut guests, ours) = moved(5000);
     guests.domain.app.close = true;
     let id = guests.domain.app.opened[0].0;
     let fin = guests.call(Call::Notify(id));
     assert!(parse_tcp(&fin[0]).flags.has(Flags::FIN));
     let again = guests.wait(3 * SECOND);
     assert_eq!(parse_tcp(&again[0]).seq, ours);
-    assert!(home.wait(3 * SECOND).is_empty());
+    assert!(origin.wait(3 * SECOND).is_empty());
 }
 
 #[test]
 fn what_is_left_of_it_comes_home() {
-    let (mut home, mut guests, ours) = moved(5000);
+    let (mut origin, mut guests, ours) = moved(5000);
     guests.domain.app.close = true;
     guests.call(Call::Notify(guests.domain.app.opened[0].0));
     let fin = segment(5000, FIN_ACK, 1, ours + 1, b"");
@@ -130,18 +130,18 @@ fn what_is_left_of_it_comes_home() {
     assert!(guests.domain.connections().is_empty());
     assert_eq!(guests.domain.time_wait_len(), 0);
     for closed_flow in guests.domain.take_closed_flows() {
-        home.domain.keep_closed_flow(closed_flow, home.now);
+        origin.domain.keep_closed_flow(closed_flow, origin.now);
     }
-    assert_eq!(home.domain.time_wait_len(), 1);
+    assert_eq!(origin.domain.time_wait_len(), 1);
     //= RFC 9293 3.10.7.4: TIME-WAIT: acknowledge a retransmitted FIN
-    let out = home.take(&fin);
+    let out = origin.take(&fin);
     assert_eq!((parse_tcp(&out[0]).flags, parse_tcp(&out[0]).ack), (Flags::ACK, Seq(2)));
 }
 
 /// An active open that has just been established; the peer's answer is given.
-fn connected(home: &mut Host) -> Header {
+fn connected(origin: &mut Host) -> Header {
     let call = Call::Connect { remote: end(PEER, 80), local: None, connection: () };
-    let syn = parse_tcp(&home.call(call)[0]);
+    let syn = parse_tcp(&origin.call(call)[0]);
     let header = Header {
         source_port: 80,
         destination_port: syn.source_port,
@@ -152,29 +152,29 @@ fn connected(home: &mut Host) -> Header {
         urgent: 0,
         options: Options::NONE,
     };
-    home.take(&tcp_frame(&header, b""));
+    origin.take(&tcp_frame(&header, b""));
     header
 }
 
 #[test]
 fn ports_come_home_too() {
-    let (mut home, host_shared) = home();
-    let answer = connected(&mut home);
-    let mut guests = guests(&home, &host_shared, 0);
-    assert!(guests.domain.adopt(leaving(&mut home)).is_ok());
+    let (mut origin, host_shared) = origin();
+    let answer = connected(&mut origin);
+    let mut guests = guests(&origin, &host_shared, 0);
+    assert!(guests.domain.adopt(leaving(&mut origin)).is_ok());
     let out = guests.settle();
     assert_eq!(parse_tcp(&out[0]).ack, Seq(101), "the handshake ends");
     guests.take(&tcp_frame(&Header { flags: Flags::RST, seq: Seq(101), ..answer }, b""));
     let closed_flows = guests.domain.take_closed_flows();
     assert_eq!(closed_flows.len(), 1);
     let remote = end(PEER, 80);
-    let fresh = |home: &mut Host| home.domain.conns.allocate_port(remote, |_| true);
+    let fresh = |origin: &mut Host| origin.domain.conns.allocate_port(remote, |_| true);
     // All others are taken first, then the one that came back.
-    assert_ne!(fresh(&mut home), Some(answer.destination_port));
+    assert_ne!(fresh(&mut origin), Some(answer.destination_port));
     closed_flows
         .into_iter()
-        .for_each(|closed_flow| home.domain.keep_closed_flow(closed_flow, home.now));
-    let all = std::iter::from_fn(|| fresh(&mut home));
+        .for_each(|closed_flow| origin.domain.keep_closed_flow(closed_flow, origin.now));
+    let all = std::iter::from_fn(|| fresh(&mut origin));
     assert_eq!(all.last(), Some(answer.destination_port));
 }
 
@@ -184,68 +184,68 @@ fn is_reset(out: &[Packet]) -> bool {
 
 #[test]
 fn who_has_nowhere_to_go_is_refused() {
-    let (mut home, _) = home();
-    handshake(&mut home, 5000);
-    let passive = leaving(&mut home);
-    assert!(is_reset(&home.refuse(passive)));
-    assert_eq!((home.domain.app.refused, home.domain.app.closed.len()), (1, 0));
-    connected(&mut home);
-    let active = leaving(&mut home);
-    assert!(is_reset(&home.refuse(active)));
-    assert_eq!(home.domain.app.failed, [ConnectError::Refused("no more threads")]);
-    assert_eq!(home.domain.counters.refused_no_thread, 2);
-    assert!(home.domain.connections().is_empty());
+    let (mut origin, _) = origin();
+    handshake(&mut origin, 5000);
+    let passive = leaving(&mut origin);
+    assert!(is_reset(&origin.refuse(passive)));
+    assert_eq!((origin.domain.app.refused, origin.domain.app.closed.len()), (1, 0));
+    connected(&mut origin);
+    let active = leaving(&mut origin);
+    assert!(is_reset(&origin.refuse(active)));
+    assert_eq!(origin.domain.app.failed, [ConnectError::Refused("no more threads")]);
+    assert_eq!(origin.domain.counters.refused_no_thread, 2);
+    assert!(origin.domain.connections().is_empty());
 }
 
 #[test]
 fn without_threads_nobody_gets_in() {
-    let (mut home, _) = home();
-    home.domain.set_refusal(Some("no more threads"));
-    assert!(is_reset(&home.take(&segment(5000, Flags::SYN, 0, Seq(0), b""))));
-    assert_eq!(home.domain.counters.dropped(DropReason::TcpNoThread), 1);
+    let (mut origin, _) = origin();
+    origin.domain.set_refusal(Some("no more threads"));
+    assert!(is_reset(&origin.take(&segment(5000, Flags::SYN, 0, Seq(0), b""))));
+    assert_eq!(origin.domain.counters.dropped(DropReason::TcpNoThread), 1);
     let call = Call::Connect { remote: end(PEER, 80), local: None, connection: () };
-    assert!(home.call(call).is_empty());
-    assert_eq!(home.domain.app.failed, [ConnectError::Refused("no more threads")]);
-    home.domain.set_refusal(None);
-    handshake(&mut home, 5000);
+    assert!(origin.call(call).is_empty());
+    assert_eq!(origin.domain.app.failed, [ConnectError::Refused("no more threads")]);
+    origin.domain.set_refusal(None);
+    handshake(&mut origin, 5000);
 }
 
 #[test]
 fn handshakes_are_bounded_while_others_leave() {
-    let (mut home, _) = home();
-    home.domain.app.most_half_open = Some(10);
-    handshake(&mut home, 4999);
+    let (mut origin, _) = origin();
+    origin.domain.app.most_half_open = Some(10);
+    handshake(&mut origin, 4999);
     // To the listener its handshake is over.
-    home.domain.app.closed.push(None);
-    let connection = leaving(&mut home);
+    origin.domain.app.closed.push(None);
+    let connection = leaving(&mut origin);
     for port in 5000..6000 {
-        assert_eq!(home.take(&segment(port, Flags::SYN, 0, Seq(0), b"")).len(), 1, "{port}");
+        assert_eq!(origin.take(&segment(port, Flags::SYN, 0, Seq(0), b"")).len(), 1, "{port}");
     }
-    assert_eq!(home.domain.connections().len(), 10);
-    assert!(home.domain.adopt(connection).is_ok(), "and back again");
+    assert_eq!(origin.domain.connections().len(), 10);
+    assert!(origin.domain.adopt(connection).is_ok(), "and back again");
 }
 
 #[test]
 fn neighbours_are_shared_and_what_waits_in_vain_comes_back() {
-    let (mut home, host_shared) = home();
-    let mut other = guests(&home, &host_shared, 0);
+    let (mut origin, host_shared) = origin();
+    let mut other = guests(&origin, &host_shared, 0);
     // The peer is known to both, though only one has heard of it.
     assert_eq!(parse(&other.say(PEER, b"x")[0]).1.last(), Some(&b'x'));
     let stranger = std::net::Ipv4Addr::new(10, 0, 0, 77);
     assert_eq!(parse_arp(&other.say(stranger, b"y")[0]).1.target_ip, stranger);
-    assert!(home.say(stranger, b"z").is_empty(), "asked once");
-    let out = home.take(&arp_frame(Operation::Reply, stranger, US));
+    assert!(origin.say(stranger, b"z").is_empty(), "asked once");
+    let out = origin.take(&arp_frame(Operation::Reply, stranger, US));
     let said: Vec<u8> = out.iter().map(|f| *parse(f).1.last().expect("a payload")).collect();
     assert_eq!(said, b"yz", "who gets the answer sends for all");
     // Nobody answers: each gets what is its own.
     let nobody = std::net::Ipv4Addr::new(10, 0, 0, 78);
     other.say(nobody, b"a");
-    home.say(nobody, b"b");
+    origin.say(nobody, b"b");
     for _ in 0..3 {
-        home.wait(SECOND);
+        origin.wait(SECOND);
         other.wait(SECOND);
     }
-    assert_eq!((home.domain.counters.out_dropped, other.domain.counters.out_dropped), (1, 1));
-    assert_eq!(home.domain.next_timeout(), None);
+    assert_eq!((origin.domain.counters.out_dropped, other.domain.counters.out_dropped), (1, 1));
+    assert_eq!(origin.domain.next_timeout(), None);
     assert_eq!(other.domain.next_timeout(), None);
 }

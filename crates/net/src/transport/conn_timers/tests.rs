@@ -14,8 +14,8 @@ const TWO_HOURS: Duration = Duration::from_secs(7200);
 fn host() -> Host {
     let mut host = Host::new(|config| {
         let (idle, interval) = (TWO_HOURS, Duration::from_secs(75));
-        let keepalive = tcp::Keepalive { idle, interval, probes: 9 };
-        config.tcp = Arc::new(tcp::Config { keepalive: Some(keepalive), ..Default::default() });
+        let keepalive = tcp::Keepalive::new(idle).with_interval(interval);
+        config.tcp = Arc::new(tcp::Config::default().with_keepalive(Some(keepalive)));
     });
     host.call(Call::Listen(end(US, 80), ()));
     host

@@ -178,12 +178,12 @@ fn a_bell_that_has_rung_lets_nobody_sleep() {
 #[test]
 fn stamps_go_with_their_messages() {
     let instruments = Arc::new(crate::Instruments::every(1));
-    let mut watch = instrument::ThreadTimer::new(Some(&instruments), || "thread".to_owned());
+    let mut timer = instrument::ThreadTimer::new(Some(&instruments), || "thread".to_owned());
     let probe = QueueWatch::new(Some(&instruments), || "queue".to_owned());
     let queue = Queue::new(Marks { high: 8, low: 4 }, Arc::<Count>::default(), None, probe);
-    watch.begin();
+    timer.begin();
     queue.put_all(&mut VecDeque::from([1, 2]), NONE);
-    queue.put_all(&mut VecDeque::from([3, 4]), watch.stamp());
+    queue.put_all(&mut VecDeque::from([3, 4]), timer.stamp());
     let mut out = Vec::new();
     assert!(!queue.take(&mut out, 2).1.is_some());
     assert!(queue.take(&mut out, 1).1.is_some());

@@ -1,4 +1,4 @@
-//! The thread of one connection, or of one socket of UDP.
+//! The thread of one connection, or of one UDP socket.
 
 use super::flow_table::{ConnKey, FlowTable};
 use super::migration::migrate_out;
@@ -15,7 +15,7 @@ pub(super) struct ConnectionThread<A: Application> {
     table: Arc<FlowTable<A>>,
     index: u16,
     key: ConnKey,
-    /// The socket is bound no more.
+    /// The socket is no longer bound.
     unbound: bool,
 }
 
@@ -29,8 +29,8 @@ impl<A: Application> ConnectionThread<A> {
         ConnectionThread { owner, table, index, key, unbound: false }
     }
 
-    pub(super) fn run(mut self, watch: ThreadTimer) {
-        self.owner.enlist(watch);
+    pub(super) fn run(mut self, timer: ThreadTimer) {
+        self.owner.enlist(timer);
         if !self.wait() {
             let now = self.owner.now();
             return self.end(now);
@@ -45,10 +45,10 @@ impl<A: Application> ConnectionThread<A> {
             while let Some(frame) = self.owner.inbox.frames.pop_front() {
                 self.owner.input(frame, now);
             }
-            let round = self.owner.speak(now, |_, _| false);
-            self.ask_home();
+            let round = self.owner.serve(now, |_, _| false);
+            self.pass_calls_on();
             if self.has_ended() {
-                return self.depart();
+                return self.retire();
             }
             if self.owner.is_over(round, now) {
                 return self.end(now);
@@ -66,8 +66,8 @@ impl<A: Application> ConnectionThread<A> {
         }
     }
 
-    /// Waits for the connection: frames that come before it stay where they are.
-    /// Returns whether it is coming, and nobody stops us.
+    /// Waits for the connection. Frames that come before it stay where they are. Returns
+    /// whether it is coming; if not, the stack ends.
     fn wait(&self) -> bool {
         let mailbox = &self.owner.mailbox;
         let first = || {
@@ -82,32 +82,32 @@ impl<A: Application> ConnectionThread<A> {
         }
     }
 
-    /// What the application asks of the host, the control thread does.
-    fn ask_home(&mut self) {
+    /// Passes on what the application asks of the host: the control thread does it.
+    fn pass_calls_on(&mut self) {
         for call in self.owner.domain.take_calls() {
-            if let Err(Message::Call(call)) = self.table.home.send(Message::Call(call)) {
+            if let Err(Message::Call(call)) = self.table.control.send(Message::Call(call)) {
                 refuse(call);
             }
         }
     }
 
-    /// The connection has ended.
-    fn depart(mut self) {
+    /// Ends the thread after its connection has ended.
+    fn retire(mut self) {
         let Owner { domain, mailbox, shared, .. } = &mut self.owner;
         let migrant = (self.key, self.index);
         let left = migrate_out(&self.table, migrant, mailbox, domain.take_closed_flows());
         left.calls.into_iter().for_each(refuse);
         (0..left.reassembled).for_each(|_| domain.drop_foreign(true));
         shared.count_lost(left.lost);
-        self.table.migrate_out(self.index, &domain.counters);
+        self.table.vacate(self.index, &domain.counters);
     }
 
-    /// The stack ends. The flow table forgets before the mailbox is closed: a
-    /// dispatcher that finds it closed asks again.
+    /// Ends the thread with the stack. The flow table forgets it before the mailbox is
+    /// closed: a dispatcher that finds the mailbox closed asks again.
     fn end(mut self, now: Instant) {
         self.table.unregister(self.key, self.index);
         self.owner.end(now);
-        self.table.migrate_out(self.index, &self.owner.domain.counters);
+        self.table.vacate(self.index, &self.owner.domain.counters);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The unit that has all that belongs to no connection with a thread.
+//! The control thread: its unit has all that belongs to no connection with a thread.
 
 use super::connection::ConnectionThread;
 use super::flow_table::{ConnKey, FlowTable, UnitHandle};
@@ -18,24 +18,24 @@ use wire::{Endpoint, Instant, Packet};
 /// Bytes of a connection's thread's stack: it runs the layers and one
 /// application's upcalls, no deeper than a domain's owner does.
 const STACK: usize = 256 * 1024;
-/// Units whose first thread instruments watch: they remember each that they have
-/// ever watched.
-const WATCHED: u16 = 512;
-/// How long no thread is asked for after the system has given none.
+/// Units whose first thread the instruments measure: they remember each that they have
+/// ever measured.
+const MEASURED: u16 = 512;
+/// After the system has given no thread, none is asked for during this time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A connection that leaves.
 type Leaving<A> = Box<Connection<<A as Application>::Connection>>;
 type Make<A> = Box<dyn FnMut(Unit) -> A + Send>;
 
-/// A thread and the unit that it owns, the home.
+/// The control thread, and the unit that it owns.
 pub(super) struct ControlThread<A: Application> {
     owner: Owner<A>,
     table: Arc<FlowTable<A>>,
     host_shared: HostShared,
     application: Make<A>,
     pin: bool,
-    /// Since when the system gives no more threads, and how many there were.
+    /// When the system has given no more threads, and how many there were.
     short: Option<(Instant, usize)>,
 }
 
@@ -50,8 +50,8 @@ impl<A: Application + 'static> ControlThread<A> {
         ControlThread { owner, table, host_shared, application, pin, short: None }
     }
 
-    pub(super) fn run(mut self, watch: ThreadTimer) {
-        self.owner.enlist(watch);
+    pub(super) fn run(mut self, timer: ThreadTimer) {
+        self.owner.enlist(timer);
         loop {
             let mut mail = self.owner.drain_mailbox();
             let now = self.owner.now();
@@ -64,13 +64,13 @@ impl<A: Application + 'static> ControlThread<A> {
                 self.owner.input(frame, now);
             }
             let mut reassembled = Vec::new();
-            let round = self.owner.speak(now, |_, packet| {
+            let round = self.owner.serve(now, |_, packet| {
                 reassembled.push(packet);
                 true
             });
             mail |= !reassembled.is_empty();
             reassembled.into_iter().for_each(|packet| self.reassembled(packet, now));
-            mail |= self.hand_over(now);
+            mail |= self.migrate_established(now);
             if self.owner.is_over(round, now) {
                 return self.owner.end(now);
             }
@@ -90,7 +90,7 @@ impl<A: Application + 'static> ControlThread<A> {
         self.short.is_some() || self.table.is_full()
     }
 
-    /// Does what a message asks, or has it done where the socket is.
+    /// Does what a message asks, or passes it on to the thread that has the socket.
     fn handle_message(&mut self, message: Message<A>, now: Instant) {
         let Message::Call(call) = message else { return self.owner.handle_message(message, now) };
         let call = match call {
@@ -118,7 +118,7 @@ impl<A: Application + 'static> ControlThread<A> {
         self.owner.handle_message(Message::Call(call), now);
     }
 
-    /// A socket of UDP gets a thread, if there is one.
+    /// Gives a UDP socket a thread, if there is one.
     fn bind(&mut self, local: Endpoint, socket: A::Udp, now: Instant) {
         let key = ConnKey::Port(local);
         let handle = match A::bound_to(&socket) {
@@ -145,8 +145,8 @@ impl<A: Application + 'static> ControlThread<A> {
         }
     }
 
-    /// A datagram that the home has put together goes to its connection, which may
-    /// have moved out.
+    /// A datagram that was put together here goes to its connection, which may have
+    /// migrated.
     fn reassembled(&mut self, packet: Packet, now: Instant) {
         let protocol = packet.meta().protocol;
         let tuple = net::domain::flow_of(&packet).map(|flow| FiveTuple { protocol, flow });
@@ -155,8 +155,8 @@ impl<A: Application + 'static> ControlThread<A> {
         let frame = Frame::reassembled(packet);
         let Some(mailbox) = mailbox else { return self.owner.input(frame, now) };
         let posted = match mailbox.post(frame) {
-            // It has just ended: what is left of it is in our mailbox, and the
-            // frame comes behind that.
+            // The connection has just ended: what is left of it is in our mailbox, and
+            // the frame comes behind that.
             Posted::Closed(frame) => self.owner.mailbox.post(frame),
             posted => posted,
         };
@@ -165,9 +165,9 @@ impl<A: Application + 'static> ControlThread<A> {
         }
     }
 
-    /// Lets the connections move out that have been established. Returns whether
-    /// there were any.
-    fn hand_over(&mut self, now: Instant) -> bool {
+    /// Sends the connections that have been established to their threads. Returns
+    /// whether there were any.
+    fn migrate_established(&mut self, now: Instant) -> bool {
         let leaving = self.owner.domain.take_leaving();
         let mut migrants = Vec::new();
         for id in &leaving {
@@ -211,7 +211,7 @@ impl<A: Application + 'static> ControlThread<A> {
         let unit = Unit::any(handle.index, 1);
         let app = (self.application)(unit);
         let domain = Domain::for_guests(shared.config.clone(), unit, generation, app);
-        // As its frames come up, so they leave.
+        // Its frames leave by the processor that they come up by.
         let hash = match key {
             ConnKey::Flow(flow) => shared.config.steering.flow(&flow) as usize,
             ConnKey::Port(port) => usize::from(port.port),
@@ -223,15 +223,15 @@ impl<A: Application + 'static> ControlThread<A> {
             handle.mailbox.clone(),
             processor,
         );
-        let watched = handle.index <= WATCHED && generation == 0;
+        let measured = handle.index <= MEASURED && generation == 0;
         let spawn = Spawn {
             name: format!("ana-conn-{}", handle.index),
             stack: Some(STACK),
             pin: self.pin.then_some(processor),
-            instruments: owner.shared.instruments.clone().filter(|_| watched),
+            instruments: owner.shared.instruments.clone().filter(|_| measured),
             clock: owner.shared.clock,
         };
         let thread = ConnectionThread::new(owner, self.table.clone(), handle.index, key);
-        spawn.start(move |watch| thread.run(watch))
+        spawn.start(move |timer| thread.run(timer))
     }
 }

@@ -53,12 +53,12 @@ struct Classified<A: Application> {
 
 impl<A: Application> FlowDemux<A> {
     pub(super) fn new(config: &Arc<Config>, table: &Arc<FlowTable<A>>) -> FlowDemux<A> {
-        let home = Bin { mailbox: None, frames: Vec::new() };
+        let control = Bin { mailbox: None, frames: Vec::new() };
         FlowDemux {
             config: config.clone(),
             table: table.clone(),
             frames: Vec::new(),
-            classified: Classified { units: Vec::new(), bins: vec![home], touched: Vec::new() },
+            classified: Classified { units: Vec::new(), bins: vec![control], touched: Vec::new() },
         }
     }
 
@@ -68,19 +68,19 @@ impl<A: Application> FlowDemux<A> {
         let FlowDemux { config, table, frames, classified } = self;
         let version = table.version();
         classified.look_up(frames, config, table);
-        // A migration holds the lock of the home's inbox. We hold it, so none runs until
-        // our frames are there.
-        let mut home = classified.units.contains(&0).then(|| table.home.inbox.lock());
+        // A migration holds the lock of the control thread's inbox. We hold it, so none
+        // runs until our frames are there.
+        let mut control = classified.units.contains(&0).then(|| table.control.inbox.lock());
         if table.version() != version {
-            home.get_or_insert_with(|| table.home.inbox.lock());
+            control.get_or_insert_with(|| table.control.inbox.lock());
             classified.look_up(frames, config, table);
         }
         classified.classify(frames);
         let bin = &mut classified.bins[0].frames;
-        let mut lost = home
+        let mut lost = control
             .filter(|_| !bin.is_empty())
-            .map_or(0, |inbox| table.home.post_locked(inbox, bin, stamp, queue));
-        // If the home is closed, so is all.
+            .map_or(0, |inbox| table.control.post_locked(inbox, bin, stamp, queue));
+        // If the control thread's inbox is closed, so are all.
         bin.clear();
         for unit in classified.touched.drain(..) {
             let bin = &mut classified.bins[usize::from(unit)];

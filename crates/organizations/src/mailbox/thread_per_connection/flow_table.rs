@@ -13,18 +13,18 @@ use std::sync::Arc;
 use wire::filter::FiveTuple;
 use wire::{Address, Endpoint, FlowKey, protocol};
 
-/// Parts of the table that are locked one by one.
+/// Parts of the table, each with a lock of its own.
 const SHARDS: usize = 64;
-/// Threads that the system is left with, for all else.
+/// Threads that are left to the system, for all else.
 const RESERVE: usize = 256;
 
 /// Threads of connections in this process, of all its stacks: of the system, even
 /// where others are simulated.
 static LIVE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
-/// A unit that a connection lives in.
+/// The unit of a connection, as others reach it.
 pub(super) struct UnitHandle<A: Application> {
-    /// The unit's index, from 1: 0 is the home.
+    /// The unit's index, from 1: 0 is the control thread's.
     pub(super) index: u16,
     pub(super) mailbox: Arc<Mailbox<A>>,
 }
@@ -36,7 +36,7 @@ impl<A: Application> Clone for UnitHandle<A> {
 }
 
 struct Slot<A: Application> {
-    /// How many have lived here before.
+    /// How many connections have been here before.
     generation: u32,
     mailbox: Option<Arc<Mailbox<A>>>,
     thread: Option<JoinHandle<()>>,
@@ -46,13 +46,13 @@ struct Slot<A: Application> {
 struct Slots<A: Application> {
     slots: Vec<Slot<A>>,
     free: Vec<u16>,
-    /// What those have counted that have ended.
+    /// What units have counted whose connections have ended.
     ended: Counters,
-    /// Nobody moves in any more.
+    /// No connection migrates any more.
     stopping: bool,
 }
 
-/// What lives in a unit.
+/// What is in a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnKey {
     /// A connection.
@@ -68,20 +68,21 @@ type Shard<A> = RwLock<HashMap<FlowKey, UnitHandle<A>, Keyed>>;
 pub(super) struct FlowTable<A: Application> {
     hasher: Keyed,
     shards: Box<[Shard<A>]>,
-    /// The sockets of UDP.
+    /// The UDP sockets.
     ports: RwLock<Ports<A>>,
-    /// How often flows have been registered and struck out.
+    /// How often flows have been registered and unregistered.
     version: AtomicU64,
     slots: RwLock<Slots<A>>,
     live: AtomicUsize,
     limit: usize,
-    /// What the system gives to the process.
+    /// How many threads the system gives to the process.
     system: usize,
-    pub(super) home: Arc<Mailbox<A>>,
+    /// That of the control thread.
+    pub(super) control: Arc<Mailbox<A>>,
 }
 
 impl<A: Application> FlowTable<A> {
-    /// Of a host, for `limit` threads at most; 0: as many as the system gives.
+    /// An empty table, for `limit` threads at most; 0: as many as the system gives.
     pub(super) fn new(config: &Config, limit: usize) -> FlowTable<A> {
         let limit = if limit == 0 { usize::MAX } else { limit };
         let hasher = Keyed::new(config, Purpose::Tables);
@@ -99,7 +100,7 @@ impl<A: Application> FlowTable<A> {
             live: AtomicUsize::new(0),
             limit: limit.min(config.max_connections).min(usize::from(u16::MAX)),
             system: system_limit(),
-            home: Arc::default(),
+            control: Arc::default(),
         }
     }
 
@@ -149,20 +150,21 @@ impl<A: Application> FlowTable<A> {
         self.ports.read().get(local).cloned()
     }
 
-    /// Changes whenever a flow is registered or struck out. Two answers of the table
-    /// between which it has not changed go together.
+    /// Changes whenever a flow is registered or unregistered. Answers of the table are
+    /// consistent if the version has not changed between them.
     #[inline]
     pub(super) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// While the table is locked: who sees the change, sees the new version.
+    /// Called while the table is locked: a thread that sees the change sees the new
+    /// version.
     fn changed(&self) {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Frames with this key go to `handle` from now on. For those that have come home
-    /// before, see `migration::migrate_in`.
+    /// Frames with this key go to `handle` from now on. For those that the control thread
+    /// has got, see `migration::migrate_in`.
     pub(super) fn register(&self, key: ConnKey, handle: &UnitHandle<A>) {
         match key {
             ConnKey::Flow(flow) => {
@@ -178,7 +180,8 @@ impl<A: Application> FlowTable<A> {
         }
     }
 
-    /// Frames with this key, which went to unit `index`, go home from now on.
+    /// Frames with this key, which went to unit `index`, go to the control thread from now
+    /// on.
     pub(super) fn unregister(&self, key: ConnKey, index: u16) {
         match key {
             ConnKey::Flow(flow) => {
@@ -202,12 +205,12 @@ impl<A: Application> FlowTable<A> {
         self.live() >= self.limit || LIVE.load(Ordering::Relaxed) >= self.system
     }
 
-    /// How many units are lived in.
+    /// How many units have a connection or socket.
     pub(super) fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
     }
 
-    /// A unit for a connection, and how many have lived there before.
+    /// A unit for a connection, and how many connections have been there before.
     ///
     /// # Errors
     /// If there are as many threads as there may be.
@@ -262,7 +265,7 @@ impl<A: Application> FlowTable<A> {
     }
 
     /// The connection in unit `index` has ended, and its thread is about to.
-    pub(super) fn migrate_out(&self, index: u16, counted: &Counters) {
+    pub(super) fn vacate(&self, index: u16, counted: &Counters) {
         let mut slots = self.slots.write();
         let Slots { slots, free, ended, .. } = &mut *slots;
         let slot = &mut slots[usize::from(index) - 1];
@@ -276,15 +279,15 @@ impl<A: Application> FlowTable<A> {
         LIVE.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The mailbox of unit `index`, if it is lived in.
+    /// The mailbox of unit `index`, if it has a connection or socket.
     pub(super) fn mailbox(&self, index: u16) -> Option<Arc<Mailbox<A>>> {
         let slots = self.slots.read();
         slots.slots.get(usize::from(index).checked_sub(1)?)?.mailbox.clone()
     }
 
-    /// Adds what all have counted, living and ended.
+    /// Adds what all units have counted, also those whose connections have ended.
     pub(super) fn add_counters(&self, sum: &mut Counters) {
-        // Under the lock, so that nobody moves out meanwhile and counts twice.
+        // Under the lock, so that no connection ends meanwhile and counts twice.
         let slots = self.slots.read();
         sum.add(&slots.ended);
         for mailbox in slots.slots.iter().filter_map(|slot| slot.mailbox.as_ref()) {
@@ -292,7 +295,7 @@ impl<A: Application> FlowTable<A> {
         }
     }
 
-    /// Lets nobody move in any more, and tells all to end. Returns their threads.
+    /// Lets no connection migrate any more, and tells all to end. Returns their threads.
     pub(super) fn stop(&self) -> Vec<JoinHandle<()>> {
         let mut slots = self.slots.write();
         slots.stopping = true;

@@ -4,38 +4,39 @@
 //! finds the connection by the exact five-tuple and hands the packet to its
 //! thread: one hand-off, no lock of a connection.
 //!
-//! One more unit, the `home`, has all that belongs to no connection: listening
-//! ports, handshakes, flows that nobody knows, ARP, echo requests, fragments,
-//! flows in TIME-WAIT, and local ports. A connection is born there, and
-//! migrates to a thread of its own (`connection`) when its handshake is done: a thread for
-//! each SYN would let a flood take all threads that the system has. When it
-//! ends, so does its thread, and what is left of it goes home.
+//! The control thread (`control`) has a unit with all that belongs to no connection:
+//! listening ports, handshakes, flows that nobody knows, ARP, echo requests, fragments,
+//! flows in TIME-WAIT, and local ports. A connection begins there, and migrates to a
+//! thread of its own (`connection`) when its handshake is done: a thread for each SYN
+//! would let a flood take all threads that the system has. When a connection ends, so
+//! does its thread, and the control thread keeps what is left of it.
 //!
-//! A UDP socket is a connection here, too (Yates 3.2: a long-lived association):
-//! it has a thread for as long as it is bound, found by its local address and
-//! port; or is at home, if the system gives no thread.
+//! A UDP socket is a connection here, too (Yates 3.2: a long-lived association). It has
+//! a thread for as long as it is bound, found by its local address and port. If the
+//! system gives no thread, it stays with the control thread.
 //!
 //! # How a connection migrates
 //!
 //! Its box goes to a thread (`Domain::extract`, `Domain::adopt`) once its handshake is
 //! done, and before the application hears of it: later, the application could have
-//! begun to speak. The thread is started first, so what can fail fails while the
-//! connection is still at home. Then, under the locks of the home's inbox and of the
-//! thread's own, the box is posted, the flow is registered, and frames that had come
-//! home are put before those that come from now on: no call comes before the box, and
-//! no frame overtakes another. It ends the other way round: what is left (TIME-WAIT,
-//! the port) goes home by message, the flow is struck from the table, the mailbox is
-//! closed, and what lies in it goes home behind that message (`migration`).
+//! begun to send. The thread is started first, so what can fail fails while the
+//! control thread still has the connection. Then two locks are taken, that of the
+//! control thread's inbox and that of the new thread's. Under them the box is posted,
+//! the flow is registered, and frames that the control thread had got are put before
+//! those that come from now on. So no call comes before the box, and no frame overtakes
+//! another. The end is the other way round (`migration`): what is left (TIME-WAIT, the
+//! port) goes to the control thread by message, the flow is struck from the table, the
+//! mailbox is closed, and what lies in it follows that message.
 //!
-//! Dispatchers look up a batch without a lock. Only with frames for the home do they
-//! take the lock of its inbox, and if the table's version is another by then, they
-//! look up again (`demux`). Names have the unit's generation in them, so a late call
-//! finds nothing rather than the next connection.
+//! Dispatchers look up a batch without a lock. Only with frames for the control thread
+//! do they take the lock of its inbox, and if the table's version has changed by then,
+//! they look up again (`demux`). Names have the unit's generation in them, so a late
+//! call finds nothing rather than the next connection.
 //!
 //! # Limits
 //!
-//! There are as many connections as threads: past the limit, further ones are
-//! reset, and counted (`tcp_no_thread`, `refused_no_thread`). A thread at rest costs
+//! There are no more connections than threads: further ones are reset, and counted
+//! (`tcp_no_thread`, `refused_no_thread`). An idle thread costs
 //! some 20 KB of the process and the kernel's 16 KB for its stack. The library's
 //! runtime aborts if a new thread cannot map its signal stack, so a quarter of
 //! `vm.max_map_count` is a limit, too.
@@ -63,7 +64,7 @@ pub const NO_THREAD: &str = "the system gives no more threads: raise ulimit -u, 
 struct Connections<A: Application> {
     shared: Arc<Shared>,
     table: Arc<FlowTable<A>>,
-    home: Threads,
+    control: Threads,
 }
 
 /// Starts it.
@@ -79,17 +80,17 @@ pub fn start<A: Application + 'static>(
     let handle = Handle::new(Connections {
         shared: shared.clone(),
         table: table.clone(),
-        home: Threads::new(&setup),
+        control: Threads::new(&setup),
     });
     let host_shared = HostShared::new(&config);
     let app = (setup.application)(Unit::ONLY);
     let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&host_shared);
     domain.migrate_on_established();
-    let owner = Owner::new(shared.clone(), domain, table.home.clone(), 0);
-    let home = ControlThread::new(owner, table.clone(), host_shared, setup.application, pin);
-    handle.family.home.spawn("ana-home".into(), 0, move |watch| {
-        home.run(watch);
-        // Owners lay their counts open themselves.
+    let owner = Owner::new(shared.clone(), domain, table.control.clone(), 0);
+    let control = ControlThread::new(owner, table.clone(), host_shared, setup.application, pin);
+    handle.family.control.spawn("ana-control".into(), 0, move |timer| {
+        control.run(timer);
+        // Owners publish their counters themselves.
         Counters::default()
     })?;
     dispatch(&shared, receivers, || FlowDemux::new(&shared.config, &table))?;
@@ -103,18 +104,18 @@ impl<A: Application> Connections<A> {
             Call::Notify(id) if id.unit != 0 => self.table.mailbox(id.unit),
             Call::FlushUdp(socket) => {
                 let handle = A::bound_to(socket).and_then(|local| self.table.port(&local));
-                Some(handle.map_or_else(|| self.table.home.clone(), |handle| handle.mailbox))
+                Some(handle.map_or_else(|| self.table.control.clone(), |handle| handle.mailbox))
             }
-            // At once: what another socket that gets the port says and hears is not
-            // this one's. If it is not known yet, it is in the home's mailbox.
+            // At once: another socket may get the port, and its datagrams are not this
+            // one's. A socket that is not known yet is in the control thread's mailbox.
             Call::UnbindUdp(local) => match self.table.port(local) {
                 Some(handle) => {
                     self.table.unregister(ConnKey::Port(*local), handle.index);
                     Some(handle.mailbox)
                 }
-                None => Some(self.table.home.clone()),
+                None => Some(self.table.control.clone()),
             },
-            _ => Some(self.table.home.clone()),
+            _ => Some(self.table.control.clone()),
         }
     }
 }
@@ -125,8 +126,8 @@ impl<A: Application> Family<A> for Connections<A> {
         let Err(Message::Call(mut call)) = mailbox.send(Message::Call(call)) else { return };
         if matches!(call, Call::FlushUdp(_)) {
             // The socket that had the port before has just gone, with its thread;
-            // this one is at home, or known there.
-            match self.table.home.send(Message::Call(call)) {
+            // the control thread has this one, or knows who has.
+            match self.table.control.send(Message::Call(call)) {
                 Err(Message::Call(back)) => call = back,
                 _ => return,
             }
@@ -136,19 +137,19 @@ impl<A: Application> Family<A> for Connections<A> {
 
     fn counters(&self) -> Counters {
         let mut sum = self.shared.lost.lock().clone();
-        sum.add(&self.table.home.counters.lock());
+        sum.add(&self.table.control.counters.lock());
         self.table.add_counters(&mut sum);
         sum
     }
 
     fn stop(&self) -> Counters {
-        // Nobody moves in any more.
+        // Nothing migrates any more.
         let threads = self.table.stop();
-        let _ = self.table.home.send(Message::Stop);
+        let _ = self.table.control.send(Message::Stop);
         join(threads);
-        self.home.join();
+        self.control.join();
         self.shared.stop();
-        self.table.home.close();
+        self.table.control.close();
         self.counters()
     }
 }

@@ -5,13 +5,13 @@ use platform::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use wire::Instant;
 
-/// How often the number is thought over.
+/// How often the number is reconsidered.
 const PERIOD: Duration = Duration::from_millis(5);
-/// Part of their time that engines are busy above which there are too few, and
-/// for how many periods.
+/// Engines are too few if they are busy for more than this part of their time, in this
+/// many periods in a row.
 const BUSY: (f64, u32) = (0.85, 3);
-/// Part of their time that one engine fewer would be busy below which there are
-/// too many, and for how many periods.
+/// Engines are too many if one fewer would be busy for less than this part of its time,
+/// in this many periods in a row.
 const IDLE: (f64, u32) = (0.6, 20);
 
 /// The number of engines that work: those with the lowest indices.
@@ -23,7 +23,7 @@ pub struct Control {
     busy: AtomicU64,
 }
 
-/// What one engine keeps between two looks: it decides for all.
+/// What the first engine, which decides for all, keeps between two decisions.
 #[derive(Debug)]
 pub(crate) struct Autoscaler {
     since: Instant,
@@ -34,7 +34,7 @@ pub(crate) struct Autoscaler {
 }
 
 impl Control {
-    /// Between the bounds of `options`, on so many processors.
+    /// The number is within the bounds of `options`, on this number of processors.
     ///
     /// # Errors
     /// If the bounds make no sense.
@@ -64,7 +64,7 @@ impl Control {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// So many are to work.
+    /// Sets how many work.
     #[cfg(test)]
     pub(crate) fn set(&self, active: u32) {
         self.active.store(active.clamp(self.least, self.most), Ordering::Release);
@@ -76,7 +76,7 @@ impl Control {
         (engine as u32) < self.active()
     }
 
-    /// An engine was busy for so long.
+    /// Notes that an engine was busy for this time.
     #[inline]
     pub(crate) fn was_busy(&self, nanos: u64) {
         if self.least < self.most {
@@ -84,7 +84,7 @@ impl Control {
         }
     }
 
-    /// Thinks the number over, if it is time. Returns the new one if it changes.
+    /// Reconsiders the number, if it is time. Returns the new one if it changes.
     pub(crate) fn decide(&self, autoscaler: &mut Autoscaler, now: Instant) -> Option<u32> {
         let elapsed = now.since(autoscaler.since);
         if self.least == self.most || elapsed < PERIOD {

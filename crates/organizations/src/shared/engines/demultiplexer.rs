@@ -1,6 +1,6 @@
-//! Early demultiplexing (Bohra and Iftode 2007, 3.2): from the bytes of a frame
-//! to the receive queue that it goes to, before any layer sees it. The queues of
-//! what is no socket's are shared by all.
+//! Early demultiplexing (Bohra and Iftode 2007, 3.2): from the bytes of a frame to the
+//! receive queue that it goes to, before any layer sees it. Packets of no socket have
+//! queues that all share.
 
 use super::receive_queue::{Held, ReceiveQueue};
 use net::{Config, ConnId, SharedTable};
@@ -23,7 +23,7 @@ const UNKNOWN: Key = 3;
 /// The first key of sockets: TCP's are even, by slot of the table; UDP's odd.
 const SOCKETS: Key = 4;
 
-/// Sockets of UDP, by port; those bound to one group share a queue.
+/// UDP sockets, by port; those bound to one group share a queue.
 #[derive(Default)]
 struct Bound {
     keys: HashMap<Endpoint, (Key, usize)>,
@@ -49,7 +49,7 @@ impl<U: Send> Sockets<U> {
         &self.table
     }
 
-    /// A socket of UDP is bound, in one unit more.
+    /// A UDP socket is bound, in one unit more.
     pub(crate) fn bind(&self, local: Endpoint) {
         let bound = &mut *self.udp.write();
         if let Some((_, units)) = bound.keys.get_mut(&local) {
@@ -63,7 +63,7 @@ impl<U: Send> Sockets<U> {
         bound.keys.insert(local, (key, 1));
     }
 
-    /// It is bound no more, in one unit.
+    /// It is no longer bound in one unit.
     pub(crate) fn unbind(&self, local: Endpoint) {
         let bound = &mut *self.udp.write();
         let Some((key, units)) = bound.keys.get_mut(&local) else { return };
@@ -81,7 +81,8 @@ impl<U: Send> Sockets<U> {
     }
 }
 
-/// The demultiplexer of one engine: what it found last comes again, mostly.
+/// The demultiplexer of one engine. It remembers what it found last, which mostly comes
+/// again.
 pub(crate) struct Demultiplexer {
     ours: Option<Address>,
     last: Held,
@@ -104,7 +105,7 @@ impl Demultiplexer {
         Demultiplexer { ours: None, last: None, last_udp: None }
     }
 
-    /// What was found is looked up anew: once a batch, since connections end.
+    /// Forgets what it found last: called once a batch, since connections end.
     pub(crate) fn forget(&mut self) {
         (self.last, self.last_udp) = (None, None);
     }

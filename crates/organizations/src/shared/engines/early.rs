@@ -1,7 +1,7 @@
-//! Engines with receive queues: an engine's event handler demultiplexes what the
-//! devices give into receive queues; then sockets have their turns, in the order
-//! that a [`Discipline`] says. The socket whose turn it is, is reached without
-//! the table, and no other engine has it meanwhile.
+//! Engines with receive queues: an engine's event handler demultiplexes what the devices
+//! give into receive queues; then sockets have their turns, in the order that a
+//! [`Discipline`] says. A socket in its turn is reached without the table, and no other
+//! engine has it meanwhile.
 
 use super::demultiplexer::{Classified, Demultiplexer, Sockets};
 use super::engine::{Engines, Work};
@@ -38,7 +38,7 @@ pub(crate) fn start<D: Discipline + 'static, A: Application + 'static>(
     let shared = &engines.shared;
     let table = shared.groups[0].domain.with(|domain| domain.connections().table().clone());
     let base = Arc::new(Base {
-        watch: QueueWatch::new(shared.instruments.as_ref(), || "receive queues".into()),
+        probe: QueueWatch::new(shared.instruments.as_ref(), || "receive queues".into()),
         sockets: Sockets::new(config, table),
         discipline: Locked::from_parts(DynLock::new(options.lock, counted), discipline),
         version: AtomicU64::new(0),
@@ -71,7 +71,7 @@ struct Base<D, A: Application> {
     /// Turns that other engines give just now to sockets whose packets came by the
     /// first one's devices: what follows from them comes there, too.
     in_flight: AtomicU64,
-    watch: QueueWatch,
+    probe: QueueWatch,
 }
 
 /// One engine's demultiplexing, and the turns that it gives.
@@ -105,16 +105,16 @@ struct Part {
 }
 
 impl<D: Discipline + 'static, A: Application + 'static> Work for Turns<D, A> {
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut ThreadTimer) -> bool {
-        !received.is_empty() && self.demultiplex(received, watch)
+    fn handle_events(&mut self, received: &mut Vec<Packet>, timer: &mut ThreadTimer) -> bool {
+        !received.is_empty() && self.demultiplex(received, timer)
     }
 
-    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut ThreadTimer) -> bool {
+    fn process(&mut self, now: Instant, egress: &mut Egress, timer: &mut ThreadTimer) -> bool {
         self.seen = self.base.version.load(Ordering::SeqCst);
         self.held_back = false;
         let mut any = false;
         if self.index == 0 && self.precedence.is_overdue(now.as_nanos()) {
-            any |= self.serve_new(egress, watch);
+            any |= self.serve_new(egress, timer);
         }
         let serves = self.serves();
         for _ in 0..ROUNDS {
@@ -122,7 +122,7 @@ impl<D: Discipline + 'static, A: Application + 'static> Work for Turns<D, A> {
             if new || (self.parts.is_empty() && serves == Serves::All) {
                 self.precedence.served();
             }
-            if !self.bring_up(egress, watch) {
+            if !self.bring_up(egress, timer) {
                 self.held_back = serves == Serves::Pressing && self.left > 0;
                 return any;
             }
@@ -162,20 +162,20 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         }
     }
 
-    /// Puts each packet into its receive queue, and drops it there if that is full.
-    /// Returns whether there were new connections' packets, which may have others
-    /// behind them in the device.
-    fn demultiplex(&mut self, received: &mut Vec<Packet>, watch: &mut ThreadTimer) -> bool {
+    /// Puts each packet into its receive queue, or drops it if that is full. Returns
+    /// whether there were packets of new connections, which may have others behind them
+    /// in the device.
+    fn demultiplex(&mut self, received: &mut Vec<Packet>, timer: &mut ThreadTimer) -> bool {
         let Turns { base, demultiplexer, touched, .. } = self;
-        let (mut lost, mut lost_bytes, mut first) = (0, 0, watch.stamp());
+        let (mut lost, mut lost_bytes, mut first) = (0, 0, timer.stamp());
         let mut new = false;
         demultiplexer.forget();
-        watch.handed(received.len() as u64);
+        timer.handed(received.len() as u64);
         for frame in received.drain(..) {
             let sorted = demultiplexer.classify(&frame, &base.sockets);
             new |= sorted.class == Class::Wait;
             let queue = base.sockets.queues.get_or_grow(sorted.key);
-            let stamp = base.watch.put(std::mem::take(&mut first), || queue.len() + 1);
+            let stamp = base.probe.put(std::mem::take(&mut first), || queue.len() + 1);
             if let Err(frame) = queue.put(frame, stamp) {
                 lost += 1;
                 lost_bytes += frame.len() as u64;
@@ -185,7 +185,7 @@ impl<D: Discipline, A: Application> Turns<D, A> {
         }
         if lost > 0 {
             base.engines.count_lost(lost, lost_bytes);
-            base.watch.dropped(lost as usize);
+            base.probe.dropped(lost as usize);
         }
         for Classified { key, .. } in touched.iter().filter(|sorted| sorted.class == Class::Ready) {
             self.precedence.came();
@@ -256,12 +256,12 @@ impl<D: Discipline, A: Application> Turns<D, A> {
     }
 
     /// Gives new connections a turn out of order. Returns whether there are any.
-    fn serve_new(&mut self, egress: &mut Egress, watch: &mut ThreadTimer) -> bool {
+    fn serve_new(&mut self, egress: &mut Egress, timer: &mut ThreadTimer) -> bool {
         let engines = self.base.engines.clone();
         let now = || engines.shared.clock.now().as_nanos();
         let from = now();
         self.choose(Serves::New);
-        let any = self.bring_up(egress, watch);
+        let any = self.bring_up(egress, timer);
         self.precedence.had_turn(from, now());
         any
     }
@@ -273,24 +273,24 @@ impl<D: Discipline, A: Application> Turns<D, A> {
 
     /// Brings the packets of the chosen sockets through all layers. Returns whether
     /// any were chosen.
-    fn bring_up(&mut self, egress: &mut Egress, watch: &mut ThreadTimer) -> bool {
+    fn bring_up(&mut self, egress: &mut Egress, timer: &mut ThreadTimer) -> bool {
         let Turns { base, batch, parts, ran, index, .. } = self;
         if parts.is_empty() {
             return false;
         }
         let in_flight = base.lend(*index, parts);
-        base.watch.taken(batch.len());
+        base.probe.taken(batch.len());
         for part in parts.iter() {
-            base.watch.left(part.stamp);
-            watch.follow(part.stamp);
+            base.probe.left(part.stamp);
+            timer.follow(part.stamp);
         }
-        base.engines.shared.visit(*index, egress, watch, |domain, now, egress, watch| {
+        base.engines.shared.visit(*index, egress, timer, |domain, now, egress, timer| {
             let (mut frames, mut at) = (batch.drain(..), 0);
             for part in parts.iter() {
                 domain.connections_mut().hold(part.held);
                 let own = frames.by_ref().take(part.end - at);
                 at = part.end;
-                observed!(watch, observer => locked::input(domain, own, now, egress, observer));
+                observed!(timer, observer => locked::input(domain, own, now, egress, observer));
                 domain.end_batch(now);
             }
         });

@@ -21,13 +21,13 @@ const LOOKS: usize = 4;
 pub(crate) trait Work: Send + 'static {
     /// The event handler: puts what the devices gave where it is processed from.
     /// Returns whether to ask them for more before any of it is processed.
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut ThreadTimer) -> bool;
+    fn handle_events(&mut self, received: &mut Vec<Packet>, timer: &mut ThreadTimer) -> bool;
 
     /// Processes some of it, at about `now`. Returns whether there was anything.
-    fn process(&mut self, now: Instant, egress: &mut Egress, watch: &mut ThreadTimer) -> bool;
+    fn process(&mut self, now: Instant, egress: &mut Egress, timer: &mut ThreadTimer) -> bool;
 
-    /// Has something come since [`Work::process`] found nothing? Asked once more
-    /// when others know that this engine is about to sleep.
+    /// Has something come since [`Work::process`] found nothing? Asked again once others
+    /// know that this engine is about to sleep.
     fn has_news(&self) -> bool;
 
     /// Has it work left that waits for what another engine is doing just now?
@@ -45,7 +45,8 @@ pub(crate) struct Engines<A: Application> {
 }
 
 impl<A: Application> Engines<A> {
-    /// Of `organization`, with a table of connections of so many shards.
+    /// What the engines of `organization` share, with a table of connections of `shards`
+    /// shards.
     pub(crate) fn new(
         setup: Setup<A>,
         organization: &'static str,
@@ -66,8 +67,8 @@ impl<A: Application> Engines<A> {
         }))
     }
 
-    /// Starts them; `work` is made for each. `note` hears of all calls before they
-    /// are done.
+    /// Starts the engines; `work` makes the work of each. `note` hears of all calls
+    /// before they are done.
     pub(crate) fn start<W: Work>(
         self: &Arc<Self>,
         work: impl Fn(usize) -> W,
@@ -79,24 +80,24 @@ impl<A: Application> Engines<A> {
         let handle = Handle::new(Stack { engines: self.clone(), note });
         let engines = (0..self.control.most()).map(|index| {
             let mut engine = Engine::new(self.clone(), index, work(index));
-            move |watch: &mut ThreadTimer| engine.run(watch)
+            move |timer: &mut ThreadTimer| engine.run(timer)
         });
         self.shared.spawn("ana-engine", engines)?;
         Ok(handle)
     }
 
-    /// So many packets found a queue full.
+    /// Counts packets that found a queue full.
     pub(crate) fn count_lost(&self, packets: u64, bytes: u64) {
         self.lost[0].fetch_add(packets, Ordering::Relaxed);
         self.lost[1].fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// There is something to do for an engine.
+    /// Wakes an engine: there is something to do for it.
     pub(crate) fn wake(&self, engine: usize) {
         self.shared.processors[engine].sleeper.notify();
     }
 
-    /// There is more to do than this engine can at once.
+    /// Wakes another engine: there is more to do than this one can at once.
     pub(crate) fn wake_one_but(&self, engine: usize) {
         let active = self.control.active() as usize;
         if active > 1 {
@@ -129,21 +130,21 @@ impl<W: Work, A: Application> Engine<W, A> {
         }
     }
 
-    fn run(&mut self, watch: &mut ThreadTimer) {
+    fn run(&mut self, timer: &mut ThreadTimer) {
         let engines = self.engines.clone();
         let (shared, control) = (&engines.shared, &engines.control);
         let mut began = shared.clock.now();
         while !shared.stopping.load(Ordering::Relaxed) {
-            watch.begin();
+            timer.begin();
             if self.devices.deal(&engines.pool, control, self.index) {
                 engines.shared.processors.wake_all();
             }
-            let received = self.look(watch);
+            let received = self.look(timer);
             let processed =
-                control.is_active(self.index) && self.work.process(began, &mut self.egress, watch);
-            let busy = shared.own_groups(self.index, 0, &mut self.egress, watch);
-            let waiting = shared.processors[self.index].transmitter.flush(watch);
-            watch.end();
+                control.is_active(self.index) && self.work.process(began, &mut self.egress, timer);
+            let busy = shared.own_groups(self.index, 0, &mut self.egress, timer);
+            let waiting = shared.processors[self.index].transmitter.flush(timer);
+            timer.end();
             let now = shared.clock.now();
             let worked = received || processed;
             if worked || (busy && !waiting) {
@@ -156,9 +157,9 @@ impl<W: Work, A: Application> Engine<W, A> {
             if worked {
                 continue;
             }
-            // A queue is on its way, or a turn that is another's: let others run, too.
+            // A queue or a turn is still another engine's: let others run, too.
             let full = waiting || self.devices.is_missing() || self.work.is_held_back();
-            worker::rest(full, busy, watch, || {
+            worker::rest(full, busy, timer, || {
                 self.sleep();
                 began = shared.clock.now();
             });
@@ -166,19 +167,19 @@ impl<W: Work, A: Application> Engine<W, A> {
     }
 
     /// Takes what the devices have. Returns whether there was anything.
-    fn look(&mut self, watch: &mut ThreadTimer) -> bool {
+    fn look(&mut self, timer: &mut ThreadTimer) -> bool {
         let mut any = false;
         for _ in 0..LOOKS {
             any |= self.devices.receive(&mut self.received) > 0;
-            watch.received(&self.received);
-            if !self.work.handle_events(&mut self.received, watch) {
+            timer.received(&self.received);
+            if !self.work.handle_events(&mut self.received, timer) {
                 break;
             }
         }
         any
     }
 
-    /// Until the first packet, or a word from another engine.
+    /// Sleeps until the first packet, or until another engine wakes it.
     fn sleep(&mut self) {
         let Engine { engines, devices, index, work, .. } = self;
         let (control, index) = (&engines.control, *index);

@@ -1,7 +1,7 @@
-//! `engines`: the base variant. The event handler of an engine puts what the
-//! devices give into one packet queue (the IP queue of old), from which engines
-//! take packets to process; the queue is under a lock, and so is the table of
-//! connections, as a whole.
+//! `engines`: the base variant. The event handler of an engine puts what the devices
+//! give into one packet queue (the IP queue of early kernels), from which engines take
+//! packets to process; the queue is under a lock, and so is the table of connections, as
+//! a whole.
 
 use super::engine::{Engines, Work};
 use crate::{Running, Setup, StartError, locked};
@@ -28,7 +28,7 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
             DynLock::new(options.lock, counted),
             VecDeque::with_capacity(CAPACITY),
         ),
-        watch: QueueWatch::new(instruments, || "packet queue".into()),
+        probe: QueueWatch::new(instruments, || "packet queue".into()),
         engines: engines.clone(),
     });
     if let Some(instruments) = instruments {
@@ -45,7 +45,7 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
 struct Base<A: Application> {
     engines: Arc<Engines<A>>,
     queue: Locked<DynLock, VecDeque<(Packet, TraceStamp)>>,
-    watch: QueueWatch,
+    probe: QueueWatch,
 }
 
 /// One engine's part in it.
@@ -56,7 +56,7 @@ struct Share<A: Application> {
 }
 
 impl<A: Application + 'static> Work for Share<A> {
-    fn handle_events(&mut self, received: &mut Vec<Packet>, watch: &mut ThreadTimer) -> bool {
+    fn handle_events(&mut self, received: &mut Vec<Packet>, timer: &mut ThreadTimer) -> bool {
         if received.is_empty() {
             return false;
         }
@@ -66,14 +66,14 @@ impl<A: Application + 'static> Work for Share<A> {
             let fits = count.min(CAPACITY - queue.len().min(CAPACITY));
             for (n, frame) in received.drain(..fits).enumerate() {
                 // One of a batch is followed.
-                let first = if n == 0 { watch.stamp() } else { TraceStamp::NONE };
-                let stamp = base.watch.put(first, || queue.len());
+                let first = if n == 0 { timer.stamp() } else { TraceStamp::NONE };
+                let stamp = base.probe.put(first, || queue.len());
                 queue.push_back((frame, stamp));
             }
             queue.len()
         });
-        watch.handed((count - received.len()) as u64);
-        base.watch.dropped(received.len());
+        timer.handed((count - received.len()) as u64);
+        base.probe.dropped(received.len());
         let bytes: usize = received.iter().map(Packet::len).sum();
         base.engines.count_lost(received.len() as u64, bytes as u64);
         received.clear();
@@ -83,24 +83,24 @@ impl<A: Application + 'static> Work for Share<A> {
         false
     }
 
-    fn process(&mut self, _: Instant, egress: &mut Egress, watch: &mut ThreadTimer) -> bool {
+    fn process(&mut self, _: Instant, egress: &mut Egress, timer: &mut ThreadTimer) -> bool {
         let Share { base, batch, index } = self;
         let most = base.engines.shared.config.burst;
         base.queue.with(|queue| {
             let n = queue.len().min(most);
             for (frame, stamp) in queue.drain(..n) {
                 batch.push(frame);
-                base.watch.left(stamp);
-                watch.follow(stamp);
+                base.probe.left(stamp);
+                timer.follow(stamp);
             }
         });
         if batch.is_empty() {
             return false;
         }
-        base.watch.taken(batch.len());
-        base.engines.shared.visit(*index, egress, watch, |domain, now, egress, watch| {
+        base.probe.taken(batch.len());
+        base.engines.shared.visit(*index, egress, timer, |domain, now, egress, timer| {
             let batch = batch.drain(..);
-            observed!(watch, observer => locked::input(domain, batch, now, egress, observer));
+            observed!(timer, observer => locked::input(domain, batch, now, egress, observer));
         });
         true
     }

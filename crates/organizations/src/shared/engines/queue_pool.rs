@@ -1,6 +1,6 @@
-//! Which engine takes packets from which queue of the devices. A queue is always
-//! in one engine's hands, or in the pool between two: so whoever takes packets
-//! from it takes them alone, and after those who had it before.
+//! Which engine takes packets from which queue of the devices. A queue is always one
+//! engine's, or in the pool between two engines. So one engine at a time takes packets
+//! from it, in the order in which they came.
 
 use super::autoscaler::Control;
 use crate::runtime::worker::BATCH;
@@ -10,10 +10,10 @@ use wire::Packet;
 
 type Receivers = Vec<Box<dyn Receive>>;
 
-/// The queues that are in nobody's hands just now, by number.
+/// The queues that no engine has just now, by number.
 pub(crate) struct QueuePool(Vec<Mutex<Option<Receivers>>>);
 
-/// The queues in one engine's hands.
+/// The queues of one engine.
 #[derive(Default)]
 pub(crate) struct Devices {
     receivers: Receivers,
@@ -27,7 +27,7 @@ pub(crate) struct Devices {
 }
 
 impl QueuePool {
-    /// With these queues on it: each has a receiver of every device.
+    /// With these queues in it: each has a receiver of every device.
     pub(crate) fn new(queues: Vec<Receivers>) -> QueuePool {
         QueuePool(queues.into_iter().map(|receivers| Mutex::new(Some(receivers))).collect())
     }
@@ -87,7 +87,7 @@ impl Devices {
         }
     }
 
-    /// Is a queue that is this engine's still in another's hands?
+    /// Is a queue that is to be this engine's still another's?
     pub(crate) fn is_missing(&self) -> bool {
         self.missing
     }

@@ -22,11 +22,11 @@ pub(crate) const CAPACITY: usize = 1024;
 pub(crate) const LARGEST: Largest =
     Largest { send_bytes: 1 << 20, receive_bytes: 1 << 20, packets: CAPACITY as u64 };
 
-/// Whose packets are in a queue of a TCP connection.
+/// The connection whose packets are in a queue.
 pub(crate) type Held = Option<(FlowKey, ConnId)>;
 
 #[derive(Default)]
-struct In {
+struct Input {
     /// Made for the first packet.
     producer: Option<Producer<Packet>>,
     /// Packets put in so far.
@@ -34,7 +34,7 @@ struct In {
 }
 
 #[derive(Default)]
-struct Transmitter {
+struct Output {
     consumer: Option<Consumer<Packet>>,
     /// Packets taken so far.
     count: u64,
@@ -43,17 +43,17 @@ struct Transmitter {
 
 /// A receive queue, and what the event handler has to know of its socket.
 pub(crate) struct ReceiveQueue {
-    input: Locked<Spin, In>,
-    output: Locked<Spin, Transmitter>,
+    input: Locked<Spin, Input>,
+    output: Locked<Spin, Output>,
     /// The weight of the socket's buffers, as of its last turn.
     buffers: AtomicU64,
     /// Its class, as of its last turn.
     class: AtomicU8,
-    /// A segment that ends the connection has raised it once.
+    /// A segment that ends the connection has raised its class once.
     raised: AtomicBool,
     /// The generation of the connection whose packets come now.
     generation: AtomicU32,
-    /// A packet whose way is followed: which one, and its stamp.
+    /// A packet that is followed: which one, and its stamp.
     followed: Locked<Spin, Option<(u64, TraceStamp)>>,
     follows: AtomicBool,
     /// Its packets come by the devices of the engine that serves all classes.
@@ -75,8 +75,8 @@ impl ReceiveQueue {
         }
     }
 
-    /// The class of the socket of connection `held`; `ends`: of a segment that
-    /// ends it, which raises it once.
+    /// The class of the socket of connection `held`. `ends`: the segment ends the
+    /// connection, which raises the class once.
     #[inline]
     pub(crate) fn class(&self, held: (FlowKey, ConnId), ends: bool) -> Class {
         let generation = held.1.generation;
@@ -185,15 +185,15 @@ impl ReceiveQueue {
         self.buffers.store(buffers, Ordering::Relaxed);
     }
 
-    /// The weight of the socket, with so many packets in its queue: all queues are
-    /// of the same size, so each packet counts as one.
+    /// The weight of the socket with `packets` packets in its queue. All queues are of
+    /// the same size, so each packet counts as one.
     #[inline]
     pub(crate) fn weight(&self, packets: usize) -> u32 {
         weights::weight(self.buffers.load(Ordering::Relaxed), packets as u64)
     }
 }
 
-impl Transmitter {
+impl Output {
     fn len(&self) -> usize {
         self.consumer.as_ref().map_or(0, Consumer::len)
     }

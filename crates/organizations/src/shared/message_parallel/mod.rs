@@ -7,20 +7,19 @@
 //! application gathers for [`Application::wake`] is done after, both outside of
 //! these locks.
 //!
-//! Each thread has a context: a domain over the shared table, with routes,
-//! a ready list and a timer wheel of its own; neighbours and reassembly are
-//! shared. It is entered once a
-//! batch, under a lock that is nobody else's business but for calls that all
-//! contexts must hear (to listen, say). Threads of the application are borrowed
-//! for their calls, and use contexts of their own.
+//! Each thread has a context: a domain over the shared table, with routes, a ready list
+//! and a timer wheel of its own; neighbours and reassembly are shared. A thread enters
+//! its context once a batch. Others take the context's lock only for calls that all
+//! contexts must hear (to listen, say). Threads of the application are borrowed for
+//! their calls, and use contexts of their own.
 //!
-//! Packets of a flow may overtake each other between two threads, on the way up
-//! and down. With [`crate::Options::order`], TCP segments draw a ticket for
-//! their flow while the queue is locked and wait for its turn before the
-//! connection, so that none overtakes another on the way up. A thread that waits
-//! holds no packet drawn later than what it waits for, so the oldest ticket waits for
-//! nobody. What a thread owes to others (frames that all must see) it does after its
-//! turns, not while it holds tickets. Datagrams of UDP never wait.
+//! Packets of a flow may overtake each other between two threads, on the way up and
+//! down. With [`crate::Options::order`], TCP segments draw a ticket for their flow while
+//! the queue is locked and wait for its turn before the connection, so that none
+//! overtakes another on the way up. A thread that waits holds no packet drawn later than
+//! what it waits for, so the oldest ticket waits for nobody. Frames that all contexts
+//! must see are passed on after a thread's turns, not while it holds tickets. Datagrams
+//! of UDP never wait.
 
 mod tickets;
 
@@ -69,7 +68,7 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
                 queues: queues.clone(),
                 index,
             };
-            move |watch: &mut ThreadTimer| thread.run(watch)
+            move |timer: &mut ThreadTimer| thread.run(timer)
         }),
     )?;
     Ok(handle)
@@ -91,27 +90,27 @@ struct Thread<A: Application> {
 }
 
 impl<A: Application> Thread<A> {
-    fn run(&mut self, watch: &mut ThreadTimer) {
+    fn run(&mut self, timer: &mut ThreadTimer) {
         while !self.shared.stopping.load(Ordering::Relaxed) {
-            watch.begin();
+            timer.begin();
             let mut received = 0;
             for n in 0..self.queues.len() {
                 let queue = (self.index + n) % self.queues.len();
-                received += self.take(queue, watch);
+                received += self.take(queue, timer);
             }
-            let busy = self.shared.own_groups(self.index, 0, &mut self.egress, watch);
-            let waiting = self.shared.processors[self.index].transmitter.flush(watch);
-            watch.end();
+            let busy = self.shared.own_groups(self.index, 0, &mut self.egress, timer);
+            let waiting = self.shared.processors[self.index].transmitter.flush(timer);
+            timer.end();
             if received > 0 {
                 continue;
             }
-            worker::rest(waiting, busy, watch, || self.sleep());
+            worker::rest(waiting, busy, timer, || self.sleep());
         }
     }
 
     /// Takes the next packets of a queue, unless another thread is at it, and
     /// brings them up.
-    fn take(&mut self, queue: usize, watch: &mut ThreadTimer) -> usize {
+    fn take(&mut self, queue: usize, timer: &mut ThreadTimer) -> usize {
         let queues = self.queues.clone();
         let Some(mut queue) = queues[queue].try_lock() else { return 0 };
         let most = self.shared.config.burst;
@@ -125,8 +124,8 @@ impl<A: Application> Thread<A> {
         }
         self.leave(queue, most);
         let received = self.batch.len();
-        watch.received(&self.batch);
-        self.up(watch);
+        timer.received(&self.batch);
+        self.up(timer);
         received
     }
 
@@ -140,12 +139,12 @@ impl<A: Application> Thread<A> {
     }
 
     /// Brings the batch through all layers, in this thread's own context.
-    fn up(&mut self, watch: &mut ThreadTimer) {
+    fn up(&mut self, timer: &mut ThreadTimer) {
         let Thread { shared, batch, tickets, egress, index, .. } = self;
-        shared.visit(*index, egress, watch, |domain, now, egress, watch| {
+        shared.visit(*index, egress, timer, |domain, now, egress, timer| {
             if tickets.is_empty() {
                 let batch = batch.drain(..);
-                return observed!(watch, observer => {
+                return observed!(timer, observer => {
                     locked::input(domain, batch, now, egress, observer)
                 });
             }
@@ -156,7 +155,7 @@ impl<A: Application> Thread<A> {
                 {
                     held.extend(next);
                 } else {
-                    // What was put together goes on before others may follow.
+                    // Coalesced segments go on before others may follow.
                     domain.end_batch(now);
                     held.take().into_iter().for_each(Ticket::done);
                     ticket.iter().for_each(Ticket::wait);
@@ -169,7 +168,7 @@ impl<A: Application> Thread<A> {
         });
     }
 
-    /// Sleeps at the own queue, which nobody else needs to look into meanwhile.
+    /// Sleeps at its own queue; no other thread has to look into it meanwhile.
     fn sleep(&mut self) {
         let mut queue = self.queues[self.index].lock();
         self.shared.sleep(self.index, &mut queue.receivers, || false);

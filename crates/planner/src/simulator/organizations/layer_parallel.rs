@@ -113,7 +113,7 @@ impl Organization for LayerParallel {
         let processors = world.scenario.processors;
         let pipelines = catalog::pipelines(processors);
         let limits = world.scenario.limits;
-        if world.speaks_by_itself {
+        if world.sends_by_itself {
             world.queue_for_each(pipelines);
         }
         let mut layers = vec![Layer::default(); LAYERS * pipelines];
@@ -122,7 +122,7 @@ impl Organization for LayerParallel {
             let up = if number == PRESENTATION { limits.presentation } else { limits.up };
             (layer.up, layer.down) = (Queue::new(up), Queue::new(limits.down));
             let thread = world.machine.thread(index, world.scenario.options.pin);
-            let polls = if world.speaks_by_itself { TRANSPORT } else { LINK };
+            let polls = if world.sends_by_itself { TRANSPORT } else { LINK };
             if number == polls {
                 let own = (index / LAYERS..world.queue_count()).step_by(pipelines);
                 own.for_each(|queue| world.polls(thread, queue));
@@ -174,7 +174,7 @@ impl LayerParallel {
         let own = &mut self.layers[thread as usize];
         let before = own.rising.len();
         let mut told = false;
-        let source = if world.speaks_by_itself { TRANSPORT } else { LINK };
+        let source = if world.sends_by_itself { TRANSPORT } else { LINK };
         if layer == source {
             let mut batch = Vec::new();
             world.receive_own(thread as usize / LAYERS, pipelines, &mut batch);
@@ -214,7 +214,7 @@ impl LayerParallel {
         let layer = thread as usize % LAYERS;
         let overhead = if layer == LINK { ticks.round } else { ticks.visit };
         steps.push(Step::Work(Kind::Overhead, overhead));
-        if layer != LINK && !world.speaks_by_itself {
+        if layer != LINK && !world.sends_by_itself {
             steps.extend(taking(count, world));
         }
         let work = match layer {

@@ -33,7 +33,7 @@ impl Organization for MessageParallel {
         let (threads, options) = (world.scenario.processors, &world.scenario.options);
         world.spawn_pollers(threads, options.pin, Point::Round);
         let rule = Rule::of(LockKind::Adaptive);
-        let windows = if options.order && !world.speaks_by_itself { WINDOWS * threads } else { 0 };
+        let windows = if options.order && !world.sends_by_itself { WINDOWS * threads } else { 0 };
         MessageParallel {
             contexts: Contexts::new(world, world.scenario.limits.shards, threads),
             queues: (0..threads)

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`owned`] | `uniprocessor`, `processor-per-connection` |
 //! | [`locked`] | `global-lock`, `group-locks`, `virtual-processors` |
-//! | [`handed`] | `group-threads`, `thread-per-connection` |
+//! | [`mailbox`] | `group-threads`, `thread-per-connection` |
 //! | [`message_parallel`] | `message-parallel` |
 //! | [`engines`] | `engines` |
 //! | [`engines_early`] | `engines-early`, `engines-sched` |
@@ -16,9 +16,10 @@
 
 mod engines;
 mod engines_early;
-mod handed;
+
 mod layer_parallel;
 mod locked;
+mod mailbox;
 mod message_parallel;
 mod owned;
 mod shared;
@@ -39,7 +40,7 @@ pub(crate) fn with_organization(scenario: &Scenario) -> Result<Outcome, Error> {
             Simulation::<locked::Locked>::new(scenario).run()
         }
         Simulated::GroupThreads | Simulated::ThreadPerConnection => {
-            Simulation::<handed::Handed>::new(scenario).run()
+            Simulation::<mailbox::Mailboxes>::new(scenario).run()
         }
         Simulated::MessageParallel => {
             Simulation::<message_parallel::MessageParallel>::new(scenario).run()

@@ -55,12 +55,12 @@ fn who_comes_to_a_thread_that_was_stopped_is_told_so() {
         instruments: None,
     };
     let (shared, _) = Shared::new::<Caller>(&mut setup, "thread-per-connection").expect("room");
-    let mut home = Domain::new(config.clone(), Unit::ONLY, caller.clone());
+    let mut control = Domain::new(config.clone(), Unit::ONLY, caller.clone());
     let (now, mut egress) = (Instant::from_millis(1), Egress::new(1));
     let call = Call::Connect { remote: end(2, 80), local: None, connection: () };
-    home.call(call, now, &mut egress);
+    control.call(call, now, &mut egress);
     let (id, flow) = caller.0.lock().expect("no panic").opened.expect("a name");
-    let connection = home.extract(id, now).expect("it is there");
+    let connection = control.extract(id, now).expect("it is there");
 
     let table = Arc::new(FlowTable::new(&config, 0));
     let (handle, generation) = table.reserve().expect("room");

@@ -58,7 +58,7 @@ fn each_connection_gets_its_own_and_home_the_rest() {
     assert_eq!(ports(&one.mailbox), [1000, 1000, 1000]);
     assert_eq!(ports(&two.mailbox), [2000]);
     assert_eq!(ports(&dns.mailbox), [4000]);
-    assert_eq!(ports(&fixture.table.home), [3000, 1000, 2000]);
+    assert_eq!(ports(&fixture.table.control), [3000, 1000, 2000]);
 }
 
 #[test]
@@ -89,20 +89,20 @@ fn what_comes_too_late_goes_home() {
     let tcp = |port| frame(&flow(port), protocol::TCP);
     fixture.batch(vec![tcp(1000), tcp(2000), tcp(1000)]);
     forgetting.join().expect("no panic");
-    let mut home = ports(&fixture.table.home);
-    home.sort_unstable();
-    assert_eq!(home, [1000, 1000, 2000]);
+    let mut control = ports(&fixture.table.control);
+    control.sort_unstable();
+    assert_eq!(control, [1000, 1000, 2000]);
     // Nothing of it is left for the next batch.
     fixture.batch(vec![tcp(3000)]);
-    assert_eq!(ports(&fixture.table.home), [3000]);
+    assert_eq!(ports(&fixture.table.control), [3000]);
 }
 
 #[test]
 fn when_all_is_closed_nothing_stays() {
     let mut fixture = fixture();
-    fixture.table.home.close();
+    fixture.table.control.close();
     fixture.batch(vec![frame(&flow(1000), protocol::TCP)]);
-    assert!(ports(&fixture.table.home).is_empty());
+    assert!(ports(&fixture.table.control).is_empty());
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn units_are_used_again_and_their_names_are_not() {
     assert!(table.mailbox(1).is_some() && table.mailbox(0).is_none());
     let mut counted = Counters::default();
     counted.delivered += 7;
-    table.migrate_out(1, &counted);
+    table.vacate(1, &counted);
     assert!(table.mailbox(1).is_none());
     assert_eq!(migrate_in(&table).expect("room"), (1, 1));
     let mut sum = Counters::default();
@@ -37,7 +37,7 @@ fn there_is_a_limit_and_the_place_comes_back() {
     }
     assert!(table.is_full());
     assert!(migrate_in(&table).is_err());
-    table.migrate_out(2, &Counters::default());
+    table.vacate(2, &Counters::default());
     // The system gives no thread: nothing has happened.
     let (handle, _) = table.reserve().expect("room");
     let failed = table.occupy(handle, Err(io::ErrorKind::WouldBlock.into()));

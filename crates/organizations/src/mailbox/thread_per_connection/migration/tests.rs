@@ -63,9 +63,9 @@ fn what_has_come_before_goes_first() {
     let [(_, one), (_, two)] = &migrants;
     // Dispatchers may know the migrant as soon as it is known.
     post(&one.mailbox, whole(nth(1000, 4)));
-    let home = &fixture.table.home;
+    let control = &fixture.table.control;
     for frame in [nth(1000, 2), nth(3000, 2), nth(2000, 1), nth(1000, 3)] {
-        post(home, whole(frame));
+        post(control, whole(frame));
     }
     let taken = vec![whole(nth(3000, 1)), whole(nth(1000, 1))];
     let version = fixture.table.version();
@@ -73,7 +73,7 @@ fn what_has_come_before_goes_first() {
     assert_ne!(fixture.table.version(), version);
     assert_eq!(numbers(&one.mailbox), [(1000, 1), (1000, 2), (1000, 3), (1000, 4)]);
     assert_eq!(numbers(&two.mailbox), [(2000, 1)]);
-    assert_eq!(numbers(home), [(3000, 1), (3000, 2)]);
+    assert_eq!(numbers(control), [(3000, 1), (3000, 2)]);
 }
 
 #[test]
@@ -94,36 +94,36 @@ fn who_finds_the_thread_stopped_comes_back_and_is_not_known() {
     let fixture = fixture();
     let migrants = [1000, 2000].map(|port| (ConnKey::Flow(flow(port)), fixture.handle()));
     migrants[0].1.mailbox.close();
-    let home = &fixture.table.home;
-    (0..2).for_each(|n| post(home, whole(nth(1000, n))));
+    let control = &fixture.table.control;
+    (0..2).for_each(|n| post(control, whole(nth(1000, n))));
     assert_eq!(fixture.migrate_in(&migrants, Vec::new()), 1);
     assert!(fixture.table.with_flow(&flow(1000), |_| ()).is_none());
     assert!(fixture.table.with_flow(&flow(2000), |_| ()).is_some());
-    assert_eq!(numbers(home), [(1000, 0), (1000, 1)]);
+    assert_eq!(numbers(control), [(1000, 0), (1000, 1)]);
 }
 
 #[test]
 fn what_the_home_has_put_together_and_fragments_stay_there() {
     let fixture = fixture();
     let migrant = (ConnKey::Flow(flow(1000)), fixture.handle());
-    let home = &fixture.table.home;
-    post(home, nth(1000, 1));
-    post(home, whole(Frame::reassembled(fragment(&flow(1000)))));
+    let control = &fixture.table.control;
+    post(control, nth(1000, 1));
+    post(control, whole(Frame::reassembled(fragment(&flow(1000)))));
     fixture.migrate_in(std::slice::from_ref(&migrant), Vec::new());
     assert_eq!(numbers(&migrant.1.mailbox), []);
-    assert_eq!(numbers(home).len(), 2);
+    assert_eq!(numbers(control).len(), 2);
 }
 
 #[test]
 fn datagrams_move_to_their_socket() {
     let fixture = fixture();
     let socket = (ConnKey::Port(end(1, 80)), fixture.handle());
-    let home = &fixture.table.home;
-    post(home, whole(Frame::reassembled(frame(&flow(7), protocol::UDP))));
-    post(home, whole(nth(8, 0)));
+    let control = &fixture.table.control;
+    post(control, whole(Frame::reassembled(frame(&flow(7), protocol::UDP))));
+    post(control, whole(nth(8, 0)));
     fixture.migrate_in(std::slice::from_ref(&socket), Vec::new());
     assert_eq!(numbers(&socket.1.mailbox), [(7, 0)]);
-    assert_eq!(numbers(home), [(8, 0)]);
+    assert_eq!(numbers(control), [(8, 0)]);
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn what_is_left_goes_home_in_order() {
     assert_eq!((left.calls.len(), left.lost, left.reassembled), (0, 0, 1));
     assert!(fixture.table.with_flow(&flow(1000), |_| ()).is_none());
     assert!(handle.mailbox.inbox.lock().closed);
-    let home = &fixture.table.home;
-    assert_eq!(numbers(home), [(1000, 1), (1000, 2)]);
-    let messages = std::mem::take(&mut home.inbox.lock().messages);
+    let control = &fixture.table.control;
+    assert_eq!(numbers(control), [(1000, 1), (1000, 2)]);
+    let messages = std::mem::take(&mut control.inbox.lock().messages);
     assert!(matches!(messages.front(), Some(Message::Call(Call::FlushUdp(_)))));
 }
 
@@ -155,12 +155,12 @@ fn what_finds_the_home_closed_or_full_is_counted() {
         let (key, handle) = (ConnKey::Flow(flow(1000)), fixture.handle());
         fixture.table.register(key, &handle);
         (0..3).for_each(|n| post(&handle.mailbox, whole(nth(1000, n))));
-        let home = &fixture.table.home;
-        while !closed && home.inbox.lock().room() > 1 {
-            post(home, whole(nth(1, 0)));
+        let control = &fixture.table.control;
+        while !closed && control.inbox.lock().room() > 1 {
+            post(control, whole(nth(1, 0)));
         }
         if closed {
-            home.close();
+            control.close();
             let call = Message::Call(Call::FlushUdp(end(1, 53)));
             assert!(handle.mailbox.send(call).is_ok());
         }

@@ -39,7 +39,7 @@ fn a_ring_goes_with_its_connection_but_not_with_packets() {
     let put = || queue.put(Packet::copy_of(&[1; 60]), TraceStamp::NONE);
     assert!(put().is_ok());
     queue.retire();
-    assert_eq!(queue.len(), 1, "the next tenant's, perhaps");
+    assert_eq!(queue.len(), 1, "the next connection's, perhaps");
     queue.take(1, &mut Vec::new());
     queue.retire();
     assert!(queue.output.with(|output| output.consumer.is_none()));

@@ -1,6 +1,7 @@
-//! [`ListenerShared`]: what a listening socket and all domains share.
+//! [`Backlog`]: what a listening socket and all domains share. What stands in the
+//! queue is the caller's: a socket knows its listener, and not the other way round.
 
-use super::TcpShared;
+use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::wait::Waiters;
@@ -10,32 +11,41 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-#[derive(Debug, Default)]
-struct State {
+#[derive(Debug)]
+struct State<S> {
     /// Connections that wait to be accepted.
-    queue: VecDeque<Arc<TcpShared>>,
+    queue: VecDeque<Arc<S>>,
     /// Connections whose handshake is going on.
     half_open: usize,
     closed: bool,
     acceptors: Waiters,
 }
 
-/// A listening port.
+/// A listening port, whose connections have sockets `S`.
 #[derive(Debug)]
-pub(crate) struct ListenerShared {
-    backlog: usize,
-    /// That of the stack, for the connections that come.
+pub(crate) struct Backlog<S> {
+    max: usize,
+    /// The stack's, for the connections that come.
     closing: Arc<Closing>,
-    state: Mutex<State>,
+    /// The time to live for connections that come from now on.
+    pub(crate) ttl: Ttl,
+    state: Mutex<State<S>>,
 }
 
 /// Handshakes that may go on at once where the backlog is smaller: a few lost
 /// SYN-ACKs must not shut others out.
 const HALF_OPEN: usize = 256;
 
-impl ListenerShared {
-    pub(crate) fn new(backlog: usize, closing: Arc<Closing>) -> ListenerShared {
-        ListenerShared { backlog: backlog.max(1), closing, state: Mutex::default() }
+impl<S> Backlog<S> {
+    /// Room for `max` connections that wait to be accepted, at least one.
+    pub(crate) fn new(max: usize, closing: Arc<Closing>) -> Backlog<S> {
+        let state = State {
+            queue: VecDeque::new(),
+            half_open: 0,
+            closed: false,
+            acceptors: Waiters::default(),
+        };
+        Backlog { max: max.max(1), closing, ttl: Ttl::default(), state: Mutex::new(state) }
     }
 
     pub(crate) fn closing(&self) -> &Arc<Closing> {
@@ -45,8 +55,7 @@ impl ListenerShared {
     /// A SYN has come: is there room for its connection?
     pub(crate) fn reserve(&self) -> bool {
         let mut state = self.state.lock();
-        let room =
-            state.queue.len() < self.backlog && state.half_open < self.backlog.max(HALF_OPEN);
+        let room = state.queue.len() < self.max && state.half_open < self.max.max(HALF_OPEN);
         if state.closed || !room {
             return false;
         }
@@ -57,14 +66,12 @@ impl ListenerShared {
     /// Is it only handshakes that leave no room?
     pub(crate) fn half_open_limit_reached(&self) -> bool {
         let state = self.state.lock();
-        !state.closed
-            && state.queue.len() < self.backlog
-            && state.half_open >= self.backlog.max(HALF_OPEN)
+        !state.closed && state.queue.len() < self.max && state.half_open >= self.max.max(HALF_OPEN)
     }
 
     /// A handshake has ended: with a connection, which is taken unless nobody
     /// listens any more, or with none.
-    pub(crate) fn arrived(&self, socket: Option<Arc<TcpShared>>, wakes: &mut Vec<Waker>) -> bool {
+    pub(crate) fn arrived(&self, socket: Option<Arc<S>>, wakes: &mut Vec<Waker>) -> bool {
         let mut state = self.state.lock();
         state.half_open -= 1;
         if state.closed {
@@ -77,11 +84,11 @@ impl ListenerShared {
         true
     }
 
-    pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<Arc<TcpShared>>> {
+    pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<Arc<S>>> {
         let mut state = self.state.lock();
         match state.queue.pop_front() {
             Some(socket) => Poll::Ready(Ok(socket)),
-            // Whoever asks still has the listener, so it was not dropped.
+            // The caller still has the listener, so it was not dropped.
             None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
             None => {
                 state.acceptors.add(cx);
@@ -91,7 +98,7 @@ impl ListenerShared {
     }
 
     /// Nobody listens any more. Returns the connections that nobody accepted.
-    pub(crate) fn close(&self, wakes: &mut Vec<Waker>) -> VecDeque<Arc<TcpShared>> {
+    pub(crate) fn close(&self, wakes: &mut Vec<Waker>) -> VecDeque<Arc<S>> {
         let mut state = self.state.lock();
         state.closed = true;
         state.acceptors.take(wakes);

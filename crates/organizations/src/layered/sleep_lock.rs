@@ -1,5 +1,5 @@
-//! What sleep locks are made of: the system's ([`platform`]), or under
-//! `--cfg loom` the model checker's.
+//! Sleep locks: a mutex with its condition. They are the system's ([`platform`]), or
+//! under `--cfg loom` the model checker's.
 
 #[cfg(not(loom))]
 pub(super) use platform::{Mutex, MutexGuard};

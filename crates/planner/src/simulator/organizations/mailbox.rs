@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 /// Dispatchers and owners. The dispatchers' threads are numbered from 0, the owners'
 /// from the number of processors.
-pub(crate) struct Handed {
+pub(crate) struct Mailboxes {
     processors: usize,
     /// Each owner has a connection, and not a group.
     of_connections: bool,
@@ -57,10 +57,10 @@ pub(crate) enum Point {
     Sent,
 }
 
-impl Organization for Handed {
+impl Organization for Mailboxes {
     type Point = Point;
 
-    fn new(world: &mut World<'_, Point>) -> Handed {
+    fn new(world: &mut World<'_, Point>) -> Mailboxes {
         let options = &world.scenario.options;
         let of_connections = world.scenario.program() == Simulated::ThreadPerConnection;
         if of_connections && options.max_threads > 0 {
@@ -79,7 +79,7 @@ impl Organization for Handed {
             let thread = world.machine.thread(unit, options.pin);
             world.machine.script(thread, &[Step::At(Point::Open)]);
         }
-        if world.speaks_by_itself {
+        if world.sends_by_itself {
             // What owners send of their own accord passes no dispatcher.
             world.queue_for_each(units);
             if of_connections {
@@ -91,7 +91,7 @@ impl Organization for Handed {
             (0..world.queue_count()).for_each(|q| world.polls((q % processors) as ThreadId, q));
         }
         (0..processors + units).for_each(|thread| world.machine.start(thread as ThreadId));
-        Handed {
+        Mailboxes {
             processors,
             of_connections,
             dispatchers: vec![Dispatcher::default(); processors],
@@ -122,12 +122,12 @@ impl Organization for Handed {
     }
 }
 
-impl Handed {
+impl Mailboxes {
     fn dispatch(&mut self, thread: ThreadId, world: &mut World<'_, Point>) {
         let own = &mut self.dispatchers[thread as usize];
         own.batch.clear();
         world.machine.forget_notice(thread);
-        if !world.speaks_by_itself {
+        if !world.sends_by_itself {
             world.receive_own(thread as usize, self.processors, &mut own.batch);
         }
         let count = own.batch.len();
@@ -194,7 +194,7 @@ impl Handed {
         batch.clear();
         world.machine.forget_notice(thread);
         let mut steps = Vec::with_capacity(10);
-        if world.speaks_by_itself {
+        if world.sends_by_itself {
             world.receive(unit, world.batch, batch);
         } else {
             batch.extend(mailbox.drain(..world.batch.min(mailbox.len())));
@@ -206,7 +206,7 @@ impl Handed {
             return world.machine.script(thread, &[idle, Step::At(Point::Park)]);
         }
         let mut cold = world.touch_unit(thread, unit) + world.touch(thread, batch);
-        if !world.speaks_by_itself {
+        if !world.sends_by_itself {
             steps.push(Step::Work(Kind::HandOff, ticks.batch));
             cold += world.packets_move(count);
         }

@@ -1,0 +1,155 @@
+use super::*;
+use std::task::{Context, Poll};
+use wire::tcp::{Flags, Header, Options};
+use wire::{Instant, Parts, Seq};
+
+const LIMIT: usize = 100_000;
+/// Blocks that are being filled: one in each queue, and the one that comes.
+const BLOCKS: usize = 3 * 4096;
+
+/// An established connection whose peer the test plays, and its socket.
+struct Receiver {
+    socket: TcpShared,
+    tcb: Tcb,
+    now: Instant,
+    ours: Seq,
+}
+
+fn header(flags: Flags, seq: u32, ack: Seq) -> Header {
+    Header {
+        source_port: 1,
+        destination_port: 2,
+        seq: Seq(seq),
+        ack,
+        flags,
+        window: 50_000,
+        urgent: 0,
+        options: Options::NONE,
+    }
+}
+
+fn byte_of(seq: u32) -> u8 {
+    (seq % 251) as u8
+}
+
+impl Receiver {
+    fn new() -> Receiver {
+        let config = tcp::Config::default()
+            .with_receive_buffer(LIMIT)
+            .with_window_scaling(false)
+            .with_timestamps(false);
+        let now = Instant::from_nanos(1_000_000);
+        let isn = tcp::Isn { seq: Seq(77), timestamp_offset: 0 };
+        let syn = header(Flags::SYN, 0, Seq(0));
+        let tcb = Tcb::accept(&Arc::new(config), isn, 1460, &syn, now);
+        let socket = TcpShared::opening(Arc::default());
+        let mut receiver = Receiver { socket, tcb, now, ours: Seq(78) };
+        receiver.acknowledge();
+        receiver.tcb.input(&header(Flags::ACK, 1, receiver.ours), Parts::new(), now);
+        receiver.exchange();
+        receiver
+    }
+
+    /// A segment in a block of 2048 bytes, as a device with frames of 1500 has them.
+    fn segment(&mut self, seq: u32, len: u32) {
+        let mut slice = Slice::with_capacity(2048);
+        slice.append(&(seq..seq + len).map(byte_of).collect::<Vec<_>>());
+        self.tcb.input(&header(Flags::ACK, seq, self.ours), Parts::from_iter([slice]), self.now);
+        self.acknowledge();
+        let held = self.tcb.info().footprint + self.socket.state.lock().unread.footprint();
+        assert!(held <= 2 * LIMIT + BLOCKS, "{held} bytes of memory after {seq}");
+    }
+
+    fn acknowledge(&mut self) {
+        let offload = tcp::TransmitOffload { segmentation: 0, want_sum: false };
+        while self.tcb.poll_transmit(self.now, offload).is_some() {}
+    }
+
+    fn exchange(&mut self) {
+        self.socket.exchange(&mut self.tcb, &mut Vec::new());
+    }
+
+    /// Reads all, and says how much that was.
+    fn read(&mut self) -> u32 {
+        let mut seq = 1;
+        loop {
+            self.exchange();
+            let Poll::Ready(Ok((parts, _))) = self.socket.poll_read(None, 1000, false) else {
+                return seq - 1;
+            };
+            for byte in parts.iter().flat_map(|part| part.to_vec()) {
+                assert_eq!(byte, byte_of(seq));
+                seq += 1;
+            }
+        }
+    }
+}
+
+/// Whatever the peer does, and wherever the bytes lie: with nobody reading they hold
+/// twice the receive buffer together. The first `socket` bytes come to the socket, the
+/// others stay in the TCB: some in order, and some behind a hole, which come before
+/// those or after.
+#[test]
+fn segments_of_one_byte_hold_no_more_than_twice_the_buffer() {
+    for disorder_first in [true, false] {
+        for (socket, in_order) in [(0, 45_000), (45_000, 0), (30_000, 15_000), (10_000, 5000)] {
+            let mut receiver = Receiver::new();
+            for seq in 1..=socket {
+                receiver.segment(seq, 1);
+                receiver.exchange();
+            }
+            let hole = 1 + socket + in_order;
+            let (front, mut behind) = (1 + socket..hole, hole + 1);
+            let mut disorder = |receiver: &mut Receiver| {
+                while behind < 60_000 {
+                    let len = if behind % 2 == 0 { 1025 } else { 1 };
+                    receiver.segment(behind, len);
+                    behind += len;
+                }
+            };
+            if disorder_first {
+                disorder(&mut receiver);
+            }
+            front.for_each(|seq| receiver.segment(seq, 1));
+            disorder(&mut receiver);
+            assert_eq!(receiver.read(), hole - 1);
+        }
+    }
+}
+
+/// What is read makes room: memory is given back, and the window with it.
+#[test]
+fn what_is_read_counts_no_more() {
+    let mut receiver = Receiver::new();
+    let mut seq = 1;
+    for _ in 0..5 {
+        for _ in 0..20_000 {
+            receiver.segment(seq, 1);
+            seq += 1;
+        }
+        receiver.exchange();
+        let cx = Context::from_waker(Waker::noop());
+        while let Poll::Ready(read) = receiver.socket.poll_read(Some(&cx), 777, false) {
+            assert!(read.is_ok());
+        }
+        receiver.exchange();
+        assert_eq!(receiver.tcb.unread(), 0);
+        assert_eq!(receiver.socket.state.lock().unread.footprint(), 0);
+    }
+}
+
+/// A look at bytes leaves them there.
+#[test]
+fn a_look_takes_nothing() {
+    let mut receiver = Receiver::new();
+    (1..=50).for_each(|seq| receiver.segment(seq, 1));
+    receiver.exchange();
+    for max in [3, 100] {
+        let Poll::Ready(Ok((parts, None))) = receiver.socket.poll_read(None, max, true) else {
+            panic!("50 bytes wait");
+        };
+        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.to_vec()).collect();
+        assert_eq!(bytes, (1..=max.min(50) as u32).map(byte_of).collect::<Vec<_>>());
+    }
+    assert_eq!(receiver.read(), 50);
+}
