@@ -10,8 +10,8 @@ use wire::{Instant, Seq};
 /// The least time-out of a probe: the timer is no finer, and a peer that has many
 /// connections answers no faster.
 const LEAST: Duration = Duration::from_millis(10);
-/// TLP.max_ack_delay: how long a peer may delay its acknowledgment of a single
-/// segment. RFC 8985 wants the worst there is, 200 ms; most wait for 40 ms.
+/// TLP.max_ack_delay: how long a peer may delay its acknowledgment of less than two
+/// full segments. RFC 8985 wants the worst there is, 200 ms; most wait for 40 ms.
 const ACK_DELAY: Duration = Duration::from_millis(50);
 /// The time-out before there is a measurement.
 const UNKNOWN: Duration = Duration::from_secs(1);
@@ -30,8 +30,8 @@ impl Tcb {
             && self.state.transmits()
     }
 
-    /// PTO (RFC 8985 7.2), counted from the last segment sent, if more than one is in
-    /// flight.
+    /// PTO (RFC 8985 7.2), counted from the last segment sent, if at least two full
+    /// ones are in flight.
     fn tail_timeout(&self) -> Duration {
         if self.rtt.srtt == 0 {
             return UNKNOWN;
@@ -56,7 +56,7 @@ impl Tcb {
         if !self.wants_tail() {
             return;
         }
-        let alone = self.snd.nxt.distance_from(self.snd.una) <= self.mss();
+        let alone = self.snd.nxt.distance_from(self.snd.una) < 2 * self.mss();
         let delay = if alone { ACK_DELAY } else { Duration::ZERO };
         let due = self.last_sent + self.tail_timeout() + delay;
         if due > now {
