@@ -270,6 +270,28 @@ fn calls_that_must_not_wait_do_not() {
     });
 }
 
+/// SO_SNDBUF bounds what is written and not acknowledged; Linux doubles it.
+#[test]
+fn a_send_buffer_bounds_what_is_written() {
+    each(|drill| {
+        let listener = drill.listener();
+        let seq = drill.handshake();
+        let stream = drill.accept(listener);
+        let flags = i64::from(libc::O_RDWR | libc::O_NONBLOCK);
+        assert_eq!(call!(drill, fcntl(stream, libc::F_SETFL, flags)), 0);
+        let (mut bytes, mut len) = (10_000, 4);
+        let option = (libc::SOL_SOCKET, libc::SO_SNDBUF);
+        let value = (&raw mut bytes).cast::<c_void>();
+        assert_eq!(call!(drill, setsockopt(stream, option.0, option.1, value, 4)), 0);
+        assert_eq!(call!(drill, getsockopt(stream, option.0, option.1, value, &mut len)), 0);
+        assert_eq!((bytes, len), (20_000, 4));
+        assert_eq!(drill.write(stream, 50_000), 20_000);
+        assert_eq!((drill.write(stream, 1), errno()), (-1, libc::EAGAIN));
+        drill.say(ACK, 1, seq + 1072, 0);
+        assert_eq!(drill.write(stream, 50_000), 1072);
+    });
+}
+
 /// packetdrill closes by the system's own call what a script leaves open.
 #[test]
 fn descriptors_are_the_systems() {

@@ -135,8 +135,6 @@ pub(crate) struct Acks {
     pub now: bool,
     /// Duplicate acknowledgments that a sender without SACK has to count.
     pub duplicates: u8,
-    /// Segments with data that are still acknowledged at once.
-    pub quick: u8,
     /// Challenge acknowledgments sent in `second`.
     pub challenges: u16,
     /// The second of the stack's time that `challenges` counts.
@@ -246,13 +244,13 @@ pub struct Tcb {
     pub(crate) timeouts: u8,
     /// Probes in a row without an answer.
     pub(crate) probes: u8,
+    /// Segments with data that are still acknowledged at once.
+    pub(crate) quick_acks: u8,
     pub(crate) error: Option<Error>,
     pub(crate) soft_error: Option<Error>,
     /// A RST with this sequence number answers an unacceptable ACK.
     pub(crate) reset_reply: Option<Seq>,
     pub(crate) keepalive: Option<Keepalive>,
-    /// Most bytes that are queued, if this connection was told; or 0.
-    pub(crate) send_limit: u32,
 }
 
 /// A peer that announces less is taken to have announced this (Linux's
@@ -291,14 +289,7 @@ impl Tcb {
             flags: Flags::new(config),
             snd: Snd::new(iss, mss),
             rcv: Rcv::new(config, mss),
-            acks: Acks {
-                now: false,
-                duplicates: 0,
-                quick: config.quick_acks,
-                challenges: 0,
-                second: 0,
-                dsack: None,
-            },
+            acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None },
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
             timers: Timers::OFF,
             send: SendQueue::new(iss + 1),
@@ -323,7 +314,7 @@ impl Tcb {
             error: None,
             soft_error: None,
             reset_reply: None,
-            send_limit: 0,
+            quick_acks: config.quick_acks,
             keepalive: config.keepalive,
         }
     }

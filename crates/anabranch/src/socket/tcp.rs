@@ -38,7 +38,6 @@ struct PendingOptions {
     abort: bool,
     nodelay: Option<bool>,
     keepalive: Option<Option<Duration>>,
-    send_buffer: Option<usize>,
     /// Somebody asks for [`State::info`].
     info: bool,
 }
@@ -73,6 +72,8 @@ struct State {
     /// What TCP had queued when the domain last looked.
     queued: usize,
     send_buffer: usize,
+    /// What the stream wants that to be, if it said so (SO_SNDBUF).
+    wanted_buffer: Option<usize>,
     receive_buffer: usize,
     /// The peer has closed both ways, or TCP has given up: writing makes no sense any more.
     broken: bool,
@@ -127,6 +128,7 @@ impl TcpShared {
             unsent_bytes: 0,
             queued: 0,
             send_buffer: 0,
+            wanted_buffer: None,
             receive_buffer: 0,
             broken: false,
             writers: Waiters::default(),
@@ -208,7 +210,7 @@ impl TcpShared {
         }
         state.broken |= tcb.error().is_some();
         state.queued = tcb.queued();
-        state.send_buffer = tcb.send_buffer();
+        state.send_buffer = state.wanted_buffer.unwrap_or_else(|| tcb.send_buffer());
         let room = state.send_buffer.saturating_sub(state.queued);
         if !state.writers.is_empty() && (state.broken || room >= state.send_buffer / 3) {
             state.writers.take(wakes);
@@ -349,9 +351,6 @@ impl State {
         }
         if let Some(idle) = self.pending.keepalive.take() {
             tcb.set_keepalive(idle.map(tcp::Keepalive::new));
-        }
-        if let Some(bytes) = self.pending.send_buffer.take() {
-            tcb.set_send_buffer(bytes);
         }
         if self.pending.abort {
             tcb.abort();

@@ -175,7 +175,7 @@ impl Shared {
     }
 
     pub(crate) fn set_send_buffer(&self, bytes: usize) {
-        self.stack.notify(self.socket.set_send_buffer(bytes));
+        self.socket.set_send_buffer(bytes);
     }
 
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) {

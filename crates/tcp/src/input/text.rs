@@ -182,10 +182,10 @@ impl Tcb {
     pub(crate) fn schedule_ack(&mut self, now: Instant) {
         let waiting = self.rcv.nxt.distance_from(self.rcv.acked);
         if waiting >= 2 * u32::from(self.rcv.full) {
-            self.acks.quick = self.acks.quick.saturating_sub(1);
+            self.quick_acks = self.quick_acks.saturating_sub(1);
             self.ack_now();
-        } else if self.acks.quick > 0 {
-            self.acks.quick -= 1;
+        } else if self.quick_acks > 0 {
+            self.quick_acks -= 1;
             self.ack_now();
         } else if self.timers.delayed_ack == Instant::FAR_FUTURE {
             self.timers.delayed_ack = now + self.config.delayed_ack;

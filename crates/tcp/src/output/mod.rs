@@ -228,9 +228,9 @@ impl Tcb {
         };
         self.flags.override_sws = false;
         let seq = self.snd.nxt;
-        if self.acks.quick > 0 && self.answers(now) {
+        if self.quick_acks > 0 && self.answers(now) {
             // Acknowledgments travel with answers.
-            self.acks.quick = 0;
+            self.quick_acks = 0;
         }
         let idle = self.snd.una == seq;
         // The FIN needs room in the window, too.
@@ -294,9 +294,9 @@ impl Tcb {
         let len = crate::input::len(&payload);
         let last = seq + len == self.send.end;
         let mut flags = Flags::ACK;
-        // What a device cuts into segments is a burst, and the receiver is to look at it
-        // when its last segment is there, as Linux says since 4.20.
-        if len > 0 && (last || len > self.mss()) {
+        // What a device cuts into new segments is a burst, and the receiver is to look at
+        // it when the last of them is there, as Linux says since 4.20.
+        if len > 0 && (last || (new && len > self.mss())) {
             flags = flags.with(Flags::PSH);
         }
         let fin = fin && last;

@@ -193,10 +193,13 @@ impl TcpShared {
         TcpShared::to_notify(&mut state)
     }
 
-    pub(crate) fn set_send_buffer(&self, bytes: usize) -> Option<ConnId> {
+    /// Bounds what is written and not acknowledged, from now on.
+    pub(crate) fn set_send_buffer(&self, bytes: usize) {
         let mut state = self.state.lock();
-        state.pending.send_buffer = Some(bytes);
-        TcpShared::to_notify(&mut state)
+        state.wanted_buffer = Some(bytes.max(1));
+        if state.phase == Phase::Open {
+            state.send_buffer = bytes.max(1);
+        }
     }
 
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) -> Option<ConnId> {
