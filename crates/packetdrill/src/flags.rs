@@ -50,7 +50,7 @@ impl std::error::Error for FlagsError {}
 
 /// The stack with what Linux cannot be told to do otherwise.
 fn linux() -> TcpConfig {
-    TcpConfig { quick_acks: 16, ..TcpConfig::default() }
+    TcpConfig::default().with_quick_acks(16)
 }
 
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, FlagsError> {

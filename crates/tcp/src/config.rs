@@ -130,6 +130,7 @@ setters! { Config {
     with_send_buffer send_buffer: usize,
     with_nagle nagle: bool,
     with_delayed_ack delayed_ack: Duration,
+    with_quick_acks quick_acks: u8,
     with_min_rto min_rto: Duration,
     with_max_rto max_rto: Duration,
     with_initial_rto initial_rto: Duration,

@@ -194,7 +194,7 @@ impl TcpShared {
     }
 
     pub(crate) fn set_send_buffer(&self, bytes: usize) -> Option<ConnId> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.pending.send_buffer = Some(bytes);
         TcpShared::to_notify(&mut state)
     }
