@@ -1,5 +1,7 @@
 //! [`Builder`]: what a stack is made of.
 
+mod loopback;
+
 use crate::Error;
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
@@ -63,6 +65,7 @@ pub struct Builder {
     tcp: tcp::Config,
     instruments: Option<Arc<Instruments>>,
     drain: Duration,
+    loopback: bool,
     resolver: Option<Arc<Resolver>>,
     clock: Option<Clock>,
     /// The layers' configuration, but for interfaces and routes, which come at the
@@ -94,6 +97,7 @@ impl Builder {
             tcp: tcp::Config::default(),
             instruments: None,
             drain: Duration::from_secs(2),
+            loopback: true,
             resolver: None,
             clock: None,
             config,
@@ -331,6 +335,13 @@ impl Builder {
         self
     }
 
+    /// Is there a way to 127.0.0.1 and to the stack's own addresses? It is a device of its
+    /// own, `lo`, that the stack's threads look after as after the others. Default: yes.
+    pub fn loopback(mut self, loopback: bool) -> Builder {
+        self.loopback = loopback;
+        self
+    }
+
     /// Starts the stack.
     ///
     /// # Errors
@@ -356,6 +367,9 @@ impl Builder {
         for (device, interface) in self.devices {
             config.interfaces.push(interface.config(&device)?);
             devices.push(device);
+        }
+        if self.loopback {
+            devices.push(loopback::add(&mut config, self.organization.queues_on(self.processors)));
         }
         let config = Arc::new(config);
         let setup = Setup {
