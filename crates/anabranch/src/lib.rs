@@ -114,7 +114,7 @@ pub use listener::TcpListener;
 pub use names::ToSocketAddrs;
 pub use net::{Counters, DropReason};
 pub use organization::{Options, Organization};
-pub use stack::Stack;
+pub use stack::{Connection, Stack};
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;
 pub use tcp::{Config as TcpConfig, Info as TcpInfo, Keepalive, State as TcpState};
