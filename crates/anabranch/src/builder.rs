@@ -64,6 +64,7 @@ pub struct Builder {
     instruments: Option<Arc<Instruments>>,
     drain: Duration,
     resolver: Option<Arc<Resolver>>,
+    clock: Option<Clock>,
     /// The layers' configuration, but for interfaces and routes, which come at the
     /// start.
     config: Config,
@@ -94,6 +95,7 @@ impl Builder {
             instruments: None,
             drain: Duration::from_secs(2),
             resolver: None,
+            clock: None,
             config,
             wrong: None,
         }
@@ -318,6 +320,17 @@ impl Builder {
         self
     }
 
+    /// The clock by which the stack's timers run and its threads sleep. Default: one
+    /// that starts with the stack, by the system's time. A test gives one of its own
+    /// ([`Clock::moved_by`]) and moves it itself; that is possible with the
+    /// organizations whose threads all sleep at descriptors (`uniprocessor`,
+    /// `processor-per-connection`, `global-lock`, `group-locks`, `virtual-processors`,
+    /// `message-parallel`). The time-outs of sockets are of the system's time.
+    pub fn clock(mut self, clock: Clock) -> Builder {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Starts the stack.
     ///
     /// # Errors
@@ -353,7 +366,7 @@ impl Builder {
             processors: self.processors,
             options: self.options,
             application: Box::new(move |_| SocketLayer::new(sockets.clone())),
-            clock: Clock::start(),
+            clock: self.clock.unwrap_or_else(Clock::start),
             instruments: self.instruments,
         };
         let name = self.organization.name();

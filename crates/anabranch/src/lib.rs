@@ -114,6 +114,9 @@ pub use listener::TcpListener;
 pub use names::ToSocketAddrs;
 pub use net::{Counters, DropReason};
 pub use organization::{Options, Organization};
+pub use platform::Clock;
+#[cfg(not(shuttle))]
+pub use platform::{RunningThread, VirtualTime};
 pub use stack::{Connection, Stack};
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;

@@ -221,6 +221,18 @@ impl TcpStream {
         block_on(None, |cx| self.0.socket.poll_info(cx))
     }
 
+    /// Lets the connection queue up to so many bytes that were written and are not
+    /// acknowledged (SO_SNDBUF). Default: what the stack is configured for
+    /// ([`TcpConfig::send_buffer`](crate::TcpConfig)), less while its congestion window
+    /// is small.
+    ///
+    /// # Errors
+    /// None; it is like that of `std::net`.
+    pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        self.0.set_send_buffer(bytes);
+        Ok(())
+    }
+
     /// Asks the peer, after the connection has been idle for this time, whether it
     /// is still there; `None`: never.
     ///

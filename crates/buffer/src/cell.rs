@@ -9,8 +9,19 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// Slices of shared buffers, in order.
-pub type Parts = SmallVec<[Slice; 4]>;
+/// Slices of shared buffers, in order. One is in place: most packets have one, and the list
+/// moves with each segment.
+pub type Parts = SmallVec<[Slice; 1]>;
+
+/// The bytes of `slices` together. Most lists have one or none, and need no loop.
+#[inline]
+pub fn total(slices: &[Slice]) -> usize {
+    match slices {
+        [] => 0,
+        [one] => one.len(),
+        many => many.iter().map(Slice::len).sum(),
+    }
+}
 
 /// Bytes that each [`Pooled`] has beside its value.
 pub const SCRATCH: usize = 144;

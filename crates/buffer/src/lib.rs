@@ -22,7 +22,7 @@ mod slice;
 pub mod sum;
 
 pub use buf::Buf;
-pub use cell::{Cell, Parts, Pooled, SCRATCH};
+pub use cell::{Cell, Parts, Pooled, SCRATCH, total};
 pub use classes::{CLASSES, PoolCounts, pool_counts};
 pub use pool::release;
 pub use prefetch::prefetch;

@@ -11,6 +11,7 @@ mod failure;
 mod files;
 mod finding;
 mod http;
+mod laboratory;
 mod link;
 mod model;
 mod plan;
@@ -58,8 +59,8 @@ enum Command {
     Simulate(Box<simulate::Args>),
     /// Solve a queueing network
     Model(model::Args),
-    /// Compare what the planner predicts with what the stack does
-    Lab(validate::Lab),
+    /// Run experiments that are files, and the papers' evaluations again
+    Lab(laboratory::Lab),
     /// Say what this machine offers, and what mends what is missing
     Doctor(doctor::Args),
 }
@@ -72,7 +73,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Plan(args) => plan::run(&args),
-        Command::Lab(lab) => validate::run(&lab),
+        Command::Lab(lab) => laboratory::run(&lab),
         Command::Doctor(args) => doctor::run(&args),
         Command::Model(args) => model::run(&args),
     }

@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
 use crate::table::{render, thousands};
-use clap::Subcommand;
 use lab::calibrate::Effort;
 use lab::machine;
 use lab::validate::{Best, Point, Report, Validation};
@@ -21,20 +20,6 @@ several times, in turn, and prints what was predicted and what was measured.
 A prediction is right within 15 %; an organization that is predicted to be best is
 right if it does at least 95 % of what the best one does. The machine should do
 nothing else meanwhile.";
-
-/// `anabranch lab`.
-#[derive(Debug, clap::Args)]
-pub struct Lab {
-    #[command(subcommand)]
-    what: What,
-}
-
-/// What the lab does.
-#[derive(Debug, Subcommand)]
-enum What {
-    /// Compare the planner's predictions with the stack on this machine
-    Validate(Args),
-}
 
 /// What to compare.
 #[derive(Debug, clap::Args)]
@@ -65,17 +50,12 @@ pub struct Args {
 /// The share that `--require` asks for.
 const REQUIRED: f64 = 0.8;
 
-/// Does what the lab is asked for.
-///
-/// # Errors
-/// [`Failure`]: code 2 for what makes no sense, 1 for what went wrong.
-pub fn run(lab: &Lab) -> Result<(), Failure> {
-    let What::Validate(args) = &lab.what;
-    args.run()
-}
-
 impl Args {
-    fn run(&self) -> Result<(), Failure> {
+    /// Compares, and prints what came out.
+    ///
+    /// # Errors
+    /// [`Failure`]: code 2 for what makes no sense, 1 for what went wrong.
+    pub fn run(&self) -> Result<(), Failure> {
         let validation = Validation {
             points: self.points,
             seed: self.seed,

@@ -17,6 +17,7 @@
 //! | `measure` | takes samples: [`run`], [`case`], [`bound`] |
 //! | `experiments` | [`blocks`], [`hog`], [`soak`], [`idle`] |
 //! | [`calibrate`] | measures what the planner computes with |
+//! | [`notebook`] | reads experiment files, runs them, keeps results, judges claims |
 //! | [`validate`] | compares what the planner says with the stack |
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod calibrate;
 mod experiments;
 pub mod load;
 mod measure;
+pub mod notebook;
 mod random;
 mod setup;
 mod statistics;

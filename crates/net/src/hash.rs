@@ -1,7 +1,10 @@
 //! The keyed hash of the tables, and the keys that come from a host's secret.
 
+mod sip;
+
 use crate::config::Config;
-use siphasher::sip::{SipHasher13, SipHasher24};
+pub use sip::SipWords;
+use siphasher::sip::SipHasher24;
 use std::hash::{BuildHasher, Hash, Hasher};
 
 /// What a key is for. Each purpose has a key of its own, and none tells anything
@@ -52,10 +55,10 @@ impl std::fmt::Debug for Keyed {
 }
 
 impl BuildHasher for Keyed {
-    type Hasher = SipHasher13;
+    type Hasher = SipWords;
     #[inline]
-    fn build_hasher(&self) -> SipHasher13 {
-        SipHasher13::new_with_keys(self.0[0], self.0[1])
+    fn build_hasher(&self) -> SipWords {
+        SipWords::new(self.0)
     }
     /// Inlined wherever it is called: it is on the way of every segment.
     #[inline(always)]

@@ -123,6 +123,14 @@ pub enum StartError {
         /// The processors, and so the queues of each device.
         processors: u32,
     },
+    /// A clock that is not the system's, where threads sleep by no other.
+    #[error("{organization} sleeps by the system's clock only: use the system's, or one of {can}")]
+    Clock {
+        /// The organization.
+        organization: &'static str,
+        /// Those that can.
+        can: String,
+    },
     /// The system gives no more threads or descriptors.
     #[error("cannot start a thread: {0}: raise the limit (ulimit -u, ulimit -n)")]
     System(#[from] std::io::Error),

@@ -14,10 +14,14 @@ mod event;
 mod random;
 #[cfg(shuttle)]
 pub mod simulated;
+#[cfg(not(shuttle))]
+mod virtual_time;
 
 pub use clock::Clock;
 pub use event::Event;
 pub use random::SplitMix64;
+#[cfg(not(shuttle))]
+pub use virtual_time::{RunningThread, VirtualTime};
 
 #[cfg(shuttle)]
 pub use simulated::*;

@@ -13,6 +13,7 @@ pub mod congestion;
 mod info;
 pub mod input;
 pub mod isn;
+mod loss;
 mod output;
 mod recovery;
 mod recv;

@@ -135,6 +135,8 @@ pub(crate) struct Acks {
     pub now: bool,
     /// Duplicate acknowledgments that a sender without SACK has to count.
     pub duplicates: u8,
+    /// Segments with data that are still acknowledged at once.
+    pub quick: u8,
     /// Challenge acknowledgments sent in `second`.
     pub challenges: u16,
     /// The second of the stack's time that `challenges` counts.
@@ -248,6 +250,8 @@ pub struct Tcb {
     /// A RST with this sequence number answers an unacceptable ACK.
     pub(crate) reset_reply: Option<Seq>,
     pub(crate) keepalive: Option<Keepalive>,
+    /// Most bytes that are queued, if this connection was told; or 0.
+    pub(crate) send_limit: u32,
 }
 
 /// A peer that announces less is taken to have announced this (Linux's
@@ -286,7 +290,14 @@ impl Tcb {
             flags: Flags::new(config),
             snd: Snd::new(iss, mss),
             rcv: Rcv::new(config, mss),
-            acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None },
+            acks: Acks {
+                now: false,
+                duplicates: 0,
+                quick: config.quick_acks,
+                challenges: 0,
+                second: 0,
+                dsack: None,
+            },
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
             timers: Timers::OFF,
             send: SendQueue::new(iss + 1),
@@ -310,6 +321,7 @@ impl Tcb {
             error: None,
             soft_error: None,
             reset_reply: None,
+            send_limit: 0,
             keepalive: config.keepalive,
         }
     }

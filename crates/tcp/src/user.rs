@@ -65,7 +65,7 @@ impl Tcb {
     /// Bytes that can be queued now.
     #[inline]
     pub fn send_room(&self) -> usize {
-        let limit = self.config.send_limit() as usize;
+        let limit = self.send_limit() as usize;
         // Small chunks keep more memory than they have bytes.
         if self.send.footprint() > 4 * limit {
             return 0;
@@ -73,10 +73,26 @@ impl Tcb {
         limit.saturating_sub(self.queued())
     }
 
+    /// Most bytes that are queued.
+    fn send_limit(&self) -> u32 {
+        if self.send_limit == 0 { self.config.send_limit() } else { self.send_limit }
+    }
+
+    /// Lets this connection queue up to `bytes` (SO_SNDBUF), no fewer than a segment
+    /// and no more than 1 GiB, whatever the stack is configured for. It does not grow
+    /// and shrink with the congestion window then.
+    pub fn set_send_buffer(&mut self, bytes: usize) {
+        self.send_limit = bytes.clamp(self.mss() as usize, 1 << 30) as u32;
+        self.check_touched();
+    }
+
     /// Bytes worth queueing in all: some congestion windows, up to the configured
     /// buffer. A peer that takes little cannot make us keep a lot.
     #[inline]
     pub fn send_buffer(&self) -> usize {
+        if self.send_limit != 0 {
+            return self.send_limit as usize;
+        }
         let windows = self.congestion.window().saturating_mul(WINDOWS_QUEUED);
         windows.max(LEAST_SEND_BUFFER).min(self.config.send_limit()) as usize
     }

@@ -20,7 +20,7 @@ pub mod time;
 pub mod udp;
 
 pub use address::{Address, Endpoint, EthernetAddress, FlowKey};
-pub use buffer::Slice;
+pub use buffer::{Slice, total};
 pub use packet::{Packet, Parts};
 pub use seq::Seq;
 pub use time::Instant;

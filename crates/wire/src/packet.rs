@@ -152,7 +152,7 @@ impl Packet {
     /// The number of bytes.
     #[inline]
     pub fn len(&self) -> usize {
-        self.head().len() + self.parts().iter().map(Slice::len).sum::<usize>()
+        self.head().len() + buffer::total(self.parts())
     }
     /// Are there no bytes?
     pub fn is_empty(&self) -> bool {

@@ -38,6 +38,7 @@ struct PendingOptions {
     abort: bool,
     nodelay: Option<bool>,
     keepalive: Option<Option<Duration>>,
+    send_buffer: Option<usize>,
     /// Somebody asks for [`State::info`].
     info: bool,
 }
@@ -349,6 +350,9 @@ impl State {
         }
         if let Some(idle) = self.pending.keepalive.take() {
             tcb.set_keepalive(idle.map(tcp::Keepalive::new));
+        }
+        if let Some(bytes) = self.pending.send_buffer.take() {
+            tcb.set_send_buffer(bytes);
         }
         if self.pending.abort {
             tcb.abort();

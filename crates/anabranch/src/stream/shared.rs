@@ -174,6 +174,10 @@ impl Shared {
         self.options.lock().linger
     }
 
+    pub(crate) fn set_send_buffer(&self, bytes: usize) {
+        self.stack.notify(self.socket.set_send_buffer(bytes));
+    }
+
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) {
         self.stack.notify(self.socket.set_keepalive(idle));
     }

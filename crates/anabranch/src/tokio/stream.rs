@@ -106,6 +106,18 @@ impl TcpStream {
         Ok(self.0.linger())
     }
 
+    /// Lets the connection queue up to so many bytes that were written and are not
+    /// acknowledged (SO_SNDBUF). Default: what the stack is configured for
+    /// ([`TcpConfig::send_buffer`](crate::TcpConfig)), less while its congestion window
+    /// is small.
+    ///
+    /// # Errors
+    /// None; it is like that of [`crate::TcpStream`].
+    pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        self.0.set_send_buffer(bytes);
+        Ok(())
+    }
+
     /// Asks the peer, after the connection has been idle for this time, whether it
     /// is still there; `None`: never.
     ///

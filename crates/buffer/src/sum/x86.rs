@@ -1,5 +1,10 @@
 //! The sum with the vectors of x86-64. See [`Halves`] for the arithmetic: a
 //! shift and two additions a vector.
+//!
+//! A copy that is summed is one pass: each vector is loaded once, added and stored. A
+//! compiler that sees a loop store what it loads makes one call of `memcpy` of all the
+//! stores, and so two passes over the bytes. So vectors go through an empty piece of
+//! assembly, which it does not see into. `scripts/one-pass` looks at the machine code.
 
 use super::add64;
 use super::portable::{Halves, short};
@@ -51,9 +56,20 @@ impl Sink for To {
     }
     #[inline(always)]
     unsafe fn put(&mut self, at: usize, rest: &[u8]) {
-        // SAFETY: the caller promises room; `&mut` and `&` do not overlap.
-        unsafe { self.0.add(at).copy_from_nonoverlapping(rest.as_ptr(), rest.len()) }
+        // SAFETY: the caller promises room.
+        unsafe { put_rest(self.0.add(at), rest) }
     }
+}
+
+/// Keeps less than a vector. Only data that is shorter than one has such a rest.
+///
+/// # Safety
+/// `to` has room for it.
+#[cold]
+#[inline(never)]
+unsafe fn put_rest(to: *mut u8, rest: &[u8]) {
+    // SAFETY: the caller promises room; `&mut` and `&` do not overlap.
+    unsafe { to.copy_from_nonoverlapping(rest.as_ptr(), rest.len()) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -82,6 +98,22 @@ pub(super) fn copy_sum_avx2(to: &mut [u8], from: &[u8]) -> u64 {
     unsafe { avx2(To(to.as_mut_ptr()), from) }
 }
 
+/// `v`, of which the compiler no longer knows where it comes from.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn hidden512(v: __m512i) -> __m512i {
+    #[cfg(not(miri))]
+    let v = {
+        let mut v = v;
+        // SAFETY: it has no instruction.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(zmm_reg) v, options(pure, nomem, nostack, preserves_flags));
+        }
+        v
+    };
+    v
+}
+
 /// Loads `chunk` and gives it to the sink.
 ///
 /// # Safety
@@ -90,7 +122,7 @@ pub(super) fn copy_sum_avx2(to: &mut [u8], from: &[u8]) -> u64 {
 #[target_feature(enable = "avx512f")]
 unsafe fn pass512(sink: &mut impl Sink, at: usize, chunk: &[u8; 64]) -> __m512i {
     // SAFETY: the chunk is as long as a vector; the load needs no alignment.
-    let v = unsafe { chunk.as_ptr().cast::<__m512i>().read_unaligned() };
+    let v = hidden512(unsafe { chunk.as_ptr().cast::<__m512i>().read_unaligned() });
     // SAFETY: the caller promises room.
     unsafe { sink.put512(at, v) };
     v
@@ -142,6 +174,22 @@ unsafe fn avx512(mut sink: impl Sink, data: &[u8]) -> u64 {
     Halves { whole: whole as u64, high: high as u64 }.total()
 }
 
+/// `v`, of which the compiler no longer knows where it comes from.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn hidden256(v: __m256i) -> __m256i {
+    #[cfg(not(miri))]
+    let v = {
+        let mut v = v;
+        // SAFETY: it has no instruction.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(ymm_reg) v, options(pure, nomem, nostack, preserves_flags));
+        }
+        v
+    };
+    v
+}
+
 /// Loads `chunk` and gives it to the sink.
 ///
 /// # Safety
@@ -150,7 +198,7 @@ unsafe fn avx512(mut sink: impl Sink, data: &[u8]) -> u64 {
 #[target_feature(enable = "avx2")]
 unsafe fn pass256(sink: &mut impl Sink, at: usize, chunk: &[u8; 32]) -> __m256i {
     // SAFETY: the chunk is as long as a vector; the load needs no alignment.
-    let v = unsafe { chunk.as_ptr().cast::<__m256i>().read_unaligned() };
+    let v = hidden256(unsafe { chunk.as_ptr().cast::<__m256i>().read_unaligned() });
     // SAFETY: the caller promises room.
     unsafe { sink.put256(at, v) };
     v
@@ -182,7 +230,9 @@ unsafe fn avx2(mut sink: impl Sink, data: &[u8]) -> u64 {
         high[0] = _mm256_add_epi64(high[0], _mm256_srli_epi64::<32>(v));
         at += 32;
     }
-    if let (false, Some((before, last))) = (rest.is_empty(), data.split_last_chunk::<32>()) {
+    if rest.is_empty() {
+        // Whole vectors were all.
+    } else if let Some((before, last)) = data.split_last_chunk::<32>() {
         // SAFETY: the last 32 bytes stand behind `before`.
         unsafe { pass256(&mut sink, before.len(), last) };
     } else {

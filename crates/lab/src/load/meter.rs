@@ -1,7 +1,9 @@
 //! What loads count.
 
+use super::findings::Findings;
 use super::shares::{Latency, Share, Shares};
-use super::udp::{Flows, Socket};
+use super::socket::Socket;
+use super::udp::Flows;
 use crossbeam_utils::CachePadded;
 use instrument::Counted;
 use parking_lot::Mutex;
@@ -52,10 +54,7 @@ pub struct Totals {
 #[derive(Debug, Default)]
 pub struct Meter {
     tallies: Mutex<Vec<Arc<CachePadded<Tally>>>>,
-    /// Bytes that presentation layers have decoded: any thread adds, a batch of
-    /// messages at a time.
-    decoded: CachePadded<AtomicU64>,
-    failure: OnceLock<String>,
+    findings: Arc<Findings>,
     /// What a simulated peer counts, and the resets it had while it connected:
     /// it may warm_arp before anyone listens.
     driver: OnceLock<(Arc<PeerCounts>, u64)>,
@@ -111,9 +110,9 @@ impl Meter {
         tally
     }
 
-    /// A presentation layer has decoded these bytes.
-    pub(crate) fn decoded(&self, bytes: u64) {
-        self.decoded.fetch_add(bytes, Ordering::Relaxed);
+    /// What any thread may have to say.
+    pub(crate) fn findings(&self) -> &Arc<Findings> {
+        &self.findings
     }
 
     /// The sum of all tallies.
@@ -125,7 +124,7 @@ impl Meter {
             totals.transactions += tally.transactions.get();
             totals.connected += tally.connected.get();
         }
-        totals.received += self.decoded.load(Ordering::Relaxed);
+        totals.received += self.findings.decoded();
         if let Some((driver, _)) = self.driver.get() {
             let driver = driver.totals();
             totals.transactions += driver.transactions;
@@ -166,16 +165,16 @@ impl Meter {
 
     /// Notes what went wrong; the first one counts.
     pub(crate) fn fail(&self, what: impl Into<String>) {
-        let _ = self.failure.set(what.into());
+        self.findings.fail(what);
     }
 
     /// What went wrong first, if anything.
     pub fn failure(&self) -> Option<String> {
-        self.failure.get().cloned().or_else(|| self.driver_failure())
+        self.findings.failure().map(str::to_owned).or_else(|| self.driver_failure())
     }
 
     /// Has anything gone wrong?
     pub fn has_failed(&self) -> bool {
-        self.failure.get().is_some()
+        self.findings.failure().is_some()
     }
 }

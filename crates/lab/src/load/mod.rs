@@ -2,11 +2,13 @@
 
 pub(crate) mod blocks;
 mod bulk;
+mod findings;
 mod meter;
 mod pattern;
 pub(crate) mod presentation;
 mod shares;
 pub(crate) mod soak;
+mod socket;
 mod transactions;
 mod udp;
 pub(crate) mod watched;
@@ -14,7 +16,7 @@ pub(crate) mod watched;
 pub use meter::{Meter, Totals};
 pub use presentation::Wakes;
 pub(crate) use shares::jain;
-pub use udp::Socket;
+pub use socket::Socket;
 pub(crate) use udp::{Flow, Flows, NUMBER, Way};
 
 use crossbeam_utils::CachePadded;

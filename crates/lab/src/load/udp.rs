@@ -8,6 +8,7 @@
 
 use super::pattern::PERIOD;
 use super::presentation::{Outbox, Sender, Undecoded};
+use super::socket::Socket;
 use super::watched::Watched;
 use super::{Call, Load, with_buffer};
 use crossbeam_utils::CachePadded;
@@ -38,15 +39,6 @@ pub(super) struct Rescue {
     rounds: u64,
     /// What was reported of each flow at the last look.
     seen: Vec<Option<u64>>,
-}
-
-/// Names a flow at one of its ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Socket {
-    /// Its index.
-    pub flow: u32,
-    /// What it is bound to.
-    pub local: Endpoint,
 }
 
 /// Which end of a flow.

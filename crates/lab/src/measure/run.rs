@@ -35,26 +35,34 @@ pub fn run(plan: &BenchPlan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<V
     for _ in 0..plan.repeat {
         for ((organization, plan), samples) in cases.iter().zip(&mut samples) {
             progress(Progress { done, total, organization });
-            let time = Duration::from_secs_f64(plan.bound.max(0.001));
-            let bound = bound_of(plan, time);
-            let bound_of_all = match plan.processors {
-                2.. if plan.checksum => {
-                    bound::measure_many(plan.payload_in_packet(), time, plan.processors)
-                }
-                processors => bound * processors as f64,
-            };
-            let (cacheline, sample) =
-                CachelineLatency::around(plan.processors, || match plan.is_single(organization) {
-                    true => single::sample(plan, organization),
-                    false => threads::sample(plan, organization),
-                });
-            samples.push(Sample { bound, bound_of_all, cacheline, ..sample? });
+            samples.push(one(plan, organization)?);
             done += 1;
         }
     }
     progress(Progress { done, total, organization: "" });
     let rows = cases.iter().zip(&samples);
     Ok(rows.map(|((name, case), samples)| Row::new(case, name, samples)).collect())
+}
+
+/// One sample of an organization, just after its bound.
+///
+/// # Errors
+/// [`Error`].
+pub(crate) fn one(plan: &BenchPlan, organization: &str) -> Result<Sample, Error> {
+    let time = Duration::from_secs_f64(plan.bound.max(0.001));
+    let bound = bound_of(plan, time);
+    let bound_of_all = match plan.processors {
+        2.. if plan.checksum => {
+            bound::measure_many(plan.payload_in_packet(), time, plan.processors)
+        }
+        processors => bound * processors as f64,
+    };
+    let (cacheline, sample) =
+        CachelineLatency::around(plan.processors, || match plan.is_single(organization) {
+            true => single::sample(plan, organization),
+            false => threads::sample(plan, organization),
+        });
+    Ok(Sample { bound, bound_of_all, cacheline, ..sample? })
 }
 
 /// The bound of what `plan` has one core do.

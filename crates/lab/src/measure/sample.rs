@@ -32,6 +32,8 @@ pub(crate) struct Sample {
     pub(crate) bound_of_all: f64,
     /// How far the processors were apart, if there are several.
     pub(crate) cacheline: Option<CachelineLatency>,
+    /// What the second half carried, of what the first did; none if that was nothing.
+    pub(crate) drift: Option<f64>,
     /// What the instruments say, if the plan has any.
     pub(crate) details: Option<Details>,
 }
@@ -65,6 +67,8 @@ pub(crate) struct Mark {
     at: Instant,
     usage: Usage,
     totals: Totals,
+    /// When the first half ended, and what it carried.
+    half: Option<(Instant, u64)>,
     details: Option<Look>,
 }
 
@@ -102,19 +106,37 @@ impl Mark {
     /// Now.
     pub(crate) fn now(meter: &Meter, instruments: Option<&Arc<Instruments>>) -> Mark {
         let details = instruments.map(|instruments| Look::now(instruments, meter));
-        Mark { details, usage: Usage::now(), totals: meter.totals(), at: Instant::now() }
+        let (usage, totals) = (Usage::now(), meter.totals());
+        Mark { details, usage, totals, half: None, at: Instant::now() }
+    }
+
+    /// What a sample of `plan` has carried so far: transactions or bytes.
+    fn moved(&self, totals: &Totals, plan: &BenchPlan) -> u64 {
+        if plan.workload.is_transactions() {
+            totals.transactions - self.totals.transactions
+        } else {
+            totals.received - self.totals.received
+        }
+    }
+
+    /// The first half of the sample ends here.
+    pub(crate) fn half(&mut self, meter: &Meter, plan: &BenchPlan) {
+        self.half = Some((Instant::now(), self.moved(&meter.totals(), plan)));
+    }
+
+    /// What the second half, which ends after `seconds` of the sample, carried of what the
+    /// first did.
+    fn drift(&self, seconds: f64, moved: u64) -> Option<f64> {
+        let (at, first) = self.half?;
+        let first_s = at.duration_since(self.at).as_secs_f64();
+        let rate = first as f64 / first_s;
+        (rate > 0.0).then(|| (moved - first) as f64 / (seconds - first_s) / rate)
     }
 
     /// Is a sample of `plan` that began here still without anything in it, on a
     /// machine that may be too busy to have let it begin?
     pub(crate) fn is_empty(&self, meter: &Meter, plan: &BenchPlan) -> bool {
-        let totals = meter.totals();
-        let moved = if plan.workload.is_transactions() {
-            totals.transactions - self.totals.transactions
-        } else {
-            totals.received - self.totals.received
-        };
-        moved == 0 && !meter.has_failed() && self.at.elapsed() < STARVED
+        self.moved(&meter.totals(), plan) == 0 && !meter.has_failed() && self.at.elapsed() < STARVED
     }
 
     /// What has happened until now; an error if it is nothing.
@@ -127,6 +149,8 @@ impl Mark {
         let totals = meter.totals();
         let seconds = self.at.elapsed().as_secs_f64();
         let usage = Usage::now().since(self.usage);
+        let moved = self.moved(&totals, plan);
+        let drift = self.drift(seconds, moved);
         let details = self.details.map(|look| look.details(meter));
         check(meter, plan, organization)?;
         let sample = Sample {
@@ -138,10 +162,9 @@ impl Mark {
             bound: 0.0,
             bound_of_all: 0.0,
             cacheline: None,
+            drift,
             details,
         };
-        let moved =
-            if plan.workload.is_transactions() { sample.transactions } else { sample.bytes };
         if moved == 0 {
             return Err(failed(plan, organization, "nothing moved for a whole sample"));
         }

@@ -210,8 +210,10 @@ pub(crate) fn sample(plan: &BenchPlan, organization: &str) -> Result<Sample, Err
     let mut pair = Pair::new(plan)?;
     pair.open(plan)?;
     pair.run(Duration::from_secs_f64(plan.warm_up));
-    let mark = Mark::now(&pair.meter, pair.instruments.as_ref());
-    pair.run(Duration::from_secs_f64(plan.seconds));
+    let mut mark = Mark::now(&pair.meter, pair.instruments.as_ref());
+    pair.run(Duration::from_secs_f64(plan.seconds / 2.0));
+    mark.half(&pair.meter, plan);
+    pair.run(Duration::from_secs_f64(plan.seconds / 2.0));
     while mark.is_empty(&pair.meter, plan) {
         pair.run(Duration::from_millis(50));
     }

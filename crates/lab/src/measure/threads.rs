@@ -330,8 +330,10 @@ fn begin(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
 /// One sample.
 pub(crate) fn sample(plan: &BenchPlan, organization: &str) -> Result<Sample, Error> {
     let stacks = begin(plan, organization)?;
-    let mark = Mark::now(&stacks.meter, stacks.instruments.as_ref());
-    stacks.pass(plan.seconds);
+    let mut mark = Mark::now(&stacks.meter, stacks.instruments.as_ref());
+    stacks.pass(plan.seconds / 2.0);
+    mark.half(&stacks.meter, plan);
+    stacks.pass(plan.seconds / 2.0);
     while mark.is_empty(&stacks.meter, plan) {
         stacks.pass(0.05);
     }

@@ -145,7 +145,7 @@ pub(crate) fn config(plan: &BenchPlan, side: Side, device: &Device) -> Arc<net::
 pub(crate) fn presentation(plan: &BenchPlan, meter: &Arc<Meter>) -> Option<Arc<Presentation>> {
     let front = if plan.workload == Workload::Udp { NUMBER } else { 0 };
     let with = plan.presentation == bench_plan::Presentation::Xdr;
-    with.then(|| Arc::new(Presentation::new(plan.bytes(), front, meter.clone())))
+    with.then(|| Arc::new(Presentation::new(plan.bytes(), front, meter.findings().clone())))
 }
 
 /// What the connections of `side` do, those that carry something.

@@ -73,7 +73,7 @@ impl<A: Application> Transport<A> {
             self.end_batch(cx);
             return false;
         }
-        let len = payload.iter().map(|p| p.len()).sum::<usize>() as u32;
+        let len = wire::total(payload) as u32;
         let plain = is_plain(header, len);
         if batch.count > 0 && !(plain && batch.continues(header, len)) {
             self.flush_batch(cx);

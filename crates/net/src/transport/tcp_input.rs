@@ -63,7 +63,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
             }
         }
         (None, payload) => {
-            let len = payload.map_or(0, |p| p.iter().map(|s| s.len()).sum());
+            let len = payload.map_or(0, |p| wire::total(&p));
             let arrived = Arrived { flow, header, len, interface };
             arrived.without_connection(transport, cx);
         }

@@ -63,7 +63,7 @@ pub(super) fn packet(
 ) -> (Packet, u16) {
     segment.header.source_port = flow.local.port;
     segment.header.destination_port = flow.remote.port;
-    let payload_len: usize = segment.payload.iter().map(|p| p.len()).sum();
+    let payload_len = wire::total(&segment.payload);
     let mut packet = Packet::new();
     packet.parts_mut().append(&mut segment.payload);
     let len = segment.header.len();

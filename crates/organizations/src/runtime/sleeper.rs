@@ -72,18 +72,24 @@ impl Sleeper {
         let device = receivers.iter().filter_map(|r| r.deadline()).min().map(|at| clock.at(at));
         let deadline = [deadline, device].into_iter().flatten().min();
         self.until.store(deadline.map_or(u64::MAX, Instant::as_nanos), Ordering::Relaxed);
-        self.block(receivers, deadline.map(|at| at.since(clock.now())));
+        self.block(receivers, clock, deadline);
         self.flag.awake();
         receivers.iter_mut().for_each(|r| r.disarm());
         self.event.clear();
     }
 
-    fn block(&self, receivers: &[Box<dyn Receive>], timeout: Option<Duration>) {
-        let mut fds = Vec::with_capacity(1 + receivers.len());
-        fds.push(PollFd::from_borrowed_fd(self.event.as_fd(), PollFlags::IN));
-        for fd in receivers.iter().filter_map(|r| r.wait_fd()) {
-            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    fn block(&self, receivers: &[Box<dyn Receive>], clock: &Clock, deadline: Option<Instant>) {
+        let fds = std::iter::once(self.event.as_fd())
+            .chain(receivers.iter().filter_map(|receiver| receiver.wait_fd()));
+        #[cfg(not(shuttle))]
+        if let Some(time) = clock.virtual_time() {
+            // Without descriptors it does not sleep: the loop looks round in vain.
+            let _ = time.sleep(&fds.collect::<Vec<_>>(), deadline);
+            return;
         }
+        let mut fds: Vec<PollFd<'_>> =
+            fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let timeout = deadline.map(|at| at.since(clock.now()));
         #[cfg(not(shuttle))]
         let timeout = timeout.map(|t| Timespec {
             tv_sec: t.as_secs().min(3600) as i64,

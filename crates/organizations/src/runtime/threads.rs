@@ -2,10 +2,12 @@
 //! instruments, if there are any.
 
 use super::worker;
-use crate::Setup;
+use crate::{Clock, Setup};
 use instrument::{Instruments, ThreadTimer};
 use net::{Application, Counters};
 use platform::Mutex;
+#[cfg(not(shuttle))]
+use platform::VirtualTime;
 use platform::thread::{Builder, JoinHandle, current};
 use std::io;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ pub(crate) struct Spawn {
     /// The processor that it is wired to.
     pub(crate) pin: Option<usize>,
     pub(crate) instruments: Option<Arc<Instruments>>,
+    /// The clock that it sleeps by.
+    pub(crate) clock: Clock,
 }
 
 impl Spawn {
@@ -29,12 +33,17 @@ impl Spawn {
         self,
         run: impl FnOnce(ThreadTimer) -> T + Send + 'static,
     ) -> io::Result<JoinHandle<T>> {
-        let Spawn { name, stack, pin, instruments } = self;
+        let Spawn { name, stack, pin, instruments, clock } = self;
         let mut thread = Builder::new().name(name.clone());
         if let Some(stack) = stack {
             thread = thread.stack_size(stack);
         }
+        #[cfg(not(shuttle))]
+        let counted = clock.virtual_time().map(VirtualTime::thread);
+        #[cfg(shuttle)]
+        let counted = clock;
         thread.spawn(move || {
+            let _counted = counted;
             if let Some(processor) = pin {
                 worker::pin(processor);
             }
@@ -48,6 +57,7 @@ pub(crate) struct Threads {
     started: Mutex<Vec<JoinHandle<Counters>>>,
     pin: bool,
     instruments: Option<Arc<Instruments>>,
+    clock: Clock,
 }
 
 impl Threads {
@@ -57,6 +67,7 @@ impl Threads {
             started: Mutex::default(),
             pin: setup.options.pin,
             instruments: setup.instruments.clone(),
+            clock: setup.clock,
         }
     }
 
@@ -71,7 +82,8 @@ impl Threads {
         run: impl FnOnce(ThreadTimer) -> Counters + Send + 'static,
     ) -> io::Result<()> {
         let pin = self.pin.then_some(processor);
-        let thread = Spawn { name, stack: None, pin, instruments: self.instruments.clone() };
+        let (instruments, clock) = (self.instruments.clone(), self.clock);
+        let thread = Spawn { name, stack: None, pin, instruments, clock };
         self.started.lock().push(thread.start(run)?);
         Ok(())
     }

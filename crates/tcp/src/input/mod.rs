@@ -14,7 +14,7 @@ use wire::{Instant, Parts};
 /// How many bytes `payload` has.
 #[inline]
 pub(crate) fn len(payload: &Parts) -> u32 {
-    payload.iter().map(|s| s.len()).sum::<usize>() as u32
+    buffer::total(payload) as u32
 }
 
 impl Tcb {

@@ -47,7 +47,11 @@ impl Tcb {
         if self.state == State::SynReceived && !self.leave_syn_received(h, now) {
             return;
         }
-        self.take_timestamp(h, now);
+        if h.ack.before_or_at(self.snd.nxt) {
+            // The timestamp of a segment that acknowledges what was never sent would let
+            // PAWS drop all that the peer really sends.
+            self.take_timestamp(h, now);
+        }
         if !self.process_ack(h, len == 0, now) {
             return;
         }

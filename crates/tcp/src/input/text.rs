@@ -177,11 +177,15 @@ impl Tcb {
     }
 
     /// Acknowledges every second full segment at once, others a little later
-    /// (RFC 9293 3.8.6.3).
+    /// (RFC 9293 3.8.6.3); the first ones of a connection perhaps all at once.
     #[inline]
     pub(crate) fn schedule_ack(&mut self, now: Instant) {
         let waiting = self.rcv.nxt.distance_from(self.rcv.acked);
         if waiting >= 2 * u32::from(self.rcv.full) {
+            self.acks.quick = self.acks.quick.saturating_sub(1);
+            self.ack_now();
+        } else if self.acks.quick > 0 {
+            self.acks.quick -= 1;
             self.ack_now();
         } else if self.timers.delayed_ack == Instant::FAR_FUTURE {
             self.timers.delayed_ack = now + self.config.delayed_ack;

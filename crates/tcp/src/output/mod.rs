@@ -220,6 +220,10 @@ impl Tcb {
         };
         self.flags.override_sws = false;
         let seq = self.snd.nxt;
+        if self.acks.quick > 0 && self.answers(now) {
+            // Acknowledgments travel with answers.
+            self.acks.quick = 0;
+        }
         // The FIN needs room in the window, too.
         let fin = fin && self.send.end.before(self.snd.una + self.snd.wnd);
         let outgoing = self.segment(seq, len, fin, true, now, offload);
@@ -234,6 +238,11 @@ impl Tcb {
         self.last_sent = now;
         self.start_rto(now);
         Some(outgoing.1)
+    }
+
+    /// Is what is sent now an answer to what has just been received?
+    fn answers(&self, now: Instant) -> bool {
+        self.received_total > 0 && now.since(self.last_received) < self.config.delayed_ack
     }
 
     /// RFC 5681 4.1: after an idle time the window has to be earned again.
@@ -265,7 +274,9 @@ impl Tcb {
         let len = crate::input::len(&payload);
         let last = seq + len == self.send.end;
         let mut flags = Flags::ACK;
-        if last && len > 0 {
+        // What a device cuts into segments is a burst, and the receiver is to look at it
+        // when its last segment is there, as Linux says since 4.20.
+        if len > 0 && (last || len > self.mss()) {
             flags = flags.with(Flags::PSH);
         }
         let fin = fin && last;

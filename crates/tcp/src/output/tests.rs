@@ -23,6 +23,17 @@ fn a_device_that_segments_gets_multiples_of_the_segment_size() {
     assert_eq!(p.outgoing()[0].gso_size, 0);
 }
 
+/// The end of a burst that a device cuts up is pushed, though more is queued.
+#[test]
+fn push_is_on_the_last_segment_of_a_burst() {
+    let mut p = Peer::established(bare());
+    p.offload = TransmitOffload { segmentation: 65_535, want_sum: false };
+    p.send(25_000);
+    assert_eq!(p.out(), [s("P.", 1, 10_000, 1)]);
+    p.say(".", 1, 1001, 0);
+    assert_eq!(p.out(), [s("P.", 10_001, 2000, 1)]);
+}
+
 #[test]
 fn sums_are_known_where_segments_are_chunks() {
     let mut p = Peer::established(bare());

@@ -1,6 +1,6 @@
-//! What was sent and not acknowledged, and what to do when some of it is lost.
+//! What was sent and not acknowledged, and what is known of its loss. What a
+//! connection does about it stands in [`loss`](crate::loss).
 
-mod loss;
 mod scoreboard;
 
 pub(crate) use scoreboard::{Record, Scoreboard};

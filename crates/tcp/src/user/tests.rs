@@ -4,6 +4,17 @@ use State::*;
 use wire::Slice;
 
 #[test]
+fn a_connection_may_have_a_send_buffer_of_its_own() {
+    let mut p = Peer::established(Config { send_buffer: 10_000, ..bare() });
+    assert_eq!(p.tcb.send(&[0; 50_000]), Ok(10_000));
+    p.tcb.set_send_buffer(30_000);
+    assert_eq!((p.tcb.send_buffer(), p.tcb.send_room()), (30_000, 20_000));
+    assert_eq!(p.tcb.send(&[0; 50_000]), Ok(20_000));
+    p.tcb.set_send_buffer(0);
+    assert_eq!((p.tcb.send_buffer(), p.tcb.send_room()), (1000, 0));
+}
+
+#[test]
 fn what_send_and_receive_say_in_each_state() {
     let would_block = Err(Error::WouldBlock);
     let table = [

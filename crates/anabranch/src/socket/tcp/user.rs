@@ -199,6 +199,12 @@ impl TcpShared {
         TcpShared::to_notify(&mut state)
     }
 
+    pub(crate) fn set_send_buffer(&self, bytes: usize) -> Option<ConnId> {
+        let mut state = self.state.lock();
+        state.pending.send_buffer = Some(bytes);
+        TcpShared::to_notify(&mut state)
+    }
+
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) -> Option<ConnId> {
         let mut state = self.state.lock();
         state.pending.keepalive = Some(idle);

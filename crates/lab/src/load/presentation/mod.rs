@@ -15,7 +15,9 @@ mod xdr;
 pub(crate) use stream::Presented;
 pub(crate) use xdr::Message;
 
-use super::{Call, Meter, Socket};
+use super::Call;
+use super::findings::Findings;
+use super::socket::Socket;
 use net::ConnId;
 use nfs3_types::xdr_codec::{Pack, Unpack};
 use parking_lot::Mutex;
@@ -41,14 +43,14 @@ pub(crate) struct Presentation {
     /// Bytes that a datagram has in front of its message.
     front: usize,
     notify: OnceLock<Notify>,
-    meter: Arc<Meter>,
+    findings: Arc<Findings>,
 }
 
 impl Presentation {
     /// Messages of at most `bytes` bytes; in a datagram, behind `front` others.
-    pub(crate) fn new(bytes: usize, front: usize, meter: Arc<Meter>) -> Presentation {
+    pub(crate) fn new(bytes: usize, front: usize, findings: Arc<Findings>) -> Presentation {
         let records = Message::records_in(bytes.saturating_sub(front));
-        Presentation { records, front, notify: OnceLock::new(), meter }
+        Presentation { records, front, notify: OnceLock::new(), findings }
     }
 
     /// Says how calls reach the stack.
@@ -360,12 +362,12 @@ fn work(host: &Arc<Presentation>, decode: Vec<Undecoded>, refill: Vec<Refill>) {
     let mut bytes = 0;
     for message in decode {
         if !message.is_right(host.records) {
-            host.meter.fail("decoded a wrong message");
+            host.findings.fail("decoded a wrong message");
         }
         bytes += message.len() + if message.number.is_some() { MARK } else { host.front };
     }
     if bytes > 0 {
-        host.meter.decoded(bytes as u64);
+        host.findings.add_decoded(bytes as u64);
     }
     for Refill { outbox, sender } in refill {
         if outbox.refill(host) {

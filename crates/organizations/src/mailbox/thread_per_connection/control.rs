@@ -229,6 +229,7 @@ impl<A: Application + 'static> ControlThread<A> {
             stack: Some(STACK),
             pin: self.pin.then_some(processor),
             instruments: owner.shared.instruments.clone().filter(|_| measured),
+            clock: owner.shared.clock,
         };
         let thread = ConnectionThread::new(owner, self.table.clone(), handle.index, key);
         spawn.start(move |timer| thread.run(timer))

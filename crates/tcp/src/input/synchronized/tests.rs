@@ -216,6 +216,19 @@ mod paws {
         assert_eq!(p.outgoing()[0].header.options.timestamps.unwrap().1, 6000);
     }
 
+    /// What acknowledges data that was never sent must not make the peer's segments
+    /// look old.
+    #[test]
+    fn ts_recent_is_not_of_an_unacceptable_acknowledgment() {
+        let mut p = peer();
+        let mut forged = stamped(".", 1, 2_000_000);
+        forged.ack += 9999;
+        p.input(forged, 0);
+        p.out();
+        p.input(stamped(".", 1, 6000), 10);
+        assert_eq!(p.tcb.received(), 10);
+    }
+
     #[test]
     fn ts_recent_expires_after_24_days() {
         let mut p = peer();

@@ -17,6 +17,28 @@ fn every_second_full_segment_is_acknowledged_at_once() {
 }
 
 #[test]
+fn the_first_segments_may_be_acknowledged_at_once() {
+    let mut p = Peer::established(Config { quick_acks: 3, ..bare() });
+    for n in 1..=3 {
+        p.say(".", 10 * n - 9, 1, 10);
+        assert_eq!(p.out(), [s(".", 1, 0, 10 * n + 1)]);
+    }
+    p.say(".", 31, 1, 10);
+    assert!(p.out().is_empty());
+    // Who answers acknowledges by the answer.
+    let mut p = Peer::established(Config { quick_acks: 3, ..bare() });
+    p.send(5);
+    p.out();
+    p.say(".", 1, 6, 10);
+    assert_eq!(p.out(), [s(".", 6, 0, 11)], "it has not answered yet");
+    p.wait(39);
+    p.send(5);
+    assert_eq!(p.out(), [s("P.", 6, 5, 11)]);
+    p.say(".", 11, 11, 10);
+    assert!(p.out().is_empty());
+}
+
+#[test]
 fn data_takes_the_acknowledgment_along() {
     let mut p = Peer::established(bare());
     p.say("P.", 1, 1, 100);

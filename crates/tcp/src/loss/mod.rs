@@ -1,8 +1,8 @@
 //! Fast retransmit and fast recovery (RFC 5681 3.2, RFC 6582, RFC 6675), and
 //! what a time-out does.
 
-use super::{DUP_THRESHOLD, Phase};
 use crate::Tcb;
+use crate::recovery::{DUP_THRESHOLD, Phase};
 use wire::Instant;
 
 impl Tcb {

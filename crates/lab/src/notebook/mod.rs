@@ -1,0 +1,32 @@
+//! Experiments as files, their results in folders, and what these say: the laboratory
+//! behind `anabranch lab`.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | `experiment` | a file in TOML: grids of factors, figures, claims |
+//! | `case` | a combination of levels, and what is run for it |
+//! | `session` | which runs are made, in which order, by which shard |
+//! | `perform` | what a run yields: measured, predicted, simulated, computed |
+//! | `record`, `folder` | a run as a line of JSON; results that a cut-off run goes on with |
+//! | `estimate` | medians, bootstrap intervals, outliers |
+//! | `sheet` | the records of one case, of one state of the machine |
+//! | `verdict` | what becomes of a claim |
+//! | `builtin` | the papers' evaluations |
+
+pub mod builtin;
+pub mod case;
+pub mod estimate;
+pub mod execute;
+pub mod experiment;
+pub mod factor;
+pub mod folder;
+pub mod level;
+pub mod metric;
+pub mod perform;
+pub mod record;
+pub mod session;
+pub mod sheet;
+pub mod trouble;
+pub mod verdict;
+
+pub use trouble::Trouble;

@@ -1,0 +1,330 @@
+//! [`Verdict`]: what becomes of a claim. It follows from the records, and from nothing
+//! else.
+
+use super::estimate::{Estimate, LEAST, SURE, bootstrap, seed_of};
+use super::experiment::{Claim, Experiment, From, Selector, Take};
+use super::metric;
+use super::record::{Data, Record, State};
+use super::sheet::Sheet;
+use crate::measure::cacheline_latency::usual;
+use serde::Serialize;
+use std::fmt::{Display, Formatter};
+
+/// What becomes of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The whole interval is where the claim says.
+    Holds,
+    /// None of it is.
+    DoesNotHold,
+    /// A part of it is, or samples are too few.
+    Undecided,
+    /// There is no figure to test it with.
+    NotTestable,
+}
+
+impl Outcome {
+    /// All of them.
+    pub const ALL: [Outcome; 4] =
+        [Outcome::Holds, Outcome::DoesNotHold, Outcome::Undecided, Outcome::NotTestable];
+}
+
+impl Display for Outcome {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Outcome::Holds => "holds",
+            Outcome::DoesNotHold => "does not hold",
+            Outcome::Undecided => "undecided",
+            Outcome::NotTestable => "not testable here",
+        })
+    }
+}
+
+/// A claim's outcome, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The experiment's name.
+    pub experiment: String,
+    /// The kind of the machine.
+    pub machine: String,
+    /// Section and figure of the paper.
+    pub source: String,
+    /// The finding in words.
+    pub statement: String,
+    /// What the paper's own figures give.
+    pub paper: String,
+    /// The test, in words.
+    pub test: String,
+    /// How the figures came about; none if there are none.
+    pub data: Option<Data>,
+    /// The value, and between what it is.
+    pub value: Option<f64>,
+    /// The interval's lower end.
+    pub low: Option<f64>,
+    /// The interval's upper end.
+    pub high: Option<f64>,
+    /// Runs that count, each beside those that it is compared with.
+    pub pairs: usize,
+    /// Runs of another state of the machine, which do not count.
+    pub left_out: usize,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Why, in words; empty where the value says it.
+    pub why: String,
+}
+
+/// The value of a claim at one level.
+struct Value {
+    estimate: Estimate,
+    data: Data,
+    pairs: usize,
+    left_out: usize,
+    /// The level, in words.
+    at: String,
+}
+
+/// The outcomes of all claims of an experiment, on machines of one kind.
+pub fn verdicts(experiment: &Experiment, records: &[Record], machine: &str) -> Vec<Verdict> {
+    experiment
+        .claims
+        .iter()
+        .filter_map(|claim| {
+            let grid = experiment.grid(&claim.grid)?;
+            let sheet = Sheet::of(records, &experiment.name, grid, machine);
+            Some(Judge { claim, grid_from: grid.from, sheet }.verdict(experiment, machine))
+        })
+        .collect()
+}
+
+struct Judge<'a> {
+    claim: &'a Claim,
+    grid_from: From,
+    sheet: Sheet<'a>,
+}
+
+impl Judge<'_> {
+    fn verdict(&self, experiment: &Experiment, machine: &str) -> Verdict {
+        let claim = self.claim;
+        let value = self.value(experiment);
+        let (outcome, why) = match &value {
+            Ok(value) => self.outcome(value),
+            Err(why) => (Outcome::NotTestable, why.clone()),
+        };
+        let value = value.ok();
+        let of = |f: fn(&Estimate) -> f64| value.as_ref().map(|v| f(&v.estimate));
+        Verdict {
+            experiment: experiment.name.clone(),
+            machine: machine.to_owned(),
+            source: claim.source.clone(),
+            statement: claim.statement.clone(),
+            paper: claim.paper.clone(),
+            test: test(claim),
+            data: value.as_ref().map(|value| value.data),
+            value: of(|estimate| estimate.median),
+            low: of(|estimate| estimate.low),
+            high: of(|estimate| estimate.high),
+            pairs: value.as_ref().map_or(0, |value| value.pairs),
+            left_out: value.as_ref().map_or(0, |value| value.left_out),
+            outcome,
+            why,
+        }
+    }
+
+    fn outcome(&self, value: &Value) -> (Outcome, String) {
+        let Estimate { low, high, .. } = value.estimate;
+        let (least, most) = (
+            self.claim.at_least.unwrap_or(f64::NEG_INFINITY),
+            self.claim.at_most.unwrap_or(f64::INFINITY),
+        );
+        let drawn = matches!(value.data, Data::Measured | Data::Simulated);
+        if drawn && value.pairs < LEAST {
+            let why = format!(
+                "only {} runs in one state of the machine, and {LEAST} are needed for an interval",
+                value.pairs
+            );
+            return (Outcome::Undecided, why);
+        }
+        let outcome = if least <= low && high <= most {
+            Outcome::Holds
+        } else if high < least || most < low {
+            Outcome::DoesNotHold
+        } else {
+            Outcome::Undecided
+        };
+        (outcome, value.at.clone())
+    }
+
+    /// The value at the level that counts.
+    fn value(&self, experiment: &Experiment) -> Result<Value, String> {
+        if let Some(why) = metric::find(&self.claim.metric)?.missing {
+            return Err(why.to_owned());
+        }
+        let Some(each) = &self.claim.each else { return self.value_at(None) };
+        let grid = experiment.grid(&self.claim.grid);
+        let levels = grid.and_then(|grid| grid.factors.get(each)).into_iter().flatten();
+        let mut values = Vec::new();
+        let mut why = String::new();
+        for level in levels {
+            match self.value_at(Some((each, level))) {
+                Ok(value) => values.push(value),
+                Err(error) => why = error,
+            }
+        }
+        let by = |a: &Value, b: &Value| a.estimate.median.total_cmp(&b.estimate.median);
+        let chosen = match self.claim.take {
+            Take::Least => values.into_iter().min_by(by),
+            Take::Greatest => values.into_iter().max_by(by),
+        };
+        chosen.ok_or(why)
+    }
+
+    fn value_at(&self, each: Option<(&String, &super::level::Level)>) -> Result<Value, String> {
+        let with = |selector: &Selector| {
+            let mut selector = selector.clone();
+            selector.extend(each.map(|(name, level)| (name.clone(), level.clone())));
+            selector
+        };
+        let selectors = Sides {
+            left: with(&self.claim.left),
+            left_over: self.claim.left_over.as_ref().map(with),
+            right: self.claim.right.as_ref().map(with),
+            right_over: self.claim.right_over.as_ref().map(with),
+        };
+        let kinds: &[Data] = match self.grid_from {
+            From::Simulator => &[Data::Simulated],
+            From::Thekkath1992 => &[Data::Computed],
+            From::Stack if self.claim.predicted => &[Data::Predicted],
+            From::Stack => &[Data::Measured, Data::Predicted],
+        };
+        let mut why = String::new();
+        for &data in kinds {
+            match self.value_of(&selectors, data) {
+                Ok(value) => {
+                    let at = each.map(|(name, level)| format!("at {name} = {level}"));
+                    return Ok(Value { at: at.unwrap_or_default(), ..value });
+                }
+                // Why nothing is predicted matters only if it was tried.
+                Err(error) if why.is_empty() || self.sheet.has(data) => why = error,
+                Err(_) => {}
+            }
+        }
+        Err(why)
+    }
+
+    /// The value of the selected cases, run beside run.
+    fn value_of(&self, sides: &Sides, data: Data) -> Result<Value, String> {
+        let most = self.sheet.records().iter().map(|r| r.repetition + 1).max().unwrap_or(0);
+        let mut pairs: Vec<(f64, State, f64)> = Vec::new();
+        let mut why = None;
+        let mut moved = 0;
+        for repetition in 0..most {
+            match self.pair(sides, data, repetition) {
+                Ok(Some(pair)) => pairs.push(pair),
+                Ok(None) => moved += 1,
+                Err(error) => why = why.or(Some(error)),
+            }
+        }
+        let states: Vec<f64> = pairs
+            .iter()
+            .filter_map(|(_, state, _)| match state {
+                State::Steady(ns) => Some(*ns),
+                State::One | State::Moved => None,
+            })
+            .collect();
+        let state = usual(&states).map_or(State::One, State::Steady);
+        let all = pairs.len() + moved;
+        pairs.retain(|(_, of, _)| of.is_alike(state));
+        let values: Vec<f64> = pairs.iter().map(|(value, ..)| *value).collect();
+        let seed = seed_of(&self.claim.statement);
+        let factor = pairs.first().map_or(0.0, |(.., factor)| *factor);
+        let estimate = match data {
+            Data::Predicted => values.first().map(|value| Estimate::within(*value, factor.exp())),
+            Data::Computed => values.first().map(|value| Estimate::exact(*value)),
+            Data::Measured | Data::Simulated => bootstrap(&values, SURE, seed),
+        };
+        let none = || {
+            let moved = "the machine changed its state during every run";
+            why.unwrap_or_else(|| moved.to_owned())
+        };
+        let estimate = estimate.ok_or_else(none)?;
+        let left_out = all - pairs.len();
+        Ok(Value { estimate, data, pairs: pairs.len(), left_out, at: String::new() })
+    }
+
+    /// The value of one round; with the state of the machine, and the logarithm of the
+    /// factor by which it may be off. `None`: the machine changed meanwhile.
+    fn pair(
+        &self,
+        sides: &Sides,
+        data: Data,
+        repetition: usize,
+    ) -> Result<Option<(f64, State, f64)>, String> {
+        let mut state = State::One;
+        let mut squares = 0.0;
+        let mut is_steady = true;
+        let mut look = |selector: &Selector| -> Result<f64, String> {
+            let record = self
+                .sheet
+                .record(selector, data, repetition)
+                .ok_or_else(|| format!("no run was {}: {}", data.name(), words(selector)))?;
+            if let Some(failure) = &record.failure {
+                return Err(failure.clone());
+            }
+            is_steady &= record.state().is_alike(state);
+            if record.state() != State::One {
+                state = record.state();
+            }
+            squares += record.factor.map_or(0.0, |factor| factor.ln().powi(2));
+            let value = record.figures.get(&self.claim.metric).copied();
+            value.ok_or_else(|| format!("{} has no {}", words(selector), self.claim.metric))
+        };
+        let left = look(&sides.left)?;
+        let mut over = |selector: &Option<Selector>| selector.as_ref().map_or(Ok(1.0), &mut look);
+        let (left_over, right) = (over(&sides.left_over)?, over(&sides.right)?);
+        let right_over = over(&sides.right_over)?;
+        let value = (left / left_over) / (right / right_over);
+        if value.is_nan() {
+            return Err(format!("{} is 0 on both sides", self.claim.metric));
+        }
+        Ok(is_steady.then_some((value, state, squares.sqrt())))
+    }
+}
+
+/// The cases that a claim compares.
+struct Sides {
+    left: Selector,
+    left_over: Option<Selector>,
+    right: Option<Selector>,
+    right_over: Option<Selector>,
+}
+
+fn words(selector: &Selector) -> String {
+    super::case::Case(selector.clone()).to_string()
+}
+
+/// The test in words.
+fn test(claim: &Claim) -> String {
+    let over = |left: &Selector, over: &Option<Selector>| match over {
+        Some(over) => format!("({} / {})", words(left), words(over)),
+        None => words(left),
+    };
+    let mut text = format!("{}: {}", claim.metric, over(&claim.left, &claim.left_over));
+    if let Some(right) = &claim.right {
+        text += &format!(" / {}", over(right, &claim.right_over));
+    }
+    if let Some(each) = &claim.each {
+        let which = if claim.take == Take::Least { "least" } else { "greatest" };
+        text += &format!(", the {which} of all {each}");
+    }
+    text += &match (claim.at_least, claim.at_most) {
+        (Some(least), Some(most)) => format!(", from {least} to {most}"),
+        (Some(least), None) => format!(", at least {least}"),
+        (None, Some(most)) => format!(", at most {most}"),
+        (None, None) => String::new(),
+    };
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! What C's pointers point at, as values and slices.
+
+use crate::errno::{Answer, Errno};
+use libc::{iovec, sockaddr, sockaddr_in, socklen_t};
+use std::ffi::{CStr, c_char, c_void};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
+/// A string of C; empty if there is none.
+///
+/// # Safety
+/// `text` is null or points to a string that ends by a zero byte.
+pub(crate) unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: not null, and the caller says that the string ends.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// Bytes to read.
+///
+/// # Safety
+/// `bytes` is null, or `len` bytes there stay readable for `'a`.
+pub(crate) unsafe fn bytes<'a>(bytes: *const c_void, len: usize) -> Answer<&'a [u8]> {
+    match (bytes.is_null(), len) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(Errno(libc::EFAULT)),
+        // SAFETY: not null, and the caller says that they can be read.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts(bytes.cast(), len) }),
+    }
+}
+
+/// Bytes to write to, whatever is there now.
+///
+/// # Safety
+/// `bytes` is null, or `len` initialized bytes there are nobody else's for `'a`.
+pub(crate) unsafe fn bytes_mut<'a>(bytes: *mut c_void, len: usize) -> Answer<&'a mut [u8]> {
+    match (bytes.is_null(), len) {
+        (_, 0) => Ok(&mut []),
+        (true, _) => Err(Errno(libc::EFAULT)),
+        // SAFETY: not null, and the caller says that they are ours.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(bytes.cast(), len) }),
+    }
+}
+
+/// Values of C.
+///
+/// # Safety
+/// `values` is null, or `len` initialized values there are nobody else's for `'a`.
+pub(crate) unsafe fn values<'a, T>(values: *mut T, len: usize) -> Answer<&'a mut [T]> {
+    match (values.is_null(), len) {
+        (_, 0) => Ok(&mut []),
+        (true, _) => Err(Errno(libc::EFAULT)),
+        // SAFETY: not null, and the caller says that they are ours.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(values, len) }),
+    }
+}
+
+/// Parts of a message.
+///
+/// # Safety
+/// `parts` is null or points to `count` parts.
+pub(crate) unsafe fn parts<'a>(parts: *const iovec, count: usize) -> Answer<&'a [iovec]> {
+    match (parts.is_null(), count) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(Errno(libc::EFAULT)),
+        // SAFETY: not null, and the caller says that there are so many.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts(parts, count) }),
+    }
+}
+
+/// The bytes of all parts, one behind the other.
+///
+/// # Safety
+/// Each part's bytes can be read.
+pub(crate) unsafe fn gather(parts: &[iovec]) -> Answer<Vec<u8>> {
+    let mut all = Vec::new();
+    for part in parts {
+        // SAFETY: the caller says so of each part.
+        all.extend_from_slice(unsafe { bytes(part.iov_base, part.iov_len) }?);
+    }
+    Ok(all)
+}
+
+/// Deals bytes to parts, one behind the other.
+///
+/// # Safety
+/// Each part's bytes are initialized and nobody else's.
+pub(crate) unsafe fn scatter(mut from: &[u8], parts: &[iovec]) -> Answer<()> {
+    for part in parts {
+        // SAFETY: the caller says so of each part.
+        let to = unsafe { bytes_mut(part.iov_base, part.iov_len) }?;
+        let (now, rest) = from.split_at(from.len().min(to.len()));
+        to[..now.len()].copy_from_slice(now);
+        from = rest;
+    }
+    Ok(())
+}
+
+/// The address and port that a socket address has.
+///
+/// # Safety
+/// `address` is null or points to `len` readable bytes.
+pub(crate) unsafe fn address(address: *const sockaddr, len: socklen_t) -> Answer<SocketAddr> {
+    if address.is_null() {
+        return Err(Errno(libc::EFAULT));
+    }
+    if (len as usize) < size_of::<sockaddr_in>() {
+        return Err(Errno(libc::EINVAL));
+    }
+    // SAFETY: not null, and long enough for the fields of an IPv4 address, which may
+    // stand at any place.
+    let address = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
+    if c_int_of(address.sin_family) != libc::AF_INET {
+        return Err(Errno(libc::EAFNOSUPPORT));
+    }
+    let ip = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
+    Ok(SocketAddrV4::new(ip, u16::from_be(address.sin_port)).into())
+}
+
+fn c_int_of(family: libc::sa_family_t) -> libc::c_int {
+    family.into()
+}
+
+/// Writes a socket address where somebody wants it, cut off at what there is room for.
+///
+/// # Safety
+/// Each pointer is null or can be written to, `address` for as many bytes as `len`
+/// says.
+pub(crate) unsafe fn put_address(
+    from: SocketAddr,
+    address: *mut sockaddr,
+    len: *mut socklen_t,
+) -> Answer<()> {
+    let SocketAddr::V4(from) = from else { return Err(Errno(libc::EAFNOSUPPORT)) };
+    if address.is_null() || len.is_null() {
+        return Ok(());
+    }
+    let value = sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: from.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from(*from.ip()).to_be() },
+        sin_zero: [0; 8],
+    };
+    // SAFETY: the caller says that both can be written to; no more is written than
+    // `len` says.
+    unsafe {
+        let room = (*len as usize).min(size_of::<sockaddr_in>());
+        std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), address.cast(), room);
+        *len = size_of::<sockaddr_in>() as socklen_t;
+    }
+    Ok(())
+}

@@ -1,0 +1,332 @@
+//! [`Socket`]: a TCP socket with the system calls of Linux, on those of the library.
+
+use crate::drill::{Drill, Entry, descriptor, lock};
+use crate::errno::{Answer, Errno};
+use crate::options::Options;
+use anabranch::tokio::{TcpListener, TcpStream};
+use libc::c_int;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Flags of `send` that change nothing for a stack without signals.
+const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+/// Flags of `recv` that are understood.
+const RECEIVE_FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_PEEK;
+
+/// What a socket is.
+pub(crate) enum Kind {
+    Fresh,
+    Listener(TcpListener, VecDeque<(TcpStream, SocketAddr)>),
+    Connecting(Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>),
+    Stream(Stream),
+    /// It was to be connected, and was not.
+    Failed,
+}
+
+/// A connection: the same one for threads and for tasks.
+pub(crate) struct Stream {
+    pub(crate) threads: anabranch::TcpStream,
+    pub(crate) tasks: TcpStream,
+}
+
+impl Stream {
+    fn new(tasks: TcpStream) -> io::Result<Stream> {
+        let threads = tasks.into_blocking();
+        Ok(Stream { tasks: threads.try_clone()?.into_tokio(), threads })
+    }
+}
+
+pub(crate) struct State {
+    pub(crate) kind: Kind,
+    local: Option<SocketAddr>,
+    /// Of `F_SETFL`.
+    pub(crate) flags: c_int,
+    pub(crate) options: Options,
+    /// An error that somebody came upon who did not ask for it.
+    pub(crate) error: Option<Errno>,
+    /// Nothing more is written.
+    pub(crate) shut_write: bool,
+}
+
+/// A socket.
+pub(crate) struct Socket {
+    pub(crate) descriptor: OwnedFd,
+    pub(crate) state: Mutex<State>,
+}
+
+/// A poll of nobody who waits.
+pub(crate) fn now() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+impl Socket {
+    fn new(kind: Kind, options: Options) -> Answer<Arc<Socket>> {
+        let state = State {
+            kind,
+            local: None,
+            flags: libc::O_RDWR,
+            options,
+            error: None,
+            shut_write: false,
+        };
+        Ok(Arc::new(Socket { descriptor: descriptor()?, state: Mutex::new(state) }))
+    }
+
+    fn added(self: Arc<Self>, drill: &Drill) -> usize {
+        drill.add(self.descriptor.as_raw_fd(), Entry::Socket(self.clone())) as usize
+    }
+
+    /// `socket(2)`.
+    pub(crate) fn open(drill: &Drill, domain: c_int, kind: c_int, protocol: c_int) -> Answer {
+        if domain != libc::AF_INET {
+            return Err(Errno(libc::EAFNOSUPPORT));
+        }
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        if kind & !flags != libc::SOCK_STREAM || ![0, libc::IPPROTO_TCP].contains(&protocol) {
+            return Err(Errno(libc::EPROTONOSUPPORT));
+        }
+        let socket = Socket::new(Kind::Fresh, Options::default())?;
+        if kind & libc::SOCK_NONBLOCK != 0 {
+            lock(&socket.state).flags |= libc::O_NONBLOCK;
+        }
+        Ok(socket.added(drill))
+    }
+
+    /// How long a call may wait: as long as it takes, or not at all.
+    fn timeout(&self, flags: c_int) -> Option<Duration> {
+        let status = lock(&self.state).flags;
+        let nonblocking = status & libc::O_NONBLOCK != 0 || flags & libc::MSG_DONTWAIT != 0;
+        nonblocking.then_some(Duration::ZERO)
+    }
+
+    /// `bind(2)`.
+    pub(crate) fn bind(&self, address: SocketAddr) -> Answer {
+        let mut state = lock(&self.state);
+        if !matches!(state.kind, Kind::Fresh) || state.local.is_some() {
+            return Err(Errno(libc::EINVAL));
+        }
+        state.local = Some(address);
+        Ok(0)
+    }
+
+    /// `listen(2)`.
+    pub(crate) fn listen(&self, drill: &Drill, backlog: c_int) -> Answer {
+        let mut state = lock(&self.state);
+        match state.kind {
+            Kind::Fresh | Kind::Failed => {}
+            Kind::Listener(..) => return Ok(0),
+            _ => return Err(Errno(libc::EINVAL)),
+        }
+        let local = state.local.unwrap_or((Ipv4Addr::UNSPECIFIED, 0).into());
+        // Linux lets one more wait than it is told.
+        let backlog = usize::try_from(backlog).unwrap_or(0) + 1;
+        let listener = anabranch::TcpListener::bind_with_backlog(&drill.stack, local, backlog)?;
+        state.kind = Kind::Listener(listener.into_tokio(), VecDeque::new());
+        Ok(0)
+    }
+
+    /// `accept(2)`: the new descriptor, and who is at the other end.
+    pub(crate) fn accept(&self, drill: &Drill) -> Answer<(usize, SocketAddr)> {
+        let (stream, peer) = drill.wait(self.timeout(0), |cx| {
+            let mut state = lock(&self.state);
+            match &mut state.kind {
+                Kind::Listener(listener, waiting) => match waiting.pop_front() {
+                    Some(first) => Poll::Ready(Ok(first)),
+                    None => listener.poll_accept(cx).map_err(Errno::from),
+                },
+                _ => Poll::Ready(Err(Errno(libc::EINVAL))),
+            }
+        })?;
+        let options = lock(&self.state).options;
+        let stream = Stream::new(stream)?;
+        options.apply(&stream)?;
+        let socket = Socket::new(Kind::Stream(stream), options)?;
+        Ok((socket.added(drill), peer))
+    }
+
+    /// `connect(2)`.
+    pub(crate) fn connect(&self, drill: &Drill, remote: SocketAddr) -> Answer {
+        {
+            let mut state = lock(&self.state);
+            match &state.kind {
+                Kind::Fresh | Kind::Failed => {
+                    let (stack, local) = (drill.stack.clone(), state.local);
+                    state.kind = Kind::Connecting(Box::pin(async move {
+                        match local {
+                            Some(local) => TcpStream::connect_from(&stack, local, remote).await,
+                            None => TcpStream::connect(&stack, remote).await,
+                        }
+                    }));
+                }
+                Kind::Connecting(_) => {
+                    return match state.poll_connected(&mut now()) {
+                        Poll::Ready(done) => done.map(|()| 0),
+                        Poll::Pending => Err(Errno(libc::EALREADY)),
+                    };
+                }
+                Kind::Stream(_) => return Err(Errno(libc::EISCONN)),
+                Kind::Listener(..) => return Err(Errno(libc::EISCONN)),
+            }
+        }
+        let connected = drill.wait(self.timeout(0), |cx| lock(&self.state).poll_connected(cx));
+        match connected {
+            Ok(()) => Ok(0),
+            Err(Errno(libc::EAGAIN)) => Err(Errno(libc::EINPROGRESS)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `recv(2)` and its like.
+    pub(crate) fn receive(&self, drill: &Drill, bytes: &mut [u8], flags: c_int) -> Answer {
+        if flags & !RECEIVE_FLAGS != 0 {
+            return Err(Errno(libc::EOPNOTSUPP));
+        }
+        drill.wait(self.timeout(flags), |cx| {
+            let mut state = lock(&self.state);
+            if let Some(error) = state.error.take() {
+                return Poll::Ready(Err(error));
+            }
+            let Some(stream) = state.connected(cx)? else { return Poll::Pending };
+            if bytes.is_empty() {
+                return Poll::Ready(Ok(0));
+            }
+            let mut buf = ReadBuf::new(bytes);
+            let read = if flags & libc::MSG_PEEK != 0 {
+                stream.tasks.poll_peek(cx, &mut buf).map_ok(|_| ())
+            } else {
+                Pin::new(&mut stream.tasks).poll_read(cx, &mut buf)
+            };
+            read.map_ok(|()| buf.filled().len()).map_err(Errno::from)
+        })
+    }
+
+    /// `send(2)` and its like: all of it, unless the call must not wait.
+    pub(crate) fn send(&self, drill: &Drill, bytes: &[u8], flags: c_int) -> Answer {
+        if flags & !SEND_FLAGS != 0 {
+            return Err(Errno(libc::EOPNOTSUPP));
+        }
+        let mut sent = 0;
+        let end = drill.wait(self.timeout(flags), |cx| {
+            let mut state = lock(&self.state);
+            if let Some(error) = state.error.take() {
+                return Poll::Ready(Err(error));
+            }
+            let stream = match state.connected(cx) {
+                Ok(Some(stream)) => stream,
+                Ok(None) => return Poll::Pending,
+                Err(Errno(libc::ENOTCONN)) => return Poll::Ready(Err(Errno(libc::EPIPE))),
+                Err(error) => return Poll::Ready(Err(error)),
+            };
+            while sent < bytes.len() {
+                match Pin::new(&mut stream.tasks).poll_write(cx, &bytes[sent..]) {
+                    Poll::Ready(Ok(n)) => sent += n,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            Poll::Ready(Ok(()))
+        });
+        match end {
+            Ok(()) => Ok(sent),
+            Err(_) if sent > 0 => Ok(sent),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `shutdown(2)`.
+    pub(crate) fn shutdown(&self, how: c_int) -> Answer {
+        let how = match how {
+            libc::SHUT_RD => Shutdown::Read,
+            libc::SHUT_WR => Shutdown::Write,
+            libc::SHUT_RDWR => Shutdown::Both,
+            _ => return Err(Errno(libc::EINVAL)),
+        };
+        let mut state = lock(&self.state);
+        match state.connected(&mut now())? {
+            Some(stream) => stream.threads.shutdown(how)?,
+            None => return Err(Errno(libc::ENOTCONN)),
+        }
+        state.shut_write |= how != Shutdown::Read;
+        Ok(0)
+    }
+
+    /// `fcntl(2)`.
+    pub(crate) fn fcntl(&self, command: c_int, argument: c_int) -> Answer {
+        let mut state = lock(&self.state);
+        match command {
+            libc::F_GETFL => Ok(state.flags as usize),
+            libc::F_SETFL => {
+                state.flags = libc::O_RDWR | (argument & libc::O_NONBLOCK);
+                Ok(0)
+            }
+            _ => Err(Errno(libc::EINVAL)),
+        }
+    }
+
+    /// Bytes that wait to be read (`SIOCINQ`).
+    pub(crate) fn unread(&self) -> Answer {
+        let mut state = lock(&self.state);
+        match &mut state.kind {
+            Kind::Stream(stream) => Ok(stream.unread()),
+            Kind::Listener(..) => Err(Errno(libc::EINVAL)),
+            _ => Ok(0),
+        }
+    }
+}
+
+impl Stream {
+    /// Bytes that wait to be read.
+    pub(crate) fn unread(&mut self) -> usize {
+        let mut bytes = vec![0; 1 << 20];
+        let mut buf = ReadBuf::new(&mut bytes);
+        match self.tasks.poll_peek(&mut now(), &mut buf) {
+            Poll::Ready(Ok(n)) => n,
+            _ => 0,
+        }
+    }
+}
+
+impl State {
+    /// Goes on connecting.
+    pub(crate) fn poll_connected(&mut self, cx: &mut Context<'_>) -> Poll<Answer<()>> {
+        let Kind::Connecting(future) = &mut self.kind else { return Poll::Ready(Ok(())) };
+        let end = match future.as_mut().poll(cx) {
+            Poll::Ready(end) => end,
+            Poll::Pending => return Poll::Pending,
+        };
+        let stream = end.and_then(Stream::new).map_err(Errno::from).and_then(|stream| {
+            self.options.apply(&stream)?;
+            Ok(stream)
+        });
+        Poll::Ready(match stream {
+            Ok(stream) => {
+                self.kind = Kind::Stream(stream);
+                Ok(())
+            }
+            Err(error) => {
+                self.kind = Kind::Failed;
+                Err(error)
+            }
+        })
+    }
+
+    /// The connection; `None` if it is being opened.
+    pub(crate) fn connected(&mut self, cx: &mut Context<'_>) -> Answer<Option<&mut Stream>> {
+        match self.poll_connected(cx) {
+            Poll::Ready(done) => done?,
+            Poll::Pending => return Ok(None),
+        }
+        match &mut self.kind {
+            Kind::Stream(stream) => Ok(Some(stream)),
+            _ => Err(Errno(libc::ENOTCONN)),
+        }
+    }
+}

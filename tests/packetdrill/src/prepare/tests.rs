@@ -1,0 +1,46 @@
+use super::*;
+
+fn none(_: &str) -> Option<String> {
+    None
+}
+
+#[test]
+fn commands_become_parameters_and_lines_stay() {
+    let script = "// a `comment` stays\n--mtu=1400\n\n`../common/defaults.sh\n\
+        ../common/set_sysctls.py /proc/sys/net/ipv4/tcp_timestamps=0 \\\n\
+        \t/proc/sys/net/ipv4/tcp_wmem=\"4096 50000 4194304\"`\n\
+        \x20 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+        \x20+1 `sysctl -q net.ipv4.tcp_sack=0; true`\n\
+        `/tmp/restore.sh`\n";
+    let defaults =
+        "# tcp_none=1\nsysctl -q net.ipv4.tcp_rmem=\"4096 5 $((15*1024))\" > /dev/null\n";
+    let prepared = prepare_text(script, |name| {
+        assert_eq!(name, "../common/defaults.sh");
+        Some(defaults.into())
+    });
+    assert_eq!(
+        prepared.parameters,
+        ["tcp_rmem=4096 5 15360", "tcp_timestamps=0", "tcp_wmem=4096 50000 4194304", "tcp_sack=0"]
+    );
+    assert_eq!(prepared.mtu, Some(1400));
+    let lines: Vec<&str> = prepared.text.lines().map(str::trim).collect();
+    assert_eq!(lines.len(), script.lines().count());
+    assert_eq!(lines[0], "// a `comment` stays");
+    assert_eq!(lines[3..6], ["", "", ""]);
+    assert_eq!(lines[7..], ["+1 `true`", ""]);
+}
+
+#[test]
+fn assertions_leave_their_time() {
+    let script =
+        "+.1 %{ assert tcpi_unacked == 0,\\\n  tcpi_unacked }%\n+0 close(3) = 0\n%{ print(1) }%";
+    let prepared = prepare_text(script, none);
+    assert_eq!(prepared.text, "+.1 `true`\n\n+0 close(3) = 0\n");
+    assert_eq!(prepared.assertions, 2);
+}
+
+#[test]
+fn a_script_without_commands_is_itself() {
+    let script = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n/* ` */ +0 close(3) = 0";
+    assert_eq!(prepare_text(script, none).text, script);
+}
