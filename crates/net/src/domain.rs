@@ -49,6 +49,8 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     over: bool,
 }
 
+opaque_debug!([A: Application, C] Domain<A, C>, "Domain");
+
 impl<A: Application> Domain<A> {
     /// A domain with a table of its own.
     pub fn new(config: Arc<Config>, unit: Unit, app: A) -> Domain<A> {

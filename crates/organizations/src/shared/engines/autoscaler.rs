@@ -23,6 +23,8 @@ pub struct Control {
     busy: AtomicU64,
 }
 
+opaque_debug!([] Control, "Control");
+
 /// What the first engine, which decides for all, keeps between two decisions.
 #[derive(Debug)]
 pub(crate) struct Autoscaler {
