@@ -163,7 +163,7 @@ mod tests {
         let path = directory.join("ana0.1.sock");
         drop(std::os::unix::net::UnixListener::bind(&path).expect("bound"));
         assert!(path.exists());
-        let error = connect(&directory, None).err().expect("none runs");
+        let error = connect(&directory, None).expect_err("none runs");
         assert!(error.to_string().contains("no server of yours runs"), "{error}");
         assert!(!path.exists(), "it is tidied away");
 
@@ -173,7 +173,7 @@ mod tests {
         let _one = listen("ana0.2.sock");
         assert!(connect(&directory, None).is_ok());
         let _other = listen("ana8.3.sock");
-        let error = connect(&directory, None).err().expect("which one?");
+        let error = connect(&directory, None).expect_err("which one?");
         assert!(error.to_string().contains("ana0, ana8: name a device"), "{error}");
         assert!(connect(&directory, Some("ana8")).is_ok());
         assert!(connect(&directory, Some("ana9")).is_err());

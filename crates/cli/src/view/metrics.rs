@@ -5,7 +5,7 @@ use super::Viewed;
 use crate::failure::Failure;
 use crate::http::{self, Body, Site};
 use crate::tally::Tally;
-use anabranch::DropReason;
+use anabranch::{Counters, DropReason};
 use hyper::header::{self, HeaderMap};
 use hyper::{Response, StatusCode, Uri};
 use std::fmt::Write;
@@ -92,18 +92,44 @@ fn gauge<'a>(name: &'a str, help: &'a str, value: f64) -> Family<'a> {
 /// All figures.
 fn text(viewed: &Viewed) -> String {
     let counters = viewed.stack.counters();
-    let opened = counters.opened_active + counters.opened_passive;
+    let mut families = about(viewed);
+    families.extend(traffic(viewed, &counters));
+    families.extend(connections(&counters));
+    families.extend(answers(&counters));
+    families.extend([
+        services(viewed, "service_served_total", "Connections, datagrams or requests.", |t| {
+            &t.served
+        }),
+        services(viewed, "service_in_bytes_total", "Bytes read by services.", |t| &t.bytes_in),
+        services(viewed, "service_out_bytes_total", "Bytes written by services.", |t| &t.bytes_out),
+        services(viewed, "service_errors_total", "Errors of services.", |t| &t.errors),
+    ]);
+    let mut text = String::new();
+    // A name without values says nothing.
+    let said = families.iter().filter(|family| !family.samples.is_empty());
+    said.for_each(|family| family.write(&mut text));
+    text
+}
+
+/// What runs, and since when.
+fn about(viewed: &Viewed) -> Vec<Family<'static>> {
     let info = vec![
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("organization", viewed.organization.clone()),
         ("device", viewed.device.clone()),
     ];
-    let drops = DropReason::ALL.iter().map(|reason| (reason.name(), counters.dropped(*reason)));
-    let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    let families = [
+    vec![
         Family { name: "info", kind: "gauge", help: "What runs.", samples: vec![(info, 1.0)] },
         gauge("processors", "Threads that process packets.", viewed.processors as f64),
         gauge("uptime_seconds", "Time since the start.", viewed.started.elapsed().as_secs_f64()),
+    ]
+}
+
+/// Frames both ways, and what became of those that got no further.
+fn traffic(viewed: &Viewed, counters: &Counters) -> [Family<'static>; 4] {
+    let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let drops = DropReason::ALL.iter().map(|reason| (reason.name(), counters.dropped(*reason)));
+    [
         counter(
             "packets_total",
             "Frames received and sent.",
@@ -127,6 +153,12 @@ fn text(viewed: &Viewed) -> String {
                 ("out", counters.out_dropped),
             ],
         ),
+    ]
+}
+
+fn connections(counters: &Counters) -> [Family<'static>; 2] {
+    let opened = counters.opened_active + counters.opened_passive;
+    [
         counter(
             "connections_opened_total",
             "Connections opened.",
@@ -134,6 +166,12 @@ fn text(viewed: &Viewed) -> String {
             [("us", counters.opened_active), ("peer", counters.opened_passive)],
         ),
         gauge("connections", "Connections now.", opened.saturating_sub(counters.closed) as f64),
+    ]
+}
+
+/// What the stack answers by itself, and what a limit forbade.
+fn answers(counters: &Counters) -> [Family<'static>; 2] {
+    [
         counter(
             "answers_total",
             "Resets, ICMP errors and echo replies sent.",
@@ -154,18 +192,7 @@ fn text(viewed: &Viewed) -> String {
                 ("echo_reply", counters.echo_replies_limited),
             ],
         ),
-        services(viewed, "service_served_total", "Connections, datagrams or requests.", |t| {
-            &t.served
-        }),
-        services(viewed, "service_in_bytes_total", "Bytes read by services.", |t| &t.bytes_in),
-        services(viewed, "service_out_bytes_total", "Bytes written by services.", |t| &t.bytes_out),
-        services(viewed, "service_errors_total", "Errors of services.", |t| &t.errors),
-    ];
-    let mut text = String::new();
-    // A name without values says nothing.
-    let said = families.iter().filter(|family| !family.samples.is_empty());
-    said.for_each(|family| family.write(&mut text));
-    text
+    ]
 }
 
 /// One of the counts of each service.
