@@ -6,7 +6,7 @@ use crate::Error;
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
 use crate::organization::{LockKind, Options, Organization};
-use crate::socket::SocketLayer;
+use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
 use ::device::{Device, Medium};
 use net::{Config, InterfaceConfig};
@@ -372,12 +372,14 @@ impl Builder {
             devices.push(loopback::add(&mut config, self.organization.queues_on(self.processors)));
         }
         let config = Arc::new(config);
+        let registry = Arc::<Registry<_>>::default();
+        let sockets = registry.clone();
         let setup = Setup {
             config: config.clone(),
             devices,
             processors: self.processors,
             options: self.options,
-            application: Box::new(|_| SocketLayer::default()),
+            application: Box::new(move |_| SocketLayer::new(sockets.clone())),
             clock: self.clock.unwrap_or_else(Clock::start),
             instruments: self.instruments,
         };
@@ -385,7 +387,7 @@ impl Builder {
         let running = organizations::start(name, setup).expect("an organization of the catalog")?;
         crate::trace::started(self.organization, self.processors);
         let resolver = self.resolver.unwrap_or_else(Resolver::system);
-        Ok(Stack::new(running, config, self.drain, resolver))
+        Ok(Stack::new(running, config, registry, self.drain, resolver))
     }
 }
 

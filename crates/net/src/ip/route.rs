@@ -36,6 +36,8 @@ pub struct Routes {
     config: Arc<Config>,
 }
 
+opaque_debug!([] Routes, "Routes");
+
 fn bits(address: Address) -> u128 {
     let [high, low] = address.words();
     u128::from(high) << 64 | u128::from(low)
