@@ -8,8 +8,7 @@
 use crate::drill::Drill;
 use crate::errno::{Answer, Errno};
 use crate::memory;
-use crate::readiness::{self, Epoll};
-use crate::socket::Socket;
+use crate::readiness;
 use libc::{
     c_int, c_long, c_longlong, c_uint, c_ulong, c_void, epoll_event, iovec, loff_t, msghdr, nfds_t,
     pollfd, size_t, sockaddr, socklen_t, ssize_t, timeval,
@@ -58,7 +57,7 @@ pub(crate) unsafe extern "C" fn socket(
 ) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    number(drill.call(|| Socket::open(drill, domain, kind, protocol)))
+    number(drill.world.call(|| drill.open(domain, kind, protocol)))
 }
 
 pub(crate) unsafe extern "C" fn bind(
@@ -69,13 +68,13 @@ pub(crate) unsafe extern "C" fn bind(
 ) -> c_int {
     // SAFETY: as the module says.
     let (drill, address) = unsafe { (drill(data), memory::address(address, len)) };
-    number(drill.call(|| drill.socket(fd)?.bind(address?)))
+    number(drill.world.call(|| drill.socket(fd)?.bind(address?)))
 }
 
 pub(crate) unsafe extern "C" fn listen(data: Data, fd: c_int, backlog: c_int) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    number(drill.call(|| drill.socket(fd)?.listen(drill, backlog)))
+    number(drill.world.call(|| drill.socket(fd)?.listen(&drill.world, backlog)))
 }
 
 pub(crate) unsafe extern "C" fn accept(
@@ -86,8 +85,8 @@ pub(crate) unsafe extern "C" fn accept(
 ) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    number(drill.call(|| {
-        let (accepted, peer) = drill.socket(fd)?.accept(drill)?;
+    number(drill.world.call(|| {
+        let (accepted, peer) = drill.accept(fd)?;
         // SAFETY: as the module says.
         unsafe { memory::put_address(peer, address, len) }?;
         Ok(accepted)
@@ -102,7 +101,7 @@ pub(crate) unsafe extern "C" fn connect(
 ) -> c_int {
     // SAFETY: as the module says.
     let (drill, address) = unsafe { (drill(data), memory::address(address, len)) };
-    number(drill.call(|| drill.socket(fd)?.connect(drill, address?)))
+    number(drill.world.call(|| drill.socket(fd)?.connect(&drill.world, address?)))
 }
 
 pub(crate) unsafe extern "C" fn read(
@@ -124,7 +123,7 @@ pub(crate) unsafe extern "C" fn recv(
 ) -> ssize_t {
     // SAFETY: as the module says.
     let (drill, bytes) = unsafe { (drill(data), memory::bytes_mut(buf, len)) };
-    answer(drill.call(|| drill.socket(fd)?.receive(drill, bytes?, flags)))
+    answer(drill.world.call(|| drill.socket(fd)?.receive(&drill.world, bytes?, flags)))
 }
 
 pub(crate) unsafe extern "C" fn recvfrom(
@@ -153,10 +152,10 @@ unsafe fn receive_parts(
 ) -> ssize_t {
     // SAFETY: as the module says.
     let (drill, parts) = unsafe { (drill(data), memory::parts(parts, count)) };
-    answer(drill.call(|| {
+    answer(drill.world.call(|| {
         let parts = parts?;
         let mut bytes = vec![0; parts.iter().map(|part| part.iov_len).sum()];
-        let n = drill.socket(fd)?.receive(drill, &mut bytes, flags)?;
+        let n = drill.socket(fd)?.receive(&drill.world, &mut bytes, flags)?;
         // SAFETY: as the module says.
         unsafe { memory::scatter(&bytes[..n], parts) }?;
         Ok(n)
@@ -210,7 +209,7 @@ pub(crate) unsafe extern "C" fn send(
 ) -> ssize_t {
     // SAFETY: as the module says.
     let (drill, bytes) = unsafe { (drill(data), memory::bytes(buf, len)) };
-    answer(drill.call(|| drill.socket(fd)?.send(drill, bytes?, flags)))
+    answer(drill.world.call(|| drill.socket(fd)?.send(&drill.world, bytes?, flags)))
 }
 
 pub(crate) unsafe extern "C" fn sendto(
@@ -239,10 +238,10 @@ unsafe fn send_parts(
 ) -> ssize_t {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    answer(drill.call(|| {
+    answer(drill.world.call(|| {
         // SAFETY: as the module says.
         let bytes = unsafe { memory::gather(memory::parts(parts, count)?) }?;
-        drill.socket(fd)?.send(drill, &bytes, flags)
+        drill.socket(fd)?.send(&drill.world, &bytes, flags)
     }))
 }
 
@@ -277,7 +276,7 @@ pub(crate) unsafe extern "C" fn fcntl(
 ) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    number(drill.call(|| drill.socket(fd)?.fcntl(command, argument as c_int)))
+    number(drill.world.call(|| drill.socket(fd)?.fcntl(command, argument as c_int)))
 }
 
 pub(crate) unsafe extern "C" fn ioctl(
@@ -288,7 +287,7 @@ pub(crate) unsafe extern "C" fn ioctl(
 ) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    number(drill.call(|| {
+    number(drill.world.call(|| {
         if request != libc::FIONREAD {
             return Err(Errno(libc::ENOTTY));
         }
@@ -303,13 +302,13 @@ pub(crate) unsafe extern "C" fn ioctl(
 pub(crate) unsafe extern "C" fn close(data: Data, fd: c_int) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    number(drill.call(|| drill.close(fd)))
+    number(drill.world.call(|| drill.close(fd)))
 }
 
 pub(crate) unsafe extern "C" fn shutdown(data: Data, fd: c_int, how: c_int) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    number(drill.call(|| drill.socket(fd)?.shutdown(how)))
+    number(drill.world.call(|| drill.socket(fd)?.shutdown(how)))
 }
 
 pub(crate) unsafe extern "C" fn getsockopt(
@@ -322,10 +321,10 @@ pub(crate) unsafe extern "C" fn getsockopt(
 ) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    number(drill.call(|| {
+    number(drill.world.call(|| {
         // SAFETY: as the module says.
         let len = unsafe { len.as_mut() }.ok_or(Errno(libc::EFAULT))?;
-        let option = drill.socket(fd)?.option(drill, level, name)?;
+        let option = drill.socket(fd)?.option(&drill.world, level, name)?;
         let n = option.len().min(*len as usize);
         // SAFETY: as the module says: there is room for as much as `len` says.
         unsafe { memory::bytes_mut(value, n) }?.copy_from_slice(&option[..n]);
@@ -344,7 +343,7 @@ pub(crate) unsafe extern "C" fn setsockopt(
 ) -> c_int {
     // SAFETY: as the module says.
     let (drill, value) = unsafe { (drill(data), memory::bytes(value, len as usize)) };
-    number(drill.call(|| drill.socket(fd)?.set_option(level, name, value?)))
+    number(drill.world.call(|| drill.socket(fd)?.set_option(level, name, value?)))
 }
 
 pub(crate) unsafe extern "C" fn poll(
@@ -355,13 +354,13 @@ pub(crate) unsafe extern "C" fn poll(
 ) -> c_int {
     // SAFETY: as the module says.
     let (drill, fds) = unsafe { (drill(data), memory::values(fds, count as usize)) };
-    number(drill.call(|| readiness::poll(drill, fds?, millis)))
+    number(drill.world.call(|| readiness::poll(&drill.world, |fd| drill.socket(fd), fds?, millis)))
 }
 
 pub(crate) unsafe extern "C" fn epoll_create(data: Data, _: c_int) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    number(drill.call(|| Epoll::create(drill)))
+    number(drill.world.call(|| drill.create_epoll()))
 }
 
 pub(crate) unsafe extern "C" fn epoll_ctl(
@@ -374,7 +373,7 @@ pub(crate) unsafe extern "C" fn epoll_ctl(
     // SAFETY: as the module says.
     let (drill, event) = unsafe { (drill(data), event.as_ref()) };
     let event = event.copied().unwrap_or(epoll_event { events: 0, u64: 0 });
-    number(drill.call(|| Epoll::of(drill, epoll)?.control(operation, drill.socket(fd)?, event)))
+    number(drill.world.call(|| drill.epoll(epoll)?.control(operation, drill.socket(fd)?, event)))
 }
 
 pub(crate) unsafe extern "C" fn epoll_wait(
@@ -386,7 +385,7 @@ pub(crate) unsafe extern "C" fn epoll_wait(
 ) -> c_int {
     // SAFETY: as the module says.
     let (drill, events) = unsafe { (drill(data), memory::values(events, most.max(0) as usize)) };
-    number(drill.call(|| Epoll::of(drill, epoll)?.wait(drill, events?, millis)))
+    number(drill.world.call(|| drill.epoll(epoll)?.wait(&drill.world, events?, millis)))
 }
 
 pub(crate) unsafe extern "C" fn pipe(_: Data, _: *mut c_int) -> c_int {
@@ -413,7 +412,7 @@ pub(crate) unsafe extern "C" fn netdev_send(
     // SAFETY: as the module says.
     let (drill, packet) = unsafe { (drill(data), memory::bytes(packet, len)) };
     number(packet.map(|packet| {
-        drill.arrive(packet);
+        drill.world.arrive(packet);
         0
     }))
 }
@@ -426,7 +425,7 @@ pub(crate) unsafe extern "C" fn netdev_receive(
 ) -> c_int {
     // SAFETY: as the module says.
     let drill = unsafe { drill(data) };
-    let Some(sent) = drill.next_packet() else {
+    let Some(sent) = drill.world.next_packet() else {
         // packetdrill takes it for a packet of no bytes, and says so.
         // SAFETY: as the module says.
         unsafe { *len = 0 };
@@ -445,7 +444,7 @@ pub(crate) unsafe extern "C" fn netdev_receive(
 
 pub(crate) unsafe extern "C" fn usleep(data: Data, micros: c_uint) -> c_int {
     // SAFETY: as the module says.
-    unsafe { drill(data) }.sleep(micros.into());
+    unsafe { drill(data) }.world.sleep(micros.into());
     0
 }
 
@@ -456,7 +455,7 @@ pub(crate) unsafe extern "C" fn gettimeofday(
 ) -> c_int {
     // SAFETY: as the module says.
     let (drill, time) = unsafe { (drill(data), time.as_mut()) };
-    let micros = drill.look();
+    let micros = drill.world.look();
     if let Some(time) = time {
         time.tv_sec = (micros / 1_000_000) as libc::time_t;
         time.tv_usec = (micros % 1_000_000) as libc::suseconds_t;

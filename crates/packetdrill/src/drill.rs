@@ -1,79 +1,27 @@
-//! [`Drill`]: the stack that a script is run against, its time and its sockets.
+//! [`Drill`]: what a script has: a stack, and descriptors of its sockets.
 
 use crate::errno::{Answer, Errno};
 use crate::flags::Flags;
 use crate::readiness::Epoll;
 use crate::socket::Socket;
-use crate::wire::{Sent, Wire};
-use anabranch::{Clock, RunningThread, Stack, VirtualTime};
+use crate::world::{World, lock};
 use libc::c_int;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::collections::HashMap;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, ThreadId};
-use std::time::Duration;
-use wire::Instant;
-
-/// How long, of the system's time, the stack may take for what it has to do at one
-/// moment of its own.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long, of the stack's time, somebody waits for what does not come.
-const LONG: Duration = Duration::from_secs(900);
-/// What one look at the clock takes: packetdrill waits for the last 20 us of a time by
-/// looking.
-const LOOK: Duration = Duration::from_micros(1);
-
-/// Microseconds of the stack's time.
-type Time = u64;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::sync::{Arc, Mutex};
 
 /// What a descriptor stands for.
 #[derive(Clone)]
-pub(crate) enum Entry {
+enum Entry {
     Socket(Arc<Socket>),
     Epoll(Arc<Epoll>),
 }
 
-/// A stack and what a script has of it.
+/// A stack and the descriptors that a script has.
 pub(crate) struct Drill {
-    time: &'static VirtualTime,
-    pub(crate) stack: Stack,
-    wire: Wire,
-    /// The thread that runs the script. Another one makes the calls that the script
-    /// expects to block.
-    main: ThreadId,
+    pub(crate) world: World,
     entries: Mutex<HashMap<c_int, Entry>>,
-    /// Threads that make a call, or have made it and have not asked for the time
-    /// since: it must not pass meanwhile.
-    calling: Mutex<HashMap<ThreadId, RunningThread>>,
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What wakes a call that waits.
-struct Bell(OwnedFd);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        // It fails only if the counter is full: it is readable then anyway.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
-    }
-}
-
-impl Bell {
-    fn has_rung(&self) -> bool {
-        let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
-    }
-}
-
-/// A descriptor that is really one: packetdrill closes it if the script does not.
-pub(crate) fn descriptor() -> io::Result<OwnedFd> {
-    Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
 
 impl Drill {
@@ -82,182 +30,54 @@ impl Drill {
     /// # Errors
     /// What the stack says.
     pub(crate) fn start(flags: Flags) -> Result<Box<Drill>, String> {
-        let time = VirtualTime::start();
-        let (device, wire) = Wire::open(flags.processors, flags.mtu, time)
-            .map_err(|error| format!("no descriptor for the device: {error}"))?;
-        let mut builder = Stack::builder()
-            .device(device)
-            .address(flags.local.as_str())
-            .organization(flags.organization.as_str())
-            .processors(flags.processors)
-            .clock(Clock::moved_by(time))
-            .drain(Duration::ZERO)
-            .tcp(flags.tcp);
-        if !flags.gateway.is_empty() {
-            builder = builder.route(format!("0.0.0.0/0 via {}", flags.gateway).as_str());
-        }
-        let drill = Drill {
-            time,
-            stack: builder.start().map_err(|error| error.to_string())?,
-            wire,
-            main: thread::current().id(),
-            entries: Mutex::default(),
-            calling: Mutex::default(),
-        };
-        drill.settle();
-        Ok(Box::new(drill))
+        Ok(Box::new(Drill { world: World::start(flags)?, entries: Mutex::default() }))
     }
 
-    // Time.
-
-    /// All that was to be done at this moment is done.
-    pub(crate) fn settle(&self) {
-        if !self.time.settle(PATIENCE) {
-            eprintln!("anabranch: the stack has not come to rest in {PATIENCE:?}");
-            std::process::exit(1);
-        }
-    }
-
-    /// Time passes until `until`, and stops wherever somebody wants to be woken.
-    fn pass(&self, until: Time) {
-        loop {
-            self.settle();
-            match self.time.next() {
-                Some(next) if next.as_nanos() <= until * 1000 => self.time.advance(next),
-                _ => break,
-            }
-        }
-        let now = self.time.now();
-        self.time.advance(now + Duration::from_micros(until.saturating_sub(now.as_micros())));
-        self.settle();
-    }
-
-    /// Microseconds.
-    pub(crate) fn now(&self) -> Time {
-        self.time.now().as_micros()
-    }
-
-    /// The time, for packetdrill. Looking takes some, but for a thread that comes from
-    /// a call: it wants to know when that ended.
-    pub(crate) fn look(&self) -> Time {
-        let came = lock(&self.calling).remove(&thread::current().id());
-        let now = self.now();
-        if came.is_some() {
-            return now;
-        }
-        self.pass(now + LOOK.as_micros() as Time);
-        self.now()
-    }
-
-    /// The script waits.
-    pub(crate) fn sleep(&self, micros: u64) {
-        self.pass(self.now() + micros);
-    }
-
-    // Packets.
-
-    /// A packet of the script arrives.
-    pub(crate) fn arrive(&self, packet: &[u8]) {
-        self.wire.arrive(packet);
-        self.settle();
-    }
-
-    /// Waits for the next packet of the stack. `None`: there will be none for long.
-    pub(crate) fn next_packet(&self) -> Option<Sent> {
-        let end = self.time.now() + LONG;
-        loop {
-            self.settle();
-            if let Some(sent) = self.wire.next() {
-                return Some(sent);
-            }
-            let next = self.time.next().filter(|next| *next <= end)?;
-            self.time.advance(next);
-        }
-    }
-
-    // Calls.
-
-    /// Does a call; what it sets off is done before the script goes on.
-    pub(crate) fn call<T>(&self, f: impl FnOnce() -> Answer<T>) -> Answer<T> {
-        let caller = thread::current().id();
-        if caller == self.main {
-            let answer = f();
-            self.settle();
-            return answer;
-        }
-        // Counted until it asks when its call has ended.
-        lock(&self.calling).entry(caller).or_insert_with(|| self.time.thread());
-        f()
-    }
-
-    /// Polls until there is an answer; not twice if the call must not wait, and not
-    /// after `timeout`: `EAGAIN` then.
-    pub(crate) fn wait<T>(
-        &self,
-        timeout: Option<Duration>,
-        mut attempt: impl FnMut(&mut Context<'_>) -> Poll<Answer<T>>,
-    ) -> Answer<T> {
-        let bell = Arc::new(Bell(descriptor()?));
-        let waker = Waker::from(bell.clone());
-        let mut cx = Context::from_waker(&waker);
-        let until = timeout.map(|timeout| self.time.now() + timeout);
-        loop {
-            if let Poll::Ready(answer) = attempt(&mut cx) {
-                return answer;
-            }
-            if until.is_some_and(|until| until <= self.time.now()) {
-                return Err(Errno(libc::EAGAIN));
-            }
-            if thread::current().id() == self.main {
-                self.drive(&bell, until)?;
-            } else {
-                self.time.sleep(&[bell.0.as_fd()], until)?;
-            }
-            // It fails if nobody has rung.
-            let _ = rustix::io::read(&bell.0, &mut [0; 8]);
-        }
-    }
-
-    /// Lets time pass for a call of the thread that runs the script, which is the one
-    /// that moves time.
-    fn drive(&self, bell: &Bell, until: Option<Instant>) -> Answer<()> {
-        let long = self.time.now() + LONG;
-        let end = until.map_or(long, |until| until.min(long));
-        loop {
-            self.settle();
-            if bell.has_rung() {
-                return Ok(());
-            }
-            match self.time.next().filter(|next| *next <= end) {
-                Some(next) => self.time.advance(next),
-                None if until.is_some_and(|until| until <= end) => {
-                    self.time.advance(end);
-                    return Ok(());
-                }
-                // The script waits here for what only it could bring about.
-                None => return Err(Errno(libc::EDEADLK)),
-            }
-        }
-    }
-
-    // Descriptors.
-
-    pub(crate) fn add(&self, descriptor: c_int, entry: Entry) -> c_int {
+    fn add(&self, descriptor: c_int, entry: Entry) -> usize {
         lock(&self.entries).insert(descriptor, entry);
-        descriptor
+        descriptor as usize
     }
 
-    pub(crate) fn entry(&self, descriptor: c_int) -> Answer<Entry> {
-        lock(&self.entries).get(&descriptor).cloned().ok_or(Errno(libc::EBADF))
+    fn add_socket(&self, socket: Arc<Socket>) -> usize {
+        self.add(socket.number(), Entry::Socket(socket))
     }
 
+    /// The socket behind a descriptor.
     pub(crate) fn socket(&self, descriptor: c_int) -> Answer<Arc<Socket>> {
-        match self.entry(descriptor)? {
-            Entry::Socket(socket) => Ok(socket),
-            Entry::Epoll(_) => Err(Errno(libc::ENOTSOCK)),
+        match lock(&self.entries).get(&descriptor) {
+            Some(Entry::Socket(socket)) => Ok(socket.clone()),
+            Some(Entry::Epoll(_)) => Err(Errno(libc::ENOTSOCK)),
+            None => Err(Errno(libc::EBADF)),
         }
     }
 
+    /// The set of sockets behind a descriptor.
+    pub(crate) fn epoll(&self, descriptor: c_int) -> Answer<Arc<Epoll>> {
+        match lock(&self.entries).get(&descriptor) {
+            Some(Entry::Epoll(epoll)) => Ok(epoll.clone()),
+            Some(Entry::Socket(_)) => Err(Errno(libc::EINVAL)),
+            None => Err(Errno(libc::EBADF)),
+        }
+    }
+
+    /// `socket(2)`.
+    pub(crate) fn open(&self, domain: c_int, kind: c_int, protocol: c_int) -> Answer {
+        Socket::open(domain, kind, protocol).map(|socket| self.add_socket(socket))
+    }
+
+    /// `accept(2)`: the new descriptor, and who is at the other end.
+    pub(crate) fn accept(&self, listener: c_int) -> Answer<(usize, SocketAddr)> {
+        let (socket, peer) = self.socket(listener)?.accept(&self.world)?;
+        Ok((self.add_socket(socket), peer))
+    }
+
+    /// `epoll_create(2)`.
+    pub(crate) fn create_epoll(&self) -> Answer {
+        let epoll = Epoll::create()?;
+        Ok(self.add(epoll.descriptor.as_raw_fd(), Entry::Epoll(Arc::new(epoll))))
+    }
+
+    /// `close(2)`.
     pub(crate) fn close(&self, descriptor: c_int) -> Answer {
         lock(&self.entries).remove(&descriptor).map(|_| 0).ok_or(Errno(libc::EBADF))
     }
@@ -268,13 +88,6 @@ impl Drill {
         for (_, entry) in lock(&self.entries).drain() {
             std::mem::forget(entry);
         }
-        self.stack.stop();
-    }
-}
-
-impl Socket {
-    /// Its number.
-    pub(crate) fn number(&self) -> c_int {
-        self.descriptor.as_raw_fd()
+        self.world.stack.stop();
     }
 }

@@ -22,9 +22,10 @@
 //! | `interface` | the table of functions that it fills |
 //! | `calls` | these functions: pointers of C to values and back |
 //! | `memory` | what C's pointers point at |
-//! | `drill` | the stack, its time, its sockets |
+//! | `drill` | what a script has: a stack, and descriptors |
+//! | `socket`, `readiness`, `sockopt` | system calls |
+//! | `world` | the stack and its time |
 //! | `wire` | its device |
-//! | `socket`, `readiness`, `options` | system calls |
 
 mod calls;
 mod drill;
@@ -35,7 +36,9 @@ mod memory;
 mod options;
 mod readiness;
 mod socket;
+mod sockopt;
 mod wire;
+mod world;
 
 pub use flags::{Flags, FlagsError};
 pub use interface::Interface;

@@ -1,10 +1,10 @@
 //! What sockets are ready for: `poll(2)` and `epoll(7)`.
 
-use crate::drill::{Drill, Entry, descriptor, lock};
 use crate::errno::{Answer, Errno};
 use crate::socket::{Kind, Socket, State, Stream, now};
+use crate::world::{World, descriptor, lock};
 use libc::{c_int, c_short, epoll_event, pollfd};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -71,12 +71,17 @@ impl Stream {
     }
 }
 
-/// `poll(2)`.
-pub(crate) fn poll(drill: &Drill, fds: &mut [pollfd], millis: c_int) -> Answer {
-    let ready = drill.wait(timeout(millis), |cx| {
+/// `poll(2)`; `find` knows the sockets.
+pub(crate) fn poll(
+    world: &World,
+    find: impl Fn(c_int) -> Answer<Arc<Socket>>,
+    fds: &mut [pollfd],
+    millis: c_int,
+) -> Answer {
+    let ready = world.wait(timeout(millis), |cx| {
         let mut ready = 0;
         for fd in &mut *fds {
-            fd.revents = match drill.socket(fd.fd) {
+            fd.revents = match find(fd.fd) {
                 Ok(socket) => socket.events(cx) & (fd.events | ALWAYS),
                 Err(_) => libc::POLLNVAL,
             };
@@ -122,23 +127,14 @@ impl Interest {
 
 /// A set of sockets that somebody waits for.
 pub(crate) struct Epoll {
-    descriptor: OwnedFd,
+    pub(crate) descriptor: OwnedFd,
     interests: Mutex<Vec<Interest>>,
 }
 
 impl Epoll {
     /// `epoll_create(2)`.
-    pub(crate) fn create(drill: &Drill) -> Answer {
-        let epoll = Epoll { descriptor: descriptor()?, interests: Mutex::default() };
-        Ok(drill.add(epoll.descriptor.as_raw_fd(), Entry::Epoll(Arc::new(epoll))) as usize)
-    }
-
-    /// The set behind a descriptor.
-    pub(crate) fn of(drill: &Drill, descriptor: c_int) -> Answer<Arc<Epoll>> {
-        match drill.entry(descriptor)? {
-            Entry::Epoll(epoll) => Ok(epoll),
-            Entry::Socket(_) => Err(Errno(libc::EINVAL)),
-        }
+    pub(crate) fn create() -> Answer<Epoll> {
+        Ok(Epoll { descriptor: descriptor()?, interests: Mutex::default() })
     }
 
     /// `epoll_ctl(2)`.
@@ -164,11 +160,11 @@ impl Epoll {
     }
 
     /// `epoll_wait(2)`.
-    pub(crate) fn wait(&self, drill: &Drill, events: &mut [epoll_event], millis: c_int) -> Answer {
+    pub(crate) fn wait(&self, world: &World, events: &mut [epoll_event], millis: c_int) -> Answer {
         if events.is_empty() {
             return Err(Errno(libc::EINVAL));
         }
-        let ready = drill.wait(timeout(millis), |cx| {
+        let ready = world.wait(timeout(millis), |cx| {
             let mut count = 0;
             for interest in &mut *lock(&self.interests) {
                 if count == events.len() {

@@ -1,8 +1,8 @@
 //! [`Socket`]: a TCP socket with the system calls of Linux, on those of the library.
 
-use crate::drill::{Drill, Entry, descriptor, lock};
 use crate::errno::{Answer, Errno};
 use crate::options::Options;
+use crate::world::{World, descriptor, lock};
 use anabranch::tokio::{TcpListener, TcpStream};
 use libc::c_int;
 use std::collections::VecDeque;
@@ -80,12 +80,13 @@ impl Socket {
         Ok(Arc::new(Socket { descriptor: descriptor()?, state: Mutex::new(state) }))
     }
 
-    fn added(self: Arc<Self>, drill: &Drill) -> usize {
-        drill.add(self.descriptor.as_raw_fd(), Entry::Socket(self.clone())) as usize
+    /// Its number.
+    pub(crate) fn number(&self) -> c_int {
+        self.descriptor.as_raw_fd()
     }
 
     /// `socket(2)`.
-    pub(crate) fn open(drill: &Drill, domain: c_int, kind: c_int, protocol: c_int) -> Answer {
+    pub(crate) fn open(domain: c_int, kind: c_int, protocol: c_int) -> Answer<Arc<Socket>> {
         if domain != libc::AF_INET {
             return Err(Errno(libc::EAFNOSUPPORT));
         }
@@ -97,7 +98,7 @@ impl Socket {
         if kind & libc::SOCK_NONBLOCK != 0 {
             lock(&socket.state).flags |= libc::O_NONBLOCK;
         }
-        Ok(socket.added(drill))
+        Ok(socket)
     }
 
     /// How long a call may wait: as long as it takes, or not at all.
@@ -118,7 +119,7 @@ impl Socket {
     }
 
     /// `listen(2)`.
-    pub(crate) fn listen(&self, drill: &Drill, backlog: c_int) -> Answer {
+    pub(crate) fn listen(&self, world: &World, backlog: c_int) -> Answer {
         let mut state = lock(&self.state);
         match state.kind {
             Kind::Fresh | Kind::Failed => {}
@@ -128,14 +129,14 @@ impl Socket {
         let local = state.local.unwrap_or((Ipv4Addr::UNSPECIFIED, 0).into());
         // Linux lets one more wait than it is told.
         let backlog = usize::try_from(backlog).unwrap_or(0) + 1;
-        let listener = anabranch::TcpListener::bind_with_backlog(&drill.stack, local, backlog)?;
+        let listener = anabranch::TcpListener::bind_with_backlog(&world.stack, local, backlog)?;
         state.kind = Kind::Listener(listener.into_tokio(), VecDeque::new());
         Ok(0)
     }
 
-    /// `accept(2)`: the new descriptor, and who is at the other end.
-    pub(crate) fn accept(&self, drill: &Drill) -> Answer<(usize, SocketAddr)> {
-        let (stream, peer) = drill.wait(self.timeout(0), |cx| {
+    /// `accept(2)`: the new socket, and who is at the other end.
+    pub(crate) fn accept(&self, world: &World) -> Answer<(Arc<Socket>, SocketAddr)> {
+        let (stream, peer) = world.wait(self.timeout(0), |cx| {
             let mut state = lock(&self.state);
             match &mut state.kind {
                 Kind::Listener(listener, waiting) => match waiting.pop_front() {
@@ -147,18 +148,17 @@ impl Socket {
         })?;
         let options = lock(&self.state).options;
         let stream = Stream::new(stream)?;
-        options.apply(&stream)?;
-        let socket = Socket::new(Kind::Stream(stream), options)?;
-        Ok((socket.added(drill), peer))
+        options.apply(&stream.threads)?;
+        Ok((Socket::new(Kind::Stream(stream), options)?, peer))
     }
 
     /// `connect(2)`.
-    pub(crate) fn connect(&self, drill: &Drill, remote: SocketAddr) -> Answer {
+    pub(crate) fn connect(&self, world: &World, remote: SocketAddr) -> Answer {
         {
             let mut state = lock(&self.state);
             match &state.kind {
                 Kind::Fresh | Kind::Failed => {
-                    let (stack, local) = (drill.stack.clone(), state.local);
+                    let (stack, local) = (world.stack.clone(), state.local);
                     state.kind = Kind::Connecting(Box::pin(async move {
                         match local {
                             Some(local) => TcpStream::connect_from(&stack, local, remote).await,
@@ -176,7 +176,7 @@ impl Socket {
                 Kind::Listener(..) => return Err(Errno(libc::EISCONN)),
             }
         }
-        let connected = drill.wait(self.timeout(0), |cx| lock(&self.state).poll_connected(cx));
+        let connected = world.wait(self.timeout(0), |cx| lock(&self.state).poll_connected(cx));
         match connected {
             Ok(()) => Ok(0),
             Err(Errno(libc::EAGAIN)) => Err(Errno(libc::EINPROGRESS)),
@@ -185,11 +185,11 @@ impl Socket {
     }
 
     /// `recv(2)` and its like.
-    pub(crate) fn receive(&self, drill: &Drill, bytes: &mut [u8], flags: c_int) -> Answer {
+    pub(crate) fn receive(&self, world: &World, bytes: &mut [u8], flags: c_int) -> Answer {
         if flags & !RECEIVE_FLAGS != 0 {
             return Err(Errno(libc::EOPNOTSUPP));
         }
-        drill.wait(self.timeout(flags), |cx| {
+        world.wait(self.timeout(flags), |cx| {
             let mut state = lock(&self.state);
             if let Some(error) = state.error.take() {
                 return Poll::Ready(Err(error));
@@ -209,12 +209,12 @@ impl Socket {
     }
 
     /// `send(2)` and its like: all of it, unless the call must not wait.
-    pub(crate) fn send(&self, drill: &Drill, bytes: &[u8], flags: c_int) -> Answer {
+    pub(crate) fn send(&self, world: &World, bytes: &[u8], flags: c_int) -> Answer {
         if flags & !SEND_FLAGS != 0 {
             return Err(Errno(libc::EOPNOTSUPP));
         }
         let mut sent = 0;
-        let end = drill.wait(self.timeout(flags), |cx| {
+        let end = world.wait(self.timeout(flags), |cx| {
             let mut state = lock(&self.state);
             if let Some(error) = state.error.take() {
                 return Poll::Ready(Err(error));
@@ -303,7 +303,7 @@ impl State {
             Poll::Pending => return Poll::Pending,
         };
         let stream = end.and_then(Stream::new).map_err(Errno::from).and_then(|stream| {
-            self.options.apply(&stream)?;
+            self.options.apply(&stream.threads)?;
             Ok(stream)
         });
         Poll::Ready(match stream {

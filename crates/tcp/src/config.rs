@@ -67,7 +67,7 @@ pub struct Config {
     /// Initial congestion window in segments (RFC 6928). Default 10.
     pub initial_window: u32,
     /// Congestion control of new connections. Default
-    /// [`NewReno`](congestion::Algorithm::NewReno).
+    /// [`Cubic`](congestion::Algorithm::Cubic).
     pub congestion: congestion::Algorithm,
     /// Compute the sum of the payload while it is copied into the send queue,
     /// so that no one has to touch it again. Switch it off where the device
@@ -103,7 +103,7 @@ impl Default for Config {
             timestamps: true,
             sack: true,
             initial_window: 10,
-            congestion: congestion::Algorithm::NewReno,
+            congestion: congestion::Algorithm::Cubic,
             checksum: true,
             chunk: 0,
             challenge_acks_per_second: 100,

@@ -12,7 +12,8 @@ pub(crate) const ISS: u32 = 0xffff_fff0;
 pub(crate) const IRS: u32 = 0x7fff_fffe;
 pub(crate) const MSS: u16 = 1000;
 
-/// A configuration in which segments are easy to count: no options.
+/// A configuration in which segments are easy to count: no options, and the window
+/// halves.
 pub(crate) fn bare() -> Config {
     Config {
         window_scaling: false,
@@ -20,6 +21,7 @@ pub(crate) fn bare() -> Config {
         sack: false,
         receive_buffer: 60_000,
         nagle: false,
+        congestion: crate::congestion::Algorithm::NewReno,
         ..Config::default()
     }
 }
@@ -204,6 +206,17 @@ impl Peer {
         self.tcb.on_timeout(at);
         self.tcb.check_invariants();
         after.as_millis() as u64
+    }
+    /// Lets timers fire until a retransmission time-out was among them; what is sent
+    /// before is not looked at.
+    pub fn rto(&mut self) {
+        let before = self.tcb.info().timeouts;
+        while self.tcb.info().timeouts == before {
+            self.timeout();
+            if self.tcb.info().timeouts == before {
+                self.out();
+            }
+        }
     }
     pub fn send(&mut self, len: usize) {
         assert_eq!(self.tcb.send(&vec![b'y'; len]), Ok(len));

@@ -1,6 +1,6 @@
 //! What a connection tells of itself.
 
-use crate::congestion::Algorithm;
+use crate::congestion::{Algorithm, DeliveryRate};
 use crate::recovery::Phase;
 use crate::timers::Retransmit;
 use crate::{State, Tcb};
@@ -19,6 +19,8 @@ impl Tcb {
             rto: self.rtt.rto(&self.config),
             cwnd: self.congestion.window(),
             ssthresh: self.congestion.ssthresh(),
+            delivery_rate: self.rate.last.into(),
+            reordering: self.recovery.rack.reordered,
             congestion: self.congestion.algorithm(),
             recovering: self.recovery.phase != Phase::Open,
             mss: self.snd.mss,
@@ -95,6 +97,10 @@ pub struct Info {
     pub cwnd: u32,
     /// The slow start threshold, bytes.
     pub ssthresh: u32,
+    /// How fast data was delivered when that was last measured.
+    pub delivery_rate: DeliveryRate,
+    /// Has the network been seen to reorder?
+    pub reordering: bool,
     /// The congestion control that decides about both.
     pub congestion: Algorithm,
     /// Is a loss being repaired?

@@ -2,7 +2,7 @@
 
 use crate::assembler::Assembler;
 use crate::congestion::{Congestion, initial_window};
-use crate::recovery::{Phase, Recovery, Scoreboard};
+use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
 use crate::send::SendQueue;
@@ -226,6 +226,7 @@ pub struct Tcb {
     pub(crate) send: SendQueue,
     pub(crate) board: Scoreboard,
     pub(crate) recovery: Recovery,
+    pub(crate) rate: Rate,
     pub(crate) congestion: Congestion,
     pub(crate) rtt: Rtt,
     pub(crate) receive: ReceiveQueue,
@@ -303,6 +304,7 @@ impl Tcb {
             send: SendQueue::new(iss + 1),
             board: Scoreboard::new(iss),
             recovery: Recovery::new(iss),
+            rate: Rate::new(now),
             congestion: Congestion::new(
                 config.congestion,
                 initial_window(config.initial_window, mss.into()),

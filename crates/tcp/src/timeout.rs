@@ -1,6 +1,6 @@
 //! Time-outs (RFC 9293 3.10.8).
 
-use crate::timers::Retransmit;
+use crate::timers::{Early, Retransmit};
 use crate::{Error, State, Tcb};
 use wire::Instant;
 
@@ -16,6 +16,13 @@ impl Tcb {
         if now >= self.timers.linger {
             self.on_linger();
             return self.check_touched();
+        }
+        if now >= self.timers.early && now < self.timers.retransmit {
+            match self.timers.early_kind {
+                Early::Off => self.timers.stop_early(),
+                Early::Tail => self.on_tail_timer(now),
+                Early::Reorder => self.on_reorder_timer(now),
+            }
         }
         if now >= self.timers.retransmit {
             match self.timers.kind {

@@ -13,11 +13,25 @@ pub(crate) enum Retransmit {
     Persist,
 }
 
+/// What the slot before the retransmission time-out stands for; RFC 8985 8 never runs
+/// both at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Early {
+    /// Off.
+    Off,
+    /// A tail loss probe (RFC 8985 7).
+    Tail,
+    /// Reordering has had its time (RFC 8985 6.3).
+    Reorder,
+}
+
 /// The timers of a connection; [`Instant::FAR_FUTURE`] is one that is off.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timers {
     /// See `kind`.
     pub retransmit: Instant,
+    /// See `early_kind`. It may be too early.
+    pub early: Instant,
     /// The delayed acknowledgment.
     pub delayed_ack: Instant,
     /// The next look at how long nothing has arrived.
@@ -27,22 +41,27 @@ pub(crate) struct Timers {
     pub linger: Instant,
     /// What `retransmit` stands for.
     pub kind: Retransmit,
+    /// What `early` stands for.
+    pub early_kind: Early,
 }
 
 impl Timers {
     /// All off.
     pub(crate) const OFF: Timers = Timers {
         retransmit: Instant::FAR_FUTURE,
+        early: Instant::FAR_FUTURE,
         delayed_ack: Instant::FAR_FUTURE,
         keepalive: Instant::FAR_FUTURE,
         linger: Instant::FAR_FUTURE,
         kind: Retransmit::Off,
+        early_kind: Early::Off,
     };
 
     /// The earliest that is on.
     #[inline]
     pub(crate) fn next(&self) -> Option<Instant> {
         let earliest = self.retransmit.min(self.delayed_ack).min(self.keepalive).min(self.linger);
+        let earliest = earliest.min(self.early);
         (earliest != Instant::FAR_FUTURE).then_some(earliest)
     }
 
@@ -52,9 +71,27 @@ impl Timers {
         self.retransmit = at;
     }
 
+    /// Nothing is in flight, or a closed window may be open again.
     #[inline]
     pub(crate) fn stop_retransmit(&mut self) {
         self.kind = Retransmit::Off;
         self.retransmit = Instant::FAR_FUTURE;
+        self.stop_early();
+    }
+
+    #[inline]
+    pub(crate) fn stop_early(&mut self) {
+        self.early_kind = Early::Off;
+        self.early = Instant::FAR_FUTURE;
+    }
+
+    pub(crate) fn set_tail(&mut self, at: Instant) {
+        self.early_kind = Early::Tail;
+        self.early = at;
+    }
+
+    pub(crate) fn set_reorder(&mut self, at: Instant) {
+        self.early_kind = Early::Reorder;
+        self.early = at;
     }
 }

@@ -101,8 +101,7 @@ impl Tcb {
     #[inline]
     pub fn sendable(&self) -> usize {
         let window = (self.snd.una + self.snd.wnd).distance_from(self.snd.nxt) as i32;
-        let cwnd = self.congestion.window().saturating_sub(self.pipe());
-        let now = (window.max(0) as usize).min(cwnd as usize);
+        let now = (window.max(0) as usize).min(self.allowance() as usize);
         now.saturating_sub(self.unsent()).min(self.send_room())
     }
 
@@ -307,7 +306,7 @@ impl Tcb {
     /// flight, or not larger, is forged or late (RFC 5927 7.2), and does nothing.
     pub fn on_mss(&mut self, seq: Seq, mss: u16) {
         let options = self.snd.limit.saturating_sub(self.snd.mss);
-        let largest = self.board.holding(seq).map_or(0, |r| r.len.min(self.mss()));
+        let largest = self.board.segment_len(seq).map_or(0, |len| len.min(self.mss()));
         let too_large = largest + u32::from(options) > mss.into();
         if mss >= self.snd.limit || largest == 0 || !too_large || self.state == State::Closed {
             return;
@@ -316,7 +315,8 @@ impl Tcb {
         let before = self.snd.mss;
         self.set_mss();
         if self.snd.mss < before && self.state.transmits() {
-            self.board.mark_large_lost(self.mss(), self.snd.una);
+            self.board.mark_large_lost(self.mss());
+            self.timers.stop_early();
             self.recovery.force = true;
             self.touch();
         }
@@ -341,13 +341,14 @@ impl Tcb {
         self.check_touched();
     }
 
-    /// Starts the retransmission timer unless it runs.
+    /// Starts the retransmission timer unless it runs, and that of the tail.
     #[inline]
     pub(crate) fn start_rto(&mut self, now: Instant) {
         if self.timers.kind != Retransmit::Rto {
             let rto = self.rtt.rto(&self.config);
             self.timers.set_retransmit(Retransmit::Rto, now + rto);
         }
+        self.arm_tail(now);
     }
 }
 

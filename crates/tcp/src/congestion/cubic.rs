@@ -3,7 +3,8 @@
 //! Its equations are in segments and seconds; so are the numbers here, as `f64`.
 //! Only `cwnd` and `ssthresh`, which others see, are in bytes.
 
-use super::{Acked, CongestionControl, MAX_WINDOW};
+use super::hystart::HyStart;
+use super::{CongestionControl, MAX_WINDOW, Sample};
 use wire::Instant;
 use wire::time::Duration;
 
@@ -16,11 +17,19 @@ const BETA: f64 = 0.7;
 /// window of Reno.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// The state of CUBIC.
+/// The state of CUBIC. What a connection needs that is never beyond slow start lies
+/// in it; the rest follows with the first loss.
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
     cwnd: u32,
     ssthresh: u32,
+    hystart: HyStart,
+    avoidance: Option<Box<Avoidance>>,
+}
+
+/// What congestion avoidance remembers.
+#[derive(Clone, Debug, Default)]
+struct Avoidance {
     /// W_max: the window before the last reduction, segments; 0 if there is none.
     w_max: f64,
     /// cwnd_prior: cwnd at the last reduction, segments.
@@ -28,6 +37,18 @@ pub(crate) struct Cubic {
     /// The part of a byte by which cwnd has grown beyond `cwnd`.
     fraction: f64,
     /// The stage of congestion avoidance that goes on.
+    epoch: Option<Epoch>,
+    /// What all this was before the last reduction.
+    before: Option<Before>,
+}
+
+/// The state before a reduction (RFC 9438 4.9.1).
+#[derive(Clone, Debug)]
+struct Before {
+    cwnd: u32,
+    ssthresh: u32,
+    w_max: f64,
+    prior: f64,
     epoch: Option<Epoch>,
 }
 
@@ -54,32 +75,21 @@ impl Epoch {
     }
 }
 
-impl Cubic {
-    fn segments(&self, mss: u32) -> f64 {
-        (f64::from(self.cwnd) + self.fraction) / f64::from(mss.max(1))
+impl Avoidance {
+    /// cwnd in segments.
+    fn segments(&self, cwnd: u32, mss: u32) -> f64 {
+        (f64::from(cwnd) + self.fraction) / f64::from(mss.max(1))
     }
 
-    /// Sets cwnd, in segments.
-    fn set(&mut self, segments: f64, mss: u32) {
+    /// cwnd for a window of `segments`.
+    fn set(&mut self, segments: f64, mss: u32) -> u32 {
         let bytes = (segments * f64::from(mss.max(1))).clamp(f64::from(mss), MAX_WINDOW.into());
-        self.cwnd = bytes as u32;
-        self.fraction = bytes - f64::from(self.cwnd);
-    }
-
-    /// RFC 9438 4.6 and 4.7: ssthresh, W_max and cwnd_prior at a loss.
-    fn reduce(&mut self, flight: u32, mss: u32) {
-        let now = self.segments(mss);
-        // Fast convergence: a flow that has less than before leaves room for others.
-        self.w_max = if now < self.w_max { now * (1.0 + BETA) / 2.0 } else { now };
-        self.prior = now;
-        self.ssthresh = ((f64::from(flight) * BETA).round() as u32).max(2 * mss);
-        self.epoch = None;
-        self.fraction = 0.0;
+        self.fraction = bytes - f64::from(bytes as u32);
+        bytes as u32
     }
 
     /// RFC 9438 4.2: W_max, K and W_est at the beginning of a stage.
-    fn begin_epoch(&self, mss: u32, now: Instant) -> Epoch {
-        let cwnd = self.segments(mss);
+    fn begin_epoch(&self, cwnd: f64, now: Instant) -> Epoch {
         let (origin, k) = if cwnd < self.w_max {
             (self.w_max, ((self.w_max - cwnd) / C).cbrt())
         } else {
@@ -88,33 +98,65 @@ impl Cubic {
         Epoch { start: now, last: now, k, origin, reno: cwnd }
     }
 
-    /// Congestion avoidance (RFC 9438 4.3 to 4.5).
-    fn avoid(&mut self, a: &Acked) {
-        let cwnd = self.segments(a.mss);
-        let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin_epoch(a.mss, a.now));
+    /// Congestion avoidance (RFC 9438 4.3 to 4.5): the new cwnd.
+    fn avoid(&mut self, cwnd_bytes: u32, a: &Sample) -> u32 {
+        let cwnd = self.segments(cwnd_bytes, a.mss);
+        let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin_epoch(cwnd, a.now));
         if !a.limited {
             // RFC 9438 4.2: t does not contain times in which the window did not
             // grow because it was not used.
             epoch.start += a.now.since(epoch.last);
         }
         epoch.last = a.now;
+        let mut after = cwnd_bytes;
         if a.limited {
             let acked = f64::from(a.delivered) / f64::from(a.mss.max(1));
             let t = a.now.since(epoch.start);
             let alpha = if epoch.reno >= self.prior { 1.0 } else { ALPHA };
             epoch.reno += alpha * acked / cwnd;
-            if epoch.window_at(t) < epoch.reno {
+            after = if epoch.window_at(t) < epoch.reno {
                 // The Reno-friendly region.
-                self.set(epoch.reno.max(cwnd), a.mss);
+                self.set(epoch.reno.max(cwnd), a.mss)
             } else {
                 let target = epoch.window_at(t + a.srtt).clamp(cwnd, 1.5 * cwnd);
                 // Acknowledgments come coalesced: one of a whole window reaches the
                 // target, and none goes beyond.
                 let step = (target - cwnd) * (acked / cwnd).min(1.0);
-                self.set(cwnd + step, a.mss);
-            }
+                self.set(cwnd + step, a.mss)
+            };
         }
         self.epoch = Some(epoch);
+        after
+    }
+}
+
+impl Cubic {
+    /// RFC 9438 4.6 and 4.7: ssthresh, W_max and cwnd_prior at a loss.
+    fn reduce(&mut self, flight: u32, mss: u32) {
+        let (cwnd, ssthresh) = (self.cwnd, self.ssthresh);
+        self.hystart.end();
+        let v = self.avoidance.get_or_insert_default();
+        let now = v.segments(cwnd, mss);
+        let (w_max, prior) = (v.w_max, v.prior);
+        v.before = Some(Before { cwnd, ssthresh, w_max, prior, epoch: v.epoch.take() });
+        // Fast convergence: a flow that has less than before leaves room for others.
+        v.w_max = if now < v.w_max { now * (1.0 + BETA) / 2.0 } else { now };
+        v.prior = now;
+        v.fraction = 0.0;
+        self.ssthresh = ((f64::from(flight) * BETA).round() as u32).max(2 * mss);
+    }
+
+    /// Slow start (RFC 9438 4.10, RFC 9406).
+    #[inline]
+    fn start(&mut self, a: &Sample) {
+        let Some(growth) = self.hystart.growth(a) else {
+            self.ssthresh = self.cwnd;
+            return self.hystart.end();
+        };
+        if a.limited {
+            let room = self.ssthresh - self.cwnd;
+            self.cwnd = (self.cwnd + growth.min(room)).min(MAX_WINDOW);
+        }
     }
 }
 
@@ -123,28 +165,30 @@ impl CongestionControl for Cubic {
         Cubic {
             cwnd: initial_window,
             ssthresh: MAX_WINDOW,
-            w_max: 0.0,
-            prior: 0.0,
-            fraction: 0.0,
-            epoch: None,
+            hystart: HyStart::new(),
+            avoidance: None,
         }
     }
 
+    #[inline]
     fn window(&self) -> u32 {
         self.cwnd
     }
 
+    #[inline]
     fn ssthresh(&self) -> u32 {
         self.ssthresh
     }
 
-    fn on_ack(&mut self, a: &Acked) {
-        if self.cwnd >= self.ssthresh {
-            self.avoid(a);
-        } else if a.limited {
-            // RFC 9438 4.10: slow start is Reno's.
-            let room = self.ssthresh - self.cwnd;
-            self.cwnd = (self.cwnd + a.delivered.min(room)).min(MAX_WINDOW);
+    #[inline]
+    fn on_ack(&mut self, a: &Sample) {
+        if !a.grow {
+            return;
+        }
+        if self.cwnd < self.ssthresh {
+            self.start(a);
+        } else {
+            self.cwnd = self.avoidance.get_or_insert_default().avoid(self.cwnd, a);
         }
     }
 
@@ -155,7 +199,6 @@ impl CongestionControl for Cubic {
 
     fn on_recovered(&mut self, window: u32, _now: Instant) {
         self.cwnd = self.ssthresh.min(window);
-        self.fraction = 0.0;
     }
 
     fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, _now: Instant) {
@@ -165,16 +208,29 @@ impl CongestionControl for Cubic {
         }
         // RFC 9438 4.8: the stage that slow start ends in begins with K 0, and its
         // own window as W_max.
-        self.w_max = 0.0;
-        self.epoch = None;
+        if let Some(v) = &mut self.avoidance {
+            (v.w_max, v.epoch, v.fraction) = (0.0, None, 0.0);
+        }
         self.cwnd = mss;
-        self.fraction = 0.0;
+    }
+
+    fn on_undo(&mut self) {
+        let Some(v) = &mut self.avoidance else { return };
+        let Some(before) = v.before.take() else { return };
+        // RFC 9438 4.9.1: the time in between counts as if nothing had been.
+        if self.cwnd < before.cwnd {
+            self.cwnd = before.cwnd;
+            (v.w_max, v.prior, v.epoch) = (before.w_max, before.prior, before.epoch);
+            v.fraction = 0.0;
+        }
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
     }
 
     fn on_idle(&mut self, initial: u32) {
         self.cwnd = self.cwnd.min(initial);
-        self.epoch = None;
-        self.fraction = 0.0;
+        if let Some(v) = &mut self.avoidance {
+            (v.epoch, v.fraction) = (None, 0.0);
+        }
     }
 }
 

@@ -7,35 +7,98 @@
 mod registry;
 
 mod cubic;
+mod hystart;
 mod new_reno;
 
+use crate::recovery::Measured;
 use registry::algorithms;
 use wire::Instant;
 use wire::time::Duration;
 
 algorithms! {
+    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406): the window follows a cubic
+    /// function of the time since the last loss, and so depends little on the
+    /// round-trip time.
+    "cubic" => Cubic(cubic::Cubic),
     /// Reno's window (RFC 5681) with New Reno's recovery (RFC 6582).
     "newreno" => NewReno(new_reno::NewReno),
-    /// CUBIC (RFC 9438): the window follows a cubic function of the time since the
-    /// last loss, and so depends little on the round-trip time.
-    "cubic" => Cubic(Box<cubic::Cubic>),
 }
 
-/// What an acknowledgment tells the algorithm.
+/// How fast data was delivered (draft-ietf-ccwg-bbr 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryRate {
+    /// Bytes delivered.
+    pub delivered: u32,
+    /// In this time; zero if nothing was measured.
+    pub interval: Duration,
+    /// The application was the limit: the network may do more.
+    pub app_limited: bool,
+}
+
+impl DeliveryRate {
+    /// Bytes per second, if something was measured.
+    pub fn bytes_per_second(&self) -> Option<u64> {
+        let micros = u64::try_from(self.interval.as_micros()).ok().filter(|n| *n > 0)?;
+        Some(u64::from(self.delivered) * 1_000_000 / micros)
+    }
+}
+
+impl From<Measured> for DeliveryRate {
+    #[inline]
+    fn from(m: Measured) -> DeliveryRate {
+        DeliveryRate {
+            delivered: m.delivered,
+            interval: Duration::from_micros(m.micros.into()),
+            app_limited: m.app_limited,
+        }
+    }
+}
+
+/// What an acknowledgment that brings news tells the algorithm.
 #[derive(Clone, Copy, Debug)]
-pub struct Acked {
+pub struct Sample {
     /// Bytes newly acknowledged or selectively acknowledged.
     pub delivered: u32,
+    /// Bytes that it shows to be lost.
+    pub lost: u32,
+    /// May the window grow? Not in fast recovery, nor by what comes out of order.
+    pub grow: bool,
     /// Did the window limit what was sent before? One that is not used says
     /// nothing about the network (RFC 7661), so it must not grow. In slow start it
     /// counts as used if half of it is.
     pub limited: bool,
+    /// Is a round trip over: is something acknowledged that was sent after the last
+    /// acknowledgment that said so?
+    pub round: bool,
+    /// The round-trip time that it has measured.
+    pub rtt: Option<Duration>,
     /// The smoothed round-trip time; zero before there is one.
     pub srtt: Duration,
+    /// The last measurement of how fast data is delivered.
+    pub rate: DeliveryRate,
     /// Bytes of a full segment.
     pub mss: u32,
     /// The time it came.
     pub now: Instant,
+}
+
+#[cfg(test)]
+impl Sample {
+    /// `delivered` bytes are acknowledged, and the window may grow.
+    fn of(delivered: u32, mss: u32, now: Instant) -> Sample {
+        Sample {
+            delivered,
+            lost: 0,
+            grow: true,
+            limited: true,
+            round: false,
+            rtt: None,
+            srtt: Duration::ZERO,
+            rate: Measured::default().into(),
+            mss,
+            now,
+        }
+    }
 }
 
 /// What decides about the congestion window. All sizes are in bytes.
@@ -48,8 +111,9 @@ pub trait CongestionControl {
     fn window(&self) -> u32;
     /// ssthresh.
     fn ssthresh(&self) -> u32;
-    /// Data was acknowledged, while no fast recovery was going on.
-    fn on_ack(&mut self, acked: &Acked);
+    /// Data was acknowledged: every acknowledgment that brings news, in recovery as
+    /// well.
+    fn on_ack(&mut self, sample: &Sample);
     /// Loss was detected without a time-out, with `flight` bytes in flight.
     fn on_loss(&mut self, flight: u32, mss: u32, now: Instant);
     /// The recovery that [`CongestionControl::on_loss`] began is over; at most
@@ -58,36 +122,11 @@ pub trait CongestionControl {
     /// The retransmission timer went off with `flight` bytes in flight; `again`:
     /// for a segment that had already been sent again for that reason.
     fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, now: Instant);
+    /// There was no loss: the last [`CongestionControl::on_loss`] or
+    /// [`CongestionControl::on_timeout`] (not one `again`) was for nothing.
+    fn on_undo(&mut self);
     /// Nothing was sent for longer than an RTO; `initial` is the initial window.
     fn on_idle(&mut self, initial: u32);
-}
-
-/// An algorithm whose state is too large to lie in each connection.
-impl<C: CongestionControl> CongestionControl for Box<C> {
-    fn new(initial_window: u32) -> Box<C> {
-        Box::new(C::new(initial_window))
-    }
-    fn window(&self) -> u32 {
-        (**self).window()
-    }
-    fn ssthresh(&self) -> u32 {
-        (**self).ssthresh()
-    }
-    fn on_ack(&mut self, acked: &Acked) {
-        (**self).on_ack(acked);
-    }
-    fn on_loss(&mut self, flight: u32, mss: u32, now: Instant) {
-        (**self).on_loss(flight, mss, now);
-    }
-    fn on_recovered(&mut self, window: u32, now: Instant) {
-        (**self).on_recovered(window, now);
-    }
-    fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, now: Instant) {
-        (**self).on_timeout(flight, mss, again, now);
-    }
-    fn on_idle(&mut self, initial: u32) {
-        (**self).on_idle(initial);
-    }
 }
 
 impl std::fmt::Display for Algorithm {

@@ -1,6 +1,6 @@
 //! Reno's congestion window (RFC 5681), counted in bytes (RFC 3465).
 
-use super::{Acked, CongestionControl, MAX_WINDOW};
+use super::{CongestionControl, MAX_WINDOW, Sample};
 use wire::Instant;
 
 /// The state of Reno.
@@ -10,11 +10,14 @@ pub(crate) struct NewReno {
     ssthresh: u32,
     /// Bytes acknowledged in congestion avoidance since cwnd last grew.
     acked: u32,
+    /// cwnd and ssthresh before they were reduced.
+    before: (u32, u32),
 }
 
 impl NewReno {
     fn halve(&mut self, flight: u32, mss: u32) {
         //= RFC 5681 3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
+        self.before = (self.cwnd, self.ssthresh);
         self.ssthresh = (flight / 2).max(2 * mss);
         self.acked = 0;
     }
@@ -22,7 +25,7 @@ impl NewReno {
 
 impl CongestionControl for NewReno {
     fn new(initial_window: u32) -> NewReno {
-        NewReno { cwnd: initial_window, ssthresh: MAX_WINDOW, acked: 0 }
+        NewReno { cwnd: initial_window, ssthresh: MAX_WINDOW, acked: 0, before: (0, 0) }
     }
     #[inline]
     fn window(&self) -> u32 {
@@ -34,8 +37,8 @@ impl CongestionControl for NewReno {
     }
 
     #[inline]
-    fn on_ack(&mut self, a: &Acked) {
-        if !a.limited {
+    fn on_ack(&mut self, a: &Sample) {
+        if !(a.limited && a.grow) {
             return;
         }
         if self.cwnd < self.ssthresh {
@@ -73,6 +76,11 @@ impl CongestionControl for NewReno {
         }
         self.cwnd = mss;
         self.acked = 0;
+    }
+
+    fn on_undo(&mut self) {
+        self.cwnd = self.cwnd.max(self.before.0);
+        self.ssthresh = self.ssthresh.max(self.before.1);
     }
 
     fn on_idle(&mut self, initial: u32) {

@@ -67,8 +67,8 @@ macro_rules! algorithms {
                 match self { $(Congestion::$variant(c) => c.ssthresh(),)* }
             }
             #[inline]
-            pub(crate) fn on_ack(&mut self, acked: &Acked) {
-                match self { $(Congestion::$variant(c) => c.on_ack(acked),)* }
+            pub(crate) fn on_ack(&mut self, sample: &Sample) {
+                match self { $(Congestion::$variant(c) => c.on_ack(sample),)* }
             }
             pub(crate) fn on_loss(&mut self, flight: u32, mss: u32, now: Instant) {
                 match self { $(Congestion::$variant(c) => c.on_loss(flight, mss, now),)* }
@@ -80,6 +80,9 @@ macro_rules! algorithms {
                 match self {
                     $(Congestion::$variant(c) => c.on_timeout(flight, mss, again, now),)*
                 }
+            }
+            pub(crate) fn on_undo(&mut self) {
+                match self { $(Congestion::$variant(c) => c.on_undo(),)* }
             }
             pub(crate) fn on_idle(&mut self, initial: u32) {
                 match self { $(Congestion::$variant(c) => c.on_idle(initial),)* }

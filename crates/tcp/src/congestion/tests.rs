@@ -8,9 +8,9 @@ fn names_are_parsed_and_told() {
         assert_eq!(a.to_string().parse(), Ok(*a));
         assert_eq!(Congestion::new(*a, 10).algorithm(), *a);
     }
-    assert_eq!(Algorithm::default(), Algorithm::NewReno);
+    assert_eq!(Algorithm::default(), Algorithm::Cubic);
     let error = "bic".parse::<Algorithm>().unwrap_err().to_string();
-    assert_eq!(error, "no congestion control is called \"bic\": use newreno or cubic");
+    assert_eq!(error, "no congestion control is called \"bic\": use cubic or newreno");
     assert_eq!(format!("{:>8}", Algorithm::Cubic), "   cubic");
 }
 
@@ -19,7 +19,7 @@ fn what_holds_for_every_algorithm() {
     const MSS: u32 = 1000;
     for algorithm in Algorithm::ALL {
         let now = Instant::from_millis(5);
-        let acked = Acked { delivered: MSS, limited: true, srtt: Duration::ZERO, mss: MSS, now };
+        let acked = Sample::of(MSS, MSS, now);
         let mut c = Congestion::new(*algorithm, 10 * MSS);
         assert_eq!(c.window(), 10 * MSS);
         assert!(c.ssthresh() > c.window(), "slow start");
@@ -28,7 +28,7 @@ fn what_holds_for_every_algorithm() {
         c.on_loss(20 * MSS, MSS, now);
         c.on_recovered(u32::MAX, now);
         assert!((5 * MSS..20 * MSS).contains(&c.window()), "{algorithm}");
-        c.on_ack(&Acked { limited: false, ..acked });
+        c.on_ack(&Sample { limited: false, ..acked });
         let before = c.window();
         (0..100).for_each(|_| c.on_ack(&acked));
         assert!((before + MSS..before + 20 * MSS).contains(&c.window()), "{algorithm}");
@@ -55,7 +55,7 @@ fn connections_run_every_algorithm() {
         p.say(".", 1, 10_001, 0);
         assert!(p.tcb.info().cwnd >= 2000);
         p.out();
-        p.timeout();
+        p.rto();
         assert_eq!(p.tcb.info().cwnd, 1000, "{algorithm}");
     }
 }

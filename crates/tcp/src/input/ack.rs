@@ -1,7 +1,6 @@
 //! The ACK field (RFC 9293 3.10.7.4, fifth): what it frees, measures and opens.
 
-use crate::congestion::Acked;
-use crate::recovery::Phase;
+use crate::recovery::News;
 use crate::timers::Retransmit;
 use crate::{Events, Tcb};
 use wire::Instant;
@@ -29,35 +28,69 @@ impl Tcb {
         }
         self.heard(now);
         let una = self.snd.una;
-        let mut sacked = 0;
+        let mut news = self.no_news(h, now);
         if self.flags.sack && !h.options.sack.is_empty() {
-            let blocks = h.options.sack.as_slice();
-            sacked = self.board.sack(blocks, self.snd.una, self.snd.nxt, self.mss());
-            self.delivered += u64::from(sacked);
+            self.take_sack(h, &mut news, now);
         }
         if h.ack.after(self.snd.una) {
-            self.new_ack(h, sacked, now);
-            if sacked > 0 {
-                self.on_duplicate(now);
-            }
+            self.new_ack(h, &mut news, now);
         } else if self.snd.una != self.snd.nxt {
-            self.not_new_ack(h, pure, sacked, now);
+            self.not_new_ack(h, pure, &news, now);
         }
         self.update_window(h, h.ack.after(una));
         true
     }
 
+    /// The time stamp that `h` echoes, in milliseconds of our clock.
+    #[inline]
+    fn echo(&self, h: &Header) -> Option<u32> {
+        let (_, echo) = h.options.timestamps.filter(|_| self.flags.timestamps)?;
+        Some(echo.wrapping_sub(self.ts.offset))
+    }
+
+    /// What `h` brings, before anything was taken from it.
+    #[inline]
+    pub(crate) fn no_news(&self, h: &Header, now: Instant) -> News {
+        let least = if self.rtt.min == u32::MAX { 0 } else { self.rtt.min };
+        let least = Duration::from_micros(least.into());
+        News::new(self.board.fack, self.echo(h), least, now)
+    }
+
+    /// The SACK blocks of `h`: what is there, and what came twice.
+    fn take_sack(&mut self, h: &Header, news: &mut News, now: Instant) {
+        let blocks = h.options.sack.as_slice();
+        //= RFC 2883 4: "the first SACK block"
+        let twice = match blocks {
+            [(l, r), ..] if l.before(h.ack) && l.before(*r) => true,
+            [(l, r), (left, right), ..] => {
+                l.before(*r) && l.after_or_at(*left) && r.before_or_at(*right)
+            }
+            _ => false,
+        };
+        if twice && let [(left, right), ..] = blocks {
+            let (left, right) = (*left, *right);
+            self.judge_tail(h.ack, Some(right), None, now);
+            self.on_dsack(left, right);
+        }
+        self.board.sack(blocks, self.snd.nxt, news);
+    }
+
     /// SEG.ACK is not new, and something is in flight.
-    fn not_new_ack(&mut self, h: &Header, pure: bool, sacked: u32, now: Instant) {
+    fn not_new_ack(&mut self, h: &Header, pure: bool, news: &News, now: Instant) {
         let duplicate = h.ack == self.snd.una;
         if duplicate && h.window == 0 {
             // The peer is there, and takes nothing: no reason to give up.
             self.timeouts = 0;
         }
-        // RFC 5681 2 says what a duplicate acknowledgment is. With SACK it is one
-        // that brings news (RFC 6675 2), even if a later one has overtaken it.
+        if news.delivered > 0 {
+            // With SACK a duplicate is one that brings news (RFC 6675 2), even if a
+            // later one has overtaken it.
+            self.touch();
+            self.on_news(news, 0, None, now);
+        }
+        // RFC 5681 2 says what a duplicate acknowledgment is.
         let plain = duplicate && pure && !h.flags.fin() && self.is_same_window(h);
-        if sacked > 0 || (plain && !self.flags.sack) {
+        if plain && !self.flags.sack {
             // Each stands for a segment that has arrived, and one is missing.
             let out = self.snd.nxt.distance_from(self.snd.una);
             let segments = out.div_ceil(self.mss()).max(self.board.len() as u32);
@@ -68,17 +101,20 @@ impl Tcb {
 
     /// SEG.ACK is new.
     #[inline]
-    fn new_ack(&mut self, h: &Header, sacked: u32, now: Instant) {
+    fn new_ack(&mut self, h: &Header, news: &mut News, now: Instant) {
         let acked = h.ack.distance_from(self.snd.una);
-        let popped = self.board.acked(h.ack, self.mss());
+        if self.recovery.tail.is_some() {
+            self.judge_tail(h.ack, None, news.echo, now);
+        }
+        self.board.acked(h.ack, news);
         self.snd.una = h.ack;
         self.snd.small_end = self.snd.small_end.latest(h.ack);
         self.send.acked(h.ack);
-        self.delivered += u64::from(popped.delivered);
         self.timeouts = 0;
         // An orphan has more time again.
         self.timers.linger = Instant::FAR_FUTURE;
-        self.measure(popped.sent, h, now);
+        let rtt = self.measure(news, h, now);
+        self.detect_spurious(news.echo);
         if self.snd.una == self.snd.nxt {
             // RFC 6298 5.2: all is acknowledged, turn the timer off
             self.timers.stop_retransmit();
@@ -87,18 +123,7 @@ impl Tcb {
             let rto = self.rtt.rto(&self.config);
             self.timers.set_retransmit(Retransmit::Rto, now + rto);
         }
-        let mss = self.mss();
-        let mut delivered = popped.delivered.saturating_add(sacked);
-        if self.recovery.phase == Phase::Timeout && !self.flags.sack {
-            // RFC 3465 2.3: L is 1*SMSS after a time-out. What had arrived before is
-            // acknowledged with what was sent again.
-            delivered = delivered.min(mss);
-        }
-        if self.on_progress(acked, now) {
-            let limited = self.is_window_limited();
-            let srtt = Duration::from_micros(self.rtt.srtt.into());
-            self.congestion.on_ack(&Acked { delivered, limited, srtt, mss, now });
-        }
+        self.on_news(news, acked, rtt, now);
         let queued = self.queued();
         if self.send_room() >= queued / 2 || self.unsent() == 0 {
             self.events.add(Events::WRITABLE);
@@ -106,24 +131,26 @@ impl Tcb {
         self.touch();
     }
 
-    /// Takes a measurement of the round-trip time: since `sent`, the time when
-    /// what is acknowledged was sent, or if it was sent twice (Karn) from the
-    /// timestamp that is echoed (RFC 7323 4).
+    /// Takes a measurement of the round-trip time: since the time when what is
+    /// acknowledged was sent, or if it was sent twice (Karn) from the timestamp that
+    /// is echoed (RFC 7323 4). Returns it, if there is one.
     #[inline]
-    pub(crate) fn measure(&mut self, sent: Option<Instant>, h: &Header, now: Instant) {
+    pub(crate) fn measure(&mut self, news: &News, h: &Header, now: Instant) -> Option<Duration> {
+        let sent = news.first_sent.filter(|_| !news.twice);
         let rtt = match (sent, h.options.timestamps) {
             (Some(sent), _) => now.since(sent),
             (None, Some((_, echo))) if self.flags.timestamps => {
                 let millis = self.timestamp(now).wrapping_sub(echo);
                 if millis > ABSURD_RTT {
-                    return;
+                    return None;
                 }
                 Duration::from_millis(millis.max(1).into())
             }
-            _ => return,
+            _ => return None,
         };
         self.rtt.sample(rtt, &self.config);
         self.rtt.backoff = 0;
+        Some(rtt)
     }
 
     /// The window update of RFC 9293 3.10.7.4. An acknowledgment that is new

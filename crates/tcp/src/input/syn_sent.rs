@@ -47,13 +47,14 @@ impl Tcb {
     /// The acknowledgment in `h` covers our SYN.
     pub(crate) fn syn_acked(&mut self, h: &Header, now: Instant) {
         let lost = self.timeouts;
-        let popped = self.board.acked(self.snd.iss + 1, 1);
+        let mut news = self.no_news(h, now);
+        self.board.acked(self.snd.iss + 1, &mut news);
         self.snd.una = self.snd.iss + 1;
         self.recovery.recover = self.snd.una;
         self.snd.small_end = self.snd.una;
         self.timers.stop_retransmit();
         self.timeouts = 0;
-        self.measure(popped.sent, h, now);
+        self.measure(&news, h, now);
         self.rtt.backoff = 0;
         if lost > 0 {
             self.rtt.syn_was_lost(&self.config);

@@ -67,7 +67,7 @@ impl Tcb {
     /// somebody else's address, so answers are as rare as Linux's to segments out
     /// of the window.
     fn repeated_syn(&mut self, now: Instant) {
-        let last = self.board.front().map(|r| r.sent);
+        let last = self.board.front_sent();
         if last.is_none_or(|last| now.since(last) >= SYN_ACK_INTERVAL) {
             self.flags.syn_due = true;
             self.touch();

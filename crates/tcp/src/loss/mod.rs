@@ -1,82 +1,193 @@
-//! Fast retransmit and fast recovery (RFC 5681 3.2, RFC 6582, RFC 6675), and
-//! what a time-out does.
+//! What a connection does about loss: RACK (RFC 8985) and proportional rate
+//! reduction (RFC 9937) with SACK; without it New Reno's fast retransmit and fast
+//! recovery (RFC 5681 3.2, RFC 6582); and what a time-out does.
+
+mod tail;
+mod undo;
 
 use crate::Tcb;
-use crate::recovery::{DUP_THRESHOLD, Phase};
+use crate::congestion::Sample;
+use crate::recovery::{DUP_THRESHOLD, Episode, News, Phase, Prr};
 use wire::Instant;
+use wire::time::Duration;
 
 impl Tcb {
-    /// A duplicate acknowledgment came, or SACK blocks with news.
+    /// How many bytes may go now, new or again, as far as the congestion window and
+    /// recovery say.
+    #[inline]
+    pub(crate) fn allowance(&self) -> u32 {
+        self.recovery.allowance(self.congestion.window(), self.pipe())
+    }
+
+    /// `len` sequence numbers were sent, for the first time or `again`.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, len: u32, again: bool, now: Instant) {
+        self.last_sent = now;
+        if self.recovery.phase == Phase::Open && !again {
+            return;
+        }
+        let Some(episode) = self.recovery.episode.as_mut() else { return };
+        if let Some(prr) = &mut episode.prr {
+            prr.on_send(len);
+        }
+        if again && episode.until.is_none() {
+            episode.stamp.get_or_insert(now.as_millis() as u32);
+            episode.unproven = episode.unproven.saturating_add(len);
+        }
+    }
+
+    /// An acknowledgment has brought `news`; it has moved SND.UNA by `acked` bytes, and
+    /// took `rtt`.
+    #[inline]
+    pub(crate) fn on_news(&mut self, news: &News, acked: u32, rtt: Option<Duration>, now: Instant) {
+        self.delivered += u64::from(news.delivered);
+        // Whether it is still wanted is decided anew.
+        self.recovery.tail_due = false;
+        let mut round = false;
+        if let Some(newest) = &news.newest {
+            self.recovery.rack.on_news(newest, now);
+            round = self.rate.on_ack(newest, self.delivered, self.rtt.min, now);
+        }
+        let lost_before = self.board.lost;
+        let timed_out = self.recovery.phase == Phase::Timeout;
+        let mut grow = acked > 0 && self.on_progress(acked, now);
+        let mut lost = false;
+        if self.flags.sack {
+            self.recovery.rack.reordered |= news.reordered;
+            if news.delivered > 0 && self.board.is_disordered() {
+                lost = self.detect_lost(news.delivered, now);
+            }
+        }
+        let mut delivered = news.delivered;
+        if timed_out && !self.flags.sack {
+            // RFC 3465 2.3: L is 1*SMSS after a time-out. What had arrived before is
+            // acknowledged with what was sent again.
+            delivered = delivered.min(self.mss());
+        }
+        grow &= self.recovery.phase != Phase::Fast;
+        let sample = Sample {
+            delivered,
+            lost: self.board.lost.saturating_sub(lost_before),
+            grow,
+            limited: self.is_window_limited(),
+            round,
+            rtt,
+            srtt: Duration::from_micros(self.rtt.srtt.into()),
+            rate: self.rate.last.into(),
+            mss: self.mss(),
+            now,
+        };
+        self.congestion.on_ack(&sample);
+        if self.recovery.phase == Phase::Fast && news.delivered > 0 {
+            self.reduce(news.delivered, acked > 0 && !lost);
+        }
+        self.arm_tail(now);
+    }
+
+    /// PRR hears of an acknowledgment of `delivered` bytes in fast recovery, or of a
+    /// loss that time has shown.
+    fn reduce(&mut self, delivered: u32, safe: bool) {
+        let (pipe, limits) = (self.pipe(), (self.congestion.ssthresh(), self.mss()));
+        if let Some(prr) = self.recovery.episode.as_mut().and_then(|e| e.prr.as_mut()) {
+            prr.on_ack(delivered, pipe, limits, safe);
+        }
+    }
+
+    /// RFC 8985 6.2 step 5, with SACK: what is lost is marked, and recovery begins.
+    /// `delivered` bytes are news of the acknowledgment that this is done for.
+    /// Returns whether something was found lost.
+    pub(crate) fn detect_lost(&mut self, delivered: u32, now: Instant) -> bool {
+        let recovering = self.recovery.phase != Phase::Open;
+        let least = if self.rtt.min == u32::MAX { self.rtt.srtt } else { self.rtt.min };
+        let sacked = self.board.sacked_segments;
+        let window = self.recovery.rack.window(recovering, sacked, least, self.rtt.srtt);
+        let front = self.recovery.rack.front(window);
+        let found = self.board.detect_lost(&front, now);
+        if let Some(at) = found.deadline {
+            self.timers.set_reorder(at);
+        } else {
+            self.timers.stop_early();
+        }
+        let Some(end) = found.end else { return false };
+        self.touch();
+        if recovering {
+            self.recovery.above |= end.after(self.recovery.recover);
+        } else {
+            self.begin_recovery(delivered, now);
+            // RFC 5681 3.2: the first is sent again whatever cwnd says.
+            self.recovery.force = true;
+        }
+        true
+    }
+
+    /// The reordering timer went off (RFC 8985 6.3).
+    pub(crate) fn on_reorder_timer(&mut self, now: Instant) {
+        self.timers.stop_early();
+        if self.detect_lost(0, now) && self.recovery.phase == Phase::Fast {
+            self.reduce(0, false);
+        }
+        self.arm_tail(now);
+    }
+
+    /// A duplicate acknowledgment came, without SACK.
     pub(crate) fn on_duplicate(&mut self, now: Instant) {
-        let lost = if self.flags.sack { self.board.detect_lost(self.mss()) } else { None };
         self.touch();
         if self.recovery.phase != Phase::Open {
-            self.recovery.above |= lost.is_some_and(|end| end.after(self.recovery.recover));
             return;
         }
         //= RFC 6582 3.2 step 2: "covers more than recover"
         let fresh = self.snd.una.after_or_at(self.recovery.recover);
-        if lost.is_some() || (self.recovery.duplicates >= DUP_THRESHOLD && fresh) {
-            self.begin_recovery(now);
-            self.board.mark_front_lost(self.mss());
-            // RFC 5681 3.2: the lost segment is sent again whatever cwnd says.
+        if self.recovery.duplicates >= DUP_THRESHOLD && fresh {
+            self.begin_recovery(0, now);
+            self.board.mark_front_lost();
             self.recovery.force = true;
         }
     }
 
-    fn begin_recovery(&mut self, now: Instant) {
+    fn begin_recovery(&mut self, delivered: u32, now: Instant) {
         // What exceeds cwnd was sent by limited transmit, or for what SACK took out
         // of the pipe: RFC 5681 3.2 does not want it in FlightSize.
         let out = self.snd.nxt.distance_from(self.snd.una);
         let flight = out.min(self.congestion.window());
         self.congestion.on_loss(flight, self.mss(), now);
         self.recovery.above = false;
+        self.recovery.tail = None;
         self.recovery.recover = self.snd.nxt;
         self.recovery.phase = if out > 0 { Phase::Fast } else { Phase::Open };
+        let before = out.saturating_sub(self.board.sacked).saturating_add(delivered);
+        let prr = self.flags.sack.then(|| Prr::new(before));
+        self.recovery.episode = Some(Episode::new(self.snd.una, prr));
     }
 
     /// RFC 6675 5: what was lost after the recovery that is over had begun is
     /// another loss event. It may be on its way again already.
     fn begin_next_recovery(&mut self, now: Instant) {
-        self.begin_recovery(now);
-        self.recovery.force = self.board.front().is_some_and(|r| r.lost());
+        self.begin_recovery(0, now);
+        self.recovery.force = self.board.front_is_lost();
     }
 
     /// SND.UNA has moved by `acked`. Returns whether the window may grow.
-    pub(crate) fn on_progress(&mut self, acked: u32, now: Instant) -> bool {
+    fn on_progress(&mut self, acked: u32, now: Instant) -> bool {
         let mss = self.mss();
         match self.recovery.phase {
             Phase::Open => {
                 self.recovery.duplicates = 0;
                 // A number from 2^31 bytes ago would look like one to come.
                 self.recovery.recover = self.recovery.recover.latest(self.snd.una);
+                self.recovery.rack.forget_round(self.snd.una);
                 true
             }
-            _ if self.snd.una.after_or_at(self.recovery.recover) => {
-                let fast = self.recovery.phase == Phase::Fast;
-                self.recovery.phase = Phase::Open;
-                self.recovery.duplicates = 0;
-                self.recovery.force = false;
-                if fast {
-                    //= RFC 6582 3.2 step 3: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
-                    let window =
-                        if self.flags.sack { u32::MAX } else { self.pipe().max(mss) + mss };
-                    self.congestion.on_recovered(window, now);
-                }
-                if self.recovery.above {
-                    self.begin_next_recovery(now);
-                    return false;
-                }
-                !fast
-            }
+            _ if self.snd.una.after_or_at(self.recovery.recover) => self.end_recovery(now),
             Phase::Fast => {
-                // RFC 6582 3.2 step 3: a partial ACK says that the next is lost
-                let segments = acked.div_ceil(mss);
-                self.recovery.duplicates =
-                    self.recovery.duplicates.saturating_sub(segments.saturating_sub(1));
-                if self.board.front().is_some_and(|r| !r.retransmitted() && !r.lost()) {
-                    self.board.mark_front_lost(mss);
-                    self.recovery.force = true;
+                if !self.flags.sack {
+                    // RFC 6582 3.2 step 3: a partial ACK says that the next is lost
+                    let segments = acked.div_ceil(mss);
+                    self.recovery.duplicates =
+                        self.recovery.duplicates.saturating_sub(segments.saturating_sub(1));
+                    if self.board.front_is_fresh() {
+                        self.board.mark_front_lost();
+                        self.recovery.force = true;
+                    }
                 }
                 false
             }
@@ -87,17 +198,51 @@ impl Tcb {
         }
     }
 
+    /// All that was in flight when recovery began is acknowledged. Returns whether
+    /// the window may grow.
+    fn end_recovery(&mut self, now: Instant) -> bool {
+        let mss = self.mss();
+        let fast = self.recovery.phase == Phase::Fast;
+        self.recovery.phase = Phase::Open;
+        self.recovery.duplicates = 0;
+        self.recovery.force = false;
+        self.recovery.rack.on_recovered();
+        let undone = self.recovery.episode.as_ref().is_some_and(|e| e.undone);
+        if let Some(episode) = &mut self.recovery.episode {
+            episode.until = Some(self.snd.nxt);
+        }
+        if fast && !undone {
+            //= RFC 6582 3.2 step 3: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
+            let window = if self.flags.sack { u32::MAX } else { self.pipe().max(mss) + mss };
+            self.congestion.on_recovered(window, now);
+        }
+        if self.recovery.above {
+            self.begin_next_recovery(now);
+            return false;
+        }
+        !fast
+    }
+
     /// The retransmission timer went off: all that is in flight is lost.
     pub(crate) fn lose_all(&mut self, now: Instant) {
         let flight = self.snd.nxt.distance_from(self.snd.una);
         let again = self.rtt.backoff > 0;
         self.congestion.on_timeout(flight, self.mss(), again, now);
-        self.board.mark_all_lost(self.snd.una, self.snd.nxt);
+        self.board.mark_all_lost();
+        match self.recovery.phase {
+            Phase::Open => self.recovery.episode = Some(Episode::new(self.snd.una, None)),
+            // What it would go back to is no state of good times.
+            Phase::Fast => self.recovery.episode = None,
+            Phase::Timeout => {}
+        }
         self.recovery.phase = Phase::Timeout;
         self.recovery.above = false;
+        self.recovery.tail = None;
+        self.recovery.tail_due = false;
         self.recovery.recover = self.snd.nxt;
         self.recovery.duplicates = 0;
         self.recovery.force = true;
+        self.timers.stop_early();
     }
 }
 

@@ -67,6 +67,7 @@ fn partial_acks_send_one_hole_each_without_sack() {
 fn with_sack_all_holes_are_sent_in_one_round_trip() {
     let mut p = in_flight(sack());
     // 1, 5001 and 8001 are missing.
+    p.wait(10);
     p.sack(1, &[(1001, 5001)]);
     p.sack(1, &[(6001, 8001), (1001, 5001)]);
     p.sack(1, &[(9001, 20_001), (6001, 8001), (1001, 5001)]);
@@ -146,6 +147,7 @@ fn fast_retransmit_works_after_more_than_half_of_the_sequence_space() {
 #[test]
 fn a_loss_above_the_recovery_point_reduces_the_window_again() {
     let mut p = in_flight(sack());
+    p.wait(10);
     p.sack(1, &[(1001, 4001)]);
     assert_eq!(p.tcb.info().cwnd, 10_000);
     p.out();
@@ -153,16 +155,18 @@ fn a_loss_above_the_recovery_point_reduces_the_window_again() {
     p.out();
     let nxt = p.tcb.snd.nxt.distance_from(p.tcb.snd.iss);
     assert!(nxt >= 28_001, "new data was sent in recovery: {nxt}");
-    // Of that, 20,001 and 21,001 are lost: found while recovery goes on.
+    // Of that, 20,001 and 21,001 are lost: found while recovery goes on, as is what
+    // was sent again before.
+    p.wait(10);
     p.sack(1, &[(22_001, nxt), (1001, 20_001)]);
     p.out();
-    assert_eq!(p.tcb.info().retransmits, 3);
+    assert_eq!(p.tcb.info().retransmits, 4);
     p.sack(20_001, &[(22_001, nxt)]);
     let info = p.tcb.info();
     assert_eq!((info.cwnd, info.ssthresh), (5000, 5000), "two losses in two windows");
     assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Fast);
     p.out();
-    assert_eq!(p.tcb.info().retransmits, 3, "what was sent again is under way");
+    assert_eq!(p.tcb.info().retransmits, 4, "what was sent again is under way");
     let nxt = p.tcb.snd.nxt.distance_from(p.tcb.snd.iss);
     p.say(".", 1, nxt, 0);
     assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Open);
@@ -172,19 +176,21 @@ fn a_loss_above_the_recovery_point_reduces_the_window_again() {
 #[test]
 fn so_does_one_found_after_a_timeout() {
     let mut p = in_flight(sack());
-    p.timeout();
+    // A tail loss probe has sent one more before.
+    p.rto();
     p.out();
     p.sack(10_001, &[]);
     p.out();
-    p.say(".", 1, 19_001, 0);
+    p.say(".", 1, 20_001, 0);
     p.out();
     let nxt = p.tcb.snd.nxt.distance_from(p.tcb.snd.iss);
-    assert!(nxt >= 25_001, "{nxt}");
+    assert!(nxt >= 26_001, "{nxt}");
     // New data above the recovery point was lost: the first of it.
-    p.sack(19_001, &[(21_001, 25_001)]);
+    p.wait(10);
+    p.sack(20_001, &[(22_001, 26_001)]);
     p.out();
     let before = p.tcb.info().ssthresh;
-    p.sack(20_001, &[(21_001, 25_001)]);
+    p.sack(21_001, &[(22_001, 26_001)]);
     assert!(p.tcb.info().ssthresh < before, "{:?}", p.tcb.info());
     assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Fast);
 }

@@ -72,16 +72,17 @@ impl Tcb {
             return None;
         }
         let pipe = self.pipe();
-        if self.congestion.window().saturating_sub(pipe) < mss {
+        if self.recovery.allowance(self.congestion.window(), pipe) < mss {
             return None;
         }
         let seq = self.snd.nxt;
         let (slice, sum) = self.send.whole(seq, mss as usize)?;
         let payload = slice.clone();
-        self.board.push(Record::new(seq, mss, now));
+        let then = self.rate.on_send(false, self.delivered, now);
+        self.board.push(Record::new(seq, mss, false, mss, (now, then)));
         self.snd.nxt = seq + mss;
         self.note_usage(pipe + mss);
-        self.last_sent = now;
+        self.on_sent(mss, false, now);
         Some(Next { seq, payload, sum })
     }
 
@@ -94,6 +95,9 @@ impl Tcb {
         let now = self.clamp(now);
         let outgoing = self.transmit(now, offload);
         self.flags.dirty = outgoing.is_some();
+        if outgoing.is_none() {
+            self.note_app_limit();
+        }
         self.check_touched();
         outgoing
     }
@@ -114,13 +118,14 @@ impl Tcb {
             && self.timers.linger == Instant::FAR_FUTURE
             && self.orphan_limit().is_some();
         let data = self.state.transmits() && (self.may_retransmit_any() || self.may_send_new());
-        self.acks.now || self.flags.probe_due || orphan || data
+        let tail = self.state.transmits() && self.recovery.tail_due;
+        self.acks.now || self.flags.probe_due || orphan || tail || data
     }
 
     /// May anything go that was never sent, or does the persist timer have to run?
     fn may_send_new(&self) -> bool {
         let unsent = self.unsent() as u32;
-        let fin = self.state.fin_queued() && !self.fin_sent();
+        let fin = self.fin_due();
         let stuck = self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off;
         (unsent > 0 || fin)
             && (stuck || self.amount(unsent, fin, TransmitOffload::default()).is_some())
@@ -152,6 +157,9 @@ impl Tcb {
             let segment = self.retransmit(now, offload).or_else(|| self.new_segment(now, offload));
             if segment.is_some() {
                 return segment;
+            }
+            if self.recovery.tail_due {
+                return self.tail_again(now, offload);
             }
         }
         if self.flags.probe_due {
@@ -192,12 +200,12 @@ impl Tcb {
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.flags.sack;
-        let record = Record::new(self.snd.iss, 1, now);
+        let then = self.rate.on_send(true, self.delivered, now);
         if self.snd.nxt == self.snd.iss {
             self.snd.nxt = self.snd.iss + 1;
-            self.board.push(record);
+            self.board.push(Record::new(self.snd.iss, 1, false, 1, (now, then)));
         } else {
-            self.board.retransmitted(0, 1, now);
+            self.board.resent(self.snd.iss, 1, (now, then));
         }
         self.start_rto(now);
         self.bare(header)
@@ -207,7 +215,7 @@ impl Tcb {
     #[inline]
     fn new_segment(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
         let unsent = self.unsent() as u32;
-        let fin = self.state.fin_queued() && !self.fin_sent();
+        let fin = self.fin_due();
         if unsent == 0 && !fin {
             return None;
         }
@@ -224,20 +232,32 @@ impl Tcb {
             // Acknowledgments travel with answers.
             self.acks.quick = 0;
         }
+        let idle = self.snd.una == seq;
         // The FIN needs room in the window, too.
         let fin = fin && self.send.end.before(self.snd.una + self.snd.wnd);
-        let outgoing = self.segment(seq, len, fin, true, now, offload);
-        let len = outgoing.0;
-        self.board.push(Record::new(seq, len, now));
+        let (len, outgoing) = self.segment(seq, len, fin, true, now, offload);
+        let fin = outgoing.header.flags.fin();
+        let then = self.rate.on_send(idle, self.delivered, now);
+        self.board.push(Record::new(seq, len, fin, self.mss(), (now, then)));
         self.snd.nxt = seq + len;
         self.note_usage(self.pipe());
         // The last of the segments that a device cuts may be small, too.
         if !len.is_multiple_of(self.mss()) {
             self.snd.small_end = self.snd.nxt;
         }
-        self.last_sent = now;
-        self.start_rto(now);
-        Some(outgoing.1)
+        self.on_sent(len, false, now);
+        if self.recovery.tail_due {
+            self.on_tail_sent(false, now);
+        } else {
+            self.start_rto(now);
+        }
+        Some(outgoing)
+    }
+
+    /// Is a FIN queued that was never sent?
+    #[inline]
+    pub(crate) fn fin_due(&self) -> bool {
+        self.state.fin_queued() && !self.fin_sent()
     }
 
     /// Is what is sent now an answer to what has just been received?

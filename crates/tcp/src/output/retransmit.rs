@@ -2,7 +2,7 @@
 
 use super::{Outgoing, TransmitOffload};
 use crate::Tcb;
-use crate::recovery::Record;
+use crate::recovery::Hole;
 use wire::Instant;
 
 impl Tcb {
@@ -19,45 +19,74 @@ impl Tcb {
         self.retransmit_lost(now, offload)
     }
 
-    /// May the record at `index`, which is lost, be sent again now? How many bytes
-    /// the congestion window takes.
-    fn may_retransmit(&self, index: usize) -> Option<(Record, u32)> {
-        let record = *self.board.get(index)?;
+    /// What of the next that is lost may be sent again now.
+    fn may_retransmit(&self) -> Option<Hole> {
+        let mut hole = self.board.next_lost()?;
         let (mss, pipe) = (self.mss(), self.pipe());
-        let mut most = self.congestion.window().saturating_sub(pipe);
-        if most < mss && (self.recovery.force || pipe == 0) {
-            most = mss;
-        }
-        if most < mss.min(record.len) {
+        let most = self.recovery.allowance_again(self.congestion.window(), pipe, mss);
+        let one = hole.head;
+        if most < one {
             return None;
         }
+        hole.cut(most);
         // A window that has shrunk holds back all but the first.
-        let held_back = index > 0 && record.end().after(self.snd.una + self.snd.wnd);
-        (!held_back).then_some((record, most))
+        let edge = self.snd.una + self.snd.wnd;
+        if (hole.seq + hole.len).after(edge) {
+            let room = (edge.distance_from(hole.seq) as i32).max(0) as u32;
+            if hole.seq == self.snd.una {
+                hole.cut(room.max(one));
+            } else if room >= one {
+                hole.cut(room);
+            } else {
+                return None;
+            }
+        }
+        Some(hole)
     }
 
-    /// Is there a lost record that may be sent again now?
+    /// Is there something lost that may be sent again now?
     pub(crate) fn may_retransmit_any(&self) -> bool {
-        self.board.find_lost().is_some_and(|index| self.may_retransmit(index).is_some())
+        self.may_retransmit().is_some()
     }
 
     fn retransmit_lost(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
-        let index = self.board.next_lost()?;
-        let (record, most) = self.may_retransmit(index)?;
-        let mss = self.mss();
-        let fin = record.end().after(self.send.end);
-        let data = record.len - u32::from(fin);
-        let most = self.largest(offload).min(most.max(mss) / mss * mss);
-        let (len, outgoing) = self.segment(record.seq, data.min(most), fin, false, now, offload);
-        if len == 0 {
-            return None;
-        }
-        self.board.retransmitted(index, len, now);
+        let mut hole = self.may_retransmit()?;
+        hole.cut(self.largest(offload));
+        self.send_again(hole, now, offload)
+    }
+
+    /// Sends `hole`, whole segments of a record, again.
+    fn send_again(
+        &mut self,
+        hole: Hole,
+        now: Instant,
+        offload: TransmitOffload,
+    ) -> Option<Outgoing> {
+        let fin = (hole.seq + hole.len).after(self.send.end);
+        let data = hole.len - u32::from(fin);
+        let (len, outgoing) = self.segment(hole.seq, data, fin, false, now, offload);
+        debug_assert_eq!(len, hole.len, "a record was made of so many chunks");
+        let then = self.rate.on_send(false, self.delivered, now);
+        self.board.resent(hole.seq, len, (now, then));
         self.recovery.force = false;
         self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
-        self.last_sent = now;
+        self.on_sent(len, true, now);
         self.start_rto(now);
         Some(outgoing)
+    }
+
+    /// A tail loss probe where nothing new can be sent (RFC 8985 7.3): the last
+    /// segment again.
+    #[cold]
+    pub(crate) fn tail_again(
+        &mut self,
+        now: Instant,
+        offload: TransmitOffload,
+    ) -> Option<Outgoing> {
+        let outgoing =
+            self.board.last_segment().and_then(|last| self.send_again(last, now, offload));
+        self.on_tail_sent(true, now);
+        outgoing
     }
 }
 

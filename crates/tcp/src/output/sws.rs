@@ -3,6 +3,7 @@
 
 use super::TransmitOffload;
 use crate::Tcb;
+use crate::recovery::MAX_SEGMENTS;
 
 /// Most payload bytes of one [`Outgoing`](super::Outgoing): with its headers it
 /// has to fit into the 16 bits of an IP length.
@@ -21,6 +22,7 @@ impl Tcb {
     pub(crate) fn largest(&self, offload: TransmitOffload) -> u32 {
         let mss = self.mss();
         let most = u32::try_from(offload.segmentation).unwrap_or(u32::MAX).min(MAX_SEGMENTATION);
+        let most = most.min(MAX_SEGMENTS * mss);
         if most >= 2 * mss { most - most % mss } else { mss }
     }
 
@@ -34,6 +36,10 @@ impl Tcb {
         }
         if unsent == 0 {
             return Some(0);
+        }
+        if self.recovery.tail_due {
+            // RFC 8985 7.3: one segment, whatever cwnd says
+            return Some(unsent.min(usable).min(mss));
         }
         let n = unsent.min(usable).min(self.largest(offload));
         let n = self.within_cwnd(n)?;
@@ -52,8 +58,7 @@ impl Tcb {
     /// How much of `n` bytes the congestion window allows.
     #[inline]
     fn within_cwnd(&self, n: u32) -> Option<u32> {
-        let (mss, pipe) = (self.mss(), self.pipe());
-        let allowed = self.congestion.window().saturating_sub(pipe);
+        let (mss, allowed) = (self.mss(), self.allowance());
         if n <= allowed {
             Some(n)
         } else if allowed >= mss {
@@ -75,6 +80,18 @@ impl Tcb {
             self.snd.usage_end = self.snd.nxt;
             self.snd.most_out = pipe;
             self.snd.cwnd_limited = limited;
+        }
+    }
+
+    /// Nothing goes out now. Notes whether that is because there is nothing to send:
+    /// then the network might deliver more than it does.
+    #[inline]
+    pub(crate) fn note_app_limit(&mut self) {
+        if self.send.end.before_or_at(self.snd.nxt) && self.board.lost == 0 {
+            let pipe = self.pipe();
+            if pipe < self.congestion.window() {
+                self.rate.on_app_limited(self.delivered, pipe);
+            }
         }
     }
 

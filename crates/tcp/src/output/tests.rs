@@ -81,7 +81,7 @@ fn a_connection_that_is_idle_is_small() {
     let heap =
         p.tcb.send.capacity_bytes() + p.tcb.board.capacity_bytes() + p.tcb.receive.capacity_bytes();
     assert!(size_of::<crate::Tcb>() <= 640, "{}", size_of::<crate::Tcb>());
-    assert!(size_of::<crate::Tcb>() + heap < 1024, "{heap}");
+    assert!(size_of::<crate::Tcb>() + heap < 1024, "{} {heap}", size_of::<crate::Tcb>());
 }
 
 #[test]

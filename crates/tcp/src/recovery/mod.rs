@@ -1,12 +1,23 @@
 //! What was sent and not acknowledged, and what is known of its loss. What a
 //! connection does about it stands in [`loss`](crate::loss).
 
+mod marks;
+mod news;
+mod prr;
+mod rack;
+mod rate;
+mod record;
 mod scoreboard;
 
-pub(crate) use scoreboard::{Record, Scoreboard};
+pub(crate) use news::News;
+pub(crate) use prr::Prr;
+pub(crate) use rack::Rack;
+pub(crate) use rate::{Measured, Rate};
+pub(crate) use record::{MAX_SEGMENTS, Record};
+pub(crate) use scoreboard::{Hole, Scoreboard};
 use wire::Seq;
 
-/// DupThresh of RFC 6675.
+/// DupThresh of RFC 6675 and RFC 8985.
 pub(crate) const DUP_THRESHOLD: u32 = 3;
 
 /// Which recovery is going on.
@@ -14,27 +25,67 @@ pub(crate) const DUP_THRESHOLD: u32 = 3;
 pub(crate) enum Phase {
     /// None.
     Open,
-    /// Fast recovery (RFC 6582, RFC 6675).
+    /// Fast recovery (RFC 6582, RFC 9937).
     Fast,
     /// After a retransmission time-out.
     Timeout,
 }
 
-/// The state of recovery.
+/// A tail loss probe that has not been judged (RFC 8985 7.4).
 #[derive(Clone, Copy, Debug)]
+pub(crate) struct Tail {
+    /// TLP.end_seq: SND.NXT when it was sent.
+    pub end: Seq,
+    /// When it was sent, if it was sent before (TLP.is_retrans): milliseconds.
+    pub again: Option<u32>,
+}
+
+/// A reduction of the window, as long as it may turn out to have been for nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Episode {
+    /// What may be sent in fast recovery; without SACK the window says.
+    pub prr: Option<Prr>,
+    /// SND.UNA when it began.
+    pub from: Seq,
+    /// When the first retransmission of it was sent, milliseconds.
+    pub stamp: Option<u32>,
+    /// Bytes sent again that the peer has not said it had twice.
+    pub unproven: u32,
+    /// The window was restored.
+    pub undone: bool,
+    /// The recovery is over; D-SACKs count until this is acknowledged.
+    pub until: Option<Seq>,
+}
+
+impl Episode {
+    pub(crate) fn new(from: Seq, prr: Option<Prr>) -> Box<Episode> {
+        Box::new(Episode { prr, from, stamp: None, unproven: 0, undone: false, until: None })
+    }
+}
+
+/// The state of recovery.
+#[derive(Debug)]
 pub(crate) struct Recovery {
     pub phase: Phase,
     /// The next segment that is sent again may exceed cwnd.
     pub force: bool,
     /// A loss above `recover` was found: a recovery of its own follows.
     pub above: bool,
+    /// A tail loss probe has to be sent.
+    pub tail_due: bool,
     /// RecoveryPoint: SND.NXT when the last recovery began, or SND.UNA if that is
     /// later and none is going on.
     pub recover: Seq,
-    /// Duplicate acknowledgments in a row.
+    /// Duplicate acknowledgments in a row, without SACK.
     pub duplicates: u32,
     /// Segments sent again, ever.
     pub retransmits: u32,
+    /// Which segment of those delivered was sent last, and what follows from it.
+    pub rack: Rack,
+    /// The tail loss probe that is under way.
+    pub tail: Option<Tail>,
+    /// The reduction that may be undone.
+    pub episode: Option<Box<Episode>>,
 }
 
 impl Recovery {
@@ -43,9 +94,31 @@ impl Recovery {
             phase: Phase::Open,
             force: false,
             above: false,
+            tail_due: false,
             recover: iss,
             duplicates: 0,
             retransmits: 0,
+            rack: Rack::new(iss),
+            tail: None,
+            episode: None,
         }
+    }
+
+    /// How many bytes may go, new or again, if `pipe` bytes are in the network and
+    /// the congestion window is `window`: in fast recovery as PRR says.
+    #[inline]
+    pub(crate) fn allowance(&self, window: u32, pipe: u32) -> u32 {
+        if self.phase != Phase::Fast {
+            return window.saturating_sub(pipe);
+        }
+        let prr = self.episode.as_ref().filter(|e| !e.undone).and_then(|e| e.prr.as_ref());
+        prr.map_or(window, |prr| prr.window).saturating_sub(pipe)
+    }
+
+    /// As [`Recovery::allowance`], for what is lost: one segment of `mss` bytes goes
+    /// if it is the first of a recovery, or nothing else is in the network.
+    pub(crate) fn allowance_again(&self, window: u32, pipe: u32, mss: u32) -> u32 {
+        let most = self.allowance(window, pipe);
+        if self.force || pipe == 0 { most.max(mss) } else { most }
     }
 }

@@ -1,72 +1,63 @@
-//! The scoreboard: one record for each segment in flight.
+//! The scoreboard: what is in flight, in two orders. By sequence number there are
+//! records; what was sent again stands in the order of its transmission beside
+//! them, for the rest was sent in the order of its numbers. A segment is named by
+//! its first sequence number, which never changes.
 
-use super::DUP_THRESHOLD;
+use super::marks::Marks;
+use super::news::{News, Resent};
+use super::rate::Snapshot;
+use super::record::{Record, below, each};
 use std::collections::VecDeque;
+use wire::time::Duration;
 use wire::{Instant, Seq};
 
 /// Records that an empty scoreboard keeps room for while the connection is busy.
-const BUSY: usize = 256;
+const BUSY: usize = 128;
 
-const RETRANSMITTED: u8 = 1;
-const SACKED: u8 = 2;
-const LOST: u8 = 4;
-
-/// A range of sequence numbers that was sent at once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
-    /// When it was sent last.
-    pub sent: Instant,
-    /// Its first sequence number.
+/// What has to be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hole {
+    /// Where it begins.
     pub seq: Seq,
-    /// How many sequence numbers it covers.
+    /// Its sequence numbers.
     pub len: u32,
-    /// If it is SACKed: so many records from here on are, at least.
-    run: u16,
-    flags: u8,
+    /// Those of its first segment.
+    pub head: u32,
+    /// Those of each of its other segments, but perhaps the last.
+    pub size: u32,
+    /// How many segments it has.
+    pub count: u32,
 }
 
-impl Record {
-    /// A record of something sent for the first time.
-    #[inline]
-    pub(crate) fn new(seq: Seq, len: u32, now: Instant) -> Record {
-        Record { sent: now, seq, len, run: 1, flags: 0 }
-    }
-    /// The sequence number behind it.
-    #[inline]
-    pub(crate) fn end(&self) -> Seq {
-        self.seq + self.len
-    }
-    #[inline]
-    fn is(&self, flag: u8) -> bool {
-        self.flags & flag != 0
-    }
-    /// Was it sent more than once?
-    #[inline]
-    pub(crate) fn retransmitted(&self) -> bool {
-        self.is(RETRANSMITTED)
-    }
-    /// Is it selectively acknowledged?
-    #[inline]
-    pub(crate) fn sacked(&self) -> bool {
-        self.is(SACKED)
-    }
-    /// Is it taken for lost, and not sent again yet?
-    #[inline]
-    pub(crate) fn lost(&self) -> bool {
-        self.is(LOST)
-    }
-    fn segments(&self, mss: u32) -> u32 {
-        self.len.div_ceil(mss.max(1))
+impl Hole {
+    /// Leaves as many whole segments of it as `most` bytes hold, but one at least.
+    pub(crate) fn cut(&mut self, most: u32) {
+        let n = 1 + most.saturating_sub(self.head) / self.size.max(1);
+        if self.len > most && n < self.count {
+            (self.len, self.count) = (self.head + (n - 1) * self.size, n);
+        }
     }
 }
 
-/// What a cumulative acknowledgment took off.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Popped {
-    /// Bytes delivered by it: not SACKed before.
-    pub delivered: u32,
-    /// When the first record of it was sent, if none was sent twice (Karn).
-    pub sent: Option<Instant>,
+/// What RACK knows: whatever was sent before `sent`, or then and ends below `end`,
+/// and longer than `wait` ago, is lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front {
+    /// RACK.xmit_ts
+    pub sent: Instant,
+    /// RACK.end_seq
+    pub end: Seq,
+    /// RACK.rtt and the reordering window.
+    pub wait: Duration,
+}
+
+/// What was found lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The end of the highest.
+    pub end: Option<Seq>,
+    /// When to look again, if not before.
+    pub deadline: Option<Instant>,
 }
 
 /// The records, in order and adjoining, from SND.UNA to SND.NXT.
@@ -77,12 +68,21 @@ pub(crate) struct Scoreboard {
     pub sacked: u32,
     /// Bytes that are lost and not sent again.
     pub lost: u32,
-    /// Everything below that is not SACKed was found lost by RFC 6675's rule.
-    loss_point: Seq,
-    /// Segments SACKed above `loss_point`.
-    sacked_above: u32,
-    /// No lost record lies below, but perhaps the first.
-    cursor: Seq,
+    /// Segments that are SACKed.
+    pub sacked_segments: u32,
+    /// SND.UNA.
+    una: Seq,
+    /// The end of the highest that was delivered (RACK.fack).
+    pub fack: Seq,
+    /// What was sent once and lies below is delivered, or was found lost.
+    decided: Seq,
+    /// The number of the first record.
+    first: u64,
+    /// What is lost or was sent again.
+    marks: Option<Box<Marks>>,
+    /// Records and segments looked at, ever.
+    #[cfg(test)]
+    pub steps: std::cell::Cell<u64>,
 }
 
 impl Scoreboard {
@@ -91,10 +91,21 @@ impl Scoreboard {
             records: VecDeque::new(),
             sacked: 0,
             lost: 0,
-            loss_point: iss,
-            sacked_above: 0,
-            cursor: iss,
+            sacked_segments: 0,
+            una: iss,
+            fack: iss,
+            decided: iss,
+            first: 0,
+            marks: None,
+            #[cfg(test)]
+            steps: Default::default(),
         }
+    }
+
+    #[inline]
+    fn step(&self) {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
     }
 
     /// Adds what was just sent for the first time.
@@ -102,145 +113,158 @@ impl Scoreboard {
     pub(crate) fn push(&mut self, record: Record) {
         self.records.push_back(record);
     }
-    #[inline]
-    pub(crate) fn front(&self) -> Option<&Record> {
-        self.records.front()
-    }
     /// How many records there are.
     pub(crate) fn len(&self) -> usize {
         self.records.len()
-    }
-    pub(crate) fn get(&self, index: usize) -> Option<&Record> {
-        self.records.get(index)
     }
     pub(crate) fn clear(&mut self, at: Seq) {
         *self = Scoreboard::new(at);
     }
 
-    /// The record that holds `seq`.
-    pub(crate) fn holding(&self, seq: Seq) -> Option<&Record> {
-        self.records.get(self.find(seq)).filter(|r| seq.after_or_at(r.seq))
+    /// Is anything SACKed or on its way again? If not, nothing can be found lost.
+    #[inline]
+    pub(crate) fn is_disordered(&self) -> bool {
+        self.sacked > 0 || self.marks.as_ref().is_some_and(|m| m.any_resent())
+    }
+
+    /// How many bytes the segment that holds `seq` has.
+    pub(crate) fn segment_len(&self, seq: Seq) -> Option<u32> {
+        let r = self.records.get(self.find(seq)).filter(|r| seq.after_or_at(r.seq))?;
+        let k = r.segment_of(seq);
+        Some(r.end_of(k).distance_from(r.start_of(k)))
+    }
+
+    /// When the first segment was sent last.
+    pub(crate) fn front_sent(&self) -> Option<Instant> {
+        let r = self.records.front()?;
+        let again = self.marks.as_ref().and_then(|m| m.resent(r.start_of(r.segment_of(self.una))));
+        Some(again.map_or(r.sent, |x| x.sent))
+    }
+
+    /// The last segment: its first sequence number, and how many it has.
+    pub(crate) fn last_segment(&self) -> Option<Hole> {
+        let r = self.records.back()?;
+        let seq = r.start_of(r.count() - 1).latest(self.una);
+        let len = r.end().distance_from(seq);
+        Some(Hole { seq, len, head: len.min(r.size()), size: r.size(), count: 1 })
     }
 
     /// Index of the record that holds `seq`, or of the first behind it.
     fn find(&self, seq: Seq) -> usize {
-        self.records.partition_point(|r| r.end().before_or_at(seq))
+        self.records.partition_point(|r| {
+            self.step();
+            r.end().before_or_at(seq)
+        })
     }
 
     /// Takes off what lies below `ack`.
     #[inline]
-    pub(crate) fn acked(&mut self, ack: Seq, mss: u32) -> Popped {
-        let mut popped = Popped::default();
-        let mut first = None;
-        let mut twice = false;
-        while let Some(front) = self.records.front_mut() {
-            let n = ack.distance_from(front.seq);
-            if n == 0 || ack.before(front.seq) {
+    pub(crate) fn acked(&mut self, ack: Seq, news: &mut News) {
+        while let Some(r) = self.records.front() {
+            if ack.before_or_at(r.seq) {
                 break;
             }
-            twice |= front.is(RETRANSMITTED);
-            first.get_or_insert(front.sent);
-            let n = n.min(front.len);
-            if front.flags & (SACKED | LOST) != 0 {
-                Self::forget_flags(
-                    &mut self.sacked,
-                    &mut self.lost,
-                    &mut self.sacked_above,
-                    self.loss_point,
-                    front,
-                    n,
-                    mss,
-                );
+            self.step();
+            let end = r.end();
+            let to = end.earliest(ack);
+            news.first_sent.get_or_insert(r.sent);
+            if r.is_plain() {
+                news.delivered += to.distance_from(self.una);
+                news.original(r, to);
+            } else {
+                self.acked_marked(to, news);
             }
-            if !front.is(SACKED) {
-                popped.delivered += n;
-            }
-            if n < front.len {
-                front.seq += n;
-                front.len -= n;
+            self.una = to;
+            if to != end {
                 break;
             }
             self.records.pop_front();
+            self.first += 1;
         }
-        popped.sent = if twice { None } else { first };
-        self.loss_point = self.loss_point.latest(ack);
-        self.cursor = self.cursor.latest(ack);
-        if self.records.is_empty() && self.records.capacity() > BUSY {
-            self.records = VecDeque::new();
+        self.fack = self.fack.latest(ack);
+        self.decided = self.decided.latest(ack);
+        if self.records.is_empty() {
+            self.una = ack;
+            if self.records.capacity() > BUSY {
+                self.records = VecDeque::new();
+            }
         }
-        popped
+    }
+
+    /// Takes off the first record, which has marks, up to `to`.
+    #[cold]
+    fn acked_marked(&mut self, to: Seq, news: &mut News) {
+        let name = self.first;
+        let Some(r) = self.records.front_mut() else { return };
+        let from = r.segment_of(self.una);
+        for k in from..r.count() {
+            let start = r.start_of(k).latest(self.una);
+            if start.after_or_at(to) {
+                break;
+            }
+            let (bit, end) = (1 << k, r.end_of(k).earliest(to));
+            let (n, whole) = (end.distance_from(start), end == r.end_of(k));
+            let again = self.marks.as_mut().filter(|_| whole && r.resent & bit != 0);
+            let again = again.and_then(|m| m.forget(r.start_of(k)));
+            news.twice |= r.resent & bit != 0;
+            if r.sacked & bit != 0 {
+                self.sacked -= n;
+                self.sacked_segments -= u32::from(whole);
+            } else {
+                news.delivered += n;
+                match again {
+                    Some(x) => news.retransmission(&x),
+                    None if r.resent & bit == 0 => news.original(r, end),
+                    None => {}
+                }
+            }
+            if r.lost & bit != 0 {
+                self.lost -= n;
+            }
+            if whole {
+                let was_lost = r.lost != 0;
+                (r.sacked, r.lost, r.resent) = (r.sacked & !bit, r.lost & !bit, r.resent & !bit);
+                if let Some(m) = self.marks.as_mut().filter(|_| was_lost && r.lost == 0) {
+                    m.lost.remove(&name);
+                }
+            }
+        }
     }
 
     /// Lets go of memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
         if self.records.is_empty() {
             self.records = VecDeque::new();
+            self.marks = None;
         }
     }
 
-    /// Takes the first `n` bytes of a SACKed or lost record out of the counts.
-    fn forget_flags(
-        sacked: &mut u32,
-        lost: &mut u32,
-        above: &mut u32,
-        loss_point: Seq,
-        r: &Record,
-        n: u32,
-        mss: u32,
-    ) {
-        if r.is(SACKED) {
-            *sacked -= n;
-            if r.seq.after_or_at(loss_point) {
-                let rest = (r.len - n).div_ceil(mss.max(1));
-                *above = above.saturating_sub(r.segments(mss).saturating_sub(rest));
-            }
-        } else {
-            *lost -= n;
-        }
-    }
-
-    /// Marks what SACK blocks cover, as far as they lie in `(una, nxt]`. Returns
-    /// how many bytes were not SACKed before. A block costs its new bytes, and
-    /// a search.
-    pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)], una: Seq, nxt: Seq, mss: u32) -> u32 {
-        let before = self.sacked;
+    /// Marks what SACK blocks cover, as far as they lie in `(una, nxt]`. A block
+    /// costs its new bytes, and a search.
+    pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)], nxt: Seq, news: &mut News) {
         for &(left, right) in blocks {
             // RFC 2883 4: a block below the cumulative ACK is a D-SACK
-            if left.after_or_at(una) && left.before(right) && right.before_or_at(nxt) {
-                self.sack_block(left, right, mss);
+            if left.after_or_at(self.una) && left.before(right) && right.before_or_at(nxt) {
+                self.sack_block(left, right, news);
             }
         }
-        self.sacked - before
     }
 
-    fn sack_block(&mut self, left: Seq, right: Seq, mss: u32) {
-        let mss = mss.max(1);
+    fn sack_block(&mut self, left: Seq, right: Seq, news: &mut News) {
         let mut i = self.find(left);
-        while let Some(r) = self.records.get(i).copied() {
+        while let Some(r) = self.records.get(i) {
             if r.seq.after_or_at(right) {
                 return;
             }
-            if r.sacked() {
+            self.step();
+            if r.is_sacked() {
                 i = self.skip_run(i);
                 continue;
             }
-            // A record that is covered in part is cut at its segments.
-            if r.seq.before(left) {
-                let n = left.distance_from(r.seq).next_multiple_of(mss);
-                if n < r.len {
-                    self.split(i, n);
-                }
-                i += 1;
-                continue;
+            let bits = r.covered(left, right, self.una) & r.alive(self.una) & !r.sacked;
+            if bits != 0 {
+                self.mark_sacked(i, bits, news);
             }
-            if r.end().after(right) {
-                let n = right.distance_from(r.seq) / mss * mss;
-                if n == 0 {
-                    return;
-                }
-                self.split(i, n);
-            }
-            self.mark_sacked(i, mss);
             i += 1;
         }
     }
@@ -250,8 +274,9 @@ impl Scoreboard {
     fn skip_run(&mut self, i: usize) -> usize {
         let mut end = i;
         while let Some(r) = self.records.get(end)
-            && r.sacked()
+            && r.is_sacked()
         {
+            self.step();
             end += usize::from(r.run.max(1));
         }
         let end = end.min(self.records.len());
@@ -265,138 +290,254 @@ impl Scoreboard {
         end
     }
 
-    fn mark_sacked(&mut self, i: usize, mss: u32) {
+    /// The segments `bits` of record `i` are SACKed, for the first time.
+    fn mark_sacked(&mut self, i: usize, bits: u64, news: &mut News) {
         let Some(r) = self.records.get_mut(i) else { return };
-        if r.is(LOST) {
-            self.lost -= r.len;
-        }
-        r.flags = (r.flags & !LOST) | SACKED;
+        let n = r.bytes(bits, self.una);
+        self.sacked += n;
+        self.sacked_segments += bits.count_ones();
+        news.delivered += n;
+        let (lost, resent) = (r.lost & bits, r.resent & bits);
+        r.lost &= !bits;
+        r.sacked |= bits;
         r.run = 1;
-        self.sacked += r.len;
-        if r.seq.after_or_at(self.loss_point) {
-            self.sacked_above += r.segments(mss);
+        let top = 63 - bits.leading_zeros();
+        self.fack = self.fack.latest(r.end_of(top));
+        let once = bits & !resent;
+        if once != 0 {
+            news.original(r, r.end_of(once.trailing_zeros()));
+            news.original(r, r.end_of(63 - once.leading_zeros()));
+        }
+        let Some(marks) = self.marks.as_mut().filter(|_| lost | resent != 0) else { return };
+        if lost != 0 {
+            self.lost -= r.bytes(lost, self.una);
+            if r.lost == 0 {
+                marks.lost.remove(&(self.first + i as u64));
+            }
+        }
+        for k in each(resent) {
+            if let Some(x) = marks.forget(r.start_of(k)) {
+                news.retransmission(&x);
+            }
         }
     }
 
-    /// RFC 6675 4, IsLost: marks as lost whatever has `DUP_THRESHOLD` SACKed
-    /// segments above it. Returns the end of the last that is newly lost.
-    pub(crate) fn detect_lost(&mut self, mss: u32) -> Option<Seq> {
-        let mut newest = None;
-        if self.sacked_above < DUP_THRESHOLD {
-            return None;
+    /// The segments `bits` of record `i` are lost now.
+    fn mark_lost(&mut self, i: usize, bits: u64) -> u32 {
+        let Some(r) = self.records.get_mut(i).filter(|_| bits != 0) else { return 0 };
+        let n = r.bytes(bits, self.una);
+        if r.lost == 0 {
+            let marks = self.marks.get_or_insert_default();
+            marks.lost.insert(self.first + i as u64);
         }
-        let mut i = self.find(self.loss_point);
-        while let Some(r) = self.records.get_mut(i) {
-            if r.is(SACKED) {
-                let segments = r.segments(mss);
-                if self.sacked_above < segments + DUP_THRESHOLD {
-                    break;
-                }
-                self.sacked_above -= segments;
-            } else if r.flags & (LOST | RETRANSMITTED) == 0 {
-                r.flags |= LOST;
-                self.lost += r.len;
-                // The cursor may have gone beyond, where a smaller path MTU had
-                // made others lost.
-                self.cursor = self.cursor.earliest(r.seq);
-                newest = Some(r.end());
+        r.lost |= bits;
+        self.lost += n;
+        n
+    }
+
+    /// Marks as lost what was sent so long before `front`, which was delivered
+    /// (RFC 8985 6.2 step 5): first what was sent once, then what was sent again.
+    pub(crate) fn detect_lost(&mut self, front: &Front, now: Instant) -> Found {
+        let mut found = Found::default();
+        let mut i = self.find(self.decided);
+        while let Some(r) = self.records.get(i).copied() {
+            self.step();
+            if r.sent > front.sent || (r.sent == front.sent && r.seq.after_or_at(front.end)) {
+                break;
             }
-            self.loss_point = r.end();
+            let undecided = r.alive(self.una) & !(r.sacked | r.lost | r.resent);
+            if undecided == 0 {
+                self.decided = r.end();
+                i += 1;
+                continue;
+            }
+            let due = r.sent + front.wait;
+            if due > now {
+                found.deadline = Some(due);
+                break;
+            }
+            // Of what was sent together, that which came before.
+            let part = r.sent == front.sent && r.end().after(front.end);
+            let before = if part { below(r.segment_of(front.end)) } else { r.all() };
+            let bits = before & undecided;
+            if self.mark_lost(i, bits) > 0 {
+                found.end = Some(r.end_of(63 - bits.leading_zeros()));
+            }
+            if part {
+                break;
+            }
+            self.decided = r.end();
             i += 1;
         }
-        newest
+        self.detect_resent(front, now, &mut found);
+        found
     }
 
-    /// Marks the first record (of it, one segment) as lost, unless it is SACKed.
-    pub(crate) fn mark_front_lost(&mut self, mss: u32) {
-        let Some(r) = self.records.front().copied() else { return };
-        if r.flags & (SACKED | LOST) != 0 {
-            return;
-        }
-        if r.len > mss {
-            self.split(0, mss);
-        }
-        if let Some(r) = self.records.front_mut() {
-            r.flags |= LOST;
-            self.lost += r.len;
+    /// Retransmissions that are lost again.
+    fn detect_resent(&mut self, front: &Front, now: Instant, found: &mut Found) {
+        while let Some((seq, x)) = self.marks.as_ref().and_then(|m| m.oldest()) {
+            self.step();
+            if x.sent > front.sent || (x.sent == front.sent && x.end.after_or_at(front.end)) {
+                return;
+            }
+            let due = x.sent + front.wait;
+            if due > now {
+                found.deadline = Some(found.deadline.map_or(due, |d| d.min(due)));
+                return;
+            }
+            self.lose_again(seq);
+            found.end = Some(found.end.map_or(x.end, |e| e.latest(x.end)));
         }
     }
 
-    /// After a time-out: all that is not SACKed is lost. If the first record is
+    /// The segment at `seq`, which was sent again, is lost.
+    fn lose_again(&mut self, seq: Seq) {
+        if let Some(m) = self.marks.as_mut() {
+            m.forget(seq);
+        }
+        let i = self.find(seq);
+        let Some(r) = self.records.get(i).filter(|r| seq.after_or_at(r.seq)) else { return };
+        let bit = 1 << r.segment_of(seq);
+        self.mark_lost(i, bit & !(r.sacked | r.lost));
+    }
+
+    /// Was the first segment sent only once, and is it not lost?
+    pub(crate) fn front_is_fresh(&self) -> bool {
+        self.records.front().is_some_and(|r| {
+            let bit = 1 << r.segment_of(self.una);
+            (r.sacked | r.lost | r.resent) & bit == 0
+        })
+    }
+
+    /// Is the first segment lost?
+    pub(crate) fn front_is_lost(&self) -> bool {
+        self.records.front().is_some_and(|r| r.lost >> r.segment_of(self.una) & 1 == 1)
+    }
+
+    /// Marks the first segment as lost, unless it is SACKed.
+    pub(crate) fn mark_front_lost(&mut self) {
+        let Some(r) = self.records.front() else { return };
+        let k = r.segment_of(self.una);
+        let bits = 1 << k & !(r.sacked | r.lost);
+        if let Some(m) = self.marks.as_mut().filter(|_| bits & r.resent != 0) {
+            m.forget(r.start_of(k));
+        }
+        self.mark_lost(0, bits);
+    }
+
+    /// After a time-out: all that is not SACKed is lost. If the first segment is
     /// SACKed, the peer has reneged, and no SACK counts (RFC 2018 8).
-    pub(crate) fn mark_all_lost(&mut self, una: Seq, nxt: Seq) {
-        let reneged = self.records.front().is_some_and(Record::sacked);
-        for r in &mut self.records {
-            if reneged && r.is(SACKED) {
-                r.flags &= !SACKED;
-                self.sacked -= r.len;
-            }
-            if r.flags & (SACKED | LOST) == 0 {
-                r.flags |= LOST;
-                self.lost += r.len;
-            }
+    pub(crate) fn mark_all_lost(&mut self) {
+        let una = self.una;
+        let reneged = self.records.front().is_some_and(|r| r.sacked >> r.segment_of(una) & 1 == 1);
+        if reneged {
+            (self.sacked, self.sacked_segments, self.fack) = (0, 0, una);
         }
-        self.cursor = una;
-        self.loss_point = nxt;
-        self.sacked_above = 0;
+        let marks = self.marks.get_or_insert_default();
+        marks.forget_all();
+        self.lost = 0;
+        for r in &mut self.records {
+            if reneged {
+                r.sacked = 0;
+            }
+            r.lost = r.alive(una) & !r.sacked;
+            self.lost += r.bytes(r.lost, una);
+            self.decided = r.end();
+        }
+        self.list_lost();
+    }
+
+    /// Writes down anew which records are lost.
+    fn list_lost(&mut self) {
+        let marks = self.marks.get_or_insert_default();
+        let lost = (self.first..).zip(&self.records).filter(|(_, r)| r.lost != 0);
+        marks.lost = lost.map(|(name, _)| name).collect();
+    }
+
+    /// Takes back what was found lost, but for what was lost twice: the originals
+    /// are still on their way.
+    pub(crate) fn unmark_lost(&mut self) {
+        for i in 0..self.records.len() {
+            let r = &mut self.records[i];
+            let bits = r.lost & !r.resent;
+            self.lost -= r.bytes(bits, self.una);
+            r.lost &= !bits;
+        }
+        self.list_lost();
+        self.decided = self.una;
     }
 
     /// Marks as lost what was sent in segments of more than `mss` bytes, for
-    /// the network cannot carry them (RFC 1191 6.4).
-    pub(crate) fn mark_large_lost(&mut self, mss: u32, una: Seq) {
-        for r in &mut self.records {
-            if r.len > mss && r.flags & (SACKED | LOST) == 0 {
-                r.flags |= LOST;
-                self.lost += r.len;
+    /// the network cannot carry them (RFC 1191 6.4), and cuts it.
+    pub(crate) fn mark_large_lost(&mut self, mss: u32) {
+        let una = self.una;
+        let mut records = VecDeque::with_capacity(self.records.len());
+        for r in std::mem::take(&mut self.records) {
+            if r.size() <= mss {
+                records.push_back(r);
+                continue;
+            }
+            for k in each(r.alive(una)) {
+                let (mut from, end) = (r.start_of(k).latest(una), r.end_of(k));
+                if let Some(m) = self.marks.as_mut() {
+                    m.forget(r.start_of(k));
+                }
+                while from.before(end) {
+                    let to = (from + mss * super::record::MAX_SEGMENTS).earliest(end);
+                    records.push_back(r.cut(k, (from, to), mss));
+                    from = to;
+                }
             }
         }
-        self.cursor = una;
+        self.records = records;
+        self.recount();
     }
 
-    /// The index of the next record to send again; the search begins there the next
-    /// time.
-    pub(crate) fn next_lost(&mut self) -> Option<usize> {
-        let index = self.find_lost()?;
-        if let Some(r) = self.records.get(index).filter(|_| index > 0) {
-            self.cursor = r.seq;
+    /// Counts anew, after records were cut.
+    fn recount(&mut self) {
+        (self.lost, self.sacked_segments) = (0, 0);
+        for r in &self.records {
+            self.lost += r.bytes(r.lost, self.una);
+            self.sacked_segments += r.sacked.count_ones();
         }
-        Some(index)
+        self.list_lost();
     }
 
-    /// The index of the next record to send again.
-    pub(crate) fn find_lost(&self) -> Option<usize> {
+    /// The next to send again.
+    pub(crate) fn next_lost(&self) -> Option<Hole> {
         if self.lost == 0 {
             return None;
         }
-        if self.records.front().is_some_and(Record::lost) {
-            return Some(0);
-        }
-        let start = self.find(self.cursor);
-        self.records.range(start..).position(Record::lost).map(|i| start + i)
+        let name = *self.marks.as_ref()?.lost.first()?;
+        self.step();
+        let r = self.records.get((name - self.first) as usize)?;
+        let k = r.lost.trailing_zeros();
+        let run = (!(r.lost >> k)).trailing_zeros();
+        let seq = r.start_of(k).latest(self.una);
+        let len = r.end_of(k + run - 1).distance_from(seq);
+        let head = r.end_of(k).distance_from(seq).min(r.size());
+        Some(Hole { seq, len, head, size: r.size(), count: run })
     }
 
-    /// Notes that the first `len` sequence numbers of record `i` were sent again.
-    pub(crate) fn retransmitted(&mut self, i: usize, len: u32, now: Instant) {
-        if self.records.get(i).is_some_and(|r| len < r.len) {
-            self.split(i, len);
+    /// Notes that `len` sequence numbers from `seq` on, of one record, whole
+    /// segments of it, were sent again.
+    pub(crate) fn resent(&mut self, seq: Seq, len: u32, (now, then): (Instant, Snapshot)) {
+        let i = self.find(seq);
+        let Some(r) = self.records.get_mut(i).filter(|r| seq.after_or_at(r.seq)) else { return };
+        let marks = self.marks.get_or_insert_default();
+        let (from, to) = (r.segment_of(seq), r.segment_of(seq + (len - 1)));
+        let bits = below(to + 1) & !below(from);
+        let lost = r.lost & bits;
+        self.lost -= r.bytes(lost, self.una);
+        r.lost &= !bits;
+        r.resent |= bits;
+        if lost != 0 && r.lost == 0 {
+            marks.lost.remove(&(self.first + i as u64));
         }
-        let Some(r) = self.records.get_mut(i) else { return };
-        if r.is(LOST) {
-            self.lost -= r.len;
+        for k in from..=to {
+            let x = Resent { sent: now, then, end: r.end_of(k), number: 0 };
+            marks.sent(r.start_of(k), x);
         }
-        r.flags = (r.flags & !LOST) | RETRANSMITTED;
-        r.sent = now;
-    }
-
-    /// Cuts record `i` after `n` sequence numbers.
-    fn split(&mut self, i: usize, n: u32) {
-        let Some(r) = self.records.get_mut(i) else { return };
-        debug_assert!(n > 0 && n < r.len);
-        let mut rest = *r;
-        rest.seq += n;
-        rest.len -= n;
-        r.len = n;
-        self.records.insert(i + 1, rest);
     }
 
     /// Bytes of heap that the queue itself takes, for tests.
@@ -407,17 +548,26 @@ impl Scoreboard {
 
     /// Checks the invariants, for tests.
     pub(crate) fn check(&self, una: Seq, nxt: Seq) {
-        let (mut at, mut sacked, mut lost) = (una, 0, 0);
-        for r in &self.records {
-            debug_assert_eq!(r.seq, at);
-            let found = r.seq == una || r.seq.after_or_at(self.cursor);
-            debug_assert!(!r.lost() || found, "no lost record lies below the cursor");
-            debug_assert!(r.len > 0 && r.flags & (SACKED | LOST) != SACKED | LOST);
-            sacked += if r.sacked() { r.len } else { 0 };
-            lost += if r.lost() { r.len } else { 0 };
+        debug_assert_eq!(una, self.una);
+        let (mut at, mut sacked, mut lost, mut segments) = (una, 0, 0, 0);
+        for (name, r) in (self.first..).zip(&self.records) {
+            debug_assert!(r.seq == at || (at == una && una.after(r.seq) && una.before(r.end())));
+            debug_assert!(r.sacked & r.lost == 0 && (r.sacked | r.lost) & !r.alive(una) == 0);
+            let listed = self.marks.as_ref().is_some_and(|m| m.lost.contains(&name));
+            debug_assert_eq!(r.lost != 0, listed);
+            sacked += r.bytes(r.sacked, una);
+            lost += r.bytes(r.lost, una);
+            segments += r.sacked.count_ones();
+            for k in each(r.alive(una)) {
+                let under_way =
+                    self.marks.as_ref().is_some_and(|m| m.resent(r.start_of(k)).is_some());
+                let may = r.resent & !(r.sacked | r.lost) & 1 << k != 0;
+                debug_assert_eq!(under_way, may);
+            }
             at = r.end();
         }
         debug_assert_eq!((at, sacked, lost), (nxt, self.sacked, self.lost));
+        debug_assert_eq!(segments, self.sacked_segments);
     }
 }
 

@@ -22,7 +22,9 @@ impl Path {
         for _ in 0..parts {
             self.now += srtt / parts;
             let delivered = window / parts;
-            self.c.on_ack(&Acked { delivered, limited, srtt, mss: MSS, now: self.now });
+            let rtt = Some(srtt);
+            let a = Sample { limited, srtt, rtt, ..Sample::of(delivered, MSS, self.now) };
+            self.c.on_ack(&a);
         }
     }
     fn lose(&mut self) {
@@ -58,7 +60,8 @@ fn a_loss_leaves_seven_tenths() {
     let mut p = Path::new(1000, 100);
     p.lose();
     assert_eq!((p.c.window(), p.c.ssthresh()), (700_000, 700_000));
-    assert_eq!((p.c.w_max, p.c.prior), (1000.0, 1000.0));
+    let v = p.c.avoidance.as_ref().unwrap();
+    assert_eq!((v.w_max, v.prior), (1000.0, 1000.0));
     p.c.on_loss(1000, MSS, p.now);
     assert_eq!(p.c.window(), 2000, "never less than two segments");
 }
@@ -129,7 +132,8 @@ fn a_flow_that_has_less_than_before_leaves_room() {
     p.lose();
     assert_eq!(p.c.window(), 490_000);
     // 700 < W_max: (700 * 1.7) / 2.
-    assert!((p.c.w_max - 595.0).abs() < 0.01, "{}", p.c.w_max);
+    let v = p.c.avoidance.as_ref().unwrap();
+    assert!((v.w_max - 595.0).abs() < 0.01, "{}", v.w_max);
 }
 
 #[test]
@@ -141,7 +145,7 @@ fn time_without_use_does_not_count() {
     let (mut later, srtt) = (used.now, Duration::from_millis(100));
     for _ in 0..3600 {
         later += Duration::from_secs(1);
-        idle.on_ack(&Acked { delivered: 1000, limited: false, srtt, mss: MSS, now: later });
+        idle.on_ack(&Sample { limited: false, srtt, ..Sample::of(1000, MSS, later) });
     }
     assert_eq!(idle.window(), used.c.window());
     let mut idle = Path { c: idle, now: later, rtt: 100 };
@@ -159,10 +163,10 @@ fn after_a_timeout_the_window_begins_at_its_own_plateau() {
     assert_eq!(p.c.ssthresh(), 700_000, "the second keeps the threshold");
     p.rounds_until(700);
     p.round(10, true);
-    let epoch = p.c.epoch.as_ref().unwrap();
+    let epoch = p.c.avoidance.as_ref().unwrap().epoch.as_ref().unwrap();
     assert!(epoch.k == 0.0 && epoch.origin >= 700.0, "{epoch:?}");
     p.c.on_idle(10_000);
-    assert_eq!((p.c.window(), p.c.epoch.is_some()), (10_000, false));
+    assert_eq!((p.c.window(), p.c.avoidance.unwrap().epoch.is_some()), (10_000, false));
 }
 
 #[test]
@@ -179,8 +183,8 @@ fn it_grows_at_most_by_half_a_window_a_round_trip_and_never_overflows() {
         for srtt in [Duration::ZERO, Duration::from_secs(4000)] {
             c.on_loss(u32::MAX, 1, Instant::ZERO);
             for now in [Instant::ZERO, Instant::from_millis(1 << 40), Instant::FAR_FUTURE] {
-                c.on_ack(&Acked { delivered, limited: true, srtt, mss: 65_535, now });
-                c.on_ack(&Acked { delivered, limited: false, srtt, mss: 1, now });
+                c.on_ack(&Sample { srtt, ..Sample::of(delivered, 65_535, now) });
+                c.on_ack(&Sample { limited: false, srtt, ..Sample::of(delivered, 1, now) });
             }
             assert!(c.window() <= MAX_WINDOW.max(c.ssthresh()), "{c:?}");
         }

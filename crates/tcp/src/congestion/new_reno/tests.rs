@@ -1,10 +1,9 @@
 use super::*;
-use wire::time::Duration;
 
 const MSS: u32 = 1000;
 
-fn ack(delivered: u32) -> Acked {
-    Acked { delivered, limited: true, srtt: Duration::ZERO, mss: MSS, now: Instant::ZERO }
+fn ack(delivered: u32) -> Sample {
+    Sample::of(delivered, MSS, Instant::ZERO)
 }
 
 #[test]
@@ -14,7 +13,7 @@ fn slow_start_grows_by_what_is_acknowledged() {
     assert_eq!(c.window(), 12_000);
     c.on_ack(&ack(12_000));
     assert_eq!(c.window(), 24_000, "coalesced acknowledgments count whole");
-    c.on_ack(&Acked { limited: false, ..ack(1000) });
+    c.on_ack(&Sample { limited: false, ..ack(1000) });
     assert_eq!(c.window(), 24_000, "a window that is not used does not grow");
 }
 

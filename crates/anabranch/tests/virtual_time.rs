@@ -1,0 +1,88 @@
+//! Stacks whose time a test moves.
+#![cfg(not(shuttle))]
+
+use anabranch::device::custom::{self, PacketIo};
+use anabranch::{Clock, Stack, TcpStream, VirtualTime};
+use std::io::ErrorKind;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// Of the system's time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A device to nobody, which notes when something was sent.
+struct Nobody(&'static VirtualTime, Sender<u64>);
+
+impl PacketIo for Nobody {
+    fn receive(&mut self, _: &mut dyn FnMut(&[u8])) {}
+    fn transmit(&mut self, _: &[u8]) -> bool {
+        let _ = self.1.send(self.0.now().as_millis());
+        true
+    }
+}
+
+fn start(
+    organization: &str,
+    processors: usize,
+) -> Result<(Stack, &'static VirtualTime, Receiver<u64>), anabranch::Error> {
+    let time = VirtualTime::start();
+    let (sender, sent) = channel();
+    let queues = (0..processors).map(|_| Box::new(Nobody(time, sender.clone())) as _).collect();
+    let (device, _) = custom::open_queues(queues, custom::Config::ip()).expect("a device");
+    let stack = Stack::builder()
+        .device(device)
+        .address("10.0.0.1/24")
+        .organization(organization)
+        .processors(processors)
+        .clock(Clock::moved_by(time))
+        .drain(Duration::ZERO)
+        .start()?;
+    Ok((stack, time, sent))
+}
+
+/// A SYN that nobody answers is sent again after 1, 2, 4 s and so on, and given up two
+/// minutes later. All of it takes no time.
+#[test]
+fn timers_run_by_the_time_of_a_test() {
+    for (organization, processors) in [
+        ("uniprocessor", 1),
+        ("processor-per-connection", 2),
+        ("global-lock", 2),
+        ("group-locks", 2),
+        ("virtual-processors", 2),
+        ("message-parallel", 2),
+    ] {
+        let (stack, time, sent) = start(organization, processors).expect("it can");
+        let began = time.now().as_millis();
+        let connecting = {
+            let stack = stack.clone();
+            std::thread::spawn(move || TcpStream::connect(&stack, "10.0.0.2:80"))
+        };
+        let mut times = vec![sent.recv_timeout(PATIENCE).expect("a SYN") - began];
+        while !connecting.is_finished() {
+            assert!(time.settle(PATIENCE), "{organization} does not settle");
+            match time.next() {
+                Some(next) => time.advance(next),
+                // Whoever connects is about to hear that it is over.
+                None => std::thread::yield_now(),
+            }
+        }
+        let error = connecting.join().expect("no panic").expect_err("nobody is there");
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{organization}");
+        times.extend(sent.try_iter().map(|at| at - began));
+        let rounded: Vec<u64> = times.iter().map(|at| at / 1000).collect();
+        assert_eq!(rounded, [0, 1, 3, 7, 15, 31, 63], "{organization}: {times:?}");
+        assert!(times.iter().all(|at| at % 1000 <= 10), "{organization}: {times:?}");
+        let over = time.now().as_millis() - began;
+        assert!((127_000..=127_100).contains(&over), "{organization}: {over}");
+    }
+}
+
+#[test]
+fn organizations_whose_threads_park_refuse_it() {
+    for organization in ["layer-parallel", "group-threads", "engines", "thread-per-connection"] {
+        let error = start(organization, 1).expect_err(organization).to_string();
+        assert!(error.contains("the system's clock only"), "{error}");
+        assert!(error.contains(organization) && !error.contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,113 @@
+//! Tail loss probes (RFC 8985 7): when the last of a flight is not acknowledged, a
+//! segment is sent that makes the peer say what it has, long before the
+//! retransmission time-out.
+
+use crate::Tcb;
+use crate::recovery::{Phase, Tail};
+use wire::time::Duration;
+use wire::{Instant, Seq};
+
+/// The least time-out of a probe: the timer is no finer, and a peer that has many
+/// connections answers no faster.
+const LEAST: Duration = Duration::from_millis(10);
+/// TLP.max_ack_delay: how long a peer may delay its acknowledgment of less than two
+/// full segments. RFC 8985 wants the worst there is, 200 ms; most wait for 40 ms.
+const ACK_DELAY: Duration = Duration::from_millis(50);
+/// The time-out before there is a measurement.
+const UNKNOWN: Duration = Duration::from_secs(1);
+
+impl Tcb {
+    /// May a probe be sent when the time comes (RFC 8985 7.2)?
+    #[inline]
+    fn wants_tail(&self) -> bool {
+        self.flags.sack
+            && self.recovery.phase == Phase::Open
+            && self.recovery.tail.is_none()
+            && !self.recovery.tail_due
+            && self.snd.una != self.snd.nxt
+            && self.board.sacked == 0
+            && self.board.lost == 0
+            && self.state.transmits()
+    }
+
+    /// PTO (RFC 8985 7.2), counted from the last segment sent, if at least two full
+    /// ones are in flight.
+    fn tail_timeout(&self) -> Duration {
+        if self.rtt.srtt == 0 {
+            return UNKNOWN;
+        }
+        LEAST.max(2 * Duration::from_micros(self.rtt.srtt.into()))
+    }
+
+    /// Starts the timer of the probe, unless a timer runs or there is nothing to
+    /// probe for.
+    #[inline]
+    pub(crate) fn arm_tail(&mut self, now: Instant) {
+        if self.timers.early == Instant::FAR_FUTURE && self.wants_tail() {
+            let at = (self.last_sent + self.tail_timeout()).max(now);
+            self.timers.set_tail(at);
+        }
+    }
+
+    /// The timer of the probe went off. More may have been sent since it was
+    /// started, or a single segment is left, so that it starts again.
+    pub(crate) fn on_tail_timer(&mut self, now: Instant) {
+        self.timers.stop_early();
+        if !self.wants_tail() {
+            return;
+        }
+        let alone = self.snd.nxt.distance_from(self.snd.una) < 2 * self.mss();
+        let delay = if alone { ACK_DELAY } else { Duration::ZERO };
+        let due = self.last_sent + self.tail_timeout() + delay;
+        if due > now {
+            self.timers.set_tail(due);
+        } else {
+            self.recovery.tail_due = true;
+            self.touch();
+        }
+    }
+
+    /// A probe was sent: a segment of new data, or the last one `again`.
+    pub(crate) fn on_tail_sent(&mut self, again: bool, now: Instant) {
+        let stamp = now.as_millis() as u32;
+        self.recovery.tail_due = false;
+        self.recovery.tail = Some(Tail { end: self.snd.nxt, again: again.then_some(stamp) });
+        let rto = self.rtt.rto(&self.config);
+        self.timers.set_retransmit(crate::timers::Retransmit::Rto, now + rto);
+    }
+
+    /// RFC 8985 7.4.2: what an acknowledgment, of everything below `ack`, says about
+    /// the probe that is under way. `twice`: the end of what came twice; `echo`: the
+    /// time stamp that it echoes, in milliseconds of our clock; `empty`: it is a
+    /// duplicate, and brings no SACK.
+    pub(crate) fn judge_tail(
+        &mut self,
+        ack: Seq,
+        twice: Option<Seq>,
+        echo: Option<u32>,
+        now: Instant,
+    ) {
+        let Some(tail) = self.recovery.tail.filter(|tail| ack.after_or_at(tail.end)) else {
+            return;
+        };
+        let original = match tail.again {
+            None => true,
+            Some(stamp) => echo.is_some_and(|echo| (echo.wrapping_sub(stamp) as i32) < 0),
+        };
+        if original || twice == Some(tail.end) {
+            self.recovery.tail = None;
+        } else if ack.after(tail.end) {
+            // The probe has repaired a loss that nobody saw.
+            self.recovery.tail = None;
+            if self.recovery.phase == Phase::Open {
+                let out = self.snd.nxt.distance_from(self.snd.una);
+                let flight = out.min(self.congestion.window());
+                self.congestion.on_loss(flight, self.mss(), now);
+                self.congestion.on_recovered(u32::MAX, now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

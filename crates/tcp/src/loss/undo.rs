@@ -1,0 +1,63 @@
+//! When a reduction of the window was for nothing: the peer acknowledges what was
+//! sent first (Eifel, RFC 3522 and RFC 4015), or says that it has all
+//! retransmissions twice (D-SACK, RFC 3708).
+
+use crate::Tcb;
+use crate::recovery::Phase;
+use wire::Seq;
+
+impl Tcb {
+    /// SND.UNA has moved, by an acknowledgment that echoes `echo`, in milliseconds of
+    /// our clock. If that is older than the first retransmission, the peer had what
+    /// was sent first.
+    #[inline]
+    pub(crate) fn detect_spurious(&mut self, echo: Option<u32>) {
+        if self.recovery.episode.is_none() {
+            return;
+        }
+        let una = self.snd.una;
+        self.recovery.episode.take_if(|e| e.until.is_some_and(|until| una.after_or_at(until)));
+        let stamp = self.recovery.episode.as_ref().filter(|e| !e.undone).and_then(|e| e.stamp);
+        let (Some(stamp), Some(echo)) = (stamp, echo) else { return };
+        if self.recovery.phase == Phase::Open || (echo.wrapping_sub(stamp) as i32) >= 0 {
+            return;
+        }
+        self.congestion.on_undo();
+        self.board.unmark_lost();
+        self.rtt.backoff = 0;
+        self.recovery.phase = Phase::Open;
+        self.recovery.recover = self.snd.una;
+        self.recovery.above = false;
+        self.recovery.force = false;
+        self.recovery.duplicates = 0;
+        self.recovery.episode = None;
+        self.touch();
+    }
+
+    /// The peer has [`left`, `right`) twice (RFC 2883).
+    pub(crate) fn on_dsack(&mut self, left: Seq, right: Seq) {
+        if self.recovery.retransmits == 0 {
+            // The network has made it two.
+            return;
+        }
+        let of_tail = self.recovery.tail.is_some_and(|t| t.again.is_some() && t.end == right);
+        if of_tail {
+            return;
+        }
+        self.recovery.rack.on_dsack(self.snd.una, self.snd.nxt);
+        let Some(episode) = self.recovery.episode.as_mut().filter(|e| !e.undone) else { return };
+        if left.before(episode.from) || episode.unproven == 0 {
+            return;
+        }
+        episode.unproven = episode.unproven.saturating_sub(right.distance_from(left));
+        if episode.unproven > 0 {
+            return;
+        }
+        episode.undone = true;
+        self.congestion.on_undo();
+        self.touch();
+    }
+}
+
+#[cfg(test)]
+mod tests;

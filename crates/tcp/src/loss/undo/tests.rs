@@ -1,0 +1,119 @@
+use crate::congestion::Algorithm;
+use crate::harness::*;
+use crate::recovery::Phase;
+use crate::{Config, Info};
+
+fn stamped(congestion: Algorithm) -> Config {
+    Config { timestamps: true, initial_window: 20, congestion, ..sack() }
+}
+
+/// The peer acknowledges `ack`, and echoes `stamp`.
+fn ack(p: &mut Peer, ack: u32, stamp: u32) {
+    let mut h = header(".", 1, ack, 50_000);
+    h.options.timestamps = Some((5001, stamp));
+    p.input(h, 0);
+}
+
+fn stamp(p: &Peer) -> u32 {
+    p.tcb.timestamp(p.now)
+}
+
+fn windows(info: &Info) -> (u32, u32) {
+    (info.cwnd, info.ssthresh)
+}
+
+#[test]
+fn a_spurious_timeout_is_undone_by_time_stamps() {
+    for algorithm in Algorithm::ALL {
+        let mut p = Peer::established(stamped(*algorithm));
+        p.send(40_000);
+        let first = stamp(&p);
+        p.out();
+        let before = windows(&p.tcb.info());
+        p.rto();
+        assert_eq!(p.tcb.info().cwnd, p.tcb.mss());
+        assert_eq!(p.out().len(), 1);
+        p.wait(50);
+        // The original arrives at last.
+        ack(&mut p, 1 + 2 * 988, first);
+        let info = p.tcb.info();
+        assert!(info.cwnd >= before.0 && info.ssthresh >= before.1, "{algorithm}: {info:?}");
+        assert_eq!((p.tcb.recovery.phase, info.lost), (Phase::Open, 0));
+        assert!(p.out().iter().all(|o| o.1 > 19 * 988), "only new data");
+        assert!(p.tcb.info().rto.as_millis() < 1000, "no back-off");
+    }
+}
+
+#[test]
+fn a_timeout_that_was_right_is_not() {
+    for algorithm in Algorithm::ALL {
+        let mut p = Peer::established(stamped(*algorithm));
+        p.send(40_000);
+        p.out();
+        p.rto();
+        p.out();
+        let again = stamp(&p);
+        p.wait(50);
+        ack(&mut p, 1 + 988, again);
+        assert_eq!(p.tcb.recovery.phase, Phase::Timeout);
+        assert!(p.tcb.info().cwnd <= 2 * p.tcb.mss());
+    }
+}
+
+#[test]
+fn fast_recovery_is_undone_when_the_original_comes_late() {
+    let mut p = Peer::established(stamped(Algorithm::Cubic));
+    p.send(40_000);
+    let first = stamp(&p);
+    p.out();
+    let before = windows(&p.tcb.info());
+    p.wait(50);
+    let mut h = header(".", 1, 1, 50_000);
+    h.options.timestamps = Some((5001, first));
+    let seq = |n: u32| wire::Seq(ISS) + 1 + n * 988;
+    h.options.sack.push(seq(1), seq(6));
+    p.input(h, 0);
+    assert_eq!(p.tcb.recovery.phase, Phase::Fast);
+    assert_eq!(p.out().first().map(|o| o.1), Some(1));
+    p.wait(5);
+    ack(&mut p, 1 + 6 * 988, first);
+    assert_eq!(p.tcb.recovery.phase, Phase::Open);
+    assert!(windows(&p.tcb.info()) >= before);
+    assert!(p.tcb.info().reordering || p.tcb.info().retransmits == 1);
+}
+
+#[test]
+fn dsacks_for_all_that_was_sent_again_undo_the_reduction() {
+    for whole in [true, false] {
+        let mut p = Peer::established(Config { initial_window: 20, ..sack() });
+        p.send(20_000);
+        p.out();
+        p.wait(50);
+        p.sack(1, &[(3001, 8001)]);
+        assert_eq!(p.tcb.info().cwnd, 10_000);
+        let mut again = p.out();
+        p.sack(1, &[(3001, 14_001)]);
+        again.extend(p.out());
+        assert_eq!(again.iter().filter(|o| o.1 < 3000).count(), 3);
+        p.wait(10);
+        // All three come late, and then once more.
+        p.say(".", 1, 20_001, 0);
+        assert_eq!((p.tcb.recovery.phase, p.tcb.info().cwnd), (Phase::Open, 10_000));
+        // Something is in flight when that is told.
+        p.send(3000);
+        p.out();
+        p.sack(20_001, &[(1, 1001)]);
+        p.sack(20_001, &[(1001, 2001)]);
+        assert_eq!(p.tcb.info().cwnd, 10_000);
+        if whole {
+            p.sack(20_001, &[(2001, 3001)]);
+        }
+        let expected = if whole { 20_000 } else { 10_000 };
+        assert_eq!(p.tcb.info().cwnd, expected);
+        // And later ones say nothing.
+        p.say(".", 1, 23_001, 0);
+        assert!(p.tcb.recovery.episode.is_none());
+        p.sack(23_001, &[(2001, 3001)]);
+        assert!(p.tcb.info().cwnd <= expected + 3000);
+    }
+}

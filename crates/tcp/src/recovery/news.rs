@@ -1,0 +1,91 @@
+//! What one acknowledgment brings.
+
+use super::rate::{Newest, Snapshot};
+use super::record::Record;
+use wire::time::Duration;
+use wire::{Instant, Seq};
+
+/// What an acknowledgment brings, cumulatively or by SACK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct News {
+    /// Bytes delivered: not known to be before.
+    pub delivered: u32,
+    /// When the first record that it acknowledges cumulatively was sent.
+    pub first_sent: Option<Instant>,
+    /// Something that it acknowledges cumulatively was sent twice (Karn).
+    pub twice: bool,
+    /// The most recently sent segment of what was delivered (RACK.segment).
+    pub newest: Option<Newest>,
+    /// Something was delivered that lies below what had been before, and was sent
+    /// once: the network has reordered.
+    pub reordered: bool,
+    /// The highest that had been delivered before (RACK.fack).
+    fack: Seq,
+    /// The time stamp that it echoes, in milliseconds of our clock.
+    pub echo: Option<u32>,
+    /// No round trip takes less.
+    least: Duration,
+    now: Instant,
+}
+
+/// A retransmission that is on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resent {
+    /// When it was sent.
+    pub sent: Instant,
+    /// What was known then.
+    pub then: Snapshot,
+    /// The sequence number behind it.
+    pub end: Seq,
+    /// Its number among retransmissions.
+    pub number: u64,
+}
+
+impl News {
+    /// Nothing so far. `echo`: the time stamp that is echoed, in milliseconds of our
+    /// clock; `least`: the least round-trip time known.
+    #[inline]
+    pub(crate) fn new(fack: Seq, echo: Option<u32>, least: Duration, now: Instant) -> News {
+        News {
+            delivered: 0,
+            first_sent: None,
+            twice: false,
+            newest: None,
+            reordered: false,
+            fack,
+            echo,
+            least,
+            now,
+        }
+    }
+
+    /// `r`, as far as `end`, was delivered, and sent once.
+    #[inline]
+    pub(crate) fn original(&mut self, r: &Record, end: Seq) {
+        self.reordered |= end.before(self.fack);
+        self.newer(r.sent, end, || r.then());
+    }
+
+    #[inline]
+    fn newer(&mut self, sent: Instant, end: Seq, then: impl FnOnce() -> Snapshot) {
+        let newer = match &self.newest {
+            None => true,
+            Some(n) => sent > n.sent || (sent == n.sent && end.after(n.end)),
+        };
+        if newer {
+            self.newest = Some(Newest { sent, end, then: then() });
+        }
+    }
+
+    /// Something that was sent again was delivered. If the acknowledgment may be for
+    /// an earlier transmission (RFC 8985 6.2 step 2), it says nothing about this one.
+    pub(crate) fn retransmission(&mut self, x: &Resent) {
+        let late = match self.echo {
+            Some(echo) => (echo.wrapping_sub(x.sent.as_millis() as u32) as i32) < 0,
+            None => false,
+        };
+        if !late && self.now.since(x.sent) >= self.least {
+            self.newer(x.sent, x.end, || x.then);
+        }
+    }
+}

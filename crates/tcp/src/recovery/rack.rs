@@ -1,0 +1,95 @@
+//! RACK (RFC 8985): what was sent before something that was delivered, and has had
+//! time enough to be delivered too, is lost.
+
+use super::DUP_THRESHOLD;
+use super::rate::Newest;
+use super::scoreboard::Front;
+use wire::time::Duration;
+use wire::{Instant, Seq};
+
+/// Recoveries without a D-SACK after which the reordering window is small again.
+const PERSIST: u8 = 16;
+
+/// The state of RACK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rack {
+    /// RACK.xmit_ts
+    sent: Instant,
+    /// RACK.end_seq
+    end: Seq,
+    /// RACK.rtt, microseconds
+    rtt: u32,
+    /// RACK.dsack_round: D-SACKs count again when this is acknowledged.
+    round: Option<Seq>,
+    /// RACK.reo_wnd_mult
+    steps: u8,
+    /// RACK.reo_wnd_persist
+    persist: u8,
+    /// RACK.reordering_seen
+    pub reordered: bool,
+}
+
+impl Rack {
+    pub(crate) fn new(iss: Seq) -> Rack {
+        Rack {
+            sent: Instant::ZERO,
+            end: iss,
+            rtt: 0,
+            round: None,
+            steps: 1,
+            persist: PERSIST,
+            reordered: false,
+        }
+    }
+
+    /// RFC 8985 6.2 step 2: `newest` was delivered.
+    #[inline]
+    pub(crate) fn on_news(&mut self, newest: &Newest, now: Instant) {
+        self.rtt = now.since(newest.sent).as_micros().min(u32::MAX.into()) as u32;
+        if newest.sent > self.sent || (newest.sent == self.sent && newest.end.after(self.end)) {
+            (self.sent, self.end) = (newest.sent, newest.end);
+        }
+    }
+
+    /// A D-SACK came: what was sent again was not lost. The window grows, once in a
+    /// round trip.
+    pub(crate) fn on_dsack(&mut self, una: Seq, nxt: Seq) {
+        if self.round.is_none_or(|round| una.after_or_at(round)) {
+            self.round = Some(nxt);
+            self.steps = self.steps.saturating_add(1);
+            self.persist = PERSIST;
+        }
+    }
+
+    /// SND.UNA is `una` now.
+    pub(crate) fn forget_round(&mut self, una: Seq) {
+        self.round = self.round.filter(|round| una.before(*round));
+    }
+
+    /// A recovery is over.
+    pub(crate) fn on_recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+
+    /// RACK.reo_wnd (RFC 8985 6.2 step 4), with `sacked` segments SACKed. `least` and
+    /// `srtt` are round-trip times in microseconds.
+    pub(crate) fn window(&self, recovering: bool, sacked: u32, least: u32, srtt: u32) -> Duration {
+        if !self.reordered && (recovering || sacked >= DUP_THRESHOLD) {
+            return Duration::ZERO;
+        }
+        let window = u64::from(least) * u64::from(self.steps) / 4;
+        Duration::from_micros(window.min(srtt.into()))
+    }
+
+    /// What may be found lost now.
+    pub(crate) fn front(&self, window: Duration) -> Front {
+        let wait = Duration::from_micros(self.rtt.into()) + window;
+        Front { sent: self.sent, end: self.end, wait }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+use super::*;
+use crate::recovery::rate::Rate;
+
+fn newest(sent: u64, end: u32) -> Newest {
+    let sent = Instant::from_millis(sent);
+    Newest { sent, end: Seq(end), then: Rate::new(sent).on_send(false, 0, sent) }
+}
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+#[test]
+fn the_window_is_nothing_until_there_was_reordering() {
+    let mut rack = Rack::new(Seq(0));
+    let window = |rack: &Rack, recovering, sacked| rack.window(recovering, sacked, 100_000, 90_000);
+    assert_eq!(window(&rack, false, 2), ms(25), "a quarter of a round trip");
+    assert_eq!(window(&rack, false, 3), ms(0), "DupThresh");
+    assert_eq!(window(&rack, true, 0), ms(0));
+    rack.reordered = true;
+    assert_eq!(window(&rack, true, 9), ms(25));
+}
+
+#[test]
+fn it_grows_by_dsacks_once_a_round_trip_up_to_srtt_and_shrinks_after_16_recoveries() {
+    let mut rack = Rack::new(Seq(0));
+    rack.reordered = true;
+    let window = |rack: &Rack| rack.window(true, 9, 100_000, 90_000);
+    rack.on_dsack(Seq(10), Seq(50));
+    rack.on_dsack(Seq(20), Seq(60));
+    assert_eq!(window(&rack), ms(50));
+    rack.on_dsack(Seq(50), Seq(90));
+    assert_eq!(window(&rack), ms(75));
+    rack.forget_round(Seq(90));
+    rack.on_dsack(Seq(0x9000_0000), Seq(0x9000_0050));
+    assert_eq!(window(&rack), ms(90), "also after half of the sequence space; SRTT is the most");
+    (0..15).for_each(|_| rack.on_recovered());
+    assert_eq!(window(&rack), ms(90));
+    rack.on_recovered();
+    assert_eq!(window(&rack), ms(25));
+}
+
+#[test]
+fn the_front_is_what_was_sent_last() {
+    let mut rack = Rack::new(Seq(0));
+    rack.on_news(&newest(100, 50), Instant::from_millis(130));
+    rack.on_news(&newest(90, 60), Instant::from_millis(140));
+    let front = rack.front(ms(5));
+    assert_eq!((front.sent, front.end), (Instant::from_millis(100), Seq(50)));
+    assert_eq!(front.wait, ms(55), "the round trip is that of the last news");
+    rack.on_news(&newest(100, 55), Instant::from_millis(140));
+    assert_eq!(rack.front(ms(0)).end, Seq(55));
+}
