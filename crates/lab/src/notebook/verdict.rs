@@ -263,7 +263,7 @@ impl Judge<'_> {
         let mut state = State::One;
         let mut squares = 0.0;
         let mut is_steady = true;
-        let mut look = |selector: &Selector| -> Result<f64, String> {
+        let mut look = |selector: &Selector, metric: &str| -> Result<f64, String> {
             let record = self
                 .sheet
                 .record(selector, data, repetition)
@@ -276,13 +276,18 @@ impl Judge<'_> {
                 state = record.state();
             }
             squares += record.factor.map_or(0.0, |factor| factor.ln().powi(2));
-            let value = record.figures.get(&self.claim.metric).copied();
-            value.ok_or_else(|| format!("{} has no {}", words(selector), self.claim.metric))
+            let value = record.figures.get(metric).copied();
+            value.ok_or_else(|| format!("{} has no {metric}", words(selector)))
         };
-        let left = look(&sides.left)?;
-        let mut over = |selector: &Option<Selector>| selector.as_ref().map_or(Ok(1.0), &mut look);
-        let (left_over, right) = (over(&sides.left_over)?, over(&sides.right)?);
-        let right_over = over(&sides.right_over)?;
+        let claim = self.claim;
+        let of_right = claim.right_metric.as_ref().unwrap_or(&claim.metric);
+        let left = look(&sides.left, &claim.metric)?;
+        let mut over = |selector: &Option<Selector>, metric: &str| {
+            selector.as_ref().map_or(Ok(1.0), |selector| look(selector, metric))
+        };
+        let left_over = over(&sides.left_over, &claim.metric)?;
+        let right = over(&sides.right, of_right)?;
+        let right_over = over(&sides.right_over, of_right)?;
         let value = (left / left_over) / (right / right_over);
         if value.is_nan() {
             return Err(format!("{} is 0 on both sides", self.claim.metric));
@@ -311,7 +316,11 @@ fn test(claim: &Claim) -> String {
     };
     let mut text = format!("{}: {}", claim.metric, over(&claim.left, &claim.left_over));
     if let Some(right) = &claim.right {
-        text += &format!(" / {}", over(right, &claim.right_over));
+        text += " / ";
+        if let Some(metric) = &claim.right_metric {
+            text += &format!("{metric}: ");
+        }
+        text += &over(right, &claim.right_over);
     }
     if let Some(each) = &claim.each {
         let which = if claim.take == Take::Least { "least" } else { "greatest" };
