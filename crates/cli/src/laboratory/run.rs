@@ -1,17 +1,18 @@
-//! `anabranch lab run`, `reproduce`, `resume` and `report`.
+//! `anabranch lab run`, `reproduce` and `resume`.
 
-use super::{claims, failure};
+use super::failure;
+use super::report::{REPORT, report};
 use crate::failure::Failure;
 use crate::progress;
 use crate::quiet::Watch;
 use crate::say::say;
 use lab::notebook::builtin::{self, BUILTIN};
+use lab::notebook::case;
 use lab::notebook::execute::{Progress, execute, seconds};
 use lab::notebook::experiment::Experiment;
 use lab::notebook::folder::{Folder, default_name};
 use lab::notebook::record::{Key, Setting};
 use lab::notebook::session::{Session, Shard};
-use lab::notebook::{case, folder};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -185,15 +186,5 @@ fn go_on(mut folder: Folder, session: &Session, done: &BTreeSet<Key>) -> Result<
     }
     let path = folder.path().to_owned();
     drop(folder);
-    report(&path)
-}
-
-/// Says what the results in a folder give.
-///
-/// # Errors
-/// [`Failure`], if there are none.
-pub fn report(path: &Path) -> Result<(), Failure> {
-    let contents = folder::read(path).map_err(failure)?;
-    say(claims::table(&contents));
-    Ok(())
+    report(&path, &path.join(REPORT))
 }

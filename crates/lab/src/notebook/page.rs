@@ -2,12 +2,14 @@
 //! the outcomes of claims.
 
 use super::chart::{Panel, digits, panels};
+use super::compare::Difference;
 use super::experiment::Experiment;
 use super::folder::Contents;
 use super::record::{Data, Record};
 use super::sheet::{Sheet, machines};
 use super::verdict::{Outcome, Verdict, verdicts};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use planner::figure::{Figure as Drawing, Series};
 use std::collections::BTreeSet;
 
 const STYLE: &str = include_str!("page.css");
@@ -248,6 +250,37 @@ pub fn figure(panel: &Panel) -> Markup {
             }
         }
     }
+}
+
+/// What differs between the folders of these names, as HTML.
+pub fn comparison(names: &[String; 2], differences: &[Difference]) -> String {
+    let points = |of: fn(&Difference) -> f64| differences.iter().map(of).enumerate();
+    let at = |n: usize| n as f64 + 1.0;
+    let medians = points(|one| one.ratio.median).map(|(n, y)| (at(n), y)).collect();
+    let ends = points(|one| one.ratio.low).zip(differences);
+    let ends = ends.map(|((n, low), one)| (at(n), low, one.ratio.high)).collect();
+    let series = Series::new("times", medians).intervals(ends);
+    let title = format!("{} against {}", names[1], names[0]);
+    let drawing = Drawing::new(&title, "row of the table", "times").at_y(1.0, "no difference");
+    let header =
+        ["row", "experiment", "case", "metric", "times", "low, 95 %", "high, 95 %", "runs"];
+    let row = |(n, one): (usize, &Difference)| {
+        let ratio = [one.ratio.median, one.ratio.low, one.ratio.high].map(digits);
+        let words = [&one.experiment, &one.case, &one.metric].map(Clone::clone);
+        let mut row = vec![(n + 1).to_string()];
+        row.extend(words.into_iter().chain(ratio));
+        row.push(format!("{} and {}", one.runs.0, one.runs.1));
+        row
+    };
+    let panel = Panel {
+        svg: drawing.draw(&[series]).map_err(|_| "nothing differs".to_owned()),
+        source: String::new(),
+        header: header.map(str::to_owned).to_vec(),
+        rows: differences.iter().enumerate().map(row).collect(),
+        notes: Vec::new(),
+        title,
+    };
+    page(&panel.title, &html! { h1 { (panel.title) } (figure(&panel)) })
 }
 
 /// A figure in the page's colours, light or dark.

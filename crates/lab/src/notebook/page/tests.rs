@@ -42,3 +42,23 @@ fn a_folder_without_samples_has_a_page() {
     contents.records.clear();
     assert!(report(&contents).contains("0 measured"));
 }
+
+#[test]
+fn what_differs_is_drawn() {
+    use crate::notebook::estimate::Estimate;
+    let ratio = Estimate { low: 1.1, median: 1.2, high: 1.3, count: 5 };
+    let one = Difference {
+        experiment: "a".into(),
+        grid: "g".into(),
+        case: "processors=2".into(),
+        metric: "gbit_per_s".into(),
+        ratio,
+        runs: (5, 6),
+    };
+    let names = ["old".to_owned(), "new".to_owned()];
+    let page = comparison(&names, &[one]);
+    for part in ["new against old", "<svg", "processors=2", "5 and 6", "no difference"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(comparison(&names, &[]).contains("nothing differs"));
+}
