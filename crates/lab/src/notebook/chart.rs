@@ -11,7 +11,6 @@ use super::metric;
 use super::record::Data;
 use super::sheet::{Cell, Sheet};
 use planner::figure::{Figure as Drawing, Series};
-use std::collections::BTreeMap;
 
 /// A figure, drawn, for one combination of the factors that it does not show as curves.
 #[derive(Clone, Debug)]
@@ -140,7 +139,7 @@ fn plain(name: &str) -> &str {
 }
 
 fn curves(figure: &Figure, grid: &Grid, facet: &Selector, sheet: &Sheet<'_>) -> Vec<Curve> {
-    let mut curves: BTreeMap<(String, Data), Curve> = BTreeMap::new();
+    let mut curves: Vec<Curve> = Vec::new();
     let all = cases(grid).unwrap_or_default();
     let fits = |case: &&Case| facet.iter().all(|(name, level)| case.0.get(name) == Some(level));
     let names: Vec<&String> =
@@ -152,20 +151,23 @@ fn curves(figure: &Figure, grid: &Grid, facet: &Selector, sheet: &Sheet<'_>) -> 
         let name = if levels.is_empty() { words(&figure.y) } else { levels.join(", ") };
         for data in [Data::Measured, Data::Predicted, Data::Simulated, Data::Computed] {
             let Some(cell) = sheet.cell(&case.0, data, &figure.y) else { continue };
-            let many = curves.len();
-            let curve = curves.entry((name.clone(), data)).or_insert_with(|| Curve {
-                name: match data {
-                    Data::Measured => name.clone(),
-                    _ => format!("{name} ({})", data.name()),
-                },
-                style: style(case, &names, many),
-                data,
-                points: Vec::new(),
+            let name = match data {
+                Data::Measured => name.clone(),
+                _ => format!("{name} ({})", data.name()),
+            };
+            let number_of_curve = curves.iter().position(|curve| curve.name == name);
+            let at = number_of_curve.unwrap_or_else(|| {
+                // How it came about makes no difference to its colour.
+                let twin = curves.iter().find(|curve| plain(&curve.name) == plain(&name));
+                let apart = curves.iter().filter(|curve| curve.data == data).count();
+                let style = twin.map_or_else(|| style(case, &names, apart), |twin| twin.style);
+                curves.push(Curve { name, style, data, points: Vec::new() });
+                curves.len() - 1
             });
-            curve.points.push((place(level, number.unwrap_or(0)), level.clone(), cell));
+            let point = (place(level, number.unwrap_or(0)), level.clone(), cell);
+            curves[at].points.push(point);
         }
     }
-    let mut curves: Vec<Curve> = curves.into_values().collect();
     curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
     curves
 }
