@@ -7,7 +7,7 @@
 use super::case::{Case, cases};
 use super::experiment::{Experiment, Figure, Grid, Selector};
 use super::level::Level;
-use super::metric;
+use super::metric::{self, Metric};
 use super::record::Data;
 use super::sheet::{Cell, Sheet};
 use planner::figure::{Figure as Drawing, Series};
@@ -92,8 +92,7 @@ fn panel(figure: &Figure, grid: &Grid, facet: &Selector, sheet: &Sheet<'_>) -> P
         true => figure.title.clone(),
         false => format!("{}: {}", figure.title, apart.join(", ")),
     };
-    let label =
-        if unit == figure.y { unit.to_owned() } else { format!("{}, {unit}", words(&figure.y)) };
+    let label = metric.map(Metric::axis).unwrap_or_default();
     let mut drawing = Drawing::new(&title, &words(&figure.x), &label);
     drawing = if figure.log_x { drawing.log_x() } else { drawing };
     drawing = if figure.log_y { drawing.log_y() } else { drawing };

@@ -21,6 +21,10 @@ for (const button of document.querySelectorAll("button.csv")) {
   const table = button.parentElement.querySelector("table");
   button.addEventListener("click", () => copied(button, csv(table)));
 }
+// What is folded is printed, too.
+addEventListener("beforeprint", () => {
+  for (const one of document.querySelectorAll("details")) one.open = true;
+});
 // What tests ask: figures that are seen, and what was asked of a network.
 addEventListener("load", () => {
   const seen = [...document.querySelectorAll("figure svg")].filter((svg) => {

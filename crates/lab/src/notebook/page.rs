@@ -233,7 +233,7 @@ pub fn figure(panel: &Panel) -> Markup {
                 @for note in &panel.notes { (note) " " }
             }
             @if !panel.rows.is_empty() {
-                details open {
+                details {
                     summary { "Figures in numbers" }
                     div.wide {
                         button.csv { "copy as CSV" }

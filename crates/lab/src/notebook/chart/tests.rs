@@ -4,7 +4,6 @@ use crate::notebook::folder::{Contents, Folder, read};
 use crate::notebook::record::Setting;
 use crate::notebook::session::{Session, Shard};
 use crate::notebook::sheet::machines;
-use std::collections::BTreeSet;
 
 /// What comes of a file.
 pub(crate) fn made(text: &str) -> Contents {
@@ -13,7 +12,7 @@ pub(crate) fn made(text: &str) -> Contents {
     let session = Session { experiments, full: false, seed: 1, shard: Shard::WHOLE };
     let mut folder = Folder::create(place.path(), &session).expect("new");
     let setting = Setting::here("abc", "anabranch lab <run>");
-    execute(&mut folder, &session, &BTreeSet::new(), &setting, &mut |_| {}).expect("room");
+    execute(&mut folder, &session, Vec::new(), &setting, &mut |_| {}).expect("room");
     drop(folder);
     read(place.path()).expect("whole")
 }

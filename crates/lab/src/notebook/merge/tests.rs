@@ -16,7 +16,7 @@ fn session(shard: Shard, load: &str) -> Session {
 fn made(path: &Path, session: &Session, machine: &str) {
     let mut folder = Folder::create(path, session).expect("new");
     let setting = Setting { machine: machine.to_owned(), ..Setting::default() };
-    execute(&mut folder, session, &BTreeSet::new(), &setting, &mut |_| {}).expect("room");
+    execute(&mut folder, session, Vec::new(), &setting, &mut |_| {}).expect("room");
 }
 
 #[test]
