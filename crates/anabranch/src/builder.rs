@@ -1,10 +1,12 @@
 //! [`Builder`]: what a stack is made of.
 
+mod loopback;
+
 use crate::Error;
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
 use crate::organization::{LockKind, Options, Organization};
-use crate::socket::SocketLayer;
+use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
 use ::device::{Device, Medium};
 use net::{Config, InterfaceConfig};
@@ -63,6 +65,7 @@ pub struct Builder {
     tcp: tcp::Config,
     instruments: Option<Arc<Instruments>>,
     drain: Duration,
+    loopback: bool,
     resolver: Option<Arc<Resolver>>,
     clock: Option<Clock>,
     /// The layers' configuration, but for interfaces and routes, which come at the
@@ -94,6 +97,7 @@ impl Builder {
             tcp: tcp::Config::default(),
             instruments: None,
             drain: Duration::from_secs(2),
+            loopback: true,
             resolver: None,
             clock: None,
             config,
@@ -331,6 +335,13 @@ impl Builder {
         self
     }
 
+    /// Is there a way to 127.0.0.1 and to the stack's own addresses? It is a device of its
+    /// own, `lo`, that the stack's threads look after as after the others. Default: yes.
+    pub fn loopback(mut self, loopback: bool) -> Builder {
+        self.loopback = loopback;
+        self
+    }
+
     /// Starts the stack.
     ///
     /// # Errors
@@ -357,13 +368,18 @@ impl Builder {
             config.interfaces.push(interface.config(&device)?);
             devices.push(device);
         }
+        if self.loopback {
+            devices.push(loopback::add(&mut config, self.organization.queues_on(self.processors)));
+        }
         let config = Arc::new(config);
+        let registry = Arc::<Registry<_>>::default();
+        let sockets = registry.clone();
         let setup = Setup {
             config: config.clone(),
             devices,
             processors: self.processors,
             options: self.options,
-            application: Box::new(|_| SocketLayer::default()),
+            application: Box::new(move |_| SocketLayer::new(sockets.clone())),
             clock: self.clock.unwrap_or_else(Clock::start),
             instruments: self.instruments,
         };
@@ -371,7 +387,7 @@ impl Builder {
         let running = organizations::start(name, setup).expect("an organization of the catalog")?;
         crate::trace::started(self.organization, self.processors);
         let resolver = self.resolver.unwrap_or_else(Resolver::system);
-        Ok(Stack::new(running, config, self.drain, resolver))
+        Ok(Stack::new(running, config, registry, self.drain, resolver))
     }
 }
 

@@ -117,7 +117,7 @@ pub use organization::{Options, Organization};
 pub use platform::Clock;
 #[cfg(not(shuttle))]
 pub use platform::{RunningThread, VirtualTime};
-pub use stack::Stack;
+pub use stack::{Connection, Stack};
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;
 pub use tcp::{Config as TcpConfig, Info as TcpInfo, Keepalive, State as TcpState};

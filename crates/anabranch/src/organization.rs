@@ -104,6 +104,11 @@ impl Organization {
         self.0.unit
     }
 
+    /// The queues that each device needs on so many processors, as far as it runs on them.
+    pub(crate) fn queues_on(self, processors: usize) -> usize {
+        self.0.queues_on(processors.clamp(1, self.0.most_processors()))
+    }
+
     /// Does it run on one processor only?
     pub const fn is_single(self) -> bool {
         self.0.single

@@ -1,18 +1,21 @@
 //! [`Stack`]: a running host.
 
+use crate::TcpInfo;
 use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
 use crate::names::Resolver;
-use crate::socket::{SocketLayer, TcpShared};
+use crate::socket::{Registry, SocketLayer, TcpShared};
 use crate::trace;
+use crate::wait::block_on;
 use net::hash::{Keyed, Purpose};
 use net::ports::PortAllocator;
 use net::{Config, ConnId, Counters};
 use organizations::Running;
 use platform::atomic::{AtomicBool, Ordering};
-use platform::{Mutex, thread};
+use platform::{Instant, Mutex, thread};
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{Address, Endpoint};
@@ -36,6 +39,7 @@ pub(crate) enum Protocol {
 struct Shared {
     running: Arc<dyn Running<SocketLayer>>,
     config: Arc<Config>,
+    sockets: Arc<Registry<TcpShared>>,
     bound: [Mutex<Bound>; 2],
     /// Nothing more is bound.
     stopped: AtomicBool,
@@ -93,6 +97,18 @@ impl Drop for Shared {
 #[derive(Clone)]
 pub struct Stack(Arc<Shared>);
 
+/// A connection of a stack ([`Stack::connections`]).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Connection {
+    /// Our end.
+    pub local: SocketAddr,
+    /// The peer's end.
+    pub remote: SocketAddr,
+    /// What TCP knows of it.
+    pub info: TcpInfo,
+}
+
 /// Where ephemeral ports for binding come from: a destination that is none, and
 /// another for each protocol, so that one's ports tell nothing of the other's.
 const fn nowhere(protocol: Protocol) -> Endpoint {
@@ -103,6 +119,7 @@ impl Stack {
     pub(crate) fn new(
         running: Arc<dyn Running<SocketLayer>>,
         config: Arc<Config>,
+        sockets: Arc<Registry<TcpShared>>,
         drain: Duration,
         resolver: Arc<Resolver>,
     ) -> Stack {
@@ -115,6 +132,7 @@ impl Stack {
         Stack(Arc::new(Shared {
             running,
             config,
+            sockets,
             bound,
             stopped: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -127,6 +145,22 @@ impl Stack {
     /// What all units have counted.
     pub fn counters(&self) -> Counters {
         self.0.running.counters()
+    }
+
+    /// The connections that there are, with what TCP knows of each; those in TIME-WAIT
+    /// are not among them. Every connection is asked, and the thread waits for the
+    /// answers. Connections that have not answered after `timeout` are left out.
+    pub fn connections(&self, timeout: Duration) -> Vec<Connection> {
+        let deadline = Instant::now() + timeout;
+        let sockets = self.0.sockets.all();
+        sockets.iter().for_each(|socket| self.notify(socket.ask_info()));
+        let answer = |socket: Arc<TcpShared>| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let info = block_on(Some(left), |cx| socket.poll_info(cx)).ok()?;
+            let flow = socket.live_flow()?;
+            Some(Connection { local: flow.local.into(), remote: flow.remote.into(), info })
+        };
+        sockets.into_iter().filter_map(answer).collect()
     }
 
     /// Ends the stack in good order. Nothing can be bound or opened any more. Waits,

@@ -23,6 +23,7 @@ mod simulate;
 mod table;
 mod tally;
 mod validate;
+mod view;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -47,6 +48,8 @@ struct Arguments {
 enum Command {
     /// Serve files and small test services over a TAP device
     Serve(Box<serve::Args>),
+    /// Show the connections of a running server
+    Ss(view::Args),
     /// Measure the stack in memory
     Bench(bench::Bench),
     /// Show what it does, in a private network, without any rights
@@ -68,6 +71,7 @@ enum Command {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(args) => serve::run(*args),
+        Command::Ss(args) => view::connections(&args),
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),

@@ -100,7 +100,7 @@ impl QueueProbe {
 pub struct QueueWatch(Option<Arc<QueueProbe>>);
 
 impl QueueWatch {
-    /// The watch of a queue called `name`. Without `instruments` it does nothing.
+    /// The probe of a queue called `name`. Without `instruments` it does nothing.
     pub fn new(
         instruments: Option<&Arc<Instruments>>,
         name: impl FnOnce() -> String,

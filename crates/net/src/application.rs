@@ -197,3 +197,20 @@ pub enum Call<A: Application> {
     /// Abort all connections and forget all ports.
     Reset,
 }
+
+impl<A: Application> std::fmt::Debug for Call<A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Call::Connect { remote, local, .. } => {
+                write!(f, "Connect {{ remote: {remote:?}, local: {local:?} }}")
+            }
+            Call::Notify(id) => write!(f, "Notify({id:?})"),
+            Call::Listen(local, _) => write!(f, "Listen({local:?})"),
+            Call::Unlisten(local) => write!(f, "Unlisten({local:?})"),
+            Call::BindUdp(local, _) => write!(f, "BindUdp({local:?})"),
+            Call::UnbindUdp(local) => write!(f, "UnbindUdp({local:?})"),
+            Call::FlushUdp(_) => f.write_str("FlushUdp"),
+            Call::Reset => f.write_str("Reset"),
+        }
+    }
+}

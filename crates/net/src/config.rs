@@ -97,6 +97,9 @@ impl Unit {
 pub struct Config {
     /// Its interfaces.
     pub interfaces: Vec<InterfaceConfig>,
+    /// The interface that brings what it sends back, if there is one: the way to our own
+    /// addresses and to 127/8 (RFC 1122 3.2.1.3 g).
+    pub loopback: Option<u16>,
     /// Routes beyond the networks of the interfaces.
     pub routes: Vec<RouteConfig>,
     /// TCP's parameters.
@@ -136,6 +139,7 @@ impl Config {
     pub fn new(interfaces: Vec<InterfaceConfig>, seed: u64) -> Config {
         Config {
             interfaces,
+            loopback: None,
             routes: Vec::new(),
             tcp: Arc::new(tcp::Config::default()),
             steering: Steering::new(seed),
@@ -166,8 +170,15 @@ impl Config {
             })
     }
 
-    /// Is `address` one of ours?
+    /// Is `address` one of ours? All of 127/8 is, where there is a way to it.
     pub fn is_ours(&self, address: Address) -> bool {
         self.interfaces.iter().any(|i| i.addresses.iter().any(|(a, _)| *a == address))
+            || (self.loopback.is_some() && address.is_loopback())
+    }
+
+    /// Does what has this source leave the host, if it is sent by `interface`, although it
+    /// must not (RFC 1122 3.2.1.3 g)?
+    pub fn escapes(&self, source: Address, interface: u16) -> bool {
+        self.loopback != Some(interface) && source.is_loopback()
     }
 }

@@ -46,6 +46,17 @@ pub struct Connection<U> {
     pub(crate) timers: Armed,
 }
 
+impl<U> std::fmt::Debug for Connection<U> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.tcb.state();
+        f.debug_struct("Connection")
+            .field("id", &self.id)
+            .field("flow", &self.flow)
+            .field("state", &state)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Why a table does not take a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {

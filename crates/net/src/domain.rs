@@ -45,9 +45,11 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     failed: Vec<Packet>,
     misrouted: Vec<Packet>,
     /// [`Call::Reset`] has been done. It stands here, and not with those who make calls:
-    /// only who holds the domain knows which call came before and which after.
+    /// only the holder of the domain knows which call came before and which after.
     over: bool,
 }
+
+opaque_debug!([A: Application, C] Domain<A, C>, "Domain");
 
 impl<A: Application> Domain<A> {
     /// A domain with a table of its own.

@@ -37,6 +37,8 @@ pub struct Down<'a, O = ()> {
     pub(crate) observer: O,
 }
 
+opaque_debug!([O] Down<'_, O>, "Down");
+
 impl<O: Observer> Below for Down<'_, O> {
     /// The frame can be repeated if it is a segment and the last frame there now:
     /// not if it waits for a neighbour's address.

@@ -7,6 +7,18 @@
 //! reference must reach is a [`Domain`]; how its connections are reached is the
 //! trait [`Connections`].
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
+
+/// `Debug` of state that is too large to be shown: the type's name.
+macro_rules! opaque_debug {
+    ([$($generics:tt)*] $type:ty, $name:literal) => {
+        impl<$($generics)*> std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct($name).finish_non_exhaustive()
+            }
+        }
+    };
+}
 
 pub mod application;
 pub mod config;

@@ -42,6 +42,8 @@ pub struct PortAllocator<S> {
     draws: u64,
 }
 
+opaque_debug!([S] PortAllocator<S>, "PortAllocator");
+
 impl<S: BuildHasher + Clone> PortAllocator<S> {
     /// An allocator for the ports `first..=last`. `hasher` must be keyed: it
     /// decides the order of each destination.

@@ -34,6 +34,8 @@ pub struct RateLimit {
     buckets: OnceLock<Box<[AtomicU64]>>,
 }
 
+opaque_debug!([] RateLimit, "RateLimit");
+
 impl RateLimit {
     /// Up to `per_second` answers a second.
     pub fn new(config: &Config, per_second: u32) -> RateLimit {

@@ -44,6 +44,8 @@ pub struct TimerWheel<T> {
     levels: [Level<T>; LEVELS],
 }
 
+opaque_debug!([T] TimerWheel<T>, "TimerWheel");
+
 impl<T> Default for TimerWheel<T> {
     fn default() -> Self {
         TimerWheel::new()

@@ -12,6 +12,18 @@
 //! All run on one [`runtime`]. What is known of each stands in the crate [`catalog`];
 //! [`start()`] starts one by its name.
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
+
+/// `Debug` of state that is too large to be shown: the type's name.
+macro_rules! opaque_debug {
+    ([$($generics:tt)*] $type:ty, $name:literal) => {
+        impl<$($generics)*> std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct($name).finish_non_exhaustive()
+            }
+        }
+    };
+}
 
 // Examples, which tests include, name the crate from outside.
 #[cfg(test)]
@@ -57,6 +69,8 @@ pub struct Setup<A: Application> {
     /// What to measure with, if anything.
     pub instruments: Option<Arc<Instruments>>,
 }
+
+opaque_debug!([A: Application] Setup<A>, "Setup");
 
 /// Why an organization could not be started. Its `Debug` is its `Display`, so that
 /// a program whose `main` returns it prints a sentence.

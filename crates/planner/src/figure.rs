@@ -24,12 +24,16 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// How it is drawn; `None`: by its place among the others.
     style: Option<Style>,
+    /// Intervals (x, low, high).
+    intervals: Vec<(f64, f64, f64)>,
+    /// Single values beside the curve.
+    dots: Vec<(f64, f64)>,
 }
 
 impl Series {
     /// A curve through `points`.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-        Series { name: name.into(), points, style: None }
+        Series { name: name.into(), points, style: None, intervals: Vec::new(), dots: Vec::new() }
     }
 
     /// With the colour and the mark of number `number`: the same in every figure. Curves
@@ -37,6 +41,32 @@ impl Series {
     #[must_use]
     pub fn styled(self, number: usize, dash: usize) -> Series {
         Series { style: Some(Style::new(number, dash)), ..self }
+    }
+
+    /// With bars (x, low, high) from the lower to the upper end of an interval. Those that
+    /// are not finite are left out.
+    #[must_use]
+    pub fn intervals(self, intervals: Vec<(f64, f64, f64)>) -> Series {
+        Series { intervals, ..self }
+    }
+
+    /// With single values (x, y) as small rings: samples that are far from the others.
+    #[must_use]
+    pub fn dots(self, dots: Vec<(f64, f64)>) -> Series {
+        Series { dots, ..self }
+    }
+
+    /// Leaves out what `shown` refuses.
+    fn retain(&mut self, shown: impl Fn(&(f64, f64)) -> bool) {
+        self.points.retain(&shown);
+        self.dots.retain(&shown);
+        self.intervals.retain(|(x, low, high)| shown(&(*x, *low)) && shown(&(*x, *high)));
+    }
+
+    /// All values on the y axis.
+    fn heights(&self) -> impl Iterator<Item = f64> {
+        let ends = self.intervals.iter().flat_map(|(_, low, high)| [*low, *high]);
+        self.points.iter().chain(&self.dots).map(|point| point.1).chain(ends)
     }
 
     /// A grey, dashed line without marks: what curves are to be compared with.
@@ -134,7 +164,7 @@ impl Figure {
             x.is_finite() && y.is_finite() && (!self.log_x || x > 0.0) && (!self.log_y || y > 0.0)
         };
         let mut series: Vec<Series> = series.to_vec();
-        series.iter_mut().for_each(|one| one.points.retain(shown));
+        series.iter_mut().for_each(|one| one.retain(shown));
         series.retain(|one| !one.points.is_empty());
         let points = || series.iter().flat_map(|one| &one.points);
         if points().next().is_none() {
@@ -147,7 +177,8 @@ impl Figure {
         };
         let (at_x, at_y) = (guides(&self.x_guides, self.log_x), guides(&self.y_guides, self.log_y));
         let x = range(points().map(|point| point.0).chain(at_x), self.log_x, false);
-        let y = range(points().map(|point| point.1).chain(at_y), self.log_y, true);
+        let heights = series.iter().flat_map(Series::heights);
+        let y = range(heights.chain(at_y), self.log_y, true);
         match (self.log_x, self.log_y) {
             (false, false) => self.on::<RangedCoordf64, RangedCoordf64, _, _>(x, y, &series),
             (true, false) => self.on(x.log_scale(), y, &series),
@@ -205,6 +236,13 @@ impl Figure {
                 let style = one.style.unwrap_or(Style::new(index, 0));
                 let pixels: Vec<Pixel> =
                     one.points.iter().map(|point| area.map_coordinate(point)).collect();
+                let pixel = |x: f64, y: f64| area.map_coordinate(&(x, y));
+                for &(x, low, high) in &one.intervals {
+                    style.draw_interval(&root, pixel(x, low), pixel(x, high))?;
+                }
+                for &(x, y) in &one.dots {
+                    root.draw(&Circle::new(pixel(x, y), 2, style.colour.stroke_width(1)))?;
+                }
                 style.draw(&root, &pixels)?;
                 ends.extend(pixels.last().map(|&end| Label::new(&one.name, style.colour, end)));
             }

@@ -34,16 +34,16 @@
 //! reduced by the group's share of the slots since the last. Then
 //!
 //! - a new group starts at 0, neither owed anything nor owing;
-//! - a socket takes its part of the group's error with it, into the next group
-//!   when its weight changes, into oblivion when it leaves;
-//! - it also takes along what it has waited for within the group, and comes to
-//!   the front of the next if whoever is there has waited for less, though only
-//!   so many may in a row;
-//! - the walk of figure 3 goes on where it was, since one that began anew at each
-//!   change would never come to the end;
+//! - a socket takes its part of the group's error with it into the next group when
+//!   its weight changes; when it leaves, that part is forgotten;
+//! - it also takes along what it has waited for within the group. It comes to the
+//!   front of the next group if the one there has waited for less, though only a
+//!   few may do so in a row;
+//! - the walk of figure 3 goes on where it was: if it began anew at each change, it
+//!   would never come to the end;
 //! - a group that is owed more than it can be while weights stay is served next;
-//!   beyond that, what is owed is forgotten, and so is what is owing: nobody is
-//!   owed, or owes, without bound ([`most_owed`], [`most_owing`]).
+//!   beyond that, what is owed is forgotten, and so is what is owing. So what is
+//!   owed, or owing, is bounded ([`most_owed`], [`most_owing`]).
 
 use super::Key;
 use super::lists::Lists;
@@ -56,8 +56,8 @@ const SLOT: i64 = 1 << 32;
 /// Slots after which accounts are settled though no weight has changed.
 const SETTLE: u64 = 1 << 24;
 
-/// How many may come to the front of a group in a row: so that nobody waits for
-/// more than this many times as long as if none did.
+/// How many may come to the front of a group in a row: so no socket waits for more
+/// than this many times as long as if none did.
 const JUMPS: u8 = 16;
 /// The most slots that a socket takes along, of those it has waited for.
 const MOST_WAITED: i64 = 16 * SLOT;
@@ -106,9 +106,9 @@ struct Member {
 /// How many steps were taken: groups looked at and sockets moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// By [`GroupRatio::choose`].
+    /// Steps by [`GroupRatio::choose`].
     pub choose: u64,
-    /// By whatever changes weights.
+    /// Steps by all that changes weights.
     pub change: u64,
 }
 

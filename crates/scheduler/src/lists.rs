@@ -3,7 +3,7 @@
 
 use super::Key;
 
-/// Nobody, as a neighbour.
+/// No neighbour.
 const NONE: Key = Key::MAX;
 
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,14 @@
 //! Established sockets before new connections (Bohra and Iftode 2007, 3.3), also
-//! before those whose packets a device still has; and not for ever.
+//! before those whose packets a device still has; but not for ever.
 
 use super::Serves;
 
 /// How long new connections wait for established sockets, in nanoseconds: then they have
 /// one turn, even if others wait.
 pub const PATIENCE: u64 = 4_000_000;
-/// Such turns have one part in this many of the time at most: they wait longer where a
-/// turn takes long, to the same number of times [`PATIENCE`]. What takes longer than
-/// that is no turn: the thread was away.
+/// Such turns have one part in this many of the time at most. After a long turn they
+/// wait longer, up to this many times [`PATIENCE`]. What takes longer than that is no
+/// turn: the thread did not run.
 pub const PARTS: u64 = 16;
 
 /// What the engine that serves all classes serves next.
@@ -20,7 +20,7 @@ pub const PARTS: u64 = 16;
 pub struct Precedence {
     /// There were packets of established sockets.
     pressing: bool,
-    /// Since when new connections may have been waiting, nanoseconds.
+    /// New connections may have been waiting since then, nanoseconds.
     since: Option<u64>,
     /// How long their last turn out of order took, nanoseconds.
     took: u64,
@@ -49,12 +49,12 @@ impl Precedence {
         now.saturating_sub(since) >= (self.took * (PARTS - 1)).max(PATIENCE)
     }
 
-    /// They had that turn, from one time to another, nanoseconds.
+    /// New connections had that turn, from one time to another, nanoseconds.
     pub fn had_turn(&mut self, from: u64, to: u64) {
         (self.since, self.took) = (Some(to), to.saturating_sub(from).min(PATIENCE));
     }
 
-    /// They had a turn when it was theirs, or none waits.
+    /// New connections had a turn in order, or none waits.
     pub fn served(&mut self) {
         self.since = None;
     }

@@ -29,14 +29,13 @@ fn header(seq: u32, ack: Seq, flags: Flags) -> Header {
 
 /// A sender with all of it in flight, and its first sequence number.
 fn sender(segmentation: usize, now: Instant) -> (Tcb, Seq) {
-    let config = Arc::new(Config {
-        send_buffer: 8 << 20,
-        receive_buffer: 8 << 20,
-        initial_window: FLIGHT / SEGMENT,
-        checksum: false,
-        chunk: 32 * 1024,
-        ..Config::default()
-    });
+    let config = Config::default()
+        .with_send_buffer(8 << 20)
+        .with_receive_buffer(8 << 20)
+        .with_initial_window(FLIGHT / SEGMENT)
+        .with_checksum(false)
+        .with_chunk(32 * 1024);
+    let config = Arc::new(config);
     let offload = TransmitOffload { segmentation, want_sum: false };
     let isn = Isn { seq: Seq(0xffc0_0000), timestamp_offset: 0 };
     let mut tcb = Tcb::connect(&config, isn, 1460, now);

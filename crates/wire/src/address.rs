@@ -90,6 +90,13 @@ impl Address {
         !self.is_unspecified()
             && (!self.is_reserved() || self.v4().is_some_and(|v4| v4.is_broadcast()))
     }
+    /// Is it of this host only: 127/8, or `::1`?
+    pub fn is_loopback(self) -> bool {
+        match self.ip() {
+            IpAddr::V4(a) => a.is_loopback(),
+            IpAddr::V6(a) => a.is_loopback(),
+        }
+    }
     fn is_reserved(self) -> bool {
         match self.ip() {
             IpAddr::V4(a) => matches!(a.octets()[0], 0 | 127 | 240..),

@@ -26,6 +26,7 @@ macro_rules! cases {
             refusals: closed_port nobody_there no_route backlog connect_in_time;
             udp: echo refused large_both_ways large_impaired overflow_drops connected_hears_one
                 sizes receive_in_time tasks;
+            loopback: to_itself to_itself_by_datagrams nobody_there stays_inside;
             life: churn stop_in_transfer stop_wakes_all stopped_gives_errors conservation;
         }
     };

@@ -1,6 +1,7 @@
 //! [`SocketLayer`]: the application that stands on top of every domain of a
 //! stack with sockets.
 
+use super::registry::Registry;
 use super::{ListenerShared, TcpShared, UdpShared};
 use net::application::ConnectError;
 use net::{Application, Call, ConnId, Datagram};
@@ -10,9 +11,18 @@ use tcp::{Events, Tcb};
 use wire::{Endpoint, FlowKey, Instant};
 
 /// The socket layer of one unit.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SocketLayer {
     wakes: Vec<Waker>,
+    /// The stack's.
+    registry: Arc<Registry<TcpShared>>,
+}
+
+impl SocketLayer {
+    /// That of a unit of the stack with this registry.
+    pub(crate) fn new(registry: Arc<Registry<TcpShared>>) -> SocketLayer {
+        SocketLayer { wakes: Vec::new(), registry }
+    }
 }
 
 impl Application for SocketLayer {
@@ -48,7 +58,10 @@ impl Application for SocketLayer {
     }
 
     fn opened(&mut self, socket: &mut Arc<TcpShared>, id: ConnId, flow: &FlowKey) {
-        socket.opened(id, flow);
+        // A connection that migrates is opened again, with another name.
+        if socket.opened(id, flow) {
+            self.registry.add(socket, usize::from(flow.local.port ^ flow.remote.port));
+        }
     }
 
     fn connect_failed(&mut self, socket: Arc<TcpShared>, error: ConnectError) {

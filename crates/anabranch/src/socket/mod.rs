@@ -4,10 +4,12 @@
 
 mod backlog;
 mod layer;
+mod registry;
 mod tcp;
 mod ttl;
 mod udp;
 
 pub(crate) use layer::SocketLayer;
+pub(crate) use registry::Registry;
 pub(crate) use tcp::{ListenerShared, TcpShared, WriteLimits};
 pub(crate) use udp::UdpShared;

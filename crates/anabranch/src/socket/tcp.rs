@@ -153,10 +153,11 @@ impl TcpShared {
 
     // What the holder of the domain calls.
 
-    pub(crate) fn opened(&self, id: ConnId, flow: &FlowKey) {
+    /// The connection has this name now. Returns whether it had none before.
+    pub(crate) fn opened(&self, id: ConnId, flow: &FlowKey) -> bool {
         let mut state = self.state.lock();
-        state.id = Some(id);
         state.flow = Some(*flow);
+        state.id.replace(id).is_none()
     }
 
     pub(crate) fn connect_failed(&self, error: ConnectError, wakes: &mut Vec<Waker>) {

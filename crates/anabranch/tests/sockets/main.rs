@@ -1,6 +1,7 @@
 //! The library as its users see it: names, ends, errors, readiness.
 #![cfg(not(shuttle))]
 
+mod connections;
 mod ends;
 mod names;
 mod start;

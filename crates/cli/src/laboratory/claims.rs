@@ -5,13 +5,21 @@ use lab::notebook::folder::Contents;
 use lab::notebook::sheet::machines;
 use lab::notebook::verdict::{Outcome, Verdict, verdicts};
 
-/// All claims with their outcomes, and how many have which.
-pub fn table(contents: &Contents) -> String {
+/// What becomes of all claims, on each kind of machine.
+pub fn all(contents: &Contents) -> Vec<Verdict> {
     let mut all = Vec::new();
     for machine in machines(&contents.records) {
         for experiment in &contents.session.experiments {
             all.extend(verdicts(experiment, &contents.records, &machine));
         }
+    }
+    all
+}
+
+/// All claims with their outcomes, and how many have which; empty if there are none.
+pub fn table(all: &[Verdict]) -> String {
+    if all.is_empty() {
+        return String::new();
     }
     let header = ["experiment", "claim", "outcome", "value", "90 %", "of"];
     let rows: Vec<Vec<String>> = all.iter().map(row).collect();

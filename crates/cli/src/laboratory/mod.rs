@@ -1,7 +1,10 @@
 //! `anabranch lab`: experiments that are files, and the papers' evaluations again.
 
 mod claims;
+mod folders;
 mod list;
+mod plots;
+mod report;
 mod run;
 
 use crate::failure::Failure;
@@ -41,8 +44,12 @@ enum What {
     Reproduce(run::ReproduceArgs),
     /// Go on with a run that was cut off
     Resume(FolderArgs),
-    /// Say what the results in a folder give
-    Report(FolderArgs),
+    /// Say what the results in a folder give, and write the report
+    Report(report::Args),
+    /// Say which medians of two folders differ
+    Compare(folders::CompareArgs),
+    /// Join folders of results: parts of one session, or machines side by side
+    Merge(folders::MergeArgs),
     /// Compare the planner's predictions with the stack on this machine
     Validate(validate::Args),
 }
@@ -65,7 +72,9 @@ pub fn run(lab: &Lab) -> Result<(), Failure> {
         What::Run(args) => args.run(),
         What::Reproduce(args) => args.run(),
         What::Resume(args) => run::resume(&args.folder),
-        What::Report(args) => run::report(&args.folder),
+        What::Report(args) => args.run(),
+        What::Compare(args) => args.run(),
+        What::Merge(args) => args.run(),
         What::Validate(args) => args.run(),
     }
 }

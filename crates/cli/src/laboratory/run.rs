@@ -1,17 +1,18 @@
-//! `anabranch lab run`, `reproduce`, `resume` and `report`.
+//! `anabranch lab run`, `reproduce` and `resume`.
 
-use super::{claims, failure};
+use super::failure;
+use super::report::{REPORT, report};
 use crate::failure::Failure;
 use crate::progress;
 use crate::quiet::Watch;
 use crate::say::say;
 use lab::notebook::builtin::{self, BUILTIN};
+use lab::notebook::case;
 use lab::notebook::execute::{Progress, execute, seconds};
 use lab::notebook::experiment::Experiment;
 use lab::notebook::folder::{Folder, default_name};
-use lab::notebook::record::{Key, Setting};
+use lab::notebook::record::{Key, Record, Setting};
 use lab::notebook::session::{Session, Shard};
-use lab::notebook::{case, folder};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -149,7 +150,7 @@ fn start(experiments: Vec<Experiment>, full: bool, name: &str, how: &How) -> Res
     let path = how.out.clone().unwrap_or_else(|| PathBuf::from(default_name(name)));
     let folder = Folder::create(&path, &session).map_err(failure)?;
     eprintln!("{size}; results go to {}", path.display());
-    go_on(folder, &session, &BTreeSet::new())
+    go_on(folder, &session, Vec::new())
 }
 
 /// Goes on with a run that was cut off.
@@ -160,16 +161,16 @@ pub fn resume(path: &Path) -> Result<(), Failure> {
     let (folder, contents) = Folder::resume(path).map_err(failure)?;
     let done = contents.done();
     eprintln!("{}", size(&contents.session, &done)?);
-    go_on(folder, &contents.session, &done)
+    go_on(folder, &contents.session, contents.records)
 }
 
 /// Makes the runs that are not done, and says what they gave.
-fn go_on(mut folder: Folder, session: &Session, done: &BTreeSet<Key>) -> Result<(), Failure> {
+fn go_on(mut folder: Folder, session: &Session, records: Vec<Record>) -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().collect();
     let setting = Setting::here(env!("ANABRANCH_COMMIT"), &words.join(" "));
     let bar = progress::bar(0, "{bar:30} {pos}/{len} runs  {elapsed}  {msg}");
     let watch = Watch::start();
-    let summary = execute(&mut folder, session, done, &setting, &mut |at: Progress<'_>| {
+    let summary = execute(&mut folder, session, records, &setting, &mut |at: Progress<'_>| {
         bar.set_length(at.total as u64);
         bar.set_position(at.done as u64);
         bar.set_message(format!("{:.0} min left  {}", (at.left_s / 60.0).ceil(), at.what));
@@ -185,15 +186,5 @@ fn go_on(mut folder: Folder, session: &Session, done: &BTreeSet<Key>) -> Result<
     }
     let path = folder.path().to_owned();
     drop(folder);
-    report(&path)
-}
-
-/// Says what the results in a folder give.
-///
-/// # Errors
-/// [`Failure`], if there are none.
-pub fn report(path: &Path) -> Result<(), Failure> {
-    let contents = folder::read(path).map_err(failure)?;
-    say(claims::table(&contents));
-    Ok(())
+    report(&path, &path.join(REPORT))
 }

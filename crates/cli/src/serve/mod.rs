@@ -12,6 +12,7 @@ pub use settings::organization_names;
 use crate::failure::Failure;
 use crate::link::Chosen;
 use crate::say::say;
+use crate::view::{self, Control};
 use anabranch::Cidr;
 use device::Report;
 use device::fault::Spec;
@@ -31,6 +32,8 @@ Examples:
   sudo anabranch serve --organization group-locks --processors 4 \\
       --tcp-echo 7 --tcp-discard 9 --tcp-chargen 19 --stats-json stats.json
   sudo anabranch serve --http 80 --fault loss=2%,reorder=5%,delay=5ms,seed=7 --pcap bad.pcapng
+
+`anabranch ss` shows the connections while it runs, to its owner and to root.
 
 SIGINT (Ctrl-C) and SIGTERM end it: it prints a summary, writes the statistics and
 removes the device. SIGUSR1 writes the statistics now.
@@ -96,6 +99,10 @@ pub struct Args {
     /// queues
     #[arg(long, value_name = "FILE")]
     pub stats_json: Option<PathBuf>,
+    /// Answer at http://127.0.0.1:PORT/metrics of this host with what was counted,
+    /// as Prometheus reads it; any user of the host may ask
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub metrics: Option<u16>,
 }
 
 /// Serves until a signal ends it.
@@ -131,6 +138,18 @@ pub fn run(args: Args) -> Result<(), Failure> {
     })
 }
 
+/// Lets others look into the server: its owner by a control socket, which is there for
+/// as long as what this returns, and anybody by the port for metrics, if there is one.
+async fn show(running: &Running, settings: &Settings) -> Result<Option<Control>, Failure> {
+    let viewed = running.viewed(settings);
+    if let Some(port) = settings.args.metrics {
+        view::listen_for_metrics(port, viewed.clone()).await?;
+    }
+    // It serves as well without.
+    let control = Control::open(&viewed);
+    Ok(control.inspect_err(|e| eprintln!("anabranch: no control socket: {e}")).ok())
+}
+
 /// Serves; what the device's wrappers report, and how it ended.
 async fn serve(settings: Settings) -> Result<(Vec<Arc<dyn Report>>, Result<(), Failure>), Failure> {
     let listen =
@@ -141,6 +160,7 @@ async fn serve(settings: Settings) -> Result<(Vec<Arc<dyn Report>>, Result<(), F
     let mut user = listen(SignalKind::user_defined1())?;
 
     let running = Running::start(&settings).await?;
+    let _control = show(&running, &settings).await?;
     say(report::ready_line(&running, &settings));
     let mut look = tokio::time::interval(Duration::from_millis(500));
     let mut gone = Ok(());

@@ -6,6 +6,7 @@ use super::settings::Settings;
 use crate::failure::Failure;
 use crate::link::Request;
 use crate::tally::Tally;
+use crate::view::Viewed;
 use anabranch::instruments::{Instruments, Snapshot};
 use anabranch::tokio::{TcpListener, TcpStream, UdpSocket};
 use anabranch::{Stack, TcpConfig};
@@ -70,6 +71,19 @@ impl Running {
             let _ = fs::remove_file(path);
         }
         result
+    }
+
+    /// What others may see of it.
+    pub fn viewed(&self, settings: &Settings) -> Arc<Viewed> {
+        Arc::new(Viewed {
+            stack: self.stack.clone(),
+            organization: settings.args.organization.clone(),
+            processors: settings.processors,
+            device: self.device.clone(),
+            counts: self.counts.clone(),
+            tallies: self.tallies.clone(),
+            started: self.started,
+        })
     }
 
     /// Has somebody deleted the device?

@@ -1,4 +1,4 @@
-//! Devices in memory: a [`pair`] back to back.
+//! Devices in memory: a [`pair`] back to back, and one that loops back.
 //!
 //! Packets are passed on, not copied: what arrives shares its parts with the
 //! sender's retransmission queue. Each receive queue is a bounded ring; a full
@@ -92,11 +92,19 @@ impl Config {
 /// queue that [`Steering`] chooses for the frame (what belongs to no flow, on
 /// the first). `queues` and `ring` of 0 count as 1.
 pub fn pair(config: Config) -> (Device, Device) {
-    let rings = || -> Arc<[Ring]> {
-        (0..config.queues.max(1)).map(|_| Ring::new(config.ring.max(1))).collect()
-    };
-    let (a, b) = (rings(), rings());
+    let (a, b) = (rings(&config), rings(&config));
     (end(&config, 0, &a, &b), end(&config, 1, &b, &a))
+}
+
+/// A device that receives what it transmits, on the queue that [`Steering`] chooses for
+/// it: the one behind 127.0.0.1.
+pub fn loopback(config: Config) -> Device {
+    let rings = rings(&config);
+    Device { name: "lo".into(), ..end(&config, 0, &rings, &rings) }
+}
+
+fn rings(config: &Config) -> Arc<[Ring]> {
+    (0..config.queues.max(1)).map(|_| Ring::new(config.ring.max(1))).collect()
 }
 
 fn end(config: &Config, index: usize, own: &Arc<[Ring]>, peer: &Arc<[Ring]>) -> Device {

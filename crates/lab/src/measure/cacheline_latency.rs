@@ -17,9 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Round trips of the cache line in a look.
-const ROUNDS: u64 = 300;
-/// Looks, of which the median counts.
-const LOOKS: usize = 3;
+const ROUNDS: u64 = 20;
+/// Looks, of which the median counts. They are short, for a processor that another program
+/// takes away meanwhile spoils the looks that it is missing in, and no others.
+const LOOKS: usize = 45;
 /// The factor by which two latencies of one state may differ.
 const ALIKE: f64 = 1.5;
 
@@ -75,23 +76,30 @@ pub fn now(other: usize) -> Option<f64> {
     }
     // Two threads on the same processor would wait for each other's time slices.
     let other = other.clamp(1, last);
-    let looks: Vec<f64> = (0..LOOKS).map(|_| line(other, ROUNDS)).collect();
-    Some(median(&looks))
+    Some(median(&looks(other, LOOKS, ROUNDS)))
 }
 
 /// Half of the time in which a cache line goes from the first processor to the one
 /// numbered `other` and back, ns, on average over `rounds`.
 pub(crate) fn line(other: usize, rounds: u64) -> f64 {
+    median(&looks(other, 1, rounds))
+}
+
+/// The same, in `count` looks in a row.
+fn looks(other: usize, count: usize, rounds: u64) -> Vec<f64> {
     let turn = CachePadded::new(AtomicU64::new(0));
     let play = |mine: u64| {
-        let start = Instant::now();
-        for round in 0..rounds {
-            while turn.load(Ordering::Acquire) != 2 * round + mine {
-                spin_loop();
+        let look = |number: u64| {
+            let start = Instant::now();
+            for round in number * rounds..(number + 1) * rounds {
+                while turn.load(Ordering::Acquire) != 2 * round + mine {
+                    spin_loop();
+                }
+                turn.store(2 * round + mine + 1, Ordering::Release);
             }
-            turn.store(2 * round + mine + 1, Ordering::Release);
-        }
-        start.elapsed().as_nanos() as f64 / (2 * rounds) as f64
+            start.elapsed().as_nanos() as f64 / (2 * rounds) as f64
+        };
+        (0..count as u64).map(look).collect::<Vec<f64>>()
     };
     two(other, || play(0), || play(1))
 }

@@ -4,12 +4,14 @@ use super::experiment::{Effort, From};
 use super::folder::Folder;
 use super::perform::{self, Yield};
 use super::record::{Data, Key, Record, Setting};
-use super::session::{Run, Session};
+use super::session::{Run, Session, Shard};
 use super::trouble::Trouble;
+use super::verdict::lacking;
 use crate::calibrate;
 use crate::measure::busy::Look;
 use planner::{Predictor, Work};
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 /// How far a session is.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +46,12 @@ pub fn seconds(session: &Session, runs: &[Run], done: &BTreeSet<Key>) -> f64 {
     all + if predicts { CALIBRATION_S } else { 0.0 }
 }
 
-/// Makes all runs of `session` that are not `done`.
+/// Rounds in which runs are made again of claims that have too few in one state of the
+/// machine, at most.
+const AGAIN: usize = 10;
+
+/// Makes all runs of `session` of which `records` has none. Claims that have too few runs in
+/// one state of the machine have their cases run again, in further rounds.
 ///
 /// # Errors
 /// If the folder cannot be written; what is in it stays. A run that fails is a record
@@ -52,34 +59,123 @@ pub fn seconds(session: &Session, runs: &[Run], done: &BTreeSet<Key>) -> f64 {
 pub fn execute(
     folder: &mut Folder,
     session: &Session,
-    done: &BTreeSet<Key>,
+    records: Vec<Record>,
     setting: &Setting,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Summary, Trouble> {
     let runs = session.runs().map_err(Trouble::Refused)?;
-    let mut left_s = seconds(session, &runs, done);
-    let mut oracle = Oracle::new(session, &runs);
-    let mut summary = Summary::default();
-    for (n, run) in runs.iter().enumerate() {
-        let key = session.key(run);
-        if done.contains(&key) {
-            continue;
+    let done: BTreeSet<Key> = records.iter().map(Record::key).collect();
+    let mut executor = Executor {
+        oracle: Oracle::new(session, &runs),
+        left: Left::of(seconds(session, &runs, &done)),
+        total: runs.len(),
+        summary: Summary::default(),
+        folder,
+        session,
+        setting,
+        records,
+        done,
+    };
+    let (measured, others): (Vec<Run>, Vec<Run>) =
+        runs.into_iter().partition(|run| run.data == Data::Measured);
+    executor.all(&measured, progress)?;
+    executor.again(progress)?;
+    executor.all(&others, progress)?;
+    let total = executor.total;
+    progress(Progress { done: total, total, left_s: 0.0, what: "" });
+    Ok(executor.summary)
+}
+
+struct Executor<'a> {
+    oracle: Oracle,
+    left: Left,
+    total: usize,
+    summary: Summary,
+    folder: &'a mut Folder,
+    session: &'a Session,
+    setting: &'a Setting,
+    records: Vec<Record>,
+    done: BTreeSet<Key>,
+}
+
+impl Executor<'_> {
+    /// Makes those of `runs` that are not done.
+    fn all(&mut self, runs: &[Run], progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), Trouble> {
+        for run in runs {
+            let key = self.session.key(run);
+            if self.done.contains(&key) {
+                continue;
+            }
+            let what = format!("{}: {}", key.experiment, run.case);
+            let (total, left_s) = (self.total, self.left.seconds());
+            progress(Progress { done: self.done.len().min(total), total, left_s, what: &what });
+            let effort = self.session.effort(run.experiment, Some(run.grid));
+            let look = Look::now();
+            let yielded = perform(self.session, run, &effort, self.folder, &mut self.oracle);
+            let others = look.and_then(|look| look.others()).map(|others| others.taken);
+            let mut record = Record::new(&key, run.case.0.clone(), yielded, self.setting);
+            record.others = others.filter(|_| run.data == Data::Measured);
+            self.summary.made += 1;
+            self.summary.failed += usize::from(record.failure.is_some());
+            self.folder.add(&record)?;
+            self.left.done(self.session.seconds(run));
+            self.done.insert(key);
+            self.records.push(record);
         }
-        let what = format!("{}: {}", key.experiment, run.case);
-        progress(Progress { done: n, total: runs.len(), left_s, what: &what });
-        let effort = session.effort(run.experiment, Some(run.grid));
-        let look = Look::now();
-        let yielded = perform(session, run, &effort, folder, &mut oracle);
-        let others = look.and_then(|look| look.others()).map(|others| others.taken);
-        let mut record = Record::new(&key, run.case.0.clone(), yielded, setting);
-        record.others = others.filter(|_| run.data == Data::Measured);
-        summary.made += 1;
-        summary.failed += usize::from(record.failure.is_some());
-        folder.add(&record)?;
-        left_s = (left_s - session.seconds(run)).max(0.0);
+        Ok(())
     }
-    progress(Progress { done: runs.len(), total: runs.len(), left_s: 0.0, what: "" });
-    Ok(summary)
+
+    /// Makes further rounds of the cases of claims that have too few runs in one state.
+    fn again(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), Trouble> {
+        // A part of a session does not know what the others have.
+        if self.session.shard != Shard::WHOLE {
+            return Ok(());
+        }
+        let machine = self.setting.kind();
+        for round in 0..AGAIN {
+            let mut runs = Vec::new();
+            for (n, experiment) in self.session.experiments.iter().enumerate() {
+                let repetition = self.session.effort(n, None).repeat + round;
+                for (grid, case) in lacking(experiment, &self.records, &machine) {
+                    let data = Data::Measured;
+                    runs.push(Run { experiment: n, grid, case, data, repetition });
+                }
+            }
+            if runs.is_empty() {
+                break;
+            }
+            self.all(&runs, progress)?;
+        }
+        Ok(())
+    }
+}
+
+/// The time that is left: what was thought, at the pace that there was.
+struct Left {
+    begun: Instant,
+    /// Seconds that the runs were thought to take that are done.
+    done: f64,
+    /// And those that are not.
+    left: f64,
+}
+
+/// Seconds of runs before the pace counts.
+const PACE: f64 = 5.0;
+
+impl Left {
+    fn of(left: f64) -> Left {
+        Left { begun: Instant::now(), done: 0.0, left }
+    }
+
+    fn done(&mut self, seconds: f64) {
+        self.done += seconds;
+        self.left = (self.left - seconds).max(0.0);
+    }
+
+    fn seconds(&self) -> f64 {
+        let pace = self.begun.elapsed().as_secs_f64() / self.done;
+        if self.done < PACE { self.left } else { self.left * pace }
+    }
 }
 
 fn perform(

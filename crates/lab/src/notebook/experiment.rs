@@ -153,6 +153,8 @@ pub struct Claim {
     pub right: Option<Selector>,
     /// What that is divided by.
     pub right_over: Option<Selector>,
+    /// The metric of what it is compared with, if it is another one.
+    pub right_metric: Option<String>,
     /// The test holds from here on.
     pub at_least: Option<f64>,
     /// And up to here.
@@ -396,6 +398,7 @@ fn check_figure(experiment: &Experiment, figure: &Figure) -> Result<(), String> 
 fn check_claim(experiment: &Experiment, claim: &Claim) -> Result<(), String> {
     let grid = grid_of(experiment, &claim.grid)?;
     metric::find(&claim.metric)?;
+    claim.right_metric.as_deref().map_or(Ok(()), |name| metric::find(name).map(|_| ()))?;
     if claim.at_least.is_none() && claim.at_most.is_none() {
         return Err("a claim has at_least, at_most or both: add one".to_owned());
     }

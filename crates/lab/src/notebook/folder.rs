@@ -161,7 +161,15 @@ impl Folder {
     /// # Errors
     /// If it cannot be read.
     pub fn calibration(&self) -> Result<Option<Calibration>, Trouble> {
-        let path = self.path.join(CALIBRATION);
+        Folder::calibration_in(&self.path)
+    }
+
+    /// The calibration in a folder, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn calibration_in(path: &Path) -> Result<Option<Calibration>, Trouble> {
+        let path = path.join(CALIBRATION);
         if !path.exists() {
             return Ok(None);
         }

@@ -11,17 +11,23 @@
 //! | `estimate` | medians, bootstrap intervals, outliers |
 //! | `sheet` | the records of one case, of one state of the machine |
 //! | `verdict` | what becomes of a claim |
+//! | `chart`, `page` | figures, and the report in one file of HTML |
+//! | `compare`, `merge` | two folders against each other; several as one |
 //! | `builtin` | the papers' evaluations |
 
 pub mod builtin;
 pub mod case;
+pub mod chart;
+pub mod compare;
 pub mod estimate;
 pub mod execute;
 pub mod experiment;
 pub mod factor;
 pub mod folder;
 pub mod level;
+pub mod merge;
 pub mod metric;
+pub mod page;
 pub mod perform;
 pub mod record;
 pub mod session;

@@ -10,6 +10,7 @@ use crate::measure::detail::Detail;
 use crate::measure::row::Row;
 use crate::measure::run;
 use crate::setup::bench_plan::{BenchPlan, Direction, Workload};
+use catalog::Simulated;
 use planner::predict::Steering;
 use planner::simulator::{Arrivals, Scenario};
 use planner::thekkath1992::{self, Change, MIXED, Machine, SMALL};
@@ -188,7 +189,12 @@ pub fn simulate(case: &Case, costs: &str, seed: u64) -> Result<Yield, String> {
         burst: case.count("burst").unwrap_or(32),
         bytes,
         arrivals: Arrivals::Closed { window, think_ns: 0.0 },
-        steering: Steering::Even,
+        // Any thread takes any packet where packets are the unit: connections are bound to
+        // no queue there.
+        steering: match catalog::find(case.organization()).map(|entry| entry.simulated) {
+            Some(Simulated::MessageParallel) => Steering::Hash,
+            _ => Steering::Even,
+        },
         seed,
         operations: OPERATIONS,
         ..Scenario::new(case.organization(), processors, connections, work, costs)

@@ -1,6 +1,7 @@
 //! [`Verdict`]: what becomes of a claim. It follows from the records, and from nothing
 //! else.
 
+use super::case::{Case, cases};
 use super::estimate::{Estimate, LEAST, SURE, bootstrap, seed_of};
 use super::experiment::{Claim, Experiment, From, Selector, Take};
 use super::metric;
@@ -74,6 +75,9 @@ pub struct Verdict {
     pub why: String,
 }
 
+/// Why a claim has no value that has runs.
+const MOVED: &str = "the machine changed its state during every run";
+
 /// The value of a claim at one level.
 struct Value {
     estimate: Estimate,
@@ -95,6 +99,36 @@ pub fn verdicts(experiment: &Experiment, records: &[Record], machine: &str) -> V
             Some(Judge { claim, grid_from: grid.from, sheet }.verdict(experiment, machine))
         })
         .collect()
+}
+
+/// The cases, each with the place of its grid, of measured claims that have fewer runs in one
+/// state of the machine than an interval takes; none of claims with a run that failed.
+pub(super) fn lacking(
+    experiment: &Experiment,
+    records: &[Record],
+    machine: &str,
+) -> Vec<(usize, Case)> {
+    let mut lacking: Vec<(usize, Case)> = Vec::new();
+    for claim in &experiment.claims {
+        let Some(place) = experiment.grids.iter().position(|grid| grid.name == claim.grid) else {
+            continue;
+        };
+        let grid = &experiment.grids[place];
+        let sheet = Sheet::of(records, &experiment.name, grid, machine);
+        let judge = Judge { claim, grid_from: grid.from, sheet };
+        let cases = cases(grid).unwrap_or_default();
+        let is_of = |case: &&Case| {
+            let fits = |(name, level)| case.0.get(name) == Some(level);
+            claim.selectors().any(|selector: &Selector| selector.iter().all(fits))
+        };
+        let cases: Vec<&Case> = cases.iter().filter(is_of).collect();
+        if cases.iter().all(|case| case.fits()) && judge.lacks(experiment) {
+            let new = cases.into_iter().map(|case| (place, case.clone()));
+            let new: Vec<_> = new.filter(|one| !lacking.contains(one)).collect();
+            lacking.extend(new);
+        }
+    }
+    lacking
 }
 
 struct Judge<'a> {
@@ -129,6 +163,17 @@ impl Judge<'_> {
             outcome,
             why,
         }
+    }
+
+    /// Is it measured, and has it too few runs?
+    fn lacks(&self, experiment: &Experiment) -> bool {
+        let missing = metric::find(&self.claim.metric).is_ok_and(|metric| metric.missing.is_some());
+        let failed = self.sheet.records().iter().any(|record| record.failure.is_some());
+        if self.grid_from != From::Stack || self.claim.predicted || missing || failed {
+            return false;
+        }
+        // Without a value, the machine changed in every run, or a metric is 0 on both sides.
+        self.value(experiment).map_or_else(|why| why == MOVED, |value| value.pairs < LEAST)
     }
 
     fn outcome(&self, value: &Value) -> (Outcome, String) {
@@ -243,10 +288,7 @@ impl Judge<'_> {
             Data::Computed => values.first().map(|value| Estimate::exact(*value)),
             Data::Measured | Data::Simulated => bootstrap(&values, SURE, seed),
         };
-        let none = || {
-            let moved = "the machine changed its state during every run";
-            why.unwrap_or_else(|| moved.to_owned())
-        };
+        let none = || why.unwrap_or_else(|| MOVED.to_owned());
         let estimate = estimate.ok_or_else(none)?;
         let left_out = all - pairs.len();
         Ok(Value { estimate, data, pairs: pairs.len(), left_out, at: String::new() })
@@ -263,7 +305,7 @@ impl Judge<'_> {
         let mut state = State::One;
         let mut squares = 0.0;
         let mut is_steady = true;
-        let mut look = |selector: &Selector| -> Result<f64, String> {
+        let mut look = |selector: &Selector, metric: &str| -> Result<f64, String> {
             let record = self
                 .sheet
                 .record(selector, data, repetition)
@@ -276,13 +318,18 @@ impl Judge<'_> {
                 state = record.state();
             }
             squares += record.factor.map_or(0.0, |factor| factor.ln().powi(2));
-            let value = record.figures.get(&self.claim.metric).copied();
-            value.ok_or_else(|| format!("{} has no {}", words(selector), self.claim.metric))
+            let value = record.figures.get(metric).copied();
+            value.ok_or_else(|| format!("{} has no {metric}", words(selector)))
         };
-        let left = look(&sides.left)?;
-        let mut over = |selector: &Option<Selector>| selector.as_ref().map_or(Ok(1.0), &mut look);
-        let (left_over, right) = (over(&sides.left_over)?, over(&sides.right)?);
-        let right_over = over(&sides.right_over)?;
+        let claim = self.claim;
+        let of_right = claim.right_metric.as_ref().unwrap_or(&claim.metric);
+        let left = look(&sides.left, &claim.metric)?;
+        let mut over = |selector: &Option<Selector>, metric: &str| {
+            selector.as_ref().map_or(Ok(1.0), |selector| look(selector, metric))
+        };
+        let left_over = over(&sides.left_over, &claim.metric)?;
+        let right = over(&sides.right, of_right)?;
+        let right_over = over(&sides.right_over, of_right)?;
         let value = (left / left_over) / (right / right_over);
         if value.is_nan() {
             return Err(format!("{} is 0 on both sides", self.claim.metric));
@@ -311,7 +358,11 @@ fn test(claim: &Claim) -> String {
     };
     let mut text = format!("{}: {}", claim.metric, over(&claim.left, &claim.left_over));
     if let Some(right) = &claim.right {
-        text += &format!(" / {}", over(right, &claim.right_over));
+        text += " / ";
+        if let Some(metric) = &claim.right_metric {
+            text += &format!("{metric}: ");
+        }
+        text += &over(right, &claim.right_over);
     }
     if let Some(each) = &claim.each {
         let which = if claim.take == Take::Least { "least" } else { "greatest" };

@@ -37,6 +37,8 @@ pub struct OwnedTable<U> {
     closed_flows: ClosedFlows,
 }
 
+opaque_debug!([U] OwnedTable<U>, "OwnedTable");
+
 impl<U> OwnedTable<U> {
     /// An empty table for the unit with this index.
     pub fn new(unit: u16, config: &Config) -> OwnedTable<U> {

@@ -56,6 +56,8 @@ pub struct SharedTable<L, U> {
     ports: Mutex<PortAllocator<Keyed>>,
 }
 
+opaque_debug!([L, U] SharedTable<L, U>, "SharedTable");
+
 impl<L: RawLock, U: Send> SharedTable<L, U> {
     /// An empty table of `shards` shards, at least one, with locks that `lock` makes.
     pub fn new(
@@ -248,6 +250,8 @@ pub struct SharedRef<L, U> {
     /// it beforehand: it is reached without asking the table.
     held: Option<(FlowKey, ConnId)>,
 }
+
+opaque_debug!([L, U] SharedRef<L, U>, "SharedRef");
 
 impl<L, U> SharedRef<L, U> {
     /// A way to this table.

@@ -22,6 +22,8 @@ pub struct HostShared {
     echoes: Arc<RateLimit>,
 }
 
+opaque_debug!([] HostShared, "HostShared");
+
 impl HostShared {
     /// Those of a host; no neighbour is known yet.
     pub fn new(config: &Config) -> HostShared {

@@ -13,6 +13,9 @@ pub struct SipWords {
     words: u64,
 }
 
+// Without the key.
+opaque_debug!([] SipWords, "SipWords");
+
 impl SipWords {
     /// Nothing was written yet.
     #[inline(always)]

@@ -36,7 +36,12 @@ pub fn input(
     packet.truncate(header.total_len as usize);
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
     if ip.accepted != Some((header.source, header.destination)) || packet.meta().group {
-        match accept(&header, ip, packet.meta().group) {
+        let accepted = if ip.config.loopback == Some(packet.meta().interface) {
+            accept_own(source, destination, ip)
+        } else {
+            accept(&header, ip, packet.meta().group)
+        };
+        match accepted {
             Ok(group) => packet.meta_mut().group = group,
             Err(reason) => return dropped(counters, reason),
         }
@@ -60,7 +65,7 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, 
     if !source.can_be_source() || ip.is_broadcast(source) || ip.config.is_ours(source) {
         return Err(DropReason::IpSource);
     }
-    if !ip.config.is_ours(destination) {
+    if !ip.config.is_ours(destination) || destination.is_loopback() {
         let group = header.destination.is_multicast() || ip.is_broadcast(destination);
         return if group { Ok(true) } else { Err(DropReason::IpNotOurs) };
     }
@@ -70,6 +75,14 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, 
     }
     ip.accepted = Some((header.source, header.destination));
     Ok(false)
+}
+
+/// As [`accept`], for what we have sent to ourselves.
+fn accept_own(source: Address, destination: Address, ip: &Ip) -> Result<bool, DropReason> {
+    if !ip.config.is_ours(source) {
+        return Err(DropReason::IpSource);
+    }
+    if ip.config.is_ours(destination) { Ok(false) } else { Err(DropReason::IpNotOurs) }
 }
 
 #[inline]

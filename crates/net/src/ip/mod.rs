@@ -37,6 +37,8 @@ pub struct Ip {
     pub(crate) identifications: Arc<Identifications>,
 }
 
+opaque_debug!([] Ip, "Ip");
+
 impl Ip {
     /// The Internet layer of one unit.
     pub fn new(config: Arc<Config>, unit: Unit) -> Ip {

@@ -17,6 +17,8 @@ pub struct SharedReassembly {
     next: Arc<AtomicU64>,
 }
 
+opaque_debug!([] SharedReassembly, "SharedReassembly");
+
 impl SharedReassembly {
     /// Shared reassembly with the limits of `config`.
     pub fn new(config: &Config) -> SharedReassembly {
@@ -33,6 +35,8 @@ pub struct Reassembling {
     /// [`SharedReassembly::next`]; nobody reads that of a unit's own.
     next: Arc<AtomicU64>,
 }
+
+opaque_debug!([] Reassembling, "Reassembling");
 
 impl From<SharedReassembly> for Reassembling {
     fn from(shared: SharedReassembly) -> Reassembling {

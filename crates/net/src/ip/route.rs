@@ -36,6 +36,8 @@ pub struct Routes {
     config: Arc<Config>,
 }
 
+opaque_debug!([] Routes, "Routes");
+
 fn bits(address: Address) -> u128 {
     let [high, low] = address.words();
     u128::from(high) << 64 | u128::from(low)
@@ -64,6 +66,14 @@ impl Routes {
                 });
             }
         }
+        if let Some(index) = config.loopback {
+            let mtu = config.interfaces[usize::from(index)].mtu;
+            for &(address, _) in config.interfaces.iter().flat_map(|i| &i.addresses) {
+                let (network, mask) = (bits(address), u128::MAX);
+                let (interface, source) = (index, address);
+                entries.push(Entry { network, mask, interface, gateway: None, source, mtu });
+            }
+        }
         let mut routes = Routes { entries, last: None, config: config.clone() };
         for route in &config.routes {
             let Some(via) = routes.lookup(route.gateway) else { continue };
@@ -90,7 +100,7 @@ impl Routes {
         {
             return Some(route);
         }
-        if !destination.can_be_destination() {
+        if !destination.can_be_destination() && !self.config.is_ours(destination) {
             return None;
         }
         let wanted = bits(destination);

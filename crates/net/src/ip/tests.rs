@@ -1,5 +1,5 @@
 use crate::harness::*;
-use crate::{Call, DropReason};
+use crate::{Call, DropReason, InterfaceConfig};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -63,7 +63,22 @@ fn bad_headers() {
 
 #[test]
 fn martians_and_strangers() {
-    let mut host = listening();
+    martians(&mut listening());
+}
+
+/// A way to ourselves lets nobody else in.
+#[test]
+fn martians_and_strangers_beside_loopback() {
+    let mut host = Host::new(|config| {
+        config.loopback = Some(1);
+        let addresses = vec![(Ipv4Addr::LOCALHOST.into(), 8)];
+        config.interfaces.push(InterfaceConfig { is_ethernet: false, addresses, ..interface() });
+    });
+    host.call(Call::BindUdp(end(Ipv4Addr::UNSPECIFIED, 53), ()));
+    martians(&mut host);
+}
+
+fn martians(host: &mut Host) {
     let bytes = udp_bytes(53, b"x");
     let nobodys = ["127.0.0.1", "0.0.0.0", "0.1.2.3", "240.0.0.1", "224.0.0.5"];
     // Our own among them, as in a LAND attack.

@@ -33,6 +33,8 @@ pub struct Link {
     defended: Option<Instant>,
 }
 
+opaque_debug!([] Link, "Link");
+
 impl Link {
     /// The link layer of one unit; it knows no neighbour yet.
     pub fn new(config: Arc<Config>, unit: Unit) -> Link {

@@ -96,6 +96,8 @@ pub struct Neighbours {
     asked: HashMap<Address, Asked, Keyed>,
 }
 
+opaque_debug!([] Neighbours, "Neighbours");
+
 impl Neighbours {
     /// An empty table for a host.
     pub(crate) fn new(config: &crate::Config) -> Neighbours {

@@ -80,6 +80,9 @@ impl<A: Application> Transport<A> {
         }
         let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
         let source = address.unwrap_or(route.source);
+        if self.config.escapes(source, route.interface) {
+            return Err((user, ConnectError::NoRoute));
+        }
         if let Some(port) = local.map(|l| l.port).filter(|p| *p != 0) {
             let flow = FlowKey { local: Endpoint { address: source, port }, remote };
             if cx.conns.with_time_wait(&flow, |_| ()).is_some() {
@@ -155,7 +158,8 @@ impl<A: Application> Transport<A> {
         let Transport { unit, config, .. } = self;
         conns.allocate_port(remote, |port| {
             let flow = FlowKey { local: Endpoint { address, port }, remote };
-            unit.has(config.steering.flow(&flow))
+            // A socket does not connect to itself (RFC 9293 3.5 would let it).
+            flow.local != remote && unit.has(config.steering.flow(&flow))
         })
     }
 }

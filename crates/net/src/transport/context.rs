@@ -16,3 +16,5 @@ pub struct Cx<'a, A: Application, C: Connections<A::Connection>> {
     /// The time.
     pub now: Instant,
 }
+
+opaque_debug!([A: Application, C: Connections<A::Connection>] Cx<'_, A, C>, "Cx");

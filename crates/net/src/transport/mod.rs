@@ -54,6 +54,8 @@ pub struct Transport<A: Application> {
     pub(crate) residence: Residence<A>,
 }
 
+opaque_debug!([A: Application] Transport<A>, "Transport");
+
 impl<A: Application> Transport<A> {
     /// The transport layer of one unit.
     pub fn new(config: Arc<Config>, unit: Unit) -> Transport<A> {

@@ -123,7 +123,12 @@ impl<A: Application> Transport<A> {
         if self.config.interfaces.len() == 1 {
             return 0;
         }
-        let local = connection.flow.local.address;
+        let (local, remote) = (connection.flow.local.address, connection.flow.remote.address);
+        if let Some(loopback) = self.config.loopback
+            && self.config.is_ours(remote)
+        {
+            return loopback.into();
+        }
         self.config
             .interfaces
             .iter()

@@ -71,7 +71,9 @@ impl<A: Application> Transport<A> {
             {
                 datagram.local.address = route.source;
             }
-            let packet = route.and_then(|route| {
+            let stays =
+                |r: &crate::ip::Route| !self.config.escapes(datagram.local.address, r.interface);
+            let packet = route.filter(stays).and_then(|route| {
                 let interface = &self.config.interfaces[route.interface as usize];
                 // A device sums whole datagrams only.
                 let by_device =

@@ -25,6 +25,8 @@ pub struct Sleeper {
     event: Event,
 }
 
+opaque_debug!([] Sleeper, "Sleeper");
+
 impl Sleeper {
     /// For a thread that is awake.
     ///

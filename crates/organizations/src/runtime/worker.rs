@@ -107,6 +107,8 @@ pub struct Queues {
     pub transmitters: Vec<Box<dyn Transmit>>,
 }
 
+opaque_debug!([] Queues, "Queues");
+
 /// Deals the queues of all devices to `processors` threads.
 pub fn deal(devices: Vec<device::Device>, processors: usize) -> Vec<Queues> {
     let mut dealt: Vec<Queues> = (0..processors)

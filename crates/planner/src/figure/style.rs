@@ -94,6 +94,21 @@ impl Style {
         }
     }
 
+    /// Draws a bar from the lower to the upper end of an interval.
+    pub(super) fn draw_interval(
+        &self,
+        on: &Canvas<'_>,
+        low: Pixel,
+        high: Pixel,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        let stroke = self.colour.stroke_width(1);
+        on.draw(&PathElement::new([low, high], stroke))?;
+        for (x, y) in [low, high] {
+            on.draw(&PathElement::new([(x - 4, y), (x + 4, y)], stroke))?;
+        }
+        Ok(())
+    }
+
     /// Draws a curve through `pixels`.
     pub(super) fn draw(
         &self,

@@ -66,3 +66,15 @@ fn guides_and_notes_are_said() {
     // A guide beyond the data widens the axis.
     assert!(figure.at_x(1000.0, "far").draw(&[curve("a")]).expect("drawn").contains("far"));
 }
+
+#[test]
+fn intervals_and_single_values_are_drawn_and_seen() {
+    let plain = lines("t", "x", "y", &[curve("a")]).expect("drawn");
+    let with = curve("a").intervals(vec![(10.0, 0.5, 2.0), (f64::NAN, 1.0, 2.0)]);
+    let with = lines("t", "x", "y", &[with.dots(vec![(20.0, 500.0)])]).expect("drawn");
+    // The bar and its two ends; a ring.
+    assert_eq!(with.matches("<polyline").count(), plain.matches("<polyline").count() + 3);
+    assert_eq!(with.matches("<circle").count(), plain.matches("<circle").count() + 1);
+    // The axis goes up to the ring.
+    assert!(with.contains("500") && !plain.contains("500"));
+}

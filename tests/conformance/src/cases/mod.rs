@@ -4,6 +4,7 @@ pub mod basic;
 pub mod bulk;
 pub mod closing;
 pub mod life;
+pub mod loopback;
 pub mod refusals;
 pub mod udp;
 

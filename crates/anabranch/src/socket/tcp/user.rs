@@ -12,6 +12,12 @@ impl TcpShared {
         self.state.lock().flow
     }
 
+    /// Its two ends, unless the connection has ended.
+    pub(crate) fn live_flow(&self) -> Option<FlowKey> {
+        let state = self.state.lock();
+        state.flow.filter(|_| state.phase != Phase::Closed)
+    }
+
     pub(crate) fn take_error(&self) -> Option<io::Error> {
         self.state.lock().error.take().map(io::Error::from)
     }
@@ -180,7 +186,7 @@ impl TcpShared {
         {
             return Poll::Ready(Ok(**info));
         }
-        if state.phase != Phase::Open {
+        if state.phase == Phase::Closed {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         }
         state.info_waiters.add(cx);

@@ -142,3 +142,31 @@ fn predictions_are_as_sure_as_they_say() {
     records.iter_mut().for_each(|record| record.factor = Some(1.2));
     assert_eq!(judged(TEST, &records).outcome, Outcome::Undecided);
 }
+
+#[test]
+fn cases_of_claims_with_too_few_runs_in_one_state_are_run_again() {
+    let of = |records: &[Record]| {
+        let machine = machines(records).pop().unwrap_or_default();
+        let mut cases: Vec<String> = lacking(&experiment(TEST), records, &machine)
+            .iter()
+            .map(|(grid, case)| format!("{grid} {case}"))
+            .collect();
+        cases.sort();
+        cases
+    };
+    let mut records = rounds(&[1.2; 5]);
+    assert!(of(&records).is_empty());
+    // The machine changed in one of them.
+    records[3].cacheline_ns = Some([30.0, 190.0]);
+    let cases = of(&records);
+    assert_eq!(
+        cases,
+        ["0 connections=8 organization=engines", "0 connections=8 organization=group-locks"]
+    );
+    for record in &mut records {
+        record.cacheline_ns = Some([30.0, 190.0]);
+    }
+    assert_eq!(of(&records).len(), 2);
+    records[0].failure = Some("no".to_owned());
+    assert!(of(&records).is_empty());
+}

@@ -236,7 +236,7 @@ fn neighbours_are_shared_and_what_waits_in_vain_comes_back() {
     assert!(origin.say(stranger, b"z").is_empty(), "asked once");
     let out = origin.take(&arp_frame(Operation::Reply, stranger, US));
     let said: Vec<u8> = out.iter().map(|f| *parse(f).1.last().expect("a payload")).collect();
-    assert_eq!(said, b"yz", "who gets the answer sends for all");
+    assert_eq!(said, b"yz", "the unit that gets the answer sends for all");
     // Nobody answers: each gets what is its own.
     let nobody = std::net::Ipv4Addr::new(10, 0, 0, 78);
     other.say(nobody, b"a");

@@ -126,7 +126,7 @@ impl<A: Application> Family<A> for Connections<A> {
         let Err(Message::Call(mut call)) = mailbox.send(Message::Call(call)) else { return };
         if matches!(call, Call::FlushUdp(_)) {
             // The socket that had the port before has just gone, with its thread;
-            // the control thread has this one, or knows who has.
+            // the control thread has this one, or knows which thread has it.
             match self.table.control.send(Message::Call(call)) {
                 Err(Message::Call(back)) => call = back,
                 _ => return,

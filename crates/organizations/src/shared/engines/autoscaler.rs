@@ -23,6 +23,8 @@ pub struct Control {
     busy: AtomicU64,
 }
 
+opaque_debug!([] Control, "Control");
+
 /// What the first engine, which decides for all, keeps between two decisions.
 #[derive(Debug)]
 pub(crate) struct Autoscaler {
@@ -152,7 +154,7 @@ mod tests {
         assert_eq!(new((0, 0), 3).map(|c| (c.least, c.most)).ok(), Some((1, 3)));
         assert_eq!(new((2, 2), 3).map(|c| (c.least, c.most)).ok(), Some((2, 2)));
         for engines in [(3, 2), (0, 4), (5, 0)] {
-            let error = new(engines, 3).err().expect("no sense").to_string();
+            let error = new(engines, 3).expect_err("no sense").to_string();
             assert!(!error.contains('\n') && error.contains("--engines"), "{error}");
         }
     }

@@ -1,0 +1,216 @@
+//! `anabranch lab`: files of experiments, folders of results, and what becomes of them
+//! when a run is cut off.
+
+mod common;
+
+use common::{anabranch, refused};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// An experiment that takes no time, and one whose runs take some.
+const MODEL: &str = "name = \"model\"\n[[grid]]\nfrom = \"thekkath1992\"\nload = [0.1, 0.5]\n\
+    [[figure]]\ntitle = \"Load\"\ngrid = \"grid\"\nx = \"load\"\ny = \"residence_us\"\n\
+    [[claim]]\nsource = \"s\"\nstatement = \"more load takes more time\"\ngrid = \"grid\"\n\
+    metric = \"residence_us\"\nleft = { load = 0.5 }\nright = { load = 0.1 }\nat_least = 1.0\n";
+const LONG: &str = "name = \"long\"\nquick = { repeat = 20, seconds = 0.05, warm_up = 0.01, \
+    bound = 0.001 }\n[[grid]]\nconnections = [1, 2]\n";
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().expect("a folder"))
+    }
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.at(name);
+        std::fs::write(&path, text).expect("room");
+        path.display().to_string()
+    }
+}
+
+fn run(words: &str) -> Output {
+    anabranch(words).output().expect("the command runs")
+}
+
+/// Standard output of a command that has to succeed.
+fn said(words: &str) -> String {
+    let output = run(words);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{words}: {error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn samples(folder: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(folder.join("samples.jsonl")).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_a_line() {
+    let place = Place::new();
+    let bad = place.file("bad.toml", &MODEL.replace("load = [0.1, 0.5]", "load = [0.1, 7]"));
+    for (words, part) in [
+        (format!("lab run {bad}"), "bad.toml, line 4: load = 7 is not possible: give"),
+        ("lab run /does/not/exist".into(), "name a file, or one of bohra2007"),
+        ("lab reproduce nobody".into(), "choose from bohra2007"),
+        ("lab reproduce yates1996 --shard 3/2".into(), "write I/N"),
+        ("lab resume /proc".into(), "has no results"),
+        ("lab report /proc".into(), "has no results"),
+        ("lab merge /proc/x /proc".into(), "has no results"),
+    ] {
+        let line = refused(&words);
+        assert!(line.contains(part), "{line}");
+    }
+    let line = said(&format!("lab run --dry-run {}", place.file("long.toml", LONG)));
+    assert!(line.starts_with("40 runs, about "), "{line}");
+    assert!(said("lab list").contains("schmidt1996"));
+    assert!(said("lab list --words").contains("virtual_processors"));
+}
+
+#[test]
+fn a_run_leaves_samples_a_report_and_figures() {
+    let place = Place::new();
+    let (file, out) = (place.file("model.toml", MODEL), place.at("out"));
+    let text = said(&format!("lab run {file} --out {}", out.display()));
+    assert!(text.contains("more load takes more time   holds"), "{text}");
+    assert!(text.contains("1 claims: 1 holds"), "{text}");
+    assert_eq!(samples(&out).len(), 2);
+    for line in samples(&out) {
+        let sample: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        for key in ["machine", "kernel", "commit", "command", "at", "figures"] {
+            assert!(!sample[key].is_null(), "{key}: {line}");
+        }
+    }
+    for file in ["report.html", "claims.json", "figures/model-01.svg", "experiments/model.toml"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    let again = refused(&format!("lab run {file} --out {}", out.display()));
+    assert!(again.contains("lab resume"), "{again}");
+    let elsewhere = place.at("elsewhere.html");
+    said(&format!("lab report {} --html {}", out.display(), elsewhere.display()));
+    assert!(elsewhere.is_file());
+    let text = said(&format!("lab compare {0} {0}", out.display()));
+    assert!(text.starts_with("0 of 2 medians differ"), "{text}");
+}
+
+/// Kills a run when it has made some samples; returns how many it had.
+fn killed(file: &str, out: &Path) -> usize {
+    let words = format!("lab run {file} --out {}", out.display());
+    let mut child = anabranch(&words)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the command runs");
+    let start = Instant::now();
+    while samples(out).len() < 3 && start.elapsed() < common::PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SIGKILL: it can do nothing about it.
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    samples(out).len()
+}
+
+#[test]
+fn a_run_that_was_killed_loses_the_run_in_progress_at_most() {
+    let place = Place::new();
+    let (file, out) = (place.file("long.toml", LONG), place.at("out"));
+    let before = killed(&file, &out);
+    assert!((3..40).contains(&before), "{before}");
+    let kept = samples(&out);
+    said(&format!("lab resume {}", out.display()));
+    let all = samples(&out);
+    // What was there is as it was; what was missing was made, each run once.
+    assert_eq!(all[..before], kept[..before]);
+    assert_eq!(all.len(), 40);
+    let again = said(&format!("lab resume {}", out.display()));
+    assert!(again.contains("report.html"), "{again}");
+    assert_eq!(samples(&out).len(), 40);
+}
+
+#[test]
+fn a_full_disk_and_a_folder_that_cannot_be_made_are_said() {
+    let place = Place::new();
+    let file = place.file("model.toml", MODEL);
+    let line = {
+        let output = run(&format!("lab run {file} --out /proc/anabranch-lab"));
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).expect("text")
+    };
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert!(line.contains("name one that can be written"), "{line}");
+    // The kernel's device that is always full stands for the disk.
+    let out = place.at("full");
+    std::fs::create_dir(&out).expect("room");
+    std::os::unix::fs::symlink("/dev/full", out.join("samples.jsonl")).expect("room");
+    let output = run(&format!("lab run {file} --out {}", out.display()));
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).expect("text");
+    let line = error.lines().last().expect("a line");
+    assert!(line.contains("No space left") && line.contains("lab resume"), "{line}");
+    // With room, it goes on.
+    std::fs::remove_file(out.join("samples.jsonl")).expect("there");
+    std::fs::write(out.join("samples.jsonl"), "").expect("room");
+    said(&format!("lab resume {}", out.display()));
+    assert_eq!(samples(&out).len(), 2);
+}
+
+#[test]
+fn parts_of_a_session_are_joined() {
+    let place = Place::new();
+    let text = MODEL.replace(
+        "[[figure]]",
+        "[[grid]]\nname = \"b\"\nfrom = \"thekkath1992\"\nload = 0.3\n[[figure]]",
+    );
+    let file = place.file("model.toml", &text);
+    let parts: Vec<PathBuf> = (1..=2).map(|n| place.at(&format!("part{n}"))).collect();
+    for (n, part) in parts.iter().enumerate() {
+        said(&format!("lab run {file} --shard {}/2 --out {}", n + 1, part.display()));
+    }
+    let out = place.at("joined");
+    let words = format!("{} {} {}", out.display(), parts[0].display(), parts[1].display());
+    let text = said(&format!("lab merge {words}"));
+    assert!(text.contains("3 runs of 1 kind of machine"), "{text}");
+    assert!(said(&format!("lab report {}", out.display())).contains("holds"));
+}
+
+/// The first browser of the Chromium kind that is installed.
+fn chromium() -> Option<&'static str> {
+    let names = ["chromium", "chromium-browser", "google-chrome", "chrome-headless-shell"];
+    names.into_iter().find(|name| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    })
+}
+
+#[test]
+fn a_browser_shows_every_figure_and_asks_no_network() {
+    let Some(chromium) = chromium() else {
+        println!("not run: chromium is not installed");
+        return;
+    };
+    let place = Place::new();
+    let (file, out) = (place.file("model.toml", MODEL), place.at("out"));
+    said(&format!("lab run {file} --out {}", out.display()));
+    let page = out.join("report.html").canonicalize().expect("there");
+    for dark in [false, true] {
+        let mut command = Command::new(chromium);
+        command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
+        command.args(["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"]);
+        if dark {
+            command.arg("--force-dark-mode");
+        }
+        command.arg(format!("--user-data-dir={}", place.at("profile").display()));
+        let output = command.arg(format!("file://{}", page.display())).output().expect("it runs");
+        let (dom, log) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(dom.contains("data-figures=\"1\""), "{log}");
+        assert!(dom.contains("data-requests=\"0\""), "{log}");
+        assert!(dom.contains("data-rows=\"1\""), "the claims as CSV: {log}");
+        assert!(!log.contains("CONSOLE"), "{log}");
+    }
+}
