@@ -144,11 +144,18 @@ impl Tcb {
         }
     }
 
-    fn begin_recovery(&mut self, delivered: u32, now: Instant) {
-        // What exceeds cwnd was sent by limited transmit, or for what SACK took out
-        // of the pipe: RFC 5681 3.2 does not want it in FlightSize.
+    /// FlightSize (RFC 5681 2): the most that was in flight in this window of data.
+    /// A batch of acknowledgments may have taken most of it off before the loss
+    /// shows. What exceeds cwnd was sent by limited transmit, or for what SACK took
+    /// out of the pipe: RFC 5681 3.2 does not want it counted.
+    pub(crate) fn flight(&self) -> u32 {
         let out = self.snd.nxt.distance_from(self.snd.una);
-        let flight = out.min(self.congestion.window());
+        out.max(self.snd.most_out).min(self.congestion.window())
+    }
+
+    fn begin_recovery(&mut self, delivered: u32, now: Instant) {
+        let out = self.snd.nxt.distance_from(self.snd.una);
+        let flight = self.flight();
         self.congestion.on_loss(flight, self.mss(), now);
         self.recovery.above = false;
         self.recovery.tail = None;
@@ -225,7 +232,7 @@ impl Tcb {
 
     /// The retransmission timer went off: all that is in flight is lost.
     pub(crate) fn lose_all(&mut self, now: Instant) {
-        let flight = self.snd.nxt.distance_from(self.snd.una);
+        let flight = self.flight();
         let again = self.rtt.backoff > 0;
         self.congestion.on_timeout(flight, self.mss(), again, now);
         self.board.mark_all_lost();

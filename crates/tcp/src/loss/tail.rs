@@ -30,13 +30,14 @@ impl Tcb {
             && self.state.transmits()
     }
 
-    /// PTO (RFC 8985 7.2), counted from the last segment sent, if at least two full
-    /// ones are in flight.
+    /// PTO (RFC 8985 7.2), counted from the last segment sent.
     fn tail_timeout(&self) -> Duration {
         if self.rtt.srtt == 0 {
             return UNKNOWN;
         }
-        LEAST.max(2 * Duration::from_micros(self.rtt.srtt.into()))
+        let twice = 2 * Duration::from_micros(self.rtt.srtt.into());
+        let alone = self.snd.nxt.distance_from(self.snd.una) < 2 * self.mss();
+        if alone { twice + ACK_DELAY } else { twice.max(LEAST) }
     }
 
     /// Starts the timer of the probe, unless a timer runs or there is nothing to
@@ -44,8 +45,10 @@ impl Tcb {
     #[inline]
     pub(crate) fn arm_tail(&mut self, now: Instant) {
         if self.timers.early == Instant::FAR_FUTURE && self.wants_tail() {
-            let at = (self.last_sent + self.tail_timeout()).max(now);
-            self.timers.set_tail(at);
+            // More may follow at once: then it need not be so long.
+            let twice = 2 * Duration::from_micros(self.rtt.srtt.into());
+            let at = self.last_sent + LEAST.max(twice).min(self.tail_timeout());
+            self.timers.set_tail(at.max(now));
         }
     }
 
@@ -56,9 +59,7 @@ impl Tcb {
         if !self.wants_tail() {
             return;
         }
-        let alone = self.snd.nxt.distance_from(self.snd.una) < 2 * self.mss();
-        let delay = if alone { ACK_DELAY } else { Duration::ZERO };
-        let due = self.last_sent + self.tail_timeout() + delay;
+        let due = self.last_sent + self.tail_timeout();
         if due > now {
             self.timers.set_tail(due);
         } else {
@@ -100,8 +101,7 @@ impl Tcb {
             // The probe has repaired a loss that nobody saw.
             self.recovery.tail = None;
             if self.recovery.phase == Phase::Open {
-                let out = self.snd.nxt.distance_from(self.snd.una);
-                let flight = out.min(self.congestion.window());
+                let flight = self.flight();
                 self.congestion.on_loss(flight, self.mss(), now);
                 self.congestion.on_recovered(u32::MAX, now);
             }

@@ -235,8 +235,8 @@ impl Tcb {
         let idle = self.snd.una == seq;
         // The FIN needs room in the window, too.
         let fin = fin && self.send.end.before(self.snd.una + self.snd.wnd);
-        let (len, outgoing) = self.segment(seq, len, fin, true, now, offload);
-        let fin = outgoing.header.flags.fin();
+        let outgoing = self.segment(seq, len, fin, true, now, offload);
+        let (len, fin) = (outgoing.0, outgoing.1.header.flags.fin());
         let then = self.rate.on_send(idle, self.delivered, now);
         self.board.push(Record::new(seq, len, fin, self.mss(), (now, then)));
         self.snd.nxt = seq + len;
@@ -251,7 +251,7 @@ impl Tcb {
         } else {
             self.start_rto(now);
         }
-        Some(outgoing)
+        Some(outgoing.1)
     }
 
     /// Is a FIN queued that was never sent?

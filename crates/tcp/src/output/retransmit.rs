@@ -3,6 +3,7 @@
 use super::{Outgoing, TransmitOffload};
 use crate::Tcb;
 use crate::recovery::Hole;
+use crate::timers::Retransmit;
 use wire::Instant;
 
 impl Tcb {
@@ -71,7 +72,13 @@ impl Tcb {
         self.recovery.force = false;
         self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
         self.on_sent(len, true, now);
-        self.start_rto(now);
+        if hole.seq == self.snd.una {
+            // The first is what the time-out waits for: it has its time anew.
+            let rto = self.rtt.rto(&self.config);
+            self.timers.set_retransmit(Retransmit::Rto, now + rto);
+        } else {
+            self.start_rto(now);
+        }
         Some(outgoing)
     }
 

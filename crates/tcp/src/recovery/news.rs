@@ -77,14 +77,20 @@ impl News {
         }
     }
 
-    /// Something that was sent again was delivered. If the acknowledgment may be for
-    /// an earlier transmission (RFC 8985 6.2 step 2), it says nothing about this one.
+    /// Something that was sent again is acknowledged, cumulatively. If the time stamp
+    /// says that it is for an earlier transmission, it says nothing about this one
+    /// (RFC 8985 6.2 step 2).
     pub(crate) fn retransmission(&mut self, x: &Resent) {
-        let late = match self.echo {
-            Some(echo) => (echo.wrapping_sub(x.sent.as_millis() as u32) as i32) < 0,
-            None => false,
-        };
-        if !late && self.now.since(x.sent) >= self.least {
+        let sent = x.sent.as_millis() as u32;
+        if self.echo.is_none_or(|echo| (echo.wrapping_sub(sent) as i32) >= 0) {
+            self.retransmission_sacked(x);
+        }
+    }
+
+    /// Something that was sent again is SACKed. What stands behind a gap is never
+    /// echoed (RFC 7323 4.3), so that only the time is left to tell.
+    pub(crate) fn retransmission_sacked(&mut self, x: &Resent) {
+        if self.now.since(x.sent) >= self.least {
             self.newer(x.sent, x.end, || x.then);
         }
     }

@@ -317,7 +317,7 @@ impl Scoreboard {
         }
         for k in each(resent) {
             if let Some(x) = marks.forget(r.start_of(k)) {
-                news.retransmission(&x);
+                news.retransmission_sacked(&x);
             }
         }
     }

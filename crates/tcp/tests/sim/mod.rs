@@ -136,11 +136,15 @@ struct Flight {
     payload: Vec<u8>,
 }
 
+type Drops = Box<dyn FnMut(usize, Seq, usize) -> bool>;
+
 pub struct Sim {
     pub now: Instant,
     pub ends: [End; 2],
     pub paths: [Path; 2],
     pub random: Random,
+    /// Says what is lost beside: who sends it, where it begins, and its payload.
+    pub drops: Option<Drops>,
     flights: Vec<Flight>,
     order: u64,
     /// Prints every segment; for people.
@@ -159,6 +163,7 @@ impl Sim {
             ends,
             paths: [path; 2],
             random: Random::new(seed),
+            drops: None,
             flights: Vec::new(),
             order: 0,
             trace: false,
@@ -270,6 +275,9 @@ impl Sim {
             );
         }
         self.ends[from].segments += 1;
+        if self.drops.as_mut().is_some_and(|lost| lost(from, header.seq, payload.len())) {
+            return;
+        }
         let copies = 1 + u32::from(self.random.percent(path.duplicate));
         for _ in 0..copies {
             if self.random.percent(path.loss) {

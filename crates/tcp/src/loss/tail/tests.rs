@@ -129,7 +129,7 @@ fn the_fin_is_probed_for_as_well() {
     p.send(1000);
     p.tcb.shutdown_write();
     assert_eq!(p.out(), [s("FP.", una, 1000, 1)]);
-    p.timeout();
+    probe(&mut p);
     assert_eq!(p.out(), [s("FP.", una, 1000, 1)]);
     p.say(".", 1, una + 1001, 0);
     assert_eq!(p.tcb.state(), State::FinWait2);

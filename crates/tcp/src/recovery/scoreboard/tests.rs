@@ -227,6 +227,21 @@ fn an_acknowledgment_that_is_too_early_is_not_of_the_retransmission() {
 }
 
 #[test]
+fn what_is_sacked_is_known_by_its_time_alone() {
+    // The time stamp that is echoed is that of what came in order before.
+    for (least, seen) in [(10, true), (51, false)] {
+        let mut b = board(3);
+        sack(&mut b, 3, &[(2000, 3000)]);
+        b.mark_front_lost();
+        b.resent(UNA + 1000, MSS, then(Instant::from_millis(50)));
+        let now = Instant::from_millis(100);
+        let mut n = News::new(b.fack, Some(40), Duration::from_millis(least), now);
+        b.sack(&[(UNA + 1000, UNA + 2000)], UNA + 3000, &mut n);
+        assert_eq!(n.newest.is_some(), seen);
+    }
+}
+
+#[test]
 fn a_timeout_loses_all_and_forgets_reneged_sacks() {
     for each in [1, 5] {
         let mut b = board_of(5, each);
