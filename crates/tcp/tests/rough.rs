@@ -51,11 +51,15 @@ prop_compose! {
         seed in any::<u64>(),
     ) -> Case {
         // SACK in three of four, as it is what most speak.
-        let config = Config {
-            sack: sack || seed % 2 == 0, timestamps, nagle, congestion, initial_window,
-            syn_retries: 40, retries: 60, max_rto: Duration::from_secs(2),
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_sack(sack || seed % 2 == 0)
+            .with_timestamps(timestamps)
+            .with_nagle(nagle)
+            .with_congestion(congestion)
+            .with_initial_window(initial_window)
+            .with_syn_retries(40)
+            .with_retries(60)
+            .with_max_rto(Duration::from_secs(2));
         Case { config, mss, segments, segmentation, paths, isn, seed }
     }
 }
@@ -137,7 +141,7 @@ fn a_lost_tail_of_any_length_is_found_in_two_round_trips_and_50_ms() {
 #[test]
 fn a_retransmission_that_is_lost_costs_no_timeout() {
     let buffers = 8 << 20;
-    let config = Config { receive_buffer: buffers, send_buffer: buffers, ..Config::default() };
+    let config = Config::default().with_receive_buffer(buffers).with_send_buffer(buffers);
     for times in 1..=4 {
         let mut sim = far(config.clone(), 8_000_000, 50);
         let mut lost = 0;
@@ -190,7 +194,7 @@ fn a_long_fat_path_is_used() {
     // 250 ms and windows of 6 MiB: with one loss in ten thousand, CUBIC keeps the
     // window that the buffers allow most of the time.
     let buffers = 6 << 20;
-    let config = Config { receive_buffer: buffers, send_buffer: buffers, ..Config::default() };
+    let config = Config::default().with_receive_buffer(buffers).with_send_buffer(buffers);
     let bytes = 60 << 20;
     let mut sim = far(config, bytes, 125);
     sim.ends[0].offload.segmentation = 65_536;
