@@ -96,6 +96,7 @@ fn a_run_leaves_samples_a_report_and_figures() {
     assert!(elsewhere.is_file());
     let text = said(&format!("lab compare {0} {0}", out.display()));
     assert!(text.starts_with("0 of 2 medians differ"), "{text}");
+    assert!(text.contains("1 of 1 claims have the same outcome"), "{text}");
 }
 
 /// Kills a run when it has made some samples; returns how many it had.

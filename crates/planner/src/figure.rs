@@ -69,6 +69,24 @@ impl Series {
         self.points.iter().chain(&self.dots).map(|point| point.1).chain(ends)
     }
 
+    /// Draws intervals, single values and the curve over them. Returns the curve's pixels.
+    fn draw(
+        &self,
+        on: &Canvas<'_>,
+        style: Style,
+        pixel: impl Fn(f64, f64) -> Pixel,
+    ) -> Result<Vec<Pixel>, Box<dyn std::error::Error>> {
+        for &(x, low, high) in &self.intervals {
+            style.draw_interval(on, pixel(x, low), pixel(x, high))?;
+        }
+        for &(x, y) in &self.dots {
+            on.draw(&Circle::new(pixel(x, y), 2, style.colour.stroke_width(1)))?;
+        }
+        let pixels: Vec<Pixel> = self.points.iter().map(|&(x, y)| pixel(x, y)).collect();
+        style.draw(on, &pixels)?;
+        Ok(pixels)
+    }
+
     /// A grey, dashed line without marks: what curves are to be compared with.
     #[must_use]
     pub fn guide(self) -> Series {
@@ -234,16 +252,7 @@ impl Figure {
             let mut ends = Vec::new();
             for (index, one) in series.iter().enumerate() {
                 let style = one.style.unwrap_or(Style::new(index, 0));
-                let pixels: Vec<Pixel> =
-                    one.points.iter().map(|point| area.map_coordinate(point)).collect();
-                let pixel = |x: f64, y: f64| area.map_coordinate(&(x, y));
-                for &(x, low, high) in &one.intervals {
-                    style.draw_interval(&root, pixel(x, low), pixel(x, high))?;
-                }
-                for &(x, y) in &one.dots {
-                    root.draw(&Circle::new(pixel(x, y), 2, style.colour.stroke_width(1)))?;
-                }
-                style.draw(&root, &pixels)?;
+                let pixels = one.draw(&root, style, |x, y| area.map_coordinate(&(x, y)))?;
                 ends.extend(pixels.last().map(|&end| Label::new(&one.name, style.colour, end)));
             }
             labels::draw(&root, SIZE.0 as i32, rows, ends)?;

@@ -4,7 +4,7 @@ use super::failure;
 use crate::failure::Failure;
 use crate::say::say;
 use crate::table::{render_left, short};
-use lab::notebook::compare::{Difference, compare};
+use lab::notebook::compare::{Difference, agreement, compare};
 use lab::notebook::folder::{read, write};
 use lab::notebook::merge::merge;
 use lab::notebook::page;
@@ -52,6 +52,16 @@ impl CompareArgs {
             "{sure} of {} medians differ, by intervals of 95 % (of which 1 in 20 errs by chance).",
             differences.len()
         ));
+        let agreement = agreement(&first, &second);
+        if agreement.claims > 0 {
+            say(format_args!(
+                "{} of {} claims have the same outcome in both, {} hold in one and not in the other.",
+                agreement.same,
+                agreement.claims,
+                agreement.flipped.len()
+            ));
+        }
+        agreement.flipped.iter().for_each(|claim| say(format_args!("  {claim}")));
         if let Some(file) = &self.html {
             let names = [&self.first, &self.second].map(|path| path.display().to_string());
             let page = page::comparison(&names, &shown);

@@ -89,6 +89,12 @@ impl Folder {
         };
         let text = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
         let folder = Folder::append(path)?;
+        if folder.length > 0 {
+            return Err(Trouble::Refused(format!(
+                "{} has samples of something else: name another folder",
+                path.display()
+            )));
+        }
         // The manifest comes last: a folder with one is whole.
         write(&path.join(MANIFEST), text.as_bytes())?;
         Ok(folder)

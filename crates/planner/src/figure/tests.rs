@@ -69,12 +69,15 @@ fn guides_and_notes_are_said() {
 
 #[test]
 fn intervals_and_single_values_are_drawn_and_seen() {
-    let plain = lines("t", "x", "y", &[curve("a")]).expect("drawn");
-    let with = curve("a").intervals(vec![(10.0, 0.5, 2.0), (f64::NAN, 1.0, 2.0)]);
-    let with = lines("t", "x", "y", &[with.dots(vec![(20.0, 500.0)])]).expect("drawn");
-    // The bar and its two ends; a ring.
-    assert_eq!(with.matches("<polyline").count(), plain.matches("<polyline").count() + 3);
-    assert_eq!(with.matches("<circle").count(), plain.matches("<circle").count() + 1);
-    // The axis goes up to the ring.
-    assert!(with.contains("500") && !plain.contains("500"));
+    let draw = |series: Series| lines("t", "x", "y", &[series]).expect("drawn");
+    let plain = draw(curve("a"));
+    let ring = draw(curve("a").dots(vec![(20.0, 500.0)]));
+    assert_eq!(ring.matches("<circle").count(), plain.matches("<circle").count() + 1);
+    // The axis goes up to the ring: it has a label that the curve alone has not.
+    let has_label = |text: &str| text.lines().any(|line| line == "300");
+    assert!(has_label(&ring) && !has_label(&plain));
+    // The bar and its two ends, in the curve's colour: axes have lines of their own.
+    let bar = draw(curve("a").intervals(vec![(10.0, 0.5, 2.0), (f64::NAN, 1.0, 2.0)]));
+    let coloured = |text: &str| text.matches("stroke=\"#0072B2\"").count();
+    assert_eq!(coloured(&bar), coloured(&plain) + 3);
 }

@@ -7,7 +7,9 @@ use crate::notebook::session::{Session, Shard};
 
 /// A folder in which two cases were run, with these figures.
 fn contents(cases: [&[f64]; 2], cacheline: [f64; 2]) -> Contents {
-    let text = "name = \"a\"\n[[grid]]\nconnections = [1, 2]\n";
+    let text = "name = \"a\"\n[[grid]]\nconnections = [1, 2]\n[[claim]]\nsource = \"s\"\n\
+        statement = \"faster\"\ngrid = \"grid\"\nmetric = \"gbit_per_s\"\n\
+        left = { connections = 1 }\nright = { connections = 2 }\nat_least = 1.1\n";
     let experiments = vec![Experiment::parse("a.toml", text).expect("good")];
     let session = Session { experiments, full: false, seed: 1, shard: Shard::WHOLE };
     let mut records = Vec::new();
@@ -49,4 +51,15 @@ fn runs_of_another_state_are_not_compared() {
     let first = contents([&STEADY, &STEADY], [30.0, 30.0]);
     let far = contents([&FASTER[..3], &FASTER[..3]], [180.0, 180.0]);
     assert!(compare(&first, &far).is_empty());
+}
+
+#[test]
+fn claims_that_flip_are_named() {
+    let first = contents([&STEADY, &STEADY], [30.0, 30.0]);
+    let second = contents([&FASTER, &STEADY], [30.0, 30.0]);
+    let same = agreement(&first, &first);
+    assert_eq!((same.claims, same.same, same.flipped.len()), (1, 1, 0));
+    let other = agreement(&first, &second);
+    assert_eq!((other.claims, other.same), (1, 0));
+    assert_eq!(other.flipped, ["a, faster: does not hold, then holds"]);
 }

@@ -76,6 +76,15 @@ fn a_folder_that_cannot_be_written_is_said() {
 }
 
 #[test]
+fn samples_of_something_else_are_left_alone() {
+    let place = tempfile::tempdir().expect("a folder");
+    fs::write(place.path().join(SAMPLES), "{}\n").expect("room");
+    let error = Folder::create(place.path(), &session()).expect_err("not empty").to_string();
+    assert!(error.contains("something else"), "{error}");
+    assert_eq!(fs::read_to_string(place.path().join(SAMPLES)).expect("there"), "{}\n");
+}
+
+#[test]
 fn a_malformed_file_is_named_with_its_line() {
     let place = tempfile::tempdir().expect("a folder");
     let mut folder = Folder::create(place.path(), &session()).expect("new");
