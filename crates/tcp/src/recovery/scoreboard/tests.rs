@@ -1,5 +1,6 @@
 use super::*;
 use crate::recovery::rate::Rate;
+use crate::recovery::rate::Snapshot;
 
 const UNA: Seq = Seq(u32::MAX - 2500);
 const MSS: u32 = 1000;

@@ -1,0 +1,228 @@
+//! What is lost, how it is found out, and what of it goes next.
+
+use super::{Found, Front, Hole, Scoreboard};
+use crate::recovery::news::Resent;
+use crate::recovery::rate::Snapshot;
+use crate::recovery::record::{MAX_SEGMENTS, below, each};
+use std::collections::VecDeque;
+use wire::{Instant, Seq};
+
+impl Scoreboard {
+    /// The segments `bits` of record `i` are lost now.
+    fn mark_lost(&mut self, i: usize, bits: u64) -> u32 {
+        let Some(r) = self.records.get_mut(i).filter(|_| bits != 0) else { return 0 };
+        let n = r.bytes(bits, self.una);
+        if r.lost == 0 {
+            let marks = self.marks.get_or_insert_default();
+            marks.lost.insert(self.first + i as u64);
+        }
+        r.lost |= bits;
+        self.lost += n;
+        n
+    }
+
+    /// Marks as lost what was sent so long before `front`, which was delivered
+    /// (RFC 8985 6.2 step 5): first what was sent once, then what was sent again.
+    pub(crate) fn detect_lost(&mut self, front: &Front, now: Instant) -> Found {
+        let mut found = Found::default();
+        let mut i = self.find(self.decided);
+        while let Some(r) = self.records.get(i).copied() {
+            self.step();
+            if r.sent > front.sent || (r.sent == front.sent && r.seq.after_or_at(front.end)) {
+                break;
+            }
+            let undecided = r.alive(self.una) & !(r.sacked | r.lost | r.resent);
+            if undecided == 0 {
+                self.decided = r.end();
+                i += 1;
+                continue;
+            }
+            let due = r.sent + front.wait;
+            if due > now {
+                found.deadline = Some(due);
+                break;
+            }
+            // Of what was sent together, that which came before.
+            let part = r.sent == front.sent && r.end().after(front.end);
+            let before = if part { below(r.segment_of(front.end)) } else { r.all() };
+            let bits = before & undecided;
+            if self.mark_lost(i, bits) > 0 {
+                found.end = Some(r.end_of(63 - bits.leading_zeros()));
+            }
+            if part {
+                break;
+            }
+            self.decided = r.end();
+            i += 1;
+        }
+        self.detect_resent(front, now, &mut found);
+        found
+    }
+
+    /// Retransmissions that are lost again.
+    fn detect_resent(&mut self, front: &Front, now: Instant, found: &mut Found) {
+        while let Some((seq, x)) = self.marks.as_ref().and_then(|m| m.oldest()) {
+            self.step();
+            if x.sent > front.sent || (x.sent == front.sent && x.end.after_or_at(front.end)) {
+                return;
+            }
+            let due = x.sent + front.wait;
+            if due > now {
+                found.deadline = Some(found.deadline.map_or(due, |d| d.min(due)));
+                return;
+            }
+            self.lose_again(seq);
+            found.end = Some(found.end.map_or(x.end, |e| e.latest(x.end)));
+        }
+    }
+
+    /// The segment at `seq`, which was sent again, is lost.
+    fn lose_again(&mut self, seq: Seq) {
+        if let Some(m) = self.marks.as_mut() {
+            m.forget(seq);
+        }
+        let i = self.find(seq);
+        let Some(r) = self.records.get(i).filter(|r| seq.after_or_at(r.seq)) else { return };
+        let bit = 1 << r.segment_of(seq);
+        self.mark_lost(i, bit & !(r.sacked | r.lost));
+    }
+
+    /// Was the first segment sent only once, and is it not lost?
+    pub(crate) fn front_is_fresh(&self) -> bool {
+        self.records.front().is_some_and(|r| {
+            let bit = 1 << r.segment_of(self.una);
+            (r.sacked | r.lost | r.resent) & bit == 0
+        })
+    }
+
+    /// Is the first segment lost?
+    pub(crate) fn front_is_lost(&self) -> bool {
+        self.records.front().is_some_and(|r| r.lost >> r.segment_of(self.una) & 1 == 1)
+    }
+
+    /// Marks the first segment as lost, unless it is SACKed.
+    pub(crate) fn mark_front_lost(&mut self) {
+        let Some(r) = self.records.front() else { return };
+        let k = r.segment_of(self.una);
+        let bits = 1 << k & !(r.sacked | r.lost);
+        if let Some(m) = self.marks.as_mut().filter(|_| bits & r.resent != 0) {
+            m.forget(r.start_of(k));
+        }
+        self.mark_lost(0, bits);
+    }
+
+    /// After a time-out: all that is not SACKed is lost. If the first segment is
+    /// SACKed, the peer has reneged, and no SACK counts (RFC 2018 8).
+    pub(crate) fn mark_all_lost(&mut self) {
+        let una = self.una;
+        let reneged = self.records.front().is_some_and(|r| r.sacked >> r.segment_of(una) & 1 == 1);
+        if reneged {
+            (self.sacked, self.sacked_segments, self.fack) = (0, 0, una);
+        }
+        let marks = self.marks.get_or_insert_default();
+        marks.forget_all();
+        self.lost = 0;
+        for r in &mut self.records {
+            if reneged {
+                r.sacked = 0;
+            }
+            r.lost = r.alive(una) & !r.sacked;
+            self.lost += r.bytes(r.lost, una);
+            self.decided = r.end();
+        }
+        self.list_lost();
+    }
+
+    /// Writes down anew which records are lost.
+    fn list_lost(&mut self) {
+        let marks = self.marks.get_or_insert_default();
+        let lost = (self.first..).zip(&self.records).filter(|(_, r)| r.lost != 0);
+        marks.lost = lost.map(|(name, _)| name).collect();
+    }
+
+    /// Takes back what was found lost, but for what was lost twice: the originals
+    /// are still on their way.
+    pub(crate) fn unmark_lost(&mut self) {
+        for i in 0..self.records.len() {
+            let r = &mut self.records[i];
+            let bits = r.lost & !r.resent;
+            self.lost -= r.bytes(bits, self.una);
+            r.lost &= !bits;
+        }
+        self.list_lost();
+        self.decided = self.una;
+    }
+
+    /// Marks as lost what was sent in segments of more than `mss` bytes, for
+    /// the network cannot carry them (RFC 1191 6.4), and cuts it.
+    pub(crate) fn mark_large_lost(&mut self, mss: u32) {
+        let una = self.una;
+        let mut records = VecDeque::with_capacity(self.records.len());
+        for r in std::mem::take(&mut self.records) {
+            if r.size() <= mss {
+                records.push_back(r);
+                continue;
+            }
+            for k in each(r.alive(una)) {
+                let (mut from, end) = (r.start_of(k).latest(una), r.end_of(k));
+                if let Some(m) = self.marks.as_mut() {
+                    m.forget(r.start_of(k));
+                }
+                while from.before(end) {
+                    let to = (from + mss * MAX_SEGMENTS).earliest(end);
+                    records.push_back(r.cut(k, (from, to), mss));
+                    from = to;
+                }
+            }
+        }
+        self.records = records;
+        self.recount();
+    }
+
+    /// Counts anew, after records were cut.
+    fn recount(&mut self) {
+        (self.lost, self.sacked_segments) = (0, 0);
+        for r in &self.records {
+            self.lost += r.bytes(r.lost, self.una);
+            self.sacked_segments += r.sacked.count_ones();
+        }
+        self.list_lost();
+    }
+
+    /// The next to send again.
+    pub(crate) fn next_lost(&self) -> Option<Hole> {
+        if self.lost == 0 {
+            return None;
+        }
+        let name = *self.marks.as_ref()?.lost.first()?;
+        self.step();
+        let r = self.records.get((name - self.first) as usize)?;
+        let k = r.lost.trailing_zeros();
+        let run = (!(r.lost >> k)).trailing_zeros();
+        let seq = r.start_of(k).latest(self.una);
+        let len = r.end_of(k + run - 1).distance_from(seq);
+        let head = r.end_of(k).distance_from(seq).min(r.size());
+        Some(Hole { seq, len, head, size: r.size(), count: run })
+    }
+
+    /// Notes that `len` sequence numbers from `seq` on, of one record, whole
+    /// segments of it, were sent again.
+    pub(crate) fn resent(&mut self, seq: Seq, len: u32, (now, then): (Instant, Snapshot)) {
+        let i = self.find(seq);
+        let Some(r) = self.records.get_mut(i).filter(|r| seq.after_or_at(r.seq)) else { return };
+        let marks = self.marks.get_or_insert_default();
+        let (from, to) = (r.segment_of(seq), r.segment_of(seq + (len - 1)));
+        let bits = below(to + 1) & !below(from);
+        let lost = r.lost & bits;
+        self.lost -= r.bytes(lost, self.una);
+        r.lost &= !bits;
+        r.resent |= bits;
+        if lost != 0 && r.lost == 0 {
+            marks.lost.remove(&(self.first + i as u64));
+        }
+        for k in from..=to {
+            let x = Resent { sent: now, then, end: r.end_of(k), number: 0 };
+            marks.sent(r.start_of(k), x);
+        }
+    }
+}
