@@ -30,10 +30,13 @@ pub fn input(
         Err(Malformed::Checksum) => return dropped(counters, DropReason::IpChecksum),
         Err(_) => return dropped(counters, DropReason::IpMalformed),
     };
-    if header.total_len as usize > packet.len() {
+    let (total, len) = (usize::from(header.total_len), packet.len());
+    if total > len {
         return dropped(counters, DropReason::IpMalformed);
     }
-    packet.truncate(header.total_len as usize);
+    if total < len {
+        packet.truncate(total);
+    }
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
     if ip.accepted != Some((header.source, header.destination)) || packet.meta().group {
         let accepted = if ip.config.loopback == Some(packet.meta().interface) {

@@ -93,13 +93,19 @@ impl Routes {
     }
 
     /// The route to `destination`, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn lookup(&mut self, destination: Address) -> Option<Route> {
         if let Some((address, route)) = self.last
             && address == destination
         {
             return Some(route);
         }
+        self.search(destination)
+    }
+
+    /// As [`Routes::lookup`], for another destination than the last.
+    #[cold]
+    fn search(&mut self, destination: Address) -> Option<Route> {
         if !destination.can_be_destination() && !self.config.is_ours(destination) {
             return None;
         }

@@ -47,7 +47,7 @@ fn framed(
 }
 
 /// Sends what needs no header any more.
-#[inline]
+#[inline(always)]
 pub(super) fn send(packet: Packet, counters: &mut Counters, egress: &mut Egress) {
     counters.packets_out += 1;
     counters.bytes_out += packet.len() as u64;

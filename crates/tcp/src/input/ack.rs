@@ -134,7 +134,7 @@ impl Tcb {
     /// Takes a measurement of the round-trip time: since the time when what is
     /// acknowledged was sent, or if it was sent twice (Karn) from the timestamp that
     /// is echoed (RFC 7323 4). Returns it, if there is one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn measure(&mut self, news: &News, h: &Header, now: Instant) -> Option<Duration> {
         let sent = news.first_sent.filter(|_| !news.twice);
         let rtt = match (sent, h.options.timestamps) {
