@@ -1,6 +1,6 @@
 //! The control socket: a client sends a line with what it wants to know, and gets JSON.
 
-use super::{Viewed, connections, place};
+use super::{Viewed, accept, connections, place};
 use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::fs;
@@ -57,7 +57,8 @@ impl Control {
 }
 
 async fn serve(listener: UnixListener, viewed: Arc<Viewed>) {
-    while let Ok((stream, _)) = listener.accept().await {
+    loop {
+        let (stream, _) = accept::next(|| listener.accept()).await;
         let viewed = viewed.clone();
         tokio::spawn(async move {
             // A client that goes away before it has its answer is its own affair.

@@ -1,7 +1,7 @@
 //! Figures for Prometheus, in its text format (version 0.0.4), which is a few lines to
 //! write; its client libraries speak OpenMetrics, and want to keep the counts.
 
-use super::Viewed;
+use super::{Viewed, accept};
 use crate::failure::Failure;
 use crate::http::{self, Body, Site};
 use crate::tally::Tally;
@@ -27,7 +27,8 @@ pub async fn listen(port: u16, viewed: Arc<Viewed>) -> Result<(), Failure> {
     let site = Arc::new(Metrics(viewed));
     let tally = Arc::new(Tally::default());
     tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
+        loop {
+            let (stream, _) = accept::next(|| listener.accept()).await;
             tokio::spawn(http::serve(stream, site.clone(), tally.clone()));
         }
     });

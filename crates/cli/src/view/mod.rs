@@ -2,6 +2,7 @@
 //! socket, which only its owner may open; programs that gather figures ask for them in
 //! the text format of Prometheus.
 
+mod accept;
 mod connections;
 mod control;
 mod metrics;
