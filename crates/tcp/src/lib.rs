@@ -19,6 +19,7 @@ mod recovery;
 mod recv;
 mod rtt;
 mod send;
+mod settings;
 mod socket;
 mod state;
 mod tcb;

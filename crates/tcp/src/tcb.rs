@@ -6,8 +6,9 @@ use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
 use crate::send::SendQueue;
+use crate::settings::Settings;
 use crate::timers::Timers;
-use crate::{Config, Error, Events, Isn, Keepalive, State};
+use crate::{Config, Error, Events, Isn, State};
 use std::sync::Arc;
 use wire::tcp::Header;
 use wire::{Instant, Seq};
@@ -250,7 +251,8 @@ pub struct Tcb {
     pub(crate) soft_error: Option<Error>,
     /// A RST with this sequence number answers an unacceptable ACK.
     pub(crate) reset_reply: Option<Seq>,
-    pub(crate) keepalive: Option<Keepalive>,
+    /// What the user has set for this connection.
+    pub(crate) settings: Option<Box<Settings>>,
 }
 
 /// A peer that announces less is taken to have announced this (Linux's
@@ -315,7 +317,7 @@ impl Tcb {
             soft_error: None,
             reset_reply: None,
             quick_acks: config.quick_acks,
-            keepalive: config.keepalive,
+            settings: None,
         }
     }
 
@@ -344,10 +346,13 @@ impl Tcb {
         self.snd.wnd = syn.window.into();
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl1 = syn.seq;
-        self.congestion = Congestion::new(
-            self.config.congestion,
-            initial_window(self.config.initial_window, self.mss()),
-        );
+        self.start_window();
+    }
+
+    /// The congestion window is as it is at the beginning.
+    pub(crate) fn start_window(&mut self) {
+        let initial = initial_window(self.config.initial_window, self.mss());
+        self.congestion = Congestion::new(self.congestion.algorithm(), initial);
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1), without the bytes of the timestamps.

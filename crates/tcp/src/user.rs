@@ -259,20 +259,26 @@ impl Tcb {
     /// Switches Nagle's algorithm (TCP_NODELAY is its contrary).
     pub fn set_nagle(&mut self, on: bool) {
         self.flags.nagle = on;
+        if !on {
+            // As Linux: what waits goes, whatever else holds it back.
+            self.push_queued();
+        }
         self.touch();
         self.check_touched();
     }
 
     /// Switches keep-alives (RFC 9293 3.8.4).
     pub fn set_keepalive(&mut self, keepalive: Option<Keepalive>) {
-        self.keepalive = keepalive;
+        if keepalive != self.keepalive() {
+            self.settings().keepalive = keepalive;
+        }
         self.probes = 0;
         self.arm_keepalive();
         self.check_touched();
     }
 
     pub(crate) fn arm_keepalive(&mut self) {
-        self.timers.keepalive = match self.keepalive {
+        self.timers.keepalive = match self.keepalive() {
             Some(k) if self.keeps_alive() => self.last_received + k.idle,
             _ => Instant::FAR_FUTURE,
         };

@@ -44,8 +44,13 @@ impl Tcb {
         if !h.flags.ack() {
             return;
         }
-        if self.state == State::SynReceived && !self.leave_syn_received(h, now) {
-            return;
+        if self.state == State::SynReceived {
+            if len == 0 && !h.flags.fin() && self.is_deferred(now) {
+                return;
+            }
+            if !self.leave_syn_received(h, now) {
+                return;
+            }
         }
         if h.ack.before_or_at(self.snd.nxt) {
             // The timestamp of a segment that acknowledges what was never sent would let

@@ -296,7 +296,8 @@ impl Tcb {
         let mut flags = Flags::ACK;
         // What a device cuts into new segments is a burst, and the receiver is to look at
         // it when the last of them is there, as Linux says since 4.20.
-        if len > 0 && (last || (new && len > self.mss())) {
+        let ends = last && !self.more_follows();
+        if len > 0 && (ends || (new && len > self.mss())) {
             flags = flags.with(Flags::PSH);
         }
         let fin = fin && last;

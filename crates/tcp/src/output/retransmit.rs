@@ -74,8 +74,7 @@ impl Tcb {
         self.on_sent(len, true, now);
         if hole.seq == self.snd.una {
             // The first is what the time-out waits for: it has its time anew.
-            let rto = self.rtt.rto(&self.config);
-            self.timers.set_retransmit(Retransmit::Rto, now + rto);
+            self.timers.set_retransmit(Retransmit::Rto, self.retransmit_at(now));
         } else {
             self.start_rto(now);
         }
