@@ -97,6 +97,7 @@ mod forms;
 pub mod instruments;
 mod listener;
 mod names;
+mod options;
 pub mod organization;
 mod sentence;
 mod socket;
@@ -113,6 +114,7 @@ pub use error::Error;
 pub use listener::TcpListener;
 pub use names::ToSocketAddrs;
 pub use net::{Counters, DropReason};
+pub use options::TcpOptions;
 pub use organization::{Options, Organization};
 pub use platform::Clock;
 #[cfg(not(shuttle))]

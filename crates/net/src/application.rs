@@ -83,6 +83,12 @@ pub trait Application: Sized + Send {
         false
     }
 
+    /// The connection's control block has just been made, and no segment of it was
+    /// sent: what the application wants of TCP from the first segment on is set here.
+    fn prepare(&mut self, connection: &mut Self::Connection, tcb: &mut Tcb, now: Instant) {
+        let _ = (connection, tcb, now);
+    }
+
     /// What [`Application::incoming`] gave was not needed: there is no connection.
     fn refused(&mut self, connection: Self::Connection) {
         let _ = connection;
@@ -140,6 +146,13 @@ pub trait Application: Sized + Send {
     /// Time to live of what `connection` sends, hops (RFC 791 3.2); 0: what the host
     /// usually sends, [`TTL`](crate::ip::TTL).
     fn ttl(connection: &Self::Connection) -> u8 {
+        let _ = connection;
+        0
+    }
+
+    /// Type of service of what `connection` sends (RFC 2474: the upper six bits are the
+    /// DSCP); the lower two bits, ECN's, do not count.
+    fn tos(connection: &Self::Connection) -> u8 {
         let _ = connection;
         0
     }

@@ -58,7 +58,7 @@ fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, FlagsError
 }
 
 /// Our name of a congestion control of Linux.
-fn linux_name(name: &str) -> &str {
+pub(crate) fn linux_name(name: &str) -> &str {
     if name == "reno" { "newreno" } else { name }
 }
 

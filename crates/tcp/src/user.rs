@@ -84,9 +84,14 @@ impl Tcb {
     /// Bytes that, if queued now, could go out at once.
     #[inline]
     pub fn sendable(&self) -> usize {
+        self.sendable_now().saturating_sub(self.unsent()).min(self.send_room())
+    }
+
+    /// Bytes that the windows let out now, whether they are queued or not.
+    #[inline]
+    pub fn sendable_now(&self) -> usize {
         let window = (self.snd.una + self.snd.wnd).distance_from(self.snd.nxt) as i32;
-        let now = (window.max(0) as usize).min(self.allowance() as usize);
-        now.saturating_sub(self.unsent()).min(self.send_room())
+        (window.max(0) as usize).min(self.allowance() as usize)
     }
 
     /// Bytes queued: unsent, or sent and not acknowledged.

@@ -53,6 +53,10 @@ impl Application for SocketLayer {
         listener.half_open_limit_reached()
     }
 
+    fn prepare(&mut self, socket: &mut Arc<TcpShared>, tcb: &mut Tcb, now: Instant) {
+        socket.prepare(tcb, now);
+    }
+
     fn refused(&mut self, socket: Arc<TcpShared>) {
         socket.refused(&mut self.wakes);
     }
@@ -111,6 +115,10 @@ impl Application for SocketLayer {
 
     fn ttl(socket: &Arc<TcpShared>) -> u8 {
         socket.ttl.wire()
+    }
+
+    fn tos(socket: &Arc<TcpShared>) -> u8 {
+        socket.tos() & !wire::ipv4::ECN
     }
 
     fn datagram_ttl(socket: &Arc<UdpShared>) -> u8 {

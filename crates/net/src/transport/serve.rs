@@ -96,7 +96,7 @@ impl<A: Application> Transport<A> {
             segmentation: interface.segmentation.saturating_sub(40 + 60),
             want_sum: !interface.transmit_checksum,
         };
-        let ttl = A::ttl(&connection.user);
+        let (ttl, tos) = (A::ttl(&connection.user), A::tos(&connection.user));
         let mut sent = 0;
         while sent < quota
             && let Some(mut segment) = connection.tcb.poll_transmit(now, offload)
@@ -104,7 +104,7 @@ impl<A: Application> Transport<A> {
             let repeat =
                 tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
             let (mut packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
-            packet.meta_mut().ttl = ttl;
+            (packet.meta_mut().ttl, packet.meta_mut().tos) = (ttl, tos);
             let by = down.send(packet, counters);
             sent += 1;
             if let (Some(repeat), Some(by)) = (repeat, by) {

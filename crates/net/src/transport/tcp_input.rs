@@ -151,10 +151,11 @@ impl Arrived {
             cx.counters.drop(DropReason::TcpNoThread);
             return self.refuse(transport, cx);
         }
-        let Some(user) = transport.incoming(listener, cx) else {
+        let Some(mut user) = transport.incoming(listener, cx) else {
             return cx.counters.drop(DropReason::TcpBacklog);
         };
-        let tcb = self.accept(after, transport, cx.now);
+        let mut tcb = self.accept(after, transport, cx.now);
+        cx.app.prepare(&mut user, &mut tcb, cx.now);
         match cx.conns.open(self.flow, tcb, user) {
             Ok(id) => {
                 if after.is_some() {
