@@ -122,5 +122,5 @@ pub use platform::{RunningThread, VirtualTime};
 pub use stack::{Connection, Stack};
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;
-pub use tcp::{Config as TcpConfig, Info as TcpInfo, Keepalive, State as TcpState};
+pub use tcp::{Config as TcpConfig, EcnMode, Info as TcpInfo, Keepalive, State as TcpState};
 pub use udp::UdpSocket;

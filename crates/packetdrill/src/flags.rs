@@ -1,6 +1,6 @@
 //! [`Flags`]: what `--so_flags` says.
 
-use anabranch::{CongestionAlgorithm, TcpConfig};
+use anabranch::{CongestionAlgorithm, EcnMode, TcpConfig};
 use std::fmt;
 use std::time::Duration;
 
@@ -131,6 +131,12 @@ impl Flags {
             "tcp_retries2" => tcp.retries = number(name, value)?,
             "tcp_fin_timeout" => tcp.fin_wait_2 = seconds(name, value)?,
             "tcp_rto_max_ms" => tcp.max_rto = Duration::from_millis(number(name, value)?),
+            "tcp_ecn" => match number(name, value)? {
+                0 => tcp.ecn = EcnMode::Off,
+                1 => tcp.ecn = EcnMode::Ask,
+                2 => tcp.ecn = EcnMode::Accept,
+                _ => self.ignored.push(name.into()),
+            },
             "tcp_congestion_control" => match linux_name(value).parse::<CongestionAlgorithm>() {
                 Ok(algorithm) => tcp.congestion = algorithm,
                 Err(_) => self.ignored.push(name.into()),

@@ -1,6 +1,6 @@
 //! [`Config`]: what is the same for all connections of a stack.
 
-use crate::congestion;
+use crate::{EcnMode, congestion};
 use wire::time::Duration;
 
 /// The parameters of TCP, shared by all connections of a stack behind an `Arc`.
@@ -69,6 +69,8 @@ pub struct Config {
     /// Congestion control of new connections. Default
     /// [`Cubic`](congestion::Algorithm::Cubic).
     pub congestion: congestion::Algorithm,
+    /// Explicit congestion notification (RFC 3168). Default [`EcnMode::Accept`].
+    pub ecn: EcnMode,
     /// Compute the sum of the payload while it is copied into the send queue,
     /// so that no one has to touch it again. Switch it off where the device
     /// computes checksums. Default true.
@@ -104,6 +106,7 @@ impl Default for Config {
             sack: true,
             initial_window: 10,
             congestion: congestion::Algorithm::Cubic,
+            ecn: EcnMode::Accept,
             checksum: true,
             chunk: 0,
             challenge_acks_per_second: 100,
@@ -145,6 +148,7 @@ setters! { Config {
     with_sack sack: bool,
     with_initial_window initial_window: u32,
     with_congestion congestion: congestion::Algorithm,
+    with_ecn ecn: EcnMode,
     with_checksum checksum: bool,
     with_chunk chunk: usize,
     with_challenge_acks_per_second challenge_acks_per_second: u16,

@@ -45,6 +45,9 @@ impl Tcb {
             last_received: self.last_received,
             timestamps: self.flags.timestamps,
             sack: self.flags.sack,
+            ecn: self.has_ecn(),
+            marked: self.ecn.as_ref().map_or(0, |ecn| ecn.marked),
+            echoed: self.ecn.as_ref().map_or(0, |ecn| ecn.echoed),
             out_of_order: self.assembler.as_ref().map_or(0, |a| a.len()),
             footprint: self.footprint(),
         }
@@ -149,6 +152,12 @@ pub struct Info {
     pub timestamps: bool,
     /// Are selective acknowledgments in use?
     pub sack: bool,
+    /// Do both ends use explicit congestion notification (RFC 3168)?
+    pub ecn: bool,
+    /// Segments that came marked by a queue on the way.
+    pub marked: u32,
+    /// Acknowledgments by which the peer told of marks.
+    pub echoed: u32,
     /// Bytes that came out of order and wait for what is missing.
     pub out_of_order: usize,
     /// Bytes of buffers that the connection keeps.

@@ -10,6 +10,7 @@
 mod assembler;
 mod config;
 pub mod congestion;
+mod ecn;
 mod info;
 pub mod input;
 pub mod isn;
@@ -29,6 +30,7 @@ mod timers;
 mod user;
 
 pub use config::{Config, Keepalive};
+pub use ecn::EcnMode;
 pub use info::Info;
 pub use isn::Isn;
 pub use output::{Next, Outgoing, TransmitOffload};

@@ -2,6 +2,7 @@
 
 use crate::assembler::Assembler;
 use crate::congestion::{Congestion, initial_window};
+use crate::ecn::{Ecn, EcnMode};
 use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
@@ -253,6 +254,8 @@ pub struct Tcb {
     pub(crate) reset_reply: Option<Seq>,
     /// What the user has set for this connection.
     pub(crate) settings: Option<Box<Settings>>,
+    /// Marks of congestion, if both ends speak of them.
+    pub(crate) ecn: Option<Box<Ecn>>,
 }
 
 /// A peer that announces less is taken to have announced this (Linux's
@@ -269,6 +272,9 @@ impl Tcb {
     pub fn connect(config: &Arc<Config>, isn: Isn, mss: u16, now: Instant) -> Tcb {
         let mut tcb = Tcb::new(config, isn, mss, now);
         tcb.state = State::SynSent;
+        if config.ecn == EcnMode::Ask {
+            tcb.ask_ecn();
+        }
         tcb
     }
 
@@ -318,6 +324,7 @@ impl Tcb {
             reset_reply: None,
             quick_acks: config.quick_acks,
             settings: None,
+            ecn: None,
         }
     }
 
@@ -334,6 +341,7 @@ impl Tcb {
             Some(shift) if self.config.window_scaling => self.snd.shift = shift.min(14),
             _ => (self.snd.shift, self.rcv.shift, self.rcv.scaling) = (0, 0, false),
         }
+        self.agree_ecn(syn);
         self.flags.sack = self.config.sack && options.sack_permitted;
         self.flags.timestamps = self.config.timestamps && options.timestamps.is_some();
         if let Some((value, _)) = options.timestamps {

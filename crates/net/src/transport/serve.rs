@@ -104,7 +104,8 @@ impl<A: Application> Transport<A> {
             let repeat =
                 tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
             let (mut packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
-            (packet.meta_mut().ttl, packet.meta_mut().tos) = (ttl, tos);
+            packet.meta_mut().ttl = ttl;
+            packet.meta_mut().tos |= tos;
             let by = down.send(packet, counters);
             sent += 1;
             if let (Some(repeat), Some(by)) = (repeat, by) {

@@ -23,7 +23,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         return cx.counters.drop(DropReason::TcpGroup);
     }
     let (source, destination, interface) = (meta.source, meta.destination, meta.interface);
-    let segment = meta.gso_size;
+    let (segment, ecn) = (meta.gso_size, meta.tos & wire::ipv4::ECN);
     if meta.checksum == ChecksumState::Complete {
         let length = packet.len() as u32;
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, length);
@@ -43,7 +43,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         remote: Endpoint { address: source, port: header.source_port },
     };
     let mut payload = packet.into_parts();
-    if transport.coalesce(&flow, &header, &mut payload, cx) {
+    if transport.coalesce(&flow, &header, ecn, &mut payload, cx) {
         return;
     }
     let (ready, now) = (&mut transport.ready, cx.now);
@@ -51,7 +51,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     let mut payload = Some(payload);
     let found = cx.conns.with_flow(&flow, |connection| {
         let payload = payload.take().expect("taken once");
-        connection.tcb.input_coalesced(&header, payload, segment, now);
+        connection.tcb.input_coalesced(&header, payload, segment, ecn, now);
         ready.schedule(connection);
         connection.id
     });

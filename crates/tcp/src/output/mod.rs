@@ -36,6 +36,9 @@ pub struct Outgoing {
     /// Payload bytes of each segment that the device has to cut; 0 if it is a
     /// single one.
     pub gso_size: u16,
+    /// May a queue mark it rather than drop it: does IP call it ECN-capable (RFC 3168
+    /// 5)?
+    pub ect: bool,
 }
 
 /// A segment that is like the one before it but for its sequence number and its
@@ -67,6 +70,7 @@ impl Tcb {
             && self.acks.dsack.is_none()
             && self.assembler.is_none()
             && self.reset_reply.is_none()
+            && !self.cwr_due()
             && self.snd.una != self.snd.nxt;
         if !plain || self.window_left() < mss {
             return None;
@@ -192,6 +196,7 @@ impl Tcb {
         self.flags.syn_due = false;
         let answer = self.state == State::SynReceived;
         let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let flags = flags.with(self.syn_ecn(answer));
         let edge = self.rcv.edge;
         let mut header = self.header(self.snd.iss, flags, now);
         // RFC 7323 2.2: the window of a SYN is never scaled
@@ -222,6 +227,9 @@ impl Tcb {
         if self.snd.una == self.snd.nxt {
             self.restart_after_idle(now);
         }
+        // The devices that cut segments do not all know that CWR is for the first only.
+        let offload =
+            if self.cwr_due() { TransmitOffload { segmentation: 0, ..offload } } else { offload };
         let Some(len) = self.amount(unsent, fin, offload) else {
             self.persist_if_stuck(now);
             return None;
@@ -304,10 +312,15 @@ impl Tcb {
         if fin {
             flags = flags.with(Flags::FIN);
         }
+        //= RFC 3168 6.1.5: what is sent again must not be ECN-capable
+        let ect = new && len > 0 && self.has_ecn();
+        if ect {
+            flags = flags.with(self.take_cwr());
+        }
         let header = self.header(seq, flags, now);
         let sum = if offload.want_sum { sum } else { None };
         let gso_size = if len > self.mss() { self.snd.mss } else { 0 };
-        (len + u32::from(fin), Outgoing { header, payload, sum, gso_size })
+        (len + u32::from(fin), Outgoing { header, payload, sum, gso_size, ect })
     }
 
     /// A header with all that every segment carries. With `seq` at SND.NXT, what
@@ -322,6 +335,9 @@ impl Tcb {
         if flags.ack() {
             header.ack = self.rcv.nxt;
             header.window = self.announce();
+            if !flags.syn() {
+                header.flags = flags.with(self.echo_flags());
+            }
         }
         // What is sent again may be old to the peer, and then it does not look
         // at the acknowledgment in it (RFC 9293 3.10.7.4, first): if both ends
@@ -334,7 +350,7 @@ impl Tcb {
 
     /// A segment without payload.
     pub(crate) fn bare(&self, header: Header) -> Outgoing {
-        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0 }
+        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0, ect: false }
     }
 }
 
