@@ -291,6 +291,15 @@ impl Builder {
         self
     }
 
+    /// When more handshakes go on than a listener takes, are SYNs answered by cookies,
+    /// which keep nothing (RFC 4987 3.6)? What the connection agrees to then is kept in
+    /// its time stamps: without these it has neither SACK nor window scaling. Default:
+    /// yes; otherwise the oldest handshake is forgotten.
+    pub fn syn_cookies(mut self, syn_cookies: bool) -> Builder {
+        self.config.syn_cookies = syn_cookies;
+        self
+    }
+
     /// Bytes of fragments that wait for the rest of their datagrams. Default: 4 MiB.
     pub fn reassembly_bytes(mut self, bytes: usize) -> Builder {
         self.config.reassembly_bytes = bytes;

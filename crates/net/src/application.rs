@@ -76,6 +76,12 @@ pub trait Application: Sized + Send {
     /// `None` if the backlog is full: the SYN is then ignored.
     fn incoming(&mut self, listener: &Self::Listener) -> Option<Self::Connection>;
 
+    /// As [`Application::incoming`], for a connection whose handshake is over: its SYN
+    /// was answered by a cookie, when too many others were half-open.
+    fn incoming_established(&mut self, listener: &Self::Listener) -> Option<Self::Connection> {
+        self.incoming(listener)
+    }
+
     /// True if [`Application::incoming`] has just refused a connection only because
     /// of how many half-open ones `listener` has.
     fn half_open_limit_reached(&self, listener: &Self::Listener) -> bool {

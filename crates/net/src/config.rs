@@ -1,5 +1,6 @@
 //! What a domain has to know about the host that it is part of.
 
+use crate::account::Account;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -132,6 +133,11 @@ pub struct Config {
     pub burst: usize,
     /// Bytes of fragments that wait for the rest of their datagrams.
     pub reassembly_bytes: usize,
+    /// When more handshakes go on than a listener takes, answer by cookies, which keep
+    /// nothing here (RFC 4987 3.6). Otherwise the oldest half-open connection goes.
+    pub syn_cookies: bool,
+    /// What all units of the host use together.
+    pub account: Arc<Account>,
 }
 
 impl Config {
@@ -157,6 +163,8 @@ impl Config {
             errors_per_second: 1000,
             burst: 32,
             reassembly_bytes: 4 << 20,
+            syn_cookies: true,
+            account: Arc::default(),
         }
     }
 

@@ -42,6 +42,9 @@ impl Application for App {
     fn incoming(&mut self, (): &()) -> Option<()> {
         (!self.full && !self.half_open_limit_reached(&())).then_some(())
     }
+    fn incoming_established(&mut self, (): &()) -> Option<()> {
+        (!self.full).then_some(())
+    }
     fn half_open_limit_reached(&self, (): &()) -> bool {
         let waiting = self.opened.len() - self.closed.len();
         self.most_half_open.is_some_and(|most| waiting >= most)

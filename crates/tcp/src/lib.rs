@@ -10,6 +10,7 @@
 mod assembler;
 mod config;
 pub mod congestion;
+mod cookie;
 mod ecn;
 mod info;
 pub mod input;
@@ -30,6 +31,7 @@ mod timers;
 mod user;
 
 pub use config::{Config, Keepalive};
+pub use cookie::Cookies;
 pub use ecn::EcnMode;
 pub use info::Info;
 pub use isn::Isn;

@@ -77,6 +77,15 @@ impl<S> Backlog<S> {
         true
     }
 
+    /// The handshake of a connection is over that was kept nowhere: is there room for
+    /// it? [`Backlog::arrived`] follows.
+    pub(crate) fn reserve_established(&self) -> bool {
+        let mut state = self.state.lock();
+        let room = !state.closed && state.queue.len() < self.max;
+        state.half_open += usize::from(room);
+        room
+    }
+
     /// Is it only handshakes that leave no room?
     pub(crate) fn half_open_limit_reached(&self) -> bool {
         let state = self.state.lock();

@@ -49,6 +49,11 @@ impl Application for SocketLayer {
         listener.reserve().then(|| Arc::new(TcpShared::incoming(listener.clone())))
     }
 
+    fn incoming_established(&mut self, listener: &Arc<ListenerShared>) -> Option<Arc<TcpShared>> {
+        let room = listener.reserve_established();
+        room.then(|| Arc::new(TcpShared::incoming(listener.clone())))
+    }
+
     fn half_open_limit_reached(&self, listener: &Arc<ListenerShared>) -> bool {
         listener.half_open_limit_reached()
     }

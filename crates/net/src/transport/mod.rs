@@ -36,6 +36,7 @@ pub struct Transport<A: Application> {
     pub(crate) config: Arc<Config>,
     pub(crate) unit: Unit,
     pub(crate) isn: tcp::isn::Generator,
+    cookies: tcp::Cookies,
     /// TCP's parameters by interface: they depend on what its device does.
     pub(crate) tcp: Vec<Arc<tcp::Config>>,
     pub(crate) listeners: HashMap<Endpoint, A::Listener, Keyed>,
@@ -61,7 +62,8 @@ impl<A: Application> Transport<A> {
     pub fn new(config: Arc<Config>, unit: Unit) -> Transport<A> {
         let hasher = Keyed::new(&config, Purpose::Tables);
         Transport {
-            isn: tcp::isn::Generator::new(isn_key(&config), config.epoch),
+            isn: tcp::isn::Generator::new(key(&config, Purpose::SequenceNumbers), config.epoch),
+            cookies: tcp::Cookies::new(key(&config, Purpose::Cookies)),
             tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
             listeners: HashMap::with_hasher(hasher),
             udp: HashMap::with_hasher(hasher),
@@ -106,9 +108,9 @@ impl<A: Application> Transport<A> {
     }
 }
 
-/// The key of the initial sequence numbers.
-fn isn_key(config: &Config) -> [u8; 16] {
-    let [a, b] = config.key(Purpose::SequenceNumbers).map(u64::to_le_bytes);
+/// The key for `purpose`, as bytes.
+fn key(config: &Config, purpose: Purpose) -> [u8; 16] {
+    let [a, b] = config.key(purpose).map(u64::to_le_bytes);
     std::array::from_fn(|i| if i < 8 { a[i] } else { b[i - 8] })
 }
 

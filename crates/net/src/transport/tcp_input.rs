@@ -4,7 +4,7 @@ use super::coalesce::{self, GroBatch};
 use super::{Cx, Transport};
 use crate::DropReason;
 use crate::application::Application;
-use crate::connections::{Connections, OpenError};
+use crate::connections::{ConnId, Connections, OpenError};
 use tcp::input::listen::Listen;
 use tcp::{Tcb, input, time_wait};
 use wire::packet::ChecksumState;
@@ -119,6 +119,7 @@ impl Arrived {
         };
         match input::listen::input(&self.header, self.len) {
             Listen::Ignore => cx.counters.drop(DropReason::TcpNotSyn),
+            Listen::Reset(_) if self.open_by_cookie(&listener, transport, cx) => {}
             Listen::Reset(header) => {
                 cx.counters.drop(DropReason::TcpNotSyn);
                 transport.reset(&self.flow, Some(header), now, cx.counters);
@@ -152,10 +153,27 @@ impl Arrived {
             return self.refuse(transport, cx);
         }
         let Some(mut user) = transport.incoming(listener, cx) else {
+            if transport.config.syn_cookies && cx.app.half_open_limit_reached(listener) {
+                return self.answer_by_cookie(transport, cx);
+            }
             return cx.counters.drop(DropReason::TcpBacklog);
         };
         let mut tcb = self.accept(after, transport, cx.now);
         cx.app.prepare(&mut user, &mut tcb, cx.now);
+        if let Some(id) = self.put(tcb, user, after, transport, cx) {
+            transport.note_half_open(id, cx.conns);
+        }
+    }
+
+    /// Puts the connection into the table, and tells the application.
+    fn put<A: Application, C: Connections<A::Connection>>(
+        &self,
+        tcb: Tcb,
+        user: A::Connection,
+        after: Option<wire::Seq>,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) -> Option<ConnId> {
         match cx.conns.open(self.flow, tcb, user) {
             Ok(id) => {
                 if after.is_some() {
@@ -168,7 +186,7 @@ impl Arrived {
                     app.opened(&mut connection.user, id, &self.flow);
                     ready.schedule(connection);
                 });
-                transport.note_half_open(id, cx.conns);
+                return Some(id);
             }
             Err((OpenError::TableFull, user)) => {
                 cx.counters.drop(DropReason::TcpTableFull);
@@ -179,6 +197,63 @@ impl Arrived {
                 self.again(transport, cx);
             }
         }
+        None
+    }
+
+    /// Bytes of the largest segment that the link takes.
+    fn mss<A: Application>(&self, transport: &Transport<A>) -> u16 {
+        let mtu = transport.config.interfaces[self.interface as usize].mtu;
+        mss_for(mtu, self.flow.remote.address)
+    }
+
+    /// Answers the SYN, and keeps nothing of it.
+    fn answer_by_cookie<A: Application, C: Connections<A::Connection>>(
+        &self,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let isn = transport.isn.isn(&self.flow, cx.now);
+        let config = &transport.tcp[self.interface as usize];
+        let mss = self.mss(transport);
+        let answer = transport.cookies.answer(config, &self.flow, &self.header, isn, mss, cx.now);
+        transport.config.account.note_cookie(cx.now);
+        cx.counters.delivered += 1;
+        cx.counters.cookies_out += 1;
+        transport.send_header(&self.flow, answer);
+    }
+
+    /// Opens a connection if the segment acknowledges one of our cookies. What it brings
+    /// beside comes again. Returns whether it was one.
+    fn open_by_cookie<A: Application, C: Connections<A::Connection>>(
+        &self,
+        listener: &A::Listener,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) -> bool {
+        if !transport.config.account.has_cookies(cx.now) {
+            return false;
+        }
+        let isn = transport.isn.isn(&self.flow, cx.now);
+        let Some((syn, isn)) = transport.cookies.check(&self.flow, &self.header, isn, cx.now)
+        else {
+            return false;
+        };
+        if transport.residence.refusal().is_some() {
+            return false;
+        }
+        let Some(mut user) = cx.app.incoming_established(listener) else {
+            cx.counters.drop(DropReason::TcpBacklog);
+            return true;
+        };
+        let config = &transport.tcp[self.interface as usize];
+        let mut tcb = Tcb::accept(config, isn, self.mss(transport), &syn, cx.now);
+        cx.app.prepare(&mut user, &mut tcb, cx.now);
+        tcb.was_answered(cx.now);
+        let alone = wire::tcp::Flags::FIN.with(wire::tcp::Flags::PSH);
+        let ack = Header { flags: self.header.flags.without(alone), ..self.header };
+        tcb.input(&ack, wire::Parts::new(), cx.now);
+        self.put(tcb, user, None, transport, cx);
+        true
     }
 
     /// The TCB that this SYN opens. Its numbers come after those of an earlier
@@ -196,9 +271,7 @@ impl Arrived {
             isn.seq = after + 1;
         }
         let config = &transport.tcp[self.interface as usize];
-        let mtu = transport.config.interfaces[self.interface as usize].mtu;
-        let mss = mss_for(mtu, self.flow.remote.address);
-        Tcb::accept(config, isn, mss, &self.header, now)
+        Tcb::accept(config, isn, self.mss(transport), &self.header, now)
     }
 
     /// Another thread was faster with a copy of this SYN: its connection gets ours.

@@ -245,7 +245,7 @@ impl Tcb {
     }
 
     /// The SYN, or SYN-ACK (RFC 9293 3.5).
-    fn syn(&mut self, now: Instant) -> Outgoing {
+    pub(crate) fn syn(&mut self, now: Instant) -> Outgoing {
         self.flags.syn_due = false;
         let answer = self.state == State::SynReceived;
         let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
