@@ -35,6 +35,9 @@ pub enum ConnectError {
     /// The domain holds as many connections as it may.
     #[error("the connection table is full")]
     TableFull,
+    /// The connections of the host hold as much memory as they may.
+    #[error("connections hold as much memory as the stack may use: give it more, or close some")]
+    NoMemory,
     /// The organization has no place for the connection, for the reason that it
     /// gives.
     #[error("{0}")]

@@ -136,6 +136,11 @@ pub struct Config {
     /// When more handshakes go on than a listener takes, answer by cookies, which keep
     /// nothing here (RFC 4987 3.6). Otherwise the oldest half-open connection goes.
     pub syn_cookies: bool,
+    /// Bytes of memory that the connections of all units may hold together
+    /// ([`tcp::Pressure`]). Default: no bound.
+    pub memory: usize,
+    /// The most connections of all units whose application is gone. One more is reset.
+    pub max_orphans: usize,
     /// What all units of the host use together.
     pub account: Arc<Account>,
 }
@@ -164,6 +169,8 @@ impl Config {
             burst: 32,
             reassembly_bytes: 4 << 20,
             syn_cookies: true,
+            memory: usize::MAX,
+            max_orphans: 1 << 16,
             account: Arc::default(),
         }
     }

@@ -29,6 +29,8 @@ pub(crate) struct App {
     pub(crate) errors: Vec<(Endpoint, tcp::Error)>,
     pub(crate) leaving: VecDeque<Datagram>,
     pub(crate) close: bool,
+    /// The application is gone.
+    pub(crate) release: bool,
     pub(crate) ports_closed: usize,
     pub(crate) refused: usize,
 }
@@ -63,6 +65,9 @@ impl Application for App {
         if self.close {
             tcb.shutdown_write();
         }
+        if self.release {
+            tcb.release();
+        }
         false
     }
     fn closed(&mut self, (): (), tcb: &mut Tcb) {
@@ -92,6 +97,12 @@ pub(crate) struct Host {
     pub(crate) domain: Domain<App>,
     pub(crate) now: Instant,
     egress: Egress,
+}
+
+impl Host {
+    pub(crate) fn config(&self) -> &Config {
+        self.domain.config()
+    }
 }
 
 pub(crate) fn end(address: Ipv4Addr, port: u16) -> Endpoint {

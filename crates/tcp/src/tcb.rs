@@ -9,7 +9,7 @@ use crate::rtt::Rtt;
 use crate::send::SendQueue;
 use crate::settings::Settings;
 use crate::timers::Timers;
-use crate::{Config, Error, Events, Isn, State};
+use crate::{Config, Error, Events, Isn, Pressure, State};
 use std::sync::Arc;
 use wire::tcp::Header;
 use wire::{Instant, Seq};
@@ -168,6 +168,8 @@ pub(crate) struct Flags {
     pub override_sws: bool,
     /// A RST has to be sent: the connection was aborted.
     pub abort_due: bool,
+    /// How scarce memory is.
+    pub pressure: Pressure,
     /// [`Tcb::poll_transmit`] may have something to say.
     pub dirty: bool,
 }
@@ -185,6 +187,7 @@ impl Flags {
             probe_due: false,
             override_sws: false,
             abort_due: false,
+            pressure: Pressure::None,
             dirty: true,
         }
     }

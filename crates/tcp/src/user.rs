@@ -65,7 +65,7 @@ impl Tcb {
     /// Bytes that can be queued now.
     #[inline]
     pub fn send_room(&self) -> usize {
-        let limit = self.config.send_limit() as usize;
+        let limit = (self.config.send_limit() as usize).min(self.queue_limit());
         // Small chunks keep more memory than they have bytes.
         if self.send.footprint() > 4 * limit {
             return 0;
@@ -78,7 +78,8 @@ impl Tcb {
     #[inline]
     pub fn send_buffer(&self) -> usize {
         let windows = self.congestion.window().saturating_mul(WINDOWS_QUEUED);
-        windows.max(LEAST_SEND_BUFFER).min(self.config.send_limit()) as usize
+        let bytes = windows.max(LEAST_SEND_BUFFER).min(self.config.send_limit());
+        (bytes as usize).min(self.queue_limit())
     }
 
     /// Bytes that, if queued now, could go out at once.
@@ -207,7 +208,7 @@ impl Tcb {
 
     /// Sends a window update if reading has opened the window enough.
     #[inline]
-    fn after_read(&mut self) {
+    pub(crate) fn after_read(&mut self) {
         if self.state.may_receive() && self.window_update_due() {
             self.acks.now = true;
             self.touch();

@@ -244,7 +244,10 @@ impl TcpShared {
         }
         state.broken |= tcb.error().is_some();
         state.queued = tcb.queued();
-        state.send_buffer = state.wanted_buffer.unwrap_or_else(|| tcb.send_buffer());
+        state.send_buffer = match state.wanted_buffer {
+            Some(bytes) => bytes.min(tcb.queue_limit()),
+            None => tcb.send_buffer(),
+        };
         let room = state.send_buffer.saturating_sub(state.queued);
         let mut room = room >= state.send_buffer / 3;
         if state.notsent_lowat != usize::MAX {

@@ -4,7 +4,7 @@ use super::{Cx, Transport};
 use crate::application::{Application, Call, ConnectError};
 use crate::connections::{ConnId, Connections, OpenError};
 use crate::ip::{Route, Routes};
-use tcp::Tcb;
+use tcp::{Pressure, Tcb};
 use wire::tcp::mss_for;
 use wire::{Address, Endpoint, FlowKey};
 
@@ -75,6 +75,9 @@ impl<A: Application> Transport<A> {
         let Some(route) = self.route_to(remote, routes) else {
             return Err((user, ConnectError::NoRoute));
         };
+        if self.share.pressure() == Pressure::Full {
+            return Err((user, ConnectError::NoMemory));
+        }
         if let Some(why) = self.residence.refusal() {
             return Err((user, ConnectError::Refused(why)));
         }

@@ -19,6 +19,7 @@ pub(crate) use residence::Residence;
 pub use tcp_input::input as tcp_input;
 pub use udp::input as udp_input;
 
+use crate::account::Share;
 use crate::application::Application;
 use crate::config::{Config, Unit};
 use crate::connections::{ConnId, Connections};
@@ -51,6 +52,8 @@ pub struct Transport<A: Application> {
     pub(crate) down: Vec<Packet>,
     /// The connection that the last segment was for, and what waits for it.
     batch: Option<coalesce::GroBatch>,
+    /// Memory and orphans.
+    pub(crate) share: Share,
     /// Where the connections live.
     pub(crate) residence: Residence<A>,
 }
@@ -73,6 +76,7 @@ impl<A: Application> Transport<A> {
             resets: Arc::new(RateLimit::new(&config, unit.share(config.errors_per_second))),
             down: Vec::new(),
             batch: None,
+            share: Share::new(&config, unit),
             residence: Residence::Settled,
             unit,
             config,

@@ -6,7 +6,7 @@ use crate::DropReason;
 use crate::application::Application;
 use crate::connections::{ConnId, Connections, OpenError};
 use tcp::input::listen::Listen;
-use tcp::{Tcb, input, time_wait};
+use tcp::{Pressure, Tcb, input, time_wait};
 use wire::packet::ChecksumState;
 use wire::tcp::{Header, mss_for};
 use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
@@ -148,6 +148,9 @@ impl Arrived {
         if cx.conns.len() >= transport.config.max_connections {
             return cx.counters.drop(DropReason::TcpTableFull);
         }
+        if transport.share.pressure() == Pressure::Full {
+            return cx.counters.drop(DropReason::TcpMemory);
+        }
         if transport.residence.refusal().is_some() {
             cx.counters.drop(DropReason::TcpNoThread);
             return self.refuse(transport, cx);
@@ -238,6 +241,10 @@ impl Arrived {
         else {
             return false;
         };
+        if transport.share.pressure() == Pressure::Full {
+            cx.counters.drop(DropReason::TcpMemory);
+            return true;
+        }
         if transport.residence.refusal().is_some() {
             return false;
         }

@@ -57,7 +57,8 @@ impl Tcb {
     #[inline]
     fn free(&self) -> u32 {
         let used = self.receive.len() as u64 + u64::from(self.rcv.outside);
-        u64::from(self.config.receive_limit()).saturating_sub(used) as u32
+        let limit = self.config.receive_limit().min(self.pressed_window());
+        u64::from(limit).saturating_sub(used) as u32
     }
 
     /// By how much the window has to open to be worth telling (RFC 9293
