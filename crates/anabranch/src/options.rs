@@ -54,6 +54,10 @@ pub struct TcpOptions {
     /// Writing waits once so many bytes are queued that were never sent
     /// (TCP_NOTSENT_LOWAT). Default: no such bound.
     pub notsent_lowat: Option<usize>,
+    /// Bytes that may wait unread, whatever the path would need (SO_RCVBUF); at most
+    /// [`TcpConfig::max_receive_buffer`](crate::TcpConfig) counts. Default: it starts as
+    /// the stack is configured and grows with the path.
+    pub receive_buffer: Option<usize>,
     /// A listener's connection is accepted only once the peer has sent data, or after
     /// this time (TCP_DEFER_ACCEPT). Default: at once.
     pub defer_accept: Option<Duration>,
@@ -80,6 +84,7 @@ setters! {
     with_tos tos: u8,
     with_keepalive keepalive: Option<Keepalive>,
     with_notsent_lowat notsent_lowat: Option<usize>,
+    with_receive_buffer receive_buffer: Option<usize>,
     with_defer_accept defer_accept: Option<Duration>,
 }
 
@@ -101,6 +106,9 @@ impl TcpOptions {
         if self.keepalive.is_some() {
             tcb.set_keepalive(self.keepalive);
         }
+        if let Some(bytes) = self.receive_buffer {
+            tcb.set_receive_buffer(bytes);
+        }
         if let Some(time) = self.defer_accept.filter(|_| tcb.is_passive()) {
             tcb.set_deferred(now + time);
         }
@@ -116,6 +124,7 @@ pub(crate) enum Setting {
     UserTimeout(Option<Duration>),
     QuickAck(bool),
     Congestion(CongestionAlgorithm),
+    ReceiveBuffer(usize),
 }
 
 impl Setting {
@@ -126,6 +135,7 @@ impl Setting {
             Setting::Cork(on) => tcb.set_cork(on),
             Setting::UserTimeout(timeout) => tcb.set_user_timeout(timeout.unwrap_or_default()),
             Setting::QuickAck(on) => tcb.set_quick_ack(on),
+            Setting::ReceiveBuffer(bytes) => tcb.set_receive_buffer(bytes),
             Setting::Congestion(algorithm) => tcb.set_congestion(algorithm),
         }
     }
@@ -198,6 +208,17 @@ macro_rules! streams {
             /// None; it is like the other options.
             pub fn set_keepalive_with(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
                 self.0.set(Setting::Keepalive(keepalive), |_| {});
+                Ok(())
+            }
+
+            /// Bounds what waits unread to so many bytes (SO_RCVBUF), whatever the path
+            /// would need. At most what the stack is configured for counts
+            /// ([`TcpConfig::max_receive_buffer`](crate::TcpConfig)).
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_receive_buffer_size(&self, bytes: usize) -> io::Result<()> {
+                self.0.set(Setting::ReceiveBuffer(bytes), |_| {});
                 Ok(())
             }
 

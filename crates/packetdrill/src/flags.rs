@@ -125,8 +125,8 @@ impl Flags {
             "tcp_sack" => tcp.sack = value != "0",
             "tcp_window_scaling" => tcp.window_scaling = value != "0",
             // What one side of a connection may come to use.
-            "tcp_rmem" => tcp.receive_buffer = triple(name, value)?[2],
-            "tcp_wmem" => tcp.send_buffer = triple(name, value)?[1],
+            "tcp_rmem" => *tcp = tcp.clone().with_receive_buffer(triple(name, value)?[2]),
+            "tcp_wmem" => *tcp = tcp.clone().with_send_buffer(triple(name, value)?[1]),
             "tcp_syn_retries" | "tcp_synack_retries" => tcp.syn_retries = number(name, value)?,
             "tcp_retries2" => tcp.retries = number(name, value)?,
             "tcp_fin_timeout" => tcp.fin_wait_2 = seconds(name, value)?,

@@ -14,13 +14,21 @@ use wire::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Most bytes that wait unread, and so the largest window announced. At
-    /// most 1 GiB counts (RFC 7323 2.3). They hold at most twice as much memory,
-    /// however small the segments were, and a few blocks. Default 1 MiB.
+    /// Most bytes that wait unread at the beginning, and so the largest window
+    /// announced. At most 1 GiB counts (RFC 7323 2.3). They hold at most twice as much
+    /// memory, however small the segments were, and a few blocks. Default 1 MiB.
     pub receive_buffer: usize,
+    /// What the receive buffer of a connection may become, where more than half of it is
+    /// received and read in a round trip. Less than `receive_buffer`, as
+    /// [`Config::with_receive_buffer`] has it: it stays as it is. Default 6 MiB.
+    pub max_receive_buffer: usize,
     /// Most bytes that are queued: sent and not acknowledged, or unsent. At most
     /// 1 GiB counts. Default 1 MiB.
     pub send_buffer: usize,
+    /// What that may become on a long path, for twice what the windows let out. Less than
+    /// `send_buffer`, as [`Config::with_send_buffer`] has it: it stays as it is. Default
+    /// 6 MiB.
+    pub max_send_buffer: usize,
     /// Hold back small segments while one is unacknowledged (RFC 9293 3.7.4,
     /// with Minshall's modification). Default true.
     pub nagle: bool,
@@ -88,7 +96,9 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             receive_buffer: 1 << 20,
+            max_receive_buffer: 6 << 20,
             send_buffer: 1 << 20,
+            max_send_buffer: 6 << 20,
             nagle: true,
             delayed_ack: Duration::from_millis(40),
             quick_acks: 0,
@@ -129,8 +139,8 @@ macro_rules! setters {
 }
 
 setters! { Config {
-    with_receive_buffer receive_buffer: usize,
-    with_send_buffer send_buffer: usize,
+    with_max_receive_buffer max_receive_buffer: usize,
+    with_max_send_buffer max_send_buffer: usize,
     with_nagle nagle: bool,
     with_delayed_ack delayed_ack: Duration,
     with_quick_acks quick_acks: u8,
@@ -159,6 +169,22 @@ setters! { Keepalive {
     with_probes probes: u8,
 } }
 
+impl Config {
+    /// With a [`Config::receive_buffer`] that does not change.
+    #[must_use]
+    pub fn with_receive_buffer(mut self, receive_buffer: usize) -> Config {
+        (self.receive_buffer, self.max_receive_buffer) = (receive_buffer, 0);
+        self
+    }
+
+    /// With a [`Config::send_buffer`] that does not change.
+    #[must_use]
+    pub fn with_send_buffer(mut self, send_buffer: usize) -> Config {
+        (self.send_buffer, self.max_send_buffer) = (send_buffer, 0);
+        self
+    }
+}
+
 /// The largest window there is (RFC 7323 2.3).
 const MAX_WINDOW: usize = 1 << 30;
 
@@ -169,16 +195,26 @@ impl Config {
         self.receive_buffer.clamp(1, MAX_WINDOW) as u32
     }
 
+    /// What the receive buffer may become, as far as it counts.
+    pub(crate) fn receive_most(&self) -> u32 {
+        self.receive_limit().max(self.max_receive_buffer.min(MAX_WINDOW) as u32)
+    }
+
+    /// What the send buffer may become, as far as it counts.
+    pub(crate) fn send_most(&self) -> u32 {
+        self.send_limit().max(self.max_send_buffer.min(MAX_WINDOW) as u32)
+    }
+
     /// Bytes of send buffer that count.
     #[inline]
     pub(crate) fn send_limit(&self) -> u32 {
         self.send_buffer.clamp(1, MAX_WINDOW) as u32
     }
 
-    /// The least shift with which the whole receive buffer can be announced.
+    /// The least shift with which the largest receive buffer can be announced.
     pub(crate) fn window_shift(&self) -> u8 {
         let mut shift = 0;
-        while shift < 14 && (u32::from(u16::MAX) << shift) < self.receive_limit() {
+        while shift < 14 && (u32::from(u16::MAX) << shift) < self.receive_most() {
             shift += 1;
         }
         shift

@@ -31,6 +31,8 @@ impl Tcb {
             probes: self.probes,
             send_window: self.snd.wnd,
             receive_window: self.rcv.edge.distance_from(self.rcv.nxt),
+            receive_buffer: self.rcv.limit,
+            send_buffer: self.send_limit(),
             send_shift: self.snd.shift,
             receive_shift: self.rcv.shift,
             in_flight: self.pipe(),
@@ -124,6 +126,10 @@ pub struct Info {
     pub send_window: u32,
     /// RCV.WND, bytes.
     pub receive_window: u32,
+    /// Bytes that may wait unread now.
+    pub receive_buffer: u32,
+    /// Bytes that may be queued now, if the congestion window is large.
+    pub send_buffer: u32,
     /// Shift of the windows that the peer announces.
     pub send_shift: u8,
     /// Shift of the windows that we announce.

@@ -29,6 +29,7 @@ mod tcb;
 pub mod time_wait;
 mod timeout;
 mod timers;
+mod tuning;
 mod user;
 
 pub use config::{Config, Keepalive};

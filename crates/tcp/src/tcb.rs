@@ -98,10 +98,18 @@ pub(crate) struct Rcv {
     pub shift: u8,
     /// Does our SYN offer window scaling?
     pub scaling: bool,
+    /// Bytes of the receive buffer, and what they may become.
+    pub limit: u32,
+    /// See `limit`.
+    pub most: u32,
+    /// What was read up to when the buffer was looked at last, modulo 2^32; and when.
+    pub tuned_from: u32,
+    /// See `tuned_from`.
+    pub tuned_at: Instant,
 }
 
 impl Rcv {
-    fn new(config: &Config, mss: u16) -> Rcv {
+    fn new(config: &Config, mss: u16, now: Instant) -> Rcv {
         Rcv {
             nxt: Seq(0),
             edge: Seq(0),
@@ -115,6 +123,10 @@ impl Rcv {
             last: 0,
             shift: if config.window_scaling { config.window_shift() } else { 0 },
             scaling: config.window_scaling,
+            limit: config.receive_limit(),
+            most: config.receive_most(),
+            tuned_from: 0,
+            tuned_at: now,
         }
     }
 }
@@ -299,7 +311,7 @@ impl Tcb {
             events: Events::NONE,
             flags: Flags::new(config),
             snd: Snd::new(iss, mss),
-            rcv: Rcv::new(config, mss),
+            rcv: Rcv::new(config, mss, now),
             acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None },
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
             timers: Timers::OFF,
@@ -336,7 +348,7 @@ impl Tcb {
         self.rcv.irs = syn.seq;
         self.rcv.nxt = syn.seq + 1;
         self.rcv.acked = self.rcv.nxt;
-        self.rcv.edge = self.rcv.nxt + self.config.receive_limit().min(u16::MAX.into());
+        self.rcv.edge = self.rcv.nxt + self.rcv.limit.min(u16::MAX.into());
         let options = &syn.options;
         // RFC 7323 2.2: the shift counts only if both SYNs carry the option
         match options.window_scale {

@@ -65,7 +65,7 @@ impl Tcb {
     /// Bytes that can be queued now.
     #[inline]
     pub fn send_room(&self) -> usize {
-        let limit = (self.config.send_limit() as usize).min(self.queue_limit());
+        let limit = (self.send_limit() as usize).min(self.queue_limit());
         // Small chunks keep more memory than they have bytes.
         if self.send.footprint() > 4 * limit {
             return 0;
@@ -78,7 +78,7 @@ impl Tcb {
     #[inline]
     pub fn send_buffer(&self) -> usize {
         let windows = self.congestion.window().saturating_mul(WINDOWS_QUEUED);
-        let bytes = windows.max(LEAST_SEND_BUFFER).min(self.config.send_limit());
+        let bytes = windows.max(LEAST_SEND_BUFFER).min(self.send_limit());
         (bytes as usize).min(self.queue_limit())
     }
 
@@ -209,6 +209,7 @@ impl Tcb {
     /// Sends a window update if reading has opened the window enough.
     #[inline]
     pub(crate) fn after_read(&mut self) {
+        self.tune_receive_buffer();
         if self.state.may_receive() && self.window_update_due() {
             self.acks.now = true;
             self.touch();

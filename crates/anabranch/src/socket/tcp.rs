@@ -228,7 +228,7 @@ impl TcpShared {
         if state.phase == Phase::Opening && tcb.is_synchronized() {
             state.phase = Phase::Open;
             opened = state.flow;
-            state.receive_buffer = tcb.config().receive_buffer;
+            state.receive_buffer = tcb.config().receive_buffer.min(tcb.waste_limit());
             state.sum = tcb.config().checksum;
             state.chunk = tcb.chunk_size();
             state.writers.take(wakes);

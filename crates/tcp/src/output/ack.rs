@@ -57,7 +57,7 @@ impl Tcb {
     #[inline]
     fn free(&self) -> u32 {
         let used = self.receive.len() as u64 + u64::from(self.rcv.outside);
-        let limit = self.config.receive_limit().min(self.pressed_window());
+        let limit = self.rcv.limit.min(self.pressed_window());
         u64::from(limit).saturating_sub(used) as u32
     }
 
@@ -65,7 +65,7 @@ impl Tcb {
     /// 3.8.6.2.2).
     #[inline]
     fn worthwhile(&self, segments: u32) -> u32 {
-        (self.config.receive_limit() / 2).min(segments * u32::from(self.rcv.mss)).max(1)
+        (self.rcv.limit / 2).min(segments * u32::from(self.rcv.mss)).max(1)
     }
 
     /// The window field to send now. The right edge moves to the right, and
@@ -94,7 +94,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn window_update_due(&self) -> bool {
         let known = self.rcv.edge.distance_from(self.rcv.nxt);
-        let first = self.config.receive_limit().min(u16::MAX.into());
+        let first = self.rcv.limit.min(u16::MAX.into());
         if known > first / 2 && self.rcv.edge == self.rcv.irs + 1 + first {
             return false;
         }

@@ -254,7 +254,7 @@ impl Tcb {
         let mut header = self.header(self.snd.iss, flags, now);
         // RFC 7323 2.2: the window of a SYN is never scaled
         self.rcv.edge = edge;
-        header.window = self.config.receive_limit().min(u16::MAX.into()) as u16;
+        header.window = self.rcv.limit.min(u16::MAX.into()) as u16;
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.flags.sack;
