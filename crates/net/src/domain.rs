@@ -86,6 +86,12 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         self
     }
 
+    /// What the host is configured for.
+    #[cfg(test)]
+    pub(crate) fn config(&self) -> &Config {
+        &self.transport.config
+    }
+
     /// The connections.
     pub fn connections(&self) -> &C {
         &self.conns

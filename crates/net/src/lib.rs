@@ -20,6 +20,7 @@ macro_rules! opaque_debug {
     };
 }
 
+pub mod account;
 pub mod application;
 pub mod config;
 pub mod connections;
@@ -40,6 +41,7 @@ pub mod rate_limit;
 pub mod timer_wheel;
 pub mod transport;
 
+pub use account::Account;
 pub use application::{Application, Call, Datagram};
 pub use config::{Config, InterfaceConfig, Unit};
 pub use connections::{

@@ -54,6 +54,7 @@ pub fn input(
     meta.destination = destination;
     meta.protocol = header.protocol;
     meta.ttl = header.ttl;
+    meta.tos = header.tos;
     if header.is_fragment() {
         // Comes back with as many bytes in front as its last fragment's header.
         packet = ip.reassembly.input(packet, &header, now, counters)?;

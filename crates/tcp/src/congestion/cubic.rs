@@ -172,6 +172,9 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn set_ssthresh(&mut self, ssthresh: u32) {
+        self.ssthresh = ssthresh;
+    }
     #[inline]
     fn window(&self) -> u32 {
         self.cwnd

@@ -101,6 +101,8 @@ pub trait CongestionControl {
     fn new(initial_window: u32) -> Self
     where
         Self: Sized;
+    /// Sets ssthresh to what another algorithm had found.
+    fn set_ssthresh(&mut self, ssthresh: u32);
     /// cwnd.
     fn window(&self) -> u32;
     /// ssthresh.

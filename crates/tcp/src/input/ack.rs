@@ -4,7 +4,7 @@ use crate::recovery::News;
 use crate::timers::Retransmit;
 use crate::{Events, Tcb};
 use wire::Instant;
-use wire::tcp::Header;
+use wire::tcp::{Flags, Header};
 
 /// A round-trip time that an echoed timestamp cannot mean, milliseconds.
 const ABSURD_RTT: u32 = 10 * 60 * 1000;
@@ -26,6 +26,9 @@ impl Tcb {
             return false;
         }
         self.heard(now);
+        if h.flags.has(Flags::ECE) && self.ecn.is_some() {
+            self.on_echo(now);
+        }
         let una = self.snd.una;
         let mut news = self.no_news(h, now);
         if self.flags.sack && !h.options.sack.is_empty() {

@@ -191,7 +191,10 @@ impl Tcb {
     fn begin_recovery(&mut self, delivered: u32, now: Instant) {
         let out = self.snd.nxt.distance_from(self.snd.una);
         let flight = self.flight();
-        self.congestion.on_loss(flight, self.mss(), now);
+        if !self.is_reduced() {
+            self.congestion.on_loss(flight, self.mss(), now);
+        }
+        self.note_reduction();
         self.recovery.above = false;
         self.recovery.tail = None;
         self.recovery.recover = self.snd.nxt;
@@ -276,6 +279,7 @@ impl Tcb {
         let flight = self.flight();
         let again = self.rtt.backoff > 0;
         self.congestion.on_timeout(flight, self.mss(), again, now);
+        self.note_reduction();
         self.board.mark_all_lost();
         match self.recovery.phase {
             Phase::Open => self.recovery.episode = Some(Episode::new(self.snd.una, None)),

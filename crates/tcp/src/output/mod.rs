@@ -36,6 +36,9 @@ pub struct Outgoing {
     /// Payload bytes of each segment that the device has to cut; 0 if it is a
     /// single one.
     pub gso_size: u16,
+    /// May a queue mark it rather than drop it: does IP call it ECN-capable (RFC 3168
+    /// 5)?
+    pub ect: bool,
 }
 
 /// A segment that is like the one before it but for its sequence number and its
@@ -58,13 +61,15 @@ pub(crate) struct Cut {
     payload: Parts,
     sum: Option<u16>,
     gso_size: u16,
+    ect: bool,
 }
 
 impl Cut {
     /// The segment.
     #[inline]
     pub(crate) fn with(self, header: Header) -> Outgoing {
-        Outgoing { header, payload: self.payload, sum: self.sum, gso_size: self.gso_size }
+        let Cut { payload, sum, gso_size, ect, .. } = self;
+        Outgoing { header, payload, sum, gso_size, ect }
     }
 }
 
@@ -85,6 +90,7 @@ impl Tcb {
             && self.acks.dsack.is_none()
             && self.assembler.is_none()
             && self.reset_reply.is_none()
+            && !self.cwr_due()
             && self.snd.una != self.snd.nxt;
         if !plain || self.window_left() < mss {
             return None;
@@ -239,15 +245,16 @@ impl Tcb {
     }
 
     /// The SYN, or SYN-ACK (RFC 9293 3.5).
-    fn syn(&mut self, now: Instant) -> Outgoing {
+    pub(crate) fn syn(&mut self, now: Instant) -> Outgoing {
         self.flags.syn_due = false;
         let answer = self.state == State::SynReceived;
         let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let flags = flags.with(self.syn_ecn(answer));
         let edge = self.rcv.edge;
         let mut header = self.header(self.snd.iss, flags, now);
         // RFC 7323 2.2: the window of a SYN is never scaled
         self.rcv.edge = edge;
-        header.window = self.config.receive_limit().min(u16::MAX.into()) as u16;
+        header.window = self.rcv.limit.min(u16::MAX.into()) as u16;
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.flags.sack;
@@ -273,6 +280,9 @@ impl Tcb {
         if self.snd.una == self.snd.nxt {
             self.restart_after_idle(now);
         }
+        // The devices that cut segments do not all know that CWR is for the first only.
+        let offload =
+            if self.cwr_due() { TransmitOffload { segmentation: 0, ..offload } } else { offload };
         let Some(len) = self.amount(unsent, fin, offload) else {
             self.persist_if_stuck(now);
             return None;
@@ -356,16 +366,22 @@ impl Tcb {
         let mut flags = Flags::ACK;
         // What a device cuts into new segments is a burst, and the receiver is to look at
         // it when the last of them is there, as Linux says since 4.20.
-        if len > 0 && (last || (new && len > self.mss())) {
+        let ends = last && !self.more_follows();
+        if len > 0 && (ends || (new && len > self.mss())) {
             flags = flags.with(Flags::PSH);
         }
         let fin = fin && last;
         if fin {
             flags = flags.with(Flags::FIN);
         }
+        //= RFC 3168 6.1.5: what is sent again must not be ECN-capable
+        let ect = new && len > 0 && self.has_ecn();
+        if ect {
+            flags = flags.with(self.take_cwr());
+        }
         let sum = if offload.want_sum { sum } else { None };
         let gso_size = if len > self.mss() { self.snd.mss } else { 0 };
-        Cut { len: len + u32::from(fin), flags, payload, sum, gso_size }
+        Cut { len: len + u32::from(fin), flags, payload, sum, gso_size, ect }
     }
 
     /// A header with all that every segment carries. With `seq` at SND.NXT, what
@@ -380,6 +396,9 @@ impl Tcb {
         if flags.ack() {
             header.ack = self.rcv.nxt;
             header.window = self.announce();
+            if !flags.syn() {
+                header.flags = flags.with(self.echo_flags());
+            }
         }
         // What is sent again may be old to the peer, and then it does not look
         // at the acknowledgment in it (RFC 9293 3.10.7.4, first): if both ends
@@ -392,7 +411,7 @@ impl Tcb {
 
     /// A segment without payload.
     pub(crate) fn bare(&self, header: Header) -> Outgoing {
-        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0 }
+        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0, ect: false }
     }
 }
 

@@ -76,8 +76,7 @@ impl Tcb {
         self.on_sent(len, true, now);
         if hole.seq == self.snd.una {
             // The first is what the time-out waits for: it has its time anew.
-            let at = now.after_micros(self.rtt.rto(&self.config));
-            self.timers.set_retransmit(Retransmit::Rto, at);
+            self.timers.set_retransmit(Retransmit::Rto, self.retransmit_at(now));
         } else {
             self.start_rto(now);
         }
