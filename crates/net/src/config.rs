@@ -143,6 +143,9 @@ pub struct Config {
     pub max_orphans: usize,
     /// What all units of the host use together.
     pub account: Arc<Account>,
+    /// Do plain segments of established connections pass the layers by? It changes nothing
+    /// but how long they take.
+    pub express: bool,
 }
 
 impl Config {
@@ -172,6 +175,7 @@ impl Config {
             memory: usize::MAX,
             max_orphans: 1 << 16,
             account: Arc::default(),
+            express: true,
         }
     }
 
