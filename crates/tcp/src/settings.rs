@@ -1,11 +1,12 @@
-//! [`Settings`]: what the user has set for one connection. Few connections have any,
-//! so they stand behind one pointer.
+//! What the user sets for one connection. Few connections have any of it, so it stands
+//! behind one pointer.
 
 use crate::congestion::{self, Congestion};
+use crate::facts::Settings;
 use crate::timers::Retransmit;
 use crate::{Keepalive, State, Tcb};
+use wire::Instant;
 use wire::time::Duration;
-use wire::{Instant, Seq};
 
 /// The least and the most of a segment that a user may ask for (as Linux).
 const SEGMENT: std::ops::RangeInclusive<u16> = 88..=32_767;
@@ -13,28 +14,6 @@ const SEGMENT: std::ops::RangeInclusive<u16> = 88..=32_767;
 const PATH_LIFE: Duration = Duration::from_secs(600);
 /// Segments that are acknowledged at once when the user asks for it (as Linux).
 const QUICK: u8 = 16;
-
-/// What the user has set for a connection.
-#[derive(Debug)]
-pub(crate) struct Settings {
-    /// What does not fill a segment is held back (TCP_CORK).
-    cork: bool,
-    /// More follows what ends here (MSG_MORE); said when SND.UNA stood there.
-    more: Option<(Seq, Seq)>,
-    /// If this is the end of what is queued, that goes whatever `cork` and `more` say.
-    pushed: Option<Seq>,
-    /// How long there may be no progress (RFC 5482); zero: as configured.
-    user_timeout: Duration,
-    /// SND.UNA that does not move, and since when.
-    stuck: Option<(Seq, Instant)>,
-    /// A handshake is over only with data, or after this time.
-    deferred_until: Option<Instant>,
-    /// When the peer is asked whether it is there.
-    pub(crate) keepalive: Option<Keepalive>,
-    /// The most that a segment took before a router said that it was too much, and when
-    /// it will be tried again.
-    larger: Option<(u16, Instant)>,
-}
 
 impl Tcb {
     pub(crate) fn settings(&mut self) -> &mut Settings {

@@ -92,16 +92,9 @@ impl<A: Application> Transport<A> {
         }
         if let Some(port) = local.map(|l| l.port).filter(|p| *p != 0) {
             let flow = FlowKey { local: Endpoint { address: source, port }, remote };
-            let now = cx.now;
-            let mut after = None;
-            match cx.conns.with_time_wait(&flow, |wait| wait.may_reopen(now)) {
-                Some(None) => return Err((user, ConnectError::InUse)),
-                Some(reopen) => {
-                    after = reopen;
-                    cx.conns.forget_time_wait(&flow);
-                }
-                None => {}
-            }
+            let Ok(after) = leave_time_wait(&flow, cx) else {
+                return Err((user, ConnectError::InUse));
+            };
             return self.open_active(flow, user, route, (false, after), cx).map_err(
                 |(error, user)| {
                     let error = match error {
@@ -184,6 +177,22 @@ impl<A: Application> Transport<A> {
             flow.local != remote && unit.has(config.steering.flow(&flow))
         })
     }
+}
+
+/// Ends TIME-WAIT of `flow` if it is in it, and may be opened again. Then its new numbers
+/// have to be after the one that is returned.
+fn leave_time_wait<A: Application, C: Connections<A::Connection>>(
+    flow: &FlowKey,
+    cx: &mut Cx<'_, A, C>,
+) -> Result<Option<Seq>, ()> {
+    let now = cx.now;
+    let Some(last) = cx.conns.with_time_wait(flow, |wait| wait.may_reopen(now)) else {
+        return Ok(None);
+    };
+    if last.is_some() {
+        cx.conns.forget_time_wait(flow);
+    }
+    last.map(Some).ok_or(())
 }
 
 #[cfg(test)]
