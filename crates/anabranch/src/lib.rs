@@ -103,6 +103,7 @@ mod sentence;
 mod socket;
 mod stack;
 mod stream;
+mod stream_options;
 pub mod tokio;
 mod trace;
 mod udp;

@@ -38,6 +38,7 @@ mod maybe_shared;
 pub mod observe;
 pub mod ports;
 pub mod rate_limit;
+mod share;
 pub mod timer_wheel;
 pub mod transport;
 

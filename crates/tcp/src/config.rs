@@ -1,6 +1,6 @@
 //! [`Config`]: what is the same for all connections of a stack.
 
-use crate::{EcnMode, congestion};
+use crate::congestion;
 use wire::time::Duration;
 
 /// The parameters of TCP, shared by all connections of a stack behind an `Arc`.
@@ -122,6 +122,18 @@ impl Default for Config {
             challenge_acks_per_second: 100,
         }
     }
+}
+
+/// Whether connections use explicit congestion notification (as Linux's `tcp_ecn`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnMode {
+    /// Never.
+    Off,
+    /// If the peer asks for it.
+    #[default]
+    Accept,
+    /// Ask for it, and use it if the peer agrees.
+    Ask,
 }
 
 /// `with_…` for the fields of a configuration, which may get more fields.

@@ -1,40 +1,11 @@
 //! Explicit congestion notification (RFC 3168): queues on the way mark what they would
 //! have to drop soon, the receiver echoes the mark, and the sender sends less.
 
-use crate::Tcb;
+use crate::facts::Ecn;
 use crate::recovery::Phase;
+use crate::{EcnMode, Tcb};
 use wire::tcp::{Flags, Header};
 use wire::{Instant, ipv4};
-
-/// Whether connections use explicit congestion notification (as Linux's `tcp_ecn`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EcnMode {
-    /// Never.
-    Off,
-    /// If the peer asks for it.
-    #[default]
-    Accept,
-    /// Ask for it, and use it if the peer agrees.
-    Ask,
-}
-
-/// What a connection knows of marks. Few have one.
-#[derive(Debug, Default)]
-pub(crate) struct Ecn {
-    /// Both ends have agreed. Before that our SYN asks for it.
-    on: bool,
-    /// Acknowledgments tell the peer of a mark until it says that it has heard.
-    echo: bool,
-    /// The next new data says that we have heard (CWR).
-    reduced: bool,
-    /// `Tcb::delivered` up to which the last reduction counts: when it has come there,
-    /// all is delivered that was in flight then.
-    until: u64,
-    /// Segments that came marked.
-    pub marked: u32,
-    /// Acknowledgments that told of marks.
-    pub echoed: u32,
-}
 
 impl Tcb {
     /// Is what we send marked by queues rather than dropped?

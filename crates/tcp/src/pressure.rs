@@ -1,18 +1,6 @@
 //! What a connection does where memory is scarce.
 
-use crate::Tcb;
-
-/// How scarce memory is, on the whole host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pressure {
-    /// There is enough.
-    #[default]
-    None,
-    /// Windows stop opening, and what came out of order goes.
-    Some,
-    /// There is none left: as before, and next to nothing is queued for sending.
-    Full,
-}
+use crate::{Pressure, Tcb};
 
 /// Segments that a peer may always send, and that may always be queued: a connection
 /// goes on, however little there is.

@@ -1,35 +1,19 @@
-//! [`Settings`]: what the user has set for one connection. Few connections have any,
-//! so they stand behind one pointer.
+//! What the user sets for one connection. Few connections have any of it, so it stands
+//! behind one pointer.
 
 use crate::congestion::{self, Congestion};
+use crate::facts::Settings;
 use crate::timers::Retransmit;
 use crate::{Keepalive, State, Tcb};
+use wire::Instant;
 use wire::time::Duration;
-use wire::{Instant, Seq};
 
 /// The least and the most of a segment that a user may ask for (as Linux).
 const SEGMENT: std::ops::RangeInclusive<u16> = 88..=32_767;
+/// How long a smaller path MTU is believed (RFC 1191 6.3).
+const PATH_LIFE: Duration = Duration::from_secs(600);
 /// Segments that are acknowledged at once when the user asks for it (as Linux).
 const QUICK: u8 = 16;
-
-/// What the user has set for a connection.
-#[derive(Debug)]
-pub(crate) struct Settings {
-    /// What does not fill a segment is held back (TCP_CORK).
-    cork: bool,
-    /// More follows what ends here (MSG_MORE); said when SND.UNA stood there.
-    more: Option<(Seq, Seq)>,
-    /// If this is the end of what is queued, that goes whatever `cork` and `more` say.
-    pushed: Option<Seq>,
-    /// How long there may be no progress (RFC 5482); zero: as configured.
-    user_timeout: Duration,
-    /// SND.UNA that does not move, and since when.
-    stuck: Option<(Seq, Instant)>,
-    /// A handshake is over only with data, or after this time.
-    deferred_until: Option<Instant>,
-    /// When the peer is asked whether it is there.
-    pub(crate) keepalive: Option<Keepalive>,
-}
 
 impl Tcb {
     pub(crate) fn settings(&mut self) -> &mut Settings {
@@ -43,6 +27,7 @@ impl Tcb {
                 stuck: None,
                 deferred_until: None,
                 keepalive,
+                larger: None,
             })
         })
     }
@@ -190,6 +175,26 @@ impl Tcb {
         // The peer knows our SYN; it hears it again when the time is over.
         self.timers.set_retransmit(Retransmit::Rto, until);
         true
+    }
+
+    /// A router has made segments smaller; they took `before` bytes.
+    pub(crate) fn note_smaller_path(&mut self, before: u16) {
+        let again = self.now + PATH_LIFE;
+        let settings = self.settings();
+        let largest = settings.larger.map_or(before, |(largest, _)| largest.max(before));
+        settings.larger = Some((largest, again));
+    }
+
+    /// Tries segments again that were too large for the path some time ago: it may have
+    /// changed (RFC 1191 6.3). If it has not, a router says so.
+    #[cold]
+    pub(crate) fn try_larger_path(&mut self, now: Instant) {
+        let larger = self.settings.as_ref().and_then(|s| s.larger);
+        if let Some((largest, _)) = larger.filter(|(_, at)| now >= *at) {
+            self.settings().larger = None;
+            self.snd.limit = largest;
+            self.set_mss();
+        }
     }
 
     /// Another congestion control goes on from the window that there is

@@ -2,14 +2,13 @@
 
 use crate::assembler::Assembler;
 use crate::congestion::{Congestion, initial_window};
-use crate::ecn::{Ecn, EcnMode};
+use crate::facts::{Ecn, Flags, Settings};
 use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
 use crate::send::SendQueue;
-use crate::settings::Settings;
 use crate::timers::Timers;
-use crate::{Config, Error, Events, Isn, Pressure, State};
+use crate::{Config, EcnMode, Error, Events, Isn, State};
 use std::sync::Arc;
 use wire::tcp::Header;
 use wire::{Instant, Seq};
@@ -155,54 +154,6 @@ pub(crate) struct Acks {
     pub second: u32,
     /// What came twice, for the next SACK option (RFC 2883).
     pub dsack: Option<(Seq, Seq)>,
-}
-
-/// Yes-or-no facts of a connection.
-#[derive(Debug)]
-pub(crate) struct Flags {
-    /// It began in LISTEN.
-    pub passive: bool,
-    /// The application has let go of it.
-    pub released: bool,
-    /// The user has closed in SYN-RECEIVED.
-    pub close_pending: bool,
-    /// Nagle's algorithm is on.
-    pub nagle: bool,
-    /// Both ends speak timestamps.
-    pub timestamps: bool,
-    /// Both ends speak SACK.
-    pub sack: bool,
-    /// A SYN or SYN-ACK has to be sent.
-    pub syn_due: bool,
-    /// A segment that makes the peer answer has to be sent.
-    pub probe_due: bool,
-    /// The override time-out of sender silly window avoidance has passed.
-    pub override_sws: bool,
-    /// A RST has to be sent: the connection was aborted.
-    pub abort_due: bool,
-    /// How scarce memory is.
-    pub pressure: Pressure,
-    /// [`Tcb::poll_transmit`] may have something to say.
-    pub dirty: bool,
-}
-
-impl Flags {
-    fn new(config: &Config) -> Flags {
-        Flags {
-            passive: false,
-            released: false,
-            close_pending: false,
-            nagle: config.nagle,
-            timestamps: config.timestamps,
-            sack: config.sack,
-            syn_due: true,
-            probe_due: false,
-            override_sws: false,
-            abort_due: false,
-            pressure: Pressure::None,
-            dirty: true,
-        }
-    }
 }
 
 /// The transmission control block: one connection.

@@ -5,6 +5,10 @@ use wire::tcp::{Flags, Header, Options};
 use wire::time::Duration;
 use wire::{Instant, Seq};
 
+/// How old the last segment of a flow has to be before we open it again: a tick of any
+/// peer's time stamps (RFC 7323 5.4).
+const REOPEN: Duration = Duration::from_secs(1);
+
 /// A connection in TIME-WAIT, without all that is not needed any more.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeWait {
@@ -105,6 +109,14 @@ impl TimeWait {
             return Action::Ignore;
         }
         self.challenge(now).map_or(Action::Ignore, Action::Reply)
+    }
+
+    /// May we open the same flow again (RFC 6191 3)? Time stamps tell old segments from
+    /// new ones, if a second lies between them. The initial sequence number has to be
+    /// after the one that is returned.
+    pub fn may_reopen(&self, now: Instant) -> Option<Seq> {
+        let told = self.timestamps && now.since(self.now) >= REOPEN;
+        told.then_some(self.snd_nxt)
     }
 
     /// The answer to a SYN for which no connection opens (RFC 5961 4.2), if not too

@@ -308,6 +308,7 @@ impl Tcb {
         if mss >= self.snd.limit || largest == 0 || !too_large || self.state == State::Closed {
             return;
         }
+        self.note_smaller_path(self.snd.limit);
         self.snd.limit = mss.max(LEAST_PATH_MSS).min(self.snd.limit);
         let before = self.snd.mss;
         self.set_mss();

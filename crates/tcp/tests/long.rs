@@ -153,6 +153,7 @@ impl Pair {
 /// 9 GiB each way, the ways in turn: what stands at one end while the other
 /// sends must not grow old.
 fn nine_gib_each_way(config: Config) {
+    let config = config.with_receive_buffer(1 << 20);
     let mut pair = Pair::new(config);
     for step in 0..4 {
         for from in [0, 1] {

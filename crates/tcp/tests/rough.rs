@@ -170,7 +170,8 @@ fn reordering_alone_costs_next_to_nothing() {
 
 #[test]
 fn a_spurious_timeout_costs_no_window() {
-    let mut sim = far(Config::default(), 20_000_000, 30);
+    let config = Config::default().with_receive_buffer(1 << 20).with_send_buffer(1 << 20);
+    let mut sim = far(config, 20_000_000, 30);
     assert!(sim.until(100_000, |s| s.ends[1].got.len() > 4_000_000));
     let before = sim.ends[0].tcb().info().cwnd;
     // For a while everything takes half a second longer.

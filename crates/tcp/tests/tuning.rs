@@ -11,8 +11,8 @@ use tcp::*;
 /// 100 Mbit/s at 250 ms: 3.1 MB are in flight, three times the buffers of the beginning.
 #[test]
 fn buffers_grow_with_the_path() {
-    let mut a = End::new(Config::default(), 1460, 1);
-    let b = End::new(Config::default(), 1460, 2);
+    let mut a = End::new(Config::default(), 8960, 1);
+    let b = End::new(Config::default(), 8960, 2);
     a.data = pattern(60 << 20, 1);
     let path = Path { delay: Duration::from_millis(125), ..Path::GOOD };
     let mut sim = Sim::new(a, b, path, 1);

@@ -39,7 +39,7 @@ impl Application for Talker {
     fn connect_failed(&mut self, (): (), _: ConnectError) {}
     fn ready(&mut self, (): &mut (), tcb: &mut Tcb, _: Events, _: Instant) -> bool {
         let choice = self.random.next_u64();
-        if choice % 4 > 0 {
+        if choice & 3 > 0 {
             while let Some(slice) = tcb.pop_slice(usize::MAX) {
                 self.read += slice.len() as u64;
             }
@@ -96,8 +96,8 @@ impl Host {
             ..interface()
         };
         let mut config = Config::new(vec![interface], seed);
-        let ecn = if seed % 2 > 0 { tcp::EcnMode::Ask } else { tcp::EcnMode::Accept };
-        let tcp = tcp::Config::default().with_timestamps(seed % 3 > 0).with_ecn(ecn);
+        let ecn = if seed.is_multiple_of(2) { tcp::EcnMode::Ask } else { tcp::EcnMode::Accept };
+        let tcp = tcp::Config::default().with_timestamps(!seed.is_multiple_of(3)).with_ecn(ecn);
         config.tcp = Arc::new(tcp);
         config.express = express;
         let random = SplitMix64::new(seed ^ u64::from(ours));

@@ -6,10 +6,14 @@ use crate::connections::{ConnId, Connections, OpenError};
 use crate::ip::{Route, Routes};
 use tcp::{Pressure, Tcb};
 use wire::tcp::mss_for;
-use wire::{Address, Endpoint, FlowKey};
+use wire::{Address, Endpoint, FlowKey, Seq};
 
 /// How many ports are tried: an accepted connection may have the flow of one.
 const TRIES: u32 = 32;
+
+/// How far the numbers of a flow that is opened again stand from the old ones: a window
+/// without scaling, as Linux has it.
+const WINDOW: u32 = 65_537;
 
 impl<A: Application> Transport<A> {
     /// Does what a call asks for.
@@ -88,23 +92,25 @@ impl<A: Application> Transport<A> {
         }
         if let Some(port) = local.map(|l| l.port).filter(|p| *p != 0) {
             let flow = FlowKey { local: Endpoint { address: source, port }, remote };
-            if cx.conns.with_time_wait(&flow, |_| ()).is_some() {
+            let Ok(after) = leave_time_wait(&flow, cx) else {
                 return Err((user, ConnectError::InUse));
-            }
-            return self.open_active(flow, user, route, false, cx).map_err(|(error, user)| {
-                let error = match error {
-                    OpenError::TableFull => ConnectError::TableFull,
-                    OpenError::Exists => ConnectError::InUse,
-                };
-                (user, error)
-            });
+            };
+            return self.open_active(flow, user, route, (false, after), cx).map_err(
+                |(error, user)| {
+                    let error = match error {
+                        OpenError::TableFull => ConnectError::TableFull,
+                        OpenError::Exists => ConnectError::InUse,
+                    };
+                    (user, error)
+                },
+            );
         }
         for _ in 0..TRIES {
             let Some(port) = self.port_for(source, remote, cx.conns) else {
                 return Err((user, ConnectError::NoPort));
             };
             let flow = FlowKey { local: Endpoint { address: source, port }, remote };
-            let (error, returned) = match self.open_active(flow, user, route, true, cx) {
+            let (error, returned) = match self.open_active(flow, user, route, (true, None), cx) {
                 Ok(()) => return Ok(()),
                 Err(failed) => failed,
             };
@@ -128,16 +134,20 @@ impl<A: Application> Transport<A> {
         routes.lookup(remote.address).filter(|_| possible)
     }
 
-    /// Opens the connection of `flow`, whose port may have come from the allocator.
+    /// Opens the connection of `flow`, whose port may have come from the allocator, with
+    /// numbers after those of an earlier incarnation.
     fn open_active<C: Connections<A::Connection>>(
         &mut self,
         flow: FlowKey,
         mut user: A::Connection,
         route: Route,
-        port_allocated: bool,
+        (port_allocated, after): (bool, Option<Seq>),
         cx: &mut Cx<'_, A, C>,
     ) -> Result<(), (OpenError, A::Connection)> {
-        let isn = self.isn.isn(&flow, cx.now);
+        let mut isn = self.isn.isn(&flow, cx.now);
+        if let Some(after) = after.filter(|after| isn.seq.before_or_at(*after + WINDOW)) {
+            isn.seq = after + WINDOW;
+        }
         let config = &self.tcp[route.interface as usize];
         let mss = mss_for(route.mtu, flow.remote.address);
         let mut tcb = Tcb::connect(config, isn, mss, cx.now);
@@ -168,3 +178,22 @@ impl<A: Application> Transport<A> {
         })
     }
 }
+
+/// Ends TIME-WAIT of `flow` if it is in it, and may be opened again. Then its new numbers
+/// have to be after the one that is returned.
+fn leave_time_wait<A: Application, C: Connections<A::Connection>>(
+    flow: &FlowKey,
+    cx: &mut Cx<'_, A, C>,
+) -> Result<Option<Seq>, ()> {
+    let now = cx.now;
+    let Some(last) = cx.conns.with_time_wait(flow, |wait| wait.may_reopen(now)) else {
+        return Ok(None);
+    };
+    if last.is_some() {
+        cx.conns.forget_time_wait(flow);
+    }
+    last.map(Some).ok_or(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -20,12 +20,12 @@ pub(crate) use tcp_input::Arriving;
 pub use tcp_input::input as tcp_input;
 pub use udp::input as udp_input;
 
-use crate::account::Share;
 use crate::application::Application;
 use crate::config::{Config, Unit};
 use crate::connections::{ConnId, Connections};
 use crate::hash::{Keyed, Purpose};
 use crate::rate_limit::RateLimit;
+use crate::share::Share;
 use conn_timers::ConnTimers;
 use hashbrown::HashMap;
 use ready_list::ReadyList;

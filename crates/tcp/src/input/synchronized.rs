@@ -52,13 +52,9 @@ impl Tcb {
         if !h.flags.ack() {
             return;
         }
-        if self.state == State::SynReceived {
-            if len == 0 && !h.flags.fin() && self.is_deferred(now) {
-                return;
-            }
-            if !self.leave_syn_received(h, now) {
-                return;
-            }
+        let alone = len == 0 && !h.flags.fin();
+        if self.state == State::SynReceived && !self.leave_syn_received(h, alone, now) {
+            return;
         }
         if h.ack.before_or_at(self.snd.nxt) {
             // The timestamp of a segment that acknowledges what was never sent would let
@@ -161,7 +157,11 @@ impl Tcb {
     }
 
     /// SYN-RECEIVED: does the segment acknowledge our SYN?
-    fn leave_syn_received(&mut self, h: &Header, now: Instant) -> bool {
+    /// `alone`: it brings nothing else.
+    fn leave_syn_received(&mut self, h: &Header, alone: bool, now: Instant) -> bool {
+        if alone && self.is_deferred(now) {
+            return false;
+        }
         if !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
             //= RFC 9293 3.10.7.4: "<SEQ=SEG.ACK><CTL=RST>"
             self.reset_reply = Some(h.ack);

@@ -281,6 +281,9 @@ impl Tcb {
         if self.snd.una == self.snd.nxt {
             self.restart_after_idle(now);
         }
+        if self.settings.is_some() {
+            self.try_larger_path(now);
+        }
         // The devices that cut segments do not all know that CWR is for the first only.
         let offload =
             if self.cwr_due() { TransmitOffload { segmentation: 0, ..offload } } else { offload };

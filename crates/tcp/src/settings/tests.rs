@@ -212,3 +212,32 @@ fn another_congestion_control_keeps_the_window() {
     assert_eq!(after.congestion, Algorithm::Cubic);
     assert_eq!((after.cwnd, after.ssthresh), (before.cwnd, before.ssthresh));
 }
+
+#[test]
+fn a_path_that_took_less_is_tried_again_after_ten_minutes() {
+    let mut p = Peer::established(bare());
+    p.send(1000);
+    p.out();
+    p.tcb.on_mss(wire::Seq(ISS) + 1, 500);
+    let again = [s(".", 1, 500, 1), s("P.", 501, 500, 1)];
+    assert_eq!(p.out(), again, "what was too large goes again in pieces");
+    p.say(".", 1, 1001, 0);
+    p.tcb.set_nagle(false);
+    let size = |p: &mut Peer, at: u32| {
+        p.send(1000);
+        let first = p.out()[0].2;
+        p.say(".", 1, at + 500, 0);
+        p.out();
+        p.say(".", 1, at + 1000, 0);
+        first
+    };
+    p.wait(590_000);
+    assert_eq!(size(&mut p, 1001), 500);
+    p.wait(11_000);
+    assert_eq!(size(&mut p, 2001), 1000);
+    // A router that says it again is believed again.
+    p.send(1000);
+    p.out();
+    p.tcb.on_mss(wire::Seq(ISS) + 3001, 400);
+    assert_eq!(p.tcb.mss(), 400);
+}

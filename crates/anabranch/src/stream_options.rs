@@ -1,0 +1,139 @@
+//! The calls of streams and listeners that set what [`TcpOptions`] has.
+
+use crate::options::{Setting, TcpOptions};
+use crate::{CongestionAlgorithm, Keepalive, TcpListener, TcpStream, tokio};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+macro_rules! streams {
+    ($($stream:ty),*) => {$(
+        impl $stream {
+            /// Holds back what does not fill a segment (`true`) until it is switched off
+            /// again, a segment is full, or 200 ms have passed (TCP_CORK).
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_cork(&self, cork: bool) -> io::Result<()> {
+                self.0.set(Setting::Cork(cork), |options| options.cork = cork);
+                Ok(())
+            }
+
+            /// What [`set_cork`](Self::set_cork) has set.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn cork(&self) -> io::Result<bool> {
+                Ok(self.0.options.lock().cork)
+            }
+
+            /// Ends the connection once what was written has made no progress for this
+            /// time, also where the peer's window is closed (TCP_USER_TIMEOUT,
+            /// RFC 5482); `None`: after as many time-outs as the stack is configured for.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_user_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+                self.0.set(Setting::UserTimeout(timeout), |o| o.user_timeout = timeout);
+                Ok(())
+            }
+
+            /// What [`set_user_timeout`](Self::set_user_timeout) has set.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn user_timeout(&self) -> io::Result<Option<Duration>> {
+                Ok(self.0.options.lock().user_timeout)
+            }
+
+            /// Acknowledges the next data at once (`true`) or with company
+            /// (TCP_QUICKACK). It does not last: the connection falls back by itself.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
+                self.0.set(Setting::QuickAck(quickack), |_| {});
+                Ok(())
+            }
+
+            /// Goes on with another congestion control (TCP_CONGESTION), from the window
+            /// that there is. [`TcpInfo::congestion`](crate::TcpInfo) tells which it has.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_congestion(&self, algorithm: CongestionAlgorithm) -> io::Result<()> {
+                self.0.set(Setting::Congestion(algorithm), |_| {});
+                Ok(())
+            }
+
+            /// Asks the peer whether it is still there as `keepalive` says (TCP_KEEPIDLE,
+            /// TCP_KEEPINTVL, TCP_KEEPCNT); `None`: never.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_keepalive_with(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
+                self.0.set(Setting::Keepalive(keepalive), |_| {});
+                Ok(())
+            }
+
+            /// Bounds what waits unread to so many bytes (SO_RCVBUF), whatever the path
+            /// would need. At most what the stack is configured for counts
+            /// ([`TcpConfig::max_receive_buffer`](crate::TcpConfig)).
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_receive_buffer_size(&self, bytes: usize) -> io::Result<()> {
+                self.0.set(Setting::ReceiveBuffer(bytes), |_| {});
+                Ok(())
+            }
+
+            /// Writing waits once so many bytes are queued that were never sent
+            /// (TCP_NOTSENT_LOWAT), so that what is written late goes out soon; `None`:
+            /// only the send buffer bounds it.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_notsent_lowat(&self, bytes: Option<usize>) -> io::Result<()> {
+                self.0.socket.set_notsent_lowat(bytes);
+                Ok(())
+            }
+
+            /// Sets the type of service of what the connection sends from now on
+            /// (IP_TOS): the upper six bits are the DSCP, the lower two are passed over.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_tos(&self, tos: u8) -> io::Result<()> {
+                self.0.socket.set_tos(tos);
+                Ok(())
+            }
+
+            /// The type of service of what the connection sends.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn tos(&self) -> io::Result<u8> {
+                Ok(self.0.socket.tos())
+            }
+        }
+    )*};
+}
+
+streams!(TcpStream, tokio::TcpStream);
+
+macro_rules! listeners {
+    ($($listener:ty),*) => {$(
+        impl $listener {
+            /// Sets the options of connections whose first segment comes from now on.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_options(&self, options: &TcpOptions) -> io::Result<()> {
+                self.0.socket().set_options(Arc::new(options.clone()));
+                Ok(())
+            }
+        }
+    )*};
+}
+
+listeners!(TcpListener, tokio::TcpListener);

@@ -1,0 +1,106 @@
+//! What a connection knows of itself beside its numbers: values that tell nothing of how
+//! they are used.
+
+use crate::{Config, Keepalive};
+use wire::time::Duration;
+use wire::{Instant, Seq};
+
+/// Yes-or-no facts of a connection.
+#[derive(Debug)]
+pub(crate) struct Flags {
+    /// It began in LISTEN.
+    pub passive: bool,
+    /// The application has let go of it.
+    pub released: bool,
+    /// The user has closed in SYN-RECEIVED.
+    pub close_pending: bool,
+    /// Nagle's algorithm is on.
+    pub nagle: bool,
+    /// Both ends speak timestamps.
+    pub timestamps: bool,
+    /// Both ends speak SACK.
+    pub sack: bool,
+    /// A SYN or SYN-ACK has to be sent.
+    pub syn_due: bool,
+    /// A segment that makes the peer answer has to be sent.
+    pub probe_due: bool,
+    /// The override time-out of sender silly window avoidance has passed.
+    pub override_sws: bool,
+    /// A RST has to be sent: the connection was aborted.
+    pub abort_due: bool,
+    /// How scarce memory is.
+    pub pressure: Pressure,
+    /// [`Tcb::poll_transmit`] may have something to say.
+    pub dirty: bool,
+}
+
+impl Flags {
+    pub(crate) fn new(config: &Config) -> Flags {
+        Flags {
+            passive: false,
+            released: false,
+            close_pending: false,
+            nagle: config.nagle,
+            timestamps: config.timestamps,
+            sack: config.sack,
+            syn_due: true,
+            probe_due: false,
+            override_sws: false,
+            abort_due: false,
+            pressure: Pressure::None,
+            dirty: true,
+        }
+    }
+}
+
+/// What the user has set for a connection.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// What does not fill a segment is held back (TCP_CORK).
+    pub cork: bool,
+    /// More follows what ends here (MSG_MORE); said when SND.UNA stood there.
+    pub more: Option<(Seq, Seq)>,
+    /// If this is the end of what is queued, that goes whatever `cork` and `more` say.
+    pub pushed: Option<Seq>,
+    /// How long there may be no progress (RFC 5482); zero: as configured.
+    pub user_timeout: Duration,
+    /// SND.UNA that does not move, and since when.
+    pub stuck: Option<(Seq, Instant)>,
+    /// A handshake is over only with data, or after this time.
+    pub deferred_until: Option<Instant>,
+    /// When the peer is asked whether it is there.
+    pub keepalive: Option<Keepalive>,
+    /// The most that a segment took before a router said that it was too much, and when
+    /// it will be tried again.
+    pub larger: Option<(u16, Instant)>,
+}
+
+/// What a connection knows of marks. Few have one.
+#[derive(Debug, Default)]
+pub(crate) struct Ecn {
+    /// Both ends have agreed. Before that our SYN asks for it.
+    pub on: bool,
+    /// Acknowledgments tell the peer of a mark until it says that it has heard.
+    pub echo: bool,
+    /// The next new data says that we have heard (CWR).
+    pub reduced: bool,
+    /// `Tcb::delivered` up to which the last reduction counts: when it has come there,
+    /// all is delivered that was in flight then.
+    pub until: u64,
+    /// Segments that came marked.
+    pub marked: u32,
+    /// Acknowledgments that told of marks.
+    pub echoed: u32,
+}
+
+/// How scarce memory is, on the whole host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pressure {
+    /// There is enough.
+    #[default]
+    None,
+    /// Windows stop opening, and what came out of order goes.
+    Some,
+    /// There is none left: as before, and next to nothing is queued for sending.
+    Full,
+}
