@@ -5,9 +5,11 @@ mod loopback;
 use crate::Error;
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
+use crate::observe::View;
 use crate::organization::{LockKind, Options, Organization};
 use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
+use ::device::capture::Hub;
 use ::device::{Device, Medium};
 use net::{Config, InterfaceConfig};
 use organizations::{Clock, Instruments, Setup};
@@ -68,6 +70,9 @@ pub struct Builder {
     loopback: bool,
     resolver: Option<Arc<Resolver>>,
     clock: Option<Clock>,
+    observable: bool,
+    #[cfg(feature = "control")]
+    control: Option<String>,
     /// The layers' configuration, but for interfaces and routes, which come at the
     /// start.
     config: Config,
@@ -100,6 +105,9 @@ impl Builder {
             loopback: true,
             resolver: None,
             clock: None,
+            observable: false,
+            #[cfg(feature = "control")]
+            control: None,
             config,
             wrong: None,
         }
@@ -304,6 +312,23 @@ impl Builder {
         self
     }
 
+    /// Lets others look into the running stack: it can be captured ([`Stack::capture`]) and
+    /// has instruments ([`Stack::instruments`]), which sleep unless they were
+    /// [given](Builder::instruments). Default: no. It costs a load or two for each batch of
+    /// packets and round of a thread, and a count for each use of a lock.
+    pub fn observable(mut self) -> Builder {
+        self.observable = true;
+        self
+    }
+
+    /// Opens a [control socket](crate::control) of this name with the stack, which is
+    /// [observable](Builder::observable) then. The socket goes with the stack.
+    #[cfg(feature = "control")]
+    pub fn control(mut self, name: impl Into<String>) -> Builder {
+        self.control = Some(name.into());
+        self.observable()
+    }
+
     /// Looks names up: given the host's name and a port, it returns the host's
     /// addresses with that port. Sockets that block call it on their thread; those
     /// for tasks call it on threads of the stack, 16 at most. Default: the
@@ -371,6 +396,12 @@ impl Builder {
         if self.loopback {
             devices.push(loopback::add(&mut config, self.organization.queues_on(self.processors)));
         }
+        let captures = self.observable.then(Hub::new);
+        if let Some(hub) = &captures {
+            devices = devices.into_iter().map(|device| hub.wrap(device)).collect();
+        }
+        let dormant = || self.observable.then(Instruments::dormant);
+        let instruments = self.instruments.or_else(dormant);
         let config = Arc::new(config);
         let registry = Arc::<Registry<_>>::default();
         let sockets = registry.clone();
@@ -381,13 +412,22 @@ impl Builder {
             options: self.options,
             application: Box::new(move |_| SocketLayer::new(sockets.clone())),
             clock: self.clock.unwrap_or_else(Clock::start),
-            instruments: self.instruments,
+            instruments: instruments.clone(),
         };
         let name = self.organization.name();
         let running = organizations::start(name, setup).expect("an organization of the catalog")?;
         crate::trace::started(self.organization, self.processors);
         let resolver = self.resolver.unwrap_or_else(Resolver::system);
-        Ok(Stack::new(running, config, registry, self.drain, resolver))
+        let (organization, processors) = (self.organization, self.processors);
+        let sockets = registry;
+        let view = View { running, sockets, organization, processors, instruments, captures };
+        let stack = Stack::new(view, config, self.drain, resolver);
+        #[cfg(feature = "control")]
+        if let Some(name) = self.control {
+            let control = crate::control::Control::open(&stack, &name.as_str().into());
+            stack.keep(control.map_err(|error| crate::Error::Control { name, error })?);
+        }
+        Ok(stack)
     }
 }
 

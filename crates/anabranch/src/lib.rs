@@ -74,7 +74,17 @@
 //! acknowledged ([`Builder::drain`], [`Stack::shutdown`]). [`Stack::stop`] ends at once,
 //! and whatever is called later returns an error of the kind `NetworkDown`.
 //!
+//! # A view into a running stack
+//!
+//! [`Stack::counters`] and [`Stack::connections`] are there always. A stack that is
+//! [observable](Builder::observable) can be [captured](capture) while it runs, and has
+//! [instruments] that sleep until somebody watches. With the feature `control` it opens a
+//! [control socket](Builder::control), by which `anabranch ss`, `top` and `capture` look into
+//! it from another process of the same owner.
+//!
 //! # Features
+//!
+//! `control` (off by default): control sockets.
 //!
 //! `tracing` (off by default): connections that are opened, closed, reset or refused,
 //! and stacks that start and stop, are events of the crate `tracing`, with the target
@@ -90,13 +100,17 @@ compile_error!(
 
 mod addresses;
 mod builder;
+pub mod capture;
 mod closing;
+#[cfg(feature = "control")]
+pub mod control;
 pub mod device;
 mod error;
 mod forms;
 pub mod instruments;
 mod listener;
 mod names;
+mod observe;
 pub mod organization;
 mod sentence;
 mod socket;

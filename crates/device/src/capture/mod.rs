@@ -97,13 +97,14 @@ impl Hub {
 
     /// Captures from now on, until what is returned is dropped.
     pub fn attach(self: &Arc<Hub>, options: Options) -> Capture {
+        let over = AtomicBool::new(options.count == Some(0));
         let shared = Arc::new(Shared {
             options,
             waiting: ArrayQueue::new(WAITING),
             bytes: AtomicUsize::new(0),
             taken: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
-            over: AtomicBool::new(false),
+            over,
         });
         self.change(|captures| captures.push(Arc::downgrade(&shared)));
         Capture { shared, hub: self.clone() }
