@@ -12,8 +12,9 @@ pub use settings::organization_names;
 use crate::failure::Failure;
 use crate::link::Chosen;
 use crate::say::say;
-use crate::view::{self, Control};
+use crate::view;
 use anabranch::Cidr;
+use anabranch::control::Control;
 use device::Report;
 use device::fault::Spec;
 use running::Running;
@@ -33,7 +34,8 @@ Examples:
       --tcp-echo 7 --tcp-discard 9 --tcp-chargen 19 --stats-json stats.json
   sudo anabranch serve --http 80 --fault loss=2%,reorder=5%,delay=5ms,seed=7 --pcap bad.pcapng
 
-`anabranch ss` shows the connections while it runs, to its owner and to root.
+While it runs, `anabranch ss` shows its connections to its owner and to root, `anabranch
+top` what its threads do, and `anabranch capture` what passes.
 
 SIGINT (Ctrl-C) and SIGTERM end it: it prints a summary, writes the statistics and
 removes the device. SIGUSR1 writes the statistics now.
@@ -146,7 +148,7 @@ async fn show(running: &Running, settings: &Settings) -> Result<Option<Control>,
         view::listen_for_metrics(port, viewed.clone()).await?;
     }
     // It serves as well without.
-    let control = Control::open(&viewed);
+    let control = viewed.open_control();
     Ok(control.inspect_err(|e| eprintln!("anabranch: no control socket: {e}")).ok())
 }
 

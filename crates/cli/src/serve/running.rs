@@ -163,7 +163,8 @@ fn start_stack(
         .processors(settings.processors)
         .options(args.choices.options())
         .burst(args.choices.burst())
-        .tcp(tcp_config(settings.offload));
+        .tcp(tcp_config(settings.offload))
+        .observable();
     if let Some(gateway) = args.gateway {
         builder = builder.gateway(gateway);
     }

@@ -74,6 +74,7 @@ fn details(connection: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn the_table_has_two_lines_for_each_connection() {
