@@ -1,6 +1,7 @@
 //! [`Builder`]: what a stack is made of.
 
 mod loopback;
+mod observing;
 
 use crate::Error;
 use crate::addresses::{Cidr, Route};
@@ -33,6 +34,8 @@ struct Interface {
     ethernet: Option<EthernetAddress>,
     vlan: Option<u16>,
     mtu: Option<usize>,
+    /// All destinations that no other way is known to are its neighbours.
+    has_all: bool,
 }
 
 /// Makes a [`Stack`].
@@ -163,6 +166,14 @@ impl Builder {
     /// can carry. Default: what the device says.
     pub fn mtu(mut self, mtu: usize) -> Builder {
         self.interface().mtu = Some(mtu);
+        self
+    }
+
+    /// All destinations that no other way is known to are neighbours on the last device, and
+    /// there is no router: as over a tunnel, or with an address such as `10.0.0.1/32`. With
+    /// Ethernet frames somebody has to answer ARP for them (proxy ARP).
+    pub fn default_on_link(mut self) -> Builder {
+        self.interface().has_all = true;
         self
     }
 
@@ -312,23 +323,6 @@ impl Builder {
         self
     }
 
-    /// Lets others look into the running stack: it can be captured ([`Stack::capture`]) and
-    /// has instruments ([`Stack::instruments`]), which sleep unless they were
-    /// [given](Builder::instruments). Default: no. It costs a load or two for each batch of
-    /// packets and round of a thread, and a count for each use of a lock.
-    pub fn observable(mut self) -> Builder {
-        self.observable = true;
-        self
-    }
-
-    /// Opens a [control socket](crate::control) of this name with the stack, which is
-    /// [observable](Builder::observable) then. The socket goes with the stack.
-    #[cfg(feature = "control")]
-    pub fn control(mut self, name: impl Into<String>) -> Builder {
-        self.control = Some(name.into());
-        self.observable()
-    }
-
     /// Looks names up: given the host's name and a port, it returns the host's
     /// addresses with that port. Sockets that block call it on their thread; those
     /// for tasks call it on threads of the stack, 16 at most. Default: the
@@ -390,6 +384,10 @@ impl Builder {
         }
         let mut devices = Vec::new();
         for (device, interface) in self.devices {
+            if interface.has_all {
+                let index = config.interfaces.len() as u16;
+                config.on_link.push((index, Ipv4Addr::UNSPECIFIED.into(), 0));
+            }
             config.interfaces.push(interface.config(&device)?);
             devices.push(device);
         }

@@ -294,3 +294,32 @@ fn open_connections_are_reset_at_the_end() {
         }
     });
 }
+
+/// A persistent interface that somebody has made is taken, and stays as it was.
+#[test]
+fn an_existing_interface_is_served_on() {
+    isolated(|| {
+        let ip = |arguments: &str| {
+            let done = std::process::Command::new("ip").args(arguments.split(' ')).status();
+            done.is_ok_and(|status| status.success())
+        };
+        if !ip("tuntap add dev ana-mine mode tap") {
+            println!("skipped: no `ip tuntap` here");
+            return;
+        }
+        assert!(ip("addr add 10.99.0.1/24 dev ana-mine") && ip("link set ana-mine mtu 1400"));
+        let line = refused("serve --existing-tap ana-none");
+        assert!(line.contains("there is no interface `ana-none` to take"), "{line}");
+        let line = refused("serve --existing-tap ana-mine --tap ana-mine");
+        assert!(line.contains("cannot be used with"), "{line}");
+        for _ in 0..2 {
+            let arguments = "--existing-tap ana-mine --tcp-echo 7 --processors 1";
+            let Some(server) = Server::start(arguments) else { return };
+            assert!(server.ready.contains("on ana-mine"), "{}", server.ready);
+            assert_eq!(exchange(connect(7), b"hello"), b"hello");
+            server.terminate();
+            assert_eq!(interfaces(), ["lo", "ana-mine"]);
+        }
+        assert!(ip("link del ana-mine"));
+    });
+}

@@ -1,0 +1,22 @@
+//! What a builder is told of those who look into the running stack.
+
+use super::Builder;
+
+impl Builder {
+    /// Lets others look into the running stack: it can be captured ([`Stack::capture`](crate::Stack::capture)) and
+    /// has instruments ([`Stack::instruments`](crate::Stack::instruments)), which sleep unless they were
+    /// [given](Builder::instruments). Default: no. It costs a load or two for each batch of
+    /// packets and round of a thread, and a count for each use of a lock.
+    pub fn observable(mut self) -> Builder {
+        self.observable = true;
+        self
+    }
+
+    /// Opens a [control socket](crate::control) of this name with the stack, which is
+    /// [observable](Builder::observable) then. The socket goes with the stack.
+    #[cfg(feature = "control")]
+    pub fn control(mut self, name: impl Into<String>) -> Builder {
+        self.control = Some(name.into());
+        self.observable()
+    }
+}
