@@ -18,7 +18,9 @@ use std::time::Duration;
 pub(crate) struct View {
     pub(crate) running: Arc<dyn Running<SocketLayer>>,
     pub(crate) sockets: Arc<Registry<TcpShared>>,
+    #[cfg_attr(not(feature = "control"), expect(dead_code, reason = "for control sockets"))]
     pub(crate) organization: Organization,
+    #[cfg_attr(not(feature = "control"), expect(dead_code, reason = "for control sockets"))]
     pub(crate) processors: usize,
     pub(crate) instruments: Option<Arc<Instruments>>,
     pub(crate) captures: Option<Arc<Hub>>,

@@ -247,6 +247,13 @@ impl Stack {
         if let Some(local) = local {
             self.check_ours(local)?;
         }
+        // As everywhere else: no host means this one.
+        let remote = match self.0.config.loopback {
+            Some(_) if remote.address.is_unspecified() && remote.address.is_v4() => {
+                Endpoint { address: std::net::Ipv4Addr::LOCALHOST.into(), ..remote }
+            }
+            _ => remote,
+        };
         self.running().connect(remote, local, socket);
         Ok(())
     }

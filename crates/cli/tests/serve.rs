@@ -295,6 +295,8 @@ fn open_connections_are_reset_at_the_end() {
     });
 }
 
+const FREE: &str = "--address 10.97.0.2/24 --peer-address 10.97.0.1/24";
+
 /// A persistent interface that somebody has made is taken, and stays as it was.
 #[test]
 fn an_existing_interface_is_served_on() {
@@ -308,7 +310,7 @@ fn an_existing_interface_is_served_on() {
             return;
         }
         assert!(ip("addr add 10.99.0.1/24 dev ana-mine") && ip("link set ana-mine mtu 1400"));
-        let line = refused("serve --existing-tap ana-none");
+        let line = refused(&format!("serve --existing-tap ana-none {FREE}"));
         assert!(line.contains("there is no interface `ana-none` to take"), "{line}");
         let line = refused("serve --existing-tap ana-mine --tap ana-mine");
         assert!(line.contains("cannot be used with"), "{line}");

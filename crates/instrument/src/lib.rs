@@ -11,9 +11,9 @@
 //! Context switches and processor time are read from `/proc` by the thread that takes
 //! the snapshot.
 //!
-//! Instruments may be [dormant](Instruments::dormant): they count nothing but the uses of
-//! locks until somebody [watches](Instruments::watch), and a round costs a load more
-//! than without them.
+//! Instruments may be [dormant](Instruments::dormant): they count nothing until somebody
+//! [watches](Instruments::watch), and a round, or a use of a lock, costs a load more than
+//! without them.
 
 mod histogram;
 mod layer;
@@ -36,7 +36,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use sync::counted::LockCounts;
+use sync::counted::{LockCounts, Wish};
 
 /// One round of this many is timed, unless said otherwise.
 pub const EVERY: u32 = 256;
@@ -48,6 +48,8 @@ pub struct Instruments {
     clock: Clock,
     every: u32,
     watchers: Watchers,
+    /// Of locks.
+    _wish: Wish,
     threads: Mutex<Threads>,
     locks: Mutex<Vec<(String, ReadLock)>>,
     queues: Mutex<Vec<Arc<QueueProbe>>>,
@@ -133,11 +135,15 @@ impl Watchers {
 
 /// Somebody watches the instruments; until this is dropped.
 #[derive(Debug)]
-pub struct Watching(Watchers);
+pub struct Watching {
+    watchers: Watchers,
+    /// Of locks.
+    _wish: Wish,
+}
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.watchers.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -159,15 +165,17 @@ impl Instruments {
             clock: Clock::start(),
             every: rounds.max(1),
             watchers: Watchers(Arc::new(AtomicUsize::new(1))),
+            _wish: Wish::to_count(),
             threads: Mutex::default(),
             locks: Mutex::default(),
             queues: Mutex::default(),
         }
     }
 
-    /// Instruments that sleep while nobody [watches](Instruments::watch).
+    /// Instruments that sleep while nobody [watches](Instruments::watch). The locks of all
+    /// stacks of the process rest with them, unless others are awake.
     pub fn dormant() -> Arc<Instruments> {
-        let dormant = Instruments::default();
+        let dormant = Instruments { _wish: Wish::to_rest(), ..Instruments::default() };
         dormant.watchers.0.store(0, Ordering::Relaxed);
         Arc::new(dormant)
     }
@@ -176,7 +184,7 @@ impl Instruments {
     /// are awake anyway.
     pub fn watch(&self) -> Watching {
         self.watchers.0.fetch_add(1, Ordering::Relaxed);
-        Watching(self.watchers.clone())
+        Watching { watchers: self.watchers.clone(), _wish: Wish::to_count() }
     }
 
     /// Watches the calling thread. [`ThreadTimer::new`] is the usual way.

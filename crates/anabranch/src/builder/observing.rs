@@ -6,7 +6,7 @@ impl Builder {
     /// Lets others look into the running stack: it can be captured ([`Stack::capture`](crate::Stack::capture)) and
     /// has instruments ([`Stack::instruments`](crate::Stack::instruments)), which sleep unless they were
     /// [given](Builder::instruments). Default: no. It costs a load or two for each batch of
-    /// packets and round of a thread, and a count for each use of a lock.
+    /// packets, each round of a thread and each use of a lock.
     pub fn observable(mut self) -> Builder {
         self.observable = true;
         self
