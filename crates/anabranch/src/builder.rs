@@ -395,9 +395,7 @@ impl Builder {
             devices.push(loopback::add(&mut config, self.organization.queues_on(self.processors)));
         }
         let captures = self.observable.then(Hub::new);
-        if let Some(hub) = &captures {
-            devices = devices.into_iter().map(|device| hub.wrap(device)).collect();
-        }
+        let devices = observing::wrap(captures.as_ref(), devices);
         let dormant = || self.observable.then(Instruments::dormant);
         let instruments = self.instruments.or_else(dormant);
         let config = Arc::new(config);
@@ -422,8 +420,7 @@ impl Builder {
         let stack = Stack::new(view, config, self.drain, resolver);
         #[cfg(feature = "control")]
         if let Some(name) = self.control {
-            let control = crate::control::Control::open(&stack, &name.as_str().into());
-            stack.keep(control.map_err(|error| crate::Error::Control { name, error })?);
+            observing::open(&stack, name)?;
         }
         Ok(stack)
     }

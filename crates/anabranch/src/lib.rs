@@ -74,6 +74,12 @@
 //! acknowledged ([`Builder::drain`], [`Stack::shutdown`]). [`Stack::stop`] ends at once,
 //! and whatever is called later returns an error of the kind `NetworkDown`.
 //!
+//! # Memory
+//!
+//! What connections and packets have used is kept for those that follow, and not given back
+//! to the system: a stack has as much as it needed at its busiest moment. [`TcpConfig`]
+//! bounds each connection, [`Builder::max_connections`] how many there are.
+//!
 //! # A view into a running stack
 //!
 //! [`Stack::counters`] and [`Stack::connections`] are there always. A stack that is

@@ -1,6 +1,25 @@
 //! What a builder is told of those who look into the running stack.
 
 use super::Builder;
+use ::device::Device;
+use ::device::capture::Hub;
+use std::sync::Arc;
+
+/// The devices, so that they can be captured, if there is a hub.
+pub(super) fn wrap(hub: Option<&Arc<Hub>>, devices: Vec<Device>) -> Vec<Device> {
+    match hub {
+        Some(hub) => devices.into_iter().map(|device| hub.wrap(device)).collect(),
+        None => devices,
+    }
+}
+
+/// Opens the control socket that goes with the stack.
+#[cfg(feature = "control")]
+pub(super) fn open(stack: &crate::Stack, name: String) -> Result<(), crate::Error> {
+    let control = crate::control::Control::open(stack, &name.as_str().into());
+    stack.keep(control.map_err(|error| crate::Error::Control { name, error })?);
+    Ok(())
+}
 
 impl Builder {
     /// Lets others look into the running stack: it can be captured ([`Stack::capture`](crate::Stack::capture)) and
