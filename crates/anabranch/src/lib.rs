@@ -133,11 +133,12 @@ pub use error::Error;
 pub use listener::TcpListener;
 pub use names::ToSocketAddrs;
 pub use net::{Counters, DropReason};
+pub use observe::Connection;
 pub use organization::{Options, Organization};
 pub use platform::Clock;
 #[cfg(not(shuttle))]
 pub use platform::{RunningThread, VirtualTime};
-pub use stack::{Connection, Stack};
+pub use stack::Stack;
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;
 pub use tcp::{Config as TcpConfig, Info as TcpInfo, Keepalive, State as TcpState};

@@ -1,17 +1,30 @@
 //! What a stack that is [observable](crate::Builder::observable) lets others see, and who
 //! sees it without keeping the stack alive.
 
+use crate::TcpInfo;
 use crate::organization::Organization;
 use crate::socket::{Registry, SocketLayer, TcpShared};
-use crate::stack::Connection;
 use crate::wait::block_on;
 use ::device::capture::{Capture, Hub, Options};
 use net::Counters;
 use organizations::{Instruments, Running};
 use platform::Instant;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A connection of a stack ([`Stack::connections`](crate::Stack::connections)).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Connection {
+    /// Our end.
+    pub local: SocketAddr,
+    /// The peer's end.
+    pub remote: SocketAddr,
+    /// What TCP knows of it.
+    pub info: TcpInfo,
+}
 
 /// A stack, as those see it that only look.
 #[derive(Clone)]

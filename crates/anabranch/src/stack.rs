@@ -1,10 +1,9 @@
 //! [`Stack`]: a running host.
 
-use crate::TcpInfo;
 use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
 use crate::names::Resolver;
-use crate::observe::View;
+use crate::observe::{Connection, View};
 use crate::socket::{SocketLayer, TcpShared};
 use crate::trace;
 use net::hash::{Keyed, Purpose};
@@ -15,7 +14,6 @@ use platform::atomic::{AtomicBool, Ordering};
 use platform::{Mutex, thread};
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{Address, Endpoint};
@@ -46,7 +44,7 @@ struct Shared {
     ended: AtomicBool,
     /// Goes with the stack.
     #[cfg(feature = "control")]
-    control: std::sync::OnceLock<crate::control::Control>,
+    companion: std::sync::OnceLock<Box<dyn std::any::Any + Send + Sync>>,
     closing: Arc<Closing>,
     /// How long the last handle waits for them.
     drain: Duration,
@@ -99,18 +97,6 @@ impl Drop for Shared {
 #[derive(Clone)]
 pub struct Stack(Arc<Shared>);
 
-/// A connection of a stack ([`Stack::connections`]).
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Connection {
-    /// Our end.
-    pub local: SocketAddr,
-    /// The peer's end.
-    pub remote: SocketAddr,
-    /// What TCP knows of it.
-    pub info: TcpInfo,
-}
-
 /// Where ephemeral ports for binding come from: a destination that is none, and
 /// another for each protocol, so that one's ports tell nothing of the other's.
 const fn nowhere(protocol: Protocol) -> Endpoint {
@@ -137,7 +123,7 @@ impl Stack {
             stopped: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             #[cfg(feature = "control")]
-            control: std::sync::OnceLock::new(),
+            companion: std::sync::OnceLock::new(),
             closing: Arc::default(),
             drain,
             resolver,
@@ -217,10 +203,10 @@ impl Stack {
         &*self.0.view.running
     }
 
-    /// Keeps the control socket for as long as the stack is there.
+    /// Keeps this, one thing at most, for as long as the stack is there.
     #[cfg(feature = "control")]
-    pub(crate) fn keep(&self, control: crate::control::Control) {
-        let _ = self.0.control.set(control);
+    pub(crate) fn keep(&self, companion: impl std::any::Any + Send + Sync) {
+        let _ = self.0.companion.set(Box::new(companion));
     }
 
     /// What others may see of it.

@@ -2,7 +2,7 @@
 //! ones first, and as many bytes. A frame without bytes is the end, and a line of JSON with
 //! the counts follows.
 
-use super::server::{End, Shown, Woken, tell};
+use super::session::{End, Shown, Woken, tell};
 use crate::capture::{Capture, Filter, Options, SNAPLEN, Writer};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};

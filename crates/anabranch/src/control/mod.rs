@@ -30,6 +30,7 @@ mod connections;
 mod place;
 mod rates;
 mod server;
+mod session;
 
 pub use client::{CaptureCounts, CaptureRequest, Client, ConnectError, Stopper};
 pub use server::Control;

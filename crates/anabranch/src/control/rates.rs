@@ -1,6 +1,6 @@
 //! Rates, from what was counted at two times.
 
-use super::server::{End, Shown, Woken, tell};
+use super::session::{End, Shown, Woken, tell};
 use crate::instruments::Snapshot;
 use net::{Counters, DropReason};
 use serde_json::{Map, Value, json};

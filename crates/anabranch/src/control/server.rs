@@ -1,14 +1,11 @@
 //! The side of the stack: a thread that listens, and one for each client.
 
+use super::session::{End, Shown, Woken, tell};
 use super::{Config, captures, connections, place, rates};
 use crate::Stack;
-use crate::observe::View;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::time::Timespec;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -20,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Bytes of the longest question.
 const QUESTION: usize = 16 * 1024;
 /// How long a client may take to ask, and a connection to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Clients at a time. More are turned away.
 const CLIENTS: usize = 16;
 /// How long the listener rests when it has no descriptor for a client.
@@ -31,56 +28,6 @@ const REST: Duration = Duration::from_millis(100);
 pub struct Control {
     path: PathBuf,
     end: Arc<End>,
-}
-
-/// Becomes readable when the socket is to close.
-#[derive(Debug)]
-pub(super) struct End(OwnedFd);
-
-/// What a client's thread woke up for.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Woken {
-    /// The socket is to close.
-    Closed,
-    /// The client has said something, or gone.
-    Readable,
-    /// It has waited for as long as it wanted.
-    Late,
-}
-
-impl End {
-    fn new() -> io::Result<End> {
-        Ok(End(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
-    }
-
-    fn announce(&self) {
-        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
-    }
-
-    /// Is the socket to close?
-    pub(super) fn is_announced(&self) -> io::Result<bool> {
-        Ok(self.wait(&self.0, Duration::ZERO)? == Woken::Closed)
-    }
-
-    /// Waits until `at` is readable, for `timeout` at most.
-    pub(super) fn wait(&self, at: &impl AsFd, timeout: Duration) -> io::Result<Woken> {
-        let deadline = Instant::now() + timeout;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
-            let mut both = [
-                PollFd::new(&self.0, PollFlags::IN),
-                PollFd::from_borrowed_fd(at.as_fd(), PollFlags::IN),
-            ];
-            match poll(&mut both, Some(&left)) {
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
-                Ok(_) if !both[0].revents().is_empty() => return Ok(Woken::Closed),
-                Ok(_) if !both[1].revents().is_empty() => return Ok(Woken::Readable),
-                Ok(_) => return Ok(Woken::Late),
-            }
-        }
-    }
 }
 
 impl Drop for Control {
@@ -122,12 +69,6 @@ impl Control {
             .spawn(move || listen(&listener, &end, &shown))?;
         Ok(control)
     }
-}
-
-/// What is shown.
-pub(super) struct Shown {
-    pub(super) view: View,
-    pub(super) config: Config,
 }
 
 fn listen(listener: &UnixListener, end: &Arc<End>, shown: &Arc<Shown>) {
@@ -204,11 +145,6 @@ fn question(stream: &mut UnixStream) -> io::Result<String> {
     }
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     Ok(String::from_utf8_lossy(line).trim().to_owned())
-}
-
-/// Says it, as a line.
-pub(super) fn tell(stream: &mut UnixStream, value: &Value) -> io::Result<()> {
-    stream.write_all(format!("{value}\n").as_bytes())
 }
 
 /// May user `asks` look into a stack of user `owner`?

@@ -26,7 +26,9 @@ mod datagrams {
         (one, other)
     }
 
-    pub const ALL: &[(&str, fn(&Net) -> String)] = &[
+    type Scenario = (&'static str, fn(&Net) -> String);
+
+    pub const ALL: &[Scenario] = &[
         ("a datagram is received whole, with its source", |net| {
             let (one, other) = (socket(net), socket(net));
             let sent = said(one.send_to(b"abc", address(&other)));

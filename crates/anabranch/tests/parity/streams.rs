@@ -42,7 +42,9 @@ mod streams {
         (listener, client)
     }
 
-    pub const ALL: &[(&str, fn(&Net) -> String)] = &[
+    type Scenario = (&'static str, fn(&Net) -> String);
+
+    pub const ALL: &[Scenario] = &[
         ("connect to a closed port", |net| said(net.connect(closed(net)).map(drop))),
         ("addresses of both ends", |net| {
             let (listener, client, server) = pair(net);
@@ -61,7 +63,7 @@ mod streams {
         }),
         ("a megabyte each way", |net| {
             let (_, client, server) = pair(net);
-            let sent: Vec<u8> = (0..1 << 20).map(|n: u32| (n * 7 >> 3) as u8).collect();
+            let sent: Vec<u8> = (0..1 << 20).map(|n: u32| ((n * 7) >> 3) as u8).collect();
             let go = |mut stream: TcpStream| {
                 let mut writer = stream.try_clone().expect("clone");
                 let bytes = sent.clone();
@@ -92,7 +94,7 @@ mod streams {
         ("write after the peer's shutdown for writing", |net| {
             let (_, mut client, mut server) = pair(net);
             server.shutdown(Shutdown::Write).expect("shutdown");
-            client.read(&mut [0; 9]).expect("its end");
+            assert_eq!(client.read(&mut [0; 9]).expect("its end"), 0);
             let wrote = said(client.write(b"abc"));
             wrote + &said(server.read(&mut [0; 9]))
         }),
