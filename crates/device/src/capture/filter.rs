@@ -80,7 +80,7 @@ enum Match {
 }
 
 impl Filter {
-    /// Does it want this packet? `front` is its first [`LOOKS_AT`] bytes, or all of it;
+    /// Does it want this packet? `front` is its first 192 bytes, or all of it;
     /// `len` its length; `outbound` whether the stack sends it.
     pub fn wants(&self, medium: Medium, front: &[u8], len: usize, outbound: bool) -> bool {
         let Some(expression) = &self.0 else { return true };
