@@ -94,6 +94,7 @@ impl Builder {
     fn new() -> Builder {
         let seed = RandomState::new().hash_one(std::process::id());
         let mut config = Config::new(Vec::new(), seed);
+        config.memory = quarter_of_memory();
         config.secret = [RandomState::new().hash_one(1), RandomState::new().hash_one(2)];
         Builder {
             devices: Vec::new(),
@@ -310,6 +311,32 @@ impl Builder {
         self
     }
 
+    /// Bytes of memory that all connections of the stack may hold together: buffers,
+    /// what came and was not read, and themselves. Above three quarters of it windows
+    /// stop opening and what came out of order goes; above all of it new connections
+    /// are refused, while established ones go on. Default: a quarter of the machine's
+    /// memory. Datagrams and fragments have bounds of their own.
+    pub fn memory(mut self, bytes: usize) -> Builder {
+        self.config.memory = bytes;
+        self
+    }
+
+    /// The most connections of the stack whose stream was dropped and that are not over,
+    /// because the peer has not acknowledged all. One more is reset. Default: 65,536.
+    pub fn max_orphans(mut self, connections: usize) -> Builder {
+        self.config.max_orphans = connections;
+        self
+    }
+
+    /// When more handshakes go on than a listener takes, are SYNs answered by cookies,
+    /// which keep nothing (RFC 4987 3.6)? What the connection agrees to then is kept in
+    /// its time stamps: without these it has neither SACK nor window scaling. Default:
+    /// yes; otherwise the oldest handshake is forgotten.
+    pub fn syn_cookies(mut self, syn_cookies: bool) -> Builder {
+        self.config.syn_cookies = syn_cookies;
+        self
+    }
+
     /// Bytes of fragments that wait for the rest of their datagrams. Default: 4 MiB.
     pub fn reassembly_bytes(mut self, bytes: usize) -> Builder {
         self.config.reassembly_bytes = bytes;
@@ -424,6 +451,14 @@ impl Builder {
         }
         Ok(stack)
     }
+}
+
+/// Bytes of a quarter of the machine's memory, or of 4 GiB if it does not say.
+fn quarter_of_memory() -> usize {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse().ok());
+    kib.map_or(1 << 30, |kib: usize| kib.saturating_mul(1024 / 4))
 }
 
 /// Is each router a neighbour?

@@ -99,7 +99,7 @@ impl SocketError {
                 ConnectError::NoRoute => io::ErrorKind::NetworkUnreachable,
                 ConnectError::NoPort => io::ErrorKind::AddrNotAvailable,
                 ConnectError::InUse => io::ErrorKind::AddrInUse,
-                ConnectError::TableFull => io::ErrorKind::OutOfMemory,
+                ConnectError::TableFull | ConnectError::NoMemory => io::ErrorKind::OutOfMemory,
                 ConnectError::Refused(_) => io::ErrorKind::QuotaExceeded,
                 ConnectError::Stopped => io::ErrorKind::NetworkDown,
             },

@@ -4,10 +4,10 @@ mod shared;
 
 pub(crate) use shared::Shared;
 
-use crate::TcpInfo;
 use crate::names::{ToSocketAddrs, first};
 use crate::stack::Stack;
 use crate::wait::block_on;
+use crate::{TcpInfo, TcpOptions};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
@@ -35,7 +35,29 @@ impl TcpStream {
     /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`: what
     /// was wrong with the last address.
     pub fn connect(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
-        TcpStream::open(stack, None, remote)
+        TcpStream::open(stack, None, remote, None)
+    }
+
+    /// As [`TcpStream::connect`], with options that count from the first segment on.
+    ///
+    /// # Errors
+    /// As [`TcpStream::connect`].
+    pub fn connect_with(
+        stack: &Stack,
+        options: &TcpOptions,
+        remote: impl ToSocketAddrs,
+    ) -> io::Result<TcpStream> {
+        TcpStream::open(stack, None, remote, Some(Arc::new(options.clone())))
+    }
+
+    /// Writes as [`Write::write`] does, and says that more follows at once (MSG_MORE):
+    /// what does not fill a segment then waits for it, for the peer's next
+    /// acknowledgment, or for 200 ms.
+    ///
+    /// # Errors
+    /// As writing.
+    pub fn write_more(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.send(&[IoSlice::new(bytes)], true)
     }
 
     /// As [`TcpStream::connect`], from an address of the stack (or any, `0.0.0.0`)
@@ -49,16 +71,31 @@ impl TcpStream {
         local: SocketAddr,
         remote: impl ToSocketAddrs,
     ) -> io::Result<TcpStream> {
-        TcpStream::open(stack, Some(local), remote)
+        TcpStream::open(stack, Some(local), remote, None)
+    }
+
+    /// As [`connect_from`](TcpStream::connect_from) and
+    /// [`connect_with`](TcpStream::connect_with) together.
+    ///
+    /// # Errors
+    /// As [`TcpStream::connect_from`].
+    pub fn connect_from_with(
+        stack: &Stack,
+        local: SocketAddr,
+        options: &TcpOptions,
+        remote: impl ToSocketAddrs,
+    ) -> io::Result<TcpStream> {
+        TcpStream::open(stack, Some(local), remote, Some(Arc::new(options.clone())))
     }
 
     fn open(
         stack: &Stack,
         local: Option<SocketAddr>,
         remote: impl ToSocketAddrs,
+        options: Option<Arc<TcpOptions>>,
     ) -> io::Result<TcpStream> {
         first(stack.resolver().resolve(remote)?, |remote| {
-            let stream = TcpStream(Shared::connect(stack, local, remote)?);
+            let stream = TcpStream(Shared::connect(stack, local, remote, options.clone())?);
             block_on(None, |cx| stream.0.socket.poll_connected(cx))?;
             Ok(stream)
         })
@@ -75,7 +112,7 @@ impl TcpStream {
     ) -> io::Result<TcpStream> {
         let timeout = zero_is_wrong(Some(timeout))?;
         let remote = first(stack.resolver().resolve(remote)?, Ok)?;
-        let stream = TcpStream(Shared::connect(stack, None, remote)?);
+        let stream = TcpStream(Shared::connect(stack, None, remote, None)?);
         match block_on(timeout, |cx| stream.0.socket.poll_connected(cx)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 Err(io::Error::new(io::ErrorKind::TimedOut, "connection timed out"))
@@ -275,12 +312,12 @@ impl TcpStream {
         block_on(options.read_timeout, |cx| self.0.poll_read_vectored(Some(cx), bufs))
     }
 
-    fn send(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn send(&self, bufs: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         let options = *self.0.options.lock();
         if options.nonblocking {
-            return now(self.0.poll_write(None, bufs));
+            return now(self.0.poll_write(None, bufs, more));
         }
-        block_on(options.write_timeout, |cx| self.0.poll_write(Some(cx), bufs))
+        block_on(options.write_timeout, |cx| self.0.poll_write(Some(cx), bufs, more))
     }
 }
 
@@ -303,10 +340,10 @@ impl Read for TcpStream {
 
 impl Write for TcpStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.send(&[IoSlice::new(buf)])
+        self.send(&[IoSlice::new(buf)], false)
     }
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.send(bufs)
+        self.send(bufs, false)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
@@ -324,10 +361,10 @@ impl Read for &TcpStream {
 
 impl Write for &TcpStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.send(&[IoSlice::new(buf)])
+        self.send(&[IoSlice::new(buf)], false)
     }
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.send(bufs)
+        self.send(bufs, false)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())

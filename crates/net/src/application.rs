@@ -35,6 +35,9 @@ pub enum ConnectError {
     /// The domain holds as many connections as it may.
     #[error("the connection table is full")]
     TableFull,
+    /// The connections of the host hold as much memory as they may.
+    #[error("connections hold as much memory as the stack may use: give it more, or close some")]
+    NoMemory,
     /// The organization has no place for the connection, for the reason that it
     /// gives.
     #[error("{0}")]
@@ -76,11 +79,23 @@ pub trait Application: Sized + Send {
     /// `None` if the backlog is full: the SYN is then ignored.
     fn incoming(&mut self, listener: &Self::Listener) -> Option<Self::Connection>;
 
+    /// As [`Application::incoming`], for a connection whose handshake is over: its SYN
+    /// was answered by a cookie, when too many others were half-open.
+    fn incoming_established(&mut self, listener: &Self::Listener) -> Option<Self::Connection> {
+        self.incoming(listener)
+    }
+
     /// True if [`Application::incoming`] has just refused a connection only because
     /// of how many half-open ones `listener` has.
     fn half_open_limit_reached(&self, listener: &Self::Listener) -> bool {
         let _ = listener;
         false
+    }
+
+    /// The connection's control block has just been made, and no segment of it was
+    /// sent: what the application wants of TCP from the first segment on is set here.
+    fn prepare(&mut self, connection: &mut Self::Connection, tcb: &mut Tcb, now: Instant) {
+        let _ = (connection, tcb, now);
     }
 
     /// What [`Application::incoming`] gave was not needed: there is no connection.
@@ -140,6 +155,13 @@ pub trait Application: Sized + Send {
     /// Time to live of what `connection` sends, hops (RFC 791 3.2); 0: what the host
     /// usually sends, [`TTL`](crate::ip::TTL).
     fn ttl(connection: &Self::Connection) -> u8 {
+        let _ = connection;
+        0
+    }
+
+    /// Type of service of what `connection` sends (RFC 2474: the upper six bits are the
+    /// DSCP); the lower two bits, ECN's, do not count.
+    fn tos(connection: &Self::Connection) -> u8 {
         let _ = connection;
         0
     }

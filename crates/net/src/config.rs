@@ -1,5 +1,6 @@
 //! What a domain has to know about the host that it is part of.
 
+use crate::account::Account;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -135,6 +136,19 @@ pub struct Config {
     /// Networks beside those of our addresses whose hosts are neighbours on an interface:
     /// its index, and the network. Our address for them is the interface's first.
     pub on_link: Vec<(u16, Address, u8)>,
+    /// Do plain segments of established connections pass the layers by? It changes nothing
+    /// but how long they take.
+    pub express: bool,
+    /// When more handshakes go on than a listener takes, answer by cookies, which keep
+    /// nothing here (RFC 4987 3.6). Otherwise the oldest half-open connection goes.
+    pub syn_cookies: bool,
+    /// Bytes of memory that the connections of all units may hold together
+    /// ([`tcp::Pressure`]). Default: no bound.
+    pub memory: usize,
+    /// The most connections of all units whose application is gone. One more is reset.
+    pub max_orphans: usize,
+    /// What all units of the host use together.
+    pub account: Arc<Account>,
 }
 
 impl Config {
@@ -161,6 +175,11 @@ impl Config {
             burst: 32,
             reassembly_bytes: 4 << 20,
             on_link: Vec::new(),
+            express: true,
+            syn_cookies: true,
+            memory: usize::MAX,
+            max_orphans: 1 << 16,
+            account: Arc::default(),
         }
     }
 

@@ -13,6 +13,7 @@ pub use closed_flows::ClosedFlow;
 pub use owned::OwnedTable;
 pub use shared::{SharedRef, SharedTable};
 
+use crate::account::Counted;
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
 use wire::{Endpoint, FlowKey, Instant};
@@ -44,6 +45,8 @@ pub struct Connection<U> {
     pub port_allocated: bool,
     /// Its entries in the timer wheel.
     pub(crate) timers: Armed,
+    /// What it counts for.
+    pub(crate) counted: Counted,
 }
 
 impl<U> std::fmt::Debug for Connection<U> {

@@ -79,6 +79,8 @@ drops! {
     TcpBacklog = "tcp_backlog",
     /// A SYN beyond the connections that the table may hold.
     TcpTableFull = "tcp_table_full",
+    /// A SYN beyond the memory that connections may hold.
+    TcpMemory = "tcp_memory",
     /// A SYN for whose connection the system gives no thread.
     TcpNoThread = "tcp_no_thread",
 }
@@ -117,6 +119,10 @@ pub struct Counters {
     pub closed: u64,
     /// Connections reset, once established, since the system gave no thread.
     pub refused_no_thread: u64,
+    /// Connections reset since the applications of too many were gone.
+    pub orphans_reset: u64,
+    /// SYNs answered by cookies, since too many handshakes were going on.
+    pub cookies_out: u64,
     /// RST segments sent for no connection.
     pub resets_out: u64,
     /// RST segments for no connection that [`crate::Config::errors_per_second`] forbade.
@@ -171,6 +177,8 @@ impl Counters {
             (&mut self.closed, o.closed),
             (&mut self.refused_no_thread, o.refused_no_thread),
             (&mut self.reassembly_evicted, o.reassembly_evicted),
+            (&mut self.orphans_reset, o.orphans_reset),
+            (&mut self.cookies_out, o.cookies_out),
             (&mut self.resets_out, o.resets_out),
             (&mut self.resets_limited, o.resets_limited),
             (&mut self.icmp_errors_out, o.icmp_errors_out),

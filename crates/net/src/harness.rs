@@ -29,6 +29,8 @@ pub(crate) struct App {
     pub(crate) errors: Vec<(Endpoint, tcp::Error)>,
     pub(crate) leaving: VecDeque<Datagram>,
     pub(crate) close: bool,
+    /// The application is gone.
+    pub(crate) release: bool,
     pub(crate) ports_closed: usize,
     pub(crate) refused: usize,
 }
@@ -41,6 +43,9 @@ impl Application for App {
 
     fn incoming(&mut self, (): &()) -> Option<()> {
         (!self.full && !self.half_open_limit_reached(&())).then_some(())
+    }
+    fn incoming_established(&mut self, (): &()) -> Option<()> {
+        (!self.full).then_some(())
     }
     fn half_open_limit_reached(&self, (): &()) -> bool {
         let waiting = self.opened.len() - self.closed.len();
@@ -59,6 +64,9 @@ impl Application for App {
         while tcb.pop_slice(usize::MAX).is_some() {}
         if self.close {
             tcb.shutdown_write();
+        }
+        if self.release {
+            tcb.release();
         }
         false
     }
@@ -89,6 +97,12 @@ pub(crate) struct Host {
     pub(crate) domain: Domain<App>,
     pub(crate) now: Instant,
     egress: Egress,
+}
+
+impl Host {
+    pub(crate) fn config(&self) -> &Config {
+        self.domain.config()
+    }
 }
 
 pub(crate) fn end(address: Ipv4Addr, port: u16) -> Endpoint {

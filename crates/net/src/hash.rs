@@ -21,6 +21,8 @@ pub enum Purpose {
     Identifications,
     /// Limits of answers by source.
     Limits,
+    /// SYN cookies.
+    Cookies,
 }
 
 impl Config {

@@ -20,6 +20,7 @@ macro_rules! opaque_debug {
     };
 }
 
+pub mod account;
 pub mod application;
 pub mod config;
 pub mod connections;
@@ -27,6 +28,7 @@ pub mod counters;
 pub mod domain;
 pub mod down;
 pub mod egress;
+mod express;
 #[cfg(test)]
 mod harness;
 pub mod hash;
@@ -39,6 +41,7 @@ pub mod rate_limit;
 pub mod timer_wheel;
 pub mod transport;
 
+pub use account::Account;
 pub use application::{Application, Call, Datagram};
 pub use config::{Config, InterfaceConfig, Unit};
 pub use connections::{

@@ -1,6 +1,6 @@
 //! [`Flags`]: what `--so_flags` says.
 
-use anabranch::{CongestionAlgorithm, TcpConfig};
+use anabranch::{CongestionAlgorithm, EcnMode, TcpConfig};
 use std::fmt;
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, FlagsError
 }
 
 /// Our name of a congestion control of Linux.
-fn linux_name(name: &str) -> &str {
+pub(crate) fn linux_name(name: &str) -> &str {
     if name == "reno" { "newreno" } else { name }
 }
 
@@ -125,12 +125,18 @@ impl Flags {
             "tcp_sack" => tcp.sack = value != "0",
             "tcp_window_scaling" => tcp.window_scaling = value != "0",
             // What one side of a connection may come to use.
-            "tcp_rmem" => tcp.receive_buffer = triple(name, value)?[2],
-            "tcp_wmem" => tcp.send_buffer = triple(name, value)?[1],
+            "tcp_rmem" => *tcp = tcp.clone().with_receive_buffer(triple(name, value)?[2]),
+            "tcp_wmem" => *tcp = tcp.clone().with_send_buffer(triple(name, value)?[1]),
             "tcp_syn_retries" | "tcp_synack_retries" => tcp.syn_retries = number(name, value)?,
             "tcp_retries2" => tcp.retries = number(name, value)?,
             "tcp_fin_timeout" => tcp.fin_wait_2 = seconds(name, value)?,
             "tcp_rto_max_ms" => tcp.max_rto = Duration::from_millis(number(name, value)?),
+            "tcp_ecn" => match number(name, value)? {
+                0 => tcp.ecn = EcnMode::Off,
+                1 => tcp.ecn = EcnMode::Ask,
+                2 => tcp.ecn = EcnMode::Accept,
+                _ => self.ignored.push(name.into()),
+            },
             "tcp_congestion_control" => match linux_name(value).parse::<CongestionAlgorithm>() {
                 Ok(algorithm) => tcp.congestion = algorithm,
                 Err(_) => self.ignored.push(name.into()),

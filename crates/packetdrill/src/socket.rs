@@ -16,8 +16,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Flags of `send` that change nothing for a stack without signals.
-const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+/// Flags of `send` that are understood.
+const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_MORE;
 /// Flags of `recv` that are understood.
 const RECEIVE_FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_PEEK;
 
@@ -130,6 +130,7 @@ impl Socket {
         // Linux lets one more wait than it is told.
         let backlog = usize::try_from(backlog).unwrap_or(0) + 1;
         let listener = anabranch::TcpListener::bind_with_backlog(&world.stack, local, backlog)?;
+        listener.set_options(&state.options.to_open())?;
         state.kind = Kind::Listener(listener.into_tokio(), VecDeque::new());
         Ok(0)
     }
@@ -159,11 +160,11 @@ impl Socket {
             match &state.kind {
                 Kind::Fresh | Kind::Failed => {
                     let (stack, local) = (world.stack.clone(), state.local);
+                    let options = state.options.to_open();
+                    let any = (Ipv4Addr::UNSPECIFIED, 0).into();
                     state.kind = Kind::Connecting(Box::pin(async move {
-                        match local {
-                            Some(local) => TcpStream::connect_from(&stack, local, remote).await,
-                            None => TcpStream::connect(&stack, remote).await,
-                        }
+                        let local = local.unwrap_or(any);
+                        TcpStream::connect_from_with(&stack, local, &options, remote).await
                     }));
                 }
                 Kind::Connecting(_) => {
@@ -226,7 +227,13 @@ impl Socket {
                 Err(error) => return Poll::Ready(Err(error)),
             };
             while sent < bytes.len() {
-                match Pin::new(&mut stream.tasks).poll_write(cx, &bytes[sent..]) {
+                let rest = &bytes[sent..];
+                let written = if flags & libc::MSG_MORE != 0 {
+                    stream.tasks.poll_write_more(cx, rest)
+                } else {
+                    Pin::new(&mut stream.tasks).poll_write(cx, rest)
+                };
+                match written {
                     Poll::Ready(Ok(n)) => sent += n,
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
                     Poll::Pending => return Poll::Pending,

@@ -1,6 +1,6 @@
 //! [`Config`]: what is the same for all connections of a stack.
 
-use crate::congestion;
+use crate::{EcnMode, congestion};
 use wire::time::Duration;
 
 /// The parameters of TCP, shared by all connections of a stack behind an `Arc`.
@@ -14,13 +14,21 @@ use wire::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Most bytes that wait unread, and so the largest window announced. At
-    /// most 1 GiB counts (RFC 7323 2.3). They hold at most twice as much memory,
-    /// however small the segments were, and a few blocks. Default 1 MiB.
+    /// Most bytes that wait unread at the beginning, and so the largest window
+    /// announced. At most 1 GiB counts (RFC 7323 2.3). They hold at most twice as much
+    /// memory, however small the segments were, and a few blocks. Default 1 MiB.
     pub receive_buffer: usize,
+    /// What the receive buffer of a connection may become, where more than half of it is
+    /// received and read in a round trip. Less than `receive_buffer`, as
+    /// [`Config::with_receive_buffer`] has it: it stays as it is. Default 6 MiB.
+    pub max_receive_buffer: usize,
     /// Most bytes that are queued: sent and not acknowledged, or unsent. At most
     /// 1 GiB counts. Default 1 MiB.
     pub send_buffer: usize,
+    /// What that may become on a long path, for twice what the windows let out. Less than
+    /// `send_buffer`, as [`Config::with_send_buffer`] has it: it stays as it is. Default
+    /// 6 MiB.
+    pub max_send_buffer: usize,
     /// Hold back small segments while one is unacknowledged (RFC 9293 3.7.4,
     /// with Minshall's modification). Default true.
     pub nagle: bool,
@@ -69,6 +77,8 @@ pub struct Config {
     /// Congestion control of new connections. Default
     /// [`Cubic`](congestion::Algorithm::Cubic).
     pub congestion: congestion::Algorithm,
+    /// Explicit congestion notification (RFC 3168). Default [`EcnMode::Accept`].
+    pub ecn: EcnMode,
     /// Compute the sum of the payload while it is copied into the send queue,
     /// so that no one has to touch it again. Switch it off where the device
     /// computes checksums. Default true.
@@ -86,7 +96,9 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             receive_buffer: 1 << 20,
+            max_receive_buffer: 6 << 20,
             send_buffer: 1 << 20,
+            max_send_buffer: 6 << 20,
             nagle: true,
             delayed_ack: Duration::from_millis(40),
             quick_acks: 0,
@@ -104,6 +116,7 @@ impl Default for Config {
             sack: true,
             initial_window: 10,
             congestion: congestion::Algorithm::Cubic,
+            ecn: EcnMode::Accept,
             checksum: true,
             chunk: 0,
             challenge_acks_per_second: 100,
@@ -126,8 +139,8 @@ macro_rules! setters {
 }
 
 setters! { Config {
-    with_receive_buffer receive_buffer: usize,
-    with_send_buffer send_buffer: usize,
+    with_max_receive_buffer max_receive_buffer: usize,
+    with_max_send_buffer max_send_buffer: usize,
     with_nagle nagle: bool,
     with_delayed_ack delayed_ack: Duration,
     with_quick_acks quick_acks: u8,
@@ -145,6 +158,7 @@ setters! { Config {
     with_sack sack: bool,
     with_initial_window initial_window: u32,
     with_congestion congestion: congestion::Algorithm,
+    with_ecn ecn: EcnMode,
     with_checksum checksum: bool,
     with_chunk chunk: usize,
     with_challenge_acks_per_second challenge_acks_per_second: u16,
@@ -154,6 +168,22 @@ setters! { Keepalive {
     with_interval interval: Duration,
     with_probes probes: u8,
 } }
+
+impl Config {
+    /// With a [`Config::receive_buffer`] that does not change.
+    #[must_use]
+    pub fn with_receive_buffer(mut self, receive_buffer: usize) -> Config {
+        (self.receive_buffer, self.max_receive_buffer) = (receive_buffer, 0);
+        self
+    }
+
+    /// With a [`Config::send_buffer`] that does not change.
+    #[must_use]
+    pub fn with_send_buffer(mut self, send_buffer: usize) -> Config {
+        (self.send_buffer, self.max_send_buffer) = (send_buffer, 0);
+        self
+    }
+}
 
 /// The largest window there is (RFC 7323 2.3).
 const MAX_WINDOW: usize = 1 << 30;
@@ -165,16 +195,26 @@ impl Config {
         self.receive_buffer.clamp(1, MAX_WINDOW) as u32
     }
 
+    /// What the receive buffer may become, as far as it counts.
+    pub(crate) fn receive_most(&self) -> u32 {
+        self.receive_limit().max(self.max_receive_buffer.min(MAX_WINDOW) as u32)
+    }
+
+    /// What the send buffer may become, as far as it counts.
+    pub(crate) fn send_most(&self) -> u32 {
+        self.send_limit().max(self.max_send_buffer.min(MAX_WINDOW) as u32)
+    }
+
     /// Bytes of send buffer that count.
     #[inline]
     pub(crate) fn send_limit(&self) -> u32 {
         self.send_buffer.clamp(1, MAX_WINDOW) as u32
     }
 
-    /// The least shift with which the whole receive buffer can be announced.
+    /// The least shift with which the largest receive buffer can be announced.
     pub(crate) fn window_shift(&self) -> u8 {
         let mut shift = 0;
-        while shift < 14 && (u32::from(u16::MAX) << shift) < self.receive_limit() {
+        while shift < 14 && (u32::from(u16::MAX) << shift) < self.receive_most() {
             shift += 1;
         }
         shift

@@ -20,6 +20,7 @@ pub(crate) fn bare() -> Config {
         timestamps: false,
         sack: false,
         receive_buffer: 60_000,
+        max_receive_buffer: 0,
         nagle: false,
         congestion: crate::congestion::Algorithm::NewReno,
         ..Config::default()

@@ -16,7 +16,7 @@ impl Tcb {
             srtt: Duration::from_micros(self.rtt.srtt.into()),
             rttvar: Duration::from_micros(self.rtt.rttvar.into()),
             min_rtt: (self.rtt.min != u32::MAX).then(|| Duration::from_micros(self.rtt.min.into())),
-            rto: self.rtt.rto(&self.config),
+            rto: Duration::from_micros(self.rtt.rto(&self.config)),
             cwnd: self.congestion.window(),
             ssthresh: self.congestion.ssthresh(),
             delivery_rate: self.rate.last.into(),
@@ -31,6 +31,8 @@ impl Tcb {
             probes: self.probes,
             send_window: self.snd.wnd,
             receive_window: self.rcv.edge.distance_from(self.rcv.nxt),
+            receive_buffer: self.rcv.limit,
+            send_buffer: self.send_limit(),
             send_shift: self.snd.shift,
             receive_shift: self.rcv.shift,
             in_flight: self.pipe(),
@@ -45,6 +47,9 @@ impl Tcb {
             last_received: self.last_received,
             timestamps: self.flags.timestamps,
             sack: self.flags.sack,
+            ecn: self.has_ecn(),
+            marked: self.ecn.as_ref().map_or(0, |ecn| ecn.marked),
+            echoed: self.ecn.as_ref().map_or(0, |ecn| ecn.echoed),
             out_of_order: self.assembler.as_ref().map_or(0, |a| a.len()),
             footprint: self.footprint(),
         }
@@ -121,6 +126,10 @@ pub struct Info {
     pub send_window: u32,
     /// RCV.WND, bytes.
     pub receive_window: u32,
+    /// Bytes that may wait unread now.
+    pub receive_buffer: u32,
+    /// Bytes that may be queued now, if the congestion window is large.
+    pub send_buffer: u32,
     /// Shift of the windows that the peer announces.
     pub send_shift: u8,
     /// Shift of the windows that we announce.
@@ -149,6 +158,12 @@ pub struct Info {
     pub timestamps: bool,
     /// Are selective acknowledgments in use?
     pub sack: bool,
+    /// Do both ends use explicit congestion notification (RFC 3168)?
+    pub ecn: bool,
+    /// Segments that came marked by a queue on the way.
+    pub marked: u32,
+    /// Acknowledgments by which the peer told of marks.
+    pub echoed: u32,
     /// Bytes that came out of order and wait for what is missing.
     pub out_of_order: usize,
     /// Bytes of buffers that the connection keeps.

@@ -16,7 +16,7 @@ impl Tcb {
     /// [`ReceiveQueue`](crate::ReceiveQueue) of the socket layer.
     #[inline]
     pub fn waste_limit(&self) -> usize {
-        self.config.receive_limit() as usize
+        self.rcv.limit as usize
     }
 
     /// Have both ends agreed on sequence numbers (RFC 9293 3.3.2: ESTABLISHED

@@ -2,12 +2,14 @@
 
 use crate::assembler::Assembler;
 use crate::congestion::{Congestion, initial_window};
+use crate::ecn::{Ecn, EcnMode};
 use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
 use crate::send::SendQueue;
+use crate::settings::Settings;
 use crate::timers::Timers;
-use crate::{Config, Error, Events, Isn, Keepalive, State};
+use crate::{Config, Error, Events, Isn, Pressure, State};
 use std::sync::Arc;
 use wire::tcp::Header;
 use wire::{Instant, Seq};
@@ -96,10 +98,18 @@ pub(crate) struct Rcv {
     pub shift: u8,
     /// Does our SYN offer window scaling?
     pub scaling: bool,
+    /// Bytes of the receive buffer, and what they may become.
+    pub limit: u32,
+    /// See `limit`.
+    pub most: u32,
+    /// What was read up to when the buffer was looked at last, modulo 2^32; and when.
+    pub tuned_from: u32,
+    /// See `tuned_from`.
+    pub tuned_at: Instant,
 }
 
 impl Rcv {
-    fn new(config: &Config, mss: u16) -> Rcv {
+    fn new(config: &Config, mss: u16, now: Instant) -> Rcv {
         Rcv {
             nxt: Seq(0),
             edge: Seq(0),
@@ -113,6 +123,10 @@ impl Rcv {
             last: 0,
             shift: if config.window_scaling { config.window_shift() } else { 0 },
             scaling: config.window_scaling,
+            limit: config.receive_limit(),
+            most: config.receive_most(),
+            tuned_from: 0,
+            tuned_at: now,
         }
     }
 }
@@ -166,6 +180,8 @@ pub(crate) struct Flags {
     pub override_sws: bool,
     /// A RST has to be sent: the connection was aborted.
     pub abort_due: bool,
+    /// How scarce memory is.
+    pub pressure: Pressure,
     /// [`Tcb::poll_transmit`] may have something to say.
     pub dirty: bool,
 }
@@ -183,6 +199,7 @@ impl Flags {
             probe_due: false,
             override_sws: false,
             abort_due: false,
+            pressure: Pressure::None,
             dirty: true,
         }
     }
@@ -250,7 +267,10 @@ pub struct Tcb {
     pub(crate) soft_error: Option<Error>,
     /// A RST with this sequence number answers an unacceptable ACK.
     pub(crate) reset_reply: Option<Seq>,
-    pub(crate) keepalive: Option<Keepalive>,
+    /// What the user has set for this connection.
+    pub(crate) settings: Option<Box<Settings>>,
+    /// Marks of congestion, if both ends speak of them.
+    pub(crate) ecn: Option<Box<Ecn>>,
 }
 
 /// A peer that announces less is taken to have announced this (Linux's
@@ -267,6 +287,9 @@ impl Tcb {
     pub fn connect(config: &Arc<Config>, isn: Isn, mss: u16, now: Instant) -> Tcb {
         let mut tcb = Tcb::new(config, isn, mss, now);
         tcb.state = State::SynSent;
+        if config.ecn == EcnMode::Ask {
+            tcb.ask_ecn();
+        }
         tcb
     }
 
@@ -288,7 +311,7 @@ impl Tcb {
             events: Events::NONE,
             flags: Flags::new(config),
             snd: Snd::new(iss, mss),
-            rcv: Rcv::new(config, mss),
+            rcv: Rcv::new(config, mss, now),
             acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None },
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
             timers: Timers::OFF,
@@ -315,7 +338,8 @@ impl Tcb {
             soft_error: None,
             reset_reply: None,
             quick_acks: config.quick_acks,
-            keepalive: config.keepalive,
+            settings: None,
+            ecn: None,
         }
     }
 
@@ -324,7 +348,7 @@ impl Tcb {
         self.rcv.irs = syn.seq;
         self.rcv.nxt = syn.seq + 1;
         self.rcv.acked = self.rcv.nxt;
-        self.rcv.edge = self.rcv.nxt + self.config.receive_limit().min(u16::MAX.into());
+        self.rcv.edge = self.rcv.nxt + self.rcv.limit.min(u16::MAX.into());
         let options = &syn.options;
         // RFC 7323 2.2: the shift counts only if both SYNs carry the option
         match options.window_scale {
@@ -332,6 +356,7 @@ impl Tcb {
             Some(shift) if self.config.window_scaling => self.snd.shift = shift.min(14),
             _ => (self.snd.shift, self.rcv.shift, self.rcv.scaling) = (0, 0, false),
         }
+        self.agree_ecn(syn);
         self.flags.sack = self.config.sack && options.sack_permitted;
         self.flags.timestamps = self.config.timestamps && options.timestamps.is_some();
         if let Some((value, _)) = options.timestamps {
@@ -344,10 +369,13 @@ impl Tcb {
         self.snd.wnd = syn.window.into();
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl1 = syn.seq;
-        self.congestion = Congestion::new(
-            self.config.congestion,
-            initial_window(self.config.initial_window, self.mss()),
-        );
+        self.start_window();
+    }
+
+    /// The congestion window is as it is at the beginning.
+    pub(crate) fn start_window(&mut self) {
+        let initial = initial_window(self.config.initial_window, self.mss());
+        self.congestion = Congestion::new(self.congestion.algorithm(), initial);
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1), without the bytes of the timestamps.

@@ -49,10 +49,12 @@ impl Tcb {
     fn on_rto(&mut self, now: Instant) {
         let connecting = matches!(self.state, State::SynSent | State::SynReceived);
         let most = if connecting { self.config.syn_retries } else { self.config.retries };
-        if self.timeouts >= most {
+        let since = self.board.front_sent().unwrap_or(now);
+        let deadline = self.user_deadline(since);
+        if deadline.map_or(self.timeouts >= most, |at| now >= at) {
             return self.time_out();
         }
-        self.timeouts += 1;
+        self.timeouts = self.timeouts.saturating_add(1);
         if connecting {
             self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
             self.flags.syn_due = true;
@@ -61,30 +63,30 @@ impl Tcb {
         }
         // RFC 6298 5.5 backs the timer off, 5.6 starts it again.
         self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
-        let rto = self.rtt.rto(&self.config);
-        self.timers.set_retransmit(Retransmit::Rto, now + rto);
+        self.timers.set_retransmit(Retransmit::Rto, self.retransmit_at(now));
         self.touch();
     }
 
     fn on_persist(&mut self, now: Instant) {
         // RFC 9293 3.8.6.1: a connection stays open while its probes are answered.
-        if self.probes >= self.config.retries {
+        // Unless the user has said for how long (RFC 5482 2).
+        let deadline = self.user_deadline(self.last_received);
+        if deadline.map_or(self.probes >= self.config.retries, |at| now >= at) {
             return self.time_out();
         }
-        self.probes += 1;
+        self.probes = self.probes.saturating_add(1);
         self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
         if self.window_left() > 0 {
-            self.flags.override_sws = true;
+            self.stop_waiting();
         } else {
             self.flags.probe_due = true;
         }
-        let rto = self.rtt.rto(&self.config);
-        self.timers.set_retransmit(Retransmit::Persist, now + rto);
+        self.timers.set_retransmit(Retransmit::Persist, self.retransmit_at(now));
         self.touch();
     }
 
     fn on_keepalive(&mut self, now: Instant) {
-        let Some(k) = self.keepalive.filter(|_| self.keeps_alive()) else {
+        let Some(k) = self.keepalive().filter(|_| self.keeps_alive()) else {
             self.timers.keepalive = Instant::FAR_FUTURE;
             return;
         };
@@ -94,11 +96,16 @@ impl Tcb {
             self.timers.keepalive = due.max(now + k.interval.min(k.idle));
             return;
         }
-        if self.probes >= k.probes {
+        let silent = now.since(self.last_received);
+        let over = match self.user_timeout() {
+            Some(timeout) => self.probes > 0 && silent >= timeout,
+            None => self.probes >= k.probes,
+        };
+        if over {
             self.abort_with(true, Some(self.soft_error.unwrap_or(Error::TimedOut)));
             return;
         }
-        self.probes += 1;
+        self.probes = self.probes.saturating_add(1);
         self.flags.probe_due = true;
         self.touch();
         self.timers.keepalive = now + k.interval;

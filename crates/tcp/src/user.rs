@@ -65,7 +65,7 @@ impl Tcb {
     /// Bytes that can be queued now.
     #[inline]
     pub fn send_room(&self) -> usize {
-        let limit = self.config.send_limit() as usize;
+        let limit = (self.send_limit() as usize).min(self.queue_limit());
         // Small chunks keep more memory than they have bytes.
         if self.send.footprint() > 4 * limit {
             return 0;
@@ -78,15 +78,21 @@ impl Tcb {
     #[inline]
     pub fn send_buffer(&self) -> usize {
         let windows = self.congestion.window().saturating_mul(WINDOWS_QUEUED);
-        windows.max(LEAST_SEND_BUFFER).min(self.config.send_limit()) as usize
+        let bytes = windows.max(LEAST_SEND_BUFFER).min(self.send_limit());
+        (bytes as usize).min(self.queue_limit())
     }
 
     /// Bytes that, if queued now, could go out at once.
     #[inline]
     pub fn sendable(&self) -> usize {
+        self.sendable_now().saturating_sub(self.unsent()).min(self.send_room())
+    }
+
+    /// Bytes that the windows let out now, whether they are queued or not.
+    #[inline]
+    pub fn sendable_now(&self) -> usize {
         let window = (self.snd.una + self.snd.wnd).distance_from(self.snd.nxt) as i32;
-        let now = (window.max(0) as usize).min(self.allowance() as usize);
-        now.saturating_sub(self.unsent()).min(self.send_room())
+        (window.max(0) as usize).min(self.allowance() as usize)
     }
 
     /// Bytes queued: unsent, or sent and not acknowledged.
@@ -202,7 +208,8 @@ impl Tcb {
 
     /// Sends a window update if reading has opened the window enough.
     #[inline]
-    fn after_read(&mut self) {
+    pub(crate) fn after_read(&mut self) {
+        self.tune_receive_buffer();
         if self.state.may_receive() && self.window_update_due() {
             self.acks.now = true;
             self.touch();
@@ -259,20 +266,26 @@ impl Tcb {
     /// Switches Nagle's algorithm (TCP_NODELAY is its contrary).
     pub fn set_nagle(&mut self, on: bool) {
         self.flags.nagle = on;
+        if !on {
+            // As Linux: what waits goes, whatever else holds it back.
+            self.push_queued();
+        }
         self.touch();
         self.check_touched();
     }
 
     /// Switches keep-alives (RFC 9293 3.8.4).
     pub fn set_keepalive(&mut self, keepalive: Option<Keepalive>) {
-        self.keepalive = keepalive;
+        if keepalive != self.keepalive() {
+            self.settings().keepalive = keepalive;
+        }
         self.probes = 0;
         self.arm_keepalive();
         self.check_touched();
     }
 
     pub(crate) fn arm_keepalive(&mut self) {
-        self.timers.keepalive = match self.keepalive {
+        self.timers.keepalive = match self.keepalive() {
             Some(k) if self.keeps_alive() => self.last_received + k.idle,
             _ => Instant::FAR_FUTURE,
         };
@@ -329,8 +342,8 @@ impl Tcb {
     #[inline]
     pub(crate) fn start_rto(&mut self, now: Instant) {
         if self.timers.kind != Retransmit::Rto {
-            let rto = self.rtt.rto(&self.config);
-            self.timers.set_retransmit(Retransmit::Rto, now + rto);
+            let at = now.after_micros(self.rtt.rto(&self.config));
+            self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.arm_tail(now);
     }

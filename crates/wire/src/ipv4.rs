@@ -7,6 +7,13 @@ use std::net::Ipv4Addr;
 /// Bytes of a header without options.
 pub const LEN: usize = 20;
 
+/// The bits of [`Header::tos`] that say what a sender knows of congestion (RFC 3168 5).
+pub const ECN: u8 = 0b11;
+/// [`ECN`]: the sender listens to marks.
+pub const ECT_0: u8 = 0b10;
+/// [`ECN`]: a queue on the way was long.
+pub const CE: u8 = 0b11;
+
 /// An IPv4 header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {

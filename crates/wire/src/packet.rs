@@ -54,6 +54,8 @@ pub struct Meta {
     pub protocol: u8,
     /// IP's time to live; on the way down 0 means the default.
     pub ttl: u8,
+    /// DSCP and ECN: IPv4's type of service, IPv6's traffic class.
+    pub tos: u8,
     /// IP source.
     pub source: Address,
     /// IP destination.
@@ -77,6 +79,7 @@ impl Meta {
         interface: 0,
         protocol: 0,
         ttl: 0,
+        tos: 0,
         source: Address::UNSPECIFIED_V4,
         destination: Address::UNSPECIFIED_V4,
         next_hop: Address::UNSPECIFIED_V4,

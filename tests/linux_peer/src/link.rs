@@ -71,7 +71,7 @@ impl Peer {
         }
         let mut tcp = TcpConfig::default().with_min_rto(Duration::from_millis(50));
         if link.receive_buffer > 0 {
-            tcp.receive_buffer = link.receive_buffer;
+            (tcp.receive_buffer, tcp.max_receive_buffer) = (link.receive_buffer, 0);
         }
         let stack = Stack::builder()
             .device(device)

@@ -4,6 +4,7 @@
 use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
+use crate::options::TcpOptions;
 use crate::wait::Waiters;
 use platform::Mutex;
 use std::collections::VecDeque;
@@ -19,6 +20,8 @@ struct State<S> {
     half_open: usize,
     closed: bool,
     acceptors: Waiters,
+    /// Of connections that come from now on.
+    options: Option<Arc<TcpOptions>>,
 }
 
 /// A listening port, whose connections have sockets `S`.
@@ -44,12 +47,23 @@ impl<S> Backlog<S> {
             half_open: 0,
             closed: false,
             acceptors: Waiters::default(),
+            options: None,
         };
         Backlog { max: max.max(1), closing, ttl: Ttl::default(), state: Mutex::new(state) }
     }
 
     pub(crate) fn closing(&self) -> &Arc<Closing> {
         &self.closing
+    }
+
+    /// What its connections are opened with.
+    pub(crate) fn options(&self) -> Option<Arc<TcpOptions>> {
+        self.state.lock().options.clone()
+    }
+
+    /// Connections that come from now on are opened with `options`.
+    pub(crate) fn set_options(&self, options: Arc<TcpOptions>) {
+        self.state.lock().options = Some(options);
     }
 
     /// A SYN has come: is there room for its connection?
@@ -61,6 +75,15 @@ impl<S> Backlog<S> {
         }
         state.half_open += 1;
         true
+    }
+
+    /// The handshake of a connection is over that was kept nowhere: is there room for
+    /// it? [`Backlog::arrived`] follows.
+    pub(crate) fn reserve_established(&self) -> bool {
+        let mut state = self.state.lock();
+        let room = !state.closed && state.queue.len() < self.max;
+        state.half_open += usize::from(room);
+        room
     }
 
     /// Is it only handshakes that leave no room?

@@ -49,8 +49,17 @@ impl Application for SocketLayer {
         listener.reserve().then(|| Arc::new(TcpShared::incoming(listener.clone())))
     }
 
+    fn incoming_established(&mut self, listener: &Arc<ListenerShared>) -> Option<Arc<TcpShared>> {
+        let room = listener.reserve_established();
+        room.then(|| Arc::new(TcpShared::incoming(listener.clone())))
+    }
+
     fn half_open_limit_reached(&self, listener: &Arc<ListenerShared>) -> bool {
         listener.half_open_limit_reached()
+    }
+
+    fn prepare(&mut self, socket: &mut Arc<TcpShared>, tcb: &mut Tcb, now: Instant) {
+        socket.prepare(tcb, now);
     }
 
     fn refused(&mut self, socket: Arc<TcpShared>) {
@@ -111,6 +120,10 @@ impl Application for SocketLayer {
 
     fn ttl(socket: &Arc<TcpShared>) -> u8 {
         socket.ttl.wire()
+    }
+
+    fn tos(socket: &Arc<TcpShared>) -> u8 {
+        socket.tos() & !wire::ipv4::ECN
     }
 
     fn datagram_ttl(socket: &Arc<UdpShared>) -> u8 {

@@ -6,17 +6,18 @@ use super::backlog::Backlog;
 use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
+use crate::options::{Setting, TcpOptions};
 use crate::trace;
 use crate::wait::Waiters;
 use net::ConnId;
 use net::application::ConnectError;
 use platform::Mutex;
+use platform::atomic::{AtomicU8, Ordering};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
 use tcp::{ReceiveQueue, Tcb};
-use wire::{FlowKey, Slice};
+use wire::{FlowKey, Instant, Slice};
 
 /// Slices at least this long are handed to TCP as they are; shorter ones are
 /// copied together, so that small writes do not each hold a block.
@@ -36,8 +37,8 @@ struct PendingOptions {
     shutdown: bool,
     release: bool,
     abort: bool,
-    nodelay: Option<bool>,
-    keepalive: Option<Option<Duration>>,
+    /// In the order in which they were made.
+    settings: Vec<Setting>,
     /// Somebody asks for [`State::info`].
     info: bool,
 }
@@ -74,6 +75,14 @@ struct State {
     send_buffer: usize,
     /// What the stream wants that to be, if it said so (SO_SNDBUF).
     wanted_buffer: Option<usize>,
+    /// Writing waits once so many bytes were never sent (TCP_NOTSENT_LOWAT).
+    notsent_lowat: usize,
+    /// How many those were when the domain last looked, but for what went at once.
+    notsent: usize,
+    /// More follows at once behind what was written last (MSG_MORE).
+    more: bool,
+    /// TCP has to hear of that.
+    more_is_news: bool,
     receive_buffer: usize,
     /// The peer has closed both ways, or TCP has given up: writing makes no sense any more.
     broken: bool,
@@ -98,6 +107,9 @@ pub(crate) type ListenerShared = Backlog<TcpShared>;
 pub(crate) struct TcpShared {
     state: Mutex<State>,
     pub(crate) ttl: Ttl,
+    tos: AtomicU8,
+    /// What it is opened with.
+    options: Option<Arc<TcpOptions>>,
 }
 
 /// How a stream cuts what it writes.
@@ -110,7 +122,9 @@ pub(crate) struct WriteLimits {
 
 impl TcpShared {
     /// The socket of an active open.
-    pub(crate) fn opening(closing: Arc<Closing>) -> TcpShared {
+    pub(crate) fn opening(closing: Arc<Closing>, options: Option<Arc<TcpOptions>>) -> TcpShared {
+        let lowat = options.as_ref().and_then(|o| o.notsent_lowat).unwrap_or(usize::MAX);
+        let tos = options.as_ref().map_or(0, |o| o.tos);
         let state = State {
             phase: Phase::Opening,
             id: None,
@@ -129,6 +143,10 @@ impl TcpShared {
             queued: 0,
             send_buffer: 0,
             wanted_buffer: None,
+            notsent_lowat: lowat,
+            notsent: 0,
+            more: false,
+            more_is_news: false,
             receive_buffer: 0,
             broken: false,
             writers: Waiters::default(),
@@ -140,18 +158,33 @@ impl TcpShared {
             closing,
             is_closing: false,
         };
-        TcpShared { state: Mutex::new(state), ttl: Ttl::default() }
+        let tos = AtomicU8::new(tos);
+        TcpShared { state: Mutex::new(state), ttl: Ttl::default(), tos, options }
     }
 
     /// The socket of a passive open by `listener`.
     pub(crate) fn incoming(listener: Arc<ListenerShared>) -> TcpShared {
-        let ttl = Ttl::like(&listener.ttl);
-        let socket = TcpShared { ttl, ..TcpShared::opening(listener.closing().clone()) };
+        let (ttl, closing) = (Ttl::like(&listener.ttl), listener.closing().clone());
+        let socket = TcpShared { ttl, ..TcpShared::opening(closing, listener.options()) };
         socket.state.lock().listener = Some(listener);
         socket
     }
 
     // What the holder of the domain calls.
+
+    /// Tells a new control block what the socket was opened with.
+    #[inline]
+    pub(crate) fn prepare(&self, tcb: &mut Tcb, now: Instant) {
+        if let Some(options) = &self.options {
+            options.apply(tcb, now);
+        }
+    }
+
+    /// The type of service.
+    #[inline]
+    pub(crate) fn tos(&self) -> u8 {
+        self.tos.load(Ordering::Relaxed)
+    }
 
     /// The connection has this name now. Returns whether it had none before.
     pub(crate) fn opened(&self, id: ConnId, flow: &FlowKey) -> bool {
@@ -195,7 +228,7 @@ impl TcpShared {
         if state.phase == Phase::Opening && tcb.is_synchronized() {
             state.phase = Phase::Open;
             opened = state.flow;
-            state.receive_buffer = tcb.config().receive_buffer;
+            state.receive_buffer = tcb.config().receive_buffer.min(tcb.waste_limit());
             state.sum = tcb.config().checksum;
             state.chunk = tcb.chunk_size();
             state.writers.take(wakes);
@@ -211,9 +244,18 @@ impl TcpShared {
         }
         state.broken |= tcb.error().is_some();
         state.queued = tcb.queued();
-        state.send_buffer = state.wanted_buffer.unwrap_or_else(|| tcb.send_buffer());
+        state.send_buffer = match state.wanted_buffer {
+            Some(bytes) => bytes.min(tcb.queue_limit()),
+            None => tcb.send_buffer(),
+        };
         let room = state.send_buffer.saturating_sub(state.queued);
-        if !state.writers.is_empty() && (state.broken || room >= state.send_buffer / 3) {
+        let mut room = room >= state.send_buffer / 3;
+        if state.notsent_lowat != usize::MAX {
+            // What goes at once is as good as sent.
+            state.notsent = tcb.unsent().saturating_sub(tcb.sendable_now());
+            room &= 2 * (state.notsent + state.unsent_bytes) < state.notsent_lowat;
+        }
+        if !state.writers.is_empty() && (state.broken || room) {
             state.writers.take(wakes);
         }
         if state.broken {
@@ -283,6 +325,9 @@ impl State {
 
     /// Bytes that may be written now.
     fn room(&self) -> usize {
+        if self.notsent + self.unsent_bytes >= self.notsent_lowat {
+            return 0;
+        }
         self.send_buffer.saturating_sub(self.queued + self.unsent_bytes)
     }
 
@@ -319,6 +364,10 @@ impl State {
                 Ok(_) | Err(_) => self.unsent_bytes -= len,
             }
         }
+        if self.more_is_news && self.unsent.is_empty() {
+            tcb.set_more(self.more);
+            self.more_is_news = false;
+        }
         if self.unsent.capacity() > 256 {
             self.unsent = VecDeque::new();
         }
@@ -347,11 +396,8 @@ impl State {
     }
 
     fn fulfil(&mut self, tcb: &mut Tcb) {
-        if let Some(on) = self.pending.nodelay.take() {
-            tcb.set_nagle(!on);
-        }
-        if let Some(idle) = self.pending.keepalive.take() {
-            tcb.set_keepalive(idle.map(tcp::Keepalive::new));
+        if !self.pending.settings.is_empty() {
+            std::mem::take(&mut self.pending.settings).into_iter().for_each(|s| s.apply(tcb));
         }
         if self.pending.abort {
             tcb.abort();

@@ -1,5 +1,7 @@
 //! [`Shared`]: what the streams for threads and for tasks have in common.
 
+use crate::Keepalive;
+use crate::options::{Setting, TcpOptions};
 use crate::socket::{TcpShared, WriteLimits};
 use crate::stack::Stack;
 use platform::Mutex;
@@ -21,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) write_timeout: Option<Duration>,
     pub(crate) nonblocking: bool,
     nodelay: bool,
+    pub(crate) cork: bool,
+    pub(crate) user_timeout: Option<Duration>,
     linger: Option<Duration>,
 }
 
@@ -41,7 +45,12 @@ impl Drop for Shared {
 
 impl Shared {
     pub(crate) fn new(stack: &Stack, socket: Arc<TcpShared>) -> Arc<Shared> {
-        Arc::new(Shared { stack: stack.clone(), socket, options: Mutex::default() })
+        let options = socket.options().map_or_else(Options::default, |given| Options {
+            nodelay: given.nodelay,
+            user_timeout: given.user_timeout,
+            ..Options::default()
+        });
+        Arc::new(Shared { stack: stack.clone(), socket, options: Mutex::new(options) })
     }
 
     /// Opens a connection, and does not wait for it.
@@ -49,8 +58,9 @@ impl Shared {
         stack: &Stack,
         local: Option<SocketAddr>,
         remote: Endpoint,
+        options: Option<Arc<TcpOptions>>,
     ) -> io::Result<Arc<Shared>> {
-        let socket = Arc::new(TcpShared::opening(stack.closing().clone()));
+        let socket = Arc::new(TcpShared::opening(stack.closing().clone(), options));
         let stream = Shared::new(stack, socket.clone());
         stack.connect(local.map(Endpoint::from), remote, socket)?;
         Ok(stream)
@@ -120,6 +130,7 @@ impl Shared {
         &self,
         cx: Option<&Context<'_>>,
         bufs: &[IoSlice<'_>],
+        more: bool,
     ) -> Poll<io::Result<usize>> {
         let len: usize = bufs.iter().map(|b| b.len()).sum();
         if len == 0 {
@@ -133,7 +144,7 @@ impl Shared {
         let n = len.min(limits.room).min(WRITE);
         // Copied before the socket is locked.
         let chunks = chunks(bufs, n, limits);
-        self.stack.notify(self.socket.write(chunks.into_iter()));
+        self.stack.notify(self.socket.write(chunks.into_iter(), more && n == len));
         Poll::Ready(Ok(n))
     }
 
@@ -157,9 +168,14 @@ impl Shared {
         Ok(self.socket.flow().ok_or(io::ErrorKind::NotConnected)?.remote.into())
     }
 
+    /// Tells TCP, and notes it for those who ask.
+    pub(crate) fn set(&self, setting: Setting, note: impl FnOnce(&mut Options)) {
+        note(&mut self.options.lock());
+        self.stack.notify(self.socket.set(setting));
+    }
+
     pub(crate) fn set_nodelay(&self, on: bool) {
-        self.options.lock().nodelay = on;
-        self.stack.notify(self.socket.set_nodelay(on));
+        self.set(Setting::Nodelay(on), |options| options.nodelay = on);
     }
 
     pub(crate) fn nodelay(&self) -> bool {
@@ -179,7 +195,7 @@ impl Shared {
     }
 
     pub(crate) fn set_keepalive(&self, idle: Option<Duration>) {
-        self.stack.notify(self.socket.set_keepalive(idle));
+        self.set(Setting::Keepalive(idle.map(Keepalive::new)), |_| {});
     }
 }
 

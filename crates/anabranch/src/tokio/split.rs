@@ -156,14 +156,14 @@ macro_rules! writing {
                 cx: &mut Context<'_>,
                 buf: &[u8],
             ) -> Poll<io::Result<usize>> {
-                $stream.0.poll_write(Some(cx), &[IoSlice::new(buf)])
+                $stream.0.poll_write(Some(cx), &[IoSlice::new(buf)], false)
             }
             fn poll_write_vectored(
                 $self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
                 bufs: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                $stream.0.poll_write(Some(cx), bufs)
+                $stream.0.poll_write(Some(cx), bufs, false)
             }
             fn is_write_vectored(&self) -> bool {
                 true

@@ -2,7 +2,7 @@
 
 use super::ready::{Interest, Ready};
 use crate::stream::{Shared, now};
-use crate::{Stack, TcpInfo, ToSocketAddrs};
+use crate::{Stack, TcpInfo, TcpOptions, ToSocketAddrs};
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -23,7 +23,50 @@ impl TcpStream {
     /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`: what
     /// was wrong with the last address.
     pub async fn connect(stack: &Stack, remote: impl ToSocketAddrs) -> io::Result<TcpStream> {
-        TcpStream::open(stack, None, remote).await
+        TcpStream::open(stack, None, remote, None).await
+    }
+
+    /// As [`TcpStream::connect`], with options that count from the first segment on.
+    ///
+    /// # Errors
+    /// As [`TcpStream::connect`].
+    pub async fn connect_with(
+        stack: &Stack,
+        options: &TcpOptions,
+        remote: impl ToSocketAddrs,
+    ) -> io::Result<TcpStream> {
+        TcpStream::open(stack, None, remote, Some(Arc::new(options.clone()))).await
+    }
+
+    /// As [`connect_from`](TcpStream::connect_from) and
+    /// [`connect_with`](TcpStream::connect_with) together.
+    ///
+    /// # Errors
+    /// As [`TcpStream::connect_from`].
+    pub async fn connect_from_with(
+        stack: &Stack,
+        local: SocketAddr,
+        options: &TcpOptions,
+        remote: impl ToSocketAddrs,
+    ) -> io::Result<TcpStream> {
+        TcpStream::open(stack, Some(local), remote, Some(Arc::new(options.clone()))).await
+    }
+
+    /// Writes, and says that more follows at once, as
+    /// [`write_more`](crate::TcpStream::write_more) says.
+    ///
+    /// # Errors
+    /// As writing.
+    pub async fn write_more(&self, bytes: &[u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.poll_write_more(cx, bytes)).await
+    }
+
+    /// As [`TcpStream::write_more`], as a poll.
+    ///
+    /// # Errors
+    /// As writing.
+    pub fn poll_write_more(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.poll_write(Some(cx), &[IoSlice::new(bytes)], true)
     }
 
     /// As [`TcpStream::connect`], from an address of the stack (or any, `0.0.0.0`)
@@ -37,17 +80,18 @@ impl TcpStream {
         local: SocketAddr,
         remote: impl ToSocketAddrs,
     ) -> io::Result<TcpStream> {
-        TcpStream::open(stack, Some(local), remote).await
+        TcpStream::open(stack, Some(local), remote, None).await
     }
 
     async fn open(
         stack: &Stack,
         local: Option<SocketAddr>,
         remote: impl ToSocketAddrs,
+        options: Option<Arc<TcpOptions>>,
     ) -> io::Result<TcpStream> {
         let mut last = None;
         for remote in stack.resolver().resolve_elsewhere(remote).await? {
-            let stream = TcpStream(Shared::connect(stack, local, remote)?);
+            let stream = TcpStream(Shared::connect(stack, local, remote, options.clone())?);
             match poll_fn(|cx| stream.0.socket.poll_connected(cx)).await {
                 Ok(()) => return Ok(stream),
                 Err(error) => last = Some(error),
@@ -235,7 +279,7 @@ impl TcpStream {
     /// # Errors
     /// As [`TcpStream::try_write`].
     pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        now(self.0.poll_write(None, bufs))
+        now(self.0.poll_write(None, bufs, false))
     }
 
     /// Reads without taking.
@@ -292,7 +336,7 @@ impl AsyncWrite for TcpStream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.0.poll_write(Some(cx), &[IoSlice::new(buf)])
+        self.0.poll_write(Some(cx), &[IoSlice::new(buf)], false)
     }
 
     fn poll_write_vectored(
@@ -300,7 +344,7 @@ impl AsyncWrite for TcpStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.0.poll_write(Some(cx), bufs)
+        self.0.poll_write(Some(cx), bufs, false)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -4,6 +4,7 @@
 mod connections;
 mod ends;
 mod names;
+mod options;
 mod start;
 mod tasks;
 mod ttl;

@@ -3,6 +3,7 @@
 use super::Armed;
 use super::closed_flows::{ClosedFlow, ClosedFlows};
 use super::{ConnId, Connection, Connections, OpenError};
+use crate::account::Counted;
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
 use hashbrown::HashTable;
@@ -179,6 +180,7 @@ impl<U> Connections<U> for OwnedTable<U> {
             scheduled: false,
             port_allocated: false,
             timers: Armed::NONE,
+            counted: Counted::default(),
         };
         self.put_in(Box::new(connection)).map_err(|(error, connection)| (error, connection.user))
     }

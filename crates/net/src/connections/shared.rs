@@ -12,6 +12,7 @@ mod slots;
 use super::Armed;
 use super::time_wait::TimeWaitTable;
 use super::{ConnId, Connection, Connections, OpenError};
+use crate::account::Counted;
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
@@ -158,6 +159,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
             scheduled: false,
             port_allocated: false,
             timers: Armed::NONE,
+            counted: Counted::default(),
         });
         // Nobody knows the name until the flow is in its shard.
         let hash = self.hasher.hash_one(flow);

@@ -89,6 +89,7 @@ impl<A: Application> Domain<A> {
         connection.tcb.abort();
         let mut down = Down { ip, link, egress, now, observer: () };
         transport.transmit(&mut connection, now, 1, counters, &mut down);
+        transport.share.forget(&mut connection);
         conns.retire(&connection, now);
         counters.closed += 1;
         counters.refused_no_thread += u64::from(matches!(error, ConnectError::Refused(_)));

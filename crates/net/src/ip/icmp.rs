@@ -193,5 +193,7 @@ fn reply_to(packet: &mut Packet, source: Address, destination: Address) {
     meta.source = source;
     meta.destination = destination;
     meta.ttl = 0;
+    // RFC 1122 3.2.2.6: as the request had it, but for what the network has put there.
+    meta.tos &= !ipv4::ECN;
     meta.gso_size = 0;
 }

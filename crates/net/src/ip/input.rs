@@ -38,7 +38,7 @@ pub fn input(
         packet.truncate(total);
     }
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
-    if ip.accepted != Some((header.source, header.destination)) || packet.meta().group {
+    if !ip.has_accepted(header.source, header.destination) || packet.meta().group {
         let accepted = if ip.config.loopback == Some(packet.meta().interface) {
             accept_own(source, destination, ip)
         } else {
@@ -54,6 +54,7 @@ pub fn input(
     meta.destination = destination;
     meta.protocol = header.protocol;
     meta.ttl = header.ttl;
+    meta.tos = header.tos;
     if header.is_fragment() {
         // Comes back with as many bytes in front as its last fragment's header.
         packet = ip.reassembly.input(packet, &header, now, counters)?;
@@ -76,7 +77,7 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, 
     if link_group {
         return Err(DropReason::IpLinkGroup);
     }
-    ip.accepted = Some((header.source, header.destination));
+    ip.note_accepted(header.source, header.destination);
     Ok(false)
 }
 

@@ -42,6 +42,7 @@ pub fn output(
             false => ip.identifications.next(meta.destination),
         },
         dont_fragment: is_tcp,
+        tos: meta.tos,
         ttl: match meta.ttl {
             _ if meta.group && destination.is_multicast() => MULTICAST_TTL,
             0 => TTL,

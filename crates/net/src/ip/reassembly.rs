@@ -197,6 +197,10 @@ impl Reassembly {
         let at = usize::from(header.fragment_offset);
         let mut last = Some(last);
         for mut fragment in waiting.fragments {
+            if fragment.payload.meta().tos & ipv4::ECN == ipv4::CE {
+                //= RFC 3168 5.3: one mark is that of the datagram
+                meta.tos |= ipv4::CE;
+            }
             if fragment.offset > at {
                 parts.extend(last.take().into_iter().flat_map(Packet::into_parts));
             }

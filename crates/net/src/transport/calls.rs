@@ -4,7 +4,7 @@ use super::{Cx, Transport};
 use crate::application::{Application, Call, ConnectError};
 use crate::connections::{ConnId, Connections, OpenError};
 use crate::ip::{Route, Routes};
-use tcp::Tcb;
+use tcp::{Pressure, Tcb};
 use wire::tcp::mss_for;
 use wire::{Address, Endpoint, FlowKey};
 
@@ -75,6 +75,9 @@ impl<A: Application> Transport<A> {
         let Some(route) = self.route_to(remote, routes) else {
             return Err((user, ConnectError::NoRoute));
         };
+        if self.share.pressure() == Pressure::Full {
+            return Err((user, ConnectError::NoMemory));
+        }
         if let Some(why) = self.residence.refusal() {
             return Err((user, ConnectError::Refused(why)));
         }
@@ -129,7 +132,7 @@ impl<A: Application> Transport<A> {
     fn open_active<C: Connections<A::Connection>>(
         &mut self,
         flow: FlowKey,
-        user: A::Connection,
+        mut user: A::Connection,
         route: Route,
         port_allocated: bool,
         cx: &mut Cx<'_, A, C>,
@@ -137,7 +140,9 @@ impl<A: Application> Transport<A> {
         let isn = self.isn.isn(&flow, cx.now);
         let config = &self.tcp[route.interface as usize];
         let mss = mss_for(route.mtu, flow.remote.address);
-        let id = cx.conns.open(flow, Tcb::connect(config, isn, mss, cx.now), user)?;
+        let mut tcb = Tcb::connect(config, isn, mss, cx.now);
+        cx.app.prepare(&mut user, &mut tcb, cx.now);
+        let id = cx.conns.open(flow, tcb, user)?;
         cx.counters.opened_active += 1;
         let (ready, app) = (&mut self.ready, &mut *cx.app);
         cx.conns.with_id(id, |connection| {

@@ -24,6 +24,8 @@ pub(crate) struct GroBatch {
     flow: FlowKey,
     id: ConnId,
     header: Header,
+    /// The two bits of ECN in their IP headers.
+    ecn: u8,
     parts: Parts,
     /// SEG.SEQ of the segment that would continue it.
     next: Seq,
@@ -35,14 +37,16 @@ impl GroBatch {
     /// A batch of the connection that has just been found.
     #[inline]
     pub(super) fn new(flow: FlowKey, id: ConnId, header: &Header) -> GroBatch {
-        GroBatch { flow, id, header: *header, parts: Parts::new(), next: header.seq, count: 0 }
+        let (header, next) = (*header, header.seq);
+        GroBatch { flow, id, header, ecn: 0, parts: Parts::new(), next, count: 0 }
     }
 
     /// Does `header` continue what waits: in order, with nothing else new?
     #[inline]
-    fn continues(&self, header: &Header, len: u32) -> bool {
+    fn continues(&self, header: &Header, ecn: u8, len: u32) -> bool {
         let first = &self.header;
         header.seq == self.next
+            && ecn == self.ecn
             && header.ack == first.ack
             && header.window == first.window
             && header.options.timestamps == first.options.timestamps
@@ -65,6 +69,7 @@ impl<A: Application> Transport<A> {
         &mut self,
         flow: &FlowKey,
         header: &Header,
+        ecn: u8,
         payload: &mut Parts,
         cx: &mut Cx<'_, A, C>,
     ) -> bool {
@@ -75,12 +80,13 @@ impl<A: Application> Transport<A> {
         }
         let len = wire::total(payload) as u32;
         let plain = is_plain(header, len);
-        if batch.count > 0 && !(plain && batch.continues(header, len)) {
+        if batch.count > 0 && !(plain && batch.continues(header, ecn, len)) {
             self.flush_batch(cx);
         }
         let Some(batch) = self.batch.as_mut().filter(|_| plain) else { return false };
         if batch.count == 0 {
             batch.header = *header;
+            batch.ecn = ecn;
             batch.parts = std::mem::take(payload);
         } else {
             batch.header.flags = batch.header.flags.with(header.flags);
@@ -116,7 +122,7 @@ impl<A: Application> Transport<A> {
         let segment = u16::try_from(segment).unwrap_or(0);
         let (ready, now) = (&mut self.ready, cx.now);
         let found = cx.conns.with_id(batch.id, |connection| {
-            connection.tcb.input_coalesced(&batch.header, parts, segment, now);
+            connection.tcb.input_coalesced(&batch.header, parts, segment, batch.ecn, now);
             ready.schedule(connection);
         });
         match found {

@@ -28,7 +28,8 @@ impl<A: Application> Transport<A> {
     ) -> Option<A::Connection> {
         for _ in 0..MOST {
             let user = cx.app.incoming(listener);
-            if user.is_some() || !cx.app.half_open_limit_reached(listener) {
+            let cookies = self.config.syn_cookies;
+            if user.is_some() || cookies || !cx.app.half_open_limit_reached(listener) {
                 return user;
             }
             let oldest = self.oldest_half_open(cx.conns)?;

@@ -16,9 +16,11 @@ mod udp;
 
 pub use context::Cx;
 pub(crate) use residence::Residence;
+pub(crate) use tcp_input::Arriving;
 pub use tcp_input::input as tcp_input;
 pub use udp::input as udp_input;
 
+use crate::account::Share;
 use crate::application::Application;
 use crate::config::{Config, Unit};
 use crate::connections::{ConnId, Connections};
@@ -36,6 +38,7 @@ pub struct Transport<A: Application> {
     pub(crate) config: Arc<Config>,
     pub(crate) unit: Unit,
     pub(crate) isn: tcp::isn::Generator,
+    cookies: tcp::Cookies,
     /// TCP's parameters by interface: they depend on what its device does.
     pub(crate) tcp: Vec<Arc<tcp::Config>>,
     pub(crate) listeners: HashMap<Endpoint, A::Listener, Keyed>,
@@ -50,6 +53,8 @@ pub struct Transport<A: Application> {
     pub(crate) down: Vec<Packet>,
     /// The connection that the last segment was for, and what waits for it.
     batch: Option<coalesce::GroBatch>,
+    /// Memory and orphans.
+    pub(crate) share: Share,
     /// Where the connections live.
     pub(crate) residence: Residence<A>,
 }
@@ -61,7 +66,8 @@ impl<A: Application> Transport<A> {
     pub fn new(config: Arc<Config>, unit: Unit) -> Transport<A> {
         let hasher = Keyed::new(&config, Purpose::Tables);
         Transport {
-            isn: tcp::isn::Generator::new(isn_key(&config), config.epoch),
+            isn: tcp::isn::Generator::new(key(&config, Purpose::SequenceNumbers), config.epoch),
+            cookies: tcp::Cookies::new(key(&config, Purpose::Cookies)),
             tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
             listeners: HashMap::with_hasher(hasher),
             udp: HashMap::with_hasher(hasher),
@@ -71,6 +77,7 @@ impl<A: Application> Transport<A> {
             resets: Arc::new(RateLimit::new(&config, unit.share(config.errors_per_second))),
             down: Vec::new(),
             batch: None,
+            share: Share::new(&config, unit),
             residence: Residence::Settled,
             unit,
             config,
@@ -106,9 +113,9 @@ impl<A: Application> Transport<A> {
     }
 }
 
-/// The key of the initial sequence numbers.
-fn isn_key(config: &Config) -> [u8; 16] {
-    let [a, b] = config.key(Purpose::SequenceNumbers).map(u64::to_le_bytes);
+/// The key for `purpose`, as bytes.
+fn key(config: &Config, purpose: Purpose) -> [u8; 16] {
+    let [a, b] = config.key(purpose).map(u64::to_le_bytes);
     std::array::from_fn(|i| if i < 8 { a[i] } else { b[i - 8] })
 }
 

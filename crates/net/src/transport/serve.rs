@@ -7,7 +7,7 @@ use crate::application::Application;
 use crate::connections::{ConnId, Connection, Connections};
 use crate::down::Below;
 use crate::observe::Layer;
-use tcp::{State, TransmitOffload};
+use tcp::{Pressure, State, TransmitOffload};
 use wire::Instant;
 
 /// What is left to do for a connection after its turn.
@@ -27,6 +27,10 @@ impl<A: Application> Transport<A> {
         room: usize,
         down: &mut impl Below,
     ) -> bool {
+        let pressure = self.share.pressure();
+        for id in self.share.relieved(pressure) {
+            cx.conns.with_id(id, |connection| self.ready.schedule(connection));
+        }
         let mut left = room;
         // A turn that is cut short would leave data written but not sent, to be
         // fetched into the cache again.
@@ -36,7 +40,7 @@ impl<A: Application> Transport<A> {
                 break;
             }
             let Some(id) = self.ready.pop() else { break };
-            left -= self.turn(id, cx, left, down).min(left);
+            left -= self.turn(id, cx, left, pressure, down).min(left);
         }
         !self.ready.is_empty()
     }
@@ -47,6 +51,7 @@ impl<A: Application> Transport<A> {
         id: ConnId,
         cx: &mut Cx<'_, A, C>,
         room: usize,
+        pressure: Pressure,
         down: &mut impl Below,
     ) -> usize {
         let mut sent = 0;
@@ -58,12 +63,17 @@ impl<A: Application> Transport<A> {
             if transport.residence.is_transient() && connection.tcb.is_synchronized() {
                 return After::Leave;
             }
+            transport.share.press(connection, pressure);
             let events = connection.tcb.take_events();
             down.mark(Layer::Transport);
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
             down.mark(Layer::Application);
             let quota = transport.config.burst.min(room);
             sent = transport.transmit(connection, now, quota, counters, down);
+            if transport.share.count(connection) {
+                counters.orphans_reset += 1;
+                connection.tcb.abort();
+            }
             let unfinished = sent == quota && connection.tcb.wants_transmit();
             if more || unfinished || connection.tcb.has_events() {
                 transport.ready.schedule(connection);
@@ -96,18 +106,26 @@ impl<A: Application> Transport<A> {
             segmentation: interface.segmentation.saturating_sub(40 + 60),
             want_sum: !interface.transmit_checksum,
         };
-        let ttl = A::ttl(&connection.user);
+        let (ttl, tos) = (A::ttl(&connection.user), A::tos(&connection.user));
         let mut sent = 0;
         while sent < quota
             && let Some(mut segment) = connection.tcb.poll_transmit(now, offload)
         {
             let repeat =
                 tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
-            let (mut packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
-            packet.meta_mut().ttl = ttl;
-            let by = down.send(packet, counters);
+            let service = (ttl, if segment.ect { tos | wire::ipv4::ECT_0 } else { tos });
+            let sent_by = match down.express(&connection.flow, service, &mut segment, counters) {
+                Some(known) => Some(known),
+                None => {
+                    let (mut packet, base) =
+                        tcp_output::packet(&connection.flow, &mut segment, interface);
+                    packet.meta_mut().ttl = ttl;
+                    packet.meta_mut().tos |= tos;
+                    down.send(packet, counters).map(|by| (by, base))
+                }
+            };
             sent += 1;
-            if let (Some(repeat), Some(by)) = (repeat, by) {
+            if let (Some(repeat), Some((by, base))) = (repeat, sent_by) {
                 while sent < quota
                     && let Some(next) = connection.tcb.poll_transmit_next(now)
                 {
@@ -142,7 +160,8 @@ impl<A: Application> Transport<A> {
         id: ConnId,
         cx: &mut Cx<'_, A, C>,
     ) {
-        let Some(connection) = cx.conns.close(id, cx.now) else { return };
+        let Some(mut connection) = cx.conns.close(id, cx.now) else { return };
+        self.share.forget(&mut connection);
         let Connection { mut tcb, user, .. } = *connection;
         cx.counters.closed += 1;
         cx.app.closed(user, &mut tcb);

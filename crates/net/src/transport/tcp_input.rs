@@ -4,9 +4,9 @@ use super::coalesce::{self, GroBatch};
 use super::{Cx, Transport};
 use crate::DropReason;
 use crate::application::Application;
-use crate::connections::{Connections, OpenError};
+use crate::connections::{ConnId, Connections, OpenError};
 use tcp::input::listen::Listen;
-use tcp::{Tcb, input, time_wait};
+use tcp::{Pressure, Tcb, input, time_wait};
 use wire::packet::ChecksumState;
 use wire::tcp::{Header, mss_for};
 use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
@@ -23,7 +23,7 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         return cx.counters.drop(DropReason::TcpGroup);
     }
     let (source, destination, interface) = (meta.source, meta.destination, meta.interface);
-    let segment = meta.gso_size;
+    let (segment, ecn) = (meta.gso_size, meta.tos & wire::ipv4::ECN);
     if meta.checksum == ChecksumState::Complete {
         let length = packet.len() as u32;
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, length);
@@ -42,30 +42,56 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         local: Endpoint { address: destination, port: header.destination_port },
         remote: Endpoint { address: source, port: header.source_port },
     };
-    let mut payload = packet.into_parts();
-    if transport.coalesce(&flow, &header, &mut payload, cx) {
-        return;
-    }
-    let (ready, now) = (&mut transport.ready, cx.now);
-    let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
-    let mut payload = Some(payload);
-    let found = cx.conns.with_flow(&flow, |connection| {
-        let payload = payload.take().expect("taken once");
-        connection.tcb.input_coalesced(&header, payload, segment, now);
-        ready.schedule(connection);
-        connection.id
-    });
-    match (found, payload) {
-        (Some(id), _) => {
-            cx.counters.delivered += 1;
-            if worth {
-                transport.batch = Some(GroBatch::new(flow, id, &header));
-            }
+    Arriving { flow, header, interface, segment, ecn }.input(packet.into_parts(), transport, cx);
+}
+
+/// A segment that is as it should be.
+pub(crate) struct Arriving {
+    pub(crate) flow: FlowKey,
+    pub(crate) header: Header,
+    /// The interface that it came by.
+    pub(crate) interface: u16,
+    /// Bytes of payload of each segment that it was put together from, if it was.
+    pub(crate) segment: u16,
+    /// What the network says of congestion (RFC 3168 5).
+    pub(crate) ecn: u8,
+}
+
+impl Arriving {
+    /// Hands it to its connection.
+    #[inline]
+    pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
+        &self,
+        mut payload: wire::Parts,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let Arriving { flow, header, interface, segment, ecn } = self;
+        if transport.coalesce(flow, header, *ecn, &mut payload, cx) {
+            return;
         }
-        (None, payload) => {
-            let len = payload.map_or(0, |p| wire::total(&p));
-            let arrived = Arrived { flow, header, len, interface };
-            arrived.without_connection(transport, cx);
+        let (ready, now) = (&mut transport.ready, cx.now);
+        let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
+        let mut payload = Some(payload);
+        let found = cx.conns.with_flow(flow, |connection| {
+            let payload = payload.take().expect("taken once");
+            connection.tcb.input_coalesced(header, payload, *segment, *ecn, now);
+            ready.schedule(connection);
+            connection.id
+        });
+        match (found, payload) {
+            (Some(id), _) => {
+                cx.counters.delivered += 1;
+                if worth {
+                    transport.batch = Some(GroBatch::new(*flow, id, header));
+                }
+            }
+            (None, payload) => {
+                let len = payload.map_or(0, |p| wire::total(&p));
+                let (flow, header, interface) = (*flow, *header, *interface);
+                let arrived = Arrived { flow, header, len, interface };
+                arrived.without_connection(transport, cx);
+            }
         }
     }
 }
@@ -119,6 +145,7 @@ impl Arrived {
         };
         match input::listen::input(&self.header, self.len) {
             Listen::Ignore => cx.counters.drop(DropReason::TcpNotSyn),
+            Listen::Reset(_) if self.open_by_cookie(&listener, transport, cx) => {}
             Listen::Reset(header) => {
                 cx.counters.drop(DropReason::TcpNotSyn);
                 transport.reset(&self.flow, Some(header), now, cx.counters);
@@ -147,14 +174,35 @@ impl Arrived {
         if cx.conns.len() >= transport.config.max_connections {
             return cx.counters.drop(DropReason::TcpTableFull);
         }
+        if transport.share.pressure() == Pressure::Full {
+            return cx.counters.drop(DropReason::TcpMemory);
+        }
         if transport.residence.refusal().is_some() {
             cx.counters.drop(DropReason::TcpNoThread);
             return self.refuse(transport, cx);
         }
-        let Some(user) = transport.incoming(listener, cx) else {
+        let Some(mut user) = transport.incoming(listener, cx) else {
+            if transport.config.syn_cookies && cx.app.half_open_limit_reached(listener) {
+                return self.answer_by_cookie(transport, cx);
+            }
             return cx.counters.drop(DropReason::TcpBacklog);
         };
-        let tcb = self.accept(after, transport, cx.now);
+        let mut tcb = self.accept(after, transport, cx.now);
+        cx.app.prepare(&mut user, &mut tcb, cx.now);
+        if let Some(id) = self.put(tcb, user, after, transport, cx) {
+            transport.note_half_open(id, cx.conns);
+        }
+    }
+
+    /// Puts the connection into the table, and tells the application.
+    fn put<A: Application, C: Connections<A::Connection>>(
+        &self,
+        tcb: Tcb,
+        user: A::Connection,
+        after: Option<wire::Seq>,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) -> Option<ConnId> {
         match cx.conns.open(self.flow, tcb, user) {
             Ok(id) => {
                 if after.is_some() {
@@ -167,7 +215,7 @@ impl Arrived {
                     app.opened(&mut connection.user, id, &self.flow);
                     ready.schedule(connection);
                 });
-                transport.note_half_open(id, cx.conns);
+                return Some(id);
             }
             Err((OpenError::TableFull, user)) => {
                 cx.counters.drop(DropReason::TcpTableFull);
@@ -178,6 +226,67 @@ impl Arrived {
                 self.again(transport, cx);
             }
         }
+        None
+    }
+
+    /// Bytes of the largest segment that the link takes.
+    fn mss<A: Application>(&self, transport: &Transport<A>) -> u16 {
+        let mtu = transport.config.interfaces[self.interface as usize].mtu;
+        mss_for(mtu, self.flow.remote.address)
+    }
+
+    /// Answers the SYN, and keeps nothing of it.
+    fn answer_by_cookie<A: Application, C: Connections<A::Connection>>(
+        &self,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let isn = transport.isn.isn(&self.flow, cx.now);
+        let config = &transport.tcp[self.interface as usize];
+        let mss = self.mss(transport);
+        let answer = transport.cookies.answer(config, &self.flow, &self.header, isn, mss, cx.now);
+        transport.config.account.note_cookie(cx.now);
+        cx.counters.delivered += 1;
+        cx.counters.cookies_out += 1;
+        transport.send_header(&self.flow, answer);
+    }
+
+    /// Opens a connection if the segment acknowledges one of our cookies. What it brings
+    /// beside comes again. Returns whether it was one.
+    fn open_by_cookie<A: Application, C: Connections<A::Connection>>(
+        &self,
+        listener: &A::Listener,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) -> bool {
+        if !transport.config.account.has_cookies(cx.now) {
+            return false;
+        }
+        let isn = transport.isn.isn(&self.flow, cx.now);
+        let Some((syn, isn)) = transport.cookies.check(&self.flow, &self.header, isn, cx.now)
+        else {
+            return false;
+        };
+        if transport.share.pressure() == Pressure::Full {
+            cx.counters.drop(DropReason::TcpMemory);
+            return true;
+        }
+        if transport.residence.refusal().is_some() {
+            return false;
+        }
+        let Some(mut user) = cx.app.incoming_established(listener) else {
+            cx.counters.drop(DropReason::TcpBacklog);
+            return true;
+        };
+        let config = &transport.tcp[self.interface as usize];
+        let mut tcb = Tcb::accept(config, isn, self.mss(transport), &syn, cx.now);
+        cx.app.prepare(&mut user, &mut tcb, cx.now);
+        tcb.was_answered(cx.now);
+        let alone = wire::tcp::Flags::FIN.with(wire::tcp::Flags::PSH);
+        let ack = Header { flags: self.header.flags.without(alone), ..self.header };
+        tcb.input(&ack, wire::Parts::new(), cx.now);
+        self.put(tcb, user, None, transport, cx);
+        true
     }
 
     /// The TCB that this SYN opens. Its numbers come after those of an earlier
@@ -195,9 +304,7 @@ impl Arrived {
             isn.seq = after + 1;
         }
         let config = &transport.tcp[self.interface as usize];
-        let mtu = transport.config.interfaces[self.interface as usize].mtu;
-        let mss = mss_for(mtu, self.flow.remote.address);
-        Tcb::accept(config, isn, mss, &self.header, now)
+        Tcb::accept(config, isn, self.mss(transport), &self.header, now)
     }
 
     /// Another thread was faster with a copy of this SYN: its connection gets ours.

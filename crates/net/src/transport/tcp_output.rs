@@ -86,6 +86,9 @@ pub(super) fn packet(
     }
     meta.gso_size = segment.gso_size;
     meta.protocol = protocol::TCP;
+    if segment.ect {
+        meta.tos = wire::ipv4::ECT_0;
+    }
     meta.source = source;
     meta.destination = destination;
     (packet, checksum::add(head, !seq))
@@ -95,7 +98,7 @@ impl<A: Application> Transport<A> {
     /// Sends a segment without payload that belongs to no connection.
     pub(super) fn send_header(&mut self, flow: &FlowKey, header: Header) {
         let mut segment =
-            Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0 };
+            Outgoing { header, payload: wire::Parts::new(), sum: Some(0), gso_size: 0, ect: false };
         // Which interface it leaves by is not known yet, nor what its device
         // can do: sum here.
         self.down.push(packet(flow, &mut segment, &PLAIN).0);

@@ -15,6 +15,12 @@ fn keepalive_is_as_on_linux_unless_told_otherwise() {
 #[test]
 fn setters_set_what_they_say() {
     let config = Config::default().with_receive_buffer(5000).with_sack(false).with_retries(3);
-    let literal = Config { receive_buffer: 5000, sack: false, retries: 3, ..Config::default() };
+    let literal = Config {
+        receive_buffer: 5000,
+        max_receive_buffer: 0,
+        sack: false,
+        retries: 3,
+        ..Config::default()
+    };
     assert_eq!(config, literal);
 }

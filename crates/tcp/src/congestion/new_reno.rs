@@ -27,6 +27,9 @@ impl CongestionControl for NewReno {
     fn new(initial_window: u32) -> NewReno {
         NewReno { cwnd: initial_window, ssthresh: MAX_WINDOW, acked: 0, before: (0, 0) }
     }
+    fn set_ssthresh(&mut self, ssthresh: u32) {
+        self.ssthresh = ssthresh;
+    }
     #[inline]
     fn window(&self) -> u32 {
         self.cwnd

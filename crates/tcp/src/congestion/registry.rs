@@ -45,6 +45,16 @@ macro_rules! algorithms {
                 }
             }
 
+            /// As [`Congestion::new`], for a connection that had another before.
+            pub(crate) fn resume(algorithm: Algorithm, window: u32, ssthresh: u32) -> Congestion {
+                let mut new = Congestion::new(algorithm, window);
+                match &mut new {
+                    Congestion::$first(c) => c.set_ssthresh(ssthresh),
+                    $(Congestion::$variant(c) => c.set_ssthresh(ssthresh),)*
+                }
+                new
+            }
+
             /// Which algorithm it is.
             pub(crate) fn algorithm(&self) -> Algorithm {
                 match self {

@@ -22,22 +22,30 @@ impl Tcb {
     /// The ports in `header` are not looked at.
     #[inline]
     pub fn input(&mut self, header: &Header, payload: Parts, now: Instant) {
-        self.input_coalesced(header, payload, 0, now);
+        self.input_coalesced(header, payload, 0, 0, now);
     }
 
     /// As [`Tcb::input`] for several segments of `segment` bytes of payload each
     /// that were put together, the last perhaps shorter; 0 if that is not known, or
-    /// it is a single one.
-    pub fn input_coalesced(&mut self, header: &Header, payload: Parts, segment: u16, now: Instant) {
+    /// it is a single one. `ecn`: the two bits of their IP headers (RFC 3168 5).
+    pub fn input_coalesced(
+        &mut self,
+        header: &Header,
+        payload: Parts,
+        segment: u16,
+        ecn: u8,
+        now: Instant,
+    ) {
         let now = self.clamp(now);
         match self.state {
             State::Closed | State::Listen => {}
             State::SynSent => self.syn_sent(header, now),
             _ => {
-                if self.is_predicted(header, &payload) {
+                let marked = self.is_marked(ecn);
+                if !marked && self.is_predicted(header, &payload) {
                     self.predicted(header, payload, segment, now);
                 } else {
-                    self.synchronized(header, payload, segment, now);
+                    self.synchronized(header, payload, segment, marked, now);
                 }
             }
         }
@@ -48,7 +56,7 @@ impl Tcb {
     /// nothing that needs a decision (Van Jacobson's header prediction)?
     #[inline]
     fn is_predicted(&self, h: &Header, payload: &Parts) -> bool {
-        const MATTER: Flags = Flags(0x37);
+        const MATTER: Flags = Flags(0xf7);
         self.state == State::Established
             && h.flags.0 & MATTER.0 == Flags::ACK.0
             && h.seq == self.rcv.nxt

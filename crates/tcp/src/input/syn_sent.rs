@@ -61,7 +61,7 @@ impl Tcb {
         }
         if lost > 1 {
             // RFC 5681 3.1: one segment after a lost SYN; RFC 6928 2 forgives one.
-            self.congestion = Congestion::new(self.config.congestion, self.mss());
+            self.congestion = Congestion::new(self.congestion.algorithm(), self.mss());
         }
     }
 

@@ -13,7 +13,15 @@ const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Tcb {
     /// The checks of RFC 9293 3.10.7.4, in its order.
-    pub(crate) fn synchronized(&mut self, h: &Header, payload: Parts, segment: u16, now: Instant) {
+    /// `marked`: a queue on the way was long.
+    pub(crate) fn synchronized(
+        &mut self,
+        h: &Header,
+        payload: Parts,
+        segment: u16,
+        marked: bool,
+        now: Instant,
+    ) {
         let mut header = *h;
         if self.state == State::SynReceived && h.flags.syn() && h.seq == self.rcv.irs {
             if !h.flags.ack() {
@@ -44,8 +52,13 @@ impl Tcb {
         if !h.flags.ack() {
             return;
         }
-        if self.state == State::SynReceived && !self.leave_syn_received(h, now) {
-            return;
+        if self.state == State::SynReceived {
+            if len == 0 && !h.flags.fin() && self.is_deferred(now) {
+                return;
+            }
+            if !self.leave_syn_received(h, now) {
+                return;
+            }
         }
         if h.ack.before_or_at(self.snd.nxt) {
             // The timestamp of a segment that acknowledges what was never sent would let
@@ -56,6 +69,7 @@ impl Tcb {
             return;
         }
         self.after_ack(now);
+        self.on_mark(h, len, marked);
         self.note_segment_size(h, len, segment);
         //= RFC 9293 3.10.7.4: "Seventh, process the segment text"
         //= RFC 9293 3.10.7.4: "Eighth, check the FIN bit"

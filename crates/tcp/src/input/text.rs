@@ -1,6 +1,6 @@
 //! Segment text and FIN (RFC 9293 3.10.7.4, seventh and eighth).
 
-use crate::{Events, State, Tcb};
+use crate::{Events, Pressure, State, Tcb};
 use wire::tcp::{Flags, Header};
 use wire::{Instant, Parts, Seq};
 
@@ -109,7 +109,7 @@ impl Tcb {
     }
 
     fn out_of_order(&mut self, seq: Seq, payload: Parts) {
-        if !payload.is_empty() {
+        if !payload.is_empty() && self.flags.pressure == Pressure::None {
             let most = self.disorder_allowed();
             let assembler = self.assembler.get_or_insert_default();
             if let Some(twice) = assembler.insert(seq, payload, most)

@@ -57,14 +57,15 @@ impl Tcb {
     #[inline]
     fn free(&self) -> u32 {
         let used = self.receive.len() as u64 + u64::from(self.rcv.outside);
-        u64::from(self.config.receive_limit()).saturating_sub(used) as u32
+        let limit = self.rcv.limit.min(self.pressed_window());
+        u64::from(limit).saturating_sub(used) as u32
     }
 
     /// By how much the window has to open to be worth telling (RFC 9293
     /// 3.8.6.2.2).
     #[inline]
     fn worthwhile(&self, segments: u32) -> u32 {
-        (self.config.receive_limit() / 2).min(segments * u32::from(self.rcv.mss)).max(1)
+        (self.rcv.limit / 2).min(segments * u32::from(self.rcv.mss)).max(1)
     }
 
     /// The window field to send now. The right edge moves to the right, and
@@ -93,7 +94,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn window_update_due(&self) -> bool {
         let known = self.rcv.edge.distance_from(self.rcv.nxt);
-        let first = self.config.receive_limit().min(u16::MAX.into());
+        let first = self.rcv.limit.min(u16::MAX.into());
         if known > first / 2 && self.rcv.edge == self.rcv.irs + 1 + first {
             return false;
         }

@@ -36,6 +36,9 @@ pub struct Outgoing {
     /// Payload bytes of each segment that the device has to cut; 0 if it is a
     /// single one.
     pub gso_size: u16,
+    /// May a queue mark it rather than drop it: does IP call it ECN-capable (RFC 3168
+    /// 5)?
+    pub ect: bool,
 }
 
 /// A segment that is like the one before it but for its sequence number and its
@@ -48,6 +51,26 @@ pub struct Next {
     pub payload: Slice,
     /// Its ones' complement sum.
     pub sum: u16,
+}
+
+/// What is sent at once, without its header.
+pub(crate) struct Cut {
+    /// Its sequence numbers.
+    pub len: u32,
+    pub flags: Flags,
+    payload: Parts,
+    sum: Option<u16>,
+    gso_size: u16,
+    ect: bool,
+}
+
+impl Cut {
+    /// The segment.
+    #[inline]
+    pub(crate) fn with(self, header: Header) -> Outgoing {
+        let Cut { payload, sum, gso_size, ect, .. } = self;
+        Outgoing { header, payload, sum, gso_size, ect }
+    }
 }
 
 impl Tcb {
@@ -67,6 +90,7 @@ impl Tcb {
             && self.acks.dsack.is_none()
             && self.assembler.is_none()
             && self.reset_reply.is_none()
+            && !self.cwr_due()
             && self.snd.una != self.snd.nxt;
         if !plain || self.window_left() < mss {
             return None;
@@ -93,13 +117,43 @@ impl Tcb {
             return None;
         }
         let now = self.clamp(now);
-        let outgoing = self.transmit(now, offload);
-        self.flags.dirty = outgoing.is_some();
-        if outgoing.is_none() {
-            self.note_app_limit();
+        if self.has_errand() {
+            let outgoing = self.transmit(now, offload);
+            if outgoing.is_none() {
+                self.nothing_to_send();
+            }
+            return outgoing;
         }
+        if let Some((len, fin)) = self.next_new(now, offload) {
+            return Some(self.new_segment(len, fin, now, offload));
+        }
+        if self.acks.now {
+            return Some(self.pure_ack(now));
+        }
+        self.nothing_to_send();
+        None
+    }
+
+    /// Is there anything to send but new data and acknowledgments, as
+    /// [`Tcb::transmit`] does?
+    #[inline]
+    fn has_errand(&self) -> bool {
+        let open = matches!(self.state, State::Established | State::CloseWait);
+        !open
+            || self.board.lost > 0
+            || self.recovery.tail_due
+            || self.flags.probe_due
+            || self.reset_reply.is_some()
+            || self.assembler.is_some()
+            || self.acks.dsack.is_some()
+    }
+
+    /// There is nothing to send until something happens.
+    #[inline]
+    fn nothing_to_send(&mut self) {
+        self.flags.dirty = false;
+        self.note_app_limit();
         self.check_touched();
-        outgoing
     }
 
     /// Would [`Tcb::poll_transmit`] return something, or start a timer? It is the
@@ -131,6 +185,7 @@ impl Tcb {
             && (stuck || self.amount(unsent, fin, TransmitOffload::default()).is_some())
     }
 
+    #[inline(never)]
     fn transmit(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
         if let Some(seq) = self.reset_reply.take() {
             return Some(self.bare(Header { ack: Seq(0), ..plain(seq, Flags::RST) }));
@@ -154,9 +209,11 @@ impl Tcb {
             return Some(self.pure_ack(now));
         }
         if self.state.transmits() {
-            let segment = self.retransmit(now, offload).or_else(|| self.new_segment(now, offload));
-            if segment.is_some() {
-                return segment;
+            if let Some(segment) = self.retransmit(now, offload) {
+                return Some(segment);
+            }
+            if let Some((len, fin)) = self.next_new(now, offload) {
+                return Some(self.new_segment(len, fin, now, offload));
             }
             if self.recovery.tail_due {
                 return self.tail_again(now, offload);
@@ -188,15 +245,16 @@ impl Tcb {
     }
 
     /// The SYN, or SYN-ACK (RFC 9293 3.5).
-    fn syn(&mut self, now: Instant) -> Outgoing {
+    pub(crate) fn syn(&mut self, now: Instant) -> Outgoing {
         self.flags.syn_due = false;
         let answer = self.state == State::SynReceived;
         let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let flags = flags.with(self.syn_ecn(answer));
         let edge = self.rcv.edge;
         let mut header = self.header(self.snd.iss, flags, now);
         // RFC 7323 2.2: the window of a SYN is never scaled
         self.rcv.edge = edge;
-        header.window = self.config.receive_limit().min(u16::MAX.into()) as u16;
+        header.window = self.rcv.limit.min(u16::MAX.into()) as u16;
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.flags.sack;
@@ -211,9 +269,9 @@ impl Tcb {
         self.bare(header)
     }
 
-    /// The next segment of what was never sent, if it may go now.
+    /// How much of what was never sent may go now, and whether with a FIN.
     #[inline]
-    fn new_segment(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
+    fn next_new(&mut self, now: Instant, offload: TransmitOffload) -> Option<(u32, bool)> {
         let unsent = self.unsent() as u32;
         let fin = self.fin_due();
         if unsent == 0 && !fin {
@@ -222,10 +280,26 @@ impl Tcb {
         if self.snd.una == self.snd.nxt {
             self.restart_after_idle(now);
         }
+        // The devices that cut segments do not all know that CWR is for the first only.
+        let offload =
+            if self.cwr_due() { TransmitOffload { segmentation: 0, ..offload } } else { offload };
         let Some(len) = self.amount(unsent, fin, offload) else {
             self.persist_if_stuck(now);
             return None;
         };
+        // The FIN needs room in the window, too.
+        Some((len, fin && self.send.end.before(self.snd.una + self.snd.wnd)))
+    }
+
+    /// A segment of `len` bytes, at most, of what was never sent, and perhaps the FIN.
+    #[inline]
+    fn new_segment(
+        &mut self,
+        len: u32,
+        fin: bool,
+        now: Instant,
+        offload: TransmitOffload,
+    ) -> Outgoing {
         self.flags.override_sws = false;
         let seq = self.snd.nxt;
         if self.quick_acks > 0 && self.answers(now) {
@@ -233,25 +307,23 @@ impl Tcb {
             self.quick_acks = 0;
         }
         let idle = self.snd.una == seq;
-        // The FIN needs room in the window, too.
-        let fin = fin && self.send.end.before(self.snd.una + self.snd.wnd);
-        let outgoing = self.segment(seq, len, fin, true, now, offload);
-        let (len, fin) = (outgoing.0, outgoing.1.header.flags.fin());
+        let cut = self.cut(seq, len, fin, true, offload);
+        let header = self.header(seq, cut.flags, now);
         let then = self.rate.on_send(idle, self.delivered, now);
-        self.board.push(Record::new(seq, len, fin, self.mss(), (now, then)));
-        self.snd.nxt = seq + len;
+        self.board.push(Record::new(seq, cut.len, cut.flags.fin(), self.mss(), (now, then)));
+        self.snd.nxt = seq + cut.len;
         self.note_usage(self.pipe());
         // The last of the segments that a device cuts may be small, too.
-        if !len.is_multiple_of(self.mss()) {
+        if !cut.len.is_multiple_of(self.mss()) {
             self.snd.small_end = self.snd.nxt;
         }
-        self.on_sent(len, false, now);
+        self.on_sent(cut.len, false, now);
         if self.recovery.tail_due {
             self.on_tail_sent(false, now);
         } else {
             self.start_rto(now);
         }
-        Some(outgoing.1)
+        cut.with(header)
     }
 
     /// Is a FIN queued that was never sent?
@@ -262,30 +334,28 @@ impl Tcb {
 
     /// Is what is sent now an answer to what has just been received?
     fn answers(&self, now: Instant) -> bool {
-        self.received_total > 0 && now.since(self.last_received) < self.config.delayed_ack
+        self.received_total > 0 && now < self.last_received + self.config.delayed_ack
     }
 
     /// RFC 5681 4.1: after an idle time the window has to be earned again.
     fn restart_after_idle(&mut self, now: Instant) {
-        if now.since(self.last_sent) > self.rtt.rto(&self.config) {
+        if now > self.last_sent.after_micros(self.rtt.rto(&self.config)) {
             let initial = initial_window(self.config.initial_window, self.mss());
             self.congestion.on_idle(initial);
             self.last_sent = now;
         }
     }
 
-    /// A segment of up to `len` bytes from `seq` on, with the FIN if one is
-    /// queued and the bytes reach it, and the sequence numbers it takes.
+    /// Up to `len` bytes from `seq` on, with the FIN if `fin` and the bytes reach it.
     #[inline]
-    pub(crate) fn segment(
+    pub(crate) fn cut(
         &mut self,
         seq: Seq,
         len: u32,
         fin: bool,
         new: bool,
-        now: Instant,
         offload: TransmitOffload,
-    ) -> (u32, Outgoing) {
+    ) -> Cut {
         let (payload, sum) = if len == 0 {
             (Parts::new(), Some(0))
         } else {
@@ -296,17 +366,22 @@ impl Tcb {
         let mut flags = Flags::ACK;
         // What a device cuts into new segments is a burst, and the receiver is to look at
         // it when the last of them is there, as Linux says since 4.20.
-        if len > 0 && (last || (new && len > self.mss())) {
+        let ends = last && !self.more_follows();
+        if len > 0 && (ends || (new && len > self.mss())) {
             flags = flags.with(Flags::PSH);
         }
         let fin = fin && last;
         if fin {
             flags = flags.with(Flags::FIN);
         }
-        let header = self.header(seq, flags, now);
+        //= RFC 3168 6.1.5: what is sent again must not be ECN-capable
+        let ect = new && len > 0 && self.has_ecn();
+        if ect {
+            flags = flags.with(self.take_cwr());
+        }
         let sum = if offload.want_sum { sum } else { None };
         let gso_size = if len > self.mss() { self.snd.mss } else { 0 };
-        (len + u32::from(fin), Outgoing { header, payload, sum, gso_size })
+        Cut { len: len + u32::from(fin), flags, payload, sum, gso_size, ect }
     }
 
     /// A header with all that every segment carries. With `seq` at SND.NXT, what
@@ -321,6 +396,9 @@ impl Tcb {
         if flags.ack() {
             header.ack = self.rcv.nxt;
             header.window = self.announce();
+            if !flags.syn() {
+                header.flags = flags.with(self.echo_flags());
+            }
         }
         // What is sent again may be old to the peer, and then it does not look
         // at the acknowledgment in it (RFC 9293 3.10.7.4, first): if both ends
@@ -333,7 +411,7 @@ impl Tcb {
 
     /// A segment without payload.
     pub(crate) fn bare(&self, header: Header) -> Outgoing {
-        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0 }
+        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0, ect: false }
     }
 }
 

@@ -108,7 +108,8 @@ impl Tcb {
     /// unacknowledged.
     #[inline]
     fn may_be_small(&self, fin: bool) -> bool {
-        fin || !self.flags.nagle || self.snd.small_end.before_or_at(self.snd.una)
+        let nagle = !self.flags.nagle || self.snd.small_end.before_or_at(self.snd.una);
+        fin || (nagle && !self.is_corked())
     }
 }
 

@@ -44,6 +44,42 @@ impl Path {
         Path { loss: 0, duplicate: 0, reorder: 0, delay: Duration::from_millis(1) };
 }
 
+/// A link with a queue in front of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Bottleneck {
+    /// Bytes a second.
+    pub rate: u64,
+    /// Bytes that wait before it marks what can be marked and drops the rest.
+    pub queue: u64,
+    /// Does it mark at all?
+    pub marks: bool,
+    /// When what waits has gone.
+    pub free_at: Instant,
+    /// The most bytes that have waited.
+    pub most: u64,
+}
+
+impl Bottleneck {
+    pub fn new(rate: u64, queue: u64, marks: bool) -> Bottleneck {
+        Bottleneck { rate, queue, marks, free_at: Instant::from_millis(0), most: 0 }
+    }
+
+    /// A packet comes. Returns how long it takes, and whether it is marked; `None` if
+    /// it is dropped.
+    fn pass(&mut self, len: usize, ect: bool, now: Instant) -> Option<(Duration, bool)> {
+        let micros = self.free_at.since(now).as_micros() as u64;
+        let waiting = micros * self.rate / 1_000_000;
+        let long = waiting > self.queue;
+        if long && !(self.marks && ect) || waiting > 20 * self.queue {
+            return None;
+        }
+        self.most = self.most.max(waiting);
+        let takes = Duration::from_micros((len as u64 + 40) * 1_000_000 / self.rate);
+        self.free_at = self.free_at.max(now) + takes;
+        Some((self.free_at.since(now), long))
+    }
+}
+
 /// One end: a TCB and an application that sends `data`, closes, and reads.
 pub struct End {
     pub tcb: Option<Tcb>,
@@ -134,6 +170,8 @@ struct Flight {
     to: usize,
     header: Header,
     payload: Vec<u8>,
+    /// The bits of ECN in its IP header.
+    ecn: u8,
 }
 
 type Drops = Box<dyn FnMut(usize, Seq, usize) -> bool>;
@@ -142,6 +180,8 @@ pub struct Sim {
     pub now: Instant,
     pub ends: [End; 2],
     pub paths: [Path; 2],
+    /// What stands in front of each path.
+    pub bottlenecks: [Option<Bottleneck>; 2],
     pub random: Random,
     /// Says what is lost beside: who sends it, where it begins, and its payload.
     pub drops: Option<Drops>,
@@ -162,6 +202,7 @@ impl Sim {
             now,
             ends,
             paths: [path; 2],
+            bottlenecks: [None; 2],
             random: Random::new(seed),
             drops: None,
             flights: Vec::new(),
@@ -250,12 +291,17 @@ impl Sim {
                 let drop = wire::tcp::Flags::FIN.with(wire::tcp::Flags::PSH);
                 header.flags = header.flags.without(drop);
             }
-            self.post(from, header, piece.to_vec());
+            self.post_as(from, header, piece.to_vec(), out.ect);
         }
     }
 
-    /// Sends a segment through the wire format and the path.
+    /// Sends a segment that cannot be marked.
     pub fn post(&mut self, from: usize, header: Header, payload: Vec<u8>) {
+        self.post_as(from, header, payload, false);
+    }
+
+    /// Sends a segment through the wire format and the path.
+    fn post_as(&mut self, from: usize, header: Header, payload: Vec<u8>, ect: bool) {
         let mut bytes = vec![0; header.len()];
         assert!(bytes.len() <= 60, "options do not fit");
         header.emit(&mut bytes);
@@ -278,12 +324,22 @@ impl Sim {
         if self.drops.as_mut().is_some_and(|lost| lost(from, header.seq, payload.len())) {
             return;
         }
+        let (mut waits, mut ecn) = (Duration::ZERO, if ect { wire::ipv4::ECT_0 } else { 0 });
+        if let Some(bottleneck) = &mut self.bottlenecks[from] {
+            let Some((wait, marked)) = bottleneck.pass(payload.len(), ect, self.now) else {
+                return;
+            };
+            waits = wait;
+            if marked {
+                ecn = wire::ipv4::CE;
+            }
+        }
         let copies = 1 + u32::from(self.random.percent(path.duplicate));
         for _ in 0..copies {
             if self.random.percent(path.loss) {
                 continue;
             }
-            let mut delay = path.delay;
+            let mut delay = path.delay + waits;
             if self.random.percent(path.reorder) {
                 delay += path.delay * self.random.below(300) as u32 / 100;
             }
@@ -294,6 +350,7 @@ impl Sim {
                 to: 1 - from,
                 header,
                 payload: payload.clone(),
+                ecn,
             });
         }
     }
@@ -319,7 +376,7 @@ impl Sim {
             buf.get_mut().unwrap()[54..54 + piece.len()].copy_from_slice(piece);
             parts.push(Slice::new(buf, 54, piece.len()));
         }
-        tcb.input(&f.header, parts, self.now);
+        tcb.input_coalesced(&f.header, parts, 0, f.ecn, self.now);
         tcb.check_invariants();
     }
 

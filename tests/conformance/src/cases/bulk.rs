@@ -97,14 +97,18 @@ pub fn big_writes(rig: Rig) {
 
 /// A window of less than a segment.
 pub fn tiny_receive_buffer(rig: Rig) {
-    let pair = rig.pair_with(Link::default(), |tcp| tcp.receive_buffer = 1000);
+    let pair = rig.pair_with(Link::default(), |tcp| {
+        (tcp.receive_buffer, tcp.max_receive_buffer) = (1000, 0);
+    });
     exchange(&pair, 40_000);
     all_conserved(&pair);
 }
 
 /// The window closes, stays closed over several probes, and opens again.
 pub fn slow_reader(rig: Rig) {
-    let pair = rig.pair_with(Link::default(), |tcp| tcp.receive_buffer = 20_000);
+    let pair = rig.pair_with(Link::default(), |tcp| {
+        (tcp.receive_buffer, tcp.max_receive_buffer) = (20_000, 0);
+    });
     let (here, there) = pair.connected(80);
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -42,7 +42,7 @@ impl Receiver {
         let isn = tcp::Isn { seq: Seq(77), timestamp_offset: 0 };
         let syn = header(Flags::SYN, 0, Seq(0));
         let tcb = Tcb::accept(&Arc::new(config), isn, 1460, &syn, now);
-        let socket = TcpShared::opening(Arc::default());
+        let socket = TcpShared::opening(Arc::default(), None);
         let mut receiver = Receiver { socket, tcb, now, ours: Seq(78) };
         receiver.acknowledge();
         receiver.tcb.input(&header(Flags::ACK, 1, receiver.ours), Parts::new(), now);

@@ -1,10 +1,11 @@
 //! What a stream asks of [`TcpShared`].
 
 use super::{Phase, State, TcpShared, WriteLimits};
+use crate::options::{Setting, TcpOptions};
 use net::ConnId;
+use platform::atomic::Ordering;
 use std::io;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 use wire::{FlowKey, Slice};
 
 impl TcpShared {
@@ -110,8 +111,11 @@ impl TcpShared {
     pub(crate) fn write(
         &self,
         slices: impl Iterator<Item = (Slice, Option<u16>)>,
+        more: bool,
     ) -> Option<ConnId> {
         let mut state = self.state.lock();
+        state.more_is_news |= more | state.more;
+        state.more = more;
         for (slice, sum) in slices {
             state.unsent_bytes += slice.len();
             state.unsent.push_back((slice, sum));
@@ -193,10 +197,30 @@ impl TcpShared {
         Poll::Pending
     }
 
-    pub(crate) fn set_nodelay(&self, on: bool) -> Option<ConnId> {
+    /// TCP is to hear of `setting`. Returns the connection to notify.
+    pub(crate) fn set(&self, setting: Setting) -> Option<ConnId> {
         let mut state = self.state.lock();
-        state.pending.nodelay = Some(on);
+        state.pending.settings.push(setting);
         TcpShared::to_notify(&mut state)
+    }
+
+    /// Bounds what is written and was never sent, from now on.
+    pub(crate) fn set_notsent_lowat(&self, bytes: Option<usize>) {
+        let mut state = self.state.lock();
+        state.notsent_lowat = bytes.unwrap_or(usize::MAX);
+        if bytes.is_none() {
+            state.notsent = 0;
+        }
+    }
+
+    /// Sets the type of service.
+    pub(crate) fn set_tos(&self, tos: u8) {
+        self.tos.store(tos, Ordering::Relaxed);
+    }
+
+    /// What the socket was opened with.
+    pub(crate) fn options(&self) -> Option<&TcpOptions> {
+        self.options.as_deref()
     }
 
     /// Bounds what is written and not acknowledged, from now on.
@@ -206,11 +230,5 @@ impl TcpShared {
         if state.phase == Phase::Open {
             state.send_buffer = bytes.max(1);
         }
-    }
-
-    pub(crate) fn set_keepalive(&self, idle: Option<Duration>) -> Option<ConnId> {
-        let mut state = self.state.lock();
-        state.pending.keepalive = Some(idle);
-        TcpShared::to_notify(&mut state)
     }
 }

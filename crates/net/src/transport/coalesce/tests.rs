@@ -21,16 +21,17 @@ fn run(first: Header, len: u32) -> GroBatch {
 #[test]
 fn data_in_order_and_alike_continues() {
     let run = run(header(u32::MAX - 99, Flags::ACK), 1000);
-    assert!(run.continues(&header(900, Flags::ACK), 1000));
-    assert!(run.continues(&header(900, Flags::ACK.with(Flags::PSH)), 1));
+    assert!(run.continues(&header(900, Flags::ACK), 0, 1000));
+    assert!(run.continues(&header(900, Flags::ACK.with(Flags::PSH)), 0, 1));
     for (seq, len) in [(899, 1000), (901, 1000), (u32::MAX - 99, 1000), (900, MAX_LEN - 999)] {
-        assert!(!run.continues(&header(seq, Flags::ACK), len), "{seq}");
+        assert!(!run.continues(&header(seq, Flags::ACK), 0, len), "{seq}");
     }
     let next = header(900, Flags::ACK);
-    assert!(!run.continues(&Header { ack: Seq(78), ..next }, 1000));
-    assert!(!run.continues(&Header { window: 101, ..next }, 1000));
+    assert!(!run.continues(&Header { ack: Seq(78), ..next }, 0, 1000));
+    assert!(!run.continues(&Header { window: 101, ..next }, 0, 1000));
+    assert!(!run.continues(&next, wire::ipv4::CE, 1000));
     let options = Options { timestamps: Some((6, 6)), ..Options::NONE };
-    assert!(!run.continues(&Header { options, ..next }, 1000));
+    assert!(!run.continues(&Header { options, ..next }, 0, 1000));
 }
 
 #[test]

@@ -2,8 +2,9 @@ use crate::connections::Connections;
 use crate::harness::*;
 use crate::{Call, DropReason};
 use std::net::Ipv4Addr;
-use wire::Seq;
+use std::time::Duration;
 use wire::tcp::{Flags, Header, Options};
+use wire::{FlowKey, Seq};
 
 fn segment(port: u16, flags: Flags, seq: u32, ack: Seq) -> Vec<u8> {
     let header = Header {
@@ -20,7 +21,11 @@ fn segment(port: u16, flags: Flags, seq: u32, ack: Seq) -> Vec<u8> {
 }
 
 fn listening(most_half_open: usize) -> Host {
-    let mut host = Host::new(|_| ());
+    listening_with(most_half_open, false)
+}
+
+fn listening_with(most_half_open: usize, cookies: bool) -> Host {
+    let mut host = Host::new(|config| config.syn_cookies = cookies);
     host.domain.app.most_half_open = Some(most_half_open);
     host.call(Call::Listen(end(Ipv4Addr::UNSPECIFIED, 80), ()));
     host
@@ -51,4 +56,48 @@ fn established_connections_are_not_forgotten() {
     }
     host.drops(&segment(1003, Flags::SYN, 1, Seq(0)), DropReason::TcpBacklog);
     assert_eq!(host.domain.connections().ids().len(), 3);
+}
+
+#[test]
+fn with_cookies_a_flood_forgets_nobody_and_keeps_nothing() {
+    let mut host = listening_with(10, true);
+    let first = host.take(&segment(999, Flags::SYN, 1, Seq(0)));
+    for port in 1000..6000 {
+        assert_eq!(host.take(&segment(port, Flags::SYN, 1, Seq(0))).len(), 1, "{port}");
+    }
+    assert_eq!(host.domain.connections().ids().len(), 10);
+    assert_eq!(host.domain.counters.cookies_out, 4991);
+    // Who was there before is still there, and who came in the middle of it gets in.
+    let iss = parse_tcp(&first[0]).seq;
+    assert!(host.take(&segment(999, Flags::ACK, 2, iss + 1)).is_empty());
+    let answer = parse_tcp(&host.take(&segment(7000, Flags::SYN, 9, Seq(0)))[0]);
+    assert_eq!((answer.flags, answer.ack), (Flags::SYN.with(Flags::ACK), Seq(10)));
+    host.wait(Duration::from_secs(3));
+    assert!(host.take(&segment(7000, Flags::ACK, 10, answer.seq + 1)).is_empty());
+    assert_eq!(host.domain.connections().ids().len(), 11);
+    let flow = FlowKey { local: end(US, 80), remote: end(PEER, 7000) };
+    let found = host.domain.connections_mut().with_flow(&flow, |c| c.tcb.info());
+    let info = found.expect("a connection");
+    assert_eq!((info.state, info.mss), (tcp::State::Established, 536));
+    // A guess is no cookie.
+    let out = host.take(&segment(7001, Flags::ACK, 10, answer.seq + 1));
+    assert!(parse_tcp(&out[0]).flags.rst());
+}
+
+#[test]
+fn a_full_queue_of_connections_takes_no_cookie() {
+    let mut host = listening_with(0, true);
+    let answer = parse_tcp(&host.take(&segment(7000, Flags::SYN, 9, Seq(0)))[0]);
+    host.domain.app.full = true;
+    host.drops(&segment(7000, Flags::ACK, 10, answer.seq + 1), DropReason::TcpBacklog);
+}
+
+#[test]
+fn where_no_cookie_was_sent_none_is_looked_for() {
+    let mut host = listening_with(0, true);
+    let answer = parse_tcp(&host.take(&segment(7000, Flags::SYN, 9, Seq(0)))[0]);
+    host.wait(Duration::from_secs(140));
+    host.take(&arp_frame(wire::arp::Operation::Request, PEER, US));
+    let out = host.take(&segment(7000, Flags::ACK, 10, answer.seq + 1));
+    assert!(parse_tcp(&out[0]).flags.rst());
 }

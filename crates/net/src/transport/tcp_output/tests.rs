@@ -22,7 +22,7 @@ fn segment(seq: u32, timestamps: Option<(u32, u32)>, payload: &[u8]) -> Outgoing
     };
     let slice = Slice::copy_of(payload);
     let sum = Some(checksum::sum(&slice));
-    Outgoing { header, payload: Parts::from_iter([slice]), sum, gso_size: 0 }
+    Outgoing { header, payload: Parts::from_iter([slice]), sum, gso_size: 0, ect: false }
 }
 
 proptest! {

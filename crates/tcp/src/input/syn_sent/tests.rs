@@ -43,14 +43,14 @@ fn options_count_only_if_both_have_them() {
         let mut p = Peer::connecting(ours);
         let syn = &p.outgoing()[0].header;
         assert_eq!(syn.options.mss, Some(MSS));
-        assert_eq!(syn.options.window_scale, bit(0).then_some(5));
+        assert_eq!(syn.options.window_scale, bit(0).then_some(7));
         assert_eq!(syn.options.timestamps.is_some(), bit(1));
         assert_eq!(syn.options.sack_permitted, bit(2));
         assert_eq!(syn.window, 65535, "not scaled");
         p.input(Peer::syn("S.", 1, &theirs), 0);
         let info = p.tcb.info();
         let scales = bit(0) && bit(3);
-        assert_eq!((info.send_shift, info.receive_shift), if scales { (3, 5) } else { (0, 0) });
+        assert_eq!((info.send_shift, info.receive_shift), if scales { (3, 7) } else { (0, 0) });
         assert_eq!(info.timestamps, bit(1) && bit(4));
         assert_eq!(info.sack, bit(2) && bit(5));
         assert_eq!(info.mss, if info.timestamps { MSS - 12 } else { MSS });

@@ -196,13 +196,13 @@ fn every_second_segment_of_the_size_that_comes_is_acknowledged() {
 #[test]
 fn the_size_of_segments_that_were_put_together_is_told() {
     let mut p = Peer::established(bare());
-    p.tcb.input_coalesced(&header(".", 1, 1, 50_000), payload(5 * 700), 700, p.now);
+    p.tcb.input_coalesced(&header(".", 1, 1, 50_000), payload(5 * 700), 700, 0, p.now);
     assert_eq!(p.out().len(), 1);
     p.say(".", 3501, 1, 700);
     assert!(p.out().is_empty());
     p.say(".", 4201, 1, 700);
     assert_eq!(p.out().len(), 1);
-    p.tcb.input_coalesced(&header(".", 4901, 1, 50_000), payload(4 * 300), 300, p.now);
+    p.tcb.input_coalesced(&header(".", 4901, 1, 50_000), payload(4 * 300), 300, 0, p.now);
     p.out();
     p.say("P.", 6101, 1, 300);
     p.say("P.", 6401, 1, 300);

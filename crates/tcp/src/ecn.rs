@@ -1,0 +1,154 @@
+//! Explicit congestion notification (RFC 3168): queues on the way mark what they would
+//! have to drop soon, the receiver echoes the mark, and the sender sends less.
+
+use crate::Tcb;
+use crate::recovery::Phase;
+use wire::tcp::{Flags, Header};
+use wire::{Instant, ipv4};
+
+/// Whether connections use explicit congestion notification (as Linux's `tcp_ecn`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnMode {
+    /// Never.
+    Off,
+    /// If the peer asks for it.
+    #[default]
+    Accept,
+    /// Ask for it, and use it if the peer agrees.
+    Ask,
+}
+
+/// What a connection knows of marks. Few have one.
+#[derive(Debug, Default)]
+pub(crate) struct Ecn {
+    /// Both ends have agreed. Before that our SYN asks for it.
+    on: bool,
+    /// Acknowledgments tell the peer of a mark until it says that it has heard.
+    echo: bool,
+    /// The next new data says that we have heard (CWR).
+    reduced: bool,
+    /// `Tcb::delivered` up to which the last reduction counts: when it has come there,
+    /// all is delivered that was in flight then.
+    until: u64,
+    /// Segments that came marked.
+    pub marked: u32,
+    /// Acknowledgments that told of marks.
+    pub echoed: u32,
+}
+
+impl Tcb {
+    /// Is what we send marked by queues rather than dropped?
+    #[inline]
+    pub(crate) fn has_ecn(&self) -> bool {
+        self.ecn.as_ref().is_some_and(|ecn| ecn.on)
+    }
+
+    /// The flags of our SYN or SYN-ACK (RFC 3168 6.1.1) beside SYN and ACK.
+    pub(crate) fn syn_ecn(&mut self, answer: bool) -> Flags {
+        const ASK: Flags = Flags::ECE.with(Flags::CWR);
+        if answer {
+            return if self.has_ecn() { Flags::ECE } else { Flags::default() };
+        }
+        //= RFC 3168 6.1.1.1: a SYN that got no answer is sent again without
+        if self.timeouts > 0 {
+            self.ecn = None;
+        }
+        if self.ecn.is_some() { ASK } else { Flags::default() }
+    }
+
+    /// The connection asks for it in its SYN.
+    pub(crate) fn ask_ecn(&mut self) {
+        self.ecn = Some(Box::default());
+    }
+
+    /// The peer's SYN asks for it, or its SYN-ACK agrees (RFC 3168 6.1.1).
+    pub(crate) fn agree_ecn(&mut self, syn: &Header) {
+        let (echo, cwr) = (syn.flags.has(Flags::ECE), syn.flags.has(Flags::CWR));
+        let agreed = if syn.flags.ack() {
+            self.ecn.is_some() && echo && !cwr
+        } else {
+            // Asking is agreeing to it, too.
+            (self.config.ecn != EcnMode::Off || self.ecn.is_some()) && echo && cwr
+        };
+        self.ecn = agreed.then(|| Box::new(Ecn { on: true, ..Ecn::default() }));
+    }
+
+    /// Was the last reduction for data that is still in flight?
+    pub(crate) fn is_reduced(&self) -> bool {
+        self.ecn.as_ref().is_some_and(|ecn| self.delivered < ecn.until)
+    }
+
+    /// An acceptable acknowledgment tells of marks: the window is reduced once for
+    /// what is in flight (RFC 3168 6.1.2).
+    pub(crate) fn on_echo(&mut self, now: Instant) {
+        let reduced = self.is_reduced();
+        let Some(ecn) = self.ecn.as_mut().filter(|ecn| ecn.on) else { return };
+        ecn.echoed = ecn.echoed.saturating_add(1);
+        if reduced {
+            return;
+        }
+        self.note_reduction();
+        if self.recovery.phase == Phase::Open {
+            // No D-SACK may undo it: it was for no loss.
+            self.recovery.episode = None;
+            self.congestion.on_loss(self.flight(), self.mss(), now);
+            self.congestion.on_recovered(u32::MAX, now);
+        }
+        self.touch();
+    }
+
+    /// The window is reduced, for whatever reason: marks of what is in flight count no
+    /// more, and the peer is told (RFC 3168 6.1.2).
+    pub(crate) fn note_reduction(&mut self) {
+        let until = self.delivered + u64::from(self.snd.nxt.distance_from(self.snd.una));
+        if let Some(ecn) = self.ecn.as_mut().filter(|ecn| ecn.on) {
+            (ecn.until, ecn.reduced) = (until, true);
+        }
+    }
+
+    /// An acceptable segment of `len` bytes has come, perhaps `marked` on its way.
+    pub(crate) fn on_mark(&mut self, h: &Header, len: u32, marked: bool) {
+        let Some(ecn) = self.ecn.as_mut().filter(|ecn| ecn.on && len > 0) else { return };
+        if h.flags.has(Flags::CWR) {
+            ecn.echo = false;
+        }
+        if marked {
+            ecn.marked = ecn.marked.saturating_add(1);
+            if !std::mem::replace(&mut ecn.echo, true) {
+                self.ack_now();
+            }
+        }
+    }
+
+    /// What an acknowledgment tells of marks.
+    #[inline]
+    pub(crate) fn echo_flags(&self) -> Flags {
+        match &self.ecn {
+            Some(ecn) if ecn.echo => Flags::ECE,
+            _ => Flags::default(),
+        }
+    }
+
+    /// New data has to say that the window was reduced.
+    #[inline]
+    pub(crate) fn cwr_due(&self) -> bool {
+        self.ecn.as_ref().is_some_and(|ecn| ecn.reduced)
+    }
+
+    /// The flag by which new data says that the window was reduced, once.
+    #[inline]
+    pub(crate) fn take_cwr(&mut self) -> Flags {
+        let due = self.ecn.as_mut().is_some_and(|ecn| std::mem::take(&mut ecn.reduced));
+        if due { Flags::CWR } else { Flags::default() }
+    }
+
+    /// Is a segment with these bits of IP's ECN one that a queue has marked, as far as
+    /// the connection cares?
+    #[inline]
+    pub(crate) fn is_marked(&self, bits: u8) -> bool {
+        bits == ipv4::CE && self.ecn.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests;

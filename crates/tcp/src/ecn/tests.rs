@@ -1,0 +1,154 @@
+use crate::harness::*;
+use crate::{Config, EcnMode};
+use wire::tcp::{Flags, Header};
+
+const CE: u8 = wire::ipv4::CE;
+const ECT_0: u8 = wire::ipv4::ECT_0;
+
+fn asking() -> Config {
+    Config { ecn: EcnMode::Ask, ..sack() }
+}
+
+fn with(mut h: Header, flags: Flags) -> Header {
+    h.flags = h.flags.with(flags);
+    h
+}
+
+/// An open connection whose peer has agreed.
+fn agreed() -> Peer {
+    let mut p = Peer::connecting(asking());
+    let syn = p.outgoing().remove(0);
+    assert_eq!(syn.header.flags, Flags::SYN.with(Flags::ECE).with(Flags::CWR));
+    assert!(!syn.ect, "RFC 3168 6.1.1: a SYN is not ECN-capable");
+    p.input(with(Peer::syn("S.", 1, &asking()), Flags::ECE), 0);
+    let ack = p.outgoing().remove(0);
+    assert!(!ack.ect && p.tcb.info().ecn);
+    p
+}
+
+impl Peer {
+    /// The peer sends `len` bytes in a segment whose IP header has these bits.
+    fn say_marked(&mut self, h: Header, len: usize, bits: u8) {
+        self.tcb.input_coalesced(&h, payload(len), 0, bits, self.now);
+        self.tcb.check_invariants();
+    }
+}
+
+#[test]
+fn both_must_want_it() {
+    let ask = Flags::ECE.with(Flags::CWR);
+    for (mode, syn, answer) in [
+        (EcnMode::Off, ask, Flags::default()),
+        (EcnMode::Accept, ask, Flags::ECE),
+        (EcnMode::Ask, ask, Flags::ECE),
+        (EcnMode::Ask, Flags::default(), Flags::default()),
+        // RFC 3168 6.1.1: one of the two alone asks for nothing.
+        (EcnMode::Accept, Flags::ECE, Flags::default()),
+    ] {
+        let config = Config { ecn: mode, ..sack() };
+        let syn = with(Peer::syn("S", 0, &config), syn);
+        let isn = crate::Isn { seq: wire::Seq(ISS), timestamp_offset: 0 };
+        let now = wire::Instant::from_millis(1);
+        let mut tcb = crate::Tcb::accept(&std::sync::Arc::new(config), isn, MSS, &syn, now);
+        let out = tcb.poll_transmit(now, Default::default()).expect("a SYN-ACK");
+        assert_eq!(out.header.flags, Flags::SYN.with(Flags::ACK).with(answer), "{mode:?}");
+        assert_eq!(tcb.info().ecn, answer == Flags::ECE);
+    }
+    for (answer, on) in [(Flags::ECE, true), (ask, false), (Flags::default(), false)] {
+        let mut p = Peer::connecting(asking());
+        p.out();
+        p.input(with(Peer::syn("S.", 1, &asking()), answer), 0);
+        assert_eq!(p.tcb.info().ecn, on);
+    }
+}
+
+#[test]
+fn a_syn_that_is_lost_goes_without() {
+    let mut p = Peer::connecting(asking());
+    p.out();
+    p.timeout();
+    assert_eq!(p.outgoing().remove(0).header.flags, Flags::SYN);
+}
+
+#[test]
+fn only_new_data_can_be_marked() {
+    let mut p = agreed();
+    p.send(3000);
+    assert!(p.outgoing().iter().all(|o| o.ect));
+    p.say(".", 1, 1, 1000);
+    p.say(".", 1001, 1, 1000);
+    assert!(p.outgoing().iter().all(|o| !o.ect), "acknowledgments");
+    p.rto();
+    let again = p.outgoing();
+    assert!(!again.is_empty() && again.iter().all(|o| !o.ect), "sent again");
+}
+
+#[test]
+fn a_mark_is_echoed_until_the_peer_has_heard() {
+    let mut p = agreed();
+    p.say_marked(header("P.", 1, 1, 50_000), 100, ECT_0);
+    assert!(p.out().is_empty(), "a delayed acknowledgment");
+    p.say_marked(header("P.", 101, 1, 50_000), 100, CE);
+    let echo = Flags::ACK.with(Flags::ECE);
+    assert_eq!(p.outgoing().remove(0).header.flags, echo, "at once");
+    p.say_marked(header(".", 201, 1, 50_000), 1000, ECT_0);
+    p.say_marked(header(".", 1201, 1, 50_000), 1000, ECT_0);
+    assert_eq!(p.outgoing().remove(0).header.flags, echo);
+    p.say_marked(with(header(".", 2201, 1, 50_000), Flags::CWR), 1000, ECT_0);
+    p.say_marked(header(".", 3201, 1, 50_000), 1000, ECT_0);
+    assert_eq!(p.outgoing().remove(0).header.flags, Flags::ACK);
+    // A segment that has heard of the last mark may be marked itself.
+    p.say_marked(with(header(".", 4201, 1, 50_000), Flags::CWR), 1000, CE);
+    assert_eq!(p.outgoing().remove(0).header.flags, echo);
+    assert_eq!(p.tcb.info().marked, 2);
+}
+
+#[test]
+fn the_window_is_reduced_once_for_what_is_in_flight() {
+    let mut p = agreed();
+    p.send(30_000);
+    assert_eq!(p.out().len(), 10);
+    for ack in [1001, 2001, 3001] {
+        p.input(with(header(".", 1, ack, 50_000), Flags::ECE), 0);
+        assert_eq!(p.tcb.info().cwnd, 5000);
+        assert!(p.out().is_empty(), "more is in flight than may be");
+    }
+    p.input(with(header(".", 1, 8001, 50_000), Flags::ECE), 0);
+    let new = p.outgoing();
+    assert!(new[0].header.flags.has(Flags::CWR) && new[0].ect);
+    assert!(new[1..].iter().all(|o| !o.header.flags.has(Flags::CWR)), "once");
+    assert_eq!(p.tcb.info().retransmits, 0);
+    let cwnd = p.tcb.info().cwnd;
+    p.input(header(".", 1, 10_001, 50_000), 0);
+    p.out();
+    assert!(p.tcb.info().cwnd >= cwnd);
+    // Another round trip, another reduction.
+    p.input(with(header(".", 1, 12_001, 50_000), Flags::ECE), 0);
+    assert!(p.tcb.info().cwnd < cwnd);
+    assert_eq!(p.tcb.info().echoed, 5);
+}
+
+#[test]
+fn echoes_of_a_peer_that_has_not_agreed_mean_nothing() {
+    let mut p = Peer::established(sack());
+    p.send(10_000);
+    p.out();
+    p.input(with(header(".", 1, 1001, 50_000), Flags::ECE), 0);
+    assert!(p.tcb.info().cwnd >= 10_000);
+    p.say_marked(with(header("P.", 1, 1001, 50_000), Flags::CWR), 100, CE);
+    assert!(p.out().iter().all(|(flags, ..)| flags == "."));
+    assert_eq!(p.tcb.received(), 100);
+}
+
+#[test]
+fn a_loss_in_the_same_window_reduces_no_further() {
+    let mut p = agreed();
+    p.send(30_000);
+    p.out();
+    p.input(with(header(".", 1, 1001, 50_000), Flags::ECE), 0);
+    let cwnd = p.tcb.info().ssthresh;
+    p.wait(10);
+    p.sack(1001, &[(2001, 9001)]);
+    p.out();
+    assert_eq!(p.tcb.info().ssthresh, cwnd);
+}

@@ -1,0 +1,79 @@
+//! What a connection does where memory is scarce.
+
+use crate::Tcb;
+
+/// How scarce memory is, on the whole host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pressure {
+    /// There is enough.
+    #[default]
+    None,
+    /// Windows stop opening, and what came out of order goes.
+    Some,
+    /// There is none left: as before, and next to nothing is queued for sending.
+    Full,
+}
+
+/// Segments that a peer may always send, and that may always be queued: a connection
+/// goes on, however little there is.
+const SEGMENTS: u32 = 4;
+/// Bytes that may be queued while memory is scarce.
+const QUEUED: u32 = 64 * 1024;
+
+impl Tcb {
+    /// How scarce memory is, as far as the connection has been told.
+    #[inline]
+    pub fn pressure(&self) -> Pressure {
+        self.flags.pressure
+    }
+
+    /// Tells the connection how scarce memory is. The edge that its window has told stays
+    /// where it is; SACK has told of data that goes now, which RFC 2018 8 allows.
+    pub fn set_pressure(&mut self, pressure: Pressure) {
+        self.flags.pressure = pressure;
+        if pressure == Pressure::None {
+            self.after_read();
+        } else {
+            self.assembler = None;
+        }
+        self.check_touched();
+    }
+
+    /// Bytes of memory that the connection holds: its own, that of its buffers, and what
+    /// was taken out and not read.
+    #[inline]
+    pub fn memory(&self) -> usize {
+        let outside = self.rcv.memory_outside as usize;
+        size_of::<Tcb>() + self.footprint() + outside
+    }
+
+    /// Has the application let go of it, with something still to be done?
+    #[inline]
+    pub fn is_orphan(&self) -> bool {
+        use crate::State::{Closed, TimeWait};
+        self.flags.released && !matches!(self.state, Closed | TimeWait)
+    }
+
+    /// The most that a window may open to.
+    #[inline]
+    pub(crate) fn pressed_window(&self) -> u32 {
+        match self.flags.pressure {
+            Pressure::None => u32::MAX,
+            _ => SEGMENTS * u32::from(self.rcv.mss),
+        }
+    }
+
+    /// The most bytes worth queueing.
+    #[inline]
+    pub fn queue_limit(&self) -> usize {
+        let most = match self.flags.pressure {
+            Pressure::None => u32::MAX,
+            Pressure::Some => QUEUED,
+            Pressure::Full => SEGMENTS * self.mss(),
+        };
+        most as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

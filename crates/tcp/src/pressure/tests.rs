@@ -1,0 +1,71 @@
+use crate::harness::*;
+use crate::{Config, Pressure, State};
+
+#[test]
+fn what_came_out_of_order_goes_and_comes_again() {
+    let mut p = Peer::established(sack());
+    p.say(".", 1001, 1, 5000);
+    assert_eq!(p.tcb.info().out_of_order, 5000);
+    p.out();
+    p.tcb.set_pressure(Pressure::Some);
+    assert_eq!(p.tcb.info().out_of_order, 0);
+    p.say(".", 2001, 1, 1000);
+    let ack = p.outgoing().remove(0).header;
+    assert!(ack.options.sack.is_empty(), "it is not kept");
+    p.say(".", 1, 1, 1000);
+    assert_eq!(p.tcb.received(), 1000, "and it comes again, in order");
+    p.out();
+    p.tcb.set_pressure(Pressure::None);
+    p.say(".", 2001, 1, 1000);
+    assert_eq!(p.tcb.info().out_of_order, 1000);
+}
+
+#[test]
+fn a_window_stops_opening_and_a_little_always_goes() {
+    let mut p = Peer::established(bare());
+    let edge = 1 + p.tcb.info().receive_window;
+    p.tcb.set_pressure(Pressure::Some);
+    // What was told stays true; what is read opens nothing beyond.
+    let (mut seq, mut last) = (1, 0);
+    while seq < edge {
+        p.say(".", seq, 1, 1000);
+        p.tcb.receive(&mut [0; 1000]).expect("a segment");
+        seq += 1000;
+        for o in p.outgoing() {
+            last = o.header.ack.distance_from(wire::Seq(IRS)) + u32::from(o.header.window);
+            assert!(last >= edge && last <= (seq + 4000).max(edge), "{last} at {seq}");
+        }
+    }
+    assert!(last > seq, "nothing is unread, so it goes on with {}", last - seq);
+    p.tcb.set_pressure(Pressure::None);
+    assert!(p.window() > 30_000, "and it hears of it when there is enough again");
+}
+
+#[test]
+fn what_is_queued_is_bounded() {
+    let mut p = Peer::established(Config { send_buffer: 1 << 20, ..bare() });
+    assert!(p.tcb.send_buffer() > 64 * 1024);
+    p.tcb.set_pressure(Pressure::Some);
+    assert_eq!(p.tcb.send_buffer(), 64 * 1024);
+    p.tcb.set_pressure(Pressure::Full);
+    assert_eq!((p.tcb.send_buffer(), p.tcb.send_room()), (4000, 4000));
+    p.tcb.set_pressure(Pressure::None);
+    assert!(p.tcb.send_room() > 1 << 19);
+}
+
+#[test]
+fn who_is_an_orphan() {
+    for (state, orphan) in [
+        (State::Established, true),
+        (State::FinWait1, true),
+        (State::CloseWait, true),
+        (State::TimeWait, false),
+    ] {
+        let mut p = Peer::at(state, bare());
+        assert!(!p.tcb.is_orphan(), "{state:?}");
+        p.tcb.release();
+        assert_eq!(p.tcb.is_orphan(), orphan, "{state:?}");
+        p.tcb.abort();
+        assert!(!p.tcb.is_orphan());
+    }
+}

@@ -1,0 +1,67 @@
+//! Buffers that tune themselves to the path: what is in flight, and room to fill or empty
+//! the buffer meanwhile.
+
+use crate::{Pressure, Tcb};
+use wire::time::Duration;
+
+/// A round trip in which an application does not see to it that the next data is there:
+/// for a shorter one, more than the windows let out need not be queued.
+const LONG: Duration = Duration::from_millis(10);
+
+impl Tcb {
+    /// The application has read something. If it has read half of the buffer in less than a
+    /// round trip, the window is what limits the sender, or nearly: the buffer becomes
+    /// twice as large.
+    #[inline]
+    pub(crate) fn tune_receive_buffer(&mut self) {
+        let read = (self.received_total as u32).wrapping_sub(self.unread() as u32);
+        if read.wrapping_sub(self.rcv.tuned_from) >= self.rcv.limit / 2 {
+            self.half_was_read(read);
+        }
+    }
+
+    #[cold]
+    fn half_was_read(&mut self, read: u32) {
+        let took = self.now.since(self.rcv.tuned_at);
+        let round = Duration::from_micros(self.rtt.srtt.into());
+        (self.rcv.tuned_from, self.rcv.tuned_at) = (read, self.now);
+        // Without scaling there is no larger window to tell.
+        let told = u32::from(u16::MAX) << self.rcv.shift;
+        let most = self.rcv.most.min(told.max(self.rcv.limit));
+        if took <= round && self.flags.pressure == Pressure::None {
+            self.rcv.limit = self.rcv.limit.saturating_mul(2).min(most);
+        }
+    }
+
+    /// Bounds what waits unread to `bytes` from now on, whatever the path would need
+    /// (SO_RCVBUF). The window that was told before stays true. At most what the stack is
+    /// configured for counts ([`Config::max_receive_buffer`](crate::Config)): our SYN has
+    /// told no larger scale.
+    pub fn set_receive_buffer(&mut self, bytes: usize) {
+        let most = self.config.receive_most();
+        self.rcv.limit = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, most);
+        self.rcv.most = self.rcv.limit;
+        self.after_read();
+    }
+
+    /// Bytes that may be queued: on a long path twice what the windows let out.
+    #[inline]
+    pub(crate) fn send_limit(&self) -> u32 {
+        let least = self.config.send_limit();
+        if self.congestion.window() <= least / 2 {
+            return least;
+        }
+        self.tuned_send_limit(least)
+    }
+
+    fn tuned_send_limit(&self, least: u32) -> u32 {
+        if Duration::from_micros(self.rtt.srtt.into()) < LONG {
+            return least;
+        }
+        let out = self.congestion.window().min(self.snd.max_wnd);
+        out.saturating_mul(2).clamp(least, self.config.send_most())
+    }
+}
+
+#[cfg(test)]
+mod tests;

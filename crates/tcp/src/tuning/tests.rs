@@ -1,0 +1,104 @@
+use crate::harness::*;
+use crate::{Config, Pressure};
+
+/// A peer 200 ms away, that sends as much as it may.
+fn far(config: Config) -> Peer {
+    let answer = Peer::syn("S.", 1, &config);
+    let mut p = Peer::connecting(config);
+    p.out();
+    p.wait(200);
+    p.tcb.input(&answer, wire::Parts::new(), p.now);
+    p.out();
+    p
+}
+
+fn tuned() -> Config {
+    Config {
+        receive_buffer: 100_000,
+        max_receive_buffer: 1_000_000,
+        window_scaling: true,
+        ..sack()
+    }
+}
+
+/// The peer fills the window in each of some round trips, `pause` apart; how large the
+/// buffer is in the end.
+fn filled(p: &mut Peer, rounds: usize, pause: u64, reads: bool) -> u32 {
+    let mut seq = 1;
+    for _ in 0..rounds {
+        let window = p.tcb.info().receive_window;
+        for _ in 0..window / 1000 {
+            p.say(".", seq, 1, 1000);
+            seq += 1000;
+        }
+        if reads {
+            while p.tcb.pop_slice(usize::MAX).is_some() {}
+        }
+        p.out();
+        p.wait(pause);
+        p.tcb.on_timeout(p.now);
+        p.out();
+    }
+    p.tcb.info().receive_buffer
+}
+
+#[test]
+fn a_window_that_limits_the_sender_grows_up_to_its_bound() {
+    let mut p = far(tuned());
+    assert_eq!(filled(&mut p, 12, 200, true), 1_000_000);
+    assert!(p.tcb.info().receive_window > 900_000);
+}
+
+#[test]
+fn a_window_that_does_not_limit_anybody_stays() {
+    let mut p = far(tuned());
+    // Six tenths of the buffer come in two round trips.
+    for round in 0..40 {
+        p.say(".", 1 + round * 30_000, 1, 30_000);
+        while p.tcb.pop_slice(usize::MAX).is_some() {}
+        p.out();
+        p.wait(200);
+    }
+    assert_eq!(p.tcb.info().receive_buffer, 100_000);
+}
+
+#[test]
+fn what_nobody_reads_makes_no_larger_window() {
+    let mut p = far(tuned());
+    assert_eq!(filled(&mut p, 12, 200, false), 100_000);
+    let mut p = far(tuned());
+    p.tcb.set_pressure(Pressure::Some);
+    assert_eq!(filled(&mut p, 12, 200, true), 100_000, "nor where memory is scarce");
+    let mut p = far(tuned());
+    p.tcb.set_receive_buffer(50_000);
+    assert_eq!(filled(&mut p, 12, 200, true), 50_000, "nor where the user has said so");
+    let mut p = far(Config { window_scaling: false, ..tuned() });
+    assert_eq!(filled(&mut p, 12, 200, true), 100_000, "nor where it cannot be told");
+}
+
+#[test]
+fn on_a_long_path_more_is_queued() {
+    let config = Config { send_buffer: 50_000, max_send_buffer: 300_000, ..tuned() };
+    let mut p = far(config.clone());
+    assert_eq!(p.tcb.info().send_buffer, 50_000);
+    let mut una = 1;
+    for _ in 0..8 {
+        while p.tcb.send(&[0; 10_000]).is_ok() {}
+        let sent: usize = p.out().iter().map(|(_, _, len, _)| len).sum();
+        p.wait(200);
+        una += sent as u32;
+        p.input(header(".", 1, una, 50_000), 0);
+    }
+    assert_eq!(p.tcb.info().send_buffer, 300_000);
+    // The same a millisecond away.
+    let mut p = Peer::established(config);
+    let mut una = 1;
+    for _ in 0..8 {
+        while p.tcb.send(&[0; 10_000]).is_ok() {}
+        let sent: usize = p.out().iter().map(|(_, _, len, _)| len).sum();
+        p.wait(1);
+        una += sent as u32;
+        p.input(header(".", 1, una, 50_000), 0);
+    }
+    assert_eq!(p.tcb.info().send_buffer, 50_000);
+}

@@ -1,0 +1,48 @@
+//! A queue that marks instead of dropping: nothing is sent again, and the link is full.
+
+extern crate anabranch_tcp as tcp;
+
+mod sim;
+
+use sim::*;
+use std::time::Duration;
+use tcp::congestion::Algorithm;
+use tcp::*;
+
+const MIB: usize = 1 << 20;
+
+/// Sends 8 MiB through 10 Mbyte/s with a queue of 100 kB, 20 ms away.
+fn transfer(algorithm: Algorithm, ecn: EcnMode, marks: bool) -> (Sim, Duration) {
+    let config = Config::default().with_congestion(algorithm).with_ecn(ecn);
+    let mut a = End::new(config.clone(), 1460, 1);
+    let b = End::new(config, 1460, 2);
+    a.data = pattern(8 * MIB, 1);
+    let path = Path { delay: Duration::from_millis(10), ..Path::GOOD };
+    let mut sim = Sim::new(a, b, path, 1);
+    sim.bottlenecks[0] = Some(Bottleneck::new(10_000_000, 100_000, marks));
+    let began = sim.now;
+    let arrived = sim.until(2_000_000, |sim| sim.ends[1].got.len() == 8 * MIB);
+    assert!(arrived, "{}", sim.story());
+    assert!(sim.ends[1].got == sim.ends[0].data);
+    let took = sim.now.since(began);
+    (sim, took)
+}
+
+#[test]
+fn marks_instead_of_losses_cost_nothing_twice() {
+    for algorithm in Algorithm::ALL.iter().copied() {
+        let (mut sim, took) = transfer(algorithm, EcnMode::Ask, true);
+        let info = sim.ends[0].tcb().info();
+        assert!(info.ecn && info.echoed > 0, "{algorithm}: {info:?}");
+        assert_eq!((info.retransmits, info.timeouts), (0, 0), "{algorithm}");
+        let goodput = 8.0 * MIB as f64 / took.as_secs_f64() / 10_000_000.0;
+        assert!(goodput > 0.85, "{algorithm}: {goodput} of the link");
+        // Without marks the same queue has to drop.
+        let (mut sim, _) = transfer(algorithm, EcnMode::Ask, false);
+        assert!(sim.ends[0].tcb().info().retransmits > 0, "{algorithm}");
+        // And what did not ask for it is dropped by the same queue, too.
+        let (mut sim, _) = transfer(algorithm, EcnMode::Off, true);
+        let info = sim.ends[0].tcb().info();
+        assert!(!info.ecn && info.retransmits > 0, "{algorithm}");
+    }
+}
