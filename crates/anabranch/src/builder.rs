@@ -1,13 +1,16 @@
 //! [`Builder`]: what a stack is made of.
 
 mod loopback;
+mod observing;
 
 use crate::Error;
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
+use crate::observe::View;
 use crate::organization::{LockKind, Options, Organization};
 use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
+use ::device::capture::Hub;
 use ::device::{Device, Medium};
 use net::{Config, InterfaceConfig};
 use organizations::{Clock, Instruments, Setup};
@@ -31,6 +34,8 @@ struct Interface {
     ethernet: Option<EthernetAddress>,
     vlan: Option<u16>,
     mtu: Option<usize>,
+    /// All destinations that no other way is known to are its neighbours.
+    has_all: bool,
 }
 
 /// Makes a [`Stack`].
@@ -68,6 +73,9 @@ pub struct Builder {
     loopback: bool,
     resolver: Option<Arc<Resolver>>,
     clock: Option<Clock>,
+    observable: bool,
+    #[cfg(feature = "control")]
+    control: Option<String>,
     /// The layers' configuration, but for interfaces and routes, which come at the
     /// start.
     config: Config,
@@ -101,6 +109,9 @@ impl Builder {
             loopback: true,
             resolver: None,
             clock: None,
+            observable: false,
+            #[cfg(feature = "control")]
+            control: None,
             config,
             wrong: None,
         }
@@ -156,6 +167,14 @@ impl Builder {
     /// can carry. Default: what the device says.
     pub fn mtu(mut self, mtu: usize) -> Builder {
         self.interface().mtu = Some(mtu);
+        self
+    }
+
+    /// All destinations that no other way is known to are neighbours on the last device, and
+    /// there is no router: as over a tunnel, or with an address such as `10.0.0.1/32`. With
+    /// Ethernet frames somebody has to answer ARP for them (proxy ARP).
+    pub fn default_on_link(mut self) -> Builder {
+        self.interface().has_all = true;
         self
     }
 
@@ -392,12 +411,20 @@ impl Builder {
         }
         let mut devices = Vec::new();
         for (device, interface) in self.devices {
+            if interface.has_all {
+                let index = config.interfaces.len() as u16;
+                config.on_link.push((index, Ipv4Addr::UNSPECIFIED.into(), 0));
+            }
             config.interfaces.push(interface.config(&device)?);
             devices.push(device);
         }
         if self.loopback {
             devices.push(loopback::add(&mut config, self.organization.queues_on(self.processors)));
         }
+        let captures = self.observable.then(Hub::new);
+        let devices = observing::wrap(captures.as_ref(), devices);
+        let dormant = || self.observable.then(Instruments::dormant);
+        let instruments = self.instruments.or_else(dormant);
         let config = Arc::new(config);
         let registry = Arc::<Registry<_>>::default();
         let sockets = registry.clone();
@@ -408,13 +435,21 @@ impl Builder {
             options: self.options,
             application: Box::new(move |_| SocketLayer::new(sockets.clone())),
             clock: self.clock.unwrap_or_else(Clock::start),
-            instruments: self.instruments,
+            instruments: instruments.clone(),
         };
         let name = self.organization.name();
         let running = organizations::start(name, setup).expect("an organization of the catalog")?;
         crate::trace::started(self.organization, self.processors);
         let resolver = self.resolver.unwrap_or_else(Resolver::system);
-        Ok(Stack::new(running, config, registry, self.drain, resolver))
+        let (organization, processors) = (self.organization, self.processors);
+        let sockets = registry;
+        let view = View { running, sockets, organization, processors, instruments, captures };
+        let stack = Stack::new(view, config, self.drain, resolver);
+        #[cfg(feature = "control")]
+        if let Some(name) = self.control {
+            observing::open(&stack, name)?;
+        }
+        Ok(stack)
     }
 }
 

@@ -23,7 +23,7 @@ pub mod memory {
 
 /// TAP devices: Ethernet frames to and from the Linux kernel.
 pub mod tap {
-    pub use ::device::tap::{Config, Error, open};
+    pub use ::device::tap::{Config, Error, from_fds, open};
 }
 
 /// A wrapper that makes a good device a bad link.

@@ -56,6 +56,15 @@ pub enum Error {
     /// There is no organization of that name.
     #[error(transparent)]
     Organization(#[from] NoSuchOrganization),
+    /// There can be no such control socket.
+    #[cfg(feature = "control")]
+    #[error("no control socket `{name}`: {error}")]
+    Control {
+        /// The name that was asked for.
+        name: String,
+        /// Why.
+        error: io::Error,
+    },
     /// The organization could not be started.
     #[error(transparent)]
     Start(#[from] organizations::StartError),

@@ -74,7 +74,23 @@
 //! acknowledged ([`Builder::drain`], [`Stack::shutdown`]). [`Stack::stop`] ends at once,
 //! and whatever is called later returns an error of the kind `NetworkDown`.
 //!
+//! # Memory
+//!
+//! What connections and packets have used is kept for those that follow, and not given back
+//! to the system: a stack has as much as it needed at its busiest moment. [`TcpConfig`]
+//! bounds each connection, [`Builder::max_connections`] how many there are.
+//!
+//! # A view into a running stack
+//!
+//! [`Stack::counters`] and [`Stack::connections`] are there always. A stack that is
+//! [observable](Builder::observable) can be [captured](capture) while it runs, and has
+//! [instruments] that sleep until somebody watches. With the feature `control` it opens a
+//! [control socket](Builder::control), by which `anabranch ss`, `top` and `capture` look into
+//! it from another process of the same owner.
+//!
 //! # Features
+//!
+//! `control` (off by default): control sockets.
 //!
 //! `tracing` (off by default): connections that are opened, closed, reset or refused,
 //! and stacks that start and stop, are events of the crate `tracing`, with the target
@@ -90,13 +106,17 @@ compile_error!(
 
 mod addresses;
 mod builder;
+pub mod capture;
 mod closing;
+#[cfg(feature = "control")]
+pub mod control;
 pub mod device;
 mod error;
 mod forms;
 pub mod instruments;
 mod listener;
 mod names;
+mod observe;
 mod options;
 pub mod organization;
 mod sentence;
@@ -115,12 +135,13 @@ pub use error::Error;
 pub use listener::TcpListener;
 pub use names::ToSocketAddrs;
 pub use net::{Counters, DropReason};
+pub use observe::Connection;
 pub use options::TcpOptions;
 pub use organization::{Options, Organization};
 pub use platform::Clock;
 #[cfg(not(shuttle))]
 pub use platform::{RunningThread, VirtualTime};
-pub use stack::{Connection, Stack};
+pub use stack::Stack;
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;
 pub use tcp::{Config as TcpConfig, EcnMode, Info as TcpInfo, Keepalive, State as TcpState};

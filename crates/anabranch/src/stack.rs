@@ -1,21 +1,19 @@
 //! [`Stack`]: a running host.
 
-use crate::TcpInfo;
 use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
 use crate::names::Resolver;
-use crate::socket::{Registry, SocketLayer, TcpShared};
+use crate::observe::{Connection, View};
+use crate::socket::{SocketLayer, TcpShared};
 use crate::trace;
-use crate::wait::block_on;
 use net::hash::{Keyed, Purpose};
 use net::ports::PortAllocator;
 use net::{Config, ConnId, Counters};
 use organizations::Running;
 use platform::atomic::{AtomicBool, Ordering};
-use platform::{Instant, Mutex, thread};
+use platform::{Mutex, thread};
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{Address, Endpoint};
@@ -37,14 +35,16 @@ pub(crate) enum Protocol {
 }
 
 struct Shared {
-    running: Arc<dyn Running<SocketLayer>>,
+    view: View,
     config: Arc<Config>,
-    sockets: Arc<Registry<TcpShared>>,
     bound: [Mutex<Bound>; 2],
     /// Nothing more is bound.
     stopped: AtomicBool,
     /// All threads have ended, and that was told.
     ended: AtomicBool,
+    /// Goes with the stack.
+    #[cfg(feature = "control")]
+    companion: std::sync::OnceLock<Box<dyn std::any::Any + Send + Sync>>,
     closing: Arc<Closing>,
     /// How long the last handle waits for them.
     drain: Duration,
@@ -64,12 +64,12 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let stopped = *self.stopped.get_mut();
         if stopped || self.drain.is_zero() || self.closing.count() == 0 {
-            self.running.stop();
+            self.view.running.stop();
             return self.ended();
         }
         if is_waking() {
             // The stack's own thread, or one that works for it: it has to go on.
-            let (running, closing) = (self.running.clone(), self.closing.clone());
+            let (running, closing) = (self.view.running.clone(), self.closing.clone());
             let drain = self.drain;
             let wait = move || {
                 closing.wait(drain);
@@ -82,7 +82,7 @@ impl Drop for Shared {
         } else {
             self.closing.wait(self.drain);
         }
-        self.running.stop();
+        self.view.running.stop();
         self.ended();
     }
 }
@@ -97,18 +97,6 @@ impl Drop for Shared {
 #[derive(Clone)]
 pub struct Stack(Arc<Shared>);
 
-/// A connection of a stack ([`Stack::connections`]).
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Connection {
-    /// Our end.
-    pub local: SocketAddr,
-    /// The peer's end.
-    pub remote: SocketAddr,
-    /// What TCP knows of it.
-    pub info: TcpInfo,
-}
-
 /// Where ephemeral ports for binding come from: a destination that is none, and
 /// another for each protocol, so that one's ports tell nothing of the other's.
 const fn nowhere(protocol: Protocol) -> Endpoint {
@@ -117,9 +105,8 @@ const fn nowhere(protocol: Protocol) -> Endpoint {
 
 impl Stack {
     pub(crate) fn new(
-        running: Arc<dyn Running<SocketLayer>>,
+        view: View,
         config: Arc<Config>,
-        sockets: Arc<Registry<TcpShared>>,
         drain: Duration,
         resolver: Arc<Resolver>,
     ) -> Stack {
@@ -130,12 +117,13 @@ impl Stack {
         };
         let bound = [bound(), bound()];
         Stack(Arc::new(Shared {
-            running,
+            view,
             config,
-            sockets,
             bound,
             stopped: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            #[cfg(feature = "control")]
+            companion: std::sync::OnceLock::new(),
             closing: Arc::default(),
             drain,
             resolver,
@@ -144,23 +132,31 @@ impl Stack {
 
     /// What all units have counted.
     pub fn counters(&self) -> Counters {
-        self.0.running.counters()
+        self.0.view.counters()
     }
 
     /// The connections that there are, with what TCP knows of each; those in TIME-WAIT
     /// are not among them. Every connection is asked, and the thread waits for the
     /// answers. Connections that have not answered after `timeout` are left out.
     pub fn connections(&self, timeout: Duration) -> Vec<Connection> {
-        let deadline = Instant::now() + timeout;
-        let sockets = self.0.sockets.all();
-        sockets.iter().for_each(|socket| self.notify(socket.ask_info()));
-        let answer = |socket: Arc<TcpShared>| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let info = block_on(Some(left), |cx| socket.poll_info(cx)).ok()?;
-            let flow = socket.live_flow()?;
-            Some(Connection { local: flow.local.into(), remote: flow.remote.into(), info })
-        };
-        sockets.into_iter().filter_map(answer).collect()
+        self.0.view.connections(timeout)
+    }
+
+    /// Captures what passes the stack's devices, `lo` among them, until what is returned is
+    /// dropped. Another thread takes the packets from it, and drops are counted if that is
+    /// too slow; the stack waits for nothing.
+    ///
+    /// # Errors
+    /// `Unsupported` if the stack is not [observable](crate::Builder::observable).
+    pub fn capture(&self, options: crate::capture::Options) -> io::Result<crate::capture::Capture> {
+        self.0.view.capture(options)
+    }
+
+    /// The stack's instruments, if there are any
+    /// ([`Builder::instruments`](crate::Builder::instruments),
+    /// [`Builder::observable`](crate::Builder::observable)).
+    pub fn instruments(&self) -> Option<&Arc<crate::instruments::Instruments>> {
+        self.0.view.instruments.as_ref()
     }
 
     /// Ends the stack in good order. Nothing can be bound or opened any more. Waits,
@@ -191,7 +187,7 @@ impl Stack {
     /// only give errors.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
-        self.0.running.stop();
+        self.0.view.running.stop();
         self.0.ended();
     }
 
@@ -204,7 +200,19 @@ impl Stack {
     }
 
     pub(crate) fn running(&self) -> &dyn Running<SocketLayer> {
-        &*self.0.running
+        &*self.0.view.running
+    }
+
+    /// Keeps this, one thing at most, for as long as the stack is there.
+    #[cfg(feature = "control")]
+    pub(crate) fn keep(&self, companion: impl std::any::Any + Send + Sync) {
+        let _ = self.0.companion.set(Box::new(companion));
+    }
+
+    /// What others may see of it.
+    #[cfg(feature = "control")]
+    pub(crate) fn view(&self) -> &View {
+        &self.0.view
     }
 
     pub(crate) fn notify(&self, id: Option<ConnId>) {
@@ -225,6 +233,13 @@ impl Stack {
         if let Some(local) = local {
             self.check_ours(local)?;
         }
+        // As everywhere else: no host means this one.
+        let remote = match self.0.config.loopback {
+            Some(_) if remote.address.is_unspecified() && remote.address.is_v4() => {
+                Endpoint { address: std::net::Ipv4Addr::LOCALHOST.into(), ..remote }
+            }
+            _ => remote,
+        };
         self.running().connect(remote, local, socket);
         Ok(())
     }

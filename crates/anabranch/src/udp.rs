@@ -177,12 +177,12 @@ impl UdpSocket {
         self.receive(buf, true)
     }
 
-    /// Receives a datagram of the peer that the socket is connected to.
+    /// Receives a datagram of the peer that the socket is connected to, or of anybody if it
+    /// is not connected.
     ///
     /// # Errors
     /// `ConnectionRefused` if the peer said so; as [`UdpSocket::recv_from`].
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.peer()?;
         Ok(self.receive(buf, false)?.0)
     }
 
@@ -334,7 +334,6 @@ impl UdpSocket {
     /// # Errors
     /// As [`UdpSocket::recv`].
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.peer()?;
         Ok(self.receive(buf, true)?.0)
     }
 }

@@ -101,7 +101,13 @@ fn limits() -> Finding {
     };
     let files = soft("Max open files").unwrap_or_else(|| "?".into());
     let threads = soft("Max processes").unwrap_or_else(|| "?".into());
-    Finding::note("limits", format!("{files} open files, {threads} threads"))
+    Finding::note(
+        "limits",
+        format!(
+            "{files} open files, {threads} threads: connections of the stack take no files, and a thread \
+         each only under thread-per-connection"
+        ),
+    )
 }
 
 /// Why there are no user namespaces, as a command against it.

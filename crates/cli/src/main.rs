@@ -50,6 +50,10 @@ enum Command {
     Serve(Box<serve::Args>),
     /// Show the connections of a running server
     Ss(view::Args),
+    /// Show what the threads, locks and queues of a running server do
+    Top(view::TopArgs),
+    /// Capture what passes a running server, as pcapng
+    Capture(view::CaptureArgs),
     /// Measure the stack in memory
     Bench(bench::Bench),
     /// Show what it does, in a private network, without any rights
@@ -72,6 +76,8 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(args) => serve::run(*args),
         Command::Ss(args) => view::connections(&args),
+        Command::Top(args) => view::top(&args),
+        Command::Capture(args) => view::capture(&args),
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),

@@ -294,3 +294,96 @@ fn open_connections_are_reset_at_the_end() {
         }
     });
 }
+
+const FREE: &str = "--address 10.97.0.2/24 --peer-address 10.97.0.1/24";
+
+/// A persistent interface that somebody has made is taken, and stays as it was.
+#[test]
+fn an_existing_interface_is_served_on() {
+    isolated(|| {
+        let ip = |arguments: &str| {
+            let done = std::process::Command::new("ip").args(arguments.split(' ')).status();
+            done.is_ok_and(|status| status.success())
+        };
+        if !ip("tuntap add dev ana-mine mode tap") {
+            println!("skipped: no `ip tuntap` here");
+            return;
+        }
+        assert!(ip("addr add 10.99.0.1/24 dev ana-mine") && ip("link set ana-mine mtu 1400"));
+        let line = refused(&format!("serve --existing-tap ana-none {FREE}"));
+        assert!(line.contains("there is no interface `ana-none` to take"), "{line}");
+        let line = refused("serve --existing-tap ana-mine --tap ana-mine");
+        assert!(line.contains("cannot be used with"), "{line}");
+        for _ in 0..2 {
+            let arguments = "--existing-tap ana-mine --tcp-echo 7 --processors 1";
+            let Some(server) = Server::start(arguments) else { return };
+            assert!(server.ready.contains("on ana-mine"), "{}", server.ready);
+            assert_eq!(exchange(connect(7), b"hello"), b"hello");
+            server.terminate();
+            assert_eq!(interfaces(), ["lo", "ana-mine"]);
+        }
+        assert!(ip("link del ana-mine"));
+    });
+}
+
+/// The same services on the kernel's own sockets.
+#[test]
+fn the_same_services_are_served_by_the_kernel() {
+    let place = tempfile::tempdir().expect("a directory");
+    std::fs::write(place.path().join("x"), "hello").expect("written");
+    let port = || {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bind");
+        listener.local_addr().expect("bound").port()
+    };
+    let (echo, http) = (port(), port());
+    let arguments = format!(
+        "--kernel --tcp-echo {echo} --udp-echo {echo} --http {http} --root {}",
+        place.path().display()
+    );
+    let server = Server::start(&arguments).expect("it needs no rights");
+    assert!(server.ready.contains("on the kernel's own sockets"), "{}", server.ready);
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, echo)).expect("connect");
+    let sent = bytes(1 << 20);
+    assert!(exchange(stream, &sent) == sent);
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bind");
+    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    socket.send_to(b"datagram", (Ipv4Addr::LOCALHOST, echo)).expect("send");
+    let mut back = [0; 9];
+    assert_eq!(socket.recv_from(&mut back).expect("receive").0, 8);
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, http)).expect("connect");
+    let question = b"GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(question).expect("write");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("read");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    let line = refused(&format!("serve --kernel --tcp-echo {echo}"));
+    assert!(line.contains("choose another port"), "{line}");
+    let line = refused("serve --kernel --mtu 1400");
+    assert!(line.contains("cannot be used with"), "{line}");
+    let said = server.terminate();
+    assert!(said.contains("ended: kernel") && said.contains("tcp-echo"), "{said}");
+}
+
+/// Who tests stacks may have as many answers as he wants.
+#[test]
+fn the_limit_of_answers_is_set() {
+    isolated(|| {
+        let arguments = "--tap ana-test --answers-per-second 1000000 --metrics 9100";
+        let Some(server) = Server::start(arguments) else { return };
+        for _ in 0..2000 {
+            let error = TcpStream::connect((OURS, 9)).expect_err("a closed port");
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        }
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, 9100)).expect("connect");
+        let question = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        stream.write_all(question).expect("write");
+        let mut page = String::new();
+        stream.read_to_string(&mut page).expect("read");
+        for line in
+            ["answers_total{kind=\"reset\"} 2000", "answers_limited_total{kind=\"reset\"} 0"]
+        {
+            assert!(page.contains(line), "{line} in:\n{page}");
+        }
+        server.terminate();
+    });
+}

@@ -32,6 +32,7 @@ macro_rules! debug_is_display {
     };
 }
 
+pub mod capture;
 pub mod fault;
 pub mod memory;
 pub mod namespace;

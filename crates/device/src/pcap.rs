@@ -5,13 +5,11 @@
 //! checksums that are left to the device are filled in in the file; packets that
 //! stand for several segments are one packet in it, as the device sees them.
 
-use crate::{Batch, Device, Medium, Queue, Receive, Report, Transmit, segment};
-use pcap_file::DataLink;
+use crate::capture::{INBOUND, OUTBOUND, interface, io_error};
+use crate::segment::Unfinished;
+use crate::{Batch, Device, Queue, Receive, Report, Transmit};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
 use platform::Instant;
 use platform::Mutex;
 use platform::atomic::{AtomicU64, Ordering};
@@ -23,17 +21,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use wire::Packet;
-use wire::packet::ChecksumState;
 
 /// Bytes of a packet that are written at most: all of any packet.
 const SNAPLEN: u32 = 256 * 1024;
 /// How long a packet may wait to be seen in the file.
 const FLUSH: Duration = Duration::from_secs(1);
 const BUFFER: usize = 256 * 1024;
-
-/// Bits 0 and 1 of `epb_flags`.
-const INBOUND: u32 = 1;
-const OUTBOUND: u32 = 2;
 
 /// `device`, with what passes written to a new file at `path`.
 ///
@@ -65,13 +58,6 @@ pub fn wrap_writer(device: Device, writer: impl Write + Send + 'static) -> io::R
         }),
     };
     Ok(Device { queues: queues.into_iter().map(wrap_queue).collect(), reports, ..device })
-}
-
-fn io_error(error: pcap_file::PcapError) -> io::Error {
-    match error {
-        pcap_file::PcapError::IoError(error) => error,
-        other => io::Error::other(other),
-    }
 }
 
 /// How many packets passed, but are not in the file, which could not be written.
@@ -108,19 +94,7 @@ impl Capture {
     ) -> io::Result<Capture> {
         let mut writer =
             PcapNgWriter::new(BufWriter::with_capacity(BUFFER, writer)).map_err(io_error)?;
-        let linktype = match device.capabilities.medium {
-            Medium::Ethernet => DataLink::ETHERNET,
-            Medium::Ip => DataLink::RAW,
-        };
-        let interface = InterfaceDescriptionBlock {
-            linktype,
-            snaplen: SNAPLEN,
-            options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Owned(device.name.clone())),
-                // 10^-9 seconds.
-                InterfaceDescriptionOption::IfTsResol(9),
-            ],
-        };
+        let interface = interface(&device.name, device.capabilities.medium, SNAPLEN);
         writer.write_pcapng_block(interface).map_err(io_error)?;
         writer.get_mut().flush()?;
         Ok(Capture { writer: Some(writer), flush_at: None, missed, buffered: 0, bytes: Vec::new() })
@@ -153,7 +127,9 @@ impl Capture {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         self.bytes.resize(packet.len(), 0);
         packet.copy_to(&mut self.bytes);
-        fill_in_checksum(packet, &mut self.bytes);
+        if let Some(unfinished) = Unfinished::of(packet) {
+            unfinished.fill_in(&mut self.bytes);
+        }
         let len = self.bytes.len().min(SNAPLEN as usize);
         let block = EnhancedPacketBlock {
             interface_id: 0,
@@ -203,21 +179,6 @@ impl Capture {
 impl Drop for Capture {
     fn drop(&mut self) {
         self.flush();
-    }
-}
-
-/// Fills in the checksum of `bytes`, a copy of `packet`, if a device was to.
-fn fill_in_checksum(packet: &Packet, bytes: &mut [u8]) {
-    let meta = packet.meta();
-    if meta.checksum != ChecksumState::Partial {
-        return;
-    }
-    let start = usize::from(meta.csum_start);
-    let at = usize::from(meta.csum_offset);
-    let Some(covered) = bytes.get_mut(start..) else { return };
-    let sum = segment::finished(wire::checksum::sum(covered), meta.csum_offset);
-    if let Some(field) = covered.get_mut(at..at + 2) {
-        field.copy_from_slice(&sum.to_be_bytes());
     }
 }
 

@@ -45,6 +45,33 @@ pub fn finished(sum: u16, csum_offset: u16) -> u16 {
     }
 }
 
+/// Where the checksum of a packet stands that a device was to fill in, for copies of its
+/// bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unfinished {
+    start: u16,
+    offset: u16,
+}
+
+impl Unfinished {
+    /// `None` if there is nothing to fill in.
+    pub(crate) fn of(packet: &Packet) -> Option<Unfinished> {
+        let meta = packet.meta();
+        let partial = meta.checksum == ChecksumState::Partial;
+        partial.then_some(Unfinished { start: meta.csum_start, offset: meta.csum_offset })
+    }
+
+    /// Fills it in, in a copy of the whole packet.
+    pub(crate) fn fill_in(self, bytes: &mut [u8]) {
+        let Some(covered) = bytes.get_mut(usize::from(self.start)..) else { return };
+        let sum = finished(checksum::sum(covered), self.offset);
+        let at = usize::from(self.offset);
+        if let Some(field) = covered.get_mut(at..at + 2) {
+            field.copy_from_slice(&sum.to_be_bytes());
+        }
+    }
+}
+
 /// Writes into the contiguous bytes in front, on a copy if they are shared.
 fn write(packet: &mut Packet, at: usize, bytes: &[u8]) {
     if !packet.head().is_empty() {

@@ -10,6 +10,10 @@
 //! taken in one round of [`EVERY`] on average, at random distances, and multiplied.
 //! Context switches and processor time are read from `/proc` by the thread that takes
 //! the snapshot.
+//!
+//! Instruments may be [dormant](Instruments::dormant): they count nothing until somebody
+//! [watches](Instruments::watch), and a round, or a use of a lock, costs a load more than
+//! without them.
 
 mod histogram;
 mod layer;
@@ -18,6 +22,7 @@ mod report;
 mod stamp;
 mod task;
 mod thread;
+mod traffic;
 
 pub use histogram::{Counted, Histogram};
 pub use layer::Layer;
@@ -29,8 +34,9 @@ pub use thread::{RoundObserver, ThreadProbe, ThreadTimer};
 
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use sync::counted::LockCounts;
+use sync::counted::{LockCounts, Wish};
 
 /// One round of this many is timed, unless said otherwise.
 pub const EVERY: u32 = 256;
@@ -41,6 +47,9 @@ type ReadLock = Box<dyn Fn() -> LockCounts + Send + Sync>;
 pub struct Instruments {
     clock: Clock,
     every: u32,
+    watchers: Watchers,
+    /// Of locks.
+    _wish: Wish,
     threads: Mutex<Threads>,
     locks: Mutex<Vec<(String, ReadLock)>>,
     queues: Mutex<Vec<Arc<QueueProbe>>>,
@@ -113,6 +122,31 @@ impl Clock {
     }
 }
 
+/// How many watch the instruments. Written when one comes or goes, read in every round.
+#[derive(Clone, Debug)]
+pub(crate) struct Watchers(Arc<AtomicUsize>);
+
+impl Watchers {
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Somebody watches the instruments; until this is dropped.
+#[derive(Debug)]
+pub struct Watching {
+    watchers: Watchers,
+    /// Of locks.
+    _wish: Wish,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.watchers.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Default for Instruments {
     fn default() -> Instruments {
         Instruments::every(EVERY)
@@ -130,15 +164,33 @@ impl Instruments {
         Instruments {
             clock: Clock::start(),
             every: rounds.max(1),
+            watchers: Watchers(Arc::new(AtomicUsize::new(1))),
+            _wish: Wish::to_count(),
             threads: Mutex::default(),
             locks: Mutex::default(),
             queues: Mutex::default(),
         }
     }
 
+    /// Instruments that sleep while nobody [watches](Instruments::watch). The locks of all
+    /// stacks of the process rest with them, unless others are awake.
+    pub fn dormant() -> Arc<Instruments> {
+        let dormant = Instruments { _wish: Wish::to_rest(), ..Instruments::default() };
+        dormant.watchers.0.store(0, Ordering::Relaxed);
+        Arc::new(dormant)
+    }
+
+    /// Wakes them, for as long as what is returned is kept. Those that are not dormant
+    /// are awake anyway.
+    pub fn watch(&self) -> Watching {
+        self.watchers.0.fetch_add(1, Ordering::Relaxed);
+        Watching { watchers: self.watchers.clone(), _wish: Wish::to_count() }
+    }
+
     /// Watches the calling thread. [`ThreadTimer::new`] is the usual way.
     pub fn thread(&self, name: impl Into<String>) -> Arc<ThreadProbe> {
-        let probe = Arc::new(ThreadProbe::new(name.into(), self.clock, self.every));
+        let watchers = self.watchers.clone();
+        let probe = Arc::new(ThreadProbe::new(name.into(), self.clock, self.every, watchers));
         self.threads.lock().add(probe.clone());
         probe
     }
@@ -157,7 +209,7 @@ impl Instruments {
     /// Watches a queue. Queues of one name are reported together.
     /// [`QueueWatch::new`] is the usual way.
     pub fn queue(&self, name: impl Into<String>) -> Arc<QueueProbe> {
-        let probe = Arc::new(QueueProbe::new(name.into(), self.clock));
+        let probe = Arc::new(QueueProbe::new(name.into(), self.clock, self.watchers.clone()));
         self.queues.lock().push(probe.clone());
         probe
     }

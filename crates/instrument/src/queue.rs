@@ -2,7 +2,7 @@
 
 use super::histogram::{self, Histogram};
 use super::stamp::TraceStamp;
-use super::{Clock, Instruments};
+use super::{Clock, Instruments, Watchers};
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub struct QueueProbe {
     name: String,
     clock: Clock,
+    watchers: Watchers,
     /// What came out, counted by the batch.
     out: CachePadded<AtomicU64>,
     dropped: CachePadded<AtomicU64>,
@@ -37,10 +38,11 @@ pub(super) struct Counts {
 }
 
 impl QueueProbe {
-    pub(super) fn new(name: String, clock: Clock) -> QueueProbe {
+    pub(super) fn new(name: String, clock: Clock, watchers: Watchers) -> QueueProbe {
         QueueProbe {
             name,
             clock,
+            watchers,
             out: CachePadded::default(),
             dropped: CachePadded::default(),
             samples: CachePadded::default(),
@@ -125,6 +127,7 @@ impl QueueWatch {
     pub fn taken(&self, n: usize) {
         if let Some(probe) = &self.0
             && n > 0
+            && probe.watchers.any()
         {
             probe.taken(n as u64);
         }

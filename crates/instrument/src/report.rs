@@ -232,7 +232,7 @@ fn nanos(n: u64) -> f64 {
 
 fn thread(then: Option<&thread::Counts>, now: &thread::Counts) -> (ThreadReport, Counted) {
     let count = |f: fn(&thread::Counts) -> u64| f(now).saturating_sub(then.map_or(0, f));
-    let traffic = |f: fn(&thread::Counts) -> thread::TrafficCounts| {
+    let traffic = |f: fn(&thread::Counts) -> super::traffic::TrafficCounts| {
         f(now).since(&then.map(f).unwrap_or_default())
     };
     let ((packets_in, bytes_in), (packets_out, bytes_out)) =

@@ -108,3 +108,49 @@ fn many_threads_that_have_ended_are_put_together() {
     let sent: u64 = report.threads.iter().map(|thread| thread.packets_out).sum();
     assert_eq!(sent, 2 * 3 * APART as u64);
 }
+
+/// A round of a thread that takes a packet, hands one on and sends one.
+fn round(timer: &mut ThreadTimer, queue: &QueueWatch) {
+    timer.begin();
+    timer.received(&[wire::Packet::copy_of(&[0; 100])]);
+    let stamp = queue.put(timer.stamp(), || 1);
+    timer.handed(1);
+    queue.taken(1);
+    queue.left(stamp);
+    timer.slept();
+    timer.sent(1);
+    timer.mark(Layer::Transport);
+    timer.end();
+}
+
+#[test]
+fn dormant_instruments_count_while_somebody_watches() {
+    let instruments = Instruments::dormant();
+    let queue = QueueWatch::new(Some(&instruments), || "mailbox".to_owned());
+    let mut timer = ThreadTimer::new(Some(&instruments), || "worker".to_owned());
+    let all = |report: Report| {
+        let thread = &report.threads[0];
+        let counts = [thread.rounds, thread.packets_in, thread.packets_out, thread.sleeps];
+        (counts, thread.handed, report.queues[0].taken)
+    };
+    let before = instruments.snapshot();
+    (0..1000).for_each(|_| round(&mut timer, &queue));
+    assert_eq!(all(instruments.snapshot().since(&before)), ([0; 4], 0, 0));
+
+    let watching = instruments.watch();
+    let also = instruments.watch();
+    let before = instruments.snapshot();
+    (0..1000).for_each(|_| round(&mut timer, &queue));
+    drop(also);
+    (0..1000).for_each(|_| round(&mut timer, &queue));
+    let report = instruments.snapshot().since(&before);
+    assert!(report.residence.samples > 0, "some rounds are timed");
+    assert_eq!(report.threads[0].bytes_in, 200_000);
+    assert_eq!(all(report), ([2000; 4], 2000, 2000));
+
+    drop(watching);
+    let before = instruments.snapshot();
+    (0..1000).for_each(|_| round(&mut timer, &queue));
+    assert!(!timer.timed() && !timer.wants_sizes());
+    assert_eq!(all(instruments.snapshot().since(&before)), ([0; 4], 0, 0));
+}

@@ -4,32 +4,17 @@ use super::histogram::{self, Histogram};
 use super::layer::Layer;
 use super::stamp::TraceStamp;
 use super::task::{self, TaskUsage};
-use super::{Clock, Instruments};
+use super::traffic::{Count, Traffic, TrafficCounts};
+use super::{Clock, Instruments, Watchers};
 use crossbeam_utils::CachePadded;
 use net::Observer;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use wire::Packet;
 
 /// If this many nanoseconds pass between two marks, they are no sample: the thread did
 /// not run. They count once, and are not multiplied.
 const AWAY: u64 = 500_000;
-
-/// A count that one thread writes.
-#[derive(Debug, Default)]
-struct Count(AtomicU64);
-
-impl Count {
-    #[inline]
-    fn add(&self, n: u64) {
-        // One writer: no read-modify-write is needed.
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
-    }
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// What one thread counts; anyone reads it.
 #[derive(Debug)]
@@ -38,68 +23,12 @@ pub struct ThreadProbe {
     tid: u32,
     clock: Clock,
     every: u32,
+    watchers: Watchers,
     counts: CachePadded<Own>,
     /// Made when there is something to put in: threads may be many.
     latency: OnceLock<Histogram>,
     /// What the thread had used when it ended.
     last: Mutex<Option<TaskUsage>>,
-}
-
-/// Packets, and how many bytes some of them had: to look at each would fetch it
-/// into the cache before its time.
-#[derive(Debug, Default)]
-struct Traffic {
-    packets: Count,
-    sized: Count,
-    bytes: Count,
-}
-
-impl Traffic {
-    /// Are the sizes of the next ones wanted?
-    #[inline]
-    fn wants_sizes(&self, timed: bool) -> bool {
-        timed || self.sized.get() == 0
-    }
-    fn size(&self, packets: u64, bytes: u64) {
-        self.sized.add(packets);
-        self.bytes.add(bytes);
-    }
-    fn totals(&self) -> TrafficCounts {
-        TrafficCounts {
-            packets: self.packets.get(),
-            sized: self.sized.get(),
-            bytes: self.bytes.get(),
-        }
-    }
-}
-
-/// What a [`Traffic`] had counted at some time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TrafficCounts {
-    pub(super) packets: u64,
-    pub(super) sized: u64,
-    pub(super) bytes: u64,
-}
-
-impl TrafficCounts {
-    fn add(&mut self, other: &TrafficCounts) {
-        self.packets += other.packets;
-        self.sized += other.sized;
-        self.bytes += other.bytes;
-    }
-
-    /// Packets since `earlier`, and their bytes, as the sizes that are known
-    /// have it.
-    pub(super) fn since(&self, earlier: &TrafficCounts) -> (u64, u64) {
-        let packets = self.packets.saturating_sub(earlier.packets);
-        let mut sized = self.sized.saturating_sub(earlier.sized);
-        let mut bytes = self.bytes.saturating_sub(earlier.bytes);
-        if sized == 0 {
-            (sized, bytes) = (self.sized, self.bytes);
-        }
-        let all = u128::from(packets) * u128::from(bytes) / u128::from(sized.max(1));
-        (packets, u64::try_from(all).unwrap_or(u64::MAX))
-    }
 }
 
 #[derive(Debug, Default)]
@@ -116,12 +45,13 @@ struct Own {
 
 impl ThreadProbe {
     /// A probe of the calling thread.
-    pub(super) fn new(name: String, clock: Clock, every: u32) -> ThreadProbe {
+    pub(super) fn new(name: String, clock: Clock, every: u32, watchers: Watchers) -> ThreadProbe {
         ThreadProbe {
             name,
             tid: task::own_tid(),
             clock,
             every,
+            watchers,
             counts: CachePadded::default(),
             latency: OnceLock::new(),
             last: Mutex::new(None),
@@ -204,6 +134,8 @@ impl Counts {
 #[derive(Debug)]
 pub struct ThreadTimer {
     probe: Option<Arc<ThreadProbe>>,
+    /// Somebody watches in this round.
+    awake: bool,
     /// This round is timed.
     timed: bool,
     /// Rounds until the next one that is.
@@ -231,6 +163,7 @@ impl ThreadTimer {
         let probe = instruments.map(|instruments| instruments.thread(name()));
         let random = probe.as_ref().map_or(1, |probe| probe.tid.wrapping_mul(0x9e37_79b9) | 1);
         ThreadTimer {
+            awake: probe.as_ref().is_some_and(|probe| probe.watchers.any()),
             probe,
             random,
             timed: false,
@@ -265,6 +198,11 @@ impl ThreadTimer {
     #[inline]
     pub fn begin(&mut self) {
         let Some(probe) = &self.probe else { return };
+        self.awake = probe.watchers.any();
+        if !self.awake {
+            (self.timed, self.sizes) = (false, false);
+            return;
+        }
         probe.counts.rounds.add(1);
         self.packets = 0;
         self.countdown -= 1;
@@ -308,7 +246,7 @@ impl ThreadTimer {
     /// The time since the last mark counts for no layer: the thread slept.
     #[inline]
     pub fn slept(&mut self) {
-        let Some(probe) = &self.probe else { return };
+        let Some(probe) = self.probe.as_ref().filter(|_| self.awake) else { return };
         probe.counts.sleeps.add(1);
         if self.timed {
             self.last = probe.clock.now();
@@ -319,7 +257,7 @@ impl ThreadTimer {
     /// packets: counts them, and marks that.
     #[inline]
     pub fn received(&mut self, packets: &[Packet]) {
-        if self.probe.is_some() {
+        if self.awake {
             self.count_received(packets);
         }
     }
@@ -380,6 +318,7 @@ impl ThreadTimer {
     #[inline]
     pub fn handed(&mut self, packets: u64) {
         if let Some(probe) = &self.probe
+            && self.awake
             && packets > 0
         {
             probe.counts.handed.add(packets);
@@ -411,7 +350,9 @@ impl ThreadTimer {
 
     fn count_sent(&mut self) {
         let sent = std::mem::take(&mut self.sent);
-        if let Some(probe) = &self.probe {
+        if let Some(probe) = &self.probe
+            && self.awake
+        {
             probe.counts.traffic_out.packets.add(sent);
         }
     }

@@ -133,6 +133,9 @@ pub struct Config {
     pub burst: usize,
     /// Bytes of fragments that wait for the rest of their datagrams.
     pub reassembly_bytes: usize,
+    /// Networks beside those of our addresses whose hosts are neighbours on an interface:
+    /// its index, and the network. Our address for them is the interface's first.
+    pub on_link: Vec<(u16, Address, u8)>,
     /// Do plain segments of established connections pass the layers by? It changes nothing
     /// but how long they take.
     pub express: bool,
@@ -171,12 +174,22 @@ impl Config {
             errors_per_second: 1000,
             burst: 32,
             reassembly_bytes: 4 << 20,
+            on_link: Vec::new(),
             express: true,
             syn_cookies: true,
             memory: usize::MAX,
             max_orphans: 1 << 16,
             account: Arc::default(),
         }
+    }
+
+    /// Is `address` a neighbour's on the interface of this index?
+    pub(crate) fn is_on_link(&self, interface: u16, address: Address) -> bool {
+        let has = |(index, network, prefix): &(u16, Address, u8)| {
+            *index == interface && network.shares_prefix(address, *prefix)
+        };
+        self.interfaces[usize::from(interface)].network_of(address).is_some()
+            || self.on_link.iter().any(has)
     }
 
     /// Is `address` a broadcast address of one of our networks, or of all?

@@ -2,15 +2,58 @@
 
 pub use crate::counts::LockCounts;
 use crate::raw::RawLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Of how many uses the time that the lock is held is taken, and multiplied. A
 /// prime: no rhythm hides in it.
 const EVERY: u64 = 251;
 
+/// Are locks counted now? Read at every use, written when somebody comes or goes.
+static COUNTING: AtomicBool = AtomicBool::new(true);
+/// Who wants the counts, and who would have them rest: how many.
+static WISHES: Mutex<(usize, usize)> = Mutex::new((0, 0));
+
+/// A wish for the counts of all locks of this process. They are counted unless somebody
+/// would have them rest and nobody wants them.
+#[derive(Debug)]
+pub struct Wish {
+    wants: bool,
+}
+
+impl Wish {
+    /// Somebody wants the counts, until this is dropped.
+    pub fn to_count() -> Wish {
+        Wish::new(true)
+    }
+
+    /// Somebody would have them rest, until this is dropped.
+    pub fn to_rest() -> Wish {
+        Wish::new(false)
+    }
+
+    fn new(wants: bool) -> Wish {
+        change(|(want, rest)| *(if wants { want } else { rest }) += 1);
+        Wish { wants }
+    }
+}
+
+impl Drop for Wish {
+    fn drop(&mut self) {
+        change(|(want, rest)| *(if self.wants { want } else { rest }) -= 1);
+    }
+}
+
+fn change(change: impl FnOnce(&mut (usize, usize))) {
+    let mut wishes = WISHES.lock().unwrap_or_else(PoisonError::into_inner);
+    change(&mut wishes);
+    COUNTING.store(wishes.0 > 0 || wishes.1 == 0, Ordering::Relaxed);
+}
+
 /// The lock `L`, measured. The clock is read if there is a wait, and of one use
 /// in 251 for how long it is held; else a use costs a count, in the line of the lock.
+/// While counts [rest](Wish::to_rest), a use costs a load.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Counted<L> {
@@ -109,6 +152,9 @@ fn now() -> Instant {
 unsafe impl<L: RawLock> RawLock for Counted<L> {
     #[inline]
     fn with<R>(&self, f: impl FnOnce() -> R) -> R {
+        if !COUNTING.load(Ordering::Relaxed) {
+            return self.lock.with(f);
+        }
         let asked = if self.lock.is_locked() { Some(now()) } else { None };
         self.lock.with(|| {
             let _rare = self.taken(false, asked);
@@ -118,6 +164,9 @@ unsafe impl<L: RawLock> RawLock for Counted<L> {
 
     #[inline]
     fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
+        if !COUNTING.load(Ordering::Relaxed) {
+            return self.lock.with_shared(f);
+        }
         let asked = if self.lock.is_locked_shared() { Some(now()) } else { None };
         self.lock.with_shared(|| {
             let _rare = self.taken(true, asked);

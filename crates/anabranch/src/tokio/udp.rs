@@ -64,12 +64,12 @@ impl UdpSocket {
         now(self.0.poll_receive_to(None, buf, false))
     }
 
-    /// Receives a datagram of the peer that the socket is connected to.
+    /// Receives a datagram of the peer that the socket is connected to, or of anybody if it
+    /// is not connected.
     ///
     /// # Errors
-    /// `NotConnected`; as [`UdpSocket::recv_from`].
+    /// As [`UdpSocket::recv_from`].
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.peer()?;
         Ok(self.recv_from(buf).await?.0)
     }
 
@@ -78,7 +78,6 @@ impl UdpSocket {
     /// # Errors
     /// As [`UdpSocket::recv`].
     pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.0.peer()?;
         self.poll_recv_from(cx, buf).map_ok(|_| ())
     }
 
@@ -87,7 +86,6 @@ impl UdpSocket {
     /// # Errors
     /// `WouldBlock` if there is nothing; as [`UdpSocket::recv`].
     pub fn try_recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.peer()?;
         Ok(self.try_recv_from(buf)?.0)
     }
 

@@ -1,7 +1,7 @@
 //! What a stack is not started with.
 
 use anabranch::device::EthernetAddress;
-use anabranch::device::memory;
+use anabranch::device::{Medium, memory};
 use anabranch::{Stack, TcpListener, TcpStream};
 
 fn start(queues: usize, processors: usize) -> Result<Stack, anabranch::Error> {
@@ -73,4 +73,26 @@ fn settings_of_an_interface_count() {
     TcpStream::connect(&client, "10.0.0.1:80").expect("connect");
     listener.accept().expect("accept");
     drop(client);
+}
+
+/// A host with an address of its own and no network reaches others without a router, over
+/// a medium of bare datagrams and over Ethernet.
+#[test]
+fn an_address_alone_has_a_way_to_all_without_a_router() {
+    for medium in [Medium::Ip, Medium::Ethernet] {
+        let (left, right) = memory::pair(memory::Config::default().with_medium(medium));
+        let start = |device, address: &str| Stack::builder().device(device).address(address);
+        let server = start(left, "10.0.0.1/32").default_on_link().start().expect("a stack");
+        let listener = TcpListener::bind(&server, "10.0.0.1:80").expect("bind");
+        let alone = memory::pair(memory::Config::default()).0;
+        let alone = start(alone, "192.168.7.7/32").start().expect("a stack");
+        let error = TcpStream::connect(&alone, "10.0.0.1:80").expect_err("no way");
+        assert_eq!(error.kind(), std::io::ErrorKind::NetworkUnreachable);
+        let client = start(right, "192.168.7.7/32").default_on_link().start().expect("a stack");
+        let stream = TcpStream::connect(&client, "10.0.0.1:80").expect("connect");
+        let (_, from) = listener.accept().expect("accept");
+        assert_eq!(from, stream.local_addr().expect("open"));
+        assert_eq!(from.ip().to_string(), "192.168.7.7");
+        drop(client);
+    }
 }

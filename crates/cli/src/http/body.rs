@@ -4,7 +4,8 @@ use crate::tally::Tally;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -28,6 +29,8 @@ enum Content {
 struct FileContent {
     /// Not yet handed out.
     left: u64,
+    /// Where the next block begins.
+    at: u64,
     /// The block to hand out next, and the file that it comes from.
     next: JoinHandle<io::Result<(File, Vec<u8>)>>,
 }
@@ -38,13 +41,13 @@ impl Body {
         Content::Full(bytes.into()).into()
     }
 
-    /// The next `len` bytes of a file, which should not become shorter: then the
+    /// `len` bytes of a file from `start` on, which should not become shorter: then the
     /// body fails. Must be called within a runtime.
-    pub fn file(file: File, len: u64) -> Body {
+    pub fn file(file: File, start: u64, len: u64) -> Body {
         if len == 0 {
             return Body::full("");
         }
-        Content::File(FileContent { left: len, next: read(file, len) }).into()
+        Content::File(FileContent { left: len, next: read(file, start, len), at: start }).into()
     }
 
     /// `len` bytes, of `block` over and over.
@@ -72,13 +75,12 @@ impl From<Content> for Body {
     }
 }
 
-/// Starts to read the next block of a file.
-fn read(file: File, left: u64) -> JoinHandle<io::Result<(File, Vec<u8>)>> {
+/// Starts to read the block of a file at `at`: one read, if the file is as long as it was.
+fn read(file: File, at: u64, left: u64) -> JoinHandle<io::Result<(File, Vec<u8>)>> {
     spawn_blocking(move || {
-        let len = left.min(BLOCK);
-        let mut block = Vec::with_capacity(len as usize);
-        (&file).take(len).read_to_end(&mut block)?;
-        if block.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok((file, block)) }
+        let mut block = vec![0; left.min(BLOCK) as usize];
+        file.read_exact_at(&mut block, at)?;
+        Ok((file, block))
     })
 }
 
@@ -86,9 +88,10 @@ impl FileContent {
     fn poll_block(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Bytes>> {
         let (file, block) = ready!(Pin::new(&mut self.next).poll(context))??;
         self.left = self.left.saturating_sub(block.len() as u64);
+        self.at += block.len() as u64;
         if self.left > 0 {
             // While this block is sent.
-            self.next = read(file, self.left);
+            self.next = read(file, self.at, self.left);
         }
         Poll::Ready(Ok(block.into()))
     }

@@ -2,7 +2,8 @@
 //! paths (openat2(2), `RESOLVE_BENEATH`), so that neither `..` nor a symbolic
 //! link leaves the directory.
 
-use super::range::{self, Wanted};
+use super::cache::Cache;
+use super::document::{Asked, Document, put};
 use super::{Body, Site, text};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode, Uri};
@@ -12,14 +13,11 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-/// Files up to this length, bytes, are read at once, by the thread that answers.
-const SMALL: u64 = 64 * 1024;
 /// What stands for itself in the segment of a URI's path (RFC 3986 2.3).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -28,6 +26,8 @@ pub struct Directory {
     root: OwnedFd,
     /// Where that is, without symbolic links.
     path: PathBuf,
+    /// Small files, by the paths of their URIs.
+    cache: Cache,
 }
 
 /// The path of a URI: its segments, decoded, without those that say nothing.
@@ -90,7 +90,7 @@ impl Directory {
     pub fn open(path: &Path) -> io::Result<Directory> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty())?;
-        Ok(Directory { root, path: path.canonicalize()? })
+        Ok(Directory { root, path: path.canonicalize()?, cache: Cache::default() })
     }
 
     /// Opens what is at `path` below the root.
@@ -112,37 +112,72 @@ impl Directory {
         }
     }
 
-    fn find(&self, request: &Asked<'_>, at: &Location<'_>) -> io::Result<Response<Body>> {
+    /// The file that is meant by the path of a URI, and that for which it is opened.
+    fn locate(&self, at: &Location<'_>) -> io::Result<Located> {
         let path = at.path();
         let file = self.open_beneath(&path)?;
         let metadata = file.metadata()?;
         if metadata.is_file() && !at.is_directory {
-            return send(request, &path, file, &metadata);
+            return Ok(Located::File(path, file, metadata));
         }
         if !metadata.is_dir() {
             return Err(io::ErrorKind::NotFound.into());
         }
         if !at.is_directory {
-            return Ok(redirect(&at.as_directory()));
+            return Ok(Located::Elsewhere);
         }
         let index = path.join("index.html");
         if let Ok(file) = self.open_beneath(&index) {
             let metadata = file.metadata()?;
             if metadata.is_file() {
-                return send(request, &index, file, &metadata);
+                return Ok(Located::File(index, file, metadata));
             }
         }
-        list(request, at, &file)
+        Ok(Located::Directory(file))
     }
+
+    fn find(
+        &self,
+        request: &Asked<'_>,
+        uri: &str,
+        at: &Location<'_>,
+    ) -> io::Result<Response<Body>> {
+        match self.locate(at)? {
+            Located::Directory(file) => list(request, at, &file),
+            Located::Elsewhere => Ok(redirect(&at.as_directory())),
+            Located::File(path, file, metadata) => {
+                match self.cache.keep(uri, &path, &file, &metadata) {
+                    Some(kept) => kept.answer(request),
+                    None => {
+                        let document = Document::of(&path, &metadata);
+                        document.answer(request, |start, len| Ok(Body::file(file, start, len)))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a URI means.
+enum Located {
+    File(PathBuf, File, Metadata),
+    Directory(File),
+    /// The same, with a slash at the end.
+    Elsewhere,
 }
 
 impl Site for Directory {
     fn page(&self, uri: &Uri, fields: &HeaderMap, wants_body: bool) -> Response<Body> {
+        let request = Asked { fields, wants_body };
+        if let Some(kept) = self.cache.fresh(uri.path())
+            && let Ok(response) = kept.answer(&request)
+        {
+            return response;
+        }
         let Some(at) = Location::of(uri) else {
             return text(StatusCode::NOT_FOUND, "not found\n");
         };
-        let request = Asked { fields, wants_body };
-        self.find(&request, &at).unwrap_or_else(|error| match error.raw_os_error() {
+        self.find(&request, uri.path(), &at).unwrap_or_else(|error| match error.raw_os_error() {
             Some(code) if code == Errno::ACCESS.raw_os_error() => {
                 text(StatusCode::FORBIDDEN, "not readable\n")
             }
@@ -155,133 +190,6 @@ impl Site for Directory {
             }
             _ => text(StatusCode::NOT_FOUND, "not found\n"),
         })
-    }
-}
-
-/// What matters of a request, beyond where.
-struct Asked<'a> {
-    fields: &'a HeaderMap,
-    wants_body: bool,
-}
-
-impl Asked<'_> {
-    fn field(&self, name: header::HeaderName) -> Option<&str> {
-        self.fields.get(name)?.to_str().ok()
-    }
-
-    /// Does the client have this version already (RFC 9110 13.2.2)?
-    fn has(&self, version: &Version) -> bool {
-        if let Some(tags) = self.field(header::IF_NONE_MATCH) {
-            let weak = |tag: &str| tag.trim().trim_start_matches("W/") == version.tag;
-            return tags.trim() == "*" || tags.split(',').any(weak);
-        }
-        let since = self.field(header::IF_MODIFIED_SINCE);
-        let since = since.and_then(|date| httpdate::parse_http_date(date).ok());
-        matches!((since, version.seconds()), (Some(since), Some(modified)) if modified <= since)
-    }
-
-    /// The part that is wanted of a file (RFC 9110 13.1.5, 14.2).
-    fn part(&self, version: &Version, size: u64) -> Wanted {
-        let Some(field) = self.field(header::RANGE) else { return Wanted::Whole };
-        let same = self.field(header::IF_RANGE).is_none_or(|condition| {
-            condition == version.tag || Some(condition) == version.date().as_deref()
-        });
-        if same { range::parse(field, size) } else { Wanted::Whole }
-    }
-}
-
-/// What tells one version of a file from another.
-struct Version {
-    modified: Option<SystemTime>,
-    tag: String,
-}
-
-impl Version {
-    fn of(metadata: &Metadata) -> Version {
-        let modified = metadata.modified().ok();
-        let since = modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let nanos = since.map_or(0, |since| since.as_nanos());
-        Version { modified, tag: format!("\"{nanos:x}-{:x}\"", metadata.len()) }
-    }
-
-    fn date(&self) -> Option<String> {
-        self.modified.map(httpdate::fmt_http_date)
-    }
-
-    /// The date of the file.
-    fn seconds(&self) -> Option<SystemTime> {
-        httpdate::parse_http_date(&self.date()?).ok()
-    }
-}
-
-fn send(
-    request: &Asked<'_>,
-    path: &Path,
-    mut file: File,
-    metadata: &Metadata,
-) -> io::Result<Response<Body>> {
-    let version = Version::of(metadata);
-    let size = metadata.len();
-    let mut response = Response::new(Body::full(""));
-    let fields = response.headers_mut();
-    fields.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    put(fields, header::ETAG, &version.tag);
-    if let Some(date) = version.date() {
-        put(fields, header::LAST_MODIFIED, &date);
-    }
-    if request.has(&version) {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        return Ok(response);
-    }
-    let (start, len) = match request.part(&version, size) {
-        Wanted::Whole => (0, size),
-        Wanted::Part { start, len } => {
-            let range = format!("bytes {start}-{}/{size}", start + len - 1);
-            put(fields, header::CONTENT_RANGE, &range);
-            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            (start, len)
-        }
-        Wanted::Unsatisfiable => {
-            put(fields, header::CONTENT_RANGE, &format!("bytes */{size}"));
-            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-            return Ok(response);
-        }
-    };
-    let fields = response.headers_mut();
-    put(fields, header::CONTENT_TYPE, &content_type(path));
-    put(fields, header::CONTENT_LENGTH, &len.to_string());
-    fields.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if request.wants_body {
-        if start > 0 {
-            file.seek(SeekFrom::Start(start))?;
-        }
-        *response.body_mut() = content(file, len)?;
-    }
-    Ok(response)
-}
-
-fn content(file: File, len: u64) -> io::Result<Body> {
-    if len > SMALL {
-        return Ok(Body::file(file, len));
-    }
-    let mut bytes = Vec::with_capacity(len as usize);
-    file.take(len).read_to_end(&mut bytes)?;
-    // Cut off since its length was asked for.
-    bytes.resize(len as usize, 0);
-    Ok(Body::full(bytes))
-}
-
-fn put(fields: &mut HeaderMap, name: header::HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        fields.insert(name, value);
-    }
-}
-
-fn content_type(path: &Path) -> String {
-    let guess = mime_guess::from_path(path).first_or_octet_stream();
-    match guess.type_() {
-        mime_guess::mime::TEXT => format!("{}; charset=utf-8", guess.essence_str()),
-        _ => guess.to_string(),
     }
 }
 

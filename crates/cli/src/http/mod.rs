@@ -2,7 +2,9 @@
 //! which are read, digested and thrown away.
 
 mod body;
+mod cache;
 mod directory;
+mod document;
 mod range;
 
 pub use body::Body;
@@ -63,11 +65,7 @@ where
 ///
 /// # Errors
 /// Those of the connection, and requests that make no sense.
-pub async fn connection(
-    stream: TcpStream,
-    site: Arc<impl Site>,
-    tally: Arc<Tally>,
-) -> io::Result<()> {
+async fn connection(stream: TcpStream, site: Arc<impl Site>, tally: Arc<Tally>) -> io::Result<()> {
     let _ = stream.set_nodelay(true);
     serve(stream, site, tally).await.map_err(io::Error::other)
 }

@@ -77,7 +77,7 @@ pub struct Trial {
 }
 
 /// All kinds, those first that `demo` likes better.
-pub static LINKS: &[&Kind] = &[&tap::KIND, &memory::KIND];
+pub static LINKS: &[&Kind] = &[&tap::KIND, &memory::KIND, &tap::EXISTING];
 
 impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -22,6 +22,32 @@ pub static KIND: Kind = Kind {
     trial,
 };
 
+/// The row of interfaces that somebody else has made.
+pub static EXISTING: Kind = Kind {
+    title: "TAP device",
+    way: "over TAP",
+    naming: Some(Naming {
+        option: "existing-tap",
+        default: None,
+        help: "TAP device to take that is there already (`ip tuntap add mode tap`): it stays at \
+               the end, and its address and MTU stay as they are; its owner needs no rights",
+    }),
+    open: take,
+    prepare: || Err("it is there for `serve` only".into()),
+    examine: |_| Vec::new(),
+    trial: |_| Trial { findings: Vec::new(), usable: false },
+};
+
+fn take(request: &Request<'_>) -> Result<Opened, Failure> {
+    let config = tap::Config::default()
+        .with_name(request.name)
+        .with_existing(true)
+        .with_queues(request.queues)
+        .with_offload(request.offload);
+    let device = tap::open(&config).map_err(Failure::refused)?;
+    Ok(Opened { device, peer: Peer::Kernel })
+}
+
 fn open(request: &Request<'_>) -> Result<Opened, Failure> {
     let mut config = tap::Config::default()
         .with_name(request.name)

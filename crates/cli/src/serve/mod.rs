@@ -1,5 +1,6 @@
 //! `anabranch serve`: files and small services over a TAP device.
 
+mod kernel;
 mod occupied;
 mod report;
 mod running;
@@ -12,14 +13,15 @@ pub use settings::organization_names;
 use crate::failure::Failure;
 use crate::link::Chosen;
 use crate::say::say;
-use crate::view::{self, Control};
+use crate::view;
 use anabranch::Cidr;
+use anabranch::control::Control;
 use device::Report;
 use device::fault::Spec;
 use running::Running;
 use services::Services;
 use settings::Settings;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,9 +33,12 @@ Examples:
       then, in another terminal:  curl http://10.99.0.2/
   sudo anabranch serve --organization group-locks --processors 4 \\
       --tcp-echo 7 --tcp-discard 9 --tcp-chargen 19 --stats-json stats.json
+  anabranch serve --kernel --http 8080 --root /srv/www
+      the same on the kernel's sockets, to compare with
   sudo anabranch serve --http 80 --fault loss=2%,reorder=5%,delay=5ms,seed=7 --pcap bad.pcapng
 
-`anabranch ss` shows the connections while it runs, to its owner and to root.
+While it runs, `anabranch ss` shows its connections to its owner and to root, `anabranch
+top` what its threads do, and `anabranch capture` what passes.
 
 SIGINT (Ctrl-C) and SIGTERM end it: it prints a summary, writes the statistics and
 removes the device. SIGUSR1 writes the statistics now.
@@ -65,6 +70,13 @@ pub struct Args {
     pub processors: Option<u16>,
     #[command(flatten)]
     pub choices: crate::choices::Choices,
+    /// Serve on the kernel's own sockets instead, at ADDR [default: 127.0.0.1]: the same
+    /// services, to compare with
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
+          conflicts_with_all = ["tap", "existing-tap", "address", "peer_address", "gateway",
+                                "organization", "processors", "Choices", "mtu", "no_offload", "answers_per_second",
+                                "fault", "pcap", "stats_json", "metrics"])]
+    pub kernel: Option<IpAddr>,
 
     #[command(flatten)]
     pub services: Services,
@@ -82,6 +94,11 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1500, help_heading = "Link",
           value_parser = clap::value_parser!(u16).range(68..=65521))]
     pub mtu: u16,
+    /// The most answers of each kind a second: echo replies, resets for closed ports, ICMP
+    /// errors; an eighth of it to one address
+    #[arg(long, value_name = "N", default_value_t = 1000, help_heading = "Link",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    pub answers_per_second: u32,
     /// Compute checksums and cut segments in the stack, not in the device
     #[arg(long, help_heading = "Link")]
     pub no_offload: bool,
@@ -117,6 +134,11 @@ pub fn run(args: Args) -> Result<(), Failure> {
         .thread_name("service")
         .build()
         .map_err(|e| Failure::refused(format!("cannot start threads: {e}: raise ulimit -u")))?;
+    if let Some(address) = settings.args.kernel {
+        let result = runtime.block_on(kernel::serve(&settings, address));
+        runtime.shutdown_timeout(Duration::from_secs(2));
+        return result;
+    }
     let capture = settings.args.pcap.clone();
     let (reports, result) = match runtime.block_on(serve(settings)) {
         Ok((reports, result)) => (Some(reports), result),
@@ -146,7 +168,7 @@ async fn show(running: &Running, settings: &Settings) -> Result<Option<Control>,
         view::listen_for_metrics(port, viewed.clone()).await?;
     }
     // It serves as well without.
-    let control = Control::open(&viewed);
+    let control = viewed.open_control();
     Ok(control.inspect_err(|e| eprintln!("anabranch: no control socket: {e}")).ok())
 }
 

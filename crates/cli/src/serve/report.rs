@@ -1,11 +1,14 @@
 //! What is said of a run: a line when ready, a summary and JSON at the end.
 
 use super::running::Running;
+use super::services::Tallies;
 use super::settings::Settings;
 use crate::failure::Failure;
+use crate::tally::Tally;
 use anabranch::{Counters, DropReason};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 fn get(count: &AtomicU64) -> u64 {
@@ -16,22 +19,43 @@ fn get(count: &AtomicU64) -> u64 {
 pub fn ready_line(running: &Running, settings: &Settings) -> String {
     let args = &settings.args;
     let address = args.address.address();
-    let services = running.tallies.iter().map(|(name, port, _)| match (*name, *port) {
-        ("http", 80) => format!("http://{address}/"),
-        ("http", port) => format!("http://{address}:{port}/"),
-        (name, port) => format!("{name} {port}"),
-    });
-    let mut services: Vec<String> = services.collect();
-    if services.is_empty() {
-        services.push("ping only, for no service was asked for".into());
-    }
+    let services = services(&address.to_string(), &running.tallies);
     format!(
         "ready: {address} on {}, {} with {}: {}; Ctrl-C ends it",
         running.device,
         args.organization,
         count(settings.processors as u64, "processor"),
-        services.join(", "),
+        services,
     )
+}
+
+/// The services at an address, for the line that says that they are ready.
+pub fn services(address: &str, tallies: &Tallies) -> String {
+    let service = |(name, port, _): &(&str, u16, Arc<Tally>)| match (*name, *port) {
+        ("http", 80) => format!("http://{address}/"),
+        ("http", port) => format!("http://{address}:{port}/"),
+        (name, port) => format!("{name} {port}"),
+    };
+    match tallies.is_empty() {
+        true => "ping only, for no service was asked for".into(),
+        false => tallies.iter().map(service).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// What services have done, a line each.
+pub fn served(tallies: &Tallies) -> String {
+    let mut text = String::new();
+    for (name, port, tally) in tallies {
+        let _ = writeln!(
+            text,
+            "  {name} {port}: {} served, {} in, {} out, {}",
+            get(&tally.served),
+            bytes(get(&tally.bytes_in)),
+            bytes(get(&tally.bytes_out)),
+            count(get(&tally.errors), "error"),
+        );
+    }
+    text
 }
 
 fn count(n: u64, what: &str) -> String {
@@ -70,16 +94,7 @@ pub fn summary(running: &Running, settings: &Settings) -> String {
         counters.opened_active,
         counters.closed,
     );
-    for (name, port, tally) in &running.tallies {
-        let _ = writeln!(
-            text,
-            "  {name} {port}: {} served, {} in, {} out, {}",
-            get(&tally.served),
-            bytes(get(&tally.bytes_in)),
-            bytes(get(&tally.bytes_out)),
-            count(get(&tally.errors), "error"),
-        );
-    }
+    text += &served(&running.tallies);
     let drops: Vec<String> = drops(&counters).map(|(name, n)| format!("{name} {n}")).collect();
     if !drops.is_empty() {
         let _ = writeln!(text, "  dropped: {}", drops.join(", "));

@@ -1,20 +1,16 @@
 //! [`Running`]: a device, a stack on it, and services on that.
 
 use super::occupied;
-use super::services::{Context, Ending, Handler};
+use super::services::{self, Net, Tallies};
 use super::settings::Settings;
 use crate::failure::Failure;
 use crate::link::Request;
-use crate::tally::Tally;
 use crate::view::Viewed;
 use anabranch::instruments::{Instruments, Snapshot};
-use anabranch::tokio::{TcpListener, TcpStream, UdpSocket};
 use anabranch::{Stack, TcpConfig};
 use device::{Counts, Device, Report, fault, pcap};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -29,7 +25,7 @@ pub struct Running {
     pub(super) device: String,
     pub(super) counts: Arc<Counts>,
     pub(super) reports: Vec<Arc<dyn Report>>,
-    pub(super) tallies: Vec<(&'static str, u16, Arc<Tally>)>,
+    pub(super) tallies: Tallies,
     pub(super) started: Instant,
     /// What the stack is measured with, and what they said at its start.
     pub(super) instruments: Option<(Arc<Instruments>, Snapshot)>,
@@ -92,23 +88,9 @@ impl Running {
     }
 
     async fn bind(&mut self, settings: &Settings) -> Result<(), Failure> {
-        for &(service, port) in &settings.args.services.0 {
-            let tally = Arc::new(Tally::default());
-            let (stack, root) = (self.stack.clone(), settings.root.clone());
-            let at = Arc::new(Context { stack, root, tally: tally.clone() });
-            let taken = |error| taken(service.name, port, &error);
-            match service.handler {
-                Handler::Tcp(serve) => {
-                    let listener = TcpListener::bind(&self.stack, any(port)).await;
-                    tokio::spawn(accept(listener.map_err(taken)?, serve, at));
-                }
-                Handler::Udp(serve) => {
-                    let socket = UdpSocket::bind(&self.stack, any(port)).await;
-                    tokio::spawn(serve(socket.map_err(taken)?, at));
-                }
-            }
-            self.tallies.push((service.name, port, tally));
-        }
+        let net = Net::Stack(self.stack.clone());
+        let services = &settings.args.services;
+        self.tallies = services::bind(&net, services, settings.root.as_ref()).await?;
         Ok(())
     }
 
@@ -116,14 +98,6 @@ impl Running {
     pub fn stop(self) {
         self.stack.stop();
     }
-}
-
-fn any(port: u16) -> SocketAddr {
-    (Ipv4Addr::UNSPECIFIED, port).into()
-}
-
-fn taken(name: &str, port: u16, error: &io::Error) -> Failure {
-    Failure::refused(format!("cannot serve --{name} {port}: {error}: choose another port"))
 }
 
 /// Opens the device as asked for, with its wrappers.
@@ -163,7 +137,9 @@ fn start_stack(
         .processors(settings.processors)
         .options(args.choices.options())
         .burst(args.choices.burst())
-        .tcp(tcp_config(settings.offload));
+        .tcp(tcp_config(settings.offload))
+        .errors_per_second(args.answers_per_second)
+        .observable();
     if let Some(gateway) = args.gateway {
         builder = builder.gateway(gateway);
     }
@@ -180,21 +156,4 @@ pub fn tcp_config(offload: bool) -> TcpConfig {
         .with_send_buffer(SOCKET_BUFFER)
         // Else the device does it.
         .with_checksum(!offload)
-}
-
-/// Serves each connection to its end.
-async fn accept(
-    listener: TcpListener,
-    serve: fn(TcpStream, Arc<Context>) -> Ending,
-    at: Arc<Context>,
-) -> io::Result<()> {
-    loop {
-        let (stream, _) = listener.accept().await?;
-        let at = at.clone();
-        tokio::spawn(async move {
-            if serve(stream, at.clone()).await.is_err() {
-                Tally::add(&at.tally.errors, 1);
-            }
-        });
-    }
 }

@@ -1,22 +1,27 @@
-//! A view into a running server: `anabranch ss` and its like ask it by a control
-//! socket, which only its owner may open; programs that gather figures ask for them in
-//! the text format of Prometheus.
+//! A view into a running server: `anabranch ss`, `top` and `capture` ask it by its control
+//! socket, which only its owner may open; programs that gather figures ask for them in the
+//! text format of Prometheus.
 
 mod accept;
+mod capture;
 mod connections;
-mod control;
 mod metrics;
-mod place;
+mod top;
 
-pub use control::Control;
+pub use capture::{Args as CaptureArgs, run as capture};
 pub use metrics::listen as listen_for_metrics;
+pub use top::{Args as TopArgs, run as top};
 
 use crate::failure::Failure;
 use crate::say::say;
 use crate::tally::Tally;
 use anabranch::Stack;
+use anabranch::control::{Client, Config, ConnectError, Control};
 use device::Counts;
+use serde_json::Value;
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// What a server shows of itself.
@@ -35,6 +40,28 @@ pub struct Viewed {
     pub tallies: Vec<(&'static str, u16, Arc<Tally>)>,
     /// When it was started.
     pub started: Instant,
+}
+
+impl Viewed {
+    /// Opens the server's control socket.
+    ///
+    /// # Errors
+    /// If there can be no such socket.
+    pub fn open_control(&self) -> io::Result<Control> {
+        let tallies = self.tallies.clone();
+        let counts = move || {
+            let of = |(name, port, tally): &(&str, u16, Arc<Tally>)| {
+                let Tally { served, bytes_in, bytes_out, errors } = &**tally;
+                let counts =
+                    [("served", served), ("in", bytes_in), ("out", bytes_out), ("errors", errors)];
+                let name = format!("{name} {port}");
+                counts
+                    .map(|(what, count)| (format!("{name} {what}"), count.load(Ordering::Relaxed)))
+            };
+            tallies.iter().flat_map(of).collect()
+        };
+        Control::open(&self.stack, &Config::new(&self.device).with_counts(counts))
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -60,10 +87,32 @@ pub struct Args {
 /// # Errors
 /// [`Failure`] if there is no such server.
 pub fn connections(args: &Args) -> Result<(), Failure> {
-    let answer = control::ask(args.device.as_deref(), control::CONNECTIONS)?;
+    let answer = client(args.device.as_deref())?.connections().map_err(|e| unanswered(&e))?;
+    let answer: Value = serde_json::from_str(&answer).map_err(Failure::failed)?;
     match args.json {
         true => say(format!("{answer:#}")),
         false => say(connections::table(&answer).trim_end()),
     }
     Ok(())
+}
+
+/// The control socket of the server on `device`, or of the only one that runs.
+fn client(device: Option<&str>) -> Result<Client, Failure> {
+    Client::connect(device).map_err(|error| match error {
+        ConnectError::Several(names) => {
+            let names = names.join(", ");
+            Failure::refused(format!("several servers run, on {names}: name a device"))
+        }
+        _ => {
+            let which = device.map_or(String::new(), |device| format!(" on `{device}`"));
+            Failure::refused(format!(
+                "no server of yours runs{which}: start one by `anabranch serve`, or look as its \
+                 owner, who may be root"
+            ))
+        }
+    })
+}
+
+fn unanswered(error: &io::Error) -> Failure {
+    Failure::failed(format!("the server does not answer: {error}"))
 }

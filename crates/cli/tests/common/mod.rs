@@ -127,3 +127,18 @@ impl Drop for Server {
         let _ = self.child.wait();
     }
 }
+
+/// The packets of a file in pcapng. Blocks are type, length, content and length again.
+pub fn packets(file: &[u8]) -> Vec<Vec<u8>> {
+    let word = |at: usize| u32::from_ne_bytes(file[at..at + 4].try_into().expect("four")) as usize;
+    let (mut at, mut found) = (0, Vec::new());
+    while at < file.len() {
+        let (kind, len) = (word(at), word(at + 4));
+        if kind == 6 {
+            found.push(file[at + 28..at + 28 + word(at + 20)].to_vec());
+        }
+        assert_eq!(word(at + len - 4), len);
+        at += len;
+    }
+    found
+}

@@ -1,6 +1,8 @@
 use super::*;
 use crate::memory::{Config, pair};
+use crate::segment;
 use pcap_file::pcapng::{Block, PcapNgReader};
+use wire::packet::ChecksumState;
 
 /// A writer whose bytes can be seen, and which is full after so many.
 #[derive(Clone)]

@@ -74,6 +74,14 @@ impl Routes {
                 entries.push(Entry { network, mask, interface, gateway: None, source, mtu });
             }
         }
+        for &(index, network, prefix) in &config.on_link {
+            let Some(interface) = config.interfaces.get(usize::from(index)) else { continue };
+            let is_same = |(a, _): &&(Address, u8)| a.is_v4() == network.is_v4();
+            let Some(&(source, _)) = interface.addresses.iter().find(is_same) else { continue };
+            let (mtu, mask) = (interface.mtu, mask(network, prefix));
+            let network = bits(network) & mask;
+            entries.push(Entry { network, mask, interface: index, gateway: None, source, mtu });
+        }
         let mut routes = Routes { entries, last: None, config: config.clone() };
         for route in &config.routes {
             let Some(via) = routes.lookup(route.gateway) else { continue };

@@ -33,7 +33,7 @@ pub(super) fn input(
     let for_us = is_ours(message.target_ip.into());
     // A probe (RFC 5227) has no sender address yet, and what is not on the link is
     // reached by a router: both are answered, and teach nothing.
-    if sender.is_unicast() && link.interface(index).network_of(sender).is_some() {
+    if sender.is_unicast() && link.config.is_on_link(index, sender) {
         let learn =
             |table: &mut super::Neighbours| table.learn(sender, message.sender, for_us, now);
         match link.neighbours.with(learn) {

@@ -1,9 +1,8 @@
 //! UDP echo, and `dial`: a datagram makes the stack connect somewhere.
 
-use super::{Context, streams};
+use super::net::Datagrams;
+use super::{Context, Net, streams};
 use crate::tally::Tally;
-use anabranch::Stack;
-use anabranch::tokio::{TcpStream, UdpSocket};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ const MOST_DIALED: usize = 4096;
 ///
 /// # Errors
 /// When the socket is gone.
-pub async fn echo(socket: UdpSocket, at: &Context) -> io::Result<()> {
+pub async fn echo(socket: Datagrams, at: &Context) -> io::Result<()> {
     let tally = &at.tally;
     let mut buffer = vec![0; LARGEST];
     loop {
@@ -38,8 +37,8 @@ pub async fn echo(socket: UdpSocket, at: &Context) -> io::Result<()> {
 ///
 /// # Errors
 /// When the socket is gone.
-pub async fn dial(socket: UdpSocket, at: &Context) -> io::Result<()> {
-    let Context { stack, tally, .. } = at;
+pub async fn dial(socket: Datagrams, at: &Context) -> io::Result<()> {
+    let Context { net, tally, .. } = at;
     let socket = Arc::new(socket);
     let free = Arc::new(Semaphore::new(MOST_DIALED));
     let mut buffer = vec![0; LARGEST];
@@ -50,10 +49,10 @@ pub async fn dial(socket: UdpSocket, at: &Context) -> io::Result<()> {
             (None, _) => "err 0 EINVAL".into(),
             (Some((_, port)), Err(_)) => format!("err {port} EAGAIN"),
             (Some(target), Ok(permit)) => {
-                let (stack, socket, tally) = (stack.clone(), socket.clone(), tally.clone());
+                let (net, socket, tally) = (net.clone(), socket.clone(), tally.clone());
                 tokio::spawn(async move {
                     let target = SocketAddr::from(target);
-                    if connect(&stack, target, &socket, from, &tally).await.is_err() {
+                    if connect(&net, target, &socket, from, &tally).await.is_err() {
                         Tally::add(&tally.errors, 1);
                     }
                     drop(permit);
@@ -73,14 +72,14 @@ fn parse(datagram: &[u8]) -> Option<(Ipv4Addr, u16)> {
 }
 
 async fn connect(
-    stack: &Stack,
+    net: &Net,
     target: SocketAddr,
-    socket: &UdpSocket,
+    socket: &Datagrams,
     from: SocketAddr,
     tally: &Tally,
 ) -> io::Result<()> {
     let port = target.port();
-    let mut stream = match TcpStream::connect(stack, target).await {
+    let mut stream = match net.connect(target).await {
         Ok(stream) => stream,
         Err(error) => {
             let answer = format!("err {port} {}", errno_name(&error));

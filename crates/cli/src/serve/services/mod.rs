@@ -3,17 +3,21 @@
 //! options, help, reports and checks of ports follow from the row.
 
 mod datagrams;
+mod net;
 mod streams;
 
+pub use net::Net;
+
+use crate::failure::Failure;
 use crate::http::{self, Directory};
 use crate::tally::Tally;
-use anabranch::Stack;
-use anabranch::tokio::{TcpStream, UdpSocket};
 use clap::{Arg, ArgMatches, Command, value_parser};
+use net::{Datagrams, Listener, Stream};
 use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A service: `--NAME PORT`.
 pub struct Service {
@@ -32,15 +36,15 @@ pub type Ending = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 #[derive(Clone, Copy)]
 pub enum Handler {
     /// Called with each connection.
-    Tcp(fn(TcpStream, Arc<Context>) -> Ending),
+    Tcp(fn(Stream, Arc<Context>) -> Ending),
     /// Called once, with the socket.
-    Udp(fn(UdpSocket, Arc<Context>) -> Ending),
+    Udp(fn(Datagrams, Arc<Context>) -> Ending),
 }
 
 /// What a handler may use.
 pub struct Context {
-    /// The stack that serves.
-    pub stack: Stack,
+    /// What the services stand on.
+    pub net: Net,
     /// What the web server serves.
     pub root: Option<Arc<Directory>>,
     /// What the service has done.
@@ -115,9 +119,13 @@ pub static SERVICES: &[Service] = &[
     },
 ];
 
-async fn web(stream: TcpStream, at: Arc<Context>) -> io::Result<()> {
+async fn web(stream: Stream, at: Arc<Context>) -> io::Result<()> {
+    let _ = stream.set_nodelay(true);
     match &at.root {
-        Some(root) => http::connection(stream, root.clone(), at.tally.clone()).await,
+        Some(root) => {
+            let served = http::serve(stream, root.clone(), at.tally.clone()).await;
+            served.map_err(io::Error::other)
+        }
         None => Err(io::ErrorKind::NotFound.into()),
     }
 }
@@ -133,6 +141,66 @@ impl Service {
     fn shares_ports_with(&self, other: &Service) -> bool {
         let is_tcp = |service: &Service| matches!(service.handler, Handler::Tcp(_));
         is_tcp(self) == is_tcp(other)
+    }
+}
+
+/// What each service that runs has done, with its name and port.
+pub type Tallies = Vec<(&'static str, u16, Arc<Tally>)>;
+
+/// Binds the services to their ports, and has them serve from now on.
+///
+/// # Errors
+/// If a port is taken.
+pub async fn bind(
+    net: &Net,
+    services: &Services,
+    root: Option<&Arc<Directory>>,
+) -> Result<Tallies, Failure> {
+    let mut tallies = Vec::new();
+    for &(service, port) in &services.0 {
+        let tally = Arc::new(Tally::default());
+        let at = Context { net: net.clone(), root: root.cloned(), tally: tally.clone() };
+        let at = Arc::new(at);
+        let taken = |error: io::Error| {
+            let name = service.name;
+            Failure::refused(format!("cannot serve --{name} {port}: {error}: choose another port"))
+        };
+        match service.handler {
+            Handler::Tcp(serve) => {
+                let listener = net.listen(port).await.map_err(taken)?;
+                tokio::spawn(accept(listener, serve, at));
+            }
+            Handler::Udp(serve) => {
+                tokio::spawn(serve(net.bind(port).await.map_err(taken)?, at));
+            }
+        }
+        tallies.push((service.name, port, tally));
+    }
+    Ok(tallies)
+}
+
+/// Serves each connection to its end.
+async fn accept(
+    listener: Listener,
+    serve: fn(Stream, Arc<Context>) -> Ending,
+    at: Arc<Context>,
+) -> io::Result<()> {
+    loop {
+        let stream = match (&listener, listener.accept().await) {
+            (_, Ok(stream)) => stream,
+            (Listener::Stack(_), Err(error)) => return Err(error),
+            (Listener::Kernel(_), Err(_)) => {
+                // For want of descriptors, which others give back.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let at = at.clone();
+        tokio::spawn(async move {
+            if serve(stream, at.clone()).await.is_err() {
+                Tally::add(&at.tally.errors, 1);
+            }
+        });
     }
 }
 

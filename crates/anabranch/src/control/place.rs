@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The directory of the control sockets of this user.
-pub fn directory() -> PathBuf {
+pub(super) fn directory() -> PathBuf {
     let user = rustix::process::geteuid();
     match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(place) if !place.is_empty() => Path::new(&place).join("anabranch"),
@@ -19,7 +19,7 @@ pub fn directory() -> PathBuf {
 ///
 /// # Errors
 /// If it cannot be made, or is another user's, or open to others.
-pub fn make(directory: &Path) -> io::Result<()> {
+pub(super) fn make(directory: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => is_safe(directory),
         made => made,
@@ -30,7 +30,7 @@ pub fn make(directory: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Why not.
-pub fn is_safe(directory: &Path) -> io::Result<()> {
+pub(super) fn is_safe(directory: &Path) -> io::Result<()> {
     let there = fs::symlink_metadata(directory)?;
     let is_ours = there.uid() == rustix::process::geteuid().as_raw();
     if there.is_dir() && is_ours && there.permissions().mode() & 0o077 == 0 {
@@ -39,21 +39,33 @@ pub fn is_safe(directory: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("{} is not a directory for you alone", directory.display())))
 }
 
-/// The socket of the server on `device`. Servers in several network namespaces may have
-/// devices of one name.
-pub fn socket(directory: &Path, device: &str) -> PathBuf {
-    directory.join(format!("{device}.{}.sock", std::process::id()))
+/// Can a socket have this name?
+///
+/// # Errors
+/// `InvalidInput` if it cannot.
+pub(super) fn check_name(name: &str) -> io::Result<()> {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if (1..=64).contains(&name.len()) && name.chars().all(is_good) {
+        return Ok(());
+    }
+    let text = format!("{name:?} cannot name one: use 1 to 64 letters, digits, `-`, `_` and `.`");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }
 
-/// The sockets there, with their servers' devices, by name.
-pub fn sockets(directory: &Path) -> Vec<(String, PathBuf)> {
+/// The socket of this name. Several processes may have sockets of one name.
+pub(super) fn socket(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.{}.sock", std::process::id()))
+}
+
+/// The sockets there, by name.
+pub(super) fn sockets(directory: &Path) -> Vec<(String, PathBuf)> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let device = |path: &PathBuf| {
+    let named = |path: &PathBuf| {
         let name = path.file_name()?.to_str()?.strip_suffix(".sock")?;
         Some(name.rsplit_once('.')?.0.to_owned())
     };
-    let mut found: Vec<_> = paths.filter_map(|path| Some((device(&path)?, path))).collect();
+    let mut found: Vec<_> = paths.filter_map(|path| Some((named(&path)?, path))).collect();
     found.sort();
     found
 }
@@ -78,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_name_their_devices() {
+    fn sockets_have_names() {
         let place = tempfile::tempdir().expect("a directory");
         for name in ["ana0.17.sock", "a.b.5.sock", "readme", "x.sock"] {
             fs::write(place.path().join(name), "").expect("written");
@@ -86,5 +98,9 @@ mod tests {
         let names: Vec<_> = sockets(place.path()).into_iter().map(|(device, _)| device).collect();
         assert_eq!(names, ["a.b", "ana0"]);
         assert!(sockets(&place.path().join("none")).is_empty());
+        assert!(check_name("ana0.9_-x").is_ok());
+        for bad in ["", "a/b", "../x", "a b", "\u{e4}", &"x".repeat(65)] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
     }
 }

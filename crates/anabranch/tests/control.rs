@@ -1,0 +1,200 @@
+//! A stack of a program opens a control socket, and others look into it.
+#![cfg(not(shuttle))]
+
+use anabranch::control::{CaptureRequest, Client, Config, Control};
+use anabranch::device::memory;
+use anabranch::{Organization, Stack, TcpListener, TcpStream, capture};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::time::Duration;
+
+/// A stack that talks to itself.
+fn stack(organization: Organization, control: Option<&str>) -> Stack {
+    let processors = if organization.is_single() { 1 } else { 2 };
+    let (device, _peer) = memory::pair(memory::Config::default().with_queues(processors));
+    let builder = Stack::builder()
+        .device(device)
+        .address("10.0.0.1/24")
+        .organization(organization)
+        .processors(processors);
+    let builder = match control {
+        Some(name) => builder.control(name),
+        None => builder,
+    };
+    builder.start().expect("a stack")
+}
+
+/// A name that no other test has.
+fn name(of: &str) -> String {
+    format!("{of}-{}", std::process::id())
+}
+
+/// Runs `look` beside a stack that talks to itself.
+fn under_load<T: Send>(stack: &Stack, look: impl FnOnce() -> T + Send) -> T {
+    let listener = TcpListener::bind(stack, "127.0.0.1:0").expect("bind");
+    let address = listener.local_addr().expect("bound");
+    let mut there = TcpStream::connect(stack, address).expect("connect");
+    let (mut here, _) = listener.accept().expect("accept");
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(look);
+        while !looking.is_finished() {
+            there.write_all(b"hello").expect("write");
+            here.read_exact(&mut [0; 5]).expect("read");
+            here.write_all(b"world").expect("write");
+            there.read_exact(&mut [0; 5]).expect("read");
+        }
+        looking.join().expect("no panic")
+    })
+}
+
+#[test]
+fn every_organization_shows_its_rates_and_can_be_captured() {
+    for organization in Organization::all() {
+        let name = name(organization.name());
+        let stack = stack(organization, Some(&name));
+        let mut rates = Vec::new();
+        let packets = under_load(&stack, || {
+            let client = Client::connect(Some(&name)).expect("a control socket");
+            let each = |line: &str| {
+                rates.push(serde_json::from_str::<Value>(line).expect("JSON"));
+                Ok(rates.len() < 2)
+            };
+            client.rates(Duration::from_millis(100), each).expect("rates");
+            // It comes and goes, twice.
+            let request = CaptureRequest::new("tcp and net 127.0.0.0/8 and greater 41");
+            [3, 5].map(|count| {
+                let client = Client::connect(Some(&name)).expect("a control socket");
+                let mut file = Vec::new();
+                let request = request.clone().with_count(Some(count));
+                let counts = client.capture(&request, &mut file).expect("captured");
+                assert_eq!((counts.captured, counts.dropped), (count, 0), "{organization}");
+                packets(&file)
+            })
+        });
+        for rates in &rates {
+            assert_eq!(rates["organization"], organization.name());
+            let threads = rates["instruments"]["threads"].as_array().expect("threads");
+            let sum = |key| threads.iter().filter_map(|t| t[key].as_f64()).sum::<f64>();
+            assert!(sum("packets_in") > 0.0 && sum("rounds") > 0.0, "{rates:#}");
+            assert!(rates["rates"]["packets_in"].as_f64() > Some(0.0), "{rates:#}");
+            assert_eq!(rates["connections"], 2, "both ends are here");
+        }
+        assert_eq!(packets.map(|packets| packets.len()), [3, 5], "{organization}");
+    }
+}
+
+/// The packets of a file in pcapng, each an IP datagram or a frame. Blocks are type,
+/// length, content and length again.
+fn packets(file: &[u8]) -> Vec<Vec<u8>> {
+    let word = |at: usize| u32::from_ne_bytes(file[at..at + 4].try_into().expect("four")) as usize;
+    let (mut at, mut found) = (0, Vec::new());
+    while at < file.len() {
+        let (kind, len) = (word(at), word(at + 4));
+        if kind == 6 {
+            found.push(file[at + 28..at + 28 + word(at + 20)].to_vec());
+        }
+        assert_eq!(word(at + len - 4), len);
+        at += len;
+    }
+    found
+}
+
+#[test]
+fn a_capture_has_what_passed_and_is_stopped_from_outside() {
+    let name = name("stopped");
+    let stack = stack(Organization::GROUP_LOCKS, Some(&name));
+    let client = Client::connect(Some(&name)).expect("a control socket");
+    let stopper = client.stopper().expect("a descriptor");
+    let mut file = Vec::new();
+    let counts = under_load(&stack, || {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                stopper.stop();
+            });
+            let request = CaptureRequest::new("tcp").with_snaplen(Some(48));
+            client.capture(&request, &mut file).expect("captured")
+        })
+    });
+    let packets = packets(&file);
+    assert_eq!(packets.len() as u64, counts.captured);
+    for packet in &packets {
+        assert!(packet.len() <= 48 && packet[0] == 0x45, "{packet:?}");
+    }
+    let said = |text: &[u8]| packets.iter().any(|packet| packet.ends_with(text));
+    // Its headers are 20 bytes of IP and 32 of TCP: the text is cut off.
+    assert!(!said(b"hello"));
+}
+
+#[test]
+fn a_socket_goes_with_what_opened_it() {
+    let name = name("goes");
+    let stack = stack(Organization::UNIPROCESSOR, None);
+    assert!(Client::connect(Some(&name)).is_err());
+    let config = Config::new(&name).with_counts(|| vec![("wishes".into(), 7)]);
+    let control = Control::open(&stack, &config).expect("a control socket");
+    let connect = || Client::connect(Some(&name));
+    assert_eq!(connect().expect("open").connections().expect("said"), r#"{"connections":[]}"#);
+    let mut rates = String::new();
+    let once = |line: &str| {
+        rates = line.to_owned();
+        Ok(false)
+    };
+    connect().expect("open").rates(Duration::from_millis(1), once).expect("rates");
+    let rates: Value = serde_json::from_str(&rates).expect("JSON");
+    assert_eq!(rates["program"]["wishes"], 0.0);
+    assert!(rates["instruments"].is_null(), "it is not observable");
+    let error = connect().expect("open").capture(&CaptureRequest::new(""), &mut Vec::new());
+    assert!(error.expect_err("neither").to_string().contains("not observable"));
+    let error = stack.capture(capture::Options::default()).expect_err("not observable");
+    assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
+
+    // Who looks for long is told when it closes.
+    let client = connect().expect("open");
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| client.rates(Duration::from_secs(3600), |_| Ok(true)));
+        std::thread::sleep(Duration::from_millis(20));
+        drop(control);
+        assert!(watching.join().expect("no panic").is_err());
+    });
+    assert!(connect().is_err());
+    assert!(Control::open(&stack, &"a/b".into()).is_err());
+}
+
+#[test]
+fn what_a_client_says_does_no_harm() {
+    let name = name("nonsense");
+    let stack = stack(Organization::UNIPROCESSOR, Some(&name));
+    let capture = |filter: &str| {
+        let client = Client::connect(Some(&name)).expect("open");
+        let request = CaptureRequest::new(filter).with_count(Some(0));
+        client.capture(&request, &mut Vec::new())
+    };
+    for filter in ["prot 80", "tcp and", "(", "\u{e4}"] {
+        assert!(capture(filter).is_err(), "{filter}");
+    }
+    assert_eq!(capture(" \n").expect("all packets, none of them").captured, 0);
+    let taken = Stack::builder()
+        .device(memory::pair(memory::Config::default()).0)
+        .control("not a name")
+        .start();
+    let error = taken.expect_err("no such name").to_string();
+    assert!(error.starts_with("no control socket `not a name`"), "{error}");
+    drop(stack);
+}
+
+/// A view does not keep a stack alive, nor what it has not delivered from being
+/// delivered.
+#[test]
+fn a_view_keeps_nothing_alive() {
+    let name = name("alive");
+    let stack = stack(Organization::MESSAGE_PARALLEL, Some(&name));
+    let client = Client::connect(Some(&name)).expect("open");
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| client.rates(Duration::from_millis(10), |_| Ok(true)));
+        std::thread::sleep(Duration::from_millis(50));
+        drop(stack);
+        assert!(watching.join().expect("no panic").is_err(), "it has ended");
+    });
+    assert!(Client::connect(Some(&name)).is_err());
+}

@@ -1,0 +1,138 @@
+//! [`Document`]: a file as HTTP has it, its versions, and parts of it.
+
+use super::Body;
+use super::range::{self, Wanted};
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Response, StatusCode};
+use std::fs::Metadata;
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What matters of a request, beyond where.
+pub(super) struct Asked<'a> {
+    pub(super) fields: &'a HeaderMap,
+    pub(super) wants_body: bool,
+}
+
+impl Asked<'_> {
+    fn field(&self, name: header::HeaderName) -> Option<&str> {
+        self.fields.get(name)?.to_str().ok()
+    }
+
+    /// Does the client have this version already (RFC 9110 13.2.2)?
+    fn has(&self, version: &Version) -> bool {
+        if let Some(tags) = self.field(header::IF_NONE_MATCH) {
+            let weak = |tag: &str| tag.trim().trim_start_matches("W/") == version.tag;
+            return tags.trim() == "*" || tags.split(',').any(weak);
+        }
+        let since = self.field(header::IF_MODIFIED_SINCE);
+        let since = since.and_then(|date| httpdate::parse_http_date(date).ok());
+        matches!((since, version.seconds), (Some(since), Some(modified)) if modified <= since)
+    }
+
+    /// The part that is wanted of a file (RFC 9110 13.1.5, 14.2).
+    fn part(&self, version: &Version, size: u64) -> Wanted {
+        let Some(field) = self.field(header::RANGE) else { return Wanted::Whole };
+        let same = self.field(header::IF_RANGE).is_none_or(|condition| {
+            condition == version.tag || Some(condition) == version.date.as_deref()
+        });
+        if same { range::parse(field, size) } else { Wanted::Whole }
+    }
+}
+
+/// What tells one version of a file from another.
+struct Version {
+    tag: String,
+    /// When it was made, as HTTP has it.
+    date: Option<String>,
+    /// That date.
+    seconds: Option<SystemTime>,
+}
+
+impl Version {
+    fn of(metadata: &Metadata) -> Version {
+        let modified = metadata.modified().ok();
+        let since = modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let nanos = since.map_or(0, |since| since.as_nanos());
+        let date = modified.map(httpdate::fmt_http_date);
+        let seconds = date.as_ref().and_then(|date| httpdate::parse_http_date(date).ok());
+        Version { tag: format!("\"{nanos:x}-{:x}\"", metadata.len()), date, seconds }
+    }
+}
+
+/// A file, as the fields of an answer have it.
+pub(super) struct Document {
+    version: Version,
+    size: u64,
+    content_type: HeaderValue,
+}
+
+impl Document {
+    /// The file that is at `path`, as it is now.
+    pub(super) fn of(path: &Path, metadata: &Metadata) -> Document {
+        let octets = HeaderValue::from_static("application/octet-stream");
+        let content_type = HeaderValue::from_str(&content_type(path)).unwrap_or(octets);
+        Document { version: Version::of(metadata), size: metadata.len(), content_type }
+    }
+
+    /// The answer to a request for it: all, a part, or that the client has it already.
+    /// `body` gives so many bytes from somewhere on.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub(super) fn answer(
+        &self,
+        request: &Asked<'_>,
+        body: impl FnOnce(u64, u64) -> io::Result<Body>,
+    ) -> io::Result<Response<Body>> {
+        let Document { version, size, content_type } = self;
+        let mut response = Response::new(Body::full(""));
+        let fields = response.headers_mut();
+        fields.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        put(fields, header::ETAG, &version.tag);
+        if let Some(date) = &version.date {
+            put(fields, header::LAST_MODIFIED, date);
+        }
+        if request.has(version) {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            return Ok(response);
+        }
+        let (start, len) = match request.part(version, *size) {
+            Wanted::Whole => (0, *size),
+            Wanted::Part { start, len } => {
+                let range = format!("bytes {start}-{}/{size}", start + len - 1);
+                put(fields, header::CONTENT_RANGE, &range);
+                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+                (start, len)
+            }
+            Wanted::Unsatisfiable => {
+                put(fields, header::CONTENT_RANGE, &format!("bytes */{size}"));
+                *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+                return Ok(response);
+            }
+        };
+        let fields = response.headers_mut();
+        fields.insert(header::CONTENT_TYPE, content_type.clone());
+        fields.insert(header::CONTENT_LENGTH, len.into());
+        fields.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if request.wants_body {
+            *response.body_mut() = body(start, len)?;
+        }
+        Ok(response)
+    }
+}
+
+pub(super) fn put(fields: &mut HeaderMap, name: header::HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        fields.insert(name, value);
+    }
+}
+
+fn content_type(path: &Path) -> String {
+    let guess = mime_guess::from_path(path).first_or_octet_stream();
+    match guess.type_() {
+        mime_guess::mime::TEXT => format!("{}; charset=utf-8", guess.essence_str()),
+        _ => guess.to_string(),
+    }
+}

@@ -1,0 +1,35 @@
+//! `serve --kernel`: the same services on the kernel's own sockets.
+
+use super::report;
+use super::services::{self, Net};
+use super::settings::Settings;
+use crate::failure::Failure;
+use crate::say::say;
+use std::net::IpAddr;
+use std::time::Instant;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Serves until a signal ends it.
+///
+/// # Errors
+/// If a port is taken.
+pub(super) async fn serve(settings: &Settings, address: IpAddr) -> Result<(), Failure> {
+    let listen =
+        |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut hang_up = listen(SignalKind::hangup())?;
+    let net = Net::Kernel(address);
+    let tallies = services::bind(&net, &settings.args.services, settings.root.as_ref()).await?;
+    let started = Instant::now();
+    let services = report::services(&address.to_string(), &tallies);
+    say(format!("ready: {address} on the kernel's own sockets: {services}; Ctrl-C ends it"));
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = hang_up.recv() => {}
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    say(format!("ended: kernel for {seconds:.1} s\n{}", report::served(&tallies)).trim_end());
+    Ok(())
+}

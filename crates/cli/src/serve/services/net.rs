@@ -1,0 +1,198 @@
+//! What services stand on: sockets of the stack, or of the kernel, that the same services may
+//! be compared on both.
+
+use anabranch::Stack;
+use anabranch::tokio as stack;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net as kernel;
+
+/// Where services are.
+#[derive(Clone)]
+pub enum Net {
+    /// On a stack, at all its addresses.
+    Stack(Stack),
+    /// On the kernel, at this address.
+    Kernel(IpAddr),
+}
+
+/// A listener for connections.
+pub enum Listener {
+    /// Of the stack.
+    Stack(stack::TcpListener),
+    /// Of the kernel.
+    Kernel(kernel::TcpListener),
+}
+
+/// A connection.
+pub enum Stream {
+    /// Of the stack.
+    Stack(stack::TcpStream),
+    /// Of the kernel.
+    Kernel(kernel::TcpStream),
+}
+
+/// A socket for datagrams.
+pub enum Datagrams {
+    /// Of the stack.
+    Stack(stack::UdpSocket),
+    /// Of the kernel.
+    Kernel(kernel::UdpSocket),
+}
+
+impl Net {
+    /// Listens at a port.
+    ///
+    /// # Errors
+    /// If it is taken.
+    pub async fn listen(&self, port: u16) -> io::Result<Listener> {
+        Ok(match self {
+            Net::Stack(stack) => {
+                let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+                Listener::Stack(stack::TcpListener::bind(stack, at).await?)
+            }
+            Net::Kernel(address) => {
+                Listener::Kernel(kernel::TcpListener::bind((*address, port)).await?)
+            }
+        })
+    }
+
+    /// Binds a socket to a port.
+    ///
+    /// # Errors
+    /// If it is taken.
+    pub async fn bind(&self, port: u16) -> io::Result<Datagrams> {
+        Ok(match self {
+            Net::Stack(stack) => {
+                let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+                Datagrams::Stack(stack::UdpSocket::bind(stack, at).await?)
+            }
+            Net::Kernel(address) => {
+                Datagrams::Kernel(kernel::UdpSocket::bind((*address, port)).await?)
+            }
+        })
+    }
+
+    /// Connects to `to`.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn connect(&self, to: SocketAddr) -> io::Result<Stream> {
+        Ok(match self {
+            Net::Stack(stack) => Stream::Stack(stack::TcpStream::connect(stack, to).await?),
+            Net::Kernel(_) => Stream::Kernel(kernel::TcpStream::connect(to).await?),
+        })
+    }
+}
+
+impl Listener {
+    /// The next connection.
+    ///
+    /// # Errors
+    /// When the listener is gone; with the kernel, also for want of descriptors.
+    pub async fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Listener::Stack(listener) => Ok(Stream::Stack(listener.accept().await?.0)),
+            Listener::Kernel(listener) => Ok(Stream::Kernel(listener.accept().await?.0)),
+        }
+    }
+}
+
+impl Stream {
+    /// Sends small segments at once.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        match self {
+            Stream::Stack(stream) => stream.set_nodelay(nodelay),
+            Stream::Kernel(stream) => stream.set_nodelay(nodelay),
+        }
+    }
+}
+
+impl Datagrams {
+    /// The next datagram, and where it came from.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match self {
+            Datagrams::Stack(socket) => socket.recv_from(buffer).await,
+            Datagrams::Kernel(socket) => socket.recv_from(buffer).await,
+        }
+    }
+
+    /// Sends a datagram.
+    ///
+    /// # Errors
+    /// If it cannot be sent there.
+    pub async fn send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
+        match self {
+            Datagrams::Stack(socket) => socket.send_to(bytes, to).await,
+            Datagrams::Kernel(socket) => socket.send_to(bytes, to).await,
+        }
+    }
+}
+
+/// The same call of whichever stream it is.
+macro_rules! of_either {
+    ($self:expr, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            Stream::Stack(stream) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+            Stream::Kernel(stream) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+        }
+    };
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Stream>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        of_either!(self, stream => stream.poll_read(context, buffer))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Stream>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        of_either!(self, stream => stream.poll_write(context, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Stream>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        of_either!(self, stream => stream.poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Stream>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        of_either!(self, stream => stream.poll_shutdown(context))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Stream>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        of_either!(self, stream => stream.poll_write_vectored(context, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Stream::Stack(stream) => stream.is_write_vectored(),
+            Stream::Kernel(stream) => stream.is_write_vectored(),
+        }
+    }
+}
