@@ -1,5 +1,10 @@
-//! ③ ⑦ The Internet layer: IPv4 in and out, routes, reassembly, ICMP.
+//! ③ ⑦ The Internet layer: IPv4 and IPv6 in and out, routes, reassembly, ICMP.
+//!
+//! The family of a packet is that of the addresses in its `meta`; on its way up, before
+//! they are there, it is the version in its first byte. What belongs to one family stands
+//! in a module of its own (`v6` for IPv6); routes, reassembly and limits are for both.
 
+mod error;
 mod fragment;
 pub mod icmp;
 mod identification;
@@ -8,6 +13,7 @@ mod output;
 mod reassembling;
 mod reassembly;
 mod route;
+mod v6;
 
 pub(crate) use identification::Identifications;
 pub use input::{Up, input};
@@ -19,9 +25,11 @@ use reassembly::Reassembly;
 
 use crate::config::{Config, Unit};
 use crate::counters::Counters;
+use crate::hash::Purpose;
 use crate::rate_limit::RateLimit;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use wire::steering::Steering;
 use wire::{Address, Instant, Packet};
 
 /// The state of the Internet layer.
@@ -34,6 +42,10 @@ pub struct Ip {
     pub(crate) echoes: Arc<RateLimit>,
     /// Source and destination of the last datagram from one host to us.
     accepted: Option<(Ipv4Addr, Ipv4Addr)>,
+    /// The same of IPv6, with the interface.
+    accepted_v6: Option<(Address, Address, u16)>,
+    /// The keyed hash that flow labels come from.
+    labels: Steering,
     pub(crate) identifications: Arc<Identifications>,
 }
 
@@ -49,6 +61,8 @@ impl Ip {
             errors: limit(unit.share(config.errors_per_second)),
             echoes: limit(config.errors_per_second),
             accepted: None,
+            accepted_v6: None,
+            labels: Steering::new(config.key(Purpose::FlowLabels)[0]),
             identifications: Arc::new(Identifications::new(&config, unit)),
             config,
         }

@@ -24,6 +24,8 @@ pub struct Chain {
     pub protocol: u8,
     /// Where that is, from the start of the bytes that were walked over.
     pub len: usize,
+    /// Where its number stands, from the start of the fixed header.
+    pub named: usize,
     /// The fragment header that ends the chain, its bytes within `len`: what follows is a
     /// part of a datagram. An atomic fragment's header is passed over.
     pub fragment: Option<Fragment>,
@@ -52,14 +54,14 @@ pub enum Problem {
 /// # Errors
 /// [`Problem`].
 pub fn walk(bytes: &[u8], next: u8) -> Result<Chain, Problem> {
-    Walk { bytes, at: 0, named_at: None, routing: false, fragment: false }.run(next)
+    Walk { bytes, at: 0, named: NEXT_HEADER, routing: false, fragment: false }.run(next)
 }
 
 struct Walk<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Where the number of the header at `at` stands; `None`: in the fixed header.
-    named_at: Option<usize>,
+    /// Where the number of the header at `at` stands, from the start of the fixed header.
+    named: usize,
     routing: bool,
     fragment: bool,
 }
@@ -69,7 +71,7 @@ impl Walk<'_> {
         for count in 0..=MAX {
             let ends = !matches!(next, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION);
             if ends {
-                return Ok(Chain { protocol: next, len: self.at, fragment: None });
+                return Ok(self.chain(next, None));
             }
             // Hop-by-hop options come first; no other header but options comes twice.
             let again = match next {
@@ -79,9 +81,7 @@ impl Walk<'_> {
                 _ => false,
             };
             if again {
-                // Its number stands in the header before it.
-                let named = self.named_at.map_or(NEXT_HEADER, |at| LEN + at);
-                return Err(tell(1, named));
+                return Err(tell(1, self.named));
             }
             let header = self.bytes.get(self.at..self.at + 8).ok_or(Problem::Discard)?;
             let (following, start) = (header[0], self.at);
@@ -89,8 +89,8 @@ impl Walk<'_> {
                 let fragment = Fragment::parse(header).map_err(|_| Problem::Discard)?;
                 self.at += FRAGMENT_LEN;
                 if !fragment.is_atomic() {
-                    let protocol = fragment.next_header;
-                    return Ok(Chain { protocol, len: self.at, fragment: Some(fragment) });
+                    self.named = LEN + start;
+                    return Ok(self.chain(fragment.next_header, Some(fragment)));
                 }
             } else {
                 let len = (usize::from(header[1]) + 1) * 8;
@@ -104,9 +104,13 @@ impl Walk<'_> {
                 }
                 self.at += len;
             }
-            (next, self.named_at) = (following, Some(start));
+            (next, self.named) = (following, LEN + start);
         }
         Err(Problem::Discard)
+    }
+
+    fn chain(&self, protocol: u8, fragment: Option<Fragment>) -> Chain {
+        Chain { protocol, len: self.at, named: self.named, fragment }
     }
 
     /// Passes over options (RFC 8200 4.2), and does as the unknown ones say.

@@ -14,7 +14,7 @@ fn tell(code: u8, at: usize) -> Problem {
 
 #[test]
 fn nothing_to_walk_over() {
-    let chain = Chain { protocol: protocol::TCP, len: 0, fragment: None };
+    let chain = Chain { protocol: protocol::TCP, len: 0, named: 6, fragment: None };
     assert_eq!(walk(&[], protocol::TCP), Ok(chain));
 }
 
@@ -27,7 +27,7 @@ fn options_and_routing_without_segments_left_are_passed_over() {
         vec![1, 2, 3],
     ]
     .concat();
-    let chain = Chain { protocol: protocol::UDP, len: 32, fragment: None };
+    let chain = Chain { protocol: protocol::UDP, len: 32, named: 64, fragment: None };
     assert_eq!(walk(&bytes, HOP_BY_HOP), Ok(chain));
     for len in 0..32 {
         assert_eq!(walk(&bytes[..len], HOP_BY_HOP), Err(Problem::Discard));
@@ -39,7 +39,7 @@ fn a_fragment_ends_the_chain_and_an_atomic_one_does_not() {
     let mut bytes = options(FRAGMENT, PADDING);
     bytes.extend([protocol::UDP, 0, 0, 1, 0, 0, 0, 7]);
     let first = Fragment { next_header: 17, offset: 0, more: true, identification: 7 };
-    let chain = Chain { protocol: 17, len: 16, fragment: Some(first) };
+    let chain = Chain { protocol: 17, len: 16, named: 48, fragment: Some(first) };
     assert_eq!(walk(&bytes, DESTINATION), Ok(chain));
     bytes[11] = 0;
     assert_eq!(walk(&bytes, DESTINATION), Ok(Chain { fragment: None, ..chain }));
