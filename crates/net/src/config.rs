@@ -144,6 +144,9 @@ pub struct Config {
     pub burst: usize,
     /// Bytes of fragments that wait for the rest of their datagrams.
     pub reassembly_bytes: usize,
+    /// Do plain segments of established connections pass the layers by? It changes nothing
+    /// but how long they take.
+    pub express: bool,
 }
 
 impl Config {
@@ -169,6 +172,7 @@ impl Config {
             errors_per_second: 1000,
             burst: 32,
             reassembly_bytes: 4 << 20,
+            express: true,
         }
     }
 

@@ -233,7 +233,7 @@ fn build(
         Some(kernel) => kernel,
         None => queue::ethernet(files[0].as_fd()).map_err(|e| system(&name, "SIOCGIFHWADDR", e))?,
     };
-    let flags = if offload { libc::TUN_F_CSUM | libc::TUN_F_TSO4 } else { 0 };
+    let flags = if offload { libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 } else { 0 };
     let code = libc::TUNSETOFFLOAD as libc::Ioctl;
     // SAFETY: the request takes its argument by value.
     let done = unsafe { libc::ioctl(files[0].as_raw_fd(), code, flags as libc::c_ulong) };

@@ -42,7 +42,7 @@ pub fn input(
         packet.truncate(total);
     }
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
-    if ip.accepted != Some((header.source, header.destination)) || packet.meta().group {
+    if !ip.has_accepted(header.source, header.destination) || packet.meta().group {
         let accepted = if ip.config.loopback == Some(packet.meta().interface) {
             accept_own(source, destination, ip)
         } else {
@@ -81,7 +81,7 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, 
     if link_group {
         return Err(DropReason::IpLinkGroup);
     }
-    ip.accepted = Some((header.source, header.destination));
+    ip.note_accepted(header.source, header.destination);
     Ok(false)
 }
 

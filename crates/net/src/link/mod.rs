@@ -15,6 +15,7 @@ pub use output::output;
 use neighbours::{INTERVAL, Table};
 
 use crate::config::{Config, InterfaceConfig, Unit};
+use crate::express::Departures;
 use crate::maybe_shared::Shared;
 use crate::{Counters, Egress};
 use std::sync::Arc;
@@ -32,6 +33,8 @@ pub struct Link {
     last: Option<(Address, u16, EthernetAddress, u16, Instant)>,
     /// When an address of ours was last defended (RFC 5227).
     defended: Option<Instant>,
+    /// What the layers put in front of segments to hosts that were sent to lately.
+    pub(crate) departures: Departures,
 }
 
 opaque_debug!([] Link, "Link");
@@ -46,7 +49,18 @@ impl Link {
             again: None,
             last: None,
             defended: None,
+            departures: Departures::default(),
         }
+    }
+
+    /// Until when the address is good that frames to `next_hop` by `interface` have. It
+    /// is known for the neighbour that was sent to last.
+    pub(crate) fn good_until(&self, next_hop: Address, interface: u16) -> Option<Instant> {
+        if !self.interface(interface).is_ethernet {
+            return Some(Instant::FAR_FUTURE);
+        }
+        let last = self.last.filter(|last| (last.0, last.1) == (next_hop, interface));
+        last.map(|last| last.4)
     }
 
     /// Uses a table with the other units of the host from now on.

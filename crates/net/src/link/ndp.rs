@@ -166,12 +166,14 @@ fn hear(
         return counters.absorbed += 1;
     }
     let station = said.station;
+    // What is known may be doubted now.
+    link.last = None;
+    link.departures.clear();
     match link.neighbours.with(|table| table.hear(address, said, now)) {
         Learned::Locked => counters.drop(DropReason::NdpLocked),
         Learned::Ignored => counters.absorbed += 1,
         Learned::Yes(waiting) => {
             counters.absorbed += 1;
-            link.last = None;
             for (_, packet) in waiting {
                 let Some(station) = station else { break };
                 frame::frame(packet, station, link, counters, egress);
