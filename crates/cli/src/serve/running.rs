@@ -14,7 +14,7 @@ use device::{Counts, Device, Report, fault, pcap};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -118,8 +118,9 @@ impl Running {
     }
 }
 
+/// All addresses of both families.
 fn any(port: u16) -> SocketAddr {
-    (Ipv4Addr::UNSPECIFIED, port).into()
+    (Ipv6Addr::UNSPECIFIED, port).into()
 }
 
 fn taken(name: &str, port: u16, error: &io::Error) -> Failure {
@@ -135,7 +136,7 @@ fn open(settings: &Settings) -> Result<Device, Failure> {
         queues: settings.processors,
         mtu: args.mtu.into(),
         offload: settings.offload,
-        peer: args.peer_address.v4().map(|v4| (v4, args.peer_address.prefix())),
+        peer: Some((args.peer_address.address(), args.peer_address.prefix())),
     };
     let mut device = (args.link.kind.open)(&request)?.device;
     if let Some(spec) = &args.fault {

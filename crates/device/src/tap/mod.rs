@@ -15,7 +15,7 @@ use rustix::io::ioctl_fionbio;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct Config {
     /// leave both to us.
     pub offload: bool,
     /// Address and prefix length of the kernel's end.
-    pub kernel_address: Option<(Ipv4Addr, u8)>,
+    pub kernel_address: Option<(IpAddr, u8)>,
     /// Our address on the link; by default made from the kernel's, which is
     /// random.
     pub ethernet: Option<EthernetAddress>,
@@ -84,7 +84,7 @@ impl Config {
 
     /// With this [`Config::kernel_address`].
     #[must_use]
-    pub fn with_kernel_address(mut self, address: impl Into<Ipv4Addr>, prefix: u8) -> Config {
+    pub fn with_kernel_address(mut self, address: impl Into<IpAddr>, prefix: u8) -> Config {
         self.kernel_address = Some((address.into(), prefix));
         self
     }

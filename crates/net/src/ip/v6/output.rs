@@ -26,7 +26,8 @@ pub(in crate::ip) fn output(
     let total = packet.len() + LEN;
     let whole = total <= mtu || meta.gso_size != 0;
     let unsummed = meta.checksum == ChecksumState::Partial;
-    if total > usize::from(u16::MAX) || (!whole && (is_tcp || unsummed)) {
+    // Unlike IPv4's, the length field does not count the header itself.
+    if packet.len() > usize::from(u16::MAX) || (!whole && (is_tcp || unsummed)) {
         return Err(packet);
     }
     let header = Header {

@@ -356,3 +356,44 @@ fn groups_are_reached_on_the_link_only() {
         assert!(host.say6(nowhere.parse().unwrap(), b"x").is_empty(), "{nowhere}");
     }
 }
+
+#[test]
+fn the_largest_datagrams_go_in_fragments() {
+    let mut host = host6(|config| config.interfaces[0].mtu = 65_535);
+    for len in [65_487, 65_488, 65_507] {
+        let out = host.say6(PEER6, &vec![1; len]);
+        assert_eq!(out.len(), if len == 65_487 { 1 } else { 2 }, "{len}");
+        let total: usize = out.iter().map(|frame| parse6(frame).2.len()).sum();
+        assert_eq!(total, len + udp::LEN + if len == 65_487 { 0 } else { 16 });
+    }
+}
+
+#[test]
+fn connections_open_and_learn_the_path() {
+    use wire::tcp::{Flags, Header as Tcp, Options};
+    let mut host = host6(|_| ());
+    host.call(Call::Listen(end6(Ipv6Addr::UNSPECIFIED, 80), ()));
+    let mut segment = Tcp {
+        source_port: 5000,
+        destination_port: 80,
+        seq: wire::Seq(999),
+        ack: wire::Seq(0),
+        flags: Flags::SYN,
+        window: 10_000,
+        urgent: 0,
+        options: Options { mss: Some(9000), ..Options::NONE },
+    };
+    let out = host.take(&tcp6(&segment, &[]));
+    let (_, header, payload) = checked6(&out[0]);
+    let (answer, _) = Tcp::parse(&payload).expect("TCP");
+    assert_eq!((header.next_header, answer.ack), (protocol::TCP, wire::Seq(1000)));
+    assert_eq!(answer.options.mss, Some(1440));
+    (segment.seq, segment.ack) = (wire::Seq(1000), answer.seq + 1);
+    (segment.flags, segment.options) = (Flags::ACK, Options::NONE);
+    host.take(&tcp6(&segment, &[]));
+    assert_eq!(host.domain.app.opened[0].1.remote, end6(PEER6, 5000));
+    // To a port where nobody is: a reset.
+    segment.destination_port = 81;
+    let out = host.take(&tcp6(&segment, &[]));
+    assert!(Tcp::parse(&checked6(&out[0]).2).expect("TCP").0.flags.rst());
+}
