@@ -41,7 +41,8 @@ pub struct Config {
     /// Leave transport checksums and TCP segmentation to the kernel, and let it
     /// leave both to us.
     pub offload: bool,
-    /// Address and prefix length of the kernel's end.
+    /// Address and prefix length of the kernel's end. Unless it is of IPv6, the kernel's
+    /// IPv6 is turned off there.
     pub kernel_address: Option<(IpAddr, u8)>,
     /// Our address on the link; by default made from the kernel's, which is
     /// random.
@@ -366,7 +367,10 @@ fn set_header_size(file: &File) -> io::Result<()> {
 fn make(config: &Config, name: &str) -> Result<(EthernetAddress, usize), Error> {
     let step = |step| move |e| system(name, step, e);
     let control = Control::new().map_err(step("socket"))?;
-    disable_ipv6(name);
+    // The kernel says much of its own over IPv6, which is for those who ask for it.
+    if !config.kernel_address.is_some_and(|(address, _)| address.is_ipv6()) {
+        disable_ipv6(name);
+    }
     control.set_mtu(name, config.mtu).map_err(|e| match e.raw_os_error() {
         Some(libc::EINVAL) => Error::BadMtu(config.mtu),
         _ => system(name, "MTU", e),
