@@ -176,7 +176,7 @@ impl Reassembly {
         counters: &mut Counters,
     ) -> Option<Packet> {
         let key = piece.key;
-        let aligned = !piece.more || piece.len % 8 == 0;
+        let aligned = !piece.more || piece.len.is_multiple_of(8);
         if piece.len == 0 || !aligned || piece.offset + piece.len > piece.most {
             counters.drop(DropReason::FragmentBad);
             return None;

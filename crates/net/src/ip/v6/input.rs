@@ -98,7 +98,7 @@ fn extensions(
         //= RFC 7112 5: a first fragment without all headers is discarded
         return Err(Stop::Drop(DropReason::FragmentBad));
     }
-    if fragment.more && (packet.len() - front) % 8 != 0 {
+    if fragment.more && !(packet.len() - front).is_multiple_of(8) {
         //= RFC 8200 4.5: it is told of, by the field Payload Length
         let message = Message::ParameterProblem(0, 4);
         return Err(Stop::Tell(DropReason::FragmentBad, message, false));
