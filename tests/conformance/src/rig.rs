@@ -97,10 +97,12 @@ impl Rig {
         let mut tcp = hasty();
         tune(&mut tcp);
         let start = |device, address: &str, address_v6: &str| {
-            Stack::builder()
-                .device(device)
-                .address(format!("{address}/24"))
-                .address(format!("{address_v6}/64"))
+            let mut builder = Stack::builder().device(device).address(format!("{address}/24"));
+            // IPv6 needs 1280 bytes.
+            if link.mtu >= 1280 {
+                builder = builder.address(format!("{address_v6}/64"));
+            }
+            builder
                 .organization(self.organization)
                 .processors(self.processors)
                 .tcp(tcp.clone())
