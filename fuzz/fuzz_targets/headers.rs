@@ -1,7 +1,8 @@
 //! Every header parser: what parses and is written again parses to the same.
 #![no_main]
 
-use wire::{arp, ethernet, icmpv4, ipv4, tcp, udp};
+use wire::ipv6::extension;
+use wire::{arp, ethernet, icmpv4, icmpv6, ipv4, ipv6, ndp, tcp, udp};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok((header, _)) = ethernet::Header::parse(bytes) {
@@ -26,5 +27,23 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         assert_eq!(once, header);
         assert_eq!(again(&once), once);
     }
+    if let Ok(header) = ipv6::Header::parse(bytes) {
+        let mut out = vec![0; ipv6::LEN];
+        header.emit(&mut out);
+        assert_eq!(ipv6::Header::parse(&out), Ok(header));
+        let rest = &bytes[ipv6::LEN..];
+        if let Ok(chain) = extension::walk(rest, header.next_header) {
+            assert!(chain.len <= rest.len());
+        }
+        ipv6::View::new(bytes).map(|view| (view.flow(), view.quoted().map(|q| q.flow())));
+    }
+    if let Ok(message) = ndp::Message::parse(bytes)
+        && !matches!(message, ndp::Message::Router(_))
+    {
+        let mut out = vec![0; message.len()];
+        message.emit(&mut out);
+        assert_eq!(ndp::Message::parse(&out), Ok(message));
+    }
+    let _ = icmpv6::Message::parse(bytes);
     let _ = (ipv4::Header::parse(bytes), udp::Header::parse(bytes), icmpv4::Message::parse(bytes));
 });

@@ -39,7 +39,9 @@
 //!   suits a load, the command `anabranch plan` tells. The sockets are the same under
 //!   each.
 //!
-//! There is only IPv4 yet.
+//! IPv4 and IPv6 are alike. A socket on `[::]` is for both, unless it was bound for IPv6
+//! only. Addresses and routes are given when the stack starts: it neither asks routers for
+//! them nor finds them by DHCP.
 //!
 //! # UDP
 //!

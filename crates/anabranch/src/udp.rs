@@ -2,7 +2,7 @@
 
 use crate::names::{ToSocketAddrs, first};
 use crate::socket::UdpShared;
-use crate::stack::{Protocol, Stack};
+use crate::stack::{Local, Protocol, Stack};
 use crate::stream::now;
 use crate::wait::block_on;
 use net::Datagram;
@@ -21,7 +21,7 @@ const LARGEST: usize = 65535 - 20 - 8;
 pub(crate) struct Shared {
     stack: Stack,
     socket: Arc<UdpShared>,
-    local: Endpoint,
+    local: Local,
     options: Mutex<Options>,
 }
 
@@ -33,10 +33,15 @@ struct Options {
 }
 
 impl Shared {
-    pub(crate) fn bind(stack: &Stack, addresses: Vec<Endpoint>) -> io::Result<Arc<Shared>> {
-        let local = first(addresses, |local| stack.bind(Protocol::Udp, local))?;
-        let socket = Arc::new(UdpShared::new(local));
-        stack.running().bind(local, socket.clone());
+    pub(crate) fn bind(
+        stack: &Stack,
+        addresses: Vec<Endpoint>,
+        v6_only: bool,
+    ) -> io::Result<Arc<Shared>> {
+        let local =
+            first(addresses, |endpoint| stack.bind(Protocol::Udp, Local { endpoint, v6_only }))?;
+        let socket = Arc::new(UdpShared::new(local.endpoint));
+        local.ends().for_each(|end| stack.running().bind(end, socket.clone()));
         Ok(Arc::new(Shared { stack: stack.clone(), socket, local, options: Mutex::default() }))
     }
 
@@ -86,6 +91,13 @@ impl Shared {
             let text = "a datagram cannot go to port 0";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        if !self.local.reaches(remote.address) {
+            let text = format!(
+                "a socket on {} sends nothing to {}, of the other family: bind it to [::]",
+                self.local.endpoint.address, remote.address
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let mut payload = Parts::new();
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -93,7 +105,7 @@ impl Shared {
             rest = &rest[part.len()..];
             payload.push(part);
         }
-        Ok(Datagram { local: self.local, remote, payload })
+        Ok(Datagram { local: self.local.endpoint, remote, payload })
     }
 
     /// Sends `bytes`; they are copied once there is room for them.
@@ -136,13 +148,13 @@ impl Shared {
     }
 
     pub(crate) fn local_addr(&self) -> SocketAddr {
-        self.local.into()
+        self.local.endpoint.into()
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.stack.running().unbind(self.local);
+        self.local.ends().for_each(|end| self.stack.running().unbind(end));
         self.stack.unbind(Protocol::Udp, self.local);
     }
 }
@@ -158,7 +170,16 @@ impl UdpSocket {
     /// `AddrInUse`, `AddrNotAvailable`.
     pub fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<UdpSocket> {
         let addresses = stack.resolver().resolve(local)?;
-        Ok(UdpSocket(Shared::bind(stack, addresses)?))
+        Ok(UdpSocket(Shared::bind(stack, addresses, false)?))
+    }
+
+    /// As [`UdpSocket::bind`]; `[::]` is all addresses of IPv6 only (`IPV6_V6ONLY`).
+    ///
+    /// # Errors
+    /// `AddrInUse`, `AddrNotAvailable`.
+    pub fn bind_v6_only(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<UdpSocket> {
+        let addresses = stack.resolver().resolve(local)?;
+        Ok(UdpSocket(Shared::bind(stack, addresses, true)?))
     }
 
     /// Receives a datagram; what does not fit into `buf` is lost.

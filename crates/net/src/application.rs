@@ -206,11 +206,11 @@ pub enum Call<A: Application> {
     },
     /// Call [`Application::ready`] for this connection.
     Notify(ConnId),
-    /// Accept connections to this address (or any, if unspecified) and port.
+    /// Accept connections to this address (or any of its family, if unspecified) and port.
     Listen(Endpoint, A::Listener),
     /// Accept no more.
     Unlisten(Endpoint),
-    /// Receive datagrams to this address (or any, if unspecified) and port.
+    /// Receive datagrams to this address (or any of its family, if unspecified) and port.
     BindUdp(Endpoint, A::Udp),
     /// Receive no more.
     UnbindUdp(Endpoint),

@@ -131,6 +131,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub(crate) fn neighbours(&mut self) -> usize {
         self.link.known()
     }
+    /// The link layer.
+    #[cfg(test)]
+    pub(crate) fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
     /// Entries of the timer wheel.
     #[cfg(test)]
     pub(crate) fn timer_entries(&self) -> usize {

@@ -23,6 +23,8 @@ pub enum Purpose {
     Limits,
     /// SYN cookies.
     Cookies,
+    /// Flow labels of IPv6 (RFC 6437).
+    FlowLabels,
 }
 
 impl Config {

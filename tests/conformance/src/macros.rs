@@ -10,6 +10,25 @@ macro_rules! suite {
     };
 }
 
+/// Makes tests of some cases, those that differ by family most, for rows of the catalog.
+#[macro_export]
+macro_rules! slice {
+    ($($organization:ident [$($module:tt)*] { $($test:ident $processors:literal)* } { $($fact:tt)* })*) => {
+        $(mod $organization {
+            $(mod $test {
+                $crate::tests! { $organization $processors
+                    basic: handshake echo;
+                    bulk: both_ways_offloaded impaired many_connections;
+                    refusals: closed_port nobody_there;
+                    udp: echo refused large_both_ways;
+                    loopback: to_itself to_itself_by_datagrams;
+                    life: conservation;
+                }
+            })*
+        })*
+    };
+}
+
 /// All cases, by their file.
 #[doc(hidden)]
 #[macro_export]
@@ -39,6 +58,8 @@ macro_rules! tests {
         $(mod $file {
             $(#[test]
             fn $case() {
+                // The test program says which family it is of.
+                crate::family();
                 let rig = $crate::Rig::new(stringify!($organization), $processors);
                 $crate::within(stringify!($case), move || $crate::cases::$file::$case(rig));
             })*

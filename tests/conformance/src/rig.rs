@@ -1,5 +1,6 @@
 //! [`Rig`]: the organization and the stacks that a case runs on.
 
+use crate::family::server;
 use anabranch::device::{fault, memory};
 use anabranch::{Counters, Organization, Stack, TcpConfig, TcpListener, TcpStream};
 use std::time::Duration;
@@ -8,6 +9,10 @@ use std::time::Duration;
 pub const SERVER: &str = "10.0.0.1";
 /// The client's address.
 pub const CLIENT: &str = "10.0.0.2";
+/// The server's address of IPv6.
+pub const SERVER_V6: &str = "fd00::1";
+/// The client's address of IPv6.
+pub const CLIENT_V6: &str = "fd00::2";
 
 /// An organization and a number of processors.
 #[derive(Clone, Copy, Debug)]
@@ -91,29 +96,32 @@ impl Rig {
         }
         let mut tcp = hasty();
         tune(&mut tcp);
-        let start = |device, address: &str| {
-            Stack::builder()
-                .device(device)
-                .address(format!("{address}/24"))
+        let start = |device, address: &str, address_v6: &str| {
+            let mut builder = Stack::builder().device(device).address(format!("{address}/24"));
+            // IPv6 needs 1280 bytes.
+            if link.mtu >= 1280 {
+                builder = builder.address(format!("{address_v6}/64"));
+            }
+            builder
                 .organization(self.organization)
                 .processors(self.processors)
                 .tcp(tcp.clone())
                 .start()
                 .expect("a stack")
         };
-        Pair { server: start(left, SERVER), client: start(right, CLIENT) }
+        Pair { server: start(left, SERVER, SERVER_V6), client: start(right, CLIENT, CLIENT_V6) }
     }
 }
 
 impl Pair {
     /// A listener on `port` of the server.
     pub fn listen(&self, port: u16) -> TcpListener {
-        TcpListener::bind(&self.server, (SERVER, port)).expect("listen")
+        TcpListener::bind(&self.server, (server(), port)).expect("listen")
     }
 
     /// A stream to `port` of the server.
     pub fn connect(&self, port: u16) -> TcpStream {
-        TcpStream::connect(&self.client, (SERVER, port)).expect("connect")
+        TcpStream::connect(&self.client, (server(), port)).expect("connect")
     }
 
     /// A connection by way of `port`: the server's end and the client's.

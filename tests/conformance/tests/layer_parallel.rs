@@ -11,3 +11,6 @@ mod eight {
 mod thirteen {
     anabranch_conformance::cases!(layer_parallel 13);
 }
+
+/// Cases run over IPv4.
+fn family() {}

@@ -5,13 +5,17 @@ use anabranch::device::tap::{self, Error};
 use anabranch::{Stack, TcpConfig};
 use anabranch_conformance::{Rig, within};
 use device::namespace;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 /// The kernel's address.
 pub const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 /// The stack's address.
 pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+/// The kernel's address of IPv6.
+pub const KERNEL_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);
+/// The stack's address of IPv6.
+pub const OURS_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2);
 
 /// The organization that a case runs on.
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +57,24 @@ impl Peer {
     /// # Panics
     /// If the device or the stack fails for any other reason.
     pub fn stack(self, link: Link) -> Option<Stack> {
+        self.stack_at(link, (OURS.into(), KERNEL.into()), 24)
+    }
+
+    /// The same at [`OURS_V6`] and [`KERNEL_V6`]. It takes the kernel a second to find
+    /// that nobody else has its address.
+    ///
+    /// # Panics
+    /// As [`Peer::stack`].
+    pub fn stack_v6(self, link: Link) -> Option<Stack> {
+        self.stack_at(link, (OURS_V6.into(), KERNEL_V6.into()), 64)
+    }
+
+    fn stack_at(self, link: Link, (ours, kernel): (IpAddr, IpAddr), prefix: u8) -> Option<Stack> {
         let config = tap::Config::default()
             .with_name("ana-peer")
             .with_queues(self.rig.processors)
             .with_offload(link.offload)
-            .with_kernel_address(KERNEL, 24);
+            .with_kernel_address(kernel, prefix);
         let mut device = match tap::open(&config) {
             Ok(device) => device,
             Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
@@ -75,7 +92,7 @@ impl Peer {
         }
         let stack = Stack::builder()
             .device(device)
-            .address(format!("{OURS}/24"))
+            .address((ours, prefix))
             .organization(self.rig.organization)
             .processors(self.rig.processors)
             .tcp(tcp)

@@ -9,7 +9,7 @@ use crate::finding::{Finding, Rights};
 use clap::{Arg, ArgMatches, Command};
 use device::Device;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// A kind of device.
 pub struct Kind {
@@ -49,7 +49,7 @@ pub struct Request<'a> {
     /// Checksums and segmentation by the device, if it can.
     pub offload: bool,
     /// The address of the other end, and the bits of its network's prefix, if that is IPv4.
-    pub peer: Option<(Ipv4Addr, u8)>,
+    pub peer: Option<(IpAddr, u8)>,
 }
 
 /// A device, and what is at its other end.

@@ -21,7 +21,7 @@ use device::fault::Spec;
 use running::Running;
 use services::Services;
 use settings::Settings;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ Exit codes: 0 ended by a signal; 1 failed while running; 2 not started, nothing 
 pub struct Args {
     #[command(flatten)]
     pub link: Chosen,
-    /// Address of the stack, with the length of the network's prefix
+    /// Address of the stack, of IPv4 or IPv6, with the length of the network's prefix
     #[arg(long, value_name = "ADDR/PREFIX", default_value = "10.99.0.2/24")]
     pub address: Cidr,
     /// Address of the kernel's end of the device, in the same network
@@ -59,7 +59,7 @@ pub struct Args {
     pub peer_address: Cidr,
     /// Router for destinations outside that network [default: none]
     #[arg(long, value_name = "ADDR")]
-    pub gateway: Option<Ipv4Addr>,
+    pub gateway: Option<IpAddr>,
     /// Parallel organization: how the stack is spread over processors
     #[arg(long, value_name = "NAME", default_value = "processor-per-connection",
           value_parser = organization_names())]

@@ -109,7 +109,7 @@ fn open(settings: &Settings) -> Result<Device, Failure> {
         queues: settings.processors,
         mtu: args.mtu.into(),
         offload: settings.offload,
-        peer: args.peer_address.v4().map(|v4| (v4, args.peer_address.prefix())),
+        peer: Some((args.peer_address.address(), args.peer_address.prefix())),
     };
     let mut device = (args.link.kind.open)(&request)?.device;
     if let Some(spec) = &args.fault {

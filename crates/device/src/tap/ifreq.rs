@@ -3,7 +3,7 @@
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use wire::EthernetAddress;
 
@@ -60,6 +60,14 @@ fn netmask(prefix: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0))
 }
 
+/// `struct in6_ifreq`.
+#[repr(C)]
+struct AddressRequest {
+    address: libc::in6_addr,
+    prefix: u32,
+    index: libc::c_int,
+}
+
 impl Control {
     /// Opens the socket.
     ///
@@ -86,14 +94,39 @@ impl Control {
         Ok(request)
     }
 
-    /// Gives the interface an IPv4 address, and a prefix of this many bits.
+    /// Gives the interface an address, and a prefix of this many bits.
     ///
     /// # Errors
-    /// EPERM without CAP_NET_ADMIN, ENODEV if there is no such interface.
-    pub fn set_address(&self, name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    /// EPERM without CAP_NET_ADMIN, ENODEV if there is no such interface, EACCES where the
+    /// system has IPv6 turned off.
+    pub fn set_address(&self, name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
+        let address = match address {
+            IpAddr::V4(address) => address,
+            IpAddr::V6(address) => return self.set_address_v6(name, address, prefix),
+        };
         self.ioctl(name, libc::SIOCSIFADDR, |r| r.ifr_ifru.ifru_addr = inet(address))?;
         let mask = inet(netmask(prefix));
         self.ioctl(name, libc::SIOCSIFNETMASK, |r| r.ifr_ifru.ifru_netmask = mask)?;
+        Ok(())
+    }
+
+    fn set_address_v6(&self, name: &str, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
+        let request = self.ioctl(name, libc::SIOCGIFINDEX, |_| ())?;
+        let address = libc::in6_addr { s6_addr: address.octets() };
+        let request = AddressRequest {
+            address,
+            prefix: prefix.into(),
+            // SAFETY: SIOCGIFINDEX has filled in this field of the union.
+            index: unsafe { request.ifr_ifru.ifru_ifindex },
+        };
+        let (family, kind) = (AddressFamily::INET6, SocketType::DGRAM);
+        let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+        // SAFETY: of a socket of IPv6 the request reads one such structure.
+        if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR, &request) } < 0 {
+            let error = io::Error::last_os_error();
+            // The interface was given it before.
+            return if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) };
+        }
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use rustix::io::ioctl_fionbio;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
@@ -41,8 +41,9 @@ pub struct Config {
     /// Leave transport checksums and TCP segmentation to the kernel, and let it
     /// leave both to us.
     pub offload: bool,
-    /// Address and prefix length of the kernel's end.
-    pub kernel_address: Option<(Ipv4Addr, u8)>,
+    /// Address and prefix length of the kernel's end. Unless it is of IPv6, the kernel's
+    /// IPv6 is turned off there.
+    pub kernel_address: Option<(IpAddr, u8)>,
     /// Our address on the link; by default made from the kernel's, which is
     /// random.
     pub ethernet: Option<EthernetAddress>,
@@ -84,7 +85,7 @@ impl Config {
 
     /// With this [`Config::kernel_address`].
     #[must_use]
-    pub fn with_kernel_address(mut self, address: impl Into<Ipv4Addr>, prefix: u8) -> Config {
+    pub fn with_kernel_address(mut self, address: impl Into<IpAddr>, prefix: u8) -> Config {
         self.kernel_address = Some((address.into(), prefix));
         self
     }
@@ -233,7 +234,7 @@ fn build(
         Some(kernel) => kernel,
         None => queue::ethernet(files[0].as_fd()).map_err(|e| system(&name, "SIOCGIFHWADDR", e))?,
     };
-    let flags = if offload { libc::TUN_F_CSUM | libc::TUN_F_TSO4 } else { 0 };
+    let flags = if offload { libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 } else { 0 };
     let code = libc::TUNSETOFFLOAD as libc::Ioctl;
     // SAFETY: the request takes its argument by value.
     let done = unsafe { libc::ioctl(files[0].as_raw_fd(), code, flags as libc::c_ulong) };
@@ -366,7 +367,10 @@ fn set_header_size(file: &File) -> io::Result<()> {
 fn make(config: &Config, name: &str) -> Result<(EthernetAddress, usize), Error> {
     let step = |step| move |e| system(name, step, e);
     let control = Control::new().map_err(step("socket"))?;
-    disable_ipv6(name);
+    // The kernel says much of its own over IPv6, which is for those who ask for it.
+    if !config.kernel_address.is_some_and(|(address, _)| address.is_ipv6()) {
+        disable_ipv6(name);
+    }
     control.set_mtu(name, config.mtu).map_err(|e| match e.raw_os_error() {
         Some(libc::EINVAL) => Error::BadMtu(config.mtu),
         _ => system(name, "MTU", e),

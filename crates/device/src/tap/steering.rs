@@ -1,8 +1,8 @@
 //! The packet filter that chooses a TAP device's receive queue: the hash of
 //! [`Steering`], as an eBPF program that the kernel runs for each frame.
 //!
-//! The program gives the hash for unfragmented IPv4 TCP and UDP without a VLAN
-//! tag, else 0; the kernel takes it modulo the number of queues. That is the
+//! The program gives the hash for unfragmented TCP and UDP without a VLAN tag, over
+//! IPv4 or over IPv6 without extension headers, else 0; the kernel takes it modulo the number of queues. That is the
 //! queue which [`Steering::frame`] means, except for ICMP errors, whose flow it
 //! does not look for: software passes those on.
 
@@ -40,20 +40,58 @@ const MULTIPLY: u8 = 0x2f;
 const JUMP_EQUAL_IMM: u8 = 0x15;
 const JUMP_NOT_IMM: u8 = 0x55;
 const JUMP_BELOW_IMM: u8 = 0xa5;
+const JUMP: u8 = 0x05;
 const EXIT: u8 = 0x95;
+
+const ETHERNET: u32 = wire::ethernet::LEN as u32;
 
 fn imm64(dst: u8, value: u64) -> [Instruction; 2] {
     [op(LOAD_IMM64, dst, 0, 0, value as u32), op(0, 0, 0, 0, (value >> 32) as u32)]
+}
+
+/// Where the program goes on for IPv6, and where both families read the ports.
+const TO_V6: usize = 2;
+const PORTS: usize = 21;
+
+/// The part for IPv6: leaves the mixed addresses in r8 and the bytes of the header in r7.
+fn addresses_v6(steering: &Steering) -> Vec<Instruction> {
+    let [whole_low, whole_high] = imm64(7, steering.whole);
+    let mut part = vec![
+        op(LOAD_BYTE, 0, 0, 0, ETHERNET + wire::ipv6::extension::NEXT_HEADER as u32),
+        op(JUMP_EQUAL_IMM, 0, 0, 1, u32::from(protocol::TCP)),
+        op(JUMP_NOT_IMM, 0, 0, 0, u32::from(protocol::UDP)),
+        whole_low,
+        whole_high,
+        // r9: what has been mixed.
+        op(MOVE_IMM, 9, 0, 0, 0),
+    ];
+    for at in (ETHERNET + 8..ETHERNET + wire::ipv6::LEN as u32).step_by(8) {
+        part.extend([
+            op(LOAD_WORD, 0, 0, 0, at),
+            op(MOVE_32, 8, 0, 0, 0),
+            op(SHIFT_LEFT_IMM, 8, 0, 0, 32),
+            op(LOAD_WORD, 0, 0, 0, at + 4),
+            op(MOVE_32, 0, 0, 0, 0),
+            op(OR, 8, 0, 0, 0),
+            op(XOR, 9, 8, 0, 0),
+            op(MULTIPLY, 9, 7, 0, 0),
+            op(MOVE, 8, 9, 0, 0),
+            op(SHIFT_RIGHT_IMM, 8, 0, 0, 32),
+            op(XOR, 9, 8, 0, 0),
+        ]);
+    }
+    part.extend([op(MOVE, 8, 9, 0, 0), op(MOVE_IMM, 7, 0, 0, wire::ipv6::LEN as u32)]);
+    part
 }
 
 /// The program for `steering`.
 fn program(steering: &Steering) -> Vec<Instruction> {
     let [ports_low, ports_high] = imm64(1, steering.ports);
     let [whole_low, whole_high] = imm64(2, steering.whole);
-    const ETHERNET: u32 = wire::ethernet::LEN as u32;
     let mut program = vec![
         op(MOVE, 6, 1, 0, 0),
         op(LOAD_HALF, 0, 0, 0, 12),
+        op(JUMP_EQUAL_IMM, 0, 0, 0, u32::from(wire::ethernet::ethertype::IPV6)),
         op(JUMP_NOT_IMM, 0, 0, 0, u32::from(wire::ethernet::ethertype::IPV4)),
         op(LOAD_BYTE, 0, 0, 0, ETHERNET + 9),
         op(JUMP_EQUAL_IMM, 0, 0, 1, u32::from(protocol::TCP)),
@@ -92,6 +130,11 @@ fn program(steering: &Steering) -> Vec<Instruction> {
         op(SHIFT_RIGHT_IMM, 0, 0, 0, 32),
         op(EXIT, 0, 0, 0, 0),
     ];
+    let v6 = program.len();
+    program[TO_V6][2..4].copy_from_slice(&((v6 - TO_V6 - 1) as i16).to_ne_bytes());
+    program.extend(addresses_v6(steering));
+    let back = PORTS as i16 - program.len() as i16 - 1;
+    program.push(op(JUMP, 0, 0, back, 0));
     // What has no offset yet jumps here, past the exit.
     let out = program.len();
     for (index, instruction) in program.iter_mut().enumerate() {
@@ -153,3 +196,6 @@ pub(super) fn attach(queue: BorrowedFd<'_>, steering: &Steering) -> io::Result<(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,7 +132,12 @@ impl Departures {
         let len = usize::from(meta.csum_start);
         let Some(below) = frame.head().get(..len) else { return };
         let Some((link, ip)) = below.split_last_chunk::<{ ipv4::LEN }>() else { return };
-        if len > BELOW || ip[..2] != [0x45, 0] || meta.protocol != protocol::TCP || meta.group {
+        if len > BELOW
+            || !meta.destination.is_v4()
+            || ip[0] != 0x45
+            || meta.protocol != protocol::TCP
+            || meta.group
+        {
             return;
         }
         (meta.checksum, meta.csum_offset, meta.gso_size) = (ChecksumState::Complete, 0, 0);

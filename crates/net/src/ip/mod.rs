@@ -1,5 +1,10 @@
-//! ③ ⑦ The Internet layer: IPv4 in and out, routes, reassembly, ICMP.
+//! ③ ⑦ The Internet layer: IPv4 and IPv6 in and out, routes, reassembly, ICMP.
+//!
+//! The family of a packet is that of the addresses in its `meta`; on its way up, before
+//! they are there, it is the version in its first byte. What belongs to one family stands
+//! in a module of its own (`v6` for IPv6); routes, reassembly and limits are for both.
 
+mod error;
 mod fragment;
 pub mod icmp;
 mod identification;
@@ -8,6 +13,7 @@ mod output;
 mod reassembling;
 mod reassembly;
 mod route;
+mod v6;
 
 pub(crate) use identification::Identifications;
 pub use input::{Up, input};
@@ -19,9 +25,11 @@ use reassembly::Reassembly;
 
 use crate::config::{Config, Unit};
 use crate::counters::Counters;
+use crate::hash::Purpose;
 use crate::rate_limit::RateLimit;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use wire::steering::Steering;
 use wire::{Address, Instant, Packet};
 
 /// Sources that are remembered as good; a power of two.
@@ -38,6 +46,10 @@ pub struct Ip {
     /// Source and destination of datagrams from one host to us that were good, each at
     /// the place of its source.
     accepted: [(Ipv4Addr, Ipv4Addr); ACCEPTED],
+    /// Those of the last one of IPv6, with the interface.
+    accepted_v6: Option<(Address, Address, u16)>,
+    /// The keyed hash that flow labels come from.
+    labels: Steering,
     pub(crate) identifications: Arc<Identifications>,
 }
 
@@ -53,6 +65,8 @@ impl Ip {
             errors: limit(unit.share(config.errors_per_second)),
             echoes: limit(config.errors_per_second),
             accepted: [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED],
+            accepted_v6: None,
+            labels: Steering::new(config.key(Purpose::FlowLabels)[0]),
             identifications: Arc::new(Identifications::new(&config, unit)),
             config,
         }

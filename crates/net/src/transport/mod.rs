@@ -31,7 +31,7 @@ use hashbrown::HashMap;
 use ready_list::ReadyList;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use wire::{Address, Endpoint, Instant, Packet};
+use wire::{Endpoint, Instant, Packet};
 
 /// The state of the transport layer, but for the connections themselves.
 pub struct Transport<A: Application> {
@@ -92,7 +92,7 @@ impl<A: Application> Transport<A> {
         self.down.drain(..)
     }
 
-    /// The entry of `table` for `local`: for the very address, else for any.
+    /// The entry of `table` for `local`: for the very address, else for any of its family.
     pub(crate) fn bound<'a, T>(
         table: &'a HashMap<Endpoint, T, Keyed>,
         local: &Endpoint,
@@ -101,7 +101,7 @@ impl<A: Application> Transport<A> {
             return None;
         }
         table.get(local).or_else(|| {
-            let any = Endpoint { address: Address::UNSPECIFIED_V4, port: local.port };
+            let any = Endpoint { address: local.address.unspecified(), port: local.port };
             table.get(&any)
         })
     }

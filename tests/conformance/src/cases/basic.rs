@@ -1,7 +1,8 @@
 //! Connections open and carry bytes; the calls do what those of `std::net` do.
 
 use super::{ended, kind, receive, send};
-use crate::{CLIENT, Pattern, Rig, SERVER, until};
+use crate::family::any;
+use crate::{Pattern, Rig, client, server, until};
 use anabranch::tokio as tasks;
 use anabranch::{TcpListener, TcpStream};
 use std::io::{ErrorKind, Read, Write};
@@ -15,11 +16,11 @@ pub fn handshake(rig: Rig) {
     let (here, there) = pair.connected(80);
     assert_eq!(
         here.local_addr().unwrap(),
-        (SERVER.parse::<std::net::IpAddr>().unwrap(), 80).into()
+        (server().parse::<std::net::IpAddr>().unwrap(), 80).into()
     );
     assert_eq!(here.peer_addr().unwrap(), there.local_addr().unwrap());
     assert_eq!(there.peer_addr().unwrap(), here.local_addr().unwrap());
-    assert_eq!(there.local_addr().unwrap().ip().to_string(), CLIENT);
+    assert_eq!(there.local_addr().unwrap().ip().to_string(), client());
 }
 
 /// Data is echoed.
@@ -66,31 +67,31 @@ pub fn echo_by_turns(rig: Rig) {
 pub fn port_in_use(rig: Rig) {
     let pair = rig.pair();
     let bind = |address: &str| TcpListener::bind(&pair.server, (address, 80));
-    let first = bind(SERVER).expect("first");
-    assert_eq!(kind(bind(SERVER)), ErrorKind::AddrInUse);
-    assert_eq!(kind(bind("0.0.0.0")), ErrorKind::AddrInUse);
+    let first = bind(server()).expect("first");
+    assert_eq!(kind(bind(server())), ErrorKind::AddrInUse);
+    assert_eq!(kind(bind(any())), ErrorKind::AddrInUse);
     drop(first);
-    let again = bind("0.0.0.0").expect("again");
+    let again = bind(any()).expect("again");
     let there = pair.connect(80);
     let (here, _) = again.accept().expect("accept");
     send(&here, 1, 100);
     receive(&there, 1, 100);
     // Ports chosen by the stack differ.
     let mut any: Vec<_> = (0..500)
-        .map(|_| TcpListener::bind(&pair.server, (SERVER, 0)).expect("any port"))
+        .map(|_| TcpListener::bind(&pair.server, (server(), 0)).expect("any port"))
         .map(|l| (l.local_addr().expect("address").port(), l))
         .collect();
     any.sort_by_key(|(port, _)| *port);
     assert!(any.windows(2).all(|w| w[0].0 != w[1].0 && w[0].0 != 0));
     let (port, listener) = any.pop().expect("some");
     drop(listener);
-    TcpListener::bind(&pair.server, (SERVER, port)).expect("the port is free again");
+    TcpListener::bind(&pair.server, (server(), port)).expect("the port is free again");
 }
 
 /// Only the stack's own addresses can be bound.
 pub fn address_not_ours(rig: Rig) {
     let pair = rig.pair();
-    let wrong = TcpListener::bind(&pair.server, (CLIENT, 80));
+    let wrong = TcpListener::bind(&pair.server, (client(), 80));
     assert_eq!(kind(wrong), ErrorKind::AddrNotAvailable);
 }
 
@@ -217,15 +218,16 @@ fn runtime() -> tokio::runtime::Runtime {
 pub fn tasks(rig: Rig) {
     let pair = rig.pair();
     runtime().block_on(async {
-        let listener = tasks::TcpListener::bind(&pair.server, (SERVER, 80)).await.expect("bind");
-        let server = tokio::spawn(async move {
+        let listener = tasks::TcpListener::bind(&pair.server, (server(), 80)).await.expect("bind");
+        let serving = tokio::spawn(async move {
             let (stream, peer) = listener.accept().await.expect("accept");
-            assert_eq!(peer.ip().to_string(), CLIENT);
+            assert_eq!(peer.ip().to_string(), client());
             let (mut read, mut write) = tokio::io::split(stream);
             tokio::io::copy(&mut read, &mut write).await.expect("copy");
             write.shutdown().await.expect("shutdown");
         });
-        let stream = tasks::TcpStream::connect(&pair.client, (SERVER, 80)).await.expect("connect");
+        let stream =
+            tasks::TcpStream::connect(&pair.client, (server(), 80)).await.expect("connect");
         let (mut read, mut write) = tokio::io::split(stream);
         let bytes = Pattern::new(9).take(2 << 20);
         let sent = bytes.clone();
@@ -237,8 +239,8 @@ pub fn tasks(rig: Rig) {
         read.read_to_end(&mut back).await.expect("read");
         assert!(back == bytes);
         writer.await.expect("writer");
-        server.await.expect("server");
-        let refused = tasks::TcpStream::connect(&pair.client, (SERVER, 81)).await;
+        serving.await.expect("server");
+        let refused = tasks::TcpStream::connect(&pair.client, (server(), 81)).await;
         assert_eq!(kind(refused), ErrorKind::ConnectionRefused);
     });
 }
@@ -247,7 +249,7 @@ pub fn tasks(rig: Rig) {
 pub fn tasks_in_crowds(rig: Rig) {
     let pair = rig.pair();
     runtime().block_on(async {
-        let listener = tasks::TcpListener::bind(&pair.server, (SERVER, 80)).await.expect("bind");
+        let listener = tasks::TcpListener::bind(&pair.server, (server(), 80)).await.expect("bind");
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 tokio::spawn(async move {
@@ -264,7 +266,7 @@ pub fn tasks_in_crowds(rig: Rig) {
             let stack = pair.client.clone();
             tokio::spawn(async move {
                 let mut stream =
-                    tasks::TcpStream::connect(&stack, (SERVER, 80)).await.expect("connect");
+                    tasks::TcpStream::connect(&stack, (server(), 80)).await.expect("connect");
                 for turn in 0..20u8 {
                     let bytes = [i, turn, 3];
                     stream.write_all(&bytes).await.expect("write");
@@ -278,7 +280,7 @@ pub fn tasks_in_crowds(rig: Rig) {
             client.await.expect("client");
         }
     });
-    let late = TcpStream::connect(&pair.client, (SERVER, 80));
+    let late = TcpStream::connect(&pair.client, (server(), 80));
     drop(late);
     pair.server.stop();
 }

@@ -1,6 +1,7 @@
 //! Much data, both ways, over good links and bad ones.
 
 use super::{ended, receive, send};
+use crate::family::is_ipv6;
 use crate::{Link, Pair, Pattern, Rig, conserved, until_probed};
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -67,7 +68,9 @@ pub fn impaired_badly(rig: Rig) {
 
 /// Datagrams of the least size that every host must accept.
 pub fn small_mtu(rig: Rig) {
-    let pair = rig.pair_over(Link { mtu: 576, ..Link::default() });
+    // The least that hosts of the family must take.
+    let mtu = if is_ipv6() { 1280 } else { 576 };
+    let pair = rig.pair_over(Link { mtu, ..Link::default() });
     exchange(&pair, 300_000);
     all_conserved(&pair);
 }

@@ -104,7 +104,7 @@ pub fn unaccepted_are_reset(rig: Rig) {
         assert_eq!(kind(stream.read(&mut [0; 10])), ErrorKind::ConnectionReset);
     }
     assert_eq!(
-        kind(anabranch::TcpStream::connect(&pair.client, (crate::SERVER, 80))),
+        kind(anabranch::TcpStream::connect(&pair.client, (crate::server(), 80))),
         ErrorKind::ConnectionRefused
     );
 }

@@ -1,7 +1,8 @@
 //! Many successive connections, and the end of stacks.
 
 use super::{kind, receive, send};
-use crate::{CLIENT, Link, Rig, SERVER, conserved};
+use crate::family::neighbour;
+use crate::{Link, Rig, client, conserved, server};
 use anabranch::{TcpListener, TcpStream, UdpSocket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -84,7 +85,7 @@ pub fn stop_wakes_all(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = pair.connected(80);
     let writing = pair.connected(81);
-    let socket = UdpSocket::bind(&pair.server, (SERVER, 53)).expect("bind");
+    let socket = UdpSocket::bind(&pair.server, (server(), 53)).expect("bind");
     let listener = pair.listen(82);
     let waiting = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -97,7 +98,7 @@ pub fn stop_wakes_all(rig: Rig) {
         });
         scope.spawn(|| listener.accept().map(|_| ()).expect_err("no more"));
         scope.spawn(|| socket.recv_from(&mut [0; 10]).expect_err("no more"));
-        let connecting = scope.spawn(|| TcpStream::connect(&pair.server, "10.0.0.77:80"));
+        let connecting = scope.spawn(|| TcpStream::connect(&pair.server, (neighbour(77), 80)));
         crate::until("they wait", || waiting.load(Ordering::Relaxed));
         // Nothing outside the stack tells when a thread waits in a call. The case
         // holds in either order; this makes it likely that all of them wait.
@@ -112,7 +113,7 @@ pub fn stop_wakes_all(rig: Rig) {
 pub fn stopped_gives_errors(rig: Rig) {
     let pair = rig.pair();
     let (here, _there) = pair.connected(80);
-    let socket = UdpSocket::bind(&pair.server, (SERVER, 53)).expect("bind");
+    let socket = UdpSocket::bind(&pair.server, (server(), 53)).expect("bind");
     let listener = pair.listen(82);
     pair.server.stop();
     pair.server.stop();
@@ -120,8 +121,8 @@ pub fn stopped_gives_errors(rig: Rig) {
     let _ = (&here).read(&mut [0; 10]);
     let _ = kind(listener.accept());
     let _ = kind(socket.recv_from(&mut [0; 10]));
-    let _ = kind(TcpStream::connect(&pair.server, (CLIENT, 80)));
-    if let Ok(listener) = TcpListener::bind(&pair.server, (SERVER, 90)) {
+    let _ = kind(TcpStream::connect(&pair.server, (client(), 80)));
+    if let Ok(listener) = TcpListener::bind(&pair.server, (server(), 90)) {
         let _ = kind(listener.accept());
     }
     let _ = pair.server.counters();
@@ -131,15 +132,15 @@ pub fn stopped_gives_errors(rig: Rig) {
 pub fn conservation(rig: Rig) {
     let faults = "loss=3%,reorder=5%,duplicate=5%,corrupt=5%";
     let pair = rig.pair_over(Link { faults, seed: 3, ..Link::default() });
-    let socket = UdpSocket::bind(&pair.client, (CLIENT, 0)).expect("bind");
-    let sink = UdpSocket::bind(&pair.server, (SERVER, 53)).expect("bind");
+    let socket = UdpSocket::bind(&pair.client, (client(), 0)).expect("bind");
+    let sink = UdpSocket::bind(&pair.server, (server(), 53)).expect("bind");
     let (here, there) = pair.connected(80);
     std::thread::scope(|scope| {
         scope.spawn(|| send(&here, 1, 200_000));
         scope.spawn(|| {
             for _ in 0..100 {
-                socket.send_to(&[0; 5000], (SERVER, 53)).expect("send");
-                socket.send_to(&[0; 50], (SERVER, 54)).expect("send");
+                socket.send_to(&[0; 5000], (server(), 53)).expect("send");
+                socket.send_to(&[0; 50], (server(), 54)).expect("send");
             }
         });
         receive(&there, 1, 200_000);

@@ -1,18 +1,19 @@
 //! A stack that speaks to itself.
 
 use super::{ended, kind, receive, send};
-use crate::{CLIENT, Pattern, Rig, SERVER, conserved};
+use crate::family::{any, loopback, own};
+use crate::{Pattern, Rig, conserved, server};
 use anabranch::{DropReason, TcpListener, TcpStream, UdpSocket};
 use std::io::ErrorKind;
 use std::net::Shutdown;
 
-/// TCP by 127/8, and by the stack's own address, several connections at once, each with
+/// TCP by 127/8 or ::1, and by the stack's own address, several connections at once, each with
 /// data both ways.
 pub fn to_itself(rig: Rig) {
     let pair = rig.pair();
     let stack = &pair.client;
-    for address in ["127.0.0.1", "127.9.9.9", CLIENT] {
-        let listener = TcpListener::bind(stack, "0.0.0.0:80").expect("listen");
+    for &address in own() {
+        let listener = TcpListener::bind(stack, (any(), 80)).expect("listen");
         std::thread::scope(|scope| {
             for seed in 0..4 {
                 let there = TcpStream::connect(stack, (address, 80)).expect("connect");
@@ -42,11 +43,11 @@ pub fn to_itself(rig: Rig) {
 /// UDP, in datagrams of all sizes.
 pub fn to_itself_by_datagrams(rig: Rig) {
     let pair = rig.pair();
-    let here = UdpSocket::bind(&pair.client, "0.0.0.0:53").expect("bind");
-    let there = UdpSocket::bind(&pair.client, "0.0.0.0:0").expect("bind");
+    let here = UdpSocket::bind(&pair.client, (any(), 53)).expect("bind");
+    let there = UdpSocket::bind(&pair.client, (any(), 0)).expect("bind");
     let mut bytes = vec![0; 70_000];
     for (seed, len) in [0, 1, 1473, 20_000, 65_507].into_iter().enumerate() {
-        for address in ["127.0.0.1", CLIENT] {
+        for &address in own() {
             let sent = Pattern::new(seed as u64).take(len);
             there.send_to(&sent, (address, 53)).expect("send");
             let (n, from) = here.recv_from(&mut bytes).expect("receive");
@@ -63,10 +64,10 @@ pub fn to_itself_by_datagrams(rig: Rig) {
 /// Ports where nobody is.
 pub fn nobody_there(rig: Rig) {
     let pair = rig.pair();
-    for address in ["127.0.0.1", CLIENT] {
+    for &address in own() {
         let refused = TcpStream::connect(&pair.client, (address, 80));
         assert_eq!(kind(refused), ErrorKind::ConnectionRefused, "{address}");
-        let socket = UdpSocket::bind(&pair.client, "0.0.0.0:0").expect("bind");
+        let socket = UdpSocket::bind(&pair.client, (any(), 0)).expect("bind");
         socket.connect((address, 9)).expect("connect");
         socket.send(b"anyone?").expect("send");
         assert_eq!(kind(socket.recv(&mut [0; 16])), ErrorKind::ConnectionRefused, "{address}");
@@ -77,17 +78,17 @@ pub fn nobody_there(rig: Rig) {
 pub fn stays_inside(rig: Rig) {
     let pair = rig.pair();
     // Bound to it, a socket reaches nobody outside.
-    let inside = TcpListener::bind(&pair.server, "127.0.0.1:80").expect("listen");
-    let refused = TcpStream::connect(&pair.client, (SERVER, 80));
+    let inside = TcpListener::bind(&pair.server, (loopback(), 80)).expect("listen");
+    let refused = TcpStream::connect(&pair.client, (server(), 80));
     assert_eq!(kind(refused), ErrorKind::ConnectionRefused);
-    let socket = UdpSocket::bind(&pair.client, "127.0.0.1:0").expect("bind");
-    let _ = socket.send_to(b"out", (SERVER, 80));
-    let there = TcpStream::connect(&pair.server, "127.0.0.1:80").expect("connect");
+    let socket = UdpSocket::bind(&pair.client, (loopback(), 0)).expect("bind");
+    let _ = socket.send_to(b"out", (server(), 80));
+    let there = TcpStream::connect(&pair.server, (loopback(), 80)).expect("connect");
     let (here, _) = inside.accept().expect("accept");
     send(&there, 3, 1000);
     receive(&here, 3, 1000);
     // What the other stack was sent, it has by now: a call to it and its answer went after.
-    drop(TcpStream::connect(&pair.client, (SERVER, 81)));
+    drop(TcpStream::connect(&pair.client, (server(), 81)));
     let counters = pair.server.counters();
     assert_eq!(counters.dropped(DropReason::IpSource), 0, "nothing came from 127.0.0.1");
 }

@@ -1,7 +1,8 @@
 //! Connection attempts that cannot succeed.
 
 use super::kind;
-use crate::{CLIENT, Link, Rig, SERVER, until};
+use crate::family::{address, is_ipv6, neighbour};
+use crate::{Link, Rig, client, server, until};
 use anabranch::{DropReason, TcpListener, TcpStream};
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -10,23 +11,23 @@ use std::time::Duration;
 pub fn closed_port(rig: Rig) {
     let pair = rig.pair();
     for port in [1, 80, 65535] {
-        let refused = TcpStream::connect(&pair.client, (SERVER, port));
+        let refused = TcpStream::connect(&pair.client, (server(), port));
         assert_eq!(kind(refused), ErrorKind::ConnectionRefused);
     }
     // The same on an address that the listener is not bound to.
-    let _listener = TcpListener::bind(&pair.client, (CLIENT, 80)).expect("bind");
-    let refused = TcpStream::connect(&pair.client, (SERVER, 80));
+    let _listener = TcpListener::bind(&pair.client, (client(), 80)).expect("bind");
+    let refused = TcpStream::connect(&pair.client, (server(), 80));
     assert_eq!(kind(refused), ErrorKind::ConnectionRefused);
 }
 
-/// ARP gets no answer.
+/// ARP, or neighbour discovery, gets no answer.
 pub fn nobody_there(rig: Rig) {
     let pair = rig.pair();
     std::thread::scope(|scope| {
         for host in 100..104 {
             let client = &pair.client;
             scope.spawn(move || {
-                let lost = TcpStream::connect(client, (format!("10.0.0.{host}"), 80));
+                let lost = TcpStream::connect(client, (neighbour(host), 80));
                 assert_eq!(kind(lost), ErrorKind::HostUnreachable);
             });
         }
@@ -36,9 +37,10 @@ pub fn nobody_there(rig: Rig) {
 /// The address is on no network of the stack, and there is no gateway.
 pub fn no_route(rig: Rig) {
     let pair = rig.pair();
-    for address in
-        ["192.0.2.1:80", "224.0.0.1:80", "255.255.255.255:80", "10.0.0.255:80", "10.0.0.1:0"]
-    {
+    let v4 = ["192.0.2.1:80", "224.0.0.1:80", "255.255.255.255:80", "10.0.0.255:80", "10.0.0.1:0"];
+    let v6 =
+        ["[2001:db8::1]:80", "[ff02::1]:80", "[::]:80", "[::ffff:192.0.2.1]:80", "[fd00::1]:0"];
+    for address in if is_ipv6() { v6 } else { v4 } {
         let lost = TcpStream::connect(&pair.client, address);
         assert_eq!(kind(lost), ErrorKind::NetworkUnreachable, "{address}");
     }
@@ -51,13 +53,13 @@ pub fn backlog(rig: Rig) {
         tcp.syn_retries = 200;
         tcp.max_rto = Duration::from_millis(50);
     });
-    let listener = TcpListener::bind_with_backlog(&pair.server, (SERVER, 80), 3).expect("listen");
+    let listener = TcpListener::bind_with_backlog(&pair.server, (server(), 80), 3).expect("listen");
     let mut first: Vec<_> = (0..3).map(|_| pair.connect(80)).collect();
     // A SYN and an acknowledgment of each have come.
     until("the backlog is full", || pair.server.counters().delivered >= 6);
     // They wait in the queue once the application has heard of them, which may be a
     // thread's turn later. Until then others are let in.
-    let server = format!("{SERVER}:80").parse().expect("an address");
+    let server = (address(), 80).into();
     let patience = Duration::from_millis(300);
     while let Ok(stream) = TcpStream::connect_timeout(&pair.client, &server, patience) {
         first.push(stream);
@@ -79,12 +81,12 @@ pub fn backlog(rig: Rig) {
 /// A connect with a time-out ends in time.
 pub fn connect_in_time(rig: Rig) {
     let pair = rig.pair();
-    let nobody = "10.0.0.200:80".parse().expect("an address");
+    let nobody = (neighbour(200), 80).into();
     let late = TcpStream::connect_timeout(&pair.client, &nobody, Duration::from_millis(30));
     assert_eq!(kind(late), ErrorKind::TimedOut);
     let never = TcpStream::connect_timeout(&pair.client, &nobody, Duration::ZERO);
     assert_eq!(kind(never), ErrorKind::InvalidInput);
     let _listener = pair.listen(80);
-    let server = format!("{SERVER}:80").parse().expect("an address");
+    let server = (address(), 80).into();
     TcpStream::connect_timeout(&pair.client, &server, Duration::from_secs(60)).expect("in time");
 }

@@ -1,14 +1,15 @@
 //! UDP.
 
 use super::kind;
-use crate::{CLIENT, Link, Pair, Pattern, Rig, SERVER, conserved, until};
+use crate::family::any;
+use crate::{Link, Pair, Pattern, Rig, client, conserved, server, until};
 use anabranch::{DropReason, UdpSocket};
 use std::io::ErrorKind;
 use std::time::Duration;
 
 fn sockets(pair: &Pair) -> (UdpSocket, UdpSocket) {
-    let here = UdpSocket::bind(&pair.server, (SERVER, 53)).expect("bind");
-    let there = UdpSocket::bind(&pair.client, "0.0.0.0:0").expect("bind");
+    let here = UdpSocket::bind(&pair.server, (server(), 53)).expect("bind");
+    let there = UdpSocket::bind(&pair.client, (any(), 0)).expect("bind");
     (here, there)
 }
 
@@ -18,29 +19,29 @@ pub fn echo(rig: Rig) {
     let (here, there) = sockets(&pair);
     let mut bytes = [0; 2000];
     for i in 0..200u8 {
-        there.send_to(&[i, 1, 2], (SERVER, 53)).expect("send");
+        there.send_to(&[i, 1, 2], (server(), 53)).expect("send");
         let (n, from) = here.recv_from(&mut bytes).expect("receive");
-        assert_eq!((&bytes[..n], from.ip().to_string().as_str()), (&[i, 1, 2][..], CLIENT));
+        assert_eq!((&bytes[..n], from.ip().to_string().as_str()), (&[i, 1, 2][..], client()));
         assert_eq!(from.port(), there.local_addr().expect("address").port());
         here.send_to(&bytes[..n], from).expect("send");
         let (n, from) = there.recv_from(&mut bytes).expect("receive");
         assert_eq!((&bytes[..n], from), (&[i, 1, 2][..], here.local_addr().expect("address")));
     }
-    assert_eq!(kind(UdpSocket::bind(&pair.server, "0.0.0.0:53")), ErrorKind::AddrInUse);
+    assert_eq!(kind(UdpSocket::bind(&pair.server, (any(), 53))), ErrorKind::AddrInUse);
 }
 
 /// A connected socket learns that the peer's port is closed.
 pub fn refused(rig: Rig) {
     let pair = rig.pair();
-    let there = UdpSocket::bind(&pair.client, (CLIENT, 0)).expect("bind");
+    let there = UdpSocket::bind(&pair.client, (client(), 0)).expect("bind");
     assert_eq!(kind(there.send(b"?")), ErrorKind::NotConnected);
-    there.connect((SERVER, 9)).expect("connect");
+    there.connect((server(), 9)).expect("connect");
     there.send(b"anyone?").expect("send");
     assert_eq!(kind(there.recv(&mut [0; 16])), ErrorKind::ConnectionRefused);
     assert!(there.take_error().expect("call").is_none(), "told once");
     // An unconnected socket does not.
-    let other = UdpSocket::bind(&pair.client, (CLIENT, 0)).expect("bind");
-    other.send_to(b"anyone?", (SERVER, 9)).expect("send");
+    let other = UdpSocket::bind(&pair.client, (client(), 0)).expect("bind");
+    other.send_to(b"anyone?", (server(), 9)).expect("send");
     other.set_read_timeout(Some(Duration::from_millis(20))).expect("set");
     assert_eq!(kind(other.recv_from(&mut [0; 16])), ErrorKind::WouldBlock);
 }
@@ -54,7 +55,7 @@ pub fn large_both_ways(rig: Rig) {
     let mut bytes = vec![0; 70_000];
     for (seed, len) in LENGTHS.into_iter().enumerate() {
         let sent = Pattern::new(seed as u64).take(len);
-        there.send_to(&sent, (SERVER, 53)).expect("send");
+        there.send_to(&sent, (server(), 53)).expect("send");
         let (n, from) = here.recv_from(&mut bytes).expect("receive");
         assert!(bytes[..n] == sent, "{len} bytes there");
         here.send_to(&sent, from).expect("send");
@@ -80,7 +81,7 @@ pub fn large_impaired(rig: Rig) {
         let len = 2 + LENGTHS[seed as usize % 6];
         let mut sent = Pattern::new(seed).take(len);
         sent[0] = seed as u8;
-        there.send_to(&sent, (SERVER, 53)).expect("send");
+        there.send_to(&sent, (server(), 53)).expect("send");
         while let Ok((n, _)) = here.recv_from(&mut bytes) {
             let seed = u64::from(bytes[0]);
             let mut right = Pattern::new(seed).take(2 + LENGTHS[seed as usize % 6]);
@@ -103,12 +104,12 @@ pub fn overflow_drops(rig: Rig) {
     let datagram = [5; 1400];
     until("the queue is full", || {
         for _ in 0..100 {
-            there.send_to(&datagram, (SERVER, 53)).expect("send");
+            there.send_to(&datagram, (server(), 53)).expect("send");
         }
         full()
     });
-    let other = UdpSocket::bind(&pair.server, (SERVER, 54)).expect("bind");
-    there.send_to(b"still here", (SERVER, 54)).expect("send");
+    let other = UdpSocket::bind(&pair.server, (server(), 54)).expect("bind");
+    there.send_to(b"still here", (server(), 54)).expect("send");
     assert_eq!(other.recv_from(&mut [0; 16]).expect("receive").0, 10);
     // Waiting datagrams are whole, and then there is room again.
     here.set_nonblocking(true).expect("set");
@@ -120,7 +121,7 @@ pub fn overflow_drops(rig: Rig) {
     }
     assert!(read > 10, "{read}");
     here.set_nonblocking(false).expect("set");
-    there.send_to(b"again", (SERVER, 53)).expect("send");
+    there.send_to(b"again", (server(), 53)).expect("send");
     while here.recv_from(&mut bytes).expect("receive").0 != 5 {}
 }
 
@@ -128,10 +129,10 @@ pub fn overflow_drops(rig: Rig) {
 pub fn connected_hears_one(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = sockets(&pair);
-    let stranger = UdpSocket::bind(&pair.client, (CLIENT, 0)).expect("bind");
-    here.connect(("10.0.0.2", there.local_addr().expect("address").port())).expect("connect");
-    stranger.send_to(b"stranger", (SERVER, 53)).expect("send");
-    there.send_to(b"friend", (SERVER, 53)).expect("send");
+    let stranger = UdpSocket::bind(&pair.client, (client(), 0)).expect("bind");
+    here.connect((client(), there.local_addr().expect("address").port())).expect("connect");
+    stranger.send_to(b"stranger", (server(), 53)).expect("send");
+    there.send_to(b"friend", (server(), 53)).expect("send");
     let mut bytes = [0; 16];
     let n = here.recv(&mut bytes).expect("receive");
     assert_eq!(&bytes[..n], b"friend");
@@ -144,15 +145,15 @@ pub fn sizes(rig: Rig) {
     let pair = rig.pair();
     let (here, there) = sockets(&pair);
     let mut bytes = [0; 8];
-    there.send_to(&[], (SERVER, 53)).expect("send nothing");
+    there.send_to(&[], (server(), 53)).expect("send nothing");
     assert_eq!(here.recv_from(&mut bytes).expect("receive").0, 0);
-    assert_eq!(kind(there.send_to(&[0; 65_508], (SERVER, 53))), ErrorKind::InvalidInput);
-    assert_eq!(kind(there.send_to(b"x", (SERVER, 0))), ErrorKind::InvalidInput, "port 0");
-    there.send_to(b"more than eight bytes", (SERVER, 53)).expect("send");
+    assert_eq!(kind(there.send_to(&[0; 65_508], (server(), 53))), ErrorKind::InvalidInput);
+    assert_eq!(kind(there.send_to(b"x", (server(), 0))), ErrorKind::InvalidInput, "port 0");
+    there.send_to(b"more than eight bytes", (server(), 53)).expect("send");
     assert_eq!(here.peek_from(&mut bytes).expect("peek").0, 8);
     assert_eq!(here.recv_from(&mut bytes).expect("receive").0, 8);
     assert_eq!(&bytes, b"more tha");
-    there.send_to(b"x", (SERVER, 53)).expect("send");
+    there.send_to(b"x", (server(), 53)).expect("send");
     assert_eq!(here.recv_from(&mut bytes).expect("receive").0, 1);
 }
 
@@ -172,9 +173,9 @@ pub fn tasks(rig: Rig) {
     let pair = rig.pair();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
     runtime.expect("a runtime").block_on(async {
-        let here = UdpSocket::bind(&pair.server, (SERVER, 53)).await.expect("bind");
-        let there = UdpSocket::bind(&pair.client, (CLIENT, 0)).await.expect("bind");
-        there.connect((SERVER, 53)).await.expect("connect");
+        let here = UdpSocket::bind(&pair.server, (server(), 53)).await.expect("bind");
+        let there = UdpSocket::bind(&pair.client, (client(), 0)).await.expect("bind");
+        there.connect((server(), 53)).await.expect("connect");
         let echo = tokio::spawn(async move {
             let mut bytes = vec![0; 70_000];
             for _ in LENGTHS {

@@ -3,6 +3,7 @@
 mod closing;
 mod datagrams;
 mod streams;
+mod v6;
 
 pub use closing::{half_close_by_kernel, half_close_by_us, keepalive, refusals, resets};
 pub use datagrams::{ping, udp_echo, udp_from_us};
@@ -10,6 +11,7 @@ pub use streams::{
     crowd_from_kernel_impaired, crowd_to_kernel_impaired, echo, from_kernel, from_kernel_offloaded,
     slow_kernel, slow_us, to_kernel, to_kernel_offloaded,
 };
+pub use v6::{ping_v6, streams_v6, udp_echo_v6};
 
 use anabranch_conformance::transfer::{ended, kind, receive_in_pieces, send_in_pieces};
 use std::io::{Read, Write};

@@ -4,7 +4,7 @@
 use anabranch::Stack;
 use anabranch::tokio as stack;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -43,6 +43,11 @@ pub enum Datagrams {
     Kernel(kernel::UdpSocket),
 }
 
+/// All addresses of both families.
+fn any(port: u16) -> SocketAddr {
+    (Ipv6Addr::UNSPECIFIED, port).into()
+}
+
 impl Net {
     /// Listens at a port.
     ///
@@ -51,7 +56,7 @@ impl Net {
     pub async fn listen(&self, port: u16) -> io::Result<Listener> {
         Ok(match self {
             Net::Stack(stack) => {
-                let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+                let at = any(port);
                 Listener::Stack(stack::TcpListener::bind(stack, at).await?)
             }
             Net::Kernel(address) => {
@@ -67,7 +72,7 @@ impl Net {
     pub async fn bind(&self, port: u16) -> io::Result<Datagrams> {
         Ok(match self {
             Net::Stack(stack) => {
-                let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+                let at = any(port);
                 Datagrams::Stack(stack::UdpSocket::bind(stack, at).await?)
             }
             Net::Kernel(address) => {
