@@ -1,4 +1,4 @@
-//! The packet filter that chooses a TAP device's receive queue: the hash of
+//! The packet filter that chooses a TAP or TUN device's receive queue: the hash of
 //! [`Steering`], as an eBPF program that the kernel runs for each frame.
 //!
 //! The program gives the hash for unfragmented IPv4 TCP and UDP without a VLAN
@@ -6,6 +6,7 @@
 //! queue which [`Steering::frame`] means, except for ICMP errors, whose flow it
 //! does not look for: software passes those on.
 
+use crate::Medium;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use wire::protocol;
@@ -46,37 +47,51 @@ fn imm64(dst: u8, value: u64) -> [Instruction; 2] {
     [op(LOAD_IMM64, dst, 0, 0, value as u32), op(0, 0, 0, 0, (value >> 32) as u32)]
 }
 
-/// The program for `steering`.
-fn program(steering: &Steering) -> Vec<Instruction> {
+/// The program for `steering`, on a device that carries `medium`.
+fn program(medium: Medium, steering: &Steering) -> Vec<Instruction> {
     let [ports_low, ports_high] = imm64(1, steering.ports);
     let [whole_low, whole_high] = imm64(2, steering.whole);
-    const ETHERNET: u32 = wire::ethernet::LEN as u32;
-    let mut program = vec![
-        op(MOVE, 6, 1, 0, 0),
-        op(LOAD_HALF, 0, 0, 0, 12),
-        op(JUMP_NOT_IMM, 0, 0, 0, u32::from(wire::ethernet::ethertype::IPV4)),
-        op(LOAD_BYTE, 0, 0, 0, ETHERNET + 9),
+    // Where the IPv4 header starts, and how a datagram of IPv4 is known.
+    let (at, is_v4) = match medium {
+        Medium::Ethernet => {
+            let ethertype = u32::from(wire::ethernet::ethertype::IPV4);
+            let tests = vec![op(LOAD_HALF, 0, 0, 0, 12), op(JUMP_NOT_IMM, 0, 0, 0, ethertype)];
+            (wire::ethernet::LEN as u32, tests)
+        }
+        Medium::Ip => {
+            let tests = vec![
+                op(LOAD_BYTE, 0, 0, 0, 0),
+                op(AND_IMM, 0, 0, 0, 0xf0),
+                op(JUMP_NOT_IMM, 0, 0, 0, 0x40),
+            ];
+            (0, tests)
+        }
+    };
+    let mut program = vec![op(MOVE, 6, 1, 0, 0)];
+    program.extend(is_v4);
+    program.extend([
+        op(LOAD_BYTE, 0, 0, 0, at + 9),
         op(JUMP_EQUAL_IMM, 0, 0, 1, u32::from(protocol::TCP)),
         op(JUMP_NOT_IMM, 0, 0, 0, u32::from(protocol::UDP)),
         // A fragment has an offset or More Fragments.
-        op(LOAD_HALF, 0, 0, 0, ETHERNET + 6),
+        op(LOAD_HALF, 0, 0, 0, at + 6),
         op(AND_IMM, 0, 0, 0, 0x3fff),
         op(JUMP_NOT_IMM, 0, 0, 0, 0),
         // r7: bytes of the IPv4 header.
-        op(LOAD_BYTE, 0, 0, 0, ETHERNET),
+        op(LOAD_BYTE, 0, 0, 0, at),
         op(MOVE, 7, 0, 0, 0),
         op(AND_IMM, 7, 0, 0, 0x0f),
         op(SHIFT_LEFT_IMM, 7, 0, 0, 2),
         op(JUMP_BELOW_IMM, 7, 0, 0, wire::ipv4::LEN as u32),
         // r8: the addresses.
-        op(LOAD_WORD, 0, 0, 0, ETHERNET + 12),
+        op(LOAD_WORD, 0, 0, 0, at + 12),
         op(MOVE_32, 8, 0, 0, 0),
         op(SHIFT_LEFT_IMM, 8, 0, 0, 32),
-        op(LOAD_WORD, 0, 0, 0, ETHERNET + 16),
+        op(LOAD_WORD, 0, 0, 0, at + 16),
         op(MOVE_32, 0, 0, 0, 0),
         op(OR, 8, 0, 0, 0),
         // r0: the ports, then the hash.
-        op(LOAD_WORD_AT, 0, 7, 0, ETHERNET),
+        op(LOAD_WORD_AT, 0, 7, 0, at),
         op(MOVE_32, 0, 0, 0, 0),
         ports_low,
         ports_high,
@@ -91,7 +106,7 @@ fn program(steering: &Steering) -> Vec<Instruction> {
         op(MULTIPLY, 0, 1, 0, 0),
         op(SHIFT_RIGHT_IMM, 0, 0, 0, 32),
         op(EXIT, 0, 0, 0, 0),
-    ];
+    ]);
     // What has no offset yet jumps here, past the exit.
     let out = program.len();
     for (index, instruction) in program.iter_mut().enumerate() {
@@ -119,10 +134,10 @@ struct Load {
 
 /// Loads the program. It lives as long as the descriptor, or the device that it
 /// is attached to.
-fn load(steering: &Steering) -> io::Result<OwnedFd> {
+fn load(medium: Medium, steering: &Steering) -> io::Result<OwnedFd> {
     const BPF_PROG_LOAD: libc::c_int = 5;
     const SOCKET_FILTER: u32 = 1;
-    let program = program(steering);
+    let program = program(medium, steering);
     let attributes = Load {
         kind: SOCKET_FILTER,
         count: program.len() as u32,
@@ -144,8 +159,8 @@ fn load(steering: &Steering) -> io::Result<OwnedFd> {
 }
 
 /// Makes the TAP device of which `queue` is one choose queues by `steering`.
-pub(super) fn attach(queue: BorrowedFd<'_>, steering: &Steering) -> io::Result<()> {
-    let program = load(steering)?;
+pub(super) fn attach(queue: BorrowedFd<'_>, medium: Medium, steering: &Steering) -> io::Result<()> {
+    let program = load(medium, steering)?;
     let fd: libc::c_int = program.as_raw_fd();
     // SAFETY: the request reads one int through the pointer.
     if unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETSTEERINGEBPF as libc::Ioctl, &fd) } < 0 {
