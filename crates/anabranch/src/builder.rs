@@ -2,14 +2,15 @@
 
 mod loopback;
 
-use crate::Error;
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
+use crate::netstack::Limits;
 use crate::organization::{LockKind, Options, Organization};
 use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
-use ::device::{Device, Medium};
-use net::{Config, InterfaceConfig};
+use crate::{Error, Prefix};
+use ::device::{Device, Medium, tun};
+use net::{Config, InterfaceConfig, OwnedPrefix};
 use organizations::{Clock, Instruments, Setup};
 use platform::RandomState;
 use std::fmt;
@@ -31,6 +32,7 @@ struct Interface {
     ethernet: Option<EthernetAddress>,
     vlan: Option<u16>,
     mtu: Option<usize>,
+    owned: Vec<Prefix>,
 }
 
 /// Makes a [`Stack`].
@@ -111,6 +113,17 @@ impl Builder {
         self
     }
 
+    /// Makes a TUN device, and adds it.
+    pub fn tun(mut self, config: &tun::Config) -> Builder {
+        match tun::open(config) {
+            Ok(device) => self.device(device),
+            Err(error) => {
+                self.wrong.get_or_insert(error.into());
+                self
+            }
+        }
+    }
+
     /// The interface of the last device.
     fn interface(&mut self) -> &mut Interface {
         match self.devices.last_mut() {
@@ -135,6 +148,17 @@ impl Builder {
     pub fn address(mut self, address: impl TryInto<Cidr, Error: Into<Error>>) -> Builder {
         let address = self.checked(address);
         self.interface().addresses.extend(address);
+        self
+    }
+
+    /// Makes the stack answer for all addresses of a network that come by the last
+    /// device: a [`Prefix`], or text such as `0.0.0.0/0`. Sockets can be bound to each of them,
+    /// a listener [to all](crate::TcpListener::bind_all), and the `local_addr` of an
+    /// accepted stream is the one that the peer connected to. Without Ethernet, the
+    /// device is the way to all addresses that no other route is for.
+    pub fn owns(mut self, network: impl TryInto<Prefix, Error: Into<Error>>) -> Builder {
+        let network = self.checked(network);
+        self.interface().owned.extend(network);
         self
     }
 
@@ -342,6 +366,17 @@ impl Builder {
         self
     }
 
+    /// Keeps the stack within these limits.
+    pub(crate) fn within(mut self, limits: &Limits) -> Builder {
+        let buffer = limits.buffer;
+        self.tcp.receive_buffer = self.tcp.receive_buffer.min(buffer);
+        self.tcp.send_buffer = self.tcp.send_buffer.min(buffer);
+        let units = limits.connections.div_ceil(self.processors.max(1));
+        self.config.max_connections = self.config.max_connections.min(units);
+        self.config.reassembly_bytes = self.config.reassembly_bytes.min(limits.fragment_bytes);
+        self
+    }
+
     /// Starts the stack.
     ///
     /// # Errors
@@ -365,6 +400,13 @@ impl Builder {
         }
         let mut devices = Vec::new();
         for (device, interface) in self.devices {
+            let index = config.interfaces.len() as u16;
+            let owned = |prefix: &Prefix| OwnedPrefix {
+                interface: index,
+                network: prefix.network().into(),
+                prefix: prefix.bits(),
+            };
+            config.owned.extend(interface.owned.iter().map(owned));
             config.interfaces.push(interface.config(&device)?);
             devices.push(device);
         }

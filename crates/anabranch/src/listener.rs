@@ -30,10 +30,14 @@ impl Shared {
         backlog: usize,
     ) -> io::Result<Arc<Shared>> {
         let local = first(addresses, |local| stack.bind(Protocol::Tcp, local))?;
+        Ok(Shared::on(stack, local, backlog))
+    }
+
+    fn on(stack: &Stack, local: Endpoint, backlog: usize) -> Arc<Shared> {
         let socket = Arc::new(ListenerShared::new(backlog, stack.closing().clone()));
         stack.running().listen(local, socket.clone());
         let nonblocking = AtomicBool::new(false);
-        Ok(Arc::new(Shared { stack: stack.clone(), socket, local, nonblocking }))
+        Arc::new(Shared { stack: stack.clone(), socket, local, nonblocking })
     }
 
     pub(crate) fn poll_accept(
@@ -99,6 +103,17 @@ impl TcpListener {
     ) -> io::Result<TcpListener> {
         let addresses = stack.resolver().resolve(local)?;
         Ok(TcpListener(Shared::bind(stack, addresses, backlog)?))
+    }
+
+    /// Listens on all addresses that the stack has and [owns](crate::Builder::owns), and
+    /// on all ports that no other listener has. What a peer connected to is the
+    /// [`local_addr`](TcpStream::local_addr) of its stream.
+    ///
+    /// # Errors
+    /// `AddrInUse` if there is such a listener.
+    pub fn bind_all(stack: &Stack) -> io::Result<TcpListener> {
+        let local = stack.bind_all(Protocol::Tcp)?;
+        Ok(TcpListener(Shared::on(stack, local, BACKLOG)))
     }
 
     /// Waits for a connection.

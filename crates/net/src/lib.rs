@@ -40,7 +40,7 @@ pub mod timer_wheel;
 pub mod transport;
 
 pub use application::{Application, Call, Datagram};
-pub use config::{Config, InterfaceConfig, Unit};
+pub use config::{Config, InterfaceConfig, OwnedPrefix, Unit};
 pub use connections::{
     ClosedFlow, ConnId, Connection, Connections, OwnedTable, SharedRef, SharedTable,
 };

@@ -68,7 +68,7 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, 
     if !source.can_be_source() || ip.is_broadcast(source) || ip.config.is_ours(source) {
         return Err(DropReason::IpSource);
     }
-    if !ip.config.is_ours(destination) || destination.is_loopback() {
+    if !ip.config.owns(destination) || destination.is_loopback() {
         let group = header.destination.is_multicast() || ip.is_broadcast(destination);
         return if group { Ok(true) } else { Err(DropReason::IpNotOurs) };
     }

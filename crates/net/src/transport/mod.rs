@@ -85,7 +85,8 @@ impl<A: Application> Transport<A> {
         self.down.drain(..)
     }
 
-    /// The entry of `table` for `local`: for the very address, else for any.
+    /// The entry of `table` for `local`: for the very address, else for any, else for any
+    /// address and any port (port 0).
     pub(crate) fn bound<'a, T>(
         table: &'a HashMap<Endpoint, T, Keyed>,
         local: &Endpoint,
@@ -95,7 +96,7 @@ impl<A: Application> Transport<A> {
         }
         table.get(local).or_else(|| {
             let any = Endpoint { address: Address::UNSPECIFIED_V4, port: local.port };
-            table.get(&any)
+            table.get(&any).or_else(|| table.get(&Endpoint { port: 0, ..any }))
         })
     }
 
