@@ -9,7 +9,7 @@ use crate::organization::{LockKind, Options, Organization};
 use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
 use crate::{Error, Prefix};
-use ::device::{Device, Medium, tun};
+use ::device::{Device, Medium, spread, tun};
 use net::{Config, InterfaceConfig, OwnedPrefix};
 use organizations::{Clock, Instruments, Setup};
 use platform::RandomState;
@@ -107,7 +107,8 @@ impl Builder {
         }
     }
 
-    /// Adds an interface. Its device needs a queue for each processor.
+    /// Adds an interface. Its device needs a queue for each processor, or only one: then
+    /// one processor reads it and hands packets on to the others.
     pub fn device(mut self, device: Device) -> Builder {
         self.devices.push((device, std::mem::take(&mut self.early)));
         self
@@ -399,6 +400,7 @@ impl Builder {
             config.steering = steering;
         }
         let mut devices = Vec::new();
+        let queues = self.organization.queues_on(self.processors);
         for (device, interface) in self.devices {
             let index = config.interfaces.len() as u16;
             let owned = |prefix: &Prefix| OwnedPrefix {
@@ -408,10 +410,10 @@ impl Builder {
             };
             config.owned.extend(interface.owned.iter().map(owned));
             config.interfaces.push(interface.config(&device)?);
-            devices.push(device);
+            devices.push(spread::over(device, queues, config.steering));
         }
         if self.loopback {
-            devices.push(loopback::add(&mut config, self.organization.queues_on(self.processors)));
+            devices.push(loopback::add(&mut config, queues));
         }
         let config = Arc::new(config);
         let registry = Arc::<Registry<_>>::default();

@@ -76,6 +76,9 @@
 //!
 //! # Features
 //!
+//! `futures` (off by default): [devices of one's own](device::custom) whose packets are a
+//! `Stream` and a `Sink` of `Bytes`.
+//!
 //! `tracing` (off by default): connections that are opened, closed, reset or refused,
 //! and stacks that start and stop, are events of the crate `tracing`, with the target
 //! `anabranch`. They are made on the threads of the stack, which wait for the

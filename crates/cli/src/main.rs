@@ -22,6 +22,7 @@ mod serve;
 mod simulate;
 mod table;
 mod tally;
+mod tunnel;
 mod validate;
 mod view;
 
@@ -50,6 +51,8 @@ enum Command {
     Serve(Box<serve::Args>),
     /// Show the connections of a running server
     Ss(view::Args),
+    /// Carry what the kernel sends to a TUN device through a SOCKS5 proxy
+    Tunnel(tunnel::Args),
     /// Measure the stack in memory
     Bench(bench::Bench),
     /// Show what it does, in a private network, without any rights
@@ -72,6 +75,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(args) => serve::run(*args),
         Command::Ss(args) => view::connections(&args),
+        Command::Tunnel(args) => tunnel::run(&args),
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),

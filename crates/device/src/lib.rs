@@ -37,6 +37,7 @@ pub mod memory;
 pub mod namespace;
 pub mod pcap;
 pub mod segment;
+pub mod spread;
 pub mod tap;
 pub mod tun;
 

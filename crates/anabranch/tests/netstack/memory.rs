@@ -130,3 +130,19 @@ fn idle_sessions_end() {
         assert_eq!(error.kind(), ErrorKind::NetworkDown);
     });
 }
+
+/// A device with one queue serves several processors, in every organization.
+#[test]
+fn one_queue_serves_every_organization() {
+    for organization in Organization::all().filter(|o| !o.is_single()) {
+        let (left, right) = wire(1);
+        let builder = Stack::builder().device(left).owns(Prefix::ALL_V4);
+        let builder = builder.organization(organization).processors(3);
+        let netstack = Netstack::start(builder, Limits::default()).expect("a netstack");
+        let client = client(right, 2);
+        block_on(async {
+            connections(&netstack, &client).await;
+            sessions(&netstack, &client).await;
+        });
+    }
+}

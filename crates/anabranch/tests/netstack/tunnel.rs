@@ -70,14 +70,17 @@ fn converse(netstack: &Netstack) {
 fn the_kernel_reaches_any_address_in_every_organization() {
     isolated(|| {
         for organization in Organization::all() {
-            let processors = if organization.is_single() { 1 } else { 2 };
-            let config = config("ana-any").with_queues(processors);
-            let builder = Stack::builder().tun(&config).owns(Prefix::ALL_V4);
-            let builder = builder.organization(organization).processors(processors);
-            match Netstack::start(builder, Limits::within(32 << 20)) {
-                Ok(netstack) => converse(&netstack),
-                Err(error) if missing(&error) => return,
-                Err(error) => panic!("{}: {error}", organization.name()),
+            // By a queue for each processor, and by one for all.
+            for queues in [2, 1] {
+                let processors = if organization.is_single() { 1 } else { 2 };
+                let config = config("ana-any").with_queues(queues.min(processors));
+                let builder = Stack::builder().tun(&config).owns(Prefix::ALL_V4);
+                let builder = builder.organization(organization).processors(processors);
+                match Netstack::start(builder, Limits::within(32 << 20)) {
+                    Ok(netstack) => converse(&netstack),
+                    Err(error) if missing(&error) => return,
+                    Err(error) => panic!("{}: {error}", organization.name()),
+                }
             }
         }
     });
