@@ -2,18 +2,19 @@
 //! another network.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// An address of a host with the length of its network's prefix, such as
-/// `10.99.0.2/24`.
+/// `10.99.0.2/24` or `2001:db8::2/64`.
 ///
-/// It can be no other than a host's: not the network's own or its broadcast address
-/// (where the prefix has at most 30 bits), and not of a range that no host has
-/// (0/8, 127/8, multicast and 240/4). There is only IPv4 yet.
+/// It can be no other than a host's: not the network's own (of IPv6, that is the routers')
+/// or its broadcast address, where the prefix leaves more than one bit, and not of a range
+/// that no host has (0/8, 127/8, multicast and 240/4; of IPv6 `::`, `::1`, multicast and
+/// what stands for IPv4 addresses).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cidr {
-    address: Ipv4Addr,
+    address: IpAddr,
     prefix: u8,
 }
 
@@ -24,23 +25,21 @@ pub enum CidrError {
     /// It is not written as one.
     #[error("{0:?} is not an address with a prefix: write it like 10.99.0.2/24")]
     Form(String),
-    /// It is of a family that the stack does not have yet.
-    #[error(
-        "{0} is an IPv6 address, which the stack does not have yet: use an IPv4 address, like 10.99.0.2/24"
-    )]
-    Family(String),
+    /// A route's network and router are of two families.
+    #[error("{0} and {1} are of two families: a router of IPv4 is for IPv4, one of IPv6 for IPv6")]
+    Family(IpAddr, IpAddr),
     /// There are no such prefixes.
-    #[error("a prefix of {0} bits is longer than an IPv4 address: choose 0 to 32")]
-    Prefix(u8),
+    #[error("a prefix of {0} bits is longer than an {family} address: choose 0 to {1}", family = if *.1 == 32 { "IPv4" } else { "IPv6" })]
+    Prefix(u8, u8),
     /// The address is of a range that no host on a network has.
-    #[error("{0} is in {1}, where no host is: choose an address like 10.99.0.2")]
-    NoHost(Ipv4Addr, &'static str),
+    #[error("{0} is in {1}, where no host is: choose an address like {example}", example = if .0.is_ipv4() { "10.99.0.2" } else { "fd00::2" })]
+    NoHost(IpAddr, &'static str),
     /// The address means the network, not a host in it.
     #[error("{0}/{1} is the network itself: choose a host's address in it, like {first}", first = first(*.0))]
-    Network(Ipv4Addr, u8),
+    Network(IpAddr, u8),
     /// The address means all hosts of the network.
     #[error("{0}/{1} is the broadcast address of its network: choose another in it")]
-    Broadcast(Ipv4Addr, u8),
+    Broadcast(IpAddr, u8),
     /// A route is not written as one.
     #[error(
         "{0:?} is not a route: write it like 192.168.0.0/16 via 10.99.0.1, or default via 10.99.0.1"
@@ -48,21 +47,67 @@ pub enum CidrError {
     RouteForm(String),
     /// The network of a route has bits beyond its prefix.
     #[error("{0}/{1} has bits beyond its prefix: did you mean {network}/{1}?", network = network(*.0, *.1))]
-    HostBits(Ipv4Addr, u8),
+    HostBits(IpAddr, u8),
 }
 
 crate::sentence::debug_is_display!(CidrError);
 
-fn first(network: Ipv4Addr) -> Ipv4Addr {
-    Ipv4Addr::from_bits(network.to_bits() | 1)
+/// The first address after that of `network`.
+fn first(network: IpAddr) -> IpAddr {
+    with_bits(network, bits(network) | 1)
 }
 
-fn mask(prefix: u8) -> u32 {
-    u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)
+/// Bits of an address of the family.
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
 }
 
-fn network(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
-    Ipv4Addr::from_bits(address.to_bits() & mask(prefix))
+/// An address as a number.
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => v4.to_bits().into(),
+        IpAddr::V6(v6) => v6.to_bits(),
+    }
+}
+
+/// The address of the family of `like` that is this number.
+fn with_bits(like: IpAddr, bits: u128) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => Ipv4Addr::from_bits(bits as u32).into(),
+        IpAddr::V6(_) => Ipv6Addr::from_bits(bits).into(),
+    }
+}
+
+/// The bits of `address` behind the first `prefix`.
+fn host(address: IpAddr, prefix: u8) -> u128 {
+    bits(address) & hosts(address, prefix)
+}
+
+/// Ones behind the first `prefix` bits.
+fn hosts(address: IpAddr, prefix: u8) -> u128 {
+    let host_bits = u32::from(width(address).saturating_sub(prefix));
+    u128::MAX.checked_shr(128 - host_bits).unwrap_or(0)
+}
+
+fn network(address: IpAddr, prefix: u8) -> IpAddr {
+    with_bits(address, bits(address) & !hosts(address, prefix))
+}
+
+/// The range of `address`, if no host on a network has addresses of it.
+fn range_without_hosts(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(v4) => match v4.octets()[0] {
+            0 => Some("0.0.0.0/8"),
+            127 => Some("127.0.0.0/8"),
+            224..=239 => Some("224.0.0.0/4 (multicast)"),
+            240..=255 => Some("240.0.0.0/4"),
+            _ => None,
+        },
+        IpAddr::V6(v6) if v6.is_multicast() => Some("ff00::/8 (multicast)"),
+        IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => Some("::ffff:0:0/96"),
+        IpAddr::V6(v6) if v6.is_unspecified() || v6.is_loopback() => Some("::/127"),
+        IpAddr::V6(_) => None,
+    }
 }
 
 impl Cidr {
@@ -72,38 +117,34 @@ impl Cidr {
     /// # Errors
     /// [`CidrError`] if it cannot be a host's.
     pub fn new(address: impl Into<IpAddr>, prefix: u8) -> Result<Cidr, CidrError> {
-        let address = v4(address.into())?;
-        if prefix > 32 {
-            return Err(CidrError::Prefix(prefix));
+        let address = address.into();
+        let width = width(address);
+        if prefix > width {
+            return Err(CidrError::Prefix(prefix, width));
         }
-        let range = match address.octets()[0] {
-            0 => Some("0.0.0.0/8"),
-            127 => Some("127.0.0.0/8"),
-            224..=239 => Some("224.0.0.0/4 (multicast)"),
-            240..=255 => Some("240.0.0.0/4"),
-            _ => None,
-        };
-        if let Some(range) = range {
+        if let Some(range) = range_without_hosts(address) {
             return Err(CidrError::NoHost(address, range));
         }
-        let host = address.to_bits() & !mask(prefix);
-        match host {
-            0 if prefix < 31 => Err(CidrError::Network(address, prefix)),
-            all if prefix < 31 && all == !mask(prefix) => {
-                Err(CidrError::Broadcast(address, prefix))
-            }
+        let all = hosts(address, prefix);
+        match host(address, prefix) {
+            _ if prefix + 1 >= width => Ok(Cidr { address, prefix }),
+            0 => Err(CidrError::Network(address, prefix)),
+            host if host == all && address.is_ipv4() => Err(CidrError::Broadcast(address, prefix)),
             _ => Ok(Cidr { address, prefix }),
         }
     }
 
     /// The host's address.
     pub fn address(&self) -> IpAddr {
-        self.address.into()
+        self.address
     }
 
     /// The host's address, if it is an IPv4 address.
     pub fn v4(&self) -> Option<Ipv4Addr> {
-        Some(self.address)
+        match self.address {
+            IpAddr::V4(address) => Some(address),
+            IpAddr::V6(_) => None,
+        }
     }
 
     /// Bits of the network's prefix.
@@ -113,10 +154,9 @@ impl Cidr {
 
     /// Is `address` in the network?
     pub fn contains(&self, address: impl Into<IpAddr>) -> bool {
-        match address.into() {
-            IpAddr::V4(other) => network(other, self.prefix) == network(self.address, self.prefix),
-            IpAddr::V6(_) => false,
-        }
+        let other = address.into();
+        other.is_ipv4() == self.address.is_ipv4()
+            && network(other, self.prefix) == network(self.address, self.prefix)
     }
 
     /// Can `address` be another host's in the network?
@@ -125,13 +165,6 @@ impl Cidr {
         address != self.address()
             && self.contains(address)
             && Cidr::new(address, self.prefix).is_ok()
-    }
-}
-
-fn v4(address: IpAddr) -> Result<Ipv4Addr, CidrError> {
-    match address {
-        IpAddr::V4(address) => Ok(address),
-        IpAddr::V6(address) => Err(CidrError::Family(address.to_string())),
     }
 }
 
@@ -172,9 +205,9 @@ impl<A: Into<IpAddr>> TryFrom<(A, u8)> for Cidr {
 /// 10.99.0.1`, or `default via 10.99.0.1` for all networks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Route {
-    network: Ipv4Addr,
+    network: IpAddr,
     prefix: u8,
-    gateway: Ipv4Addr,
+    gateway: IpAddr,
 }
 
 impl Route {
@@ -188,9 +221,12 @@ impl Route {
         prefix: u8,
         gateway: impl Into<IpAddr>,
     ) -> Result<Route, CidrError> {
-        let (address, gateway) = (v4(network.into())?, v4(gateway.into())?);
-        if prefix > 32 {
-            return Err(CidrError::Prefix(prefix));
+        let (address, gateway) = (network.into(), gateway.into());
+        if address.is_ipv4() != gateway.is_ipv4() {
+            return Err(CidrError::Family(address, gateway));
+        }
+        if prefix > width(address) {
+            return Err(CidrError::Prefix(prefix, width(address)));
         }
         if self::network(address, prefix) != address {
             return Err(CidrError::HostBits(address, prefix));
@@ -198,14 +234,14 @@ impl Route {
         Ok(Route { network: address, prefix, gateway })
     }
 
-    /// The way to all networks, by the router `gateway`.
-    pub(crate) fn default_via(gateway: Ipv4Addr) -> Route {
-        Route { network: Ipv4Addr::UNSPECIFIED, prefix: 0, gateway }
+    /// The way to all networks of its family, by the router `gateway`.
+    pub(crate) fn default_via(gateway: IpAddr) -> Route {
+        Route { network: with_bits(gateway, 0), prefix: 0, gateway }
     }
 
     /// The router.
     pub fn gateway(&self) -> IpAddr {
-        self.gateway.into()
+        self.gateway
     }
 
     /// As the layers below take it.
@@ -232,7 +268,7 @@ impl FromStr for Route {
             return Err(wrong());
         }
         let (network, prefix) = match network {
-            "default" => (Ipv4Addr::UNSPECIFIED.into(), 0),
+            "default" => (with_bits(gateway, 0), 0),
             network => parse(network).ok_or_else(wrong)?,
         };
         Route::new(network, prefix, gateway)

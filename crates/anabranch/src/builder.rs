@@ -16,11 +16,11 @@ use platform::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::EthernetAddress;
+use wire::{Address, EthernetAddress};
 
 /// Bytes of the smallest datagram that every link carries (RFC 791 3.2).
 const LEAST_MTU: usize = 68;
@@ -145,7 +145,9 @@ impl Builder {
     }
 
     /// Gives the last device an address with the length of its network's prefix: a
-    /// [`Cidr`], or text such as `10.99.0.2/24`. A device can have several.
+    /// [`Cidr`], or text such as `10.99.0.2/24` or `2001:db8::2/64`. A device can have
+    /// several, of both families. One with Ethernet and an address of IPv6 has a
+    /// link-local one, too: the one that you give it, or one by its Ethernet address.
     pub fn address(mut self, address: impl TryInto<Cidr, Error: Into<Error>>) -> Builder {
         let address = self.checked(address);
         self.interface().addresses.extend(address);
@@ -183,9 +185,10 @@ impl Builder {
         self
     }
 
-    /// The router for destinations outside all networks that are known otherwise.
-    pub fn gateway(mut self, gateway: Ipv4Addr) -> Builder {
-        self.routes.push(Route::default_via(gateway));
+    /// The router for destinations of its family outside all networks that are known
+    /// otherwise. Of IPv6 it may have a link-local address.
+    pub fn gateway(mut self, gateway: impl Into<IpAddr>) -> Builder {
+        self.routes.push(Route::default_via(gateway.into()));
         self
     }
 
@@ -440,7 +443,15 @@ fn check_routes(routes: &[Route], devices: &[(Device, Interface)]) -> Result<(),
     let ours = || devices.iter().flat_map(|(_, interface)| &interface.addresses);
     for gateway in routes.iter().map(Route::gateway) {
         let is_ours = ours().any(|address| address.address() == gateway);
-        if is_ours || !ours().any(|address| address.is_neighbour(gateway)) {
+        // On a link of IPv6 everybody has a link-local address.
+        let is_on_link = || {
+            let has_v6 = devices.iter().any(|(device, interface)| {
+                device.capabilities.medium == Medium::Ethernet && interface.has_v6()
+            });
+            has_v6 && Address::from(gateway).is_link_local_v6()
+        };
+        let is_neighbour = ours().any(|address| address.is_neighbour(gateway)) || is_on_link();
+        if is_ours || !is_neighbour {
             let networks = match ours().map(Cidr::to_string).collect::<Vec<_>>() {
                 none if none.is_empty() => "it has no address".into(),
                 networks => networks.join(", "),
@@ -452,6 +463,22 @@ fn check_routes(routes: &[Route], devices: &[(Device, Interface)]) -> Result<(),
 }
 
 impl Interface {
+    /// Has it an address of IPv6?
+    fn has_v6(&self) -> bool {
+        self.addresses.iter().any(|cidr| cidr.address().is_ipv6())
+    }
+
+    /// Its addresses, with a link-local one where IPv6 needs one.
+    fn addresses(&self, ethernet: EthernetAddress, is_ethernet: bool) -> Vec<(Address, u8)> {
+        let ours = self.addresses.iter().map(|a| (Address::from(a.address()), a.prefix()));
+        let mut addresses: Vec<_> = ours.collect();
+        let has_link_local = addresses.iter().any(|(a, _)| a.is_link_local_v6());
+        if self.has_v6() && is_ethernet && !has_link_local {
+            addresses.push((wire::ipv6::link_local(ethernet).into(), 64));
+        }
+        addresses
+    }
+
     fn config(self, device: &Device) -> Result<InterfaceConfig, Error> {
         let capabilities = device.capabilities;
         let is_ethernet = capabilities.medium == Medium::Ethernet;
@@ -459,6 +486,9 @@ impl Interface {
         let mtu = self.mtu.unwrap_or(capabilities.mtu);
         if self.mtu.is_some() && !(LEAST_MTU..=capabilities.mtu).contains(&mtu) {
             return Err(Error::Mtu { device: name(), mtu, most: capabilities.mtu });
+        }
+        if self.has_v6() && mtu < wire::ipv6::MIN_MTU {
+            return Err(Error::MtuV6 { device: name(), mtu });
         }
         if let Some(vlan) = self.vlan
             && !(is_ethernet && (1..=4094).contains(&vlan))
@@ -470,11 +500,12 @@ impl Interface {
         {
             return Err(Error::Ethernet(ethernet));
         }
+        let ethernet = self.ethernet.unwrap_or(device.ethernet);
         Ok(InterfaceConfig {
             is_ethernet,
-            ethernet: self.ethernet.unwrap_or(device.ethernet),
+            ethernet,
             vlan: self.vlan,
-            addresses: self.addresses.iter().map(|a| (a.address().into(), a.prefix())).collect(),
+            addresses: self.addresses(ethernet, is_ethernet),
             mtu,
             transmit_checksum: capabilities.transmit_checksum,
             segmentation: capabilities.segmentation,

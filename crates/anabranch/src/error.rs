@@ -43,6 +43,16 @@ pub enum Error {
         /// What the device can have.
         most: usize,
     },
+    /// A device with an address of IPv6 carries less than IPv6 needs (RFC 8200 5).
+    #[error(
+        "device {device} has an MTU of {mtu} bytes, too few for IPv6: choose 1280 or more, or give it no IPv6 address"
+    )]
+    MtuV6 {
+        /// The device's name.
+        device: String,
+        /// What it has.
+        mtu: usize,
+    },
     /// There is no such VLAN.
     #[error(
         "device {device} cannot be in VLAN {vlan}: choose 1 to 4094, on a device with Ethernet frames"

@@ -2,7 +2,7 @@
 
 use crate::names::{ToSocketAddrs, first};
 use crate::socket::ListenerShared;
-use crate::stack::{Protocol, Stack};
+use crate::stack::{Local, Protocol, Stack};
 use crate::stream::{Shared as Stream, TcpStream, now};
 use crate::wait::block_on;
 use platform::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ pub(crate) const BACKLOG: usize = 4096;
 pub(crate) struct Shared {
     stack: Stack,
     socket: Arc<ListenerShared>,
-    local: Endpoint,
+    local: Local,
     nonblocking: AtomicBool,
 }
 
@@ -28,14 +28,16 @@ impl Shared {
         stack: &Stack,
         addresses: Vec<Endpoint>,
         backlog: usize,
+        v6_only: bool,
     ) -> io::Result<Arc<Shared>> {
-        let local = first(addresses, |local| stack.bind(Protocol::Tcp, local))?;
+        let local =
+            first(addresses, |endpoint| stack.bind(Protocol::Tcp, Local { endpoint, v6_only }))?;
         Ok(Shared::on(stack, local, backlog))
     }
 
-    fn on(stack: &Stack, local: Endpoint, backlog: usize) -> Arc<Shared> {
+    fn on(stack: &Stack, local: Local, backlog: usize) -> Arc<Shared> {
         let socket = Arc::new(ListenerShared::new(backlog, stack.closing().clone()));
-        stack.running().listen(local, socket.clone());
+        local.ends().for_each(|end| stack.running().listen(end, socket.clone()));
         let nonblocking = AtomicBool::new(false);
         Arc::new(Shared { stack: stack.clone(), socket, local, nonblocking })
     }
@@ -60,13 +62,13 @@ impl Shared {
     }
 
     pub(crate) fn local_addr(&self) -> SocketAddr {
-        self.local.into()
+        self.local.endpoint.into()
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.stack.running().unlisten(self.local);
+        self.local.ends().for_each(|end| self.stack.running().unlisten(end));
         // Their streams are dropped with them; nobody has read what they got.
         let mut wakes = Vec::new();
         for socket in self.socket.close(&mut wakes) {
@@ -82,7 +84,8 @@ impl Drop for Shared {
 pub struct TcpListener(pub(crate) Arc<Shared>);
 
 impl TcpListener {
-    /// Listens on an address of the stack, or on all (`0.0.0.0`).
+    /// Listens on an address of the stack, or on all: `0.0.0.0` is those of IPv4, and
+    /// `[::]` those of both families. A peer with an IPv4 address is shown as such.
     ///
     /// # Errors
     /// `AddrInUse`, `AddrNotAvailable`.
@@ -102,7 +105,17 @@ impl TcpListener {
         backlog: usize,
     ) -> io::Result<TcpListener> {
         let addresses = stack.resolver().resolve(local)?;
-        Ok(TcpListener(Shared::bind(stack, addresses, backlog)?))
+        Ok(TcpListener(Shared::bind(stack, addresses, backlog, false)?))
+    }
+
+    /// As [`TcpListener::bind`]; `[::]` is all addresses of IPv6 only (`IPV6_V6ONLY`), so
+    /// that another may listen on `0.0.0.0`.
+    ///
+    /// # Errors
+    /// `AddrInUse`, `AddrNotAvailable`.
+    pub fn bind_v6_only(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<TcpListener> {
+        let addresses = stack.resolver().resolve(local)?;
+        Ok(TcpListener(Shared::bind(stack, addresses, BACKLOG, true)?))
     }
 
     /// Listens on all addresses that the stack has and [owns](crate::Builder::owns), and

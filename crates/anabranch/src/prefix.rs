@@ -2,36 +2,39 @@
 
 use crate::CidrError;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A network: all addresses that have their first bits in common, such as
-/// `198.18.0.0/15`, or `0.0.0.0/0` for all of IPv4. There is only IPv4 yet.
+/// `198.18.0.0/15`, or `0.0.0.0/0` for all of IPv4 and `::/0` for all of IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix {
-    network: Ipv4Addr,
+    network: IpAddr,
     bits: u8,
 }
 
 impl Prefix {
     /// All addresses of IPv4.
-    pub const ALL_V4: Prefix = Prefix { network: Ipv4Addr::UNSPECIFIED, bits: 0 };
+    pub const ALL_V4: Prefix = Prefix { network: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 };
+    /// All addresses of IPv6.
+    pub const ALL_V6: Prefix = Prefix { network: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 };
 
     /// The network of the addresses that have their first `bits` bits in common with
     /// `network`.
     ///
     /// # Errors
-    /// [`CidrError`] if `network` has bits beyond them, or is longer.
+    /// [`CidrError`] if `network` has bits beyond them, or is shorter.
     pub fn new(network: impl Into<IpAddr>, bits: u8) -> Result<Prefix, CidrError> {
-        let network = match network.into() {
-            IpAddr::V4(network) => network,
-            IpAddr::V6(network) => return Err(CidrError::Family(network.to_string())),
+        let network = network.into();
+        let (value, most) = match network {
+            IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
+            IpAddr::V6(address) => (address.to_bits(), 128),
         };
-        if bits > 32 {
-            return Err(CidrError::Prefix(bits));
+        if bits > most {
+            return Err(CidrError::Prefix(bits, most));
         }
-        let host = u32::MAX.checked_shr(bits.into()).unwrap_or(0);
-        if network.to_bits() & host != 0 {
+        let host = u128::MAX.checked_shr(bits.into()).unwrap_or(0);
+        if value & host != 0 {
             return Err(CidrError::HostBits(network, bits));
         }
         Ok(Prefix { network, bits })
@@ -39,7 +42,7 @@ impl Prefix {
 
     /// Its first address.
     pub fn network(&self) -> IpAddr {
-        self.network.into()
+        self.network
     }
 
     /// How many bits its addresses have in common.
@@ -83,11 +86,22 @@ mod tests {
 
     #[test]
     fn networks_and_what_is_none() {
-        for good in ["0.0.0.0/0", "10.0.0.0/8", "192.0.2.7/32", "128.0.0.0/1"] {
+        for good in
+            ["0.0.0.0/0", "10.0.0.0/8", "192.0.2.7/32", "128.0.0.0/1", "::/0", "2001:db8::/32"]
+        {
             assert_eq!(good.parse::<Prefix>().expect("a network").to_string(), good);
         }
         assert_eq!("0.0.0.0/0".parse(), Ok(Prefix::ALL_V4));
-        for bad in ["10.0.0.0", "10.0.0.1/8", "10.0.0.0/33", "x/8", "::/0", "10.0.0.0/"] {
+        assert_eq!("::/0".parse(), Ok(Prefix::ALL_V6));
+        for bad in [
+            "10.0.0.0",
+            "10.0.0.1/8",
+            "10.0.0.0/33",
+            "x/8",
+            "2001:db8::1/64",
+            "::/129",
+            "10.0.0.0/",
+        ] {
             let error = bad.parse::<Prefix>().expect_err(bad);
             assert!(!error.to_string().contains('\n'), "{error}");
         }

@@ -242,40 +242,40 @@ impl Stack {
     }
 
     /// Takes `wanted` for a socket; port 0 is any free one.
-    pub(crate) fn bind(&self, protocol: Protocol, wanted: Endpoint) -> io::Result<Endpoint> {
+    pub(crate) fn bind(&self, protocol: Protocol, wanted: Local) -> io::Result<Local> {
         if self.0.stopped.load(Ordering::Relaxed) {
             return Err(SocketError::STOPPED.into());
         }
-        self.check_ours(wanted)?;
+        self.check_ours(wanted.endpoint)?;
         let mut bound = self.bound(protocol).lock();
-        if wanted.port != 0 {
+        let port = wanted.endpoint.port;
+        if port != 0 {
             if conflicts(&bound.taken, wanted) {
-                return Err(io::Error::new(
-                    io::ErrorKind::AddrInUse,
-                    format!("port {} is in use", wanted.port),
-                ));
+                let text = format!("port {port} is in use");
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
             }
             bound.take(wanted);
             return Ok(wanted);
         }
         // A port that somebody asked for by number is passed over, once.
         let Bound { taken, free, .. } = &mut *bound;
-        let fits = |port| !conflicts(taken, Endpoint { port, ..wanted });
+        let fits = |port| !conflicts(taken, wanted.with_port(port));
         let Some(port) = free.allocate(nowhere(protocol), fits) else {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, "all ephemeral ports are in use"));
         };
-        let got = Endpoint { port, ..wanted };
-        bound.chosen.insert(got);
+        let got = wanted.with_port(port);
+        bound.chosen.insert(got.endpoint);
         bound.take(got);
         Ok(got)
     }
 
-    /// Takes all addresses and all ports that no other socket has.
-    pub(crate) fn bind_all(&self, protocol: Protocol) -> io::Result<Endpoint> {
+    /// Takes all addresses of both families and all ports that no other socket has.
+    pub(crate) fn bind_all(&self, protocol: Protocol) -> io::Result<Local> {
         if self.0.stopped.load(Ordering::Relaxed) {
             return Err(SocketError::STOPPED.into());
         }
-        let all = Endpoint { address: Address::UNSPECIFIED_V4, port: 0 };
+        let endpoint = Endpoint { address: Address::UNSPECIFIED_V6, port: 0 };
+        let all = Local { endpoint, v6_only: false };
         let mut bound = self.bound(protocol).lock();
         if conflicts(&bound.taken, all) {
             let text = "another socket has all ports already";
@@ -285,33 +285,64 @@ impl Stack {
         Ok(all)
     }
 
-    pub(crate) fn unbind(&self, protocol: Protocol, local: Endpoint) {
+    pub(crate) fn unbind(&self, protocol: Protocol, local: Local) {
         let mut bound = self.bound(protocol).lock();
         bound.give_back(local);
-        if bound.chosen.remove(&local) {
-            bound.free.release(nowhere(protocol), local.port);
+        if bound.chosen.remove(&local.endpoint) {
+            bound.free.release(nowhere(protocol), local.endpoint.port);
         }
     }
 }
 
-/// Is the port of `with` taken on its address?
-fn conflicts(taken: &HashMap<u16, Vec<Address>>, with: Endpoint) -> bool {
-    taken.get(&with.port).is_some_and(|addresses| {
-        with.address.is_unspecified()
-            || addresses.iter().any(|a| a.is_unspecified() || *a == with.address)
+/// What a socket is bound to. On `[::]` that is all addresses of both families, unless it
+/// is for IPv6 only (`IPV6_V6ONLY` of RFC 3493 5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Local {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) v6_only: bool,
+}
+
+impl Local {
+    fn with_port(self, port: u16) -> Local {
+        Local { endpoint: Endpoint { port, ..self.endpoint }, ..self }
+    }
+
+    /// What the layers below know it by: one end for each family.
+    pub(crate) fn ends(self) -> impl Iterator<Item = Endpoint> {
+        let Local { endpoint, v6_only } = self;
+        let both = endpoint.address == Address::UNSPECIFIED_V6 && !v6_only;
+        let v4 = Endpoint { address: Address::UNSPECIFIED_V4, ..endpoint };
+        std::iter::once(endpoint).chain(both.then_some(v4))
+    }
+
+    /// Can it send to `remote`, by its family?
+    pub(crate) fn reaches(self, remote: Address) -> bool {
+        self.ends().any(|end| end.address.is_v4() == remote.is_v4())
+    }
+}
+
+/// Is the port of `with` taken on one of its addresses?
+fn conflicts(taken: &HashMap<u16, Vec<Address>>, with: Local) -> bool {
+    let collide = |a: Address, b: Address| {
+        a == b || (a.is_v4() == b.is_v4() && (a.is_unspecified() || b.is_unspecified()))
+    };
+    taken.get(&with.endpoint.port).is_some_and(|addresses| {
+        with.ends().any(|end| addresses.iter().any(|a| collide(*a, end.address)))
     })
 }
 
 impl Bound {
-    fn take(&mut self, local: Endpoint) {
-        self.taken.entry(local.port).or_default().push(local.address);
+    fn take(&mut self, local: Local) {
+        let addresses = self.taken.entry(local.endpoint.port).or_default();
+        addresses.extend(local.ends().map(|end| end.address));
     }
 
-    fn give_back(&mut self, local: Endpoint) {
-        if let Some(addresses) = self.taken.get_mut(&local.port) {
-            addresses.retain(|a| *a != local.address);
+    fn give_back(&mut self, local: Local) {
+        let port = local.endpoint.port;
+        if let Some(addresses) = self.taken.get_mut(&port) {
+            addresses.retain(|a| local.ends().all(|end| end.address != *a));
             if addresses.is_empty() {
-                self.taken.remove(&local.port);
+                self.taken.remove(&port);
             }
         }
     }

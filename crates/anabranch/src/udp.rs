@@ -2,7 +2,7 @@
 
 use crate::names::{ToSocketAddrs, first};
 use crate::socket::{SessionLimits, Sessions, UdpShared};
-use crate::stack::{Protocol, Stack};
+use crate::stack::{Local, Protocol, Stack};
 use crate::stream::now;
 use crate::wait::block_on;
 use net::Datagram;
@@ -21,7 +21,7 @@ const LARGEST: usize = 65535 - 20 - 8;
 pub(crate) struct Shared {
     stack: Stack,
     socket: Arc<UdpShared>,
-    local: Endpoint,
+    local: Local,
     options: Mutex<Options>,
 }
 
@@ -33,9 +33,14 @@ struct Options {
 }
 
 impl Shared {
-    pub(crate) fn bind(stack: &Stack, addresses: Vec<Endpoint>) -> io::Result<Arc<Shared>> {
-        let local = first(addresses, |local| stack.bind(Protocol::Udp, local))?;
-        Ok(Shared::on(stack, UdpShared::new(local)))
+    pub(crate) fn bind(
+        stack: &Stack,
+        addresses: Vec<Endpoint>,
+        v6_only: bool,
+    ) -> io::Result<Arc<Shared>> {
+        let local =
+            first(addresses, |endpoint| stack.bind(Protocol::Udp, Local { endpoint, v6_only }))?;
+        Ok(Shared::on(stack, local, UdpShared::new(local.endpoint)))
     }
 
     /// Binds to all addresses and all ports that no other socket has; with limits, the
@@ -45,13 +50,13 @@ impl Shared {
         sessions: Option<SessionLimits>,
     ) -> io::Result<Arc<Shared>> {
         let local = stack.bind_all(Protocol::Udp)?;
-        let socket = UdpShared::new(local).with_sessions(sessions.map(Sessions::new));
-        Ok(Shared::on(stack, socket))
+        let socket = UdpShared::new(local.endpoint).with_sessions(sessions.map(Sessions::new));
+        Ok(Shared::on(stack, local, socket))
     }
 
-    fn on(stack: &Stack, socket: UdpShared) -> Arc<Shared> {
-        let (local, socket) = (socket.local(), Arc::new(socket));
-        stack.running().bind(local, socket.clone());
+    fn on(stack: &Stack, local: Local, socket: UdpShared) -> Arc<Shared> {
+        let socket = Arc::new(socket);
+        local.ends().for_each(|end| stack.running().bind(end, socket.clone()));
         Arc::new(Shared { stack: stack.clone(), socket, local, options: Mutex::default() })
     }
 
@@ -124,6 +129,13 @@ impl Shared {
             let text = "a datagram cannot go to port 0";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        if !self.local.reaches(remote.address) {
+            let text = format!(
+                "a socket on {} sends nothing to {}, of the other family: bind it to [::]",
+                self.local.endpoint.address, remote.address
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let mut payload = Parts::new();
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -141,7 +153,7 @@ impl Shared {
         bytes: &[u8],
         remote: Endpoint,
     ) -> Poll<io::Result<usize>> {
-        self.poll_send_from(cx, bytes, self.local, remote)
+        self.poll_send_from(cx, bytes, self.local.endpoint, remote)
     }
 
     /// As [`Shared::poll_send`], from an address of the stack's choice or any that it owns.
@@ -185,13 +197,13 @@ impl Shared {
     }
 
     pub(crate) fn local_addr(&self) -> SocketAddr {
-        self.local.into()
+        self.local.endpoint.into()
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.stack.running().unbind(self.local);
+        self.local.ends().for_each(|end| self.stack.running().unbind(end));
         self.stack.unbind(Protocol::Udp, self.local);
     }
 }
@@ -207,7 +219,16 @@ impl UdpSocket {
     /// `AddrInUse`, `AddrNotAvailable`.
     pub fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<UdpSocket> {
         let addresses = stack.resolver().resolve(local)?;
-        Ok(UdpSocket(Shared::bind(stack, addresses)?))
+        Ok(UdpSocket(Shared::bind(stack, addresses, false)?))
+    }
+
+    /// As [`UdpSocket::bind`]; `[::]` is all addresses of IPv6 only (`IPV6_V6ONLY`).
+    ///
+    /// # Errors
+    /// `AddrInUse`, `AddrNotAvailable`.
+    pub fn bind_v6_only(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<UdpSocket> {
+        let addresses = stack.resolver().resolve(local)?;
+        Ok(UdpSocket(Shared::bind(stack, addresses, true)?))
     }
 
     /// Receives a datagram; what does not fit into `buf` is lost.
@@ -257,9 +278,13 @@ impl UdpSocket {
         local: IpAddr,
         remote: impl ToSocketAddrs,
     ) -> io::Result<usize> {
-        let local = Endpoint { address: local.into(), port: self.0.local.port };
+        let local = Endpoint { address: local.into(), port: self.0.local.endpoint.port };
         self.0.stack.check_ours(local)?;
         let (remote, options) = (self.resolve(remote)?, *self.0.options.lock());
+        if local.address.is_v4() != remote.address.is_v4() {
+            let text = "the two addresses are of different families";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         if options.nonblocking {
             return now(self.0.poll_send_from(None, bytes, local, remote));
         }

@@ -2,9 +2,11 @@
 //! several segments into segments, and filling in checksums.
 
 use crate::{Batch, Medium};
+use std::net::Ipv4Addr;
 use wire::packet::{ChecksumState, HEAD};
 use wire::tcp::Flags;
-use wire::{Malformed, Packet, Parts, Slice, checksum, ethernet, ipv4, protocol, tcp};
+use wire::{Address, Malformed, Packet, Parts, Slice};
+use wire::{checksum, ethernet, ipv4, ipv6, protocol, tcp};
 
 /// Where the checksum stands in a TCP header.
 const TCP_CHECKSUM: usize = 16;
@@ -61,7 +63,7 @@ fn write(packet: &mut Packet, at: usize, bytes: &[u8]) {
     }
 }
 
-/// Cuts a TCP/IPv4 packet that stands for several segments (`gso_size` is not
+/// Cuts a TCP packet, of IPv4 or IPv6 without extension headers, that stands for several segments (`gso_size` is not
 /// 0) into packets of one segment each, appended to `into`. They share the
 /// payload, and their checksums are [`ChecksumState::Partial`]. Any other packet
 /// is passed on as it is.
@@ -129,8 +131,9 @@ struct Template {
     bytes: [u8; HEAD],
     /// Bytes of all headers.
     len: usize,
-    /// Where the IPv4 header starts.
+    /// Where the IP header starts.
     ip: usize,
+    is_v4: bool,
     /// Where the TCP header starts.
     tcp: usize,
     /// The pseudo-header's sum without the length.
@@ -143,26 +146,42 @@ fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
+fn is_ip(ethertype: u16) -> bool {
+    matches!(ethertype, ethernet::ethertype::IPV4 | ethernet::ethertype::IPV6)
+}
+
+/// Bytes of the IP header in front of a segment, and the addresses in it. It is not parsed,
+/// since the length of a super-packet may not fit, and the checksum not be there.
+fn below_tcp(front: &[u8]) -> Result<(usize, Address, Address), Malformed> {
+    let first = *front.first().ok_or(Malformed::Truncated)?;
+    if first >> 4 == 6 {
+        let header = ipv6::Header::parse(front)?;
+        let is_tcp = header.next_header == protocol::TCP;
+        let found = (ipv6::LEN, header.source.into(), header.destination.into());
+        return if is_tcp { Ok(found) } else { Err(Malformed::Field) };
+    }
+    let fixed = front.first_chunk::<{ ipv4::LEN }>().ok_or(Malformed::Truncated)?;
+    let len = usize::from(first & 0x0f) * 4;
+    if first >> 4 != 4 || len < ipv4::LEN || fixed[9] != protocol::TCP {
+        return Err(Malformed::Field);
+    }
+    let address =
+        |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]).into();
+    Ok((len, address(12), address(16)))
+}
+
 impl Template {
     fn of(packet: &Packet, medium: Medium) -> Result<Template, Malformed> {
         let front = packet.front();
         let ip = match medium {
             Medium::Ethernet => match ethernet::Header::parse(front)? {
-                (header, len) if header.ethertype == ethernet::ethertype::IPV4 => len,
+                (header, len) if is_ip(header.ethertype) => len,
                 _ => return Err(Malformed::Field),
             },
             Medium::Ip => 0,
         };
-        // Not parsed, since the total length of a super-packet may not fit, and
-        // the checksum not be there.
-        let fixed = front.get(ip..ip + ipv4::LEN).ok_or(Malformed::Truncated)?;
-        let tcp = ip + usize::from(fixed[0] & 0x0f) * 4;
-        if fixed[0] >> 4 != 4 || tcp < ip + ipv4::LEN || fixed[9] != protocol::TCP {
-            return Err(Malformed::Field);
-        }
-        let address = |at: usize| [fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]].into();
-        let (source, destination): (std::net::Ipv4Addr, std::net::Ipv4Addr) =
-            (address(12), address(16));
+        let (tcp, source, destination) = below_tcp(front.get(ip..).unwrap_or_default())?;
+        let tcp = ip + tcp;
         let offset = front.get(tcp + 12).ok_or(Malformed::Truncated)? >> 4;
         let len = tcp + usize::from(offset) * 4;
         if len < tcp + tcp::LEN || len > HEAD {
@@ -170,12 +189,13 @@ impl Template {
         }
         let mut bytes = [0; HEAD];
         bytes[..len].copy_from_slice(front.get(..len).ok_or(Malformed::Truncated)?);
-        let pseudo = checksum::pseudo_header(source.into(), destination.into(), protocol::TCP, 0);
+        let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, 0);
         let gso_size = usize::from(packet.meta().gso_size);
         if len - ip + gso_size.min(packet.len()) > usize::from(u16::MAX) {
             return Err(Malformed::Field);
         }
-        Ok(Template { bytes, len, ip, tcp, pseudo, gso_size })
+        let is_v4 = source.is_v4();
+        Ok(Template { bytes, len, ip, is_v4, tcp, pseudo, gso_size })
     }
 
     /// Puts the headers in front of the segment with `len` bytes of payload from
@@ -186,14 +206,19 @@ impl Template {
         let (_, ip) = bytes.split_at_mut(self.ip);
         let (ip, tcp) = ip.split_at_mut(self.tcp - self.ip);
         let tcp_len = tcp.len() + len;
-        let total = (ip.len() + tcp_len) as u16;
-        ip[2..4].copy_from_slice(&total.to_be_bytes());
-        // Each segment is a datagram of its own.
-        let identification = word(ip, 4).wrapping_add((at / self.gso_size) as u16);
-        ip[4..6].copy_from_slice(&identification.to_be_bytes());
-        ip[10..12].copy_from_slice(&[0, 0]);
-        let sum = !checksum::sum(ip);
-        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        if self.is_v4 {
+            let total = (ip.len() + tcp_len) as u16;
+            ip[2..4].copy_from_slice(&total.to_be_bytes());
+            // Each segment is a datagram of its own.
+            let identification = word(ip, 4).wrapping_add((at / self.gso_size) as u16);
+            ip[4..6].copy_from_slice(&identification.to_be_bytes());
+            ip[10..12].copy_from_slice(&[0, 0]);
+            let sum = !checksum::sum(ip);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        } else {
+            let payload = (ip.len() - ipv6::LEN + tcp_len) as u16;
+            ip[4..6].copy_from_slice(&payload.to_be_bytes());
+        }
 
         let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(at as u32);
         tcp[4..8].copy_from_slice(&seq.to_be_bytes());

@@ -32,6 +32,7 @@ mod statistics;
 pub mod validate;
 
 pub use experiments::{blocks, hog, idle, soak};
+pub use measure::counted::counted;
 pub use measure::detail::{Detail, SampleDetail};
 pub use measure::row::Row;
 pub use measure::run::{Progress, quick, run};

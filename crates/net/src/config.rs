@@ -33,6 +33,18 @@ impl InterfaceConfig {
         let ours = |(ours, prefix): &&(Address, u8)| ours.shares_prefix(address, *prefix);
         self.addresses.iter().find(ours).map(|(ours, _)| *ours)
     }
+
+    /// The address of ours that what goes to `destination` beyond the link, of IPv6, has as
+    /// its source: one of its scope, with the longest prefix in common (RFC 6724 5, rules 2
+    /// and 8).
+    pub fn source_for(&self, destination: Address) -> Option<Address> {
+        let of_link = |a: Address| match a.v6() {
+            Some(v6) if v6.is_multicast() => v6.octets()[1] & 0x0f <= 2,
+            _ => a.is_link_local_v6(),
+        };
+        let ours = self.addresses.iter().map(|(a, _)| *a).filter(|a| !a.is_v4());
+        ours.max_by_key(|a| (of_link(*a) == of_link(destination), a.common_prefix(destination)))
+    }
 }
 
 /// A route that is not to a network of our own interfaces.
@@ -146,6 +158,9 @@ pub struct Config {
     pub burst: usize,
     /// Bytes of fragments that wait for the rest of their datagrams.
     pub reassembly_bytes: usize,
+    /// Do plain segments of established connections pass the layers by? It changes nothing
+    /// but how long they take.
+    pub express: bool,
 }
 
 impl Config {
@@ -172,6 +187,7 @@ impl Config {
             errors_per_second: 1000,
             burst: 32,
             reassembly_bytes: 4 << 20,
+            express: true,
         }
     }
 

@@ -38,6 +38,16 @@ drops! {
     /// An ARP message that nobody asked for, with another address for a neighbour
     /// whose address was confirmed a moment ago.
     ArpLocked = "arp_locked",
+    /// A message of neighbour discovery that is malformed, with a wrong checksum, or that
+    /// makes no sense (RFC 4861 7.1).
+    NdpMalformed = "ndp_malformed",
+    /// A message of neighbour discovery whose hop limit is not 255: it has come from
+    /// beyond the link.
+    NdpHopLimit = "ndp_hop_limit",
+    /// A message of neighbour discovery from another station that says it has our address.
+    NdpConflict = "ndp_conflict",
+    /// As for ARP: another address for a neighbour that was confirmed a moment ago.
+    NdpLocked = "ndp_locked",
     /// An IP header that is malformed.
     IpMalformed = "ip_malformed",
     /// An IP header whose checksum is wrong.
@@ -49,6 +59,9 @@ drops! {
     IpLinkGroup = "ip_link_group",
     /// A datagram for another host.
     IpNotOurs = "ip_not_ours",
+    /// IPv6 extension headers that are cut short, in an order that may not be, too many, or
+    /// that ask for what the stack does not do (RFC 8200 4).
+    ExtensionHeader = "extension_header",
     /// A protocol that the stack does not know.
     ProtocolUnknown = "protocol_unknown",
     /// A fragment that overlaps another or does not fit its datagram.
@@ -59,6 +72,8 @@ drops! {
     IcmpMalformed = "icmp_malformed",
     /// A UDP datagram that is malformed.
     UdpMalformed = "udp_malformed",
+    /// A UDP datagram over IPv6 without a checksum (RFC 8200 8.1).
+    UdpNoChecksum = "udp_no_checksum",
     /// A UDP datagram whose checksum is wrong.
     UdpChecksum = "udp_checksum",
     /// A UDP datagram to a port that nobody has.
@@ -83,6 +98,16 @@ drops! {
     TcpNoThread = "tcp_no_thread",
 }
 
+/// A number for each reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Drops([u64; DropReason::ALL.len()]);
+
+impl Default for Drops {
+    fn default() -> Drops {
+        Drops([0; DropReason::ALL.len()])
+    }
+}
+
 /// What a domain, or a thread's share of one, has counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -100,7 +125,7 @@ pub struct Counters {
     /// Packets in that the stack itself had use for: ARP, ICMP, fragments held.
     pub absorbed: u64,
     /// Packets in that were dropped, by reason.
-    drops: [u64; DropReason::ALL.len()],
+    drops: Drops,
     /// Packets out that were dropped: no route, no neighbour, no room.
     pub out_dropped: u64,
     /// Announcements in answer to others that use our address (RFC 5227 2.4).
@@ -135,25 +160,25 @@ impl Counters {
     /// Counts a packet in as dropped.
     #[inline]
     pub fn drop(&mut self, reason: DropReason) {
-        self.drops[reason as usize] += 1;
+        self.drops.0[reason as usize] += 1;
     }
     /// Counts packets that came in and were dropped before any layer saw them.
     pub fn lost(&mut self, reason: DropReason, packets: u64, bytes: u64) {
         self.packets_in += packets;
         self.bytes_in += bytes;
-        self.drops[reason as usize] += packets;
+        self.drops.0[reason as usize] += packets;
     }
     /// How many were dropped for `reason`.
     pub fn dropped(&self, reason: DropReason) -> u64 {
-        self.drops[reason as usize]
+        self.drops.0[reason as usize]
     }
     /// How many were dropped for any reason.
     pub fn dropped_in_all(&self) -> u64 {
-        self.drops.iter().sum()
+        self.drops.0.iter().sum()
     }
     /// Adds what another has counted.
     pub fn add(&mut self, o: &Counters) {
-        for (sum, n) in self.drops.iter_mut().zip(o.drops) {
+        for (sum, n) in self.drops.0.iter_mut().zip(o.drops.0) {
             *sum += n;
         }
         let pairs = [

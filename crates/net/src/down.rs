@@ -4,8 +4,9 @@
 use crate::ip::{self, Ip};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
-use crate::{Counters, Egress};
-use wire::{Instant, Packet, protocol};
+use crate::{Counters, Egress, express};
+use tcp::Outgoing;
+use wire::{FlowKey, Instant, Packet, protocol};
 
 /// What the transport layer sends by.
 pub trait Below {
@@ -20,6 +21,21 @@ pub trait Below {
         make: impl FnOnce(&Packet) -> Packet,
         counters: &mut Counters,
     );
+
+    /// Sends a plain segment of a flow, with this time to live, past the layers, if they
+    /// would do nothing with it that is not known. It is empty then, and the interface
+    /// that it leaves by comes back, with the sum of its pseudo-header and header without
+    /// the sequence number.
+    #[inline(always)]
+    fn express(
+        &mut self,
+        flow: (&FlowKey, u8),
+        segment: &mut Outgoing,
+        counters: &mut Counters,
+    ) -> Option<(u16, u16)> {
+        let _ = (flow, segment, counters);
+        None
+    }
 
     /// What was done since the last mark was done in `layer`.
     #[inline(always)]
@@ -58,8 +74,33 @@ impl<O: Observer> Below for Down<'_, O> {
         }
         // A request for the neighbour's address would be a frame, too.
         let last = self.egress.batch(interface.into()).back();
-        let is_tcp = last.is_some_and(|frame| frame.meta().protocol == protocol::TCP);
-        (counters.packets_out == before + 1 && is_tcp).then_some(interface)
+        let last = last.filter(|frame| frame.meta().protocol == protocol::TCP)?;
+        if counters.packets_out != before + 1 {
+            return None;
+        }
+        if self.link.config.express && !self.link.departures.knows(last.meta(), *now) {
+            learn(self.ip, self.link, last);
+        }
+        Some(interface)
+    }
+
+    #[inline(always)]
+    fn express(
+        &mut self,
+        flow: (&FlowKey, u8),
+        segment: &mut Outgoing,
+        counters: &mut Counters,
+    ) -> Option<(u16, u16)> {
+        if !express::is_plain(&segment.header) {
+            return None;
+        }
+        let Link { departures, config, .. } = &*self.link;
+        let (frame, base) = departures.frame(flow, segment, config, self.now)?;
+        let interface = frame.meta().interface;
+        counters.packets_out += 1;
+        counters.bytes_out += frame.len() as u64;
+        self.egress.push(frame);
+        Some((interface, base))
     }
 
     #[inline]
@@ -80,4 +121,13 @@ impl<O: Observer> Below for Down<'_, O> {
     fn mark(&mut self, layer: Layer) {
         self.observer.mark(layer);
     }
+}
+
+/// Remembers how `frame` was sent, for the next ones to the same host.
+#[cold]
+fn learn(ip: &mut Ip, link: &mut Link, frame: &Packet) {
+    let meta = frame.meta();
+    let Some(until) = link.good_until(meta.next_hop, meta.interface) else { return };
+    let Some(route) = ip.routes.lookup(meta.destination) else { return };
+    link.departures.learn(frame, until, route.mtu);
 }

@@ -1,5 +1,7 @@
 //! A host for tests, which is driven by hand, and frames from its neighbours.
 
+pub(crate) mod v6;
+
 use crate::application::ConnectError;
 use crate::{Application, Call, Config, ConnId, Counters, Datagram, Domain, DropReason, Egress};
 use crate::{InterfaceConfig, Unit};

@@ -21,6 +21,8 @@ pub enum Purpose {
     Identifications,
     /// Limits of answers by source.
     Limits,
+    /// Flow labels of IPv6 (RFC 6437).
+    FlowLabels,
 }
 
 impl Config {

@@ -27,6 +27,7 @@ pub mod counters;
 pub mod domain;
 pub mod down;
 pub mod egress;
+mod express;
 #[cfg(test)]
 mod harness;
 pub mod hash;

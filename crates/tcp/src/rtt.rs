@@ -19,8 +19,11 @@ pub(crate) struct Rtt {
     pub backoff: u8,
 }
 
+#[inline]
 fn micros(d: Duration) -> u32 {
-    u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
+    // Not `as_micros`, which computes in 128 bits.
+    let micros = d.as_secs().saturating_mul(1_000_000).saturating_add(d.subsec_micros().into());
+    micros.min(u32::MAX.into()) as u32
 }
 
 impl Rtt {
@@ -28,13 +31,13 @@ impl Rtt {
         Rtt { srtt: 0, rttvar: 0, rto: micros(config.initial_rto), min: u32::MAX, backoff: 0 }
     }
 
-    /// Takes a measurement in. One below a microsecond says that two threads
+    /// Takes a measurement in, microseconds. One below a microsecond says that two threads
     /// read the clock at nearly the same time, and nothing about the least
     /// round-trip time of the path.
     #[inline]
-    pub(crate) fn sample(&mut self, rtt: Duration, config: &Config) {
-        let r = micros(rtt).clamp(1, u32::MAX / 16);
-        if rtt >= Duration::from_micros(1) {
+    pub(crate) fn sample(&mut self, rtt: u32, config: &Config) {
+        let r = rtt.clamp(1, u32::MAX / 16);
+        if rtt > 0 {
             self.min = self.min.min(r);
         }
         if self.srtt == 0 {
@@ -54,17 +57,11 @@ impl Rtt {
         self.rto = self.srtt.saturating_add(variance).min(micros(config.max_rto));
     }
 
-    /// The time-out, backed off (RFC 6298 5.5).
+    /// The time-out, backed off (RFC 6298 5.5), microseconds.
     #[inline]
-    pub(crate) fn rto(&self, config: &Config) -> Duration {
-        self.backed_off(self.backoff, config)
-    }
-
-    /// The time-out after `backoff` time-outs in a row.
-    #[inline]
-    pub(crate) fn backed_off(&self, backoff: u8, config: &Config) -> Duration {
-        let rto = u64::from(self.rto) << backoff.min(24);
-        Duration::from_micros(rto.min(u64::from(micros(config.max_rto))))
+    pub(crate) fn rto(&self, config: &Config) -> u64 {
+        let rto = u64::from(self.rto) << self.backoff.min(24);
+        rto.min(micros(config.max_rto).into())
     }
 
     /// RFC 6298 5.7: a SYN that had to be sent again makes the RTO of the

@@ -61,8 +61,8 @@ impl Tcb {
         }
         // RFC 6298 5.5 backs the timer off, 5.6 starts it again.
         self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
-        let rto = self.rtt.rto(&self.config);
-        self.timers.set_retransmit(Retransmit::Rto, now + rto);
+        let at = now.after_micros(self.rtt.rto(&self.config));
+        self.timers.set_retransmit(Retransmit::Rto, at);
         self.touch();
     }
 
@@ -78,8 +78,8 @@ impl Tcb {
         } else {
             self.flags.probe_due = true;
         }
-        let rto = self.rtt.rto(&self.config);
-        self.timers.set_retransmit(Retransmit::Persist, now + rto);
+        let at = now.after_micros(self.rtt.rto(&self.config));
+        self.timers.set_retransmit(Retransmit::Persist, at);
         self.touch();
     }
 

@@ -329,8 +329,8 @@ impl Tcb {
     #[inline]
     pub(crate) fn start_rto(&mut self, now: Instant) {
         if self.timers.kind != Retransmit::Rto {
-            let rto = self.rtt.rto(&self.config);
-            self.timers.set_retransmit(Retransmit::Rto, now + rto);
+            let at = now.after_micros(self.rtt.rto(&self.config));
+            self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.arm_tail(now);
     }

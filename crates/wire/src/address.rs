@@ -47,11 +47,35 @@ const V4_MAPPED: u64 = 0xffff << 32;
 impl Address {
     /// 0.0.0.0
     pub const UNSPECIFIED_V4: Address = Address { high: 0, low: V4_MAPPED };
+    /// `::`
+    pub const UNSPECIFIED_V6: Address = Address { high: 0, low: 0 };
 
     /// The IPv4 address in it, if it is one.
     #[inline]
     pub const fn v4(self) -> Option<Ipv4Addr> {
         if self.is_v4() { Some(Ipv4Addr::from_bits(self.low as u32)) } else { None }
+    }
+    /// The IPv6 address in it, if it is one.
+    #[inline]
+    pub const fn v6(self) -> Option<Ipv6Addr> {
+        match self.is_v4() {
+            true => None,
+            false => Some(Ipv6Addr::from_bits((self.high as u128) << 64 | self.low as u128)),
+        }
+    }
+    /// Bytes of an IP header of its family, without options or extension headers.
+    #[inline]
+    pub const fn header_len(self) -> usize {
+        if self.is_v4() { crate::ipv4::LEN } else { crate::ipv6::LEN }
+    }
+    /// 0.0.0.0 or `::`, whichever is of its family.
+    #[inline]
+    pub const fn unspecified(self) -> Address {
+        if self.is_v4() { Address::UNSPECIFIED_V4 } else { Address::UNSPECIFIED_V6 }
+    }
+    /// Is it of one link only: fe80::/10?
+    pub const fn is_link_local_v6(self) -> bool {
+        self.high >> 54 == 0xfe80 >> 6
     }
     /// Is it an IPv4 address?
     #[inline]
@@ -62,9 +86,7 @@ impl Address {
     pub fn ip(self) -> IpAddr {
         match self.v4() {
             Some(v4) => IpAddr::V4(v4),
-            None => {
-                IpAddr::V6(Ipv6Addr::from_bits(u128::from(self.high) << 64 | u128::from(self.low)))
-            }
+            None => IpAddr::V6(Ipv6Addr::from_bits(self.bits())),
         }
     }
     /// Is it 0.0.0.0 or `::`?
@@ -106,10 +128,16 @@ impl Address {
     /// Do the two agree in the first `prefix` bits? Those of IPv4 count from the
     /// start of the IPv4 address.
     pub fn shares_prefix(self, other: Address, prefix: u8) -> bool {
-        let bits = |a: Address| u128::from(a.high) << 64 | u128::from(a.low);
         let prefix = u32::from(prefix) + if self.is_v4() { 96 } else { 0 };
         let mask = u128::MAX.checked_shl(128 - prefix.min(128)).unwrap_or(0);
-        (bits(self) ^ bits(other)) & mask == 0
+        self.is_v4() == other.is_v4() && (self.bits() ^ other.bits()) & mask == 0
+    }
+    fn bits(self) -> u128 {
+        u128::from(self.high) << 64 | u128::from(self.low)
+    }
+    /// How many of the first bits the two agree in, of all 128.
+    pub fn common_prefix(self, other: Address) -> u32 {
+        (self.bits() ^ other.bits()).leading_zeros()
     }
     /// The two words that make it up, most significant first.
     #[inline]

@@ -4,7 +4,7 @@
 //! [`crate::steering`] is cheaper.)
 
 use crate::ipv4::View;
-use crate::{FlowKey, ethernet, icmpv4};
+use crate::{FlowKey, ethernet, icmpv4, ipv6};
 
 /// A flow, and of which protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,22 +24,31 @@ pub const FRONT: usize = 18 + 60 + icmpv4::LEN + 60 + 8;
 #[inline]
 pub fn frame(front: &[u8]) -> Option<FiveTuple> {
     let (header, len) = ethernet::Header::parse(front).ok()?;
-    if header.ethertype != ethernet::ethertype::IPV4 {
-        return None;
+    match header.ethertype {
+        ethernet::ethertype::IPV4 | ethernet::ethertype::IPV6 => datagram(&front[len..]),
+        _ => None,
     }
-    datagram(&front[len..])
 }
 
-/// The flow that the IPv4 datagram which starts with `front` belongs to; of an
+/// The flow that the IP datagram which starts with `front` belongs to; of an
 /// ICMP error, the flow that it is about.
 #[inline]
 pub fn datagram(front: &[u8]) -> Option<FiveTuple> {
-    let view = View::new(front)?;
+    let Some(view) = View::new(front) else { return datagram_v6(front) };
     if view.is_fragment() {
         return None;
     }
     if let Some(quoted) = view.quoted() {
         // What it is about is a datagram that we have sent.
+        let flow = quoted.flow().filter(|_| !quoted.is_fragment())?.reversed();
+        return Some(FiveTuple { protocol: quoted.protocol(), flow });
+    }
+    Some(FiveTuple { protocol: view.protocol(), flow: view.flow()? })
+}
+
+fn datagram_v6(front: &[u8]) -> Option<FiveTuple> {
+    let view = ipv6::View::new(front).filter(|view| !view.is_fragment())?;
+    if let Some(quoted) = view.quoted() {
         let flow = quoted.flow().filter(|_| !quoted.is_fragment())?.reversed();
         return Some(FiveTuple { protocol: quoted.protocol(), flow });
     }

@@ -11,7 +11,10 @@ pub mod checksum;
 pub mod ethernet;
 pub mod filter;
 pub mod icmpv4;
+pub mod icmpv6;
 pub mod ipv4;
+pub mod ipv6;
+pub mod ndp;
 pub mod packet;
 pub mod seq;
 pub mod steering;
@@ -45,4 +48,10 @@ pub mod protocol {
     pub const TCP: u8 = 6;
     /// UDP (RFC 768).
     pub const UDP: u8 = 17;
+    /// IPv6 itself (RFC 8200).
+    pub const IPV6: u8 = 41;
+    /// ICMP for IPv6 (RFC 4443).
+    pub const ICMPV6: u8 = 58;
+    /// Nothing follows an IPv6 header (RFC 8200 4.7).
+    pub const NO_NEXT_HEADER: u8 = 59;
 }

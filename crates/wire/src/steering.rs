@@ -7,14 +7,14 @@
 //! dozen instructions of eBPF, and it decides only where work is done.
 
 use crate::ipv4::View;
-use crate::{Address, FlowKey, ethernet, protocol};
+use crate::{Address, FlowKey, ethernet, ipv6, protocol};
 
 /// Where a frame has to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steered {
     /// To the unit of the flow with this hash.
     Flow(u32),
-    /// To every unit: what it says is for all of them (ARP).
+    /// To every unit: what it says is for all of them (ARP, neighbour discovery).
     Broadcast,
     /// To any unit: fragments, echo requests, other protocols.
     Any,
@@ -52,13 +52,25 @@ impl Steering {
         (h >> 32) as u32
     }
 
+    /// What [`Steering::hash`] takes as the addresses of a frame of IPv6: their words, mixed
+    /// under the key one after the other, so that nobody without it can choose addresses
+    /// that cancel out.
+    #[inline]
+    const fn mixed(&self, source: [u64; 2], destination: [u64; 2]) -> u64 {
+        let h = self.mix(self.mix(0, source[0]), source[1]);
+        self.mix(self.mix(h, destination[0]), destination[1])
+    }
+
+    #[inline]
+    const fn mix(&self, h: u64, word: u64) -> u64 {
+        let h = (h ^ word).wrapping_mul(self.whole);
+        h ^ h >> 32
+    }
+
     fn hash_of(&self, source: Address, destination: Address, sp: u16, dp: u16) -> u32 {
         let addresses = match (source.v4(), destination.v4()) {
             (Some(s), Some(d)) => u64::from(s.to_bits()) << 32 | u64::from(d.to_bits()),
-            _ => {
-                let ([a, b], [c, d]) = (source.words(), destination.words());
-                a ^ b.rotate_left(23) ^ c.rotate_left(31) ^ d.rotate_left(47)
-            }
+            _ => self.mixed(source.words(), destination.words()),
         };
         self.hash(addresses, u64::from(sp) << 16 | u64::from(dp))
     }
@@ -75,20 +87,34 @@ impl Steering {
     pub fn frame(&self, front: &[u8]) -> Steered {
         let Ok((header, len)) = ethernet::Header::parse(front) else { return Steered::Any };
         match header.ethertype {
-            ethernet::ethertype::IPV4 => self.datagram(&front[len..]),
+            ethernet::ethertype::IPV4 | ethernet::ethertype::IPV6 => self.datagram(&front[len..]),
             ethernet::ethertype::ARP => Steered::Broadcast,
             _ => Steered::Any,
         }
     }
 
-    /// Where the IPv4 datagram that starts with `front` has to go.
+    /// Where the IP datagram that starts with `front` has to go.
     #[inline]
     pub fn datagram(&self, front: &[u8]) -> Steered {
-        let hash = View::new(front).and_then(|view| match view.protocol() {
-            protocol::ICMP => self.of_view(view.quoted()?, true),
+        let Some(view) = View::new(front) else { return self.datagram_v6(front) };
+        let hash = match view.protocol() {
+            protocol::ICMP => view.quoted().and_then(|quoted| self.of_view(quoted, true)),
             _ => self.of_view(view, false),
-        });
+        };
         hash.map_or(Steered::Any, Steered::Flow)
+    }
+
+    fn datagram_v6(&self, front: &[u8]) -> Steered {
+        let Some(view) = ipv6::View::new(front) else { return Steered::Any };
+        let flow = match view.protocol() {
+            _ if view.is_discovery() => return Steered::Broadcast,
+            protocol::ICMPV6 => {
+                let quoted = view.quoted().filter(|quoted| !quoted.is_fragment());
+                quoted.and_then(ipv6::View::flow).map(FlowKey::reversed)
+            }
+            _ => view.flow().filter(|_| !view.is_fragment()),
+        };
+        flow.map_or(Steered::Any, |flow| Steered::Flow(self.flow(&flow)))
     }
 
     /// `sent`: the datagram is one that we sent (inside an ICMP error), so the

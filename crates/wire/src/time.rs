@@ -42,16 +42,34 @@ impl Instant {
             (one, other) => one.or(other),
         }
     }
+    /// Whole microseconds from `earlier` to `self`; zero if `earlier` is later.
+    #[inline]
+    pub const fn micros_since(self, earlier: Instant) -> u64 {
+        self.0.saturating_sub(earlier.0) / 1_000
+    }
+    /// The time `micros` microseconds after this one.
+    #[inline]
+    pub const fn after_micros(self, micros: u64) -> Instant {
+        Instant(self.0.saturating_add(micros.saturating_mul(1_000)))
+    }
     /// The time from `earlier` to `self`; zero if `earlier` is later.
+    #[inline]
     pub fn since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
+/// The nanoseconds of `d`, or as many as there are.
+#[inline]
+fn nanos(d: Duration) -> u64 {
+    d.as_secs().saturating_mul(1_000_000_000).saturating_add(d.subsec_nanos().into())
+}
+
 impl Add<Duration> for Instant {
     type Output = Instant;
+    #[inline]
     fn add(self, d: Duration) -> Instant {
-        Instant(self.0.saturating_add(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)))
+        Instant(self.0.saturating_add(nanos(d)))
     }
 }
 impl AddAssign<Duration> for Instant {
@@ -61,7 +79,8 @@ impl AddAssign<Duration> for Instant {
 }
 impl Sub<Duration> for Instant {
     type Output = Instant;
+    #[inline]
     fn sub(self, d: Duration) -> Instant {
-        Instant(self.0.saturating_sub(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)))
+        Instant(self.0.saturating_sub(nanos(d)))
     }
 }

@@ -5,14 +5,27 @@ extern crate anabranch_wire as wire;
 
 use proptest::prelude::*;
 use wire::checksum::pseudo_header;
+use wire::ipv6::extension;
 use wire::steering::Steering;
-use wire::{Packet, arp, ethernet, icmpv4, ipv4, tcp, udp};
+use wire::{Packet, arp, ethernet, filter, icmpv4, icmpv6, ipv4, ipv6, ndp, tcp, udp};
 
 /// Everything there is to read `bytes` with, at every layer that may be there.
 fn read(bytes: &[u8]) {
     let _ = arp::Message::parse(bytes);
     let _ = icmpv4::Message::parse(bytes);
     let _ = udp::Header::parse(bytes);
+    let _ = (icmpv6::Message::parse(bytes), ndp::Message::parse(bytes));
+    let _ = (ipv6::Fragment::parse(bytes), filter::datagram(bytes), filter::frame(bytes));
+    if let Ok(header) = ipv6::Header::parse(bytes) {
+        let rest = &bytes[ipv6::LEN..];
+        if let Ok(chain) = extension::walk(rest, header.next_header) {
+            assert!(chain.len <= rest.len());
+        }
+        ipv6::View::new(bytes).map(|view| (view.flow(), view.quoted().map(|q| q.flow())));
+    }
+    for next in [0, 43, 44, 60] {
+        let _ = extension::walk(bytes, next);
+    }
     let steering = Steering::new(bytes.len() as u64);
     steering.frame(bytes);
     steering.datagram(bytes);

@@ -1,8 +1,8 @@
-//! The way to 127/8 and to the stack's own addresses.
+//! The way to 127/8, ::1 and to the stack's own addresses.
 
 use ::device::{Device, Medium, memory};
 use net::{Config, InterfaceConfig};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Bytes of the largest datagram: as large as IPv4 has them.
 const MTU: usize = u16::MAX as usize;
@@ -24,7 +24,7 @@ pub(super) fn add(config: &mut Config, queues: usize) -> Device {
         is_ethernet: false,
         ethernet: device.ethernet,
         vlan: None,
-        addresses: vec![(Ipv4Addr::LOCALHOST.into(), 8)],
+        addresses: vec![(Ipv4Addr::LOCALHOST.into(), 8), (Ipv6Addr::LOCALHOST.into(), 128)],
         mtu: MTU,
         transmit_checksum: true,
         segmentation: 0,

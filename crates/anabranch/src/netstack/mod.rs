@@ -74,13 +74,13 @@ pub struct SessionInfo {
 }
 
 impl Netstack {
-    /// One that answers for all of IPv4 on `device`, with the usual [`Limits`], on one
-    /// processor.
+    /// One that answers for all of IPv4 and IPv6 on `device`, with the usual [`Limits`], on
+    /// one processor.
     ///
     /// # Errors
     /// [`Error`].
     pub fn over(device: Device) -> Result<Netstack, Error> {
-        let builder = Stack::builder().device(device).owns(Prefix::ALL_V4);
+        let builder = Stack::builder().device(device).owns(Prefix::ALL_V4).owns(Prefix::ALL_V6);
         Netstack::start(builder, Limits::default())
     }
 

@@ -34,7 +34,7 @@ impl TcpListener {
         backlog: usize,
     ) -> io::Result<TcpListener> {
         let addresses = stack.resolver().resolve_elsewhere(local).await?;
-        Ok(TcpListener(Shared::bind(stack, addresses, backlog)?))
+        Ok(TcpListener(Shared::bind(stack, addresses, backlog, false)?))
     }
 
     /// Waits for a connection.

@@ -23,7 +23,7 @@ impl UdpSocket {
     /// `AddrInUse`, `AddrNotAvailable`; `NetworkDown` if the stack has stopped.
     pub async fn bind(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<UdpSocket> {
         let addresses = stack.resolver().resolve_elsewhere(local).await?;
-        Ok(UdpSocket(Shared::bind(stack, addresses)?))
+        Ok(UdpSocket(Shared::bind(stack, addresses, false)?))
     }
 
     /// Receives a datagram; what does not fit into `buf` is lost.

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 /// Longer than anything takes that does not hang.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The client's address.
+/// The client's addresses.
+const CLIENT_V6: &str = "2001:db8::2";
 const CLIENT: &str = "10.0.0.2";
 
 /// Both ends of a link without Ethernet.
@@ -23,9 +24,13 @@ fn wire(queues: usize) -> (anabranch::device::Device, anabranch::device::Device)
 
 /// A client whose way to everywhere is `device`.
 fn client(device: anabranch::device::Device, processors: usize) -> Stack {
-    let builder = Stack::builder().device(device).address(format!("{CLIENT}/24"));
+    let builder = Stack::builder()
+        .device(device)
+        .address(format!("{CLIENT}/24"))
+        .address(format!("{CLIENT_V6}/64"));
     let builder = builder.organization("processor-per-connection").processors(processors);
-    builder.route("default via 10.0.0.1").start().expect("a stack")
+    let builder = builder.route("default via 10.0.0.1").route("::/0 via 2001:db8::1");
+    builder.start().expect("a stack")
 }
 
 /// Runs a future on this thread.

@@ -1,6 +1,6 @@
 //! Netstacks in memory, in every organization.
 
-use super::{CLIENT, block_on, client, wire};
+use super::{CLIENT, CLIENT_V6, block_on, client, wire};
 use anabranch::netstack::Limits;
 use anabranch::tokio::{TcpStream, UdpSocket};
 use anabranch::{Netstack, Organization, Prefix, Stack};
@@ -10,7 +10,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Where the client goes.
-const PLACES: [&str; 4] = ["8.8.8.8:443", "192.0.2.255:80", "100.64.0.1:65535", "10.0.0.1:1"];
+const PLACES: [&str; 6] = [
+    "8.8.8.8:443",
+    "192.0.2.255:80",
+    "100.64.0.1:65535",
+    "10.0.0.1:1",
+    "[2606:4700::1111]:443",
+    "[2001:db8::77]:80",
+];
 
 fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
@@ -34,7 +41,10 @@ async fn connections(netstack: &Netstack, client: &Stack) {
 async fn sessions(netstack: &Netstack, client: &Stack) {
     let mut ends = Vec::new();
     for place in PLACES {
-        let there = UdpSocket::bind(client, (CLIENT, 0)).await.expect("bind");
+        let there =
+            UdpSocket::bind(client, (if address(place).is_ipv4() { CLIENT } else { CLIENT_V6 }, 0))
+                .await
+                .expect("bind");
         there.send_to(b"question", place).await.expect("send");
         let here = netstack.accept_udp().await.expect("accept");
         assert_eq!(
@@ -58,12 +68,12 @@ async fn sessions(netstack: &Netstack, client: &Stack) {
         assert_eq!((counters.datagrams_in, counters.bytes_in), (2, 12));
         assert_eq!((counters.datagrams_out, counters.bytes_out), (1, 6));
     }
-    let (there, here) = ends.pop().expect("four");
+    let (there, here) = ends.pop().expect("six");
     assert_eq!(here.try_recv(&mut [0]).expect_err("nothing").kind(), ErrorKind::WouldBlock);
     drop(here);
     assert_eq!(netstack.udp_sessions().len(), PLACES.len() - 1);
     // The next datagram begins another.
-    there.send_to(b"again", PLACES[3]).await.expect("send");
+    there.send_to(b"again", PLACES[5]).await.expect("send");
     let here = netstack.accept_udp().await.expect("accept");
     assert_eq!(here.peer_addr(), there.local_addr().unwrap());
 }
@@ -73,7 +83,7 @@ fn every_organization_takes_what_comes_to_any_address() {
     for organization in Organization::all() {
         let processors = if organization.is_single() { 1 } else { 2 };
         let (left, right) = wire(processors);
-        let builder = Stack::builder().device(left).owns(Prefix::ALL_V4);
+        let builder = Stack::builder().device(left).owns(Prefix::ALL_V4).owns(Prefix::ALL_V6);
         let builder = builder.organization(organization).processors(processors);
         let netstack = Netstack::start(builder, Limits::default()).expect("a netstack");
         let client = client(right, processors);
@@ -88,7 +98,7 @@ fn every_organization_takes_what_comes_to_any_address() {
 fn sessions_and_connections_are_bounded() {
     let (left, right) = wire(1);
     let limits = Limits::default().with_sessions(2).with_connections(3);
-    let builder = Stack::builder().device(left).owns(Prefix::ALL_V4);
+    let builder = Stack::builder().device(left).owns(Prefix::ALL_V4).owns(Prefix::ALL_V6);
     let netstack = Netstack::start(builder, limits).expect("a netstack");
     let client = client(right, 1);
     block_on(async {
@@ -111,7 +121,7 @@ fn sessions_and_connections_are_bounded() {
 fn idle_sessions_end() {
     let (left, right) = wire(1);
     let limits = Limits::default().with_idle(Duration::from_millis(200));
-    let builder = Stack::builder().device(left).owns(Prefix::ALL_V4);
+    let builder = Stack::builder().device(left).owns(Prefix::ALL_V4).owns(Prefix::ALL_V6);
     let netstack = Netstack::start(builder, limits).expect("a netstack");
     let client = client(right, 1);
     block_on(async {
@@ -136,7 +146,7 @@ fn idle_sessions_end() {
 fn one_queue_serves_every_organization() {
     for organization in Organization::all().filter(|o| !o.is_single()) {
         let (left, right) = wire(1);
-        let builder = Stack::builder().device(left).owns(Prefix::ALL_V4);
+        let builder = Stack::builder().device(left).owns(Prefix::ALL_V4).owns(Prefix::ALL_V6);
         let builder = builder.organization(organization).processors(3);
         let netstack = Netstack::start(builder, Limits::default()).expect("a netstack");
         let client = client(right, 2);

@@ -24,7 +24,7 @@ fn a_gateway_outside_all_networks_is_refused() {
     let start = |gateway: [u8; 4]| {
         let (left, _) = memory::pair(memory::Config::default());
         let builder = Stack::builder().device(left).address("10.0.0.1/24");
-        builder.gateway(gateway.into()).start()
+        builder.gateway(gateway).start()
     };
     start([10, 0, 0, 254]).expect("a neighbour");
     for gateway in [[10, 0, 1, 1], [10, 0, 0, 1], [10, 0, 0, 255]] {

@@ -42,7 +42,7 @@ fn hosts(organization: Organization) -> [(Stack, Arc<Mutex<Vec<Sent>>>); 2] {
         assert!(wakes[own].set(wake).is_ok());
         let stack = Stack::builder().device(device).address(address).organization(organization);
         // The way to groups.
-        (stack.gateway([10, 0, 0, 9].into()), sent)
+        (stack.gateway([10, 0, 0, 9]), sent)
     };
     let server = make(to_right, from_right, 0, "10.0.0.1/24");
     let client = make(to_left, from_left, 1, "10.0.0.2/24");

@@ -24,7 +24,7 @@ Examples:
       sudo ip route add 203.0.113.0/24 dev ana-tunnel
 
 Whatever the kernel routes to the device goes to the proxy: TCP by CONNECT, UDP by UDP
-ASSOCIATE, IPv4. The way to the proxy itself must not lead through the device. A
+ASSOCIATE, IPv4 and IPv6. The way to the proxy itself must not lead through the device. A
 connection that the proxy refuses is reset; what else happens shows in the summary.
 
 SIGINT (Ctrl-C) and SIGTERM end it and remove the device.
@@ -116,6 +116,7 @@ fn open(args: &Args) -> Result<Netstack, Failure> {
     let builder = Stack::builder()
         .tun(&config)
         .owns(Prefix::ALL_V4)
+        .owns(Prefix::ALL_V6)
         .organization(&args.organization)
         .processors(args.processors.into());
     let memory = (args.memory as usize).saturating_mul(1 << 20);

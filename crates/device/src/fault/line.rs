@@ -156,7 +156,7 @@ impl Line {
     }
 }
 
-/// Changes 1 to 8 bits of one byte of an IPv4 datagram, on a copy, since others
+/// Changes 1 to 8 bits of one byte of an IP datagram, on a copy, since others
 /// may share the bytes. One byte's change never leaves an Internet checksum
 /// right, so that receivers can see it. Other frames, and link headers, are left
 /// alone: what the link's own check sum catches is a loss.
@@ -164,8 +164,12 @@ fn corrupt(packet: &mut Packet, medium: Medium, random: &mut SplitMix64) -> bool
     let start = match (medium, ethernet::Header::parse(packet.front())) {
         (Medium::Ip, _) => 0,
         (_, Ok((header, len))) if header.ethertype == ethernet::ethertype::IPV4 => len,
+        (_, Ok((header, len))) if header.ethertype == ethernet::ethertype::IPV6 => len,
         _ => return false,
     };
+    // No sum covers all of the fixed header of IPv6.
+    let is_v6 = packet.front().get(start).is_some_and(|first| first >> 4 == 6);
+    let start = if is_v6 { start + wire::ipv6::LEN } else { start };
     if packet.len() <= start || segment::complete_checksum(packet).is_err() {
         return false;
     }

@@ -179,7 +179,8 @@ pub(crate) fn open_as(medium: Medium, config: &Config) -> Result<Device, Error> 
     while files.len() < queues {
         files.push(open_queue(medium, &name, multi, Opening::Further, queues)?.0);
     }
-    let (ethernet, mtu) = if config.existing { take(config, &name)? } else { make(config, &name)? };
+    let (ethernet, mtu) =
+        if config.existing { take(config, &name)? } else { make(medium, config, &name)? };
     build(medium, Attached { files, name, has_header: true }, Some(ethernet), mtu, config)
 }
 
@@ -256,7 +257,7 @@ fn build(
         Some(kernel) => kernel,
         None => queue::ethernet(files[0].as_fd()).map_err(|e| system(&name, "SIOCGIFHWADDR", e))?,
     };
-    let flags = if offload { libc::TUN_F_CSUM | libc::TUN_F_TSO4 } else { 0 };
+    let flags = if offload { libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 } else { 0 };
     let code = libc::TUNSETOFFLOAD as libc::Ioctl;
     // SAFETY: the request takes its argument by value.
     let done = unsafe { libc::ioctl(files[0].as_raw_fd(), code, flags as libc::c_ulong) };
@@ -408,10 +409,12 @@ fn set_header_size(file: &File) -> io::Result<()> {
 
 /// Sets up the kernel's end of an interface that was made. Returns its address and
 /// its MTU.
-fn make(config: &Config, name: &str) -> Result<(EthernetAddress, usize), Error> {
+fn make(medium: Medium, config: &Config, name: &str) -> Result<(EthernetAddress, usize), Error> {
     let step = |step| move |e| system(name, step, e);
     let control = Control::new().map_err(step("socket"))?;
-    disable_ipv6(name);
+    if medium == Medium::Ethernet {
+        disable_ipv6(name);
+    }
     control.set_mtu(name, config.mtu).map_err(|e| match e.raw_os_error() {
         Some(libc::EINVAL) => Error::BadMtu(config.mtu),
         _ => system(name, "MTU", e),

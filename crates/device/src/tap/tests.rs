@@ -25,6 +25,20 @@ fn virtio_header_there_and_back() {
 }
 
 #[test]
+fn what_is_to_be_cut_has_its_family() {
+    let mut packet = Packet::copy_of(&[0x50; 100]);
+    let meta = packet.meta_mut();
+    meta.checksum = ChecksumState::Partial;
+    (meta.csum_start, meta.csum_offset, meta.gso_size) = (54, 16, 1440);
+    meta.destination = std::net::Ipv6Addr::LOCALHOST.into();
+    let header = Header::of(&packet).expect("offload");
+    assert_eq!(header.emit()[..2], [1, 4]);
+    let mut other = Packet::copy_of(&[0; 100]);
+    header.apply(&mut other);
+    assert_eq!(other.meta().gso_size, 1440);
+}
+
+#[test]
 fn virtio_headers_that_make_no_sense() {
     // A checksum field outside of the frame.
     let mut bytes = [0; LEN];

@@ -11,6 +11,7 @@ const NEEDS_CSUM: u8 = 1;
 const DATA_VALID: u8 = 2;
 const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
+const GSO_TCPV6: u8 = 4;
 /// Set beside the type if CWR may be in the first segment (RFC 3168).
 const GSO_ECN: u8 = 0x80;
 
@@ -68,7 +69,7 @@ impl Header {
         }
         match self.gso_type & !GSO_ECN {
             GSO_NONE => true,
-            GSO_TCPV4 if self.gso_size != 0 => {
+            GSO_TCPV4 | GSO_TCPV6 if self.gso_size != 0 => {
                 meta.gso_size = self.gso_size;
                 true
             }
@@ -92,7 +93,8 @@ impl Header {
         };
         if meta.gso_size != 0 {
             let offset = packet.front().get(usize::from(meta.csum_start) + 12)?;
-            header.gso_type = GSO_TCPV4;
+            let is_v4 = meta.destination.is_v4();
+            header.gso_type = if is_v4 { GSO_TCPV4 } else { GSO_TCPV6 };
             header.gso_size = meta.gso_size;
             header.hdr_len = meta.csum_start + u16::from(offset >> 4) * 4;
         }

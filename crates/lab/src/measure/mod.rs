@@ -5,6 +5,7 @@ pub mod bound;
 pub mod busy;
 pub mod cacheline_latency;
 pub mod case;
+pub(crate) mod counted;
 pub(crate) mod detail;
 pub(crate) mod row;
 pub(crate) mod run;

@@ -108,15 +108,23 @@ pub(crate) struct Pair {
     tested: Host,
     peer: Host,
     clock: Clock,
-    meter: Arc<Meter>,
+    pub(crate) meter: Arc<Meter>,
     instruments: Option<Arc<Instruments>>,
 }
 
 /// Rounds between two looks at the meter.
 const ROUNDS: usize = 64;
+/// What a round takes if time is virtual.
+const ROUND: Duration = Duration::from_micros(5);
+
 impl Pair {
     /// Two hosts for `plan`, with no connection yet.
     pub(crate) fn new(plan: &BenchPlan) -> Result<Pair, Error> {
+        Pair::with_clock(plan, Clock::start())
+    }
+
+    /// As [`Pair::new`], by the time of `clock`.
+    pub(crate) fn with_clock(plan: &BenchPlan, clock: Clock) -> Result<Pair, Error> {
         let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
         let loads = Loads::new(plan.bytes(), meter.clone());
         let (a, b) = host::devices(plan);
@@ -135,11 +143,14 @@ impl Pair {
                 .ok_or_else(|| failed(plan, "uniprocessor", "the device has no queue"))
         };
         let (tested, peer) = (host(Side::Tested, a)?, host(Side::Peer, b)?);
-        Ok(Pair { tested, peer, clock: Clock::start(), meter, instruments })
+        Ok(Pair { tested, peer, clock, meter, instruments })
     }
 
     #[inline]
     fn round(&mut self) {
+        if let Some(time) = self.clock.virtual_time() {
+            time.advance(time.now() + ROUND);
+        }
         let now = self.clock.now();
         self.tested.round(now);
         self.peer.round(now);
@@ -147,7 +158,11 @@ impl Pair {
 
     /// Runs until `done` says so, asked now and then, but at most for `time`;
     /// returns whether it did.
-    fn run_until(&mut self, time: Duration, mut done: impl FnMut(&Meter) -> bool) -> bool {
+    pub(crate) fn run_until(
+        &mut self,
+        time: Duration,
+        mut done: impl FnMut(&Meter) -> bool,
+    ) -> bool {
         let end = Instant::now() + time;
         loop {
             for _ in 0..ROUNDS {

@@ -31,7 +31,7 @@ pub(super) fn fragment(
 }
 
 /// Takes the first `len` bytes off `parts`.
-fn split(parts: &mut Parts, mut len: usize) -> Parts {
+pub(super) fn split(parts: &mut Parts, mut len: usize) -> Parts {
     let mut front = Parts::new();
     while len > 0 && !parts.is_empty() {
         if parts[0].len() <= len {

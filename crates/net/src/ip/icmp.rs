@@ -1,39 +1,18 @@
-//! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2): echo, errors in and out.
+//! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2): echo, errors in and out. Of IPv6, what
+//! both families are asked for is handed on.
 
-use super::Ip;
+use super::{Ip, v6};
+
+pub use super::error::{Error, Kind};
 use crate::{Counters, DropReason};
 use wire::icmpv4::{LEN, Message, Unreachable};
 use wire::ipv4::View;
 use wire::packet::ChecksumState;
-use wire::{Address, FlowKey, Instant, Packet, Parts, Slice, checksum, ipv4, protocol};
+use wire::{Address, Instant, Packet, Parts, Slice, checksum, icmpv6, ipv4, protocol};
 
 /// Bytes of the offending datagram that an error carries (RFC 1812 4.3.2.3:
 /// the error must not exceed 576).
 const QUOTE: usize = 576 - ipv4::LEN - LEN;
-
-/// What an ICMP error says about a flow of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It cannot be reached.
-    Unreachable(Unreachable),
-    /// Its datagrams live too short, or one of them could not be reassembled.
-    TimeExceeded,
-    /// A router or the host rejects a field of its datagrams.
-    ParameterProblem,
-}
-
-/// An ICMP error about a datagram of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// TCP or UDP.
-    pub protocol: u8,
-    /// The flow.
-    pub flow: FlowKey,
-    /// The sequence number of the segment, if TCP.
-    pub seq: wire::Seq,
-    /// What happened to it.
-    pub kind: Kind,
-}
 
 /// Takes an ICMP message: answers an echo request, returns an error.
 pub(super) fn input(
@@ -89,6 +68,9 @@ pub(super) fn input(
 /// The error that says `kind` about the datagram of ours that `packet` starts with. The
 /// datagram need not be whole: eight bytes of its payload are enough.
 pub fn about(packet: &Packet, kind: Kind) -> Option<Error> {
+    if packet.front().first().is_some_and(|first| first >> 4 == 6) {
+        return v6::icmp::about(packet, kind);
+    }
     // They need not lie in one piece: the IP header of a fragment, for one, is
     // not where its payload is.
     let mut bytes = [0; 60 + 8];
@@ -119,11 +101,14 @@ fn echo_reply(mut packet: Packet, id: u16, seq: u16) -> Packet {
 pub fn unreachable(
     mut packet: Packet,
     why: Unreachable,
-    ip: &Ip,
+    ip: &mut Ip,
     now: Instant,
     counters: &mut Counters,
 ) -> Option<Packet> {
     let meta = *packet.meta();
+    if !meta.source.is_v4() {
+        return v6::icmp::unreachable(packet, why, ip, now, counters);
+    }
     let (source, destination) = (meta.source.v4()?, meta.destination.v4()?);
     if packet.len() + ipv4::LEN > usize::from(u16::MAX) {
         return None;
@@ -137,10 +122,14 @@ pub fn unreachable(
 /// in front, that others did not come in time (RFC 1122 3.3.2).
 pub(super) fn time_exceeded(
     fragment: Packet,
-    ip: &Ip,
+    ip: &mut Ip,
     now: Instant,
     counters: &mut Counters,
 ) -> Option<Packet> {
+    if !fragment.meta().source.is_v4() {
+        let message = icmpv6::Message::TimeExceeded(1);
+        return v6::icmp::error(&fragment, message, false, ip, now, counters);
+    }
     error(&fragment, Message::TimeExceeded(1), ip, now, counters)
 }
 

@@ -1,6 +1,7 @@
 //! ③ IP datagrams up to segments and messages.
 
-use super::{Ip, icmp};
+use super::reassembly::Piece;
+use super::{Ip, icmp, v6};
 use crate::{Counters, DropReason};
 use wire::{Address, Instant, Malformed, Packet, ipv4, protocol};
 
@@ -28,6 +29,9 @@ pub fn input(
     let header = match ipv4::Header::parse(packet.front()) {
         Ok(header) => header,
         Err(Malformed::Checksum) => return dropped(counters, DropReason::IpChecksum),
+        Err(_) if packet.front().first().is_some_and(|first| first >> 4 == 6) => {
+            return v6::input(packet, ip, now, counters, replies);
+        }
         Err(_) => return dropped(counters, DropReason::IpMalformed),
     };
     let (total, len) = (usize::from(header.total_len), packet.len());
@@ -38,7 +42,7 @@ pub fn input(
         packet.truncate(total);
     }
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
-    if ip.accepted != Some((header.source, header.destination)) || packet.meta().group {
+    if !ip.has_accepted(header.source, header.destination) || packet.meta().group {
         let accepted = if ip.config.loopback == Some(packet.meta().interface) {
             accept_own(source, destination, ip)
         } else {
@@ -54,11 +58,12 @@ pub fn input(
     meta.destination = destination;
     meta.protocol = header.protocol;
     meta.ttl = header.ttl;
+    let mut header_len = usize::from(header.header_len);
     if header.is_fragment() {
-        // Comes back with as many bytes in front as its last fragment's header.
-        packet = ip.reassembly.input(packet, &header, now, counters)?;
+        packet = ip.reassembly.input(packet, &Piece::v4(&header), now, counters)?;
+        header_len = 0;
     }
-    up(packet, header.header_len as usize, ip, now, counters, replies)
+    up(packet, header_len, ip, now, counters, replies)
 }
 
 /// Is it for us, from a host that can be (RFC 1122 3.2.1.3)? Returns whether it is
@@ -77,7 +82,7 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, 
     if link_group {
         return Err(DropReason::IpLinkGroup);
     }
-    ip.accepted = Some((header.source, header.destination));
+    ip.note_accepted(header.source, header.destination);
     Ok(false)
 }
 

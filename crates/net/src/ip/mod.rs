@@ -1,5 +1,10 @@
-//! ③ ⑦ The Internet layer: IPv4 in and out, routes, reassembly, ICMP.
+//! ③ ⑦ The Internet layer: IPv4 and IPv6 in and out, routes, reassembly, ICMP.
+//!
+//! The family of a packet is that of the addresses in its `meta`; on its way up, before
+//! they are there, it is the version in its first byte. What belongs to one family stands
+//! in a module of its own (`v6` for IPv6); routes, reassembly and limits are for both.
 
+mod error;
 mod fragment;
 pub mod icmp;
 mod identification;
@@ -8,6 +13,7 @@ mod output;
 mod reassembling;
 mod reassembly;
 mod route;
+mod v6;
 
 pub(crate) use identification::Identifications;
 pub use input::{Up, input};
@@ -19,10 +25,15 @@ use reassembly::Reassembly;
 
 use crate::config::{Config, Unit};
 use crate::counters::Counters;
+use crate::hash::Purpose;
 use crate::rate_limit::RateLimit;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use wire::steering::Steering;
 use wire::{Address, Instant, Packet};
+
+/// Sources that are remembered as good; a power of two.
+const ACCEPTED: usize = 32;
 
 /// The state of the Internet layer.
 pub struct Ip {
@@ -32,8 +43,13 @@ pub struct Ip {
     pub(crate) errors: Arc<RateLimit>,
     /// Answers to echo requests, which all come to one unit.
     pub(crate) echoes: Arc<RateLimit>,
-    /// Source and destination of the last datagram from one host to us.
-    accepted: Option<(Ipv4Addr, Ipv4Addr)>,
+    /// Source and destination of datagrams from one host to us that were good, each at
+    /// the place of its source.
+    accepted: [(Ipv4Addr, Ipv4Addr); ACCEPTED],
+    /// Those of the last one of IPv6, with the interface.
+    accepted_v6: Option<(Address, Address, u16)>,
+    /// The keyed hash that flow labels come from.
+    labels: Steering,
     pub(crate) identifications: Arc<Identifications>,
 }
 
@@ -48,7 +64,9 @@ impl Ip {
             reassembly: Reassembling::own(&config),
             errors: limit(unit.share(config.errors_per_second)),
             echoes: limit(config.errors_per_second),
-            accepted: None,
+            accepted: [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED],
+            accepted_v6: None,
+            labels: Steering::new(config.key(Purpose::FlowLabels)[0]),
             identifications: Arc::new(Identifications::new(&config, unit)),
             config,
         }
@@ -67,6 +85,23 @@ impl Ip {
         for fragment in first_fragments {
             replies.extend(icmp::time_exceeded(fragment, self, now, counters));
         }
+    }
+
+    /// The place of what comes from `source`.
+    #[inline]
+    fn place(source: Ipv4Addr) -> usize {
+        (source.to_bits().wrapping_mul(0x9e37_79b9) >> 16) as usize % ACCEPTED
+    }
+
+    /// Has a datagram like this been found to be from one host to us? A source that
+    /// cannot be one never was.
+    #[inline]
+    pub(crate) fn has_accepted(&self, source: Ipv4Addr, destination: Ipv4Addr) -> bool {
+        self.accepted[Ip::place(source)] == (source, destination) && !source.is_unspecified()
+    }
+
+    fn note_accepted(&mut self, source: Ipv4Addr, destination: Ipv4Addr) {
+        self.accepted[Ip::place(source)] = (source, destination);
     }
 
     /// Is `address` a broadcast address of one of our networks, or of all?

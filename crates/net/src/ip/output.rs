@@ -1,6 +1,6 @@
 //! ⑦ Segments and messages down to IP datagrams.
 
-use super::{Ip, fragment};
+use super::{Ip, fragment, v6};
 use wire::packet::ChecksumState;
 use wire::{Packet, ipv4, protocol};
 
@@ -27,7 +27,7 @@ pub fn output(
     meta.csum_start = ipv4::LEN as u16;
     let (mtu, meta) = (route.mtu, packet.meta());
     let (Some(source), Some(destination)) = (meta.source.v4(), meta.destination.v4()) else {
-        return Err(packet);
+        return v6::output(packet, mtu, ip, down);
     };
     let is_tcp = meta.protocol == protocol::TCP;
     let whole = total <= mtu || meta.gso_size != 0;

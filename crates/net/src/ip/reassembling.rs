@@ -2,11 +2,12 @@
 //! then may come up anywhere.
 
 use super::Reassembly;
+use super::reassembly::Piece;
 use crate::maybe_shared::{MaybeShared, Shared};
 use crate::{Config, Counters};
 use platform::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use wire::{Instant, Packet, ipv4};
+use wire::{Instant, Packet};
 
 /// Reassembly that units share.
 #[derive(Clone)]
@@ -89,11 +90,11 @@ impl Reassembling {
     pub(super) fn input(
         &mut self,
         packet: Packet,
-        header: &ipv4::Header,
+        piece: &Piece,
         now: Instant,
         counters: &mut Counters,
     ) -> Option<Packet> {
-        self.with(|datagrams| datagrams.input(packet, header, now, counters))
+        self.with(|datagrams| datagrams.input(packet, piece, now, counters))
     }
 
     /// Places in the queue by age.

@@ -6,10 +6,9 @@ use crate::hash::{Keyed, Purpose};
 use crate::{Config, Counters, DropReason};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
 use wire::packet::ChecksumState;
 use wire::time::Duration;
-use wire::{Instant, Packet, Parts, ipv4};
+use wire::{Address, Instant, Packet, Parts, ipv4, ipv6};
 
 /// How long a datagram may wait for its fragments (RFC 1122 3.3.2).
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -23,10 +22,75 @@ const SOME: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
+    source: Address,
+    destination: Address,
+    /// Of IPv6 it is not looked at (RFC 8200 4.5).
     protocol: u8,
-    identification: u16,
+    identification: u32,
+}
+
+/// The header of a fragment, of either family.
+#[derive(Clone, Copy)]
+enum Header {
+    V4(ipv4::Header),
+    V6(ipv6::Header, ipv6::Fragment),
+}
+
+/// What a fragment's headers say of it.
+pub(super) struct Piece {
+    key: Key,
+    header: Header,
+    /// Protocol of the payload, if this is the first fragment.
+    protocol: u8,
+    /// Bytes of headers in front of the payload.
+    front: usize,
+    /// Bytes of payload.
+    len: usize,
+    offset: usize,
+    more: bool,
+    /// The most bytes that the whole payload may have.
+    most: usize,
+}
+
+impl Piece {
+    /// The fragment with this header.
+    pub(super) fn v4(header: &ipv4::Header) -> Piece {
+        let front = usize::from(header.header_len);
+        Piece {
+            key: Key {
+                source: header.source.into(),
+                destination: header.destination.into(),
+                protocol: header.protocol,
+                identification: header.identification.into(),
+            },
+            header: Header::V4(*header),
+            protocol: header.protocol,
+            front,
+            len: usize::from(header.total_len) - front,
+            offset: header.fragment_offset.into(),
+            more: header.more_fragments,
+            most: usize::from(u16::MAX) - front,
+        }
+    }
+
+    /// The fragment with these headers, and `front` bytes of headers in all.
+    pub(super) fn v6(header: &ipv6::Header, fragment: ipv6::Fragment, front: usize) -> Piece {
+        Piece {
+            key: Key {
+                source: header.source.into(),
+                destination: header.destination.into(),
+                protocol: 0,
+                identification: fragment.identification,
+            },
+            header: Header::V6(*header, fragment),
+            protocol: fragment.next_header,
+            front,
+            len: ipv6::LEN + usize::from(header.payload_len) - front,
+            offset: fragment.offset.into(),
+            more: fragment.more,
+            most: usize::from(u16::MAX) + ipv6::LEN - front,
+        }
+    }
 }
 
 struct Fragment {
@@ -43,7 +107,9 @@ struct Waiting {
     footprint: usize,
     fragments: Vec<Fragment>,
     /// The header of the first fragment, once it is there.
-    first: Option<ipv4::Header>,
+    first: Option<Header>,
+    /// Protocol of the payload, which the first fragment says.
+    protocol: u8,
 }
 
 /// The datagrams that wait for fragments.
@@ -100,25 +166,18 @@ impl Reassembly {
         }
     }
 
-    /// Takes a fragment, IP header in front; returns the whole datagram, with
-    /// the header of its last piece to arrive in front, when it is complete.
+    /// Takes a fragment, IP header in front; returns the payload of the whole datagram
+    /// when it is complete.
     pub(super) fn input(
         &mut self,
         packet: Packet,
-        header: &ipv4::Header,
+        piece: &Piece,
         now: Instant,
         counters: &mut Counters,
     ) -> Option<Packet> {
-        let key = Key {
-            source: header.source,
-            destination: header.destination,
-            protocol: header.protocol,
-            identification: header.identification,
-        };
-        let len = usize::from(header.total_len) - usize::from(header.header_len);
-        let end = usize::from(header.fragment_offset) + len;
-        let aligned = !header.more_fragments || len % 8 == 0;
-        if len == 0 || !aligned || end + usize::from(header.header_len) > usize::from(u16::MAX) {
+        let key = piece.key;
+        let aligned = !piece.more || piece.len % 8 == 0;
+        if piece.len == 0 || !aligned || piece.offset + piece.len > piece.most {
             counters.drop(DropReason::FragmentBad);
             return None;
         }
@@ -127,7 +186,7 @@ impl Reassembly {
             counters.drop(DropReason::FragmentLimit);
             return None;
         }
-        match self.waiting.get_mut(&key).expect("made above").add(packet, header, len) {
+        match self.waiting.get_mut(&key).expect("made above").add(packet, piece) {
             Added::Held => {
                 self.bytes += footprint;
                 self.waiting.get_mut(&key).expect("still there").footprint += footprint;
@@ -143,7 +202,7 @@ impl Reassembly {
                 self.remove(&key);
                 None
             }
-            Added::Completes(last) => Some(self.complete(&key, last, header)),
+            Added::Completes(last) => Some(self.complete(piece, last)),
         }
     }
 
@@ -190,11 +249,11 @@ impl Reassembly {
         Some(waiting)
     }
 
-    fn complete(&mut self, key: &Key, last: Packet, header: &ipv4::Header) -> Packet {
-        let waiting = self.remove(key).expect("just completed");
+    fn complete(&mut self, piece: &Piece, last: Packet) -> Packet {
+        let waiting = self.remove(&piece.key).expect("just completed");
         let mut meta = *last.meta();
         let mut parts = Parts::new();
-        let at = usize::from(header.fragment_offset);
+        let at = piece.offset;
         let mut last = Some(last);
         for mut fragment in waiting.fragments {
             if fragment.offset > at {
@@ -206,18 +265,17 @@ impl Reassembly {
         // A checksum that some device vouched for is that of a fragment.
         meta.checksum = ChecksumState::Complete;
         meta.reassembled = true;
+        meta.protocol = waiting.protocol;
         let mut packet = Packet::from_parts(contiguous_front(parts));
         *packet.meta_mut() = meta;
-        // The caller pulls the IP header off; give it one to pull.
-        let len = usize::from(header.header_len);
-        packet.push(len).fill(0);
         packet
     }
 }
 
-/// Makes sure that the transport header is in one piece.
+/// Makes sure that the transport header is in one piece, with what extension headers may
+/// stand before it.
 fn contiguous_front(parts: Parts) -> Parts {
-    const HEADER: usize = wire::tcp::MAX_LEN;
+    const HEADER: usize = wire::tcp::MAX_LEN + 256;
     if parts.first().is_none_or(|p| p.len() >= HEADER) {
         return parts;
     }
@@ -245,22 +303,33 @@ enum Added {
 impl Waiting {
     fn until(expires: Instant) -> Waiting {
         let fragments = Vec::new();
-        Waiting { expires, total: None, received: 0, footprint: 0, fragments, first: None }
+        let (total, first, protocol) = (None, None, 0);
+        Waiting { expires, total, received: 0, footprint: 0, fragments, first, protocol }
     }
 
-    /// The first fragment as it came, but for IP options.
+    /// The first fragment as it came, but for IP options and other extension headers.
     fn into_first(self) -> Option<Packet> {
         let header = self.first?;
         let mut packet = self.fragments.into_iter().next()?.payload;
-        let total_len = (packet.len() + ipv4::LEN) as u16;
-        ipv4::Header { header_len: ipv4::LEN as u8, total_len, ..header }
-            .emit(packet.push(ipv4::LEN));
+        match header {
+            Header::V4(header) => {
+                let total_len = (packet.len() + ipv4::LEN) as u16;
+                ipv4::Header { header_len: ipv4::LEN as u8, total_len, ..header }
+                    .emit(packet.push(ipv4::LEN));
+            }
+            Header::V6(header, fragment) => {
+                fragment.emit(packet.push(ipv6::FRAGMENT_LEN));
+                let payload_len = packet.len() as u16;
+                let next_header = ipv6::extension::FRAGMENT;
+                ipv6::Header { next_header, payload_len, ..header }.emit(packet.push(ipv6::LEN));
+            }
+        }
         Some(packet)
     }
 
-    /// Adds the payload of `packet` (IP header in front, `len` bytes behind).
-    fn add(&mut self, mut packet: Packet, header: &ipv4::Header, len: usize) -> Added {
-        let offset = usize::from(header.fragment_offset);
+    /// Adds the payload of `packet`, headers in front.
+    fn add(&mut self, mut packet: Packet, piece: &Piece) -> Added {
+        let &Piece { offset, len, more, .. } = piece;
         let at = self.fragments.partition_point(|f| f.offset < offset);
         if self.fragments.get(at).is_some_and(|f| f.offset == offset && f.len == len) {
             return Added::Duplicate;
@@ -268,22 +337,25 @@ impl Waiting {
         let before = at.checked_sub(1).map(|i| &self.fragments[i]);
         let overlaps = before.is_some_and(|f| f.offset + f.len > offset)
             || self.fragments.get(at).is_some_and(|f| offset + len > f.offset)
-            || self.total.is_some_and(|t| offset + len > t || !header.more_fragments)
+            || self.total.is_some_and(|t| offset + len > t || !more)
             || self.fragments.len() >= MAX_FRAGMENTS;
         let last = self.fragments.last().map_or(0, |f| f.offset + f.len);
-        if overlaps || (!header.more_fragments && last > offset + len) {
+        if overlaps || (!more && last > offset + len) {
             return Added::Overlaps;
         }
-        if !header.more_fragments {
+        if !more {
             self.total = Some(offset + len);
         }
-        packet.pull(usize::from(header.header_len));
+        packet.pull(piece.front);
         self.received += len;
+        if offset == 0 {
+            self.protocol = piece.protocol;
+        }
         if self.total == Some(self.received) {
             return Added::Completes(packet);
         }
         if offset == 0 {
-            self.first = Some(*header);
+            self.first = Some(piece.header);
         }
         let meta = *packet.meta();
         let mut payload = Packet::from_parts(packet.into_parts());

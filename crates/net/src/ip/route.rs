@@ -110,12 +110,13 @@ impl Routes {
             }
             let of_family = |a: &&Address| a.is_v4() == owned.network.is_v4();
             let source = interface.addresses.iter().map(|(a, _)| a).find(of_family);
+            let none = owned.network.unspecified();
             self.entries.push(Entry {
                 network,
                 mask,
                 interface: owned.interface,
                 gateway: None,
-                source: source.copied().unwrap_or(Address::UNSPECIFIED_V4),
+                source: source.copied().unwrap_or(none),
                 mtu: interface.mtu,
             });
         }
@@ -139,14 +140,23 @@ impl Routes {
             return None;
         }
         let wanted = bits(destination);
-        let entry = self.entries.iter().find(|e| wanted & e.mask == e.network)?;
+        let is_v4 = destination.is_v4();
+        let is_group = destination.ip().is_multicast();
+        // A group of IPv6 is on the link of the first interface that speaks it.
+        let found = |e: &&Entry| match is_group && !is_v4 {
+            true => !e.source.is_v4() && self.config.loopback != Some(e.interface),
+            false => is_v4 == e.source.is_v4() && wanted & e.mask == e.network,
+        };
+        let entry = self.entries.iter().find(found)?;
+        let beyond = !is_v4 && (entry.gateway.is_some() || is_group);
+        let interface = &self.config.interfaces[usize::from(entry.interface)];
+        let chosen = if beyond { interface.source_for(destination) } else { None };
         let route = Route {
             interface: entry.interface,
-            next_hop: entry.gateway.unwrap_or(destination),
-            source: entry.source,
+            next_hop: entry.gateway.filter(|_| !is_group || is_v4).unwrap_or(destination),
+            source: chosen.unwrap_or(entry.source),
             mtu: entry.mtu,
-            to_group: destination.v4().is_some_and(|a| a.is_multicast())
-                || self.config.is_broadcast(destination),
+            to_group: is_group || self.config.is_broadcast(destination),
         };
         self.last = Some((destination, route));
         Some(route)

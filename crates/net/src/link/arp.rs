@@ -41,6 +41,7 @@ pub(super) fn input(
             Learned::Ignored => {}
             Learned::Yes(waiting) => {
                 link.last = None;
+                link.departures.clear();
                 for (_, packet) in waiting {
                     frame::frame(packet, message.sender, link, counters, egress);
                 }

@@ -3,7 +3,7 @@
 use super::Link;
 use crate::{Counters, Egress};
 use wire::ethernet::{Header, LEN, ethertype};
-use wire::{EthernetAddress, Packet};
+use wire::{Address, EthernetAddress, Packet};
 
 /// Sends an ARP message to the station `to`.
 pub(super) fn arp_frame(
@@ -16,8 +16,12 @@ pub(super) fn arp_frame(
     framed(packet, to, ethertype::ARP, link, counters, egress);
 }
 
+/// The EtherType of IP datagrams to `address`.
+pub(super) fn ethertype_of(address: Address) -> u16 {
+    if address.is_v4() { ethertype::IPV4 } else { ethertype::IPV6 }
+}
+
 /// Puts the header for `to` in front of an IP datagram, and sends it.
-#[inline]
 pub(super) fn frame(
     packet: Packet,
     to: EthernetAddress,
@@ -25,11 +29,13 @@ pub(super) fn frame(
     counters: &mut Counters,
     egress: &mut Egress,
 ) {
-    framed(packet, to, ethertype::IPV4, link, counters, egress);
+    let ethertype = ethertype_of(packet.meta().destination);
+    framed(packet, to, ethertype, link, counters, egress);
 }
 
+/// As [`frame`], for what has this EtherType.
 #[inline]
-fn framed(
+pub(super) fn framed(
     mut packet: Packet,
     destination: EthernetAddress,
     ethertype: u16,

@@ -1,12 +1,13 @@
 //! ② Frames up to IP datagrams.
 
-use super::{Link, arp};
+use super::{Link, arp, ndp};
 use crate::{Counters, DropReason, Egress};
 use wire::ethernet::{Header, ethertype};
-use wire::{EthernetAddress, Instant, Packet};
+use wire::{EthernetAddress, Instant, Packet, protocol};
 
 /// Takes a frame that arrived by the interface in its `meta`. Returns the IP
-/// datagram in it, if it is one for us.
+/// datagram in it, if it is one for us: its version is in its first byte, and that of an
+/// IPv6 frame has [`protocol::IPV6`] in its `meta`.
 #[inline]
 pub fn input(
     mut packet: Packet,
@@ -34,6 +35,18 @@ pub fn input(
         ethertype::IPV4 => Some(packet),
         ethertype::ARP => {
             arp::input(&packet, link, now, counters, egress);
+            None
+        }
+        ethertype::IPV6 if ndp::is_discovery(packet.front()) => {
+            ndp::input(packet, header.source, link, now, counters, egress);
+            None
+        }
+        ethertype::IPV6 if packet.front().first().is_some_and(|first| first >> 4 == 6) => {
+            packet.meta_mut().protocol = protocol::IPV6;
+            Some(packet)
+        }
+        ethertype::IPV6 => {
+            counters.drop(DropReason::IpMalformed);
             None
         }
         _ => {

@@ -1,9 +1,10 @@
-//! ② ⑧ The link layer: Ethernet with or without an 802.1Q tag, and ARP; or
-//! nothing, on devices that carry bare IP.
+//! ② ⑧ The link layer: Ethernet with or without an 802.1Q tag, ARP and
+//! neighbour discovery; or nothing, on devices that carry bare IP.
 
 mod arp;
 mod frame;
 mod input;
+mod ndp;
 mod neighbours;
 mod output;
 
@@ -14,6 +15,7 @@ pub use output::output;
 use neighbours::{INTERVAL, Table};
 
 use crate::config::{Config, InterfaceConfig, Unit};
+use crate::express::Departures;
 use crate::maybe_shared::Shared;
 use crate::{Counters, Egress};
 use std::sync::Arc;
@@ -27,10 +29,12 @@ pub struct Link {
     /// When packets of ours will have waited long for a neighbour's answer.
     again: Option<Instant>,
     /// The last neighbour that a frame went to, so that a burst to one asks
-    /// once: address, interface, Ethernet address, until when to trust this.
-    last: Option<(Address, u16, EthernetAddress, Instant)>,
+    /// once: address, interface, Ethernet address, EtherType, until when to trust this.
+    last: Option<(Address, u16, EthernetAddress, u16, Instant)>,
     /// When an address of ours was last defended (RFC 5227).
     defended: Option<Instant>,
+    /// What the layers put in front of segments to hosts that were sent to lately.
+    pub(crate) departures: Departures,
 }
 
 opaque_debug!([] Link, "Link");
@@ -45,7 +49,18 @@ impl Link {
             again: None,
             last: None,
             defended: None,
+            departures: Departures::default(),
         }
+    }
+
+    /// Until when the address is good that frames to `next_hop` by `interface` have. It
+    /// is known for the neighbour that was sent to last.
+    pub(crate) fn good_until(&self, next_hop: Address, interface: u16) -> Option<Instant> {
+        if !self.interface(interface).is_ethernet {
+            return Some(Instant::FAR_FUTURE);
+        }
+        let last = self.last.filter(|last| (last.0, last.1) == (next_hop, interface));
+        last.map(|last| last.4)
     }
 
     /// Uses a table with the other units of the host from now on.
@@ -58,6 +73,26 @@ impl Link {
         self.again = Instant::earlier(self.again, Some(now + INTERVAL));
     }
 
+    /// Asks who has `address`: everyone, or the station that had it last.
+    fn solicit(
+        &self,
+        address: Address,
+        interface: u16,
+        known: Option<EthernetAddress>,
+        counters: &mut Counters,
+        egress: &mut Egress,
+    ) {
+        match address.v6() {
+            None => arp::solicit(self, address, interface, known, counters, egress),
+            Some(target) => ndp::solicit(self, target, interface, known, counters, egress),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn state(&mut self, address: Address, now: Instant) -> Option<neighbours::State> {
+        self.neighbours.with(|neighbours| neighbours.state(address, now))
+    }
+
     #[cfg(test)]
     pub(crate) fn known(&mut self) -> usize {
         self.neighbours.with(|neighbours| neighbours.len())
@@ -65,6 +100,12 @@ impl Link {
 
     pub(crate) fn interface(&self, index: u16) -> &InterfaceConfig {
         &self.config.interfaces[index as usize]
+    }
+
+    /// Is `address` one of ours on this interface?
+    fn has(&self, index: u16, address: std::net::Ipv6Addr) -> bool {
+        let address = Address::from(address);
+        self.interface(index).addresses.iter().any(|(ours, _)| *ours == address)
     }
 
     /// When [`Link::on_timeout`] has something to do.
@@ -90,7 +131,7 @@ impl Link {
         });
         self.again = again;
         for (address, interface) in ask {
-            arp::solicit(self, address, interface, None, counters, egress);
+            self.solicit(address, interface, None, counters, egress);
         }
         counters.out_dropped += failed.len() as u64;
     }

@@ -1,4 +1,4 @@
-//! Which Ethernet address a neighbour's IP address has (the ARP table). Bounded
+//! Which Ethernet address a neighbour's IP address has, of both families. Bounded
 //! in entries, and in packets that wait for an answer (RFC 1122 2.3.2).
 //!
 //! A table may be one unit's, or one for all units of a host ([`Table`]). The unit that
@@ -24,6 +24,9 @@ const MAX_WAITING: usize = 16;
 /// Time between two requests, and how often to ask.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 const TRIES: u8 = 3;
+/// For how long a neighbour of IPv6 that has become stale is used before it is asked, in
+/// case that it says something by itself (RFC 4861 10: DELAY_FIRST_PROBE_TIME).
+pub(super) const DELAY: Duration = Duration::from_secs(5);
 /// How long packets are kept for their unit after no answer has come. The unit may have
 /// ended.
 const LINGER: Duration = Duration::from_secs(2);
@@ -35,8 +38,11 @@ struct Known {
     /// When it was last confirmed.
     confirmed: Instant,
     trusted_until: Instant,
-    /// When it was last asked to confirm.
+    /// When it was last asked to confirm, or, in DELAY, used first.
     asked: Instant,
+    /// Of IPv6: 0 while nothing is to be done, 1 in DELAY, then one more for each question
+    /// ([`State`]).
+    probes: u8,
     /// When we last had a packet for it; zero if we never had.
     used: Instant,
     /// Its place in the order in which entries are looked at for room.
@@ -62,6 +68,50 @@ impl Asked {
     fn is_left(&self, now: Instant) -> bool {
         self.is_over(now) && now >= self.again + LINGER
     }
+}
+
+impl Known {
+    /// What a neighbour of IPv6 whose time is over is reached by: for a while as it was,
+    /// then it is asked. `None`: it has not answered, and is to be forgotten.
+    fn probe(&mut self, now: Instant) -> Option<Resolved> {
+        let waits = if self.probes == 1 { DELAY } else { INTERVAL };
+        if self.probes == 0 {
+            (self.probes, self.asked) = (1, now);
+            return Some(Resolved::Known(self.ethernet, now + DELAY));
+        }
+        if now.since(self.asked) < waits {
+            return Some(Resolved::Known(self.ethernet, self.asked + waits));
+        }
+        if self.probes > TRIES {
+            return None;
+        }
+        self.probes += 1;
+        self.asked = now;
+        Some(Resolved::Stale(self.ethernet))
+    }
+}
+
+/// What a message of neighbour discovery says about an address.
+pub(super) struct Said {
+    /// Who has it, if it is said.
+    pub(super) station: Option<EthernetAddress>,
+    /// Is it an answer, which shows that the station hears us?
+    pub(super) solicited: bool,
+    /// Does it replace what is known?
+    pub(super) overrides: bool,
+    /// Is it to be remembered even if nobody asked?
+    pub(super) creates: bool,
+}
+
+/// The states of an entry (RFC 4861 7.3.2). Those of IPv4 have no DELAY.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Incomplete,
+    Reachable,
+    Stale,
+    Delay,
+    Probe,
 }
 
 /// What [`Neighbours::resolve`] found.
@@ -136,6 +186,13 @@ impl Neighbours {
             known.used = now;
             if now < known.trusted_until {
                 return Resolved::Known(known.ethernet, known.trusted_until);
+            }
+            if !address.is_v4() {
+                if let Some(resolved) = known.probe(now) {
+                    return resolved;
+                }
+                self.forget(&address);
+                return self.wait(address, interface, (unit, packet), now, dropped);
             }
             // Its time is over: the address is used, and the station itself is asked. It
             // is forgotten if it does not answer for as long again.
@@ -217,13 +274,60 @@ impl Neighbours {
             }
             let used = if asked.is_some() { now } else { Instant::ZERO };
             let (asked, place) = (Instant::ZERO, self.order.len());
-            let known = Known { ethernet, confirmed: now, trusted_until, asked, used, place };
+            let confirmed = now;
+            let known = Known { ethernet, confirmed, trusted_until, asked, probes: 0, used, place };
             self.order.push(address);
             self.known.insert(address, known);
         } else {
             return Learned::Ignored;
         }
         Learned::Yes(asked.map(|asked| asked.waiting).unwrap_or_default())
+    }
+
+    /// A message of neighbour discovery says where `address` is (RFC 4861 7.2.3, 7.2.5).
+    pub(super) fn hear(&mut self, address: Address, said: Said, now: Instant) -> Learned {
+        let is_asked = self.asked.contains_key(&address);
+        let Some(known) = self.known.get_mut(&address) else {
+            let Some(ethernet) = said.station else { return Learned::Ignored };
+            let learned = self.learn(address, ethernet, said.creates, now);
+            if let Some(known) = self.known.get_mut(&address)
+                && !said.solicited
+            {
+                known.trusted_until = now;
+            }
+            return learned;
+        };
+        let station = said.station.unwrap_or(known.ethernet);
+        if station != known.ethernet {
+            let is_probed = is_asked || known.probes > 1;
+            if !is_probed && now < known.confirmed + LOCK_TIME {
+                return Learned::Locked;
+            }
+            known.trusted_until = now;
+            if !said.overrides {
+                return Learned::Ignored;
+            }
+            known.ethernet = station;
+        }
+        if said.solicited {
+            known.trusted_until = now + self.lifetime;
+            (known.confirmed, known.probes) = (now, 0);
+        }
+        Learned::Yes(VecDeque::new())
+    }
+
+    /// The state of the entry for `address` (RFC 4861 7.3.2).
+    #[cfg(test)]
+    pub(super) fn state(&self, address: Address, now: Instant) -> Option<State> {
+        if let Some(known) = self.known.get(&address) {
+            return Some(match known.probes {
+                _ if now < known.trusted_until => State::Reachable,
+                0 => State::Stale,
+                1 => State::Delay,
+                _ => State::Probe,
+            });
+        }
+        self.asked.contains_key(&address).then_some(State::Incomplete)
     }
 
     /// Forgets one entry: of the next few, the one that was not used for longest.

@@ -1,10 +1,10 @@
 //! ⑧ IP datagrams down to their neighbours.
 
-use super::frame::{frame, send};
+use super::Link;
+use super::frame::{ethertype_of, frame, framed, send};
 use super::neighbours::{self, Resolved};
-use super::{Link, arp};
 use crate::{Counters, Egress};
-use wire::{Address, EthernetAddress, Instant, Packet};
+use wire::{Address, EthernetAddress, Instant, Packet, ipv6};
 
 /// Sends an IP datagram to its `meta.next_hop` by `meta.interface`: at once if
 /// the neighbour's address is known, else when it has answered.
@@ -20,12 +20,12 @@ pub fn output(
     if !link.interface(index).is_ethernet {
         return send(packet, counters, egress);
     }
-    if let Some((address, interface, ethernet, until)) = link.last
+    if let Some((address, interface, ethernet, ethertype, until)) = link.last
         && address == next_hop
         && interface == index
         && now < until
     {
-        return frame(packet, ethernet, link, counters, egress);
+        return framed(packet, ethernet, ethertype, link, counters, egress);
     }
     resolve(packet, next_hop, link, now, counters, egress);
 }
@@ -55,20 +55,23 @@ fn resolve(
     match resolved {
         Resolved::Known(ethernet, until) => {
             let until = neighbours::trust(&link.neighbours, until, now);
-            link.last = Some((next_hop, index, ethernet, until));
+            link.last = Some((next_hop, index, ethernet, ethertype_of(next_hop), until));
             frame(packet.expect("not taken"), ethernet, link, counters, egress);
         }
         Resolved::Stale(ethernet) => {
-            arp::solicit(link, next_hop, index, Some(ethernet), counters, egress);
+            link.solicit(next_hop, index, Some(ethernet), counters, egress);
             frame(packet.expect("not taken"), ethernet, link, counters, egress);
         }
-        Resolved::Ask => arp::solicit(link, next_hop, index, None, counters, egress),
+        Resolved::Ask => link.solicit(next_hop, index, None, counters, egress),
         Resolved::Waiting => {}
     }
 }
 
-/// The Ethernet group of an IP multicast (RFC 1112 6.4) or broadcast address.
+/// The Ethernet group of an IP multicast (RFC 1112 6.4, RFC 2464 7) or broadcast address.
 fn group_address(ip: Address) -> EthernetAddress {
+    if let Some(v6) = ip.v6() {
+        return ipv6::ethernet_group(v6);
+    }
     match ip.v4() {
         Some(v4) if v4.is_multicast() => {
             let [_, b, c, d] = v4.octets();

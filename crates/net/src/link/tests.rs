@@ -214,7 +214,11 @@ fn nonsense_is_dropped_by_name() {
     let mut host = Host::new(|_| ());
     host.drops(&[], DropReason::EthernetMalformed);
     host.drops(&[0; 13], DropReason::EthernetMalformed);
-    host.drops(&framed(link(ethertype::IPV6), &[0; 40]), DropReason::EtherTypeUnknown);
+    host.drops(&framed(link(0x88cc), &[0; 40]), DropReason::EtherTypeUnknown);
+    // Frames of one family with a datagram of the other, or of none.
+    host.drops(&framed(link(ethertype::IPV6), &[0; 40]), DropReason::IpMalformed);
+    host.drops(&framed(link(ethertype::IPV6), &[0x45; 40]), DropReason::IpMalformed);
+    host.drops(&framed(link(ethertype::IPV4), &[0x60; 40]), DropReason::IpMalformed);
     host.drops(&framed(link(ethertype::ARP), &[0; 28]), DropReason::ArpMalformed);
     host.drops(&framed(link(ethertype::ARP), &[0; 5]), DropReason::ArpMalformed);
     // Someone with a group for an address.

@@ -16,6 +16,7 @@ mod udp;
 
 pub use context::Cx;
 pub(crate) use residence::Residence;
+pub(crate) use tcp_input::Arriving;
 pub use tcp_input::input as tcp_input;
 pub use udp::input as udp_input;
 
@@ -29,7 +30,7 @@ use hashbrown::HashMap;
 use ready_list::ReadyList;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use wire::{Address, Endpoint, Instant, Packet};
+use wire::{Endpoint, Instant, Packet};
 
 /// The state of the transport layer, but for the connections themselves.
 pub struct Transport<A: Application> {
@@ -85,8 +86,8 @@ impl<A: Application> Transport<A> {
         self.down.drain(..)
     }
 
-    /// The entry of `table` for `local`: for the very address, else for any, else for any
-    /// address and any port (port 0).
+    /// The entry of `table` for `local`: for the very address, else for any of its family,
+    /// else for any address of its family and any port (port 0).
     pub(crate) fn bound<'a, T>(
         table: &'a HashMap<Endpoint, T, Keyed>,
         local: &Endpoint,
@@ -95,7 +96,7 @@ impl<A: Application> Transport<A> {
             return None;
         }
         table.get(local).or_else(|| {
-            let any = Endpoint { address: Address::UNSPECIFIED_V4, port: local.port };
+            let any = Endpoint { address: local.address.unspecified(), port: local.port };
             table.get(&any).or_else(|| table.get(&Endpoint { port: 0, ..any }))
         })
     }

@@ -103,11 +103,17 @@ impl<A: Application> Transport<A> {
         {
             let repeat =
                 tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
-            let (mut packet, base) = tcp_output::packet(&connection.flow, &mut segment, interface);
-            packet.meta_mut().ttl = ttl;
-            let by = down.send(packet, counters);
+            let sent_by = match down.express((&connection.flow, ttl), &mut segment, counters) {
+                Some(known) => Some(known),
+                None => {
+                    let (mut packet, base) =
+                        tcp_output::packet(&connection.flow, &mut segment, interface);
+                    packet.meta_mut().ttl = ttl;
+                    down.send(packet, counters).map(|by| (by, base))
+                }
+            };
             sent += 1;
-            if let (Some(repeat), Some(by)) = (repeat, by) {
+            if let (Some(repeat), Some((by, base))) = (repeat, sent_by) {
                 while sent < quota
                     && let Some(next) = connection.tcb.poll_transmit_next(now)
                 {

@@ -42,30 +42,54 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         local: Endpoint { address: destination, port: header.destination_port },
         remote: Endpoint { address: source, port: header.source_port },
     };
-    let mut payload = packet.into_parts();
-    if transport.coalesce(&flow, &header, &mut payload, cx) {
-        return;
-    }
-    let (ready, now) = (&mut transport.ready, cx.now);
-    let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
-    let mut payload = Some(payload);
-    let found = cx.conns.with_flow(&flow, |connection| {
-        let payload = payload.take().expect("taken once");
-        connection.tcb.input_coalesced(&header, payload, segment, now);
-        ready.schedule(connection);
-        connection.id
-    });
-    match (found, payload) {
-        (Some(id), _) => {
-            cx.counters.delivered += 1;
-            if worth {
-                transport.batch = Some(GroBatch::new(flow, id, &header));
-            }
+    Arriving { flow, header, interface, segment }.input(packet.into_parts(), transport, cx);
+}
+
+/// A segment that is as it should be.
+pub(crate) struct Arriving {
+    pub(crate) flow: FlowKey,
+    pub(crate) header: Header,
+    /// The interface that it came by.
+    pub(crate) interface: u16,
+    /// Bytes of payload of each segment that it was put together from, if it was.
+    pub(crate) segment: u16,
+}
+
+impl Arriving {
+    /// Hands it to its connection.
+    #[inline]
+    pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
+        &self,
+        mut payload: wire::Parts,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let Arriving { flow, header, interface, segment } = self;
+        if transport.coalesce(flow, header, &mut payload, cx) {
+            return;
         }
-        (None, payload) => {
-            let len = payload.map_or(0, |p| wire::total(&p));
-            let arrived = Arrived { flow, header, len, interface };
-            arrived.without_connection(transport, cx);
+        let (ready, now) = (&mut transport.ready, cx.now);
+        let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
+        let mut payload = Some(payload);
+        let found = cx.conns.with_flow(flow, |connection| {
+            let payload = payload.take().expect("taken once");
+            connection.tcb.input_coalesced(header, payload, *segment, now);
+            ready.schedule(connection);
+            connection.id
+        });
+        match (found, payload) {
+            (Some(id), _) => {
+                cx.counters.delivered += 1;
+                if worth {
+                    transport.batch = Some(GroBatch::new(*flow, id, header));
+                }
+            }
+            (None, payload) => {
+                let len = payload.map_or(0, |p| wire::total(&p));
+                let (flow, header, interface) = (*flow, *header, *interface);
+                let arrived = Arrived { flow, header, len, interface };
+                arrived.without_connection(transport, cx);
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::ip::Routes;
 use crate::{Counters, DropReason};
 use wire::packet::ChecksumState;
 use wire::udp::{Header, LEN};
-use wire::{Endpoint, Packet, checksum, ipv4, protocol};
+use wire::{Endpoint, Packet, checksum, protocol};
 
 /// Offset of the checksum field in a UDP header.
 const CHECKSUM: usize = 6;
@@ -27,6 +27,9 @@ pub fn input<A: Application>(
         _ => return dropped(counters, DropReason::UdpMalformed),
     };
     packet.truncate(header.length as usize);
+    if header.checksum == 0 && !meta.source.is_v4() {
+        return dropped(counters, DropReason::UdpNoChecksum);
+    }
     if meta.checksum == ChecksumState::Complete && header.checksum != 0 {
         let length = u32::from(header.length);
         let pseudo = checksum::pseudo_header(meta.source, meta.destination, protocol::UDP, length);
@@ -78,9 +81,8 @@ impl<A: Application> Transport<A> {
             let packet = route.filter(stays).and_then(|route| {
                 let interface = &self.config.interfaces[route.interface as usize];
                 // A device sums whole datagrams only.
-                let by_device =
-                    interface.transmit_checksum.then_some(route.mtu.saturating_sub(ipv4::LEN));
-                packet(datagram, by_device.unwrap_or(0))
+                let room = route.mtu.saturating_sub(datagram.remote.address.header_len());
+                packet(datagram, if interface.transmit_checksum { room } else { 0 })
             });
             match packet {
                 Some(mut packet) => {
@@ -93,10 +95,13 @@ impl<A: Application> Transport<A> {
     }
 }
 
-/// The packet of a datagram; `None` if it is longer than UDP can say. Up to
-/// `by_device` bytes the device fills in the checksum.
+/// The packet of a datagram; `None` if it is longer than UDP can say, or its ends are of
+/// two families. Up to `by_device` bytes the device fills in the checksum.
 fn packet(datagram: Datagram, by_device: usize) -> Option<Packet> {
     let Datagram { local, remote, payload } = datagram;
+    if local.address.is_v4() != remote.address.is_v4() {
+        return None;
+    }
     let mut packet = Packet::from_parts(payload);
     let length = u16::try_from(packet.len() + LEN).ok()?;
     let (source_port, destination_port) = (local.port, remote.port);

@@ -154,7 +154,7 @@ impl<A: Application> IpLayer<A> {
                 FromTransport::Unclaimed(datagram) => {
                     let port = Unreachable::Port;
                     if let Some(error) =
-                        icmp::unreachable(datagram, port, &self.ip, now, &mut self.counters)
+                        icmp::unreachable(datagram, port, &mut self.ip, now, &mut self.counters)
                     {
                         self.send(error);
                     }

@@ -99,7 +99,7 @@ impl Avoidance {
     }
 
     /// Congestion avoidance (RFC 9438 4.3 to 4.5): the new cwnd.
-    fn avoid(&mut self, cwnd_bytes: u32, a: &Sample) -> u32 {
+    fn avoid(&mut self, cwnd_bytes: u32, a: Sample) -> u32 {
         let cwnd = self.segments(cwnd_bytes, a.mss);
         let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin_epoch(cwnd, a.now));
         if !a.limited {
@@ -118,7 +118,9 @@ impl Avoidance {
                 // The Reno-friendly region.
                 self.set(epoch.reno.max(cwnd), a.mss)
             } else {
-                let target = epoch.window_at(t + a.srtt).clamp(cwnd, 1.5 * cwnd);
+                let target = epoch
+                    .window_at(t + Duration::from_micros(a.srtt.into()))
+                    .clamp(cwnd, 1.5 * cwnd);
                 // Acknowledgments come coalesced: one of a whole window reaches the
                 // target, and none goes beyond.
                 let step = (target - cwnd) * (acked / cwnd).min(1.0);
@@ -188,7 +190,7 @@ impl CongestionControl for Cubic {
         if self.cwnd < self.ssthresh {
             self.start(a);
         } else {
-            self.cwnd = self.avoidance.get_or_insert_default().avoid(self.cwnd, a);
+            self.cwnd = self.avoidance.get_or_insert_default().avoid(self.cwnd, *a);
         }
     }
 

@@ -56,7 +56,7 @@ impl HyStart {
             return None;
         }
         if let Some(rtt) = a.rtt {
-            self.measure(u32::try_from(rtt.as_micros()).unwrap_or(NONE - 1));
+            self.measure(rtt.min(NONE - 1));
         }
         Some(if self.baseline == NONE { a.delivered } else { a.delivered / GROWTH })
     }
@@ -70,6 +70,7 @@ impl HyStart {
         self.rounds <= ROUNDS
     }
 
+    #[inline]
     fn measure(&mut self, rtt: u32) {
         self.current = self.current.min(rtt);
         self.samples = self.samples.saturating_add(1);

@@ -13,7 +13,6 @@ mod new_reno;
 use crate::recovery::Measured;
 use registry::algorithms;
 use wire::Instant;
-use wire::time::Duration;
 
 algorithms! {
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406): the window follows a cubic
@@ -29,8 +28,8 @@ algorithms! {
 pub struct DeliveryRate {
     /// Bytes delivered.
     pub delivered: u32,
-    /// In this time; zero if nothing was measured.
-    pub interval: Duration,
+    /// In so many microseconds; zero if nothing was measured.
+    pub micros: u32,
     /// The application was the limit: the network may do more.
     pub app_limited: bool,
 }
@@ -38,19 +37,14 @@ pub struct DeliveryRate {
 impl DeliveryRate {
     /// Bytes per second, if something was measured.
     pub fn bytes_per_second(&self) -> Option<u64> {
-        let micros = u64::try_from(self.interval.as_micros()).ok().filter(|n| *n > 0)?;
-        Some(u64::from(self.delivered) * 1_000_000 / micros)
+        (u64::from(self.delivered) * 1_000_000).checked_div(self.micros.into())
     }
 }
 
 impl From<Measured> for DeliveryRate {
     #[inline]
     fn from(m: Measured) -> DeliveryRate {
-        DeliveryRate {
-            delivered: m.delivered,
-            interval: Duration::from_micros(m.micros.into()),
-            app_limited: m.app_limited,
-        }
+        DeliveryRate { delivered: m.delivered, micros: m.micros, app_limited: m.app_limited }
     }
 }
 
@@ -70,10 +64,10 @@ pub struct Sample {
     /// Is a round trip over: is something acknowledged that was sent after the last
     /// acknowledgment that said so?
     pub round: bool,
-    /// The round-trip time that it has measured.
-    pub rtt: Option<Duration>,
-    /// The smoothed round-trip time; zero before there is one.
-    pub srtt: Duration,
+    /// The round-trip time that it has measured, microseconds.
+    pub rtt: Option<u32>,
+    /// The smoothed round-trip time, microseconds; zero before there is one.
+    pub srtt: u32,
     /// The last measurement of how fast data is delivered.
     pub rate: DeliveryRate,
     /// Bytes of a full segment.
@@ -93,7 +87,7 @@ impl Sample {
             limited: true,
             round: false,
             rtt: None,
-            srtt: Duration::ZERO,
+            srtt: 0,
             rate: Measured::default().into(),
             mss,
             now,

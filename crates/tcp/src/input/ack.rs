@@ -5,7 +5,6 @@ use crate::timers::Retransmit;
 use crate::{Events, Tcb};
 use wire::Instant;
 use wire::tcp::Header;
-use wire::time::Duration;
 
 /// A round-trip time that an echoed timestamp cannot mean, milliseconds.
 const ABSURD_RTT: u32 = 10 * 60 * 1000;
@@ -52,7 +51,6 @@ impl Tcb {
     #[inline]
     pub(crate) fn no_news(&self, h: &Header, now: Instant) -> News {
         let least = if self.rtt.min == u32::MAX { 0 } else { self.rtt.min };
-        let least = Duration::from_micros(least.into());
         News::new(self.board.fack, self.echo(h), least, now)
     }
 
@@ -120,8 +118,8 @@ impl Tcb {
             self.timers.stop_retransmit();
         } else {
             // RFC 6298 5.3: restart it
-            let rto = self.rtt.rto(&self.config);
-            self.timers.set_retransmit(Retransmit::Rto, now + rto);
+            let at = now.after_micros(self.rtt.rto(&self.config));
+            self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.on_news(news, acked, rtt, now);
         let queued = self.queued();
@@ -133,18 +131,18 @@ impl Tcb {
 
     /// Takes a measurement of the round-trip time: since the time when what is
     /// acknowledged was sent, or if it was sent twice (Karn) from the timestamp that
-    /// is echoed (RFC 7323 4). Returns it, if there is one.
+    /// is echoed (RFC 7323 4). Returns it in microseconds, if there is one.
     #[inline(always)]
-    pub(crate) fn measure(&mut self, news: &News, h: &Header, now: Instant) -> Option<Duration> {
+    pub(crate) fn measure(&mut self, news: &News, h: &Header, now: Instant) -> Option<u32> {
         let sent = news.first_sent.filter(|_| !news.twice);
         let rtt = match (sent, h.options.timestamps) {
-            (Some(sent), _) => now.since(sent),
+            (Some(sent), _) => now.micros_since(sent).min(u32::MAX.into()) as u32,
             (None, Some((_, echo))) if self.flags.timestamps => {
                 let millis = self.timestamp(now).wrapping_sub(echo);
                 if millis > ABSURD_RTT {
                     return None;
                 }
-                Duration::from_millis(millis.max(1).into())
+                millis.max(1) * 1000
             }
             _ => return None,
         };

@@ -9,7 +9,15 @@ use crate::Tcb;
 use crate::congestion::Sample;
 use crate::recovery::{DUP_THRESHOLD, Episode, News, Phase, Prr};
 use wire::Instant;
-use wire::time::Duration;
+
+/// What an acknowledgment says to the congestion control, as in [`Sample`].
+struct Growth {
+    delivered: u32,
+    lost: u32,
+    grow: bool,
+    round: bool,
+    rtt: Option<u32>,
+}
 
 impl Tcb {
     /// How many bytes may go now, new or again, as far as the congestion window and
@@ -37,9 +45,9 @@ impl Tcb {
     }
 
     /// An acknowledgment has brought `news`; it has moved SND.UNA by `acked` bytes, and
-    /// took `rtt`.
+    /// took `rtt` microseconds.
     #[inline]
-    pub(crate) fn on_news(&mut self, news: &News, acked: u32, rtt: Option<Duration>, now: Instant) {
+    pub(crate) fn on_news(&mut self, news: &News, acked: u32, rtt: Option<u32>, now: Instant) {
         self.delivered += u64::from(news.delivered);
         // Whether it is still wanted is decided anew.
         self.recovery.tail_due = false;
@@ -48,14 +56,35 @@ impl Tcb {
             self.recovery.rack.on_news(newest, now);
             round = self.rate.on_ack(newest, self.delivered, self.rtt.min, now);
         }
+        let order = self.recovery.phase == Phase::Open && self.board.lost == 0;
+        if order && acked > 0 && !self.board.is_disordered() {
+            // What nearly all acknowledgments bring.
+            self.open_progress();
+            self.recovery.rack.reordered |= self.flags.sack && news.reordered;
+            self.grow(Growth { delivered: news.delivered, lost: 0, grow: true, round, rtt }, now);
+        } else {
+            self.on_unusual_news(news, acked, (round, rtt), now);
+        }
+        self.arm_tail(now);
+    }
+
+    /// As [`Tcb::on_news`], in recovery, or if something is missing.
+    #[inline(never)]
+    fn on_unusual_news(
+        &mut self,
+        news: &News,
+        acked: u32,
+        (round, rtt): (bool, Option<u32>),
+        now: Instant,
+    ) {
         let lost_before = self.board.lost;
         let timed_out = self.recovery.phase == Phase::Timeout;
         let mut grow = acked > 0 && self.on_progress(acked, now);
-        let mut lost = false;
+        let mut found = false;
         if self.flags.sack {
             self.recovery.rack.reordered |= news.reordered;
             if news.delivered > 0 && self.board.is_disordered() {
-                lost = self.detect_lost(news.delivered, now);
+                found = self.detect_lost(news.delivered, now);
             }
         }
         let mut delivered = news.delivered;
@@ -65,23 +94,29 @@ impl Tcb {
             delivered = delivered.min(self.mss());
         }
         grow &= self.recovery.phase != Phase::Fast;
-        let sample = Sample {
+        let lost = self.board.lost.saturating_sub(lost_before);
+        self.grow(Growth { delivered, lost, grow, round, rtt }, now);
+        if self.recovery.phase == Phase::Fast && news.delivered > 0 {
+            self.reduce(news.delivered, acked > 0 && !found);
+        }
+    }
+
+    /// Tells the congestion control of an acknowledgment that brings news.
+    #[inline(always)]
+    fn grow(&mut self, growth: Growth, now: Instant) {
+        let Growth { delivered, lost, grow, round, rtt } = growth;
+        self.congestion.on_ack(&Sample {
             delivered,
-            lost: self.board.lost.saturating_sub(lost_before),
+            lost,
             grow,
             limited: self.is_window_limited(),
             round,
             rtt,
-            srtt: Duration::from_micros(self.rtt.srtt.into()),
+            srtt: self.rtt.srtt,
             rate: self.rate.last.into(),
             mss: self.mss(),
             now,
-        };
-        self.congestion.on_ack(&sample);
-        if self.recovery.phase == Phase::Fast && news.delivered > 0 {
-            self.reduce(news.delivered, acked > 0 && !lost);
-        }
-        self.arm_tail(now);
+        });
     }
 
     /// PRR hears of an acknowledgment of `delivered` bytes in fast recovery, or of a
@@ -173,15 +208,21 @@ impl Tcb {
         self.recovery.force = self.board.front_is_lost();
     }
 
+    /// SND.UNA has moved while no recovery was going on.
+    #[inline]
+    fn open_progress(&mut self) {
+        self.recovery.duplicates = 0;
+        // A number from 2^31 bytes ago would look like one to come.
+        self.recovery.recover = self.recovery.recover.latest(self.snd.una);
+        self.recovery.rack.forget_round(self.snd.una);
+    }
+
     /// SND.UNA has moved by `acked`. Returns whether the window may grow.
     fn on_progress(&mut self, acked: u32, now: Instant) -> bool {
         let mss = self.mss();
         match self.recovery.phase {
             Phase::Open => {
-                self.recovery.duplicates = 0;
-                // A number from 2^31 bytes ago would look like one to come.
-                self.recovery.recover = self.recovery.recover.latest(self.snd.una);
-                self.recovery.rack.forget_round(self.snd.una);
+                self.open_progress();
                 true
             }
             _ if self.snd.una.after_or_at(self.recovery.recover) => self.end_recovery(now),

@@ -4,17 +4,17 @@
 
 use crate::Tcb;
 use crate::recovery::{Phase, Tail};
-use wire::time::Duration;
 use wire::{Instant, Seq};
 
-/// The least time-out of a probe: the timer is no finer, and a peer that has many
+/// The least time-out of a probe, microseconds: the timer is no finer, and a peer that has many
 /// connections answers no faster.
-const LEAST: Duration = Duration::from_millis(10);
+const LEAST: u64 = 10_000;
 /// TLP.max_ack_delay: how long a peer may delay its acknowledgment of less than two
-/// full segments. RFC 8985 wants the worst there is, 200 ms; most wait for 40 ms.
-const ACK_DELAY: Duration = Duration::from_millis(50);
-/// The time-out before there is a measurement.
-const UNKNOWN: Duration = Duration::from_secs(1);
+/// full segments, microseconds. RFC 8985 wants the worst there is, 200 ms; most wait for
+/// 40 ms.
+const ACK_DELAY: u64 = 50_000;
+/// The time-out before there is a measurement, microseconds.
+const UNKNOWN: u64 = 1_000_000;
 
 impl Tcb {
     /// May a probe be sent when the time comes (RFC 8985 7.2)?
@@ -30,12 +30,13 @@ impl Tcb {
             && self.state.transmits()
     }
 
-    /// PTO (RFC 8985 7.2), counted from the last segment sent.
-    fn tail_timeout(&self) -> Duration {
+    /// PTO (RFC 8985 7.2), counted from the last segment sent, microseconds.
+    #[inline]
+    fn tail_timeout(&self) -> u64 {
         if self.rtt.srtt == 0 {
             return UNKNOWN;
         }
-        let twice = 2 * Duration::from_micros(self.rtt.srtt.into());
+        let twice = 2 * u64::from(self.rtt.srtt);
         let alone = self.snd.nxt.distance_from(self.snd.una) < 2 * self.mss();
         if alone { twice + ACK_DELAY } else { twice.max(LEAST) }
     }
@@ -46,8 +47,8 @@ impl Tcb {
     pub(crate) fn arm_tail(&mut self, now: Instant) {
         if self.timers.early == Instant::FAR_FUTURE && self.wants_tail() {
             // More may follow at once: then it need not be so long.
-            let twice = 2 * Duration::from_micros(self.rtt.srtt.into());
-            let at = self.last_sent + LEAST.max(twice).min(self.tail_timeout());
+            let twice = 2 * u64::from(self.rtt.srtt);
+            let at = self.last_sent.after_micros(LEAST.max(twice).min(self.tail_timeout()));
             self.timers.set_tail(at.max(now));
         }
     }
@@ -59,7 +60,7 @@ impl Tcb {
         if !self.wants_tail() {
             return;
         }
-        let due = self.last_sent + self.tail_timeout();
+        let due = self.last_sent.after_micros(self.tail_timeout());
         if due > now {
             self.timers.set_tail(due);
         } else {
@@ -73,8 +74,8 @@ impl Tcb {
         let stamp = now.as_millis() as u32;
         self.recovery.tail_due = false;
         self.recovery.tail = Some(Tail { end: self.snd.nxt, again: again.then_some(stamp) });
-        let rto = self.rtt.rto(&self.config);
-        self.timers.set_retransmit(crate::timers::Retransmit::Rto, now + rto);
+        let at = now.after_micros(self.rtt.rto(&self.config));
+        self.timers.set_retransmit(crate::timers::Retransmit::Rto, at);
     }
 
     /// RFC 8985 7.4.2: what an acknowledgment, of everything below `ack`, says about

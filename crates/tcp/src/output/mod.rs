@@ -50,6 +50,24 @@ pub struct Next {
     pub sum: u16,
 }
 
+/// What is sent at once, without its header.
+pub(crate) struct Cut {
+    /// Its sequence numbers.
+    pub len: u32,
+    pub flags: Flags,
+    payload: Parts,
+    sum: Option<u16>,
+    gso_size: u16,
+}
+
+impl Cut {
+    /// The segment.
+    #[inline]
+    pub(crate) fn with(self, header: Header) -> Outgoing {
+        Outgoing { header, payload: self.payload, sum: self.sum, gso_size: self.gso_size }
+    }
+}
+
 impl Tcb {
     /// The next segment to send, if it is like the one that
     /// [`Tcb::poll_transmit`] has returned at this same `now`, which must have
@@ -93,13 +111,43 @@ impl Tcb {
             return None;
         }
         let now = self.clamp(now);
-        let outgoing = self.transmit(now, offload);
-        self.flags.dirty = outgoing.is_some();
-        if outgoing.is_none() {
-            self.note_app_limit();
+        if self.has_errand() {
+            let outgoing = self.transmit(now, offload);
+            if outgoing.is_none() {
+                self.nothing_to_send();
+            }
+            return outgoing;
         }
+        if let Some((len, fin)) = self.next_new(now, offload) {
+            return Some(self.new_segment(len, fin, now, offload));
+        }
+        if self.acks.now {
+            return Some(self.pure_ack(now));
+        }
+        self.nothing_to_send();
+        None
+    }
+
+    /// Is there anything to send but new data and acknowledgments, as
+    /// [`Tcb::transmit`] does?
+    #[inline]
+    fn has_errand(&self) -> bool {
+        let open = matches!(self.state, State::Established | State::CloseWait);
+        !open
+            || self.board.lost > 0
+            || self.recovery.tail_due
+            || self.flags.probe_due
+            || self.reset_reply.is_some()
+            || self.assembler.is_some()
+            || self.acks.dsack.is_some()
+    }
+
+    /// There is nothing to send until something happens.
+    #[inline]
+    fn nothing_to_send(&mut self) {
+        self.flags.dirty = false;
+        self.note_app_limit();
         self.check_touched();
-        outgoing
     }
 
     /// Would [`Tcb::poll_transmit`] return something, or start a timer? It is the
@@ -131,6 +179,7 @@ impl Tcb {
             && (stuck || self.amount(unsent, fin, TransmitOffload::default()).is_some())
     }
 
+    #[inline(never)]
     fn transmit(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
         if let Some(seq) = self.reset_reply.take() {
             return Some(self.bare(Header { ack: Seq(0), ..plain(seq, Flags::RST) }));
@@ -154,9 +203,11 @@ impl Tcb {
             return Some(self.pure_ack(now));
         }
         if self.state.transmits() {
-            let segment = self.retransmit(now, offload).or_else(|| self.new_segment(now, offload));
-            if segment.is_some() {
-                return segment;
+            if let Some(segment) = self.retransmit(now, offload) {
+                return Some(segment);
+            }
+            if let Some((len, fin)) = self.next_new(now, offload) {
+                return Some(self.new_segment(len, fin, now, offload));
             }
             if self.recovery.tail_due {
                 return self.tail_again(now, offload);
@@ -211,9 +262,9 @@ impl Tcb {
         self.bare(header)
     }
 
-    /// The next segment of what was never sent, if it may go now.
+    /// How much of what was never sent may go now, and whether with a FIN.
     #[inline]
-    fn new_segment(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
+    fn next_new(&mut self, now: Instant, offload: TransmitOffload) -> Option<(u32, bool)> {
         let unsent = self.unsent() as u32;
         let fin = self.fin_due();
         if unsent == 0 && !fin {
@@ -226,6 +277,19 @@ impl Tcb {
             self.persist_if_stuck(now);
             return None;
         };
+        // The FIN needs room in the window, too.
+        Some((len, fin && self.send.end.before(self.snd.una + self.snd.wnd)))
+    }
+
+    /// A segment of `len` bytes, at most, of what was never sent, and perhaps the FIN.
+    #[inline]
+    fn new_segment(
+        &mut self,
+        len: u32,
+        fin: bool,
+        now: Instant,
+        offload: TransmitOffload,
+    ) -> Outgoing {
         self.flags.override_sws = false;
         let seq = self.snd.nxt;
         if self.quick_acks > 0 && self.answers(now) {
@@ -233,25 +297,23 @@ impl Tcb {
             self.quick_acks = 0;
         }
         let idle = self.snd.una == seq;
-        // The FIN needs room in the window, too.
-        let fin = fin && self.send.end.before(self.snd.una + self.snd.wnd);
-        let outgoing = self.segment(seq, len, fin, true, now, offload);
-        let (len, fin) = (outgoing.0, outgoing.1.header.flags.fin());
+        let cut = self.cut(seq, len, fin, true, offload);
+        let header = self.header(seq, cut.flags, now);
         let then = self.rate.on_send(idle, self.delivered, now);
-        self.board.push(Record::new(seq, len, fin, self.mss(), (now, then)));
-        self.snd.nxt = seq + len;
+        self.board.push(Record::new(seq, cut.len, cut.flags.fin(), self.mss(), (now, then)));
+        self.snd.nxt = seq + cut.len;
         self.note_usage(self.pipe());
         // The last of the segments that a device cuts may be small, too.
-        if !len.is_multiple_of(self.mss()) {
+        if !cut.len.is_multiple_of(self.mss()) {
             self.snd.small_end = self.snd.nxt;
         }
-        self.on_sent(len, false, now);
+        self.on_sent(cut.len, false, now);
         if self.recovery.tail_due {
             self.on_tail_sent(false, now);
         } else {
             self.start_rto(now);
         }
-        Some(outgoing.1)
+        cut.with(header)
     }
 
     /// Is a FIN queued that was never sent?
@@ -262,30 +324,28 @@ impl Tcb {
 
     /// Is what is sent now an answer to what has just been received?
     fn answers(&self, now: Instant) -> bool {
-        self.received_total > 0 && now.since(self.last_received) < self.config.delayed_ack
+        self.received_total > 0 && now < self.last_received + self.config.delayed_ack
     }
 
     /// RFC 5681 4.1: after an idle time the window has to be earned again.
     fn restart_after_idle(&mut self, now: Instant) {
-        if now.since(self.last_sent) > self.rtt.rto(&self.config) {
+        if now > self.last_sent.after_micros(self.rtt.rto(&self.config)) {
             let initial = initial_window(self.config.initial_window, self.mss());
             self.congestion.on_idle(initial);
             self.last_sent = now;
         }
     }
 
-    /// A segment of up to `len` bytes from `seq` on, with the FIN if one is
-    /// queued and the bytes reach it, and the sequence numbers it takes.
+    /// Up to `len` bytes from `seq` on, with the FIN if `fin` and the bytes reach it.
     #[inline]
-    pub(crate) fn segment(
+    pub(crate) fn cut(
         &mut self,
         seq: Seq,
         len: u32,
         fin: bool,
         new: bool,
-        now: Instant,
         offload: TransmitOffload,
-    ) -> (u32, Outgoing) {
+    ) -> Cut {
         let (payload, sum) = if len == 0 {
             (Parts::new(), Some(0))
         } else {
@@ -303,10 +363,9 @@ impl Tcb {
         if fin {
             flags = flags.with(Flags::FIN);
         }
-        let header = self.header(seq, flags, now);
         let sum = if offload.want_sum { sum } else { None };
         let gso_size = if len > self.mss() { self.snd.mss } else { 0 };
-        (len + u32::from(fin), Outgoing { header, payload, sum, gso_size })
+        Cut { len: len + u32::from(fin), flags, payload, sum, gso_size }
     }
 
     /// A header with all that every segment carries. With `seq` at SND.NXT, what

@@ -11,8 +11,8 @@ impl Tcb {
     /// answer, a timer has to.
     pub(crate) fn persist_if_stuck(&mut self, now: Instant) {
         if self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off {
-            let rto = self.rtt.rto(&self.config);
-            self.timers.set_retransmit(Retransmit::Persist, now + rto);
+            let at = now.after_micros(self.rtt.rto(&self.config));
+            self.timers.set_retransmit(Retransmit::Persist, at);
         }
     }
 

@@ -65,7 +65,9 @@ impl Tcb {
     ) -> Option<Outgoing> {
         let fin = (hole.seq + hole.len).after(self.send.end);
         let data = hole.len - u32::from(fin);
-        let (len, outgoing) = self.segment(hole.seq, data, fin, false, now, offload);
+        let cut = self.cut(hole.seq, data, fin, false, offload);
+        let header = self.header(hole.seq, cut.flags, now);
+        let len = cut.len;
         debug_assert_eq!(len, hole.len, "a record was made of so many chunks");
         let then = self.rate.on_send(false, self.delivered, now);
         self.board.resent(hole.seq, len, (now, then));
@@ -74,12 +76,12 @@ impl Tcb {
         self.on_sent(len, true, now);
         if hole.seq == self.snd.una {
             // The first is what the time-out waits for: it has its time anew.
-            let rto = self.rtt.rto(&self.config);
-            self.timers.set_retransmit(Retransmit::Rto, now + rto);
+            let at = now.after_micros(self.rtt.rto(&self.config));
+            self.timers.set_retransmit(Retransmit::Rto, at);
         } else {
             self.start_rto(now);
         }
-        Some(outgoing)
+        Some(cut.with(header))
     }
 
     /// A tail loss probe where nothing new can be sent (RFC 8985 7.3): the last

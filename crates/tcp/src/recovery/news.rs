@@ -2,7 +2,6 @@
 
 use super::rate::{Newest, Snapshot};
 use super::record::Record;
-use wire::time::Duration;
 use wire::{Instant, Seq};
 
 /// What an acknowledgment brings, cumulatively or by SACK.
@@ -23,8 +22,8 @@ pub(crate) struct News {
     fack: Seq,
     /// The time stamp that it echoes, in milliseconds of our clock.
     pub echo: Option<u32>,
-    /// No round trip takes less.
-    least: Duration,
+    /// No round trip takes less, microseconds.
+    least: u32,
     now: Instant,
 }
 
@@ -43,9 +42,10 @@ pub(crate) struct Resent {
 
 impl News {
     /// Nothing so far. `echo`: the time stamp that is echoed, in milliseconds of our
-    /// clock; `least`: the least round-trip time known.
+    /// clock; `least`: the least round-trip time known,
+    /// microseconds.
     #[inline]
-    pub(crate) fn new(fack: Seq, echo: Option<u32>, least: Duration, now: Instant) -> News {
+    pub(crate) fn new(fack: Seq, echo: Option<u32>, least: u32, now: Instant) -> News {
         News {
             delivered: 0,
             first_sent: None,
@@ -90,7 +90,7 @@ impl News {
     /// Something that was sent again is SACKed. What stands behind a gap is never
     /// echoed (RFC 7323 4.3), so that only the time is left to tell.
     pub(crate) fn retransmission_sacked(&mut self, x: &Resent) {
-        if self.now.since(x.sent) >= self.least {
+        if self.now.micros_since(x.sent) >= self.least.into() {
             self.newer(x.sent, x.end, || x.then);
         }
     }

@@ -45,7 +45,7 @@ impl Rack {
     /// RFC 8985 6.2 step 2: `newest` was delivered.
     #[inline]
     pub(crate) fn on_news(&mut self, newest: &Newest, now: Instant) {
-        self.rtt = now.since(newest.sent).as_micros().min(u32::MAX.into()) as u32;
+        self.rtt = now.micros_since(newest.sent).min(u32::MAX.into()) as u32;
         if newest.sent > self.sent || (newest.sent == self.sent && newest.end.after(self.end)) {
             (self.sent, self.end) = (newest.sent, newest.end);
         }
@@ -62,6 +62,7 @@ impl Rack {
     }
 
     /// SND.UNA is `una` now.
+    #[inline]
     pub(crate) fn forget_round(&mut self, una: Seq) {
         self.round = self.round.filter(|round| una.before(*round));
     }

@@ -2,7 +2,6 @@
 //! it sent a segment, compared with what it knows when the segment is acknowledged.
 
 use wire::Instant;
-use wire::time::Duration;
 
 /// What the sender knew when it sent a segment.
 #[derive(Clone, Copy, Debug)]
@@ -109,9 +108,9 @@ impl Rate {
         if self.limited && (total.wrapping_sub(self.limited_until) as i32) > 0 {
             self.limited = false;
         }
-        let sending = newest.sent.since(newest.then.first_sent);
-        let acking = now.since(newest.then.delivered_at);
-        let micros = sending.max(acking).min(Duration::from_secs(4000)).as_micros() as u32;
+        let sending = newest.sent.micros_since(newest.then.first_sent);
+        let acking = now.micros_since(newest.then.delivered_at);
+        let micros = sending.max(acking).min(u32::MAX.into()) as u32;
         // A shorter interval is an artefact of acknowledgments that came in a batch.
         if micros > 0 && micros >= least {
             self.last = Measured {

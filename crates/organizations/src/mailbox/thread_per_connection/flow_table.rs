@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use wire::filter::FiveTuple;
-use wire::{Address, Endpoint, FlowKey, protocol};
+use wire::{Endpoint, FlowKey, protocol};
 
 /// Parts of the table, each with a lock of its own.
 const SHARDS: usize = 64;
@@ -128,7 +128,7 @@ impl<A: Application> FlowTable<A> {
         f: impl FnOnce(&UnitHandle<A>) -> R,
     ) -> Option<R> {
         let ports = self.ports.read();
-        let any = Endpoint { address: Address::UNSPECIFIED_V4, port: local.port };
+        let any = Endpoint { address: local.address.unspecified(), port: local.port };
         let all = Endpoint { port: 0, ..any };
         ports.get(local).or_else(|| ports.get(&any)).or_else(|| ports.get(&all)).map(f)
     }

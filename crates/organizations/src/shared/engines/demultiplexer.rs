@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use sync::DynLock;
 use sync::append_vec::AppendVec;
-use wire::{Address, Endpoint, FlowKey, Packet, ethernet, filter, ipv4, protocol};
+use wire::{Address, Endpoint, FlowKey, Packet, ethernet, filter, ipv4, ipv6, protocol};
 
 /// Datagrams for other hosts.
 const FORWARDING: Key = 0;
@@ -76,7 +76,7 @@ impl<U: Send> Sockets<U> {
 
     fn udp_key(&self, local: Endpoint) -> Option<Key> {
         let bound = self.udp.read();
-        let any = Endpoint { address: Address::UNSPECIFIED_V4, port: local.port };
+        let any = Endpoint { address: local.address.unspecified(), port: local.port };
         let all = Endpoint { port: 0, ..any };
         let keys = [local, any, all];
         keys.iter().find_map(|at| bound.keys.get(at)).map(|(key, _)| *key)
@@ -123,11 +123,36 @@ impl Demultiplexer {
             };
             match header.ethertype {
                 ethernet::ethertype::IPV4 => front = &front[len..],
+                ethernet::ethertype::IPV6 => return self.datagram_v6(&front[len..], sockets),
                 ethernet::ethertype::ARP => return to(CONTROL, Class::Control),
                 _ => return to(UNKNOWN, Class::Wait),
             }
         }
-        self.datagram(front, sockets)
+        match front.first().map(|first| first >> 4) {
+            Some(6) => self.datagram_v6(front, sockets),
+            _ => self.datagram(front, sockets),
+        }
+    }
+
+    fn datagram_v6<U: Send>(&mut self, front: &[u8], sockets: &Sockets<U>) -> Classified {
+        let Some(view) = ipv6::View::new(front) else { return to(UNKNOWN, Class::Wait) };
+        let destination = Address::from(view.destination());
+        if self.ours != Some(destination) {
+            if sockets.config.owns(destination) {
+                self.ours = Some(destination);
+            } else if destination.is_unicast() {
+                return to(FORWARDING, Class::Forwarding);
+            }
+        }
+        if view.is_fragment() {
+            return to(FRAGMENTS, Class::Control);
+        }
+        match (view.protocol(), view.flow()) {
+            (protocol::ICMPV6, _) => to(CONTROL, Class::Control),
+            (protocol::TCP, Some(flow)) => self.segment(&flow, view.payload(), sockets),
+            (protocol::UDP, Some(flow)) => self.user_datagram(flow.local, sockets),
+            _ => to(UNKNOWN, Class::Wait),
+        }
     }
 
     #[inline]
@@ -152,7 +177,9 @@ impl Demultiplexer {
             protocol::ICMP => to(CONTROL, Class::Control),
             protocol::TCP | protocol::UDP => match filter::datagram(front) {
                 Some(tuple) if tuple.protocol == protocol::TCP => {
-                    self.segment(&tuple.flow, front, sockets)
+                    let header_len = usize::from(fixed[0] & 0x0f) * 4;
+                    let segment = front.get(header_len..).unwrap_or_default();
+                    self.segment(&tuple.flow, segment, sockets)
                 }
                 Some(tuple) => self.user_datagram(tuple.flow.local, sockets),
                 None => to(UNKNOWN, Class::Wait),
@@ -177,7 +204,7 @@ impl Demultiplexer {
     fn segment<U: Send>(
         &mut self,
         flow: &FlowKey,
-        front: &[u8],
+        segment: &[u8],
         sockets: &Sockets<U>,
     ) -> Classified {
         let held = match self.last {
@@ -190,7 +217,7 @@ impl Demultiplexer {
         };
         self.last = Some(held);
         let key = key_of(held.1);
-        let class = sockets.queues.get_or_grow(key).class(held, ends(front));
+        let class = sockets.queues.get_or_grow(key).class(held, ends(segment));
         to(key, class)
     }
 }
@@ -200,11 +227,10 @@ pub(crate) fn key_of(id: ConnId) -> Key {
     SOCKETS + 2 * id.slot
 }
 
-/// Does the segment in this datagram end its connection (FIN, RST)?
+/// Does this segment end its connection (FIN, RST)?
 #[inline]
-fn ends(datagram: &[u8]) -> bool {
-    let header_len = usize::from(datagram[0] & 0x0f) * 4;
-    datagram.get(header_len + 13).is_some_and(|flags| flags & 0b101 != 0)
+fn ends(segment: &[u8]) -> bool {
+    segment.get(13).is_some_and(|flags| flags & 0b101 != 0)
 }
 
 #[cfg(test)]

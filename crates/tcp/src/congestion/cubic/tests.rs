@@ -22,7 +22,8 @@ impl Path {
         for _ in 0..parts {
             self.now += srtt / parts;
             let delivered = window / parts;
-            let rtt = Some(srtt);
+            let micros = 1000 * self.rtt as u32;
+            let (rtt, srtt) = (Some(micros), micros);
             let a = Sample { limited, srtt, rtt, ..Sample::of(delivered, MSS, self.now) };
             self.c.on_ack(&a);
         }
@@ -142,7 +143,7 @@ fn time_without_use_does_not_count() {
     used.lose();
     (0..20).for_each(|_| used.round(10, true));
     let mut idle = used.c.clone();
-    let (mut later, srtt) = (used.now, Duration::from_millis(100));
+    let (mut later, srtt) = (used.now, 100_000);
     for _ in 0..3600 {
         later += Duration::from_secs(1);
         idle.on_ack(&Sample { limited: false, srtt, ..Sample::of(1000, MSS, later) });
@@ -180,7 +181,7 @@ fn it_grows_at_most_by_half_a_window_a_round_trip_and_never_overflows() {
     assert!(f64::from(p.segments()) <= 1.5 * before + 1.0);
     for delivered in [0, 1, u32::MAX] {
         let mut c = Cubic::new(MAX_WINDOW);
-        for srtt in [Duration::ZERO, Duration::from_secs(4000)] {
+        for srtt in [0, 4_000_000_000] {
             c.on_loss(u32::MAX, 1, Instant::ZERO);
             for now in [Instant::ZERO, Instant::from_millis(1 << 40), Instant::FAR_FUTURE] {
                 c.on_ack(&Sample { srtt, ..Sample::of(delivered, 65_535, now) });

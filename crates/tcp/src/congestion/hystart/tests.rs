@@ -1,13 +1,12 @@
 use super::*;
 use wire::Instant;
-use wire::time::Duration;
 
 /// A round trip of ten acknowledgments that take `rtt` milliseconds each. Returns by
 /// how much of what they deliver the window grows; `None`: slow start is over.
 fn round(h: &mut HyStart, rtt: u64) -> Option<u32> {
     let mut grown = 0;
     for i in 0..10 {
-        let rtt = Some(Duration::from_millis(rtt));
+        let rtt = Some(1000 * rtt as u32);
         let a = Sample { round: i == 0, rtt, ..Sample::of(1000, 1000, Instant::ZERO) };
         grown += h.growth(&a)?;
     }
@@ -61,7 +60,7 @@ fn a_later_slow_start_is_plain_and_few_samples_say_nothing() {
     }
     let mut h = HyStart::new();
     for rtt in 1..50u64 {
-        let rtt = Some(Duration::from_millis(10 * rtt));
+        let rtt = Some(10_000 * rtt as u32);
         let a = Sample { round: true, rtt, ..Sample::of(1000, 1000, Instant::ZERO) };
         assert_eq!(h.growth(&a), Some(1000));
     }

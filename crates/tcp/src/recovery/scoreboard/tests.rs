@@ -29,7 +29,7 @@ fn board(n: u32) -> Scoreboard {
 }
 
 fn news(b: &Scoreboard) -> News {
-    News::new(b.fack, None, Duration::ZERO, at(1 << 20))
+    News::new(b.fack, None, 0, at(1 << 20))
 }
 
 /// One letter a segment: `S`ACKed, `L`ost, `r`etransmitted, or in flight.
@@ -220,8 +220,7 @@ fn an_acknowledgment_that_is_too_early_is_not_of_the_retransmission() {
         sack(&mut b, 3, &[(2000, 3000)]);
         b.mark_front_lost();
         b.resent(UNA, MSS, then(Instant::from_millis(50)));
-        let mut n =
-            News::new(b.fack, echo, Duration::from_millis(least), Instant::from_millis(100));
+        let mut n = News::new(b.fack, echo, 1000 * least, Instant::from_millis(100));
         b.acked(UNA + 1000, &mut n);
         assert_eq!((n.newest.is_some(), n.twice), (seen, true), "{echo:?} {least}");
     }
@@ -236,7 +235,7 @@ fn what_is_sacked_is_known_by_its_time_alone() {
         b.mark_front_lost();
         b.resent(UNA + 1000, MSS, then(Instant::from_millis(50)));
         let now = Instant::from_millis(100);
-        let mut n = News::new(b.fack, Some(40), Duration::from_millis(least), now);
+        let mut n = News::new(b.fack, Some(40), 1000 * least, now);
         b.sack(&[(UNA + 1000, UNA + 2000)], UNA + 3000, &mut n);
         assert_eq!(n.newest.is_some(), seen);
     }

@@ -1,0 +1,201 @@
+//! ICMP for IPv6 (RFC 4443): echo, errors in and out. Neighbour discovery is the link
+//! layer's.
+
+use crate::ip::Ip;
+use crate::ip::error::{Error, Kind};
+use crate::{Counters, DropReason};
+use wire::icmpv6::{LEN, Message, Unreachable};
+use wire::ipv6::{self, MIN_MTU, View};
+use wire::packet::ChecksumState;
+use wire::{Address, Instant, Packet, Parts, Slice, checksum, icmpv4, ndp, protocol};
+
+/// Bytes of the offending datagram that an error carries (RFC 4443 2.4 c): with headers
+/// it is no longer than every link carries.
+const QUOTE: usize = MIN_MTU - ipv6::LEN - LEN;
+
+/// Takes an ICMP message: answers an echo request, returns an error.
+pub(super) fn input(
+    mut packet: Packet,
+    ip: &mut Ip,
+    now: Instant,
+    counters: &mut Counters,
+    replies: &mut Vec<Packet>,
+) -> Option<Error> {
+    let meta = *packet.meta();
+    let vouched = meta.checksum != ChecksumState::Complete;
+    let right = || {
+        let length = packet.len() as u32;
+        let pseudo =
+            checksum::pseudo_header(meta.source, meta.destination, protocol::ICMPV6, length);
+        checksum::is_right(checksum::add(pseudo, packet.sum_from(0)))
+    };
+    let (Ok(message), true) = (Message::parse(packet.front()), vouched || right()) else {
+        counters.drop(DropReason::IcmpMalformed);
+        return None;
+    };
+    let kind = match message {
+        Message::EchoRequest(id, seq) => {
+            counters.absorbed += 1;
+            if ip.echoes.allows(meta.source, now) {
+                counters.echo_replies_out += 1;
+                packet.pull(LEN);
+                finish(&mut packet, Message::EchoReply(id, seq), &meta, ip)?;
+                replies.push(packet);
+            } else {
+                counters.echo_replies_limited += 1;
+            }
+            return None;
+        }
+        Message::Unreachable(why) => Kind::Unreachable(meaning(why)),
+        //= RFC 8201 4: a node MUST discard an MTU less than the minimum
+        Message::PacketTooBig(mtu) if mtu < MIN_MTU as u32 => {
+            counters.drop(DropReason::IcmpMalformed);
+            return None;
+        }
+        Message::PacketTooBig(mtu) => {
+            let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
+            Kind::Unreachable(icmpv4::Unreachable::FragmentationNeeded(mtu))
+        }
+        Message::TimeExceeded(_) => Kind::TimeExceeded,
+        Message::ParameterProblem(..) => Kind::ParameterProblem,
+        // With extension headers before it: fragments of them are forbidden (RFC 6980).
+        Message::Other(kind, _) if ndp::TYPES.contains(&kind) && has_link(&meta, ip) => {
+            counters.drop(DropReason::NdpMalformed);
+            return None;
+        }
+        Message::EchoReply(..) | Message::Other(..) => {
+            counters.absorbed += 1;
+            return None;
+        }
+    };
+    packet.pull(LEN);
+    match about(&packet, kind) {
+        Some(error) if ip.config.owns(error.flow.local.address) => {
+            counters.absorbed += 1;
+            Some(error)
+        }
+        _ => {
+            counters.drop(DropReason::IcmpMalformed);
+            None
+        }
+    }
+}
+
+fn has_link(meta: &wire::packet::Meta, ip: &Ip) -> bool {
+    ip.config.interfaces[usize::from(meta.interface)].is_ethernet
+}
+
+/// The same reason, in the words that both families share.
+fn meaning(why: Unreachable) -> icmpv4::Unreachable {
+    match why {
+        Unreachable::NoRoute => icmpv4::Unreachable::Network,
+        Unreachable::Prohibited => icmpv4::Unreachable::Prohibited,
+        Unreachable::Address => icmpv4::Unreachable::Host,
+        Unreachable::Port => icmpv4::Unreachable::Port,
+    }
+}
+
+/// The error that says `kind` about the datagram of ours that `packet` starts with.
+pub(in crate::ip) fn about(packet: &Packet, kind: Kind) -> Option<Error> {
+    let mut bytes = [0; ipv6::LEN + ipv6::FRAGMENT_LEN + 8];
+    let len = packet.copy_front(&mut bytes);
+    let view = View::new(&bytes[..len])?;
+    let payload = view.payload().first_chunk::<8>()?;
+    let seq = u32::from_be_bytes([payload[4], payload[5], payload[6], payload[7]]);
+    // It went from here to there.
+    let flow = view.flow()?.reversed();
+    Some(Error { protocol: view.protocol(), flow, seq: wire::Seq(seq), kind })
+}
+
+/// The error that tells the source of `packet` (transport header in front) that it could
+/// not be delivered, for a reason in the words that both families share.
+pub(in crate::ip) fn unreachable(
+    mut packet: Packet,
+    why: icmpv4::Unreachable,
+    ip: &mut Ip,
+    now: Instant,
+    counters: &mut Counters,
+) -> Option<Packet> {
+    let meta = *packet.meta();
+    let (source, destination) = (meta.source.v6()?, meta.destination.v6()?);
+    let header = ipv6::Header::new(source, destination, meta.protocol, packet.len());
+    ipv6::Header { hop_limit: meta.ttl, ..header }.emit(packet.push(ipv6::LEN));
+    let why = match why {
+        icmpv4::Unreachable::Network => Unreachable::NoRoute,
+        icmpv4::Unreachable::Prohibited => Unreachable::Prohibited,
+        icmpv4::Unreachable::Port => Unreachable::Port,
+        _ => Unreachable::Address,
+    };
+    error(&packet, Message::Unreachable(why), false, ip, now, counters)
+}
+
+/// The error that says `message` about `packet`, IP header in front; `None` if that must
+/// not be said (RFC 4443 2.4 e), or too many errors were sent.
+pub(in crate::ip) fn error(
+    packet: &Packet,
+    message: Message,
+    even_to_group: bool,
+    ip: &mut Ip,
+    now: Instant,
+    counters: &mut Counters,
+) -> Option<Packet> {
+    let meta = *packet.meta();
+    if (meta.group && !even_to_group) || is_error(packet) {
+        return None;
+    }
+    if !ip.errors.allows(meta.source, now) {
+        counters.icmp_errors_limited += 1;
+        return None;
+    }
+    let mut quote = Slice::with_capacity(QUOTE);
+    for bytes in packet.slices() {
+        quote.append(&bytes[..bytes.len().min(QUOTE - quote.len())]);
+    }
+    let mut error = Packet::from_parts(Parts::from_iter([quote]));
+    finish(&mut error, message, &meta, ip)?;
+    counters.icmp_errors_out += 1;
+    Some(error)
+}
+
+/// Is it an ICMP error itself, or may be one?
+fn is_error(packet: &Packet) -> bool {
+    let mut front = [0; 256];
+    let len = packet.copy_front(&mut front);
+    let Some(view) = View::new(&front[..len]) else { return false };
+    if view.protocol() != protocol::ICMPV6 {
+        return false;
+    }
+    let is_redirect = view.payload().first() == Some(&137);
+    view.is_later_fragment()
+        || is_redirect
+        || Message::parse(view.payload()).is_ok_and(|message| message.is_error())
+}
+
+/// Makes `packet`, whose payload it is, the `message` that answers what came with `asked`.
+fn finish(
+    packet: &mut Packet,
+    message: Message,
+    asked: &wire::packet::Meta,
+    ip: &mut Ip,
+) -> Option<()> {
+    // What was sent to a group is answered from an address of ours.
+    let source = match asked.group {
+        true => ip.routes.lookup(asked.source)?.source,
+        false => asked.destination,
+    };
+    message.emit(packet.push(LEN));
+    let length = packet.len() as u32;
+    let pseudo = checksum::pseudo_header(source, asked.source, protocol::ICMPV6, length);
+    let sum = !checksum::add(pseudo, packet.sum_from(0));
+    packet.head_mut()[2..4].copy_from_slice(&sum.to_be_bytes());
+    reply_to(packet, source, asked.source);
+    Some(())
+}
+
+fn reply_to(packet: &mut Packet, source: Address, destination: Address) {
+    let meta = packet.meta_mut();
+    meta.checksum = ChecksumState::Complete;
+    meta.protocol = protocol::ICMPV6;
+    (meta.source, meta.destination) = (source, destination);
+    (meta.ttl, meta.gso_size, meta.group) = (0, 0, false);
+}

@@ -1,0 +1,167 @@
+use crate::DropReason;
+use crate::harness::v6::*;
+use crate::harness::{Host, MAC, PEER_MAC};
+use crate::link::neighbours::{DELAY, INTERVAL, LOCK_TIME, MAX_ENTRIES, State};
+use std::net::Ipv6Addr;
+use std::time::Duration;
+use wire::ndp::Message;
+use wire::{EthernetAddress, Packet, ipv6, protocol};
+
+const OTHER_MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 0x77]);
+
+/// The message in a frame of ours, its checksum and hop limit right; to whom it goes.
+fn said(frame: &Packet) -> (EthernetAddress, ipv6::Header, Message) {
+    let (link, header, payload) = checked6(frame);
+    assert_eq!((header.next_header, header.hop_limit), (protocol::ICMPV6, 255));
+    (link.destination, header, Message::parse(&payload).expect("a message"))
+}
+
+fn state(host: &mut Host, address: Ipv6Addr) -> Option<State> {
+    let now = host.now;
+    host.domain.link().state(address.into(), now)
+}
+
+#[test]
+fn we_say_who_we_are() {
+    let mut host = lonely6(|_| ());
+    for ours in [US6, our_link_local()] {
+        let out = host.take(&solicitation(PEER6, Some(PEER_MAC), ours));
+        let (to, header, message) = said(&out[0]);
+        assert_eq!((to, header.source, header.destination), (PEER_MAC, ours, PEER6));
+        let (target, target_link) = (ours, Some(MAC));
+        let (router, solicited, overrides) = (false, true, true);
+        let answer = Message::Advertisement { target, target_link, router, solicited, overrides };
+        assert_eq!(message, answer);
+    }
+    assert_eq!(state(&mut host, PEER6), Some(State::Stale));
+    // To somebody who checks whether we are there, by our Ethernet address.
+    let probe = Message::Solicitation { target: US6, source_link: None };
+    let (to, ..) = said(&host.take(&discovery(PEER6, US6, &probe))[0]);
+    assert_eq!(to, PEER_MAC);
+    // To somebody who wants our address (RFC 4862 5.4.3): everybody hears.
+    let (to, header, message) =
+        said(&host.take(&solicitation(Ipv6Addr::UNSPECIFIED, None, US6))[0]);
+    assert_eq!(to, EthernetAddress([0x33, 0x33, 0, 0, 0, 1]));
+    assert_eq!(header.destination, "ff02::1".parse::<Ipv6Addr>().unwrap());
+    assert!(matches!(message, Message::Advertisement { solicited: false, overrides: true, .. }));
+    // Who asks for another learns nothing from us, nor we of him.
+    let stranger = "2001:db8::99".parse().unwrap();
+    assert!(host.take(&solicitation(stranger, Some(OTHER_MAC), PEER6)).is_empty());
+    assert_eq!(state(&mut host, stranger), None);
+}
+
+#[test]
+fn what_is_not_of_the_link_or_makes_no_sense_is_dropped() {
+    let mut host = lonely6(|_| ());
+    let good = solicitation(PEER6, Some(PEER_MAC), US6);
+    let mut far = good.clone();
+    far[14 + 7] = 254;
+    host.drops(&far, DropReason::NdpHopLimit);
+    let mut spoilt = good.clone();
+    spoilt[14 + 40 + 3] ^= 1;
+    host.drops(&spoilt, DropReason::NdpMalformed);
+    host.drops(&good[..good.len() - 1], DropReason::NdpMalformed);
+    // A group's Ethernet address.
+    let group = solicitation(PEER6, Some(EthernetAddress::BROADCAST), US6);
+    host.drops(&group, DropReason::NdpMalformed);
+    // Nobody has no Ethernet address, and asks the group only.
+    let nobody = Ipv6Addr::UNSPECIFIED;
+    host.drops(&solicitation(nobody, Some(PEER_MAC), US6), DropReason::NdpMalformed);
+    let probe = Message::Solicitation { target: US6, source_link: None };
+    host.drops(&discovery(nobody, US6, &probe), DropReason::NdpMalformed);
+    // An answer to a question goes to one host.
+    let (target, target_link, router) = (PEER6, Some(PEER_MAC), false);
+    let answer =
+        Message::Advertisement { target, target_link, router, solicited: true, overrides: true };
+    let all = "ff02::1".parse().unwrap();
+    host.drops(&discovery(PEER6, all, &answer), DropReason::NdpMalformed);
+    // A mapped IPv4 address.
+    let mapped = "::ffff:10.0.0.2".parse().unwrap();
+    host.drops(&solicitation(mapped, Some(PEER_MAC), US6), DropReason::NdpMalformed);
+    // Somebody says that he has our address.
+    host.drops(&advertisement(US6, Some(OTHER_MAC), false, true), DropReason::NdpConflict);
+    host.drops(&solicitation(US6, Some(OTHER_MAC), PEER6), DropReason::NdpConflict);
+    assert_eq!(host.domain.neighbours(), 0);
+}
+
+#[test]
+fn a_neighbour_goes_through_its_states() {
+    let mut host = lonely6(|config| config.neighbour_lifetime = Duration::from_secs(30));
+    // INCOMPLETE: everybody is asked, and asked again.
+    let out = host.say6(PEER6, b"first");
+    let (to, header, message) = said(&out[0]);
+    assert_eq!(to, EthernetAddress([0x33, 0x33, 0xff, 0, 0, 2]));
+    assert_eq!((header.source, header.destination), (US6, ipv6::solicited_node(PEER6)));
+    assert_eq!(message, Message::Solicitation { target: PEER6, source_link: Some(MAC) });
+    assert_eq!(state(&mut host, PEER6), Some(State::Incomplete));
+    assert_eq!(said(&host.wait(INTERVAL)[0]).0, to);
+    // REACHABLE: what waited goes.
+    let out = host.take(&advertisement(PEER6, Some(PEER_MAC), true, true));
+    let (link, header, _) = checked6(&out[0]);
+    assert_eq!((link.destination, header.next_header), (PEER_MAC, protocol::UDP));
+    assert_eq!(state(&mut host, PEER6), Some(State::Reachable));
+    // STALE after its time, DELAY when it is used: nobody is asked yet.
+    host.wait(Duration::from_secs(31));
+    assert_eq!(state(&mut host, PEER6), Some(State::Stale));
+    assert_eq!(host.say6(PEER6, b"x").len(), 1);
+    assert_eq!(state(&mut host, PEER6), Some(State::Delay));
+    // PROBE: the station itself is asked, three times, while packets go on.
+    host.wait(DELAY);
+    for _ in 0..3 {
+        let out = host.say6(PEER6, b"x");
+        assert_eq!((out.len(), said(&out[0]).0), (2, PEER_MAC));
+        assert_eq!(state(&mut host, PEER6), Some(State::Probe));
+        assert_eq!(host.say6(PEER6, b"x").len(), 1);
+        host.wait(INTERVAL);
+    }
+    // It does not answer: everybody is asked anew, and the packet waits.
+    let out = host.say6(PEER6, b"x");
+    assert_eq!((out.len(), said(&out[0]).0), (1, to));
+    assert_eq!(state(&mut host, PEER6), Some(State::Incomplete));
+}
+
+#[test]
+fn an_answer_confirms_and_a_change_makes_stale() {
+    let mut host = lonely6(|_| ());
+    host.say6(PEER6, b"x");
+    host.take(&advertisement(PEER6, Some(PEER_MAC), true, true));
+    // Another station right after, that nobody asked.
+    host.drops(&advertisement(PEER6, Some(OTHER_MAC), true, true), DropReason::NdpLocked);
+    host.wait(LOCK_TIME);
+    // It must not override: what is known is doubted only.
+    host.take(&advertisement(PEER6, Some(OTHER_MAC), false, false));
+    assert_eq!(state(&mut host, PEER6), Some(State::Stale));
+    assert_eq!(checked6(&host.say6(PEER6, b"x")[0]).0.destination, PEER_MAC);
+    // It may: the new one is used, and asked before it is relied on.
+    host.take(&advertisement(PEER6, Some(OTHER_MAC), false, true));
+    assert_eq!(checked6(&host.say6(PEER6, b"x")[0]).0.destination, OTHER_MAC);
+    assert_ne!(state(&mut host, PEER6), Some(State::Reachable));
+    host.take(&advertisement(PEER6, None, true, true));
+    assert_eq!(state(&mut host, PEER6), Some(State::Reachable));
+}
+
+#[test]
+fn a_flood_drops_one_and_never_all() {
+    let mut host = host6(|_| ());
+    host.say6(PEER6, b"in use");
+    for n in 0..100_000u32 {
+        let source = Ipv6Addr::from_bits(u128::from(US6) & !0xffff_ffff | u128::from(n + 0x100));
+        let station =
+            EthernetAddress([2, 1, (n >> 24) as u8, (n >> 16) as u8, (n >> 8) as u8, n as u8]);
+        host.take(&solicitation(source, Some(station), US6));
+        assert!(host.domain.neighbours() <= MAX_ENTRIES);
+        if n % 1000 == 0 {
+            host.say6(PEER6, b"in use");
+        }
+    }
+    assert_eq!(host.domain.neighbours(), MAX_ENTRIES);
+    let out = host.say6(PEER6, b"still there");
+    assert_eq!(checked6(out.last().expect("a frame")).0.destination, PEER_MAC);
+    // Answers that nobody asked for leave nothing behind.
+    let mut host = lonely6(|_| ());
+    for n in 0..10_000u128 {
+        let target = Ipv6Addr::from_bits(u128::from(US6) & !0xffff_ffff | (n + 0x100));
+        host.take(&advertisement(target, Some(OTHER_MAC), false, true));
+    }
+    assert_eq!(host.domain.neighbours(), 0);
+}
