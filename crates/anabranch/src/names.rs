@@ -17,7 +17,7 @@ const THREADS: usize = 16;
 /// What an address can be given as: the types for which [`std::net::ToSocketAddrs`]
 /// is implemented.
 ///
-/// Sockets try each IPv4 address in turn, as those of the standard library do. A
+/// Sockets try each address in turn, as those of the standard library do. A
 /// name, such as `example.org:80`, is looked up by the stack's resolver
 /// ([`Builder::resolver`](crate::Builder::resolver)); an address is never.
 pub trait ToSocketAddrs: sealed::Sealed {}
@@ -144,7 +144,7 @@ impl Resolver {
         })
     }
 
-    /// The IPv4 addresses of it, at least one; this thread looks them up.
+    /// The addresses of it, at least one; this thread looks them up.
     pub(crate) fn resolve(&self, addresses: impl ToSocketAddrs) -> io::Result<Vec<Endpoint>> {
         match addresses.target()? {
             Target::Known(addresses) => endpoints(&addresses),
@@ -235,15 +235,13 @@ impl fmt::Debug for Resolver {
     }
 }
 
-/// The IPv4 addresses among them.
+/// They, as ends of connections. IPv4 addresses mapped into IPv6 are IPv4's.
 fn endpoints(addresses: &[SocketAddr]) -> io::Result<Vec<Endpoint>> {
-    let v4 = addresses.iter().filter(|a| a.is_ipv4());
-    let endpoints: Vec<Endpoint> = v4.map(|a| Endpoint::from(*a)).collect();
-    if endpoints.is_empty() {
-        let text = "no IPv4 address: the stack has only IPv4 yet";
+    if addresses.is_empty() {
+        let text = "no address is given, or none is known for the name";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
-    Ok(endpoints)
+    Ok(addresses.iter().map(|a| Endpoint::from(*a)).collect())
 }
 
 /// The first success of `each`, or the last error.
