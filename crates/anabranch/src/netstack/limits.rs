@@ -26,7 +26,9 @@ const REST: usize = 4 << 20;
 #[non_exhaustive]
 pub struct Limits {
     /// Most TCP connections at a time. A SYN beyond is not answered, so that the peer
-    /// tries again.
+    /// tries again. Each unit of concurrency takes as many divided by the number of
+    /// processors; so this is a bound of the whole for organizations that have no more
+    /// units than processors.
     pub connections: usize,
     /// Bytes that a connection may hold each way: received and not read, and written and
     /// not acknowledged. It bounds the throughput over long paths.

@@ -32,7 +32,10 @@ fn missing(error: &anabranch::Error) -> bool {
 
 /// A mebibyte to the netstack and back, from the kernel; then a datagram.
 fn converse(netstack: &Netstack) {
-    let to: SocketAddr = ([10, 99, 0, 200], 4321).into();
+    converse_with(netstack, ([10, 99, 0, 200], 4321).into());
+}
+
+fn converse_with(netstack: &Netstack, to: SocketAddr) {
     thread::scope(|scope| {
         let kernel = scope.spawn(move || {
             let mut stream = TcpStream::connect(to).expect("connect");
@@ -45,7 +48,8 @@ fn converse(netstack: &Netstack) {
             stream.read_to_end(&mut back).expect("read");
             writing.join().expect("no panic");
             assert!(back == vec![5; 1 << 20]);
-            let socket = UdpSocket::bind("10.99.0.1:0").expect("bind");
+            let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            let socket = UdpSocket::bind(any).expect("bind");
             socket.send_to(b"question", to).expect("send");
             let mut bytes = [0; 16];
             let (n, from) = socket.recv_from(&mut bytes).expect("receive");
@@ -106,5 +110,27 @@ fn one_line_makes_one_and_ping_is_answered() {
         drop(netstack);
         // With the netstack goes the device.
         assert!(TcpStream::connect("10.99.0.77:1").is_err());
+    });
+}
+
+#[test]
+fn the_kernel_reaches_any_address_of_ipv6() {
+    isolated(|| {
+        for offload in [true, false] {
+            let builder = Stack::builder().tun(&config("ana-any6").with_offload(offload));
+            let builder = builder.owns(Prefix::ALL_V6);
+            let netstack = match Netstack::start(builder, Limits::default()) {
+                Ok(netstack) => netstack,
+                Err(error) if missing(&error) => return,
+                Err(error) => panic!("{error}"),
+            };
+            let mut ip = std::process::Command::new("ip");
+            let words = ["-6", "address", "add", "fd00:99::1/64", "dev", "ana-any6", "nodad"];
+            match ip.args(words).status() {
+                Ok(status) if status.success() => {}
+                other => return println!("skipped: no IPv6 address for the device: {other:?}"),
+            }
+            converse_with(&netstack, "[fd00:99::77]:4321".parse().expect("an address"));
+        }
     });
 }
