@@ -1,6 +1,9 @@
 //! [`Builder`]: what a stack is made of.
 
+mod interface;
 mod loopback;
+
+use interface::Interface;
 
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
@@ -10,7 +13,7 @@ use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
 use crate::{Error, Prefix};
 use ::device::{Device, Medium, spread, tun};
-use net::{Config, InterfaceConfig, OwnedPrefix};
+use net::{Config, OwnedPrefix};
 use organizations::{Clock, Instruments, Setup};
 use platform::RandomState;
 use std::fmt;
@@ -21,19 +24,6 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{Address, EthernetAddress};
-
-/// Bytes of the smallest datagram that every link carries (RFC 791 3.2).
-const LEAST_MTU: usize = 68;
-
-/// What a builder was told of one interface.
-#[derive(Debug, Default)]
-struct Interface {
-    addresses: Vec<Cidr>,
-    ethernet: Option<EthernetAddress>,
-    vlan: Option<u16>,
-    mtu: Option<usize>,
-    owned: Vec<Prefix>,
-}
 
 /// Makes a [`Stack`].
 ///
@@ -460,57 +450,6 @@ fn check_routes(routes: &[Route], devices: &[(Device, Interface)]) -> Result<(),
         }
     }
     Ok(())
-}
-
-impl Interface {
-    /// Has it an address of IPv6?
-    fn has_v6(&self) -> bool {
-        self.addresses.iter().any(|cidr| cidr.address().is_ipv6())
-    }
-
-    /// Its addresses, with a link-local one where IPv6 needs one.
-    fn addresses(&self, ethernet: EthernetAddress, is_ethernet: bool) -> Vec<(Address, u8)> {
-        let ours = self.addresses.iter().map(|a| (Address::from(a.address()), a.prefix()));
-        let mut addresses: Vec<_> = ours.collect();
-        let has_link_local = addresses.iter().any(|(a, _)| a.is_link_local_v6());
-        if self.has_v6() && is_ethernet && !has_link_local {
-            addresses.push((wire::ipv6::link_local(ethernet).into(), 64));
-        }
-        addresses
-    }
-
-    fn config(self, device: &Device) -> Result<InterfaceConfig, Error> {
-        let capabilities = device.capabilities;
-        let is_ethernet = capabilities.medium == Medium::Ethernet;
-        let name = || device.name.clone();
-        let mtu = self.mtu.unwrap_or(capabilities.mtu);
-        if self.mtu.is_some() && !(LEAST_MTU..=capabilities.mtu).contains(&mtu) {
-            return Err(Error::Mtu { device: name(), mtu, most: capabilities.mtu });
-        }
-        if self.has_v6() && mtu < wire::ipv6::MIN_MTU {
-            return Err(Error::MtuV6 { device: name(), mtu });
-        }
-        if let Some(vlan) = self.vlan
-            && !(is_ethernet && (1..=4094).contains(&vlan))
-        {
-            return Err(Error::Vlan { device: name(), vlan });
-        }
-        if let Some(ethernet) = self.ethernet
-            && !ethernet.is_station()
-        {
-            return Err(Error::Ethernet(ethernet));
-        }
-        let ethernet = self.ethernet.unwrap_or(device.ethernet);
-        Ok(InterfaceConfig {
-            is_ethernet,
-            ethernet,
-            vlan: self.vlan,
-            addresses: self.addresses(ethernet, is_ethernet),
-            mtu,
-            transmit_checksum: capabilities.transmit_checksum,
-            segmentation: capabilities.segmentation,
-        })
-    }
 }
 
 impl fmt::Debug for Builder {

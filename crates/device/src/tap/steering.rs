@@ -47,12 +47,9 @@ fn imm64(dst: u8, value: u64) -> [Instruction; 2] {
     [op(LOAD_IMM64, dst, 0, 0, value as u32), op(0, 0, 0, 0, (value >> 32) as u32)]
 }
 
-/// The program for `steering`, on a device that carries `medium`.
-fn program(medium: Medium, steering: &Steering) -> Vec<Instruction> {
-    let [ports_low, ports_high] = imm64(1, steering.ports);
-    let [whole_low, whole_high] = imm64(2, steering.whole);
-    // Where the IPv4 header starts, and how a datagram of IPv4 is known.
-    let (at, is_v4) = match medium {
+/// Where the IPv4 header starts, and the instructions that go on only with one.
+fn network_header(medium: Medium) -> (u32, Vec<Instruction>) {
+    match medium {
         Medium::Ethernet => {
             let ethertype = u32::from(wire::ethernet::ethertype::IPV4);
             let tests = vec![op(LOAD_HALF, 0, 0, 0, 12), op(JUMP_NOT_IMM, 0, 0, 0, ethertype)];
@@ -66,7 +63,14 @@ fn program(medium: Medium, steering: &Steering) -> Vec<Instruction> {
             ];
             (0, tests)
         }
-    };
+    }
+}
+
+/// The program for `steering`, on a device that carries `medium`.
+fn program(medium: Medium, steering: &Steering) -> Vec<Instruction> {
+    let [ports_low, ports_high] = imm64(1, steering.ports);
+    let [whole_low, whole_high] = imm64(2, steering.whole);
+    let (at, is_v4) = network_header(medium);
     let mut program = vec![op(MOVE, 6, 1, 0, 0)];
     program.extend(is_v4);
     program.extend([
