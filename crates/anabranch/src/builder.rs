@@ -1,18 +1,22 @@
 //! [`Builder`]: what a stack is made of.
 
+mod interface;
 mod loopback;
 mod observing;
 
-use crate::Error;
+use interface::Interface;
+
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
+use crate::netstack::Limits;
 use crate::observe::View;
 use crate::organization::{LockKind, Options, Organization};
 use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
+use crate::{Error, Prefix};
 use ::device::capture::Hub;
-use ::device::{Device, Medium};
-use net::{Config, InterfaceConfig};
+use ::device::{Device, Medium, spread, tun};
+use net::{Config, OwnedPrefix};
 use organizations::{Clock, Instruments, Setup};
 use platform::RandomState;
 use std::fmt;
@@ -23,20 +27,6 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{Address, EthernetAddress};
-
-/// Bytes of the smallest datagram that every link carries (RFC 791 3.2).
-const LEAST_MTU: usize = 68;
-
-/// What a builder was told of one interface.
-#[derive(Debug, Default)]
-struct Interface {
-    addresses: Vec<Cidr>,
-    ethernet: Option<EthernetAddress>,
-    vlan: Option<u16>,
-    mtu: Option<usize>,
-    /// All destinations that no other way is known to are its neighbours.
-    has_all: bool,
-}
 
 /// Makes a [`Stack`].
 ///
@@ -117,10 +107,22 @@ impl Builder {
         }
     }
 
-    /// Adds an interface. Its device needs a queue for each processor.
+    /// Adds an interface. Its device needs a queue for each processor, or only one: then
+    /// one processor reads it and hands packets on to the others.
     pub fn device(mut self, device: Device) -> Builder {
         self.devices.push((device, std::mem::take(&mut self.early)));
         self
+    }
+
+    /// Makes a TUN device, and adds it.
+    pub fn tun(mut self, config: &tun::Config) -> Builder {
+        match tun::open(config) {
+            Ok(device) => self.device(device),
+            Err(error) => {
+                self.wrong.get_or_insert(error.into());
+                self
+            }
+        }
     }
 
     /// The interface of the last device.
@@ -149,6 +151,17 @@ impl Builder {
     pub fn address(mut self, address: impl TryInto<Cidr, Error: Into<Error>>) -> Builder {
         let address = self.checked(address);
         self.interface().addresses.extend(address);
+        self
+    }
+
+    /// Makes the stack answer for all addresses of a network that come by the last
+    /// device: a [`Prefix`], or text such as `0.0.0.0/0`. Sockets can be bound to each of them,
+    /// a listener [to all](crate::TcpListener::bind_all), and the `local_addr` of an
+    /// accepted stream is the one that the peer connected to. Without Ethernet, the
+    /// device is the way to all addresses that no other route is for.
+    pub fn owns(mut self, network: impl TryInto<Prefix, Error: Into<Error>>) -> Builder {
+        let network = self.checked(network);
+        self.interface().owned.extend(network);
         self
     }
 
@@ -391,6 +404,17 @@ impl Builder {
         self
     }
 
+    /// Keeps the stack within these limits.
+    pub(crate) fn within(mut self, limits: &Limits) -> Builder {
+        let buffer = limits.buffer;
+        self.tcp.receive_buffer = self.tcp.receive_buffer.min(buffer);
+        self.tcp.send_buffer = self.tcp.send_buffer.min(buffer);
+        let units = limits.connections.div_ceil(self.processors.max(1));
+        self.config.max_connections = self.config.max_connections.min(units);
+        self.config.reassembly_bytes = self.config.reassembly_bytes.min(limits.fragment_bytes);
+        self
+    }
+
     /// Starts the stack.
     ///
     /// # Errors
@@ -413,16 +437,23 @@ impl Builder {
             config.steering = steering;
         }
         let mut devices = Vec::new();
+        let queues = self.organization.queues_on(self.processors);
         for (device, interface) in self.devices {
+            let index = config.interfaces.len() as u16;
+            let owned = |prefix: &Prefix| OwnedPrefix {
+                interface: index,
+                network: prefix.network().into(),
+                prefix: prefix.bits(),
+            };
+            config.owned.extend(interface.owned.iter().map(owned));
             if interface.has_all {
-                let index = config.interfaces.len() as u16;
                 config.on_link.push((index, std::net::Ipv4Addr::UNSPECIFIED.into(), 0));
             }
             config.interfaces.push(interface.config(&device)?);
-            devices.push(device);
+            devices.push(spread::over(device, queues, config.steering));
         }
         if self.loopback {
-            devices.push(loopback::add(&mut config, self.organization.queues_on(self.processors)));
+            devices.push(loopback::add(&mut config, queues));
         }
         let captures = self.observable.then(Hub::new);
         let devices = observing::wrap(captures.as_ref(), devices);
@@ -486,57 +517,6 @@ fn check_routes(routes: &[Route], devices: &[(Device, Interface)]) -> Result<(),
         }
     }
     Ok(())
-}
-
-impl Interface {
-    /// Has it an address of IPv6?
-    fn has_v6(&self) -> bool {
-        self.addresses.iter().any(|cidr| cidr.address().is_ipv6())
-    }
-
-    /// Its addresses, with a link-local one where IPv6 needs one.
-    fn addresses(&self, ethernet: EthernetAddress, is_ethernet: bool) -> Vec<(Address, u8)> {
-        let ours = self.addresses.iter().map(|a| (Address::from(a.address()), a.prefix()));
-        let mut addresses: Vec<_> = ours.collect();
-        let has_link_local = addresses.iter().any(|(a, _)| a.is_link_local_v6());
-        if self.has_v6() && is_ethernet && !has_link_local {
-            addresses.push((wire::ipv6::link_local(ethernet).into(), 64));
-        }
-        addresses
-    }
-
-    fn config(self, device: &Device) -> Result<InterfaceConfig, Error> {
-        let capabilities = device.capabilities;
-        let is_ethernet = capabilities.medium == Medium::Ethernet;
-        let name = || device.name.clone();
-        let mtu = self.mtu.unwrap_or(capabilities.mtu);
-        if self.mtu.is_some() && !(LEAST_MTU..=capabilities.mtu).contains(&mtu) {
-            return Err(Error::Mtu { device: name(), mtu, most: capabilities.mtu });
-        }
-        if self.has_v6() && mtu < wire::ipv6::MIN_MTU {
-            return Err(Error::MtuV6 { device: name(), mtu });
-        }
-        if let Some(vlan) = self.vlan
-            && !(is_ethernet && (1..=4094).contains(&vlan))
-        {
-            return Err(Error::Vlan { device: name(), vlan });
-        }
-        if let Some(ethernet) = self.ethernet
-            && !ethernet.is_station()
-        {
-            return Err(Error::Ethernet(ethernet));
-        }
-        let ethernet = self.ethernet.unwrap_or(device.ethernet);
-        Ok(InterfaceConfig {
-            is_ethernet,
-            ethernet,
-            vlan: self.vlan,
-            addresses: self.addresses(ethernet, is_ethernet),
-            mtu,
-            transmit_checksum: capabilities.transmit_checksum,
-            segmentation: capabilities.segmentation,
-        })
-    }
 }
 
 impl fmt::Debug for Builder {

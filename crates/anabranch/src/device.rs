@@ -1,7 +1,8 @@
 //! Devices: where a stack's packets come from and go to.
 //!
 //! - [`memory`]: two devices back to back, in this process;
-//! - [`tap`]: an interface of the Linux kernel;
+//! - [`tap`]: an interface of the Linux kernel, with Ethernet frames;
+//! - [`tun`]: one that carries bare IP datagrams, as tunnels have;
 //! - [`custom`]: a device of your own, that takes and gives packets as bytes;
 //! - [`fault`] and [`pcap`]: wrappers that make a bad link of a good device, and
 //!   that write what passes to a file.
@@ -24,6 +25,11 @@ pub mod memory {
 /// TAP devices: Ethernet frames to and from the Linux kernel.
 pub mod tap {
     pub use ::device::tap::{Config, Error, from_fds, open};
+}
+
+/// TUN devices: bare IP datagrams to and from the Linux kernel.
+pub mod tun {
+    pub use ::device::tun::{Config, Error, from_fds, open};
 }
 
 /// A wrapper that makes a good device a bad link.

@@ -17,6 +17,9 @@ pub enum Error {
     /// No device was given.
     #[error("a stack needs a device: give the builder one, such as device::tap::open(..)")]
     NoDevice,
+    /// A device of the kernel could not be made.
+    #[error(transparent)]
+    Device(#[from] ::device::tap::Error),
     /// An address or a route makes no sense.
     #[error(transparent)]
     Address(#[from] CidrError),

@@ -94,6 +94,9 @@
 //!
 //! `control` (off by default): control sockets.
 //!
+//! `futures` (off by default): [devices of one's own](device::custom) whose packets are a
+//! `Stream` and a `Sink` of `Bytes`.
+//!
 //! `tracing` (off by default): connections that are opened, closed, reset or refused,
 //! and stacks that start and stop, are events of the crate `tracing`, with the target
 //! `anabranch`. They are made on the threads of the stack, which wait for the
@@ -118,9 +121,11 @@ mod forms;
 pub mod instruments;
 mod listener;
 mod names;
+pub mod netstack;
 mod observe;
 mod options;
 pub mod organization;
+mod prefix;
 mod sentence;
 mod socket;
 mod stack;
@@ -137,12 +142,14 @@ pub use error::Error;
 pub use listener::TcpListener;
 pub use names::ToSocketAddrs;
 pub use net::{Counters, DropReason};
+pub use netstack::Netstack;
 pub use observe::Connection;
 pub use options::TcpOptions;
 pub use organization::{Options, Organization};
 pub use platform::Clock;
 #[cfg(not(shuttle))]
 pub use platform::{RunningThread, VirtualTime};
+pub use prefix::Prefix;
 pub use stack::Stack;
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;

@@ -32,10 +32,14 @@ impl Shared {
     ) -> io::Result<Arc<Shared>> {
         let local =
             first(addresses, |endpoint| stack.bind(Protocol::Tcp, Local { endpoint, v6_only }))?;
+        Ok(Shared::on(stack, local, backlog))
+    }
+
+    fn on(stack: &Stack, local: Local, backlog: usize) -> Arc<Shared> {
         let socket = Arc::new(ListenerShared::new(backlog, stack.closing().clone()));
         local.ends().for_each(|end| stack.running().listen(end, socket.clone()));
         let nonblocking = AtomicBool::new(false);
-        Ok(Arc::new(Shared { stack: stack.clone(), socket, local, nonblocking }))
+        Arc::new(Shared { stack: stack.clone(), socket, local, nonblocking })
     }
 
     pub(crate) fn poll_accept(
@@ -112,6 +116,17 @@ impl TcpListener {
     pub fn bind_v6_only(stack: &Stack, local: impl ToSocketAddrs) -> io::Result<TcpListener> {
         let addresses = stack.resolver().resolve(local)?;
         Ok(TcpListener(Shared::bind(stack, addresses, BACKLOG, true)?))
+    }
+
+    /// Listens on all addresses that the stack has and [owns](crate::Builder::owns), and
+    /// on all ports that no other listener has. What a peer connected to is the
+    /// [`local_addr`](TcpStream::local_addr) of its stream.
+    ///
+    /// # Errors
+    /// `AddrInUse` if there is such a listener.
+    pub fn bind_all(stack: &Stack) -> io::Result<TcpListener> {
+        let local = stack.bind_all(Protocol::Tcp)?;
+        Ok(TcpListener(Shared::on(stack, local, BACKLOG)))
     }
 
     /// Waits for a connection.

@@ -244,8 +244,8 @@ impl Stack {
         Ok(())
     }
 
-    fn check_ours(&self, local: Endpoint) -> io::Result<()> {
-        if local.address.is_unspecified() || self.0.config.is_ours(local.address) {
+    pub(crate) fn check_ours(&self, local: Endpoint) -> io::Result<()> {
+        if local.address.is_unspecified() || self.0.config.owns(local.address) {
             return Ok(());
         }
         let text = format!("{} is not an address of this stack", local.address);
@@ -282,6 +282,22 @@ impl Stack {
         bound.chosen.insert(got.endpoint);
         bound.take(got);
         Ok(got)
+    }
+
+    /// Takes all addresses of both families and all ports that no other socket has.
+    pub(crate) fn bind_all(&self, protocol: Protocol) -> io::Result<Local> {
+        if self.0.stopped.load(Ordering::Relaxed) {
+            return Err(SocketError::STOPPED.into());
+        }
+        let endpoint = Endpoint { address: Address::UNSPECIFIED_V6, port: 0 };
+        let all = Local { endpoint, v6_only: false };
+        let mut bound = self.bound(protocol).lock();
+        if conflicts(&bound.taken, all) {
+            let text = "another socket has all ports already";
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
+        }
+        bound.take(all);
+        Ok(all)
     }
 
     pub(crate) fn unbind(&self, protocol: Protocol, local: Local) {

@@ -1,14 +1,14 @@
 //! [`UdpSocket`], blocking, and what it shares with the one for tasks.
 
 use crate::names::{ToSocketAddrs, first};
-use crate::socket::UdpShared;
+use crate::socket::{SessionLimits, Sessions, UdpShared};
 use crate::stack::{Local, Protocol, Stack};
 use crate::stream::now;
 use crate::wait::block_on;
 use net::Datagram;
 use platform::Mutex;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -40,9 +40,36 @@ impl Shared {
     ) -> io::Result<Arc<Shared>> {
         let local =
             first(addresses, |endpoint| stack.bind(Protocol::Udp, Local { endpoint, v6_only }))?;
-        let socket = Arc::new(UdpShared::new(local.endpoint));
+        Ok(Shared::on(stack, local, UdpShared::new(local.endpoint)))
+    }
+
+    /// Binds to all addresses and all ports that no other socket has; with limits, the
+    /// peers' conversations are told apart.
+    pub(crate) fn bind_all(
+        stack: &Stack,
+        sessions: Option<SessionLimits>,
+    ) -> io::Result<Arc<Shared>> {
+        let local = stack.bind_all(Protocol::Udp)?;
+        let socket = UdpShared::new(local.endpoint).with_sessions(sessions.map(Sessions::new));
+        Ok(Shared::on(stack, local, socket))
+    }
+
+    fn on(stack: &Stack, local: Local, socket: UdpShared) -> Arc<Shared> {
+        let socket = Arc::new(socket);
         local.ends().for_each(|end| stack.running().bind(end, socket.clone()));
-        Ok(Arc::new(Shared { stack: stack.clone(), socket, local, options: Mutex::default() }))
+        Arc::new(Shared { stack: stack.clone(), socket, local, options: Mutex::default() })
+    }
+
+    pub(crate) fn socket_shared(&self) -> &Arc<UdpShared> {
+        &self.socket
+    }
+
+    /// The conversations.
+    ///
+    /// # Panics
+    /// If they are not told apart.
+    pub(crate) fn sessions(&self) -> &Sessions {
+        self.socket.sessions().expect("bound with limits")
     }
 
     /// Receives a datagram, and gives its first `max` bytes to `put`, part by part.
@@ -51,8 +78,19 @@ impl Shared {
         cx: Option<&Context<'_>>,
         max: usize,
         peek: bool,
-        mut put: impl FnMut(&[u8]),
+        put: impl FnMut(&[u8]),
     ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        self.poll_receive_with_local(cx, max, peek, put).map_ok(|(n, remote, _)| (n, remote))
+    }
+
+    /// As [`Shared::poll_receive`]; says last what the datagram was sent to.
+    pub(crate) fn poll_receive_with_local(
+        &self,
+        cx: Option<&Context<'_>>,
+        max: usize,
+        peek: bool,
+        mut put: impl FnMut(&[u8]),
+    ) -> Poll<io::Result<(usize, SocketAddr, SocketAddr)>> {
         let datagram = match self.socket.poll_receive(cx, peek) {
             Poll::Ready(Ok(datagram)) => datagram,
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -64,7 +102,7 @@ impl Shared {
             put(&part[..n]);
             at += n;
         }
-        Poll::Ready(Ok((at, datagram.remote.into())))
+        Poll::Ready(Ok((at, datagram.remote.into(), datagram.local.into())))
     }
 
     /// As [`Shared::poll_receive`], to `buf`.
@@ -81,7 +119,7 @@ impl Shared {
         })
     }
 
-    fn datagram(&self, bytes: &[u8], remote: Endpoint) -> io::Result<Datagram> {
+    fn datagram(&self, bytes: &[u8], local: Endpoint, remote: Endpoint) -> io::Result<Datagram> {
         if bytes.len() > LARGEST {
             let text = format!("a datagram holds at most {LARGEST} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -105,7 +143,7 @@ impl Shared {
             rest = &rest[part.len()..];
             payload.push(part);
         }
-        Ok(Datagram { local: self.local.endpoint, remote, payload })
+        Ok(Datagram { local, remote, payload })
     }
 
     /// Sends `bytes`; they are copied once there is room for them.
@@ -115,7 +153,18 @@ impl Shared {
         bytes: &[u8],
         remote: Endpoint,
     ) -> Poll<io::Result<usize>> {
-        let sent = self.socket.poll_send(cx, || self.datagram(bytes, remote));
+        self.poll_send_from(cx, bytes, self.local.endpoint, remote)
+    }
+
+    /// As [`Shared::poll_send`], from an address of the stack's choice or any that it owns.
+    pub(crate) fn poll_send_from(
+        &self,
+        cx: Option<&Context<'_>>,
+        bytes: &[u8],
+        local: Endpoint,
+        remote: Endpoint,
+    ) -> Poll<io::Result<usize>> {
+        let sent = self.socket.poll_send(cx, || self.datagram(bytes, local, remote));
         if matches!(sent, Poll::Ready(Ok(()))) {
             self.stack.running().send(self.socket.clone());
         }
@@ -196,6 +245,50 @@ impl UdpSocket {
     /// As [`UdpSocket::recv_from`].
     pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.receive(buf, true)
+    }
+
+    /// As [`UdpSocket::recv_from`]; says last what the datagram was sent to, which a
+    /// socket on several addresses cannot know otherwise (Linux: `IP_PKTINFO`).
+    ///
+    /// # Errors
+    /// As [`UdpSocket::recv_from`].
+    pub fn recv_from_to(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr, SocketAddr)> {
+        let options = *self.0.options.lock();
+        let mut poll = |cx: Option<&Context<'_>>| {
+            let mut at = 0;
+            self.0.poll_receive_with_local(cx, buf.len(), false, |part| {
+                buf[at..at + part.len()].copy_from_slice(part);
+                at += part.len();
+            })
+        };
+        if options.nonblocking {
+            return now(poll(None));
+        }
+        block_on(options.read_timeout, |cx| poll(Some(cx)))
+    }
+
+    /// As [`UdpSocket::send_to`], from the port of the socket at the address `local`, which
+    /// is one of the stack's, or in a network that it owns.
+    ///
+    /// # Errors
+    /// `AddrNotAvailable` if the stack does not own it; as [`UdpSocket::send_to`].
+    pub fn send_from(
+        &self,
+        bytes: &[u8],
+        local: IpAddr,
+        remote: impl ToSocketAddrs,
+    ) -> io::Result<usize> {
+        let local = Endpoint { address: local.into(), port: self.0.local.endpoint.port };
+        self.0.stack.check_ours(local)?;
+        let (remote, options) = (self.resolve(remote)?, *self.0.options.lock());
+        if local.address.is_v4() != remote.address.is_v4() {
+            let text = "the two addresses are of different families";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        if options.nonblocking {
+            return now(self.0.poll_send_from(None, bytes, local, remote));
+        }
+        block_on(options.write_timeout, |cx| self.0.poll_send_from(Some(cx), bytes, local, remote))
     }
 
     /// Receives a datagram of the peer that the socket is connected to, or of anybody if it

@@ -7,6 +7,8 @@
 mod echo;
 #[path = "../examples/http.rs"]
 mod http;
+#[path = "../examples/netstack.rs"]
+mod netstack;
 #[path = "../examples/own_device.rs"]
 mod own_device;
 #[path = "../examples/pcap.rs"]
@@ -29,6 +31,11 @@ fn echo_runs() {
 #[test]
 fn http_runs() {
     run(http::in_memory());
+}
+
+#[test]
+fn netstack_runs() {
+    run(netstack::in_memory());
 }
 
 #[test]

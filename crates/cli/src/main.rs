@@ -22,6 +22,7 @@ mod serve;
 mod simulate;
 mod table;
 mod tally;
+mod tunnel;
 mod validate;
 mod view;
 
@@ -54,6 +55,8 @@ enum Command {
     Top(view::TopArgs),
     /// Capture what passes a running server, as pcapng
     Capture(view::CaptureArgs),
+    /// Carry what the kernel sends to a TUN device through a SOCKS5 proxy
+    Tunnel(tunnel::Args),
     /// Measure the stack in memory
     Bench(bench::Bench),
     /// Show what it does, in a private network, without any rights
@@ -78,6 +81,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ss(args) => view::connections(&args),
         Command::Top(args) => view::top(&args),
         Command::Capture(args) => view::capture(&args),
+        Command::Tunnel(args) => tunnel::run(&args),
         Command::Bench(args) => bench::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Calibrate(args) => calibrate::run(&args),

@@ -5,7 +5,7 @@
 //! time; they are called once a batch, never once a packet, so they are trait
 //! objects, and wrappers ([`fault`], [`pcap`]) are devices made of devices.
 //!
-//! [`memory`] joins two stacks in one process; [`tap`] joins a stack with the Linux kernel.
+//! [`memory`] joins two stacks in one process; [`tap`] and [`tun`] join a stack with the Linux kernel.
 
 /// `with_…` for the fields of a configuration, which may get more fields.
 macro_rules! setters {
@@ -38,7 +38,9 @@ pub mod memory;
 pub mod namespace;
 pub mod pcap;
 pub mod segment;
+pub mod spread;
 pub mod tap;
+pub mod tun;
 
 use platform::atomic::{AtomicBool, AtomicU64};
 use std::collections::VecDeque;

@@ -206,11 +206,13 @@ pub enum Call<A: Application> {
     },
     /// Call [`Application::ready`] for this connection.
     Notify(ConnId),
-    /// Accept connections to this address (or any of its family, if unspecified) and port.
+    /// Accept connections to this address (or any of its family, if unspecified) and port
+    /// (or any, if 0 and the address is unspecified).
     Listen(Endpoint, A::Listener),
     /// Accept no more.
     Unlisten(Endpoint),
-    /// Receive datagrams to this address (or any of its family, if unspecified) and port.
+    /// Receive datagrams to this address (or any of its family, if unspecified) and port
+    /// (or any, if 0 and the address is unspecified).
     BindUdp(Endpoint, A::Udp),
     /// Receive no more.
     UnbindUdp(Endpoint),

@@ -59,6 +59,18 @@ pub struct RouteConfig {
     pub gateway: Address,
 }
 
+/// A network that the host answers for as a whole: whatever is sent to an address in it,
+/// by whichever interface it comes, is for this host.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnedPrefix {
+    /// The interface by which such packets come, and by which answers leave.
+    pub interface: u16,
+    /// An address in the network.
+    pub network: Address,
+    /// Length of the prefix, bits: 0 for all addresses of the family.
+    pub prefix: u8,
+}
+
 /// Which of the host's units of concurrency a domain serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
@@ -113,6 +125,8 @@ pub struct Config {
     /// The interface that brings what it sends back, if there is one: the way to our own
     /// addresses and to 127/8 (RFC 1122 3.2.1.3 g).
     pub loopback: Option<u16>,
+    /// Networks that are ours as a whole.
+    pub owned: Vec<OwnedPrefix>,
     /// Routes beyond the networks of the interfaces.
     pub routes: Vec<RouteConfig>,
     /// TCP's parameters.
@@ -169,6 +183,7 @@ impl Config {
         Config {
             interfaces,
             loopback: None,
+            owned: Vec::new(),
             routes: Vec::new(),
             tcp: Arc::new(tcp::Config::default()),
             steering: Steering::new(seed),
@@ -218,6 +233,22 @@ impl Config {
     pub fn is_ours(&self, address: Address) -> bool {
         self.interfaces.iter().any(|i| i.addresses.iter().any(|(a, _)| *a == address))
             || (self.loopback.is_some() && address.is_loopback())
+    }
+
+    /// Is what is sent to `address` for us: is it one of our addresses, or in a network
+    /// that is ours as a whole?
+    pub fn owns(&self, address: Address) -> bool {
+        self.is_ours(address) || self.owner(address).is_some()
+    }
+
+    /// The interface of the narrowest of [`Config::owned`] that `address` is in, if it can
+    /// be a host's.
+    pub fn owner(&self, address: Address) -> Option<u16> {
+        if self.owned.is_empty() || !address.can_be_source() || self.is_broadcast(address) {
+            return None;
+        }
+        let has = |owned: &&OwnedPrefix| owned.network.shares_prefix(address, owned.prefix);
+        self.owned.iter().filter(has).max_by_key(|owned| owned.prefix).map(|o| o.interface)
     }
 
     /// Does what has this source leave the host, if it is sent by `interface`, although it

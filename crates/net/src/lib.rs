@@ -44,7 +44,7 @@ pub mod transport;
 
 pub use account::Account;
 pub use application::{Application, Call, Datagram};
-pub use config::{Config, InterfaceConfig, Unit};
+pub use config::{Config, InterfaceConfig, OwnedPrefix, Unit};
 pub use connections::{
     ClosedFlow, ConnId, Connection, Connections, OwnedTable, SharedRef, SharedTable,
 };

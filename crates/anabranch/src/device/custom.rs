@@ -8,6 +8,9 @@
 //! the [`Wake`] that comes with the device, or the device has a descriptor that says so
 //! ([`Config::with_readable`]).
 //!
+//! Tasks rather have a stream and a sink of packets: with the feature `futures`,
+//! `packets` makes a device of these.
+//!
 //! ```
 //! use anabranch::device::custom::{self, PacketIo};
 //! use anabranch::{Stack, UdpSocket};
@@ -49,6 +52,12 @@
 //! # Ok(())
 //! # }
 //! ```
+
+#[cfg(feature = "futures")]
+mod packets;
+
+#[cfg(feature = "futures")]
+pub use packets::{Packets, packets};
 
 use ::device::{Batch, Capabilities, Counts, Device, Medium, Queue, Receive, Transmit};
 use platform::Mutex;
@@ -134,7 +143,8 @@ impl Config {
     }
 }
 
-/// Makes a device of `io`, with one queue, for a stack on one processor.
+/// Makes a device of `io`, with one queue. In a stack on several processors, one of them
+/// receives, and hands packets on to the others.
 ///
 /// # Errors
 /// If the system gives no descriptor to wait at.

@@ -5,11 +5,14 @@
 mod backlog;
 mod layer;
 mod registry;
+mod sessions;
 mod tcp;
 mod ttl;
 mod udp;
 
 pub(crate) use layer::SocketLayer;
 pub(crate) use registry::Registry;
+pub use sessions::SessionCounters;
+pub(crate) use sessions::{Session, SessionLimits, Sessions};
 pub(crate) use tcp::{ListenerShared, TcpShared, WriteLimits};
 pub(crate) use udp::UdpShared;

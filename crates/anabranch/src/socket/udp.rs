@@ -1,5 +1,6 @@
 //! [`UdpShared`]: what a UDP socket and all domains share.
 
+use super::sessions::Sessions;
 use super::ttl::Ttl;
 use crate::error::SocketError;
 use crate::wait::Waiters;
@@ -37,12 +38,14 @@ pub(crate) struct UdpShared {
     local: Endpoint,
     pub(crate) ttl: Ttl,
     state: Mutex<State>,
+    /// Where datagrams go that come, if not to whoever reads the socket.
+    sessions: Option<Sessions>,
 }
 
 /// What `datagram` keeps in memory. Parts that follow each other in memory are
 /// of one block, which counts once: fragments of a large datagram that was never
 /// copied share theirs.
-fn footprint(datagram: &Datagram) -> usize {
+pub(super) fn footprint(datagram: &Datagram) -> usize {
     let mut bytes = OVERHEAD;
     let mut end = std::ptr::null();
     for part in &datagram.payload {
@@ -57,7 +60,17 @@ fn footprint(datagram: &Datagram) -> usize {
 
 impl UdpShared {
     pub(crate) fn new(local: Endpoint) -> UdpShared {
-        UdpShared { local, ttl: Ttl::default(), state: Mutex::default() }
+        UdpShared { local, ttl: Ttl::default(), state: Mutex::default(), sessions: None }
+    }
+
+    /// Tells the peers' conversations apart.
+    pub(crate) fn with_sessions(mut self, sessions: Option<Sessions>) -> UdpShared {
+        self.sessions = sessions;
+        self
+    }
+
+    pub(crate) fn sessions(&self) -> Option<&Sessions> {
+        self.sessions.as_ref()
     }
 
     /// What it is bound to.
@@ -66,6 +79,9 @@ impl UdpShared {
     }
 
     pub(crate) fn arrived(&self, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {
+        if let Some(sessions) = &self.sessions {
+            return sessions.arrived(datagram, wakes);
+        }
         let mut state = self.state.lock();
         let bytes = footprint(&datagram);
         let stranger = state.peer.is_some_and(|peer| peer != datagram.remote);
@@ -105,6 +121,10 @@ impl UdpShared {
         state.leaving_bytes = 0;
         state.readers.take(wakes);
         state.writers.take(wakes);
+        drop(state);
+        if let Some(sessions) = &self.sessions {
+            sessions.close(wakes);
+        }
     }
 
     pub(crate) fn connect(&self, peer: Endpoint) {

@@ -9,7 +9,7 @@ mod ring;
 
 use crate::{Batch, Capabilities, Counts, Device, Medium, Queue, Receive, Transmit};
 use platform::atomic::Ordering;
-use ring::Ring;
+pub(crate) use ring::Ring;
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;

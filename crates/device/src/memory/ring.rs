@@ -15,7 +15,7 @@ struct Guarded {
 }
 
 /// A bounded queue: any number of writers, one reader.
-pub(super) struct Ring {
+pub(crate) struct Ring {
     guarded: Mutex<Guarded>,
     /// Packets in the ring; written under the lock, read without as a hint.
     len: AtomicUsize,
@@ -25,7 +25,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    pub(super) fn new(capacity: usize) -> Ring {
+    pub(crate) fn new(capacity: usize) -> Ring {
         Ring {
             guarded: Mutex::new(Guarded { packets: Batch::new(), armed: false }),
             len: AtomicUsize::new(0),
@@ -35,7 +35,7 @@ impl Ring {
     }
 
     /// Moves packets from the front of `batch` in, as many as fit.
-    pub(super) fn put(&self, batch: &mut Batch) {
+    pub(crate) fn put(&self, batch: &mut Batch) {
         let mut guarded = self.guarded.lock();
         let n = batch.len().min(self.capacity.saturating_sub(guarded.packets.len()));
         if n == 0 {
@@ -55,7 +55,7 @@ impl Ring {
     }
 
     /// Swaps all packets into `into`, which must be empty.
-    pub(super) fn take(&self, into: &mut Batch) {
+    pub(crate) fn take(&self, into: &mut Batch) {
         debug_assert!(into.is_empty());
         if self.len.load(Ordering::Relaxed) != 0 {
             let mut guarded = self.guarded.lock();
@@ -65,16 +65,16 @@ impl Ring {
     }
 
     /// How many packets [`Ring::put`] would take now.
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.capacity.saturating_sub(self.len.load(Ordering::Relaxed))
     }
 
-    pub(super) fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
         self.event.as_ref().map(AsFd::as_fd)
     }
 
     /// The reader is about to wait; `false` if it must not.
-    pub(super) fn arm(&self) -> bool {
+    pub(crate) fn arm(&self) -> bool {
         let mut guarded = self.guarded.lock();
         guarded.armed = self.event.is_some() && guarded.packets.is_empty();
         guarded.armed
@@ -82,7 +82,7 @@ impl Ring {
 
     /// The reader waits no longer. A writer that has seen it armed may signal
     /// only after this: the reader's next wait is then one too short.
-    pub(super) fn disarm(&self) {
+    pub(crate) fn disarm(&self) {
         self.guarded.lock().armed = false;
         if let Some(event) = &self.event {
             event.clear();

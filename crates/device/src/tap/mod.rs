@@ -98,7 +98,7 @@ impl Config {
     }
 }
 
-/// Why a TAP device could not be made, and what to do about it. Its `Debug` is its
+/// Why a TAP or TUN device could not be made, and what to do about it. Its `Debug` is its
 /// `Display`.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -113,7 +113,7 @@ pub enum Error {
     NoAccess,
     /// CAP_NET_ADMIN is missing.
     #[error(
-        "not allowed to make TAP device `{0}`: run as root, grant CAP_NET_ADMIN, or use a private network namespace"
+        "not allowed to make TUN/TAP device `{0}`: run as root, grant CAP_NET_ADMIN, or use a private network namespace"
     )]
     NotAllowed(String),
     /// There is an interface of this name.
@@ -122,7 +122,9 @@ pub enum Error {
     )]
     InUse(String),
     /// There is no interface of this name to take.
-    #[error("there is no interface `{0}` to take: make it with `ip tuntap add dev {0} mode tap`")]
+    #[error(
+        "there is no interface `{0}` to take: make it with `ip tuntap add dev {0} mode tap` (or `tun`)"
+    )]
     Missing(String),
     /// The interface, or the descriptor, is something else than asked for.
     #[error("`{name}` cannot be used: {reason}")]
@@ -136,13 +138,13 @@ pub enum Error {
     #[error("`{0}` cannot be an interface name: use 1 to 15 bytes without spaces, `/` and `:`")]
     BadName(String),
     /// More queues than the kernel's TAP has.
-    #[error("{0} queues are more than a TAP device can have: ask for at most 256")]
+    #[error("{0} queues are more than a TUN/TAP device can have: ask for at most 256")]
     TooManyQueues(usize),
     /// The MTU is not one that the kernel takes.
     #[error("an MTU of {0} bytes is not possible: choose 68 to 65521")]
     BadMtu(usize),
     /// Another system call failed.
-    #[error("cannot set up TAP device `{name}` ({step}): {source}; check the kernel's log")]
+    #[error("cannot set up TUN/TAP device `{name}` ({step}): {source}; check the kernel's log")]
     System {
         /// The device's name.
         name: String,
@@ -166,15 +168,21 @@ const QUEUE_LENGTH: u16 = 2048;
 /// # Errors
 /// [`Error`]; nothing is left behind then.
 pub fn open(config: &Config) -> Result<Device, Error> {
+    open_as(Medium::Ethernet, config)
+}
+
+/// As [`open`], of an interface that carries `medium`: of IP datagrams it is a TUN device.
+pub(crate) fn open_as(medium: Medium, config: &Config) -> Result<Device, Error> {
     let queues = config.queues.max(1);
     let opening = if config.existing { Opening::Existing } else { Opening::New };
-    let (first, name, multi) = open_first(config, opening)?;
+    let (first, name, multi) = open_first(medium, config, opening)?;
     let mut files = vec![first];
     while files.len() < queues {
-        files.push(open_queue(&name, multi, Opening::Further, queues)?.0);
+        files.push(open_queue(medium, &name, multi, Opening::Further, queues)?.0);
     }
-    let (ethernet, mtu) = if config.existing { take(config, &name)? } else { make(config, &name)? };
-    build(files, name, Some(ethernet), mtu, true, config)
+    let (ethernet, mtu) =
+        if config.existing { take(config, &name)? } else { make(medium, config, &name)? };
+    build(medium, Attached { files, name, has_header: true }, Some(ethernet), mtu, config)
 }
 
 /// A device of these descriptors: each is a queue of one TAP interface, attached to
@@ -187,9 +195,18 @@ pub fn open(config: &Config) -> Result<Device, Error> {
 /// # Errors
 /// [`Error::Unsuitable`] if a descriptor is not such a queue; [`Error::System`].
 pub fn from_fds(descriptors: Vec<OwnedFd>, config: &Config) -> Result<Device, Error> {
+    from_fds_as(Medium::Ethernet, descriptors, config)
+}
+
+/// As [`from_fds`], of an interface that carries `medium`.
+pub(crate) fn from_fds_as(
+    medium: Medium,
+    descriptors: Vec<OwnedFd>,
+    config: &Config,
+) -> Result<Device, Error> {
     let mut of_first: Option<(String, bool)> = None;
     for descriptor in &descriptors {
-        let queue = queue::attached(descriptor.as_fd())?;
+        let queue = queue::attached(medium, descriptor.as_fd())?;
         if *of_first.get_or_insert_with(|| queue.clone()) != queue {
             let reason = "its queues are not of one interface, or not of one kind";
             return Err(Error::Unsuitable { name: queue.0, reason });
@@ -208,7 +225,7 @@ pub fn from_fds(descriptors: Vec<OwnedFd>, config: &Config) -> Result<Device, Er
         }
         files.push(file);
     }
-    build(files, name, None, config.mtu, has_header, config)
+    build(medium, Attached { files, name, has_header }, None, config.mtu, config)
 }
 
 /// Our address on the link, if the kernel's end has this one: locally administered,
@@ -219,16 +236,23 @@ fn ours(EthernetAddress(mut kernel): EthernetAddress) -> EthernetAddress {
     EthernetAddress(kernel)
 }
 
-/// The device of these queues. `kernel`: the address of the other end, if known;
-/// `has_header`: a virtio header stands before each frame.
-fn build(
+/// The open queues of an interface.
+struct Attached {
     files: Vec<File>,
     name: String,
+    /// A virtio header stands before each frame.
+    has_header: bool,
+}
+
+/// The device of these queues. `kernel`: the address of the other end, if known.
+fn build(
+    medium: Medium,
+    attached: Attached,
     kernel: Option<EthernetAddress>,
     mtu: usize,
-    has_header: bool,
     config: &Config,
 ) -> Result<Device, Error> {
+    let Attached { files, name, has_header } = attached;
     let offload = config.offload && has_header;
     let kernel = match kernel {
         Some(kernel) => kernel,
@@ -239,10 +263,12 @@ fn build(
     // SAFETY: the request takes its argument by value.
     let done = unsafe { libc::ioctl(files[0].as_raw_fd(), code, flags as libc::c_ulong) };
     check(done).map_err(|e| system(&name, "offload", e))?;
-    let steered = files.len() == 1 || steering::attach(files[0].as_fd(), &config.steering).is_ok();
+    let steered =
+        files.len() == 1 || steering::attach(files[0].as_fd(), medium, &config.steering).is_ok();
 
     let counts = Arc::new(Counts::default());
-    let longest = if offload { SEGMENTATION } else { mtu } + wire::ethernet::LEN + 4;
+    let link = if medium == Medium::Ethernet { wire::ethernet::LEN + 4 } else { 0 };
+    let longest = if offload { SEGMENTATION } else { mtu } + link;
     let queue = |file: File| {
         let file = Arc::new(file);
         Queue {
@@ -253,7 +279,7 @@ fn build(
     Ok(Device {
         name,
         capabilities: Capabilities {
-            medium: Medium::Ethernet,
+            medium,
             mtu,
             transmit_checksum: offload,
             segmentation: if offload { SEGMENTATION } else { 0 },
@@ -288,7 +314,11 @@ enum Opening {
 
 /// Opens the first queue. Returns its file, the interface's name, and whether the
 /// interface is one of several queues.
-fn open_first(config: &Config, opening: Opening) -> Result<(File, String, bool), Error> {
+fn open_first(
+    medium: Medium,
+    config: &Config,
+    opening: Opening,
+) -> Result<(File, String, bool), Error> {
     let (name, queues) = (&config.name, config.queues.max(1));
     if opening == Opening::Existing && ifreq::request(name).is_some() {
         // Else the kernel would make it.
@@ -298,18 +328,32 @@ fn open_first(config: &Config, opening: Opening) -> Result<(File, String, bool),
             _ => system(name, "MTU", e),
         })?;
     }
-    match open_queue(name, queues > 1, opening, queues) {
+    match open_queue(medium, name, queues > 1, opening, queues) {
         // One made for several queues has to be opened so.
         Err(Error::Unsuitable { .. }) if queues == 1 => {
-            open_queue(name, true, opening, queues).map(|(file, name)| (file, name, true))
+            open_queue(medium, name, true, opening, queues).map(|(file, name)| (file, name, true))
         }
         result => result.map(|(file, name)| (file, name, queues > 1)),
+    }
+}
+
+const NO_SUCH_TAP: &str = "it is no TAP interface with as many queues: make it by \
+                           `ip tuntap add mode tap`, for several queues with `multi_queue`";
+const NO_SUCH_TUN: &str = "it is no TUN interface with as many queues: make it by \
+                           `ip tuntap add mode tun`, for several queues with `multi_queue`";
+
+/// The flag of interfaces that carry `medium`.
+fn kind_flag(medium: Medium) -> libc::c_int {
+    match medium {
+        Medium::Ethernet => libc::IFF_TAP,
+        Medium::Ip => libc::IFF_TUN,
     }
 }
 
 /// Opens one queue of interface `name`. Returns the file and the name, with `%d`
 /// replaced.
 fn open_queue(
+    medium: Medium,
     name: &str,
     multi: bool,
     opening: Opening,
@@ -327,7 +371,7 @@ fn open_queue(
             Some(libc::EACCES | libc::EPERM) => Error::NoAccess,
             _ => system(name, "open /dev/net/tun", e),
         })?;
-    let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    let mut flags = kind_flag(medium) | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
     if multi {
         flags |= libc::IFF_MULTI_QUEUE;
     }
@@ -343,11 +387,13 @@ fn open_queue(
         (Some(libc::EBUSY | libc::EEXIST), _) => Error::InUse(name.into()),
         (Some(libc::E2BIG), _) => Error::TooManyQueues(queues),
         (Some(libc::EINVAL), Opening::New) => Error::BadName(name.into()),
-        (Some(libc::EINVAL), Opening::Existing) => Error::Unsuitable {
-            name: name.into(),
-            reason: "it is no TAP interface with as many queues: make it by \
-                     `ip tuntap add mode tap`, for several queues with `multi_queue`",
-        },
+        (Some(libc::EINVAL), Opening::Existing) => {
+            let reason = match medium {
+                Medium::Ethernet => NO_SUCH_TAP,
+                Medium::Ip => NO_SUCH_TUN,
+            };
+            Error::Unsuitable { name: name.into(), reason }
+        }
         _ => system(name, "TUNSETIFF", e),
     })?;
     set_header_size(&file).map_err(|e| system(name, "TUNSETVNETHDRSZ", e))?;
@@ -364,11 +410,12 @@ fn set_header_size(file: &File) -> io::Result<()> {
 
 /// Sets up the kernel's end of an interface that was made. Returns its address and
 /// its MTU.
-fn make(config: &Config, name: &str) -> Result<(EthernetAddress, usize), Error> {
+fn make(medium: Medium, config: &Config, name: &str) -> Result<(EthernetAddress, usize), Error> {
     let step = |step| move |e| system(name, step, e);
     let control = Control::new().map_err(step("socket"))?;
     // The kernel says much of its own over IPv6, which is for those who ask for it.
-    if !config.kernel_address.is_some_and(|(address, _)| address.is_ipv6()) {
+    let speaks_v6 = config.kernel_address.is_some_and(|(address, _)| address.is_ipv6());
+    if medium == Medium::Ethernet && !speaks_v6 {
         disable_ipv6(name);
     }
     control.set_mtu(name, config.mtu).map_err(|e| match e.raw_os_error() {

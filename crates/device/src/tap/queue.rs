@@ -1,7 +1,7 @@
 //! ① and ⑨ of a TAP queue: one readv or writev a frame.
 
 use super::{Error, ifreq, virtio};
-use crate::{Batch, Counts, Receive, Transmit};
+use crate::{Batch, Counts, Medium, Receive, Transmit};
 use buffer::{Buf, Slice};
 use platform::atomic::Ordering;
 use smallvec::SmallVec;
@@ -30,22 +30,29 @@ fn ask(descriptor: BorrowedFd<'_>, code: libc::Ioctl) -> io::Result<libc::ifreq>
 /// before each frame.
 ///
 /// # Errors
-/// [`Error::Unsuitable`] if it is none, or not one of Ethernet frames. (Whether it has
+/// [`Error::Unsuitable`] if it is none, or not one that carries `medium`. (Whether it has
 /// IFF_NO_PI cannot be asked: the kernel uses that bit for something else here.)
-pub(super) fn attached(descriptor: BorrowedFd<'_>) -> Result<(String, bool), Error> {
+pub(super) fn attached(
+    medium: Medium,
+    descriptor: BorrowedFd<'_>,
+) -> Result<(String, bool), Error> {
     let unsuitable = |name, reason| Err(Error::Unsuitable { name, reason });
     let Ok(request) = ask(descriptor, libc::TUNGETIFF as libc::Ioctl) else {
         let name = format!("descriptor {}", descriptor.as_raw_fd());
         return unsuitable(
             name,
-            "it is no queue of a TAP interface: open /dev/net/tun and attach it",
+            "it is no queue of a TUN or TAP interface: open /dev/net/tun and attach it",
         );
     };
     let name = ifreq::name(&request);
     // SAFETY: TUNGETIFF has filled in this field of the union.
     let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
-    if flags & libc::IFF_TAP == 0 {
-        return unsuitable(name, "it carries no Ethernet frames: attach it with IFF_TAP");
+    if flags & super::kind_flag(medium) == 0 {
+        let reason = match medium {
+            Medium::Ethernet => "it carries no Ethernet frames: attach it with IFF_TAP",
+            Medium::Ip => "it carries no bare IP datagrams: attach it with IFF_TUN",
+        };
+        return unsuitable(name, reason);
     }
     Ok((name, flags & libc::IFF_VNET_HDR != 0))
 }
@@ -88,8 +95,9 @@ impl TapReceive {
         TapReceive { file, header_len: header_len(has_header), blocks, counts }
     }
 
-    /// The next frame; `None` if there is none.
-    fn read(&mut self) -> Option<Packet> {
+    /// The next frame; `None` if there is none. `Some(None)`: one that its header lies
+    /// about.
+    fn read(&mut self) -> Option<Option<Packet>> {
         let mut header = [0; virtio::LEN];
         let mut slices: SmallVec<[IoSliceMut<'_>; BLOCKS.len() + 1]> = SmallVec::new();
         slices.push(IoSliceMut::new(&mut header[..self.header_len]));
@@ -124,23 +132,26 @@ impl TapReceive {
             left -= len;
         }
         let mut packet = Packet::from_parts(parts);
-        virtio::Header::parse(&header).apply(&mut packet);
-        Some(packet)
+        if !virtio::Header::parse(&header).apply(&mut packet) {
+            self.counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
+            return Some(None);
+        }
+        Some(Some(packet))
     }
 }
 
 impl Receive for TapReceive {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
-        let mut bytes = 0;
-        for n in 0..max {
+        let (mut bytes, before) = (0, into.len());
+        for _ in 0..max {
             if bytes >= BATCH_BYTES {
-                return n;
+                break;
             }
-            let Some(packet) = self.read() else { return n };
-            bytes += packet.len();
-            into.push(packet);
+            let Some(read) = self.read() else { break };
+            bytes += read.as_ref().map_or(0, Packet::len);
+            into.extend(read);
         }
-        max
+        into.len() - before
     }
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {

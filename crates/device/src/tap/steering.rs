@@ -1,11 +1,12 @@
-//! The packet filter that chooses a TAP device's receive queue: the hash of
+//! The packet filter that chooses a TAP or TUN device's receive queue: the hash of
 //! [`Steering`], as an eBPF program that the kernel runs for each frame.
 //!
 //! The program gives the hash for unfragmented TCP and UDP without a VLAN tag, over
-//! IPv4 or over IPv6 without extension headers, else 0; the kernel takes it modulo the number of queues. That is the
-//! queue which [`Steering::frame`] means, except for ICMP errors, whose flow it
-//! does not look for: software passes those on.
+//! IPv4 or over IPv6 without extension headers, else 0; the kernel takes it modulo the
+//! number of queues. That is the queue which [`Steering::frame`] means, except for ICMP
+//! errors, whose flow it does not look for: software passes those on.
 
+use crate::Medium;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use wire::protocol;
@@ -43,21 +44,32 @@ const JUMP_BELOW_IMM: u8 = 0xa5;
 const JUMP: u8 = 0x05;
 const EXIT: u8 = 0x95;
 
-const ETHERNET: u32 = wire::ethernet::LEN as u32;
-
 fn imm64(dst: u8, value: u64) -> [Instruction; 2] {
     [op(LOAD_IMM64, dst, 0, 0, value as u32), op(0, 0, 0, 0, (value >> 32) as u32)]
 }
 
-/// Where the program goes on for IPv6, and where both families read the ports.
-const TO_V6: usize = 2;
-const PORTS: usize = 21;
+/// Where the IP header starts, the instructions that leave in r0 which family it is of, and
+/// what stands there for IPv4 and IPv6.
+fn network_header(medium: Medium) -> (u32, Vec<Instruction>, [u32; 2]) {
+    use wire::ethernet::{LEN, ethertype};
+    match medium {
+        Medium::Ethernet => {
+            let families = [ethertype::IPV4, ethertype::IPV6].map(u32::from);
+            (LEN as u32, vec![op(LOAD_HALF, 0, 0, 0, 12)], families)
+        }
+        Medium::Ip => {
+            let version = vec![op(LOAD_BYTE, 0, 0, 0, 0), op(AND_IMM, 0, 0, 0, 0xf0)];
+            (0, version, [0x40, 0x60])
+        }
+    }
+}
 
-/// The part for IPv6: leaves the mixed addresses in r8 and the bytes of the header in r7.
-fn addresses_v6(steering: &Steering) -> Vec<Instruction> {
+/// The part for an IPv6 header at `start`: leaves the mixed addresses in r8 and the bytes of
+/// the header in r7.
+fn addresses_v6(start: u32, steering: &Steering) -> Vec<Instruction> {
     let [whole_low, whole_high] = imm64(7, steering.whole);
     let mut part = vec![
-        op(LOAD_BYTE, 0, 0, 0, ETHERNET + wire::ipv6::extension::NEXT_HEADER as u32),
+        op(LOAD_BYTE, 0, 0, 0, start + wire::ipv6::extension::NEXT_HEADER as u32),
         op(JUMP_EQUAL_IMM, 0, 0, 1, u32::from(protocol::TCP)),
         op(JUMP_NOT_IMM, 0, 0, 0, u32::from(protocol::UDP)),
         whole_low,
@@ -65,7 +77,7 @@ fn addresses_v6(steering: &Steering) -> Vec<Instruction> {
         // r9: what has been mixed.
         op(MOVE_IMM, 9, 0, 0, 0),
     ];
-    for at in (ETHERNET + 8..ETHERNET + wire::ipv6::LEN as u32).step_by(8) {
+    for at in (start + 8..start + wire::ipv6::LEN as u32).step_by(8) {
         part.extend([
             op(LOAD_WORD, 0, 0, 0, at),
             op(MOVE_32, 8, 0, 0, 0),
@@ -84,37 +96,47 @@ fn addresses_v6(steering: &Steering) -> Vec<Instruction> {
     part
 }
 
-/// The program for `steering`.
-fn program(steering: &Steering) -> Vec<Instruction> {
-    let [ports_low, ports_high] = imm64(1, steering.ports);
-    let [whole_low, whole_high] = imm64(2, steering.whole);
-    let mut program = vec![
-        op(MOVE, 6, 1, 0, 0),
-        op(LOAD_HALF, 0, 0, 0, 12),
-        op(JUMP_EQUAL_IMM, 0, 0, 0, u32::from(wire::ethernet::ethertype::IPV6)),
-        op(JUMP_NOT_IMM, 0, 0, 0, u32::from(wire::ethernet::ethertype::IPV4)),
-        op(LOAD_BYTE, 0, 0, 0, ETHERNET + 9),
+/// The part for an IPv4 header at `start`: leaves the addresses in r8 and the bytes of the
+/// header in r7.
+fn addresses_v4(start: u32) -> [Instruction; 17] {
+    [
+        op(LOAD_BYTE, 0, 0, 0, start + 9),
         op(JUMP_EQUAL_IMM, 0, 0, 1, u32::from(protocol::TCP)),
         op(JUMP_NOT_IMM, 0, 0, 0, u32::from(protocol::UDP)),
         // A fragment has an offset or More Fragments.
-        op(LOAD_HALF, 0, 0, 0, ETHERNET + 6),
+        op(LOAD_HALF, 0, 0, 0, start + 6),
         op(AND_IMM, 0, 0, 0, 0x3fff),
         op(JUMP_NOT_IMM, 0, 0, 0, 0),
         // r7: bytes of the IPv4 header.
-        op(LOAD_BYTE, 0, 0, 0, ETHERNET),
+        op(LOAD_BYTE, 0, 0, 0, start),
         op(MOVE, 7, 0, 0, 0),
         op(AND_IMM, 7, 0, 0, 0x0f),
         op(SHIFT_LEFT_IMM, 7, 0, 0, 2),
         op(JUMP_BELOW_IMM, 7, 0, 0, wire::ipv4::LEN as u32),
         // r8: the addresses.
-        op(LOAD_WORD, 0, 0, 0, ETHERNET + 12),
+        op(LOAD_WORD, 0, 0, 0, start + 12),
         op(MOVE_32, 8, 0, 0, 0),
         op(SHIFT_LEFT_IMM, 8, 0, 0, 32),
-        op(LOAD_WORD, 0, 0, 0, ETHERNET + 16),
+        op(LOAD_WORD, 0, 0, 0, start + 16),
         op(MOVE_32, 0, 0, 0, 0),
         op(OR, 8, 0, 0, 0),
+    ]
+}
+
+/// The program for `steering`, on a device that carries `medium`.
+fn program(medium: Medium, steering: &Steering) -> Vec<Instruction> {
+    let [ports_low, ports_high] = imm64(1, steering.ports);
+    let [whole_low, whole_high] = imm64(2, steering.whole);
+    let (start, family, [v4, v6]) = network_header(medium);
+    let mut program = vec![op(MOVE, 6, 1, 0, 0)];
+    program.extend(family);
+    let to_v6 = program.len();
+    program.extend([op(JUMP_EQUAL_IMM, 0, 0, 0, v6), op(JUMP_NOT_IMM, 0, 0, 0, v4)]);
+    program.extend(addresses_v4(start));
+    let ports = program.len();
+    program.extend([
         // r0: the ports, then the hash.
-        op(LOAD_WORD_AT, 0, 7, 0, ETHERNET),
+        op(LOAD_WORD_AT, 0, 7, 0, start),
         op(MOVE_32, 0, 0, 0, 0),
         ports_low,
         ports_high,
@@ -129,11 +151,11 @@ fn program(steering: &Steering) -> Vec<Instruction> {
         op(MULTIPLY, 0, 1, 0, 0),
         op(SHIFT_RIGHT_IMM, 0, 0, 0, 32),
         op(EXIT, 0, 0, 0, 0),
-    ];
-    let v6 = program.len();
-    program[TO_V6][2..4].copy_from_slice(&((v6 - TO_V6 - 1) as i16).to_ne_bytes());
-    program.extend(addresses_v6(steering));
-    let back = PORTS as i16 - program.len() as i16 - 1;
+    ]);
+    let offset = (program.len() - to_v6 - 1) as i16;
+    program[to_v6][2..4].copy_from_slice(&offset.to_ne_bytes());
+    program.extend(addresses_v6(start, steering));
+    let back = ports as i16 - program.len() as i16 - 1;
     program.push(op(JUMP, 0, 0, back, 0));
     // What has no offset yet jumps here, past the exit.
     let out = program.len();
@@ -162,10 +184,10 @@ struct Load {
 
 /// Loads the program. It lives as long as the descriptor, or the device that it
 /// is attached to.
-fn load(steering: &Steering) -> io::Result<OwnedFd> {
+fn load(medium: Medium, steering: &Steering) -> io::Result<OwnedFd> {
     const BPF_PROG_LOAD: libc::c_int = 5;
     const SOCKET_FILTER: u32 = 1;
-    let program = program(steering);
+    let program = program(medium, steering);
     let attributes = Load {
         kind: SOCKET_FILTER,
         count: program.len() as u32,
@@ -186,9 +208,10 @@ fn load(steering: &Steering) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Makes the TAP device of which `queue` is one choose queues by `steering`.
-pub(super) fn attach(queue: BorrowedFd<'_>, steering: &Steering) -> io::Result<()> {
-    let program = load(steering)?;
+/// Makes the device of which `queue` is one, and which carries `medium`, choose queues by
+/// `steering`.
+pub(super) fn attach(queue: BorrowedFd<'_>, medium: Medium, steering: &Steering) -> io::Result<()> {
+    let program = load(medium, steering)?;
     let fd: libc::c_int = program.as_raw_fd();
     // SAFETY: the request reads one int through the pointer.
     if unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETSTEERINGEBPF as libc::Ioctl, &fd) } < 0 {

@@ -19,7 +19,7 @@ fn virtio_header_there_and_back() {
     assert_eq!(words(&bytes[2..]), [54, 1460, 34, 16, 0]);
     assert_eq!(Header::parse(&bytes), header);
     let mut other = Packet::copy_of(&[0; 60]);
-    header.apply(&mut other);
+    assert!(header.apply(&mut other));
     assert_eq!(other.meta().checksum, ChecksumState::Partial);
     assert_eq!((other.meta().csum_start, other.meta().gso_size), (34, 1460));
 }
@@ -46,7 +46,7 @@ fn virtio_headers_that_make_no_sense() {
     bytes[6..8].copy_from_slice(&0xffffu16.to_ne_bytes());
     bytes[8..10].copy_from_slice(&0xffffu16.to_ne_bytes());
     let mut packet = Packet::copy_of(&[0; 60]);
-    Header::parse(&bytes).apply(&mut packet);
+    assert!(!Header::parse(&bytes).apply(&mut packet));
     assert_eq!(packet.meta().checksum, ChecksumState::Complete);
     // Segmentation without checksum offload, or of a packet without headers.
     packet.meta_mut().gso_size = 1460;
@@ -56,8 +56,17 @@ fn virtio_headers_that_make_no_sense() {
     assert!(Header::of(&packet).is_none());
     bytes[0] = 2;
     let mut packet = Packet::copy_of(&[0; 60]);
-    Header::parse(&bytes).apply(&mut packet);
+    assert!(Header::parse(&bytes).apply(&mut packet));
     assert_eq!(packet.meta().checksum, ChecksumState::Verified);
+    // Segments of no bytes, and of a kind that was not asked for.
+    let sized = |kind: u8, size: u16| {
+        let mut bytes = [0; LEN];
+        bytes[1] = kind;
+        bytes[4..6].copy_from_slice(&size.to_ne_bytes());
+        Header::parse(&bytes).apply(&mut Packet::copy_of(&[0; 60]))
+    };
+    assert!(sized(1, 1460) && sized(0x81, 1460) && sized(0, 7));
+    assert!(!sized(1, 0) && !sized(3, 1460) && !sized(0x7f, 1460));
 }
 
 #[test]

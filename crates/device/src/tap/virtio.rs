@@ -50,20 +50,30 @@ impl Header {
         b
     }
 
-    /// Notes in `packet`, which arrived behind this header, what it says.
-    pub(super) fn apply(&self, packet: &mut Packet) {
+    /// Notes in `packet`, which arrived behind this header, what it says. `false` if that
+    /// cannot be true of it: a checksum outside of the packet, segments of no bytes, or
+    /// segments of a kind that nobody has asked for.
+    pub(super) fn apply(&self, packet: &mut Packet) -> bool {
         let len = packet.len();
         let meta = packet.meta_mut();
         let field = usize::from(self.csum_start) + usize::from(self.csum_offset);
-        if self.flags & NEEDS_CSUM != 0 && field + 2 <= len {
+        if self.flags & NEEDS_CSUM != 0 {
+            if field + 2 > len {
+                return false;
+            }
             meta.checksum = ChecksumState::Partial;
             meta.csum_start = self.csum_start;
             meta.csum_offset = self.csum_offset;
         } else if self.flags & DATA_VALID != 0 {
             meta.checksum = ChecksumState::Verified;
         }
-        if matches!(self.gso_type & !GSO_ECN, GSO_TCPV4 | GSO_TCPV6) {
-            meta.gso_size = self.gso_size;
+        match self.gso_type & !GSO_ECN {
+            GSO_NONE => true,
+            GSO_TCPV4 | GSO_TCPV6 if self.gso_size != 0 => {
+                meta.gso_size = self.gso_size;
+                true
+            }
+            _ => false,
         }
     }
 

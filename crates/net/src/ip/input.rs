@@ -71,10 +71,11 @@ pub fn input(
 /// for a group.
 fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, DropReason> {
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
-    if !source.can_be_source() || ip.is_broadcast(source) || ip.config.is_ours(source) {
+    let is_own = ip.config.is_ours(source) || source == destination;
+    if !source.can_be_source() || ip.is_broadcast(source) || is_own {
         return Err(DropReason::IpSource);
     }
-    if !ip.config.is_ours(destination) || destination.is_loopback() {
+    if !ip.config.owns(destination) || destination.is_loopback() {
         let group = header.destination.is_multicast() || ip.is_broadcast(destination);
         return if group { Ok(true) } else { Err(DropReason::IpNotOurs) };
     }

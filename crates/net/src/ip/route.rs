@@ -11,7 +11,8 @@ pub struct Route {
     pub interface: u16,
     /// The neighbour: the destination itself, or a router.
     pub next_hop: Address,
-    /// Our address on that interface.
+    /// Our address on that interface; unspecified if it has none, and only
+    /// [`OwnedPrefix`](crate::config::OwnedPrefix)es.
     pub source: Address,
     /// Bytes of the largest datagram.
     pub mtu: usize,
@@ -95,9 +96,38 @@ impl Routes {
                 mtu: via.mtu,
             });
         }
+        routes.add_owned(config);
         routes.entries.sort_by_key(|e| std::cmp::Reverse(e.mask.count_ones()));
         routes.last = None;
         routes
+    }
+
+    /// Whoever owns a network behind a device without Ethernet has one peer there, which
+    /// takes everything: a default route, after those that were configured.
+    fn add_owned(&mut self, config: &Config) {
+        for owned in &config.owned {
+            let interface = &config.interfaces[usize::from(owned.interface)];
+            let mask = mask(owned.network, 0);
+            let network = bits(owned.network) & mask;
+            let known = |e: &Entry| {
+                (e.network, e.mask, e.gateway, e.interface)
+                    == (network, mask, None, owned.interface)
+            };
+            if interface.is_ethernet || self.entries.iter().any(known) {
+                continue;
+            }
+            let of_family = |a: &&Address| a.is_v4() == owned.network.is_v4();
+            let source = interface.addresses.iter().map(|(a, _)| a).find(of_family);
+            let none = owned.network.unspecified();
+            self.entries.push(Entry {
+                network,
+                mask,
+                interface: owned.interface,
+                gateway: None,
+                source: source.copied().unwrap_or(none),
+                mtu: interface.mtu,
+            });
+        }
     }
 
     /// The route to `destination`, if there is one.

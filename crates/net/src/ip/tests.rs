@@ -5,6 +5,8 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 use wire::{checksum, ipv4, protocol, udp};
 
+mod owned;
+
 /// A host with a UDP socket on every address, port 53.
 fn listening() -> Host {
     let mut host = Host::new(|_| ());

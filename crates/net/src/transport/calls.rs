@@ -87,7 +87,9 @@ impl<A: Application> Transport<A> {
         }
         let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
         let source = address.unwrap_or(route.source);
-        if self.config.escapes(source, route.interface) || source.is_v4() != remote.address.is_v4()
+        if source.is_unspecified()
+            || self.config.escapes(source, route.interface)
+            || source.is_v4() != remote.address.is_v4()
         {
             return Err((user, ConnectError::NoRoute));
         }

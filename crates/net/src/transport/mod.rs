@@ -92,7 +92,8 @@ impl<A: Application> Transport<A> {
         self.down.drain(..)
     }
 
-    /// The entry of `table` for `local`: for the very address, else for any of its family.
+    /// The entry of `table` for `local`: for the very address, else for any of its family,
+    /// else for any address of its family and any port (port 0).
     pub(crate) fn bound<'a, T>(
         table: &'a HashMap<Endpoint, T, Keyed>,
         local: &Endpoint,
@@ -102,7 +103,7 @@ impl<A: Application> Transport<A> {
         }
         table.get(local).or_else(|| {
             let any = Endpoint { address: local.address.unspecified(), port: local.port };
-            table.get(&any)
+            table.get(&any).or_else(|| table.get(&Endpoint { port: 0, ..any }))
         })
     }
 

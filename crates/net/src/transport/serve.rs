@@ -151,6 +151,7 @@ impl<A: Application> Transport<A> {
             .interfaces
             .iter()
             .position(|i| i.addresses.iter().any(|(a, _)| *a == local))
+            .or_else(|| self.config.owner(local).map(usize::from))
             .unwrap_or(0)
     }
 

@@ -74,8 +74,10 @@ impl<A: Application> Transport<A> {
             {
                 datagram.local.address = route.source;
             }
-            let stays =
-                |r: &crate::ip::Route| !self.config.escapes(datagram.local.address, r.interface);
+            let source = datagram.local.address;
+            let stays = |r: &crate::ip::Route| {
+                !source.is_unspecified() && !self.config.escapes(source, r.interface)
+            };
             let packet = route.filter(stays).and_then(|route| {
                 let interface = &self.config.interfaces[route.interface as usize];
                 // A device sums whole datagrams only.

@@ -91,15 +91,16 @@ proptest! {
         seed: u64, six: (u128, u128), four: (u32, u32), tcp: bool, payload: [u8; 24],
     ) {
         let steering = Steering::new(seed);
-        let program = program(&steering);
+        let [framed, bare] = [Medium::Ethernet, Medium::Ip].map(|m| program(m, &steering));
         let next = if tcp { protocol::TCP } else { protocol::UDP };
         // Mapped IPv4 addresses are on no wire.
         prop_assume!(six.0 >> 48 != 0 && six.1 >> 48 != 0);
         for frame in [v6(six, next, &payload), v4(four, next, &payload)] {
             let Steered::Flow(hash) = steering.frame(&frame) else { panic!("a flow") };
-            prop_assert_eq!(run(&program, &frame), u64::from(hash));
+            prop_assert_eq!(run(&framed, &frame), u64::from(hash));
+            prop_assert_eq!(run(&bare, &frame[ethernet::LEN..]), u64::from(hash));
             for len in 0..frame.len() - payload.len() + 3 {
-                prop_assert_eq!(run(&program, &frame[..len]), 0);
+                prop_assert_eq!(run(&framed, &frame[..len]), 0);
             }
         }
     }
@@ -107,7 +108,7 @@ proptest! {
 
 #[test]
 fn what_is_no_flow_gets_zero() {
-    let program = program(&Steering::new(7));
+    let program = program(Medium::Ethernet, &Steering::new(7));
     for next in [0, 44, 58, 60] {
         assert_eq!(run(&program, &v6((1 << 100, 2 << 100), next, &[9; 24])), 0);
     }

@@ -70,7 +70,7 @@ pub(super) fn input(
     };
     packet.pull(LEN);
     match about(&packet, kind) {
-        Some(error) if ip.config.is_ours(error.flow.local.address) => {
+        Some(error) if ip.config.owns(error.flow.local.address) => {
             counters.absorbed += 1;
             Some(error)
         }

@@ -189,7 +189,8 @@ fn accept(
     link_group: bool,
 ) -> Result<bool, DropReason> {
     // IPv4 addresses mapped into IPv6 are never on the wire (RFC 4291 2.5.5.2).
-    if source.is_v4() || !source.can_be_source() || ip.config.is_ours(source) {
+    let is_own = ip.config.is_ours(source) || source == destination;
+    if source.is_v4() || !source.can_be_source() || is_own {
         return Err(DropReason::IpSource);
     }
     let interface = &ip.config.interfaces[usize::from(index)];
@@ -203,7 +204,7 @@ fn accept(
     }
     let ours = match destination.is_link_local_v6() {
         true => has(destination),
-        false => ip.config.is_ours(destination) && !destination.is_loopback(),
+        false => ip.config.owns(destination) && !destination.is_loopback(),
     };
     if !ours || destination.is_v4() {
         return Err(DropReason::IpNotOurs);

@@ -120,7 +120,7 @@ impl<A: Application> FlowTable<A> {
     }
 
     /// Runs `f` on the unit of the UDP socket that datagrams to `local` go to,
-    /// if it has one: that is bound to the very address, else to any.
+    /// if it has one: that is bound to the very address, else to any, else to any port.
     #[inline]
     pub(super) fn with_port<R>(
         &self,
@@ -129,7 +129,8 @@ impl<A: Application> FlowTable<A> {
     ) -> Option<R> {
         let ports = self.ports.read();
         let any = Endpoint { address: local.address.unspecified(), port: local.port };
-        ports.get(local).or_else(|| ports.get(&any)).map(f)
+        let all = Endpoint { port: 0, ..any };
+        ports.get(local).or_else(|| ports.get(&any)).or_else(|| ports.get(&all)).map(f)
     }
 
     /// As [`FlowTable::with_flow`] or [`FlowTable::with_port`].

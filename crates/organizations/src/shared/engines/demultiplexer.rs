@@ -77,7 +77,9 @@ impl<U: Send> Sockets<U> {
     fn udp_key(&self, local: Endpoint) -> Option<Key> {
         let bound = self.udp.read();
         let any = Endpoint { address: local.address.unspecified(), port: local.port };
-        bound.keys.get(&local).or_else(|| bound.keys.get(&any)).map(|(key, _)| *key)
+        let all = Endpoint { port: 0, ..any };
+        let keys = [local, any, all];
+        keys.iter().find_map(|at| bound.keys.get(at)).map(|(key, _)| *key)
     }
 }
 
@@ -136,7 +138,7 @@ impl Demultiplexer {
         let Some(view) = ipv6::View::new(front) else { return to(UNKNOWN, Class::Wait) };
         let destination = Address::from(view.destination());
         if self.ours != Some(destination) {
-            if sockets.config.is_ours(destination) {
+            if sockets.config.owns(destination) {
                 self.ours = Some(destination);
             } else if destination.is_unicast() {
                 return to(FORWARDING, Class::Forwarding);
@@ -162,7 +164,7 @@ impl Demultiplexer {
             Address::from(std::net::Ipv4Addr::new(fixed[16], fixed[17], fixed[18], fixed[19]));
         if self.ours != Some(destination) {
             let config = &sockets.config;
-            if config.is_ours(destination) {
+            if config.owns(destination) {
                 self.ours = Some(destination);
             } else if destination.is_unicast() && !config.is_broadcast(destination) {
                 return to(FORWARDING, Class::Forwarding);

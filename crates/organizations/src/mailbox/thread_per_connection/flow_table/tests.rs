@@ -64,7 +64,7 @@ fn sockets_are_found_by_address_then_by_port() {
     let table = table(0);
     let (special, _) = table.reserve().expect("room");
     let (general, _) = table.reserve().expect("room");
-    let any = Endpoint { address: Address::UNSPECIFIED_V4, port: 53 };
+    let any = Endpoint { address: wire::Address::UNSPECIFIED_V4, port: 53 };
     table.register(ConnKey::Port(any), &general);
     table.register(ConnKey::Port(end(1, 53)), &special);
     let unit = |local| table.with_port(&local, |handle| handle.index);

@@ -1,0 +1,73 @@
+//! [`Interface`]: what a builder was told of a device.
+
+use crate::addresses::Cidr;
+use crate::{Error, Prefix};
+use ::device::{Device, Medium};
+use net::InterfaceConfig;
+use wire::{Address, EthernetAddress};
+
+/// Bytes of the smallest datagram that every link carries (RFC 791 3.2).
+const LEAST_MTU: usize = 68;
+
+/// What a builder was told of one interface.
+#[derive(Debug, Default)]
+pub(super) struct Interface {
+    pub(super) addresses: Vec<Cidr>,
+    pub(super) ethernet: Option<EthernetAddress>,
+    pub(super) vlan: Option<u16>,
+    pub(super) mtu: Option<usize>,
+    pub(super) owned: Vec<Prefix>,
+    /// All destinations that no other way is known to are its neighbours.
+    pub(super) has_all: bool,
+}
+
+impl Interface {
+    /// Has it an address of IPv6?
+    pub(super) fn has_v6(&self) -> bool {
+        self.addresses.iter().any(|cidr| cidr.address().is_ipv6())
+    }
+
+    /// Its addresses, with a link-local one where IPv6 needs one.
+    fn addresses(&self, ethernet: EthernetAddress, is_ethernet: bool) -> Vec<(Address, u8)> {
+        let ours = self.addresses.iter().map(|a| (Address::from(a.address()), a.prefix()));
+        let mut addresses: Vec<_> = ours.collect();
+        let has_link_local = addresses.iter().any(|(a, _)| a.is_link_local_v6());
+        if self.has_v6() && is_ethernet && !has_link_local {
+            addresses.push((wire::ipv6::link_local(ethernet).into(), 64));
+        }
+        addresses
+    }
+
+    pub(super) fn config(self, device: &Device) -> Result<InterfaceConfig, Error> {
+        let capabilities = device.capabilities;
+        let is_ethernet = capabilities.medium == Medium::Ethernet;
+        let name = || device.name.clone();
+        let mtu = self.mtu.unwrap_or(capabilities.mtu);
+        if self.mtu.is_some() && !(LEAST_MTU..=capabilities.mtu).contains(&mtu) {
+            return Err(Error::Mtu { device: name(), mtu, most: capabilities.mtu });
+        }
+        if self.has_v6() && mtu < wire::ipv6::MIN_MTU {
+            return Err(Error::MtuV6 { device: name(), mtu });
+        }
+        if let Some(vlan) = self.vlan
+            && !(is_ethernet && (1..=4094).contains(&vlan))
+        {
+            return Err(Error::Vlan { device: name(), vlan });
+        }
+        if let Some(ethernet) = self.ethernet
+            && !ethernet.is_station()
+        {
+            return Err(Error::Ethernet(ethernet));
+        }
+        let ethernet = self.ethernet.unwrap_or(device.ethernet);
+        Ok(InterfaceConfig {
+            is_ethernet,
+            ethernet,
+            vlan: self.vlan,
+            addresses: self.addresses(ethernet, is_ethernet),
+            mtu,
+            transmit_checksum: capabilities.transmit_checksum,
+            segmentation: capabilities.segmentation,
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! The end of a tunnel: a stack that takes whatever comes, for programs such as a VPN, a
+//! proxy or a sandbox.
+//!
+//! Packets come from a [TUN device](crate::device::tun), from [channels or one's own
+//! code](crate::device::custom), or from any other device. Each TCP connection comes up
+//! as a [`TcpStream`], each UDP conversation as a [`UdpSession`], and both know where the
+//! peer wanted to go. What is done with that is the program's.
+//!
+//! ```no_run
+//! use anabranch::Netstack;
+//! use anabranch::device::tun;
+//! use tokio::io::copy_bidirectional;
+//! use tokio::net::TcpStream;
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! // Whatever the kernel sends to 10.99.0.0/24 comes here.
+//! let tun = tun::open(&tun::Config::default().with_kernel_address([10, 99, 0, 1], 24))?;
+//! let netstack = Netstack::over(tun)?;
+//! loop {
+//!     let mut stream = netstack.accept().await?;
+//!     tokio::spawn(async move {
+//!         let mut onward = TcpStream::connect(stream.local_addr()?).await?;
+//!         copy_bidirectional(&mut stream, &mut onward).await
+//!     });
+//! }
+//! # }
+//! ```
+
+mod limits;
+mod session;
+
+pub use crate::socket::SessionCounters;
+pub use limits::Limits;
+pub use session::UdpSession;
+
+use crate::socket::{Sessions, UdpShared};
+use crate::tokio::{TcpListener, TcpStream};
+use crate::udp::Shared;
+use crate::{Builder, Error, Prefix, Stack};
+use ::device::Device;
+use platform::thread;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// A stack that answers for whole networks, and gives its program all connections and
+/// conversations that others open.
+///
+/// It is polled by any executor. All methods take a reference: one task may accept
+/// connections and another sessions.
+#[derive(Debug)]
+pub struct Netstack {
+    stack: Stack,
+    tcp: TcpListener,
+    udp: Arc<Shared>,
+    limits: Limits,
+}
+
+/// A UDP session, for lists.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// What the peer sent to.
+    pub local: SocketAddr,
+    /// The peer.
+    pub peer: SocketAddr,
+    /// What the session has counted.
+    pub counters: SessionCounters,
+    /// How long no datagram has gone either way.
+    pub idle: Duration,
+}
+
+impl Netstack {
+    /// One that answers for all of IPv4 and IPv6 on `device`, with the usual [`Limits`], on
+    /// one processor.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn over(device: Device) -> Result<Netstack, Error> {
+        let builder = Stack::builder().device(device).owns(Prefix::ALL_V4).owns(Prefix::ALL_V6);
+        Netstack::start(builder, Limits::default())
+    }
+
+    /// One of the stack that `builder` makes: with its devices, its organization, and the
+    /// networks that it [owns](Builder::owns). `limits` bound the builder's own.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn start(builder: Builder, limits: Limits) -> Result<Netstack, Error> {
+        let stack = builder.within(&limits).start()?;
+        let sockets = || -> io::Result<_> {
+            let tcp = crate::TcpListener::bind_all(&stack)?.into_tokio();
+            Ok((tcp, Shared::bind_all(&stack, Some(limits.of_sessions()))?))
+        };
+        let (tcp, udp) = sockets().map_err(organizations::StartError::from)?;
+        let weak = Arc::downgrade(udp.socket_shared());
+        let timer = thread::Builder::new().name("ana-sessions".into());
+        let timer = timer.spawn(move || expire(&weak)).map_err(organizations::StartError::from)?;
+        udp.sessions().set_timer(timer.thread().clone());
+        Ok(Netstack { stack, tcp, udp, limits })
+    }
+
+    /// The next TCP connection. Its [`local_addr`](TcpStream::local_addr) is what the
+    /// peer connected to.
+    ///
+    /// # Errors
+    /// `NetworkDown` if the stack has stopped.
+    pub async fn accept(&self) -> io::Result<TcpStream> {
+        poll_fn(|cx| self.poll_accept(cx)).await
+    }
+
+    /// As [`Netstack::accept`], as a poll.
+    ///
+    /// # Errors
+    /// As [`Netstack::accept`].
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+        self.tcp.poll_accept(cx).map_ok(|(stream, _)| stream)
+    }
+
+    /// The next UDP session: a datagram has come whose two ends have none yet.
+    ///
+    /// # Errors
+    /// `NetworkDown` if the stack has stopped.
+    pub async fn accept_udp(&self) -> io::Result<UdpSession> {
+        poll_fn(|cx| self.poll_accept_udp(cx)).await
+    }
+
+    /// As [`Netstack::accept_udp`], as a poll.
+    ///
+    /// # Errors
+    /// As [`Netstack::accept_udp`].
+    pub fn poll_accept_udp(&self, cx: &mut Context<'_>) -> Poll<io::Result<UdpSession>> {
+        self.sessions().poll_accept(cx).map(|session| match session {
+            Some(session) => Ok(UdpSession::new(self.udp.clone(), session)),
+            None => Err(crate::error::SocketError::STOPPED.into()),
+        })
+    }
+
+    fn sessions(&self) -> &Sessions {
+        self.udp.sessions()
+    }
+
+    /// The stack itself: for connections that the program opens
+    /// ([`TcpStream::connect_from`] takes any address that the stack owns), for
+    /// listeners of single ports, which come before this, and for its counters and
+    /// [connections](Stack::connections).
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// The limits that it keeps.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The UDP sessions that there are.
+    pub fn udp_sessions(&self) -> Vec<SessionInfo> {
+        let info = |session: Arc<crate::socket::Session>| SessionInfo {
+            local: session.flow().local.into(),
+            peer: session.flow().remote.into(),
+            counters: session.counters(),
+            idle: session.idle(),
+        };
+        self.sessions().all().into_iter().map(info).collect()
+    }
+
+    /// How many UDP sessions there are.
+    pub fn udp_session_count(&self) -> usize {
+        self.sessions().len()
+    }
+
+    /// Bytes of memory that unread datagrams hold, of all sessions together.
+    pub fn udp_bytes(&self) -> usize {
+        self.sessions().bytes()
+    }
+
+    /// Datagrams that were dropped because there were as many sessions as may be
+    /// ([`Limits::sessions`]).
+    pub fn udp_refused(&self) -> u64 {
+        self.sessions().refused()
+    }
+}
+
+impl Drop for Netstack {
+    fn drop(&mut self) {
+        // So that the thread sees whether it is needed any more.
+        self.sessions().wake_timer();
+    }
+}
+
+/// Ends sessions that have been idle for too long, until the socket is gone.
+fn expire(socket: &Weak<UdpShared>) {
+    let mut wakes = Vec::new();
+    loop {
+        let Some(strong) = socket.upgrade() else { return };
+        let Some(sessions) = strong.sessions() else { return };
+        let next = sessions.expire(&mut wakes);
+        drop(strong);
+        wakes.drain(..).for_each(Waker::wake);
+        match next {
+            Some(next) => thread::park_timeout(next),
+            None => thread::park(),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! [`UdpSession`]: what two ends say to each other by UDP.
+
+use crate::socket::{Session, SessionCounters};
+use crate::stream::now;
+use crate::udp::Shared;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::ReadBuf;
+
+/// The datagrams between one peer and one address and port that it sent to. Any thread
+/// or task may use it by a reference. Dropping it ends the session; the peer's next
+/// datagram begins another.
+#[derive(Debug)]
+pub struct UdpSession {
+    socket: Arc<Shared>,
+    session: Arc<Session>,
+}
+
+impl UdpSession {
+    pub(super) fn new(socket: Arc<Shared>, session: Arc<Session>) -> UdpSession {
+        UdpSession { socket, session }
+    }
+
+    /// The address and port that the peer sent to: what it believes to speak with.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.session.flow().local.into()
+    }
+
+    /// The peer.
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.session.flow().remote.into()
+    }
+
+    /// Receives a datagram; what does not fit into `buf` is lost.
+    ///
+    /// # Errors
+    /// `TimedOut` once the session has been idle for too long
+    /// ([`Limits::idle`](super::Limits)); `NetworkDown` if the stack has stopped.
+    pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        let mut buf = ReadBuf::new(buf);
+        poll_fn(|cx| self.poll_recv(cx, &mut buf)).await?;
+        Ok(buf.filled().len())
+    }
+
+    /// As [`UdpSession::recv`], as a poll.
+    ///
+    /// # Errors
+    /// As [`UdpSession::recv`].
+    pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.receive(Some(cx), buf)
+    }
+
+    /// As [`UdpSession::recv`], and does not wait.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is nothing; as [`UdpSession::recv`].
+    pub fn try_recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        let mut buf = ReadBuf::new(buf);
+        now(self.receive(None, &mut buf))?;
+        Ok(buf.filled().len())
+    }
+
+    fn receive(&self, cx: Option<&Context<'_>>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.socket.sessions().poll_receive(&self.session, cx).map_ok(|datagram| {
+            for part in &datagram.payload {
+                buf.put_slice(&part[..part.len().min(buf.remaining())]);
+            }
+        })
+    }
+
+    /// Sends a datagram to the peer, from [`UdpSession::local_addr`].
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is too long; as [`UdpSession::recv`].
+    pub async fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.poll_send(cx, bytes)).await
+    }
+
+    /// As [`UdpSession::send`], as a poll.
+    ///
+    /// # Errors
+    /// As [`UdpSession::send`].
+    pub fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let flow = self.session.flow();
+        let sent = self.socket.poll_send_from(Some(cx), bytes, flow.local, flow.remote);
+        if matches!(sent, Poll::Ready(Ok(_))) {
+            self.socket.sessions().sending(&self.session, bytes.len())?;
+        }
+        sent
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> SessionCounters {
+        self.session.counters()
+    }
+
+    /// How long no datagram has gone either way.
+    pub fn idle(&self) -> Duration {
+        self.session.idle()
+    }
+}
+
+impl Drop for UdpSession {
+    fn drop(&mut self) {
+        self.socket.sessions().release(&self.session);
+    }
+}

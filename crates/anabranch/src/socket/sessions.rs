@@ -1,0 +1,332 @@
+//! [`Sessions`]: the datagrams of a UDP socket on all ports, told apart by their ends.
+
+use super::udp::footprint;
+use crate::wait::Waiters;
+use net::Datagram;
+use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
+use platform::{Instant, Mutex, thread};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use wire::FlowKey;
+
+/// How many sessions there may be, and what they may hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionLimits {
+    /// Most sessions at a time.
+    pub(crate) sessions: usize,
+    /// Bytes of memory that datagrams of one session may hold until they are read.
+    pub(crate) session_bytes: usize,
+    /// As that, of all sessions together.
+    pub(crate) all_bytes: usize,
+    /// A session ends after so long without a datagram either way.
+    pub(crate) idle: Duration,
+}
+
+/// What a session has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionCounters {
+    /// Datagrams that came from the peer, those that were dropped not among them.
+    pub datagrams_in: u64,
+    /// Bytes of their payload.
+    pub bytes_in: u64,
+    /// Datagrams that came and were dropped, since nobody read those before them.
+    pub dropped_in: u64,
+    /// Datagrams to the peer.
+    pub datagrams_out: u64,
+    /// Bytes of their payload.
+    pub bytes_out: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Expired,
+    Stopped,
+}
+
+#[derive(Debug)]
+struct State {
+    arrived: VecDeque<Datagram>,
+    bytes: usize,
+    readers: Waiters,
+    end: Option<End>,
+    last: Instant,
+    counters: SessionCounters,
+}
+
+/// One session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    flow: FlowKey,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    sessions: HashMap<FlowKey, Arc<Session>>,
+    /// Those that nobody has accepted yet.
+    fresh: VecDeque<Arc<Session>>,
+    acceptors: Waiters,
+    closed: bool,
+}
+
+/// All sessions of a socket.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    limits: SessionLimits,
+    table: Mutex<Table>,
+    /// Of memory, that unread datagrams hold.
+    bytes: AtomicUsize,
+    refused: AtomicU64,
+    /// The thread that ends idle sessions; it sleeps while there is none.
+    timer: OnceLock<thread::Thread>,
+}
+
+/// Idle sessions are looked for no more often than this.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl Sessions {
+    pub(crate) fn new(limits: SessionLimits) -> Sessions {
+        Sessions {
+            limits,
+            table: Mutex::default(),
+            bytes: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+            timer: OnceLock::new(),
+        }
+    }
+
+    /// `timer` is the thread that calls [`Sessions::expire`].
+    pub(crate) fn set_timer(&self, timer: thread::Thread) {
+        // There is one such thread.
+        let _ = self.timer.set(timer);
+    }
+
+    pub(crate) fn wake_timer(&self) {
+        if let Some(timer) = self.timer.get() {
+            timer.unpark();
+        }
+    }
+
+    pub(super) fn arrived(&self, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {
+        let flow = FlowKey { local: datagram.local, remote: datagram.remote };
+        let mut table = self.table.lock();
+        if table.closed {
+            return false;
+        }
+        let known = table.sessions.get(&flow).cloned();
+        let session = match known {
+            Some(session) => session,
+            None => {
+                // A group's address cannot be the source of an answer.
+                if !flow.local.address.is_unicast() || flow.remote.port == 0 {
+                    return false;
+                }
+                if table.sessions.len() >= self.limits.sessions {
+                    self.refused.fetch_add(1, Ordering::Relaxed);
+                    return false;
+                }
+                let session = Arc::new(Session::new(flow));
+                if table.sessions.is_empty() {
+                    self.wake_timer();
+                }
+                table.sessions.insert(flow, session.clone());
+                table.fresh.push_back(session.clone());
+                table.acceptors.take(wakes);
+                session
+            }
+        };
+        drop(table);
+        self.push(&session, datagram, wakes)
+    }
+
+    fn push(&self, session: &Session, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {
+        let memory = footprint(&datagram);
+        let mut state = session.state.lock();
+        let all = self.bytes.load(Ordering::Relaxed) + memory;
+        let fits = state.bytes + memory <= self.limits.session_bytes;
+        if state.end.is_some() || !fits || all > self.limits.all_bytes {
+            state.counters.dropped_in += 1;
+            return false;
+        }
+        self.bytes.fetch_add(memory, Ordering::Relaxed);
+        state.bytes += memory;
+        state.last = Instant::now();
+        state.counters.datagrams_in += 1;
+        state.counters.bytes_in += wire::total(&datagram.payload) as u64;
+        state.arrived.push_back(datagram);
+        state.readers.take(wakes);
+        true
+    }
+
+    /// The next session that nobody has accepted; `None`: the stack has ended.
+    pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<Option<Arc<Session>>> {
+        let mut table = self.table.lock();
+        match table.fresh.pop_front() {
+            Some(session) => Poll::Ready(Some(session)),
+            None if table.closed => Poll::Ready(None),
+            None => {
+                table.acceptors.add(cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    pub(crate) fn poll_receive(
+        &self,
+        session: &Session,
+        cx: Option<&Context<'_>>,
+    ) -> Poll<io::Result<Datagram>> {
+        let mut state = session.state.lock();
+        if let Some(datagram) = state.arrived.pop_front() {
+            let memory = footprint(&datagram);
+            state.bytes -= memory;
+            self.bytes.fetch_sub(memory, Ordering::Relaxed);
+            return Poll::Ready(Ok(datagram));
+        }
+        if let Some(end) = state.end {
+            return Poll::Ready(Err(ended(end, self.limits.idle)));
+        }
+        match cx {
+            Some(cx) => state.readers.add(cx),
+            None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+        }
+        Poll::Pending
+    }
+
+    /// A datagram of `bytes` is about to leave.
+    ///
+    /// # Errors
+    /// The session has ended.
+    pub(crate) fn sending(&self, session: &Session, bytes: usize) -> io::Result<()> {
+        let mut state = session.state.lock();
+        if let Some(end) = state.end {
+            return Err(ended(end, self.limits.idle));
+        }
+        state.last = Instant::now();
+        state.counters.datagrams_out += 1;
+        state.counters.bytes_out += bytes as u64;
+        Ok(())
+    }
+
+    /// The program has let go of the session: what comes next begins another.
+    pub(crate) fn release(&self, session: &Session) {
+        let mut table = self.table.lock();
+        let is_this = |s: &Arc<Session>| std::ptr::eq(&**s, session);
+        if table.sessions.get(&session.flow).is_some_and(is_this) {
+            table.sessions.remove(&session.flow);
+        }
+        drop(table);
+        self.end(session, End::Expired, &mut Vec::new());
+    }
+
+    fn end(&self, session: &Session, end: End, wakes: &mut Vec<Waker>) {
+        let mut state = session.state.lock();
+        state.end.get_or_insert(end);
+        state.arrived.clear();
+        self.bytes.fetch_sub(std::mem::take(&mut state.bytes), Ordering::Relaxed);
+        state.readers.take(wakes);
+    }
+
+    /// Ends the sessions that have been idle for too long. Returns when to look again;
+    /// `None`: when there is a session again.
+    pub(crate) fn expire(&self, wakes: &mut Vec<Waker>) -> Option<Duration> {
+        let now = Instant::now();
+        let mut table = self.table.lock();
+        let mut next: Option<Duration> = None;
+        let gone: Vec<_> = table
+            .sessions
+            .extract_if(|_, session| {
+                let idle = now.saturating_duration_since(session.state.lock().last);
+                let left = self.limits.idle.saturating_sub(idle);
+                if !left.is_zero() {
+                    next = Some(next.map_or(left, |next| next.min(left)));
+                }
+                left.is_zero()
+            })
+            .collect();
+        for (_, session) in &gone {
+            self.end(session, End::Expired, wakes);
+        }
+        if !gone.is_empty() {
+            table.fresh.retain(|session| session.state.lock().end.is_none());
+        }
+        next.map(|next| next.max(LOOK))
+    }
+
+    /// The stack has ended.
+    pub(super) fn close(&self, wakes: &mut Vec<Waker>) {
+        let mut table = self.table.lock();
+        table.closed = true;
+        table.acceptors.take(wakes);
+        table.fresh.clear();
+        for (_, session) in table.sessions.drain() {
+            self.end(&session, End::Stopped, wakes);
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.table.lock().sessions.len()
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<Session>> {
+        self.table.lock().sessions.values().cloned().collect()
+    }
+
+    /// Datagrams that found no room for a session of theirs.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory that unread datagrams hold.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+fn ended(end: End, idle: Duration) -> io::Error {
+    match end {
+        End::Stopped => crate::error::SocketError::STOPPED.into(),
+        End::Expired => {
+            let text = format!("no datagram either way for {} s", idle.as_secs_f32());
+            io::Error::new(io::ErrorKind::TimedOut, text)
+        }
+    }
+}
+
+impl Session {
+    fn new(flow: FlowKey) -> Session {
+        Session {
+            flow,
+            state: Mutex::new(State {
+                arrived: VecDeque::new(),
+                bytes: 0,
+                readers: Waiters::default(),
+                end: None,
+                last: Instant::now(),
+                counters: SessionCounters::default(),
+            }),
+        }
+    }
+
+    pub(crate) fn flow(&self) -> FlowKey {
+        self.flow
+    }
+
+    pub(crate) fn counters(&self) -> SessionCounters {
+        self.state.lock().counters
+    }
+
+    /// How long it has been idle.
+    pub(crate) fn idle(&self) -> Duration {
+        Instant::now().saturating_duration_since(self.state.lock().last)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Devices whose packets are a stream and a sink.
+#![cfg(not(shuttle))]
+// The example's `main` is not called.
+#![allow(dead_code)]
+
+#[path = "../examples/packets.rs"]
+mod example;
+
+use anabranch::device::custom::{Config, packets};
+use anabranch::{Stack, UdpSocket};
+use bytes::Bytes;
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use std::io::ErrorKind;
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.expect("a runtime").block_on(future)
+}
+
+#[test]
+fn the_example_runs() {
+    block_on(example::in_memory()).expect("it runs");
+}
+
+#[test]
+fn packets_go_both_ways_and_both_ends_hear_of_the_end() {
+    let (device, mut ends) = packets(Config::ip(), 4).expect("a device");
+    let stack = Stack::builder().device(device).address("10.0.0.1/24").start().expect("a stack");
+    let socket = UdpSocket::bind(&stack, "10.0.0.1:9").expect("bind");
+    socket.send_to(b"out", "10.0.0.2:53").expect("send");
+    block_on(async {
+        let packet = ends.next().await.expect("a packet");
+        assert_eq!(&packet[28..], b"out");
+        // The answer: the same to where it came from. The checksums stay right.
+        let mut answer = packet.to_vec();
+        let (head, ports) = answer.split_at_mut(20);
+        head[12..].rotate_left(4);
+        ports[..4].rotate_left(2);
+        ends.send(Bytes::from(answer)).await.expect("the stack is there");
+        let mut bytes = [0; 16];
+        assert_eq!(socket.recv_from(&mut bytes).expect("receive").0, 3);
+
+        // Nobody takes them: four wait, and the stack keeps the others.
+        for _ in 0..50 {
+            socket.send_to(b"more", "10.0.0.2:53").expect("send");
+        }
+        for _ in 0..50 {
+            assert_eq!(&ends.next().await.expect("a packet")[28..], b"more");
+        }
+        assert!(ends.next().now_or_never().is_none());
+        // What makes no sense is the stack's to drop.
+        for junk in [&b""[..], b"E", &[0x45; 2000], &[0xff; 40]] {
+            ends.send(Bytes::from_static(b"x")).await.expect("the stack is there");
+            ends.send(Bytes::copy_from_slice(junk)).await.expect("the stack is there");
+        }
+        drop(socket);
+        stack.stop();
+        drop(stack);
+        while ends.next().await.is_some() {}
+        let error = ends.send(Bytes::from_static(b"x")).await.expect_err("it is gone");
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+    });
+}

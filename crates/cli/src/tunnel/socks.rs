@@ -1,0 +1,298 @@
+//! A client of SOCKS5 (RFC 1928): connections and datagrams by way of a proxy.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+
+const VERSION: u8 = 5;
+const NO_AUTHENTICATION: u8 = 0;
+const USER_AND_PASSWORD: u8 = 2;
+const CONNECT: u8 = 1;
+const ASSOCIATE: u8 = 3;
+const IPV4: u8 = 1;
+const NAME: u8 = 3;
+const IPV6: u8 = 4;
+/// Bytes of the longest header of a datagram with an address in it (RFC 1928 7).
+const DATAGRAM_HEADER: usize = 3 + 1 + 16 + 2;
+
+/// A proxy: `socks5://[USER:PASSWORD@]ADDRESS:PORT`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    address: SocketAddr,
+    login: Option<(String, String)>,
+}
+
+impl FromStr for Proxy {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Proxy, String> {
+        // Not the text itself: it may have a password in it.
+        let wrong =
+            || "write it like socks5://127.0.0.1:1080 or socks5://user:password@…".to_owned();
+        let rest = text.strip_prefix("socks5://").ok_or_else(wrong)?;
+        let (login, address) = match rest.rsplit_once('@') {
+            Some((login, address)) => {
+                let (user, password) = login.split_once(':').ok_or_else(wrong)?;
+                let fits = |part: &str| (1..=255).contains(&part.len());
+                if !fits(user) || !fits(password) {
+                    return Err("user and password have 1 to 255 bytes each".into());
+                }
+                (Some((user.to_owned(), password.to_owned())), address)
+            }
+            None => (None, rest),
+        };
+        let address = address.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        Ok(Proxy { address, login })
+    }
+}
+
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "socks5://{}", self.address)
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn bad(text: impl Into<String>) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, text.into())
+}
+
+/// What the proxy says by `code` (RFC 1928 6), as the system would.
+fn refusal(code: u8) -> io::Error {
+    let (kind, text) = match code {
+        2 => (ErrorKind::PermissionDenied, "the proxy's rules do not allow it"),
+        3 => (ErrorKind::NetworkUnreachable, "the proxy finds the network unreachable"),
+        4 => (ErrorKind::HostUnreachable, "the proxy finds the host unreachable"),
+        5 => (ErrorKind::ConnectionRefused, "the host refused the proxy"),
+        7 => (ErrorKind::Unsupported, "the proxy does not know this command"),
+        _ => (ErrorKind::Other, "the proxy failed"),
+    };
+    io::Error::new(kind, text)
+}
+
+/// Appends `to` as SOCKS has addresses.
+fn put_address(to: SocketAddr, into: &mut Vec<u8>) {
+    match to.ip() {
+        IpAddr::V4(address) => {
+            into.push(IPV4);
+            into.extend(address.octets());
+        }
+        IpAddr::V6(address) => {
+            into.push(IPV6);
+            into.extend(address.octets());
+        }
+    }
+    into.extend(to.port().to_be_bytes());
+}
+
+/// The address at the start of `bytes`, if it is one, and what follows it.
+fn take_address(bytes: &[u8]) -> Option<(SocketAddr, &[u8])> {
+    let (&kind, rest) = bytes.split_first()?;
+    let (ip, rest): (IpAddr, _) = match kind {
+        IPV4 => {
+            let (octets, rest) = rest.split_first_chunk::<4>()?;
+            (Ipv4Addr::from(*octets).into(), rest)
+        }
+        IPV6 => {
+            let (octets, rest) = rest.split_first_chunk::<16>()?;
+            (Ipv6Addr::from(*octets).into(), rest)
+        }
+        _ => return None,
+    };
+    let (port, rest) = rest.split_first_chunk::<2>()?;
+    Some((SocketAddr::new(ip, u16::from_be_bytes(*port)), rest))
+}
+
+/// Datagrams by way of a proxy. They go through for as long as this is there.
+#[derive(Debug)]
+pub struct Association {
+    control: TcpStream,
+    relay: UdpSocket,
+}
+
+impl Proxy {
+    /// Connects to `to`.
+    ///
+    /// # Errors
+    /// What the system says of the proxy, or the proxy of `to`.
+    pub async fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
+        Ok(self.request(CONNECT, to).await?.0)
+    }
+
+    /// Asks the proxy to relay datagrams.
+    ///
+    /// # Errors
+    /// As [`Proxy::connect`].
+    pub async fn associate(&self) -> io::Result<Association> {
+        let any: IpAddr = match self.address {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let (control, mut relay) = self.request(ASSOCIATE, (any, 0).into()).await?;
+        if relay.ip().is_unspecified() {
+            relay.set_ip(self.address.ip());
+        }
+        let socket = UdpSocket::bind((any, 0)).await?;
+        socket.connect(relay).await?;
+        Ok(Association { control, relay: socket })
+    }
+
+    /// Makes a request; the connection, and the address in the answer.
+    async fn request(&self, command: u8, to: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
+        let mut stream = TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        self.log_in(&mut stream).await?;
+        let mut request = vec![VERSION, command, 0];
+        put_address(to, &mut request);
+        stream.write_all(&request).await?;
+        let mut head = [0; 4];
+        stream.read_exact(&mut head).await?;
+        if head[0] != VERSION {
+            return Err(bad("the proxy does not speak SOCKS5"));
+        }
+        if head[1] != 0 {
+            return Err(refusal(head[1]));
+        }
+        let bound = match head[3] {
+            IPV4 | IPV6 => {
+                let mut bytes = [0; 19];
+                let bytes = &mut bytes[..if head[3] == IPV4 { 7 } else { 19 }];
+                bytes[0] = head[3];
+                stream.read_exact(&mut bytes[1..]).await?;
+                take_address(bytes).ok_or_else(|| bad("no address"))?.0
+            }
+            NAME => {
+                let len = stream.read_u8().await?;
+                let mut name = vec![0; usize::from(len) + 2];
+                stream.read_exact(&mut name).await?;
+                let port = u16::from_be_bytes([name[name.len() - 2], name[name.len() - 1]]);
+                // Only the proxy itself can be meant.
+                SocketAddr::new(self.address.ip(), port)
+            }
+            _ => return Err(bad("the proxy answers with no address")),
+        };
+        Ok((stream, bound))
+    }
+
+    /// Agrees on who we are (RFC 1928 3, RFC 1929).
+    async fn log_in(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let offer: &[u8] = match self.login {
+            Some(_) => &[VERSION, 2, NO_AUTHENTICATION, USER_AND_PASSWORD],
+            None => &[VERSION, 1, NO_AUTHENTICATION],
+        };
+        stream.write_all(offer).await?;
+        let mut chosen = [0; 2];
+        stream.read_exact(&mut chosen).await?;
+        match (chosen, &self.login) {
+            ([VERSION, NO_AUTHENTICATION], _) => Ok(()),
+            ([VERSION, USER_AND_PASSWORD], Some((user, password))) => {
+                let mut login = vec![1, user.len() as u8];
+                login.extend(user.bytes());
+                login.push(password.len() as u8);
+                login.extend(password.bytes());
+                stream.write_all(&login).await?;
+                stream.read_exact(&mut chosen).await?;
+                match chosen[1] {
+                    0 => Ok(()),
+                    _ => Err(io::Error::new(
+                        ErrorKind::PermissionDenied,
+                        "the proxy does not accept user and password",
+                    )),
+                }
+            }
+            ([VERSION, _], _) => Err(io::Error::new(
+                ErrorKind::PermissionDenied,
+                "the proxy wants a user and a password: give socks5://user:password@…",
+            )),
+            _ => Err(bad("the proxy does not speak SOCKS5")),
+        }
+    }
+}
+
+impl Association {
+    /// Sends a datagram to `to`; `scratch` is kept for its memory.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub async fn send(
+        &self,
+        bytes: &[u8],
+        to: SocketAddr,
+        scratch: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        scratch.clear();
+        scratch.extend([0, 0, 0]);
+        put_address(to, scratch);
+        scratch.extend(bytes);
+        self.relay.send(scratch).await.map(|_| ())
+    }
+
+    /// The next datagram's payload: its place in `buf`. What makes no sense, or comes in
+    /// fragments, which hardly any proxy sends, is dropped.
+    ///
+    /// # Errors
+    /// Those of the system; `UnexpectedEof` once the proxy has ended the association.
+    pub async fn receive(&mut self, buf: &mut Vec<u8>) -> io::Result<std::ops::Range<usize>> {
+        buf.resize(DATAGRAM_HEADER + usize::from(u16::MAX), 0);
+        let mut byte = [0];
+        loop {
+            let n = tokio::select! {
+                n = self.relay.recv(buf) => n?,
+                n = self.control.read(&mut byte) => match n? {
+                    0 => return Err(ErrorKind::UnexpectedEof.into()),
+                    // It has nothing to say there.
+                    _ => continue,
+                },
+            };
+            if let Some((&[_, _, 0], rest)) = buf[..n].split_first_chunk()
+                && let Some((_, payload)) = take_address(rest)
+            {
+                return Ok(n - payload.len()..n);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_named_by_urls() {
+        let proxy: Proxy = "socks5://127.0.0.1:1080".parse().expect("a proxy");
+        assert_eq!((proxy.address.port(), &proxy.login), (1080, &None));
+        let proxy: Proxy = "socks5://me:pass@word@[::1]:1/".parse().expect("a proxy");
+        assert_eq!(proxy.login, Some(("me".into(), "pass@word".into())));
+        assert_eq!(
+            (proxy.to_string(), format!("{proxy:?}").contains("pass")),
+            ("socks5://[::1]:1".into(), false)
+        );
+        for wrong in
+            ["127.0.0.1:1080", "socks5://", "socks5://me@127.0.0.1:1", "http://127.0.0.1:1"]
+        {
+            let error = wrong.parse::<Proxy>().expect_err(wrong);
+            assert!(!error.contains('\n') && error.contains("socks5://"), "{error}");
+        }
+        assert!("socks5://:x@127.0.0.1:1".parse::<Proxy>().is_err());
+    }
+
+    #[test]
+    fn addresses_there_and_back_and_cut_off() {
+        for to in ["192.0.2.1:53", "[2001:db8::1]:443"] {
+            let to: SocketAddr = to.parse().expect("an address");
+            let mut bytes = Vec::new();
+            put_address(to, &mut bytes);
+            assert!((0..bytes.len()).all(|n| take_address(&bytes[..n]).is_none()));
+            bytes.push(7);
+            assert_eq!(take_address(&bytes), Some((to, &[7][..])));
+        }
+        assert!(take_address(&[9, 1, 2, 3, 4, 5, 6]).is_none());
+    }
+}
