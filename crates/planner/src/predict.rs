@@ -235,11 +235,11 @@ impl Predictor {
     /// Predicts the case at a number of processors that was measured.
     fn at_measured(&self, case: &Case, processors: usize) -> Figure {
         let measured = self.of(&case.organization, case.work, processors).expect("was measured");
-        self.from_measured(case, processors, measured)
+        self.out_of(case, processors, measured)
     }
 
     /// The same from these measured cases.
-    fn from_measured(&self, case: &Case, processors: usize, measured: &Measured) -> Figure {
+    fn out_of(&self, case: &Case, processors: usize, measured: &Measured) -> Figure {
         let one = self.of(&case.organization, case.work, 1).filter(|_| processors > 1);
         let Some(one) = one else {
             let value = measured.throughput.at(case.connections);
@@ -283,6 +283,16 @@ impl Predictor {
         })
     }
 
+    /// Which state of the machine a prediction is for, if the calibration has met two.
+    fn state_of(&self, case: &Case) -> Option<String> {
+        let other = self.calibration.other_state.as_ref().filter(|_| case.processors > 1)?;
+        let here = self.calibration.primitives.line_transfer_ns.value;
+        Some(format!(
+            "for processors that are {here:.0} ns apart; while the machine was calibrated they were {:.0} ns apart, too",
+            other.line_transfer_ns.value,
+        ))
+    }
+
     fn prediction(
         &self,
         entry: &Entry,
@@ -302,6 +312,7 @@ impl Predictor {
         if entry.choices.contains(&catalog::Choice::Lock) && options.lock != default.lock {
             notes.push(format!("measured with {} locks", default.lock));
         }
+        notes.extend(self.state_of(case));
         Prediction {
             operations_per_s,
             low: (figure.value.ln - error).exp(),

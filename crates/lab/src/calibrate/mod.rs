@@ -20,7 +20,7 @@ use crate::measure::case::Timing;
 use crate::measure::speed;
 use crate::setup::{affinity, machine};
 use planner::Work;
-use planner::calibration::{Calibration, VERSION};
+use planner::calibration::{Calibration, Estimate, VERSION};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -145,18 +145,7 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
     let tables = calibration.organizations.iter_mut().chain(other);
     tables.for_each(|(_, anchors)| anchors::spread_waits(anchors));
     if let Some(cacheline) = all.cacheline {
-        let way = |of: &Calibration| of.primitives.line_transfer_ns;
-        if !is_alike(way(&calibration).value, cacheline.value) {
-            calibration.primitives = primitives::measure(&calibration.machine, &mut |_| {})?;
-        }
-        if !is_alike(way(&calibration).value, cacheline.value) {
-            all.left_out.push(format!(
-                "primitives: the processors were {:.0} ns apart then, and {:.0} ns for the rest",
-                way(&calibration).value,
-                cacheline.value,
-            ));
-            calibration.primitives.line_transfer_ns = cacheline;
-        }
+        all.left_out.extend(fit_primitives(&mut calibration, cacheline)?);
     }
     let left_out = all.left_out;
     settle(&mut calibration, reference);
@@ -168,6 +157,28 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         }
         _ => Ok(Outcome { calibration, left_out }),
     }
+}
+
+/// Measures the primitives again if the processors were not as far apart then as for the rest,
+/// which was `cacheline`; a line if they still are not.
+fn fit_primitives(
+    calibration: &mut Calibration,
+    cacheline: Estimate,
+) -> Result<Option<String>, Error> {
+    let way = |of: &Calibration| of.primitives.line_transfer_ns;
+    if !is_alike(way(calibration).value, cacheline.value) {
+        calibration.primitives = primitives::measure(&calibration.machine, &mut |_| {})?;
+    }
+    if is_alike(way(calibration).value, cacheline.value) {
+        return Ok(None);
+    }
+    let line = format!(
+        "primitives: the processors were {:.0} ns apart then, and {:.0} ns for the rest",
+        way(calibration).value,
+        cacheline.value,
+    );
+    calibration.primitives.line_transfer_ns = cacheline;
+    Ok(Some(line))
 }
 
 /// Brings the speeds of all cases to their median: they were relative to a

@@ -99,6 +99,14 @@ mod tests {
         let calibration = both(&[1, 64, 512]);
         let other = calibration.in_other_state().expect("it was met");
         assert_eq!(other.primitives.line_transfer_ns.value, 180.0);
+        // A prediction for several processors says which state it is for.
+        let notes = |calibration: &Calibration, processors| {
+            let predictor = crate::Predictor::new(calibration).expect("good");
+            let case = crate::predict::tests::case(processors, 200);
+            predictor.predict(&case).expect("known").notes.join(" ")
+        };
+        assert!(notes(&calibration, 2).contains("180 ns apart, too"));
+        assert!(notes(&calibration, 1).is_empty() && notes(&other, 2).is_empty());
         let (here, there) =
             (&calibration.organizations["group-locks"], &other.organizations["group-locks"]);
         assert_eq!(here.len(), there.len());

@@ -58,7 +58,7 @@ impl Predictor {
                     connections: anchor.connections,
                     steering: Steering::Even,
                 };
-                let figure = self.from_measured(&case, *processors, &Measured::of(others));
+                let figure = self.out_of(&case, *processors, &Measured::of(others));
                 if figure.basis != Basis::Interpolated {
                     continue;
                 }

@@ -104,6 +104,8 @@ pub fn search(
     let value = |cost: &str, to: To| figure(Some((cost, to))).ok().filter(|v| comes_out(*v));
     let directions = |(cost, value): (String, f64)| -> Vec<(String, [To; 2])> {
         match value == 0.0 {
+            // More work in a layer is no other machine, but another protocol.
+            true if cost.starts_with("layers") => vec![],
             true => vec![(cost, INSTEAD_NS.map(To::Ns))],
             false => vec![
                 (cost.clone(), FARTHEST.map(To::Times)),
