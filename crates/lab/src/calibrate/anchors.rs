@@ -41,7 +41,7 @@ fn connections(effort: &Effort, work: Work, besides: &[usize]) -> Vec<usize> {
         true => effort.connections.iter().chain(besides).copied().collect(),
         false => {
             let most = effort.connections.iter().max();
-            let last = most.filter(|_| effort.connections.len() % 2 == 0);
+            let last = most.filter(|_| effort.connections.len().is_multiple_of(2));
             effort.connections.iter().step_by(2).chain(last).copied().collect()
         }
     };
