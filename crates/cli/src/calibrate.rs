@@ -9,12 +9,13 @@ use planner::calibration::default_path;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-Measures, in less than a minute on two processors, what the planner computes with:
-what copying, checksums, locks, hand-offs between threads, wake-ups and device
+Measures, in about a minute and a half on two processors, what the planner computes
+with: what copying, checksums, locks, hand-offs between threads, wake-ups and device
 queues cost by themselves; what an operation takes in each layer; and what every
-organization does against a simulated peer, over TCP and UDP, sending and in
-transactions, with few connections and with many. The machine should do nothing
-else meanwhile.
+organization does over TCP and UDP, sending, receiving, in transactions and with
+connections that come and go, few of them and many. If the host moves the processors
+meanwhile, it keeps what it met in both states. The machine should do nothing else
+meanwhile.
 
 The file says which machine it is of. `anabranch plan`, `anabranch simulate` and
 `anabranch lab validate` take it with --calibration.";

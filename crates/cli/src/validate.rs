@@ -7,19 +7,21 @@ use crate::progress;
 use crate::table::{render, thousands};
 use lab::calibrate::Effort;
 use lab::machine;
-use lab::validate::{Best, Point, Report, Validation};
+use lab::validate::{Best, Calibrated, Point, Report, Validation};
 use planner::{Calibration, Predictor, calibration};
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
 const MORE: &str = "\
-Draws loads by a seed: TCP or UDP, sending or in transactions, on processors that
-the calibration knows, over 1 to 3,072 connections, none of which the calibration
-has measured. Under each it measures all organizations against a simulated peer,
+Draws loads by a seed: TCP or UDP, sending, receiving or in transactions, on
+processors that the calibration knows, over 1 to 3,072 connections, none of which the
+calibration has measured. Under each it measures all organizations against a simulated peer,
 several times, in turn, and prints what was predicted and what was measured.
 
 A prediction is right within 15 %; an organization that is predicted to be best is
-right if it does at least 95 % of what the best one does. The machine should do
-nothing else meanwhile.";
+right if it does at least 95 % of what the best one does. Where a calibration has met
+two states of the machine, each sample is compared with the prediction for its state. The
+machine should do nothing else meanwhile.";
 
 /// What to compare.
 #[derive(Debug, clap::Args)]
@@ -37,18 +39,23 @@ pub struct Args {
     /// By which loads are drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Draw so many seeds now, say them, and compare with each
+    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "seed")]
+    draw: usize,
     /// Write the figures to this file, as JSON (`-`: to standard output, instead
     /// of the table)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Fail unless as many points were compared as were asked for, and 80 % of the predictions and 80 %
-    /// of the best are right
+    /// Fail unless as many points were compared as were asked for, 80 % of the predictions and 80 %
+    /// of the best are right, and 85 % lie inside their intervals
     #[arg(long)]
     require: bool,
 }
 
 /// The share that `--require` asks for.
 const REQUIRED: f64 = 0.8;
+/// The share of points inside their intervals of 90 % that it asks for.
+const INSIDE: f64 = 0.85;
 
 impl Args {
     /// Compares, and prints what came out.
@@ -56,46 +63,75 @@ impl Args {
     /// # Errors
     /// [`Failure`]: code 2 for what makes no sense, 1 for what went wrong.
     pub fn run(&self) -> Result<(), Failure> {
-        let validation = Validation {
-            points: self.points,
-            seed: self.seed,
-            samples: self.samples,
-            ..Validation::default()
-        };
-        validation.check().map_err(Failure::refused)?;
+        let seeds = self.seeds();
+        let validations: Vec<Validation> =
+            seeds.iter().map(|seed| self.validation(*seed)).collect();
+        for validation in &validations {
+            validation.check().map_err(Failure::refused)?;
+        }
         let json = Json::to(self.json.as_deref())?;
         let calibration = self.calibration()?;
-        let predictor = Predictor::new(&calibration).map_err(Failure::refused)?;
-        let loads = validation.loads(&calibration);
-        if loads.is_empty() {
-            return Err(Failure::refused(
-                "the calibration has measured all there is to draw: run `anabranch calibrate`",
-            ));
+        let other = calibration.in_other_state();
+        let calibrations: Vec<&Calibration> = std::iter::once(&calibration).chain(&other).collect();
+        let predictors: Result<Vec<Predictor>, planner::Error> =
+            calibrations.iter().map(|calibration| Predictor::new(calibration)).collect();
+        let predictors = predictors.map_err(Failure::refused)?;
+        let states: Vec<Calibrated<'_>> = calibrations
+            .into_iter()
+            .zip(&predictors)
+            .map(|(calibration, predict)| Calibrated { calibration, predict })
+            .collect();
+        let mut reports = Vec::new();
+        for validation in &validations {
+            reports.extend(compare(validation, &calibration, &states)?);
         }
-        let minutes = validation.seconds(&loads) / 60.0;
-        eprintln!("{} loads under all organizations: about {minutes:.1} minutes", loads.len());
-        let bar = progress::samples();
-        let report = validation.run(&loads, &calibration, &predictor, &mut |progress| {
-            progress::show(&bar, progress);
-        });
-        bar.finish_and_clear();
-        let report = report.map_err(Failure::failed)?;
-        json.report(&report, || table(&report))?;
-        if self.require && report.points.len() < self.points {
+        // A state that was not met has nothing to say, unless it is all there is.
+        let met: Vec<Report> =
+            reports.iter().filter(|one| !one.points.is_empty()).cloned().collect();
+        let reports = if met.is_empty() { reports } else { met };
+        match &reports[..] {
+            [one] => json.report(one, || table(one))?,
+            several => json.report(several, || tables(several))?,
+        }
+        if self.require { self.check(&reports, seeds.len()) } else { Ok(()) }
+    }
+
+    fn validation(&self, seed: u64) -> Validation {
+        Validation { points: self.points, seed, samples: self.samples, ..Validation::default() }
+    }
+
+    /// The seeds: those drawn now, or the one that was given.
+    fn seeds(&self) -> Vec<u64> {
+        match self.draw {
+            0 => vec![self.seed],
+            // Each of these has other keys, which the system's random numbers gave.
+            count => (0..count).map(|_| RandomState::new().hash_one(0) % 1_000_000).collect(),
+        }
+    }
+
+    /// Is all of it as good as `--require` asks?
+    fn check(&self, reports: &[Report], seeds: usize) -> Result<(), Failure> {
+        let points: usize = reports.iter().map(|report| report.points.len()).sum();
+        if points < self.points * seeds {
             return Err(Failure::failed(format!(
-                "only {} points could be measured, and {} were asked for: calibrate again on a quiet machine",
-                report.points.len(),
-                self.points,
+                "only {points} points could be measured, and {} were asked for: calibrate again on a quiet machine",
+                self.points * seeds,
             )));
         }
-        if self.require && (report.right < REQUIRED || report.best_right < REQUIRED) {
-            return Err(Failure::failed(format!(
-                "{:.0} % of the predictions and {:.0} % of the best are right, less than 80 %: calibrate again on a quiet machine",
+        let bad = reports.iter().find(|report| {
+            let least = report.right.min(report.best_right);
+            least < REQUIRED || report.inside < INSIDE
+        });
+        match bad {
+            Some(report) => Err(Failure::failed(format!(
+                "seed {}: {:.0} % of the predictions and {:.0} % of the best are right and {:.0} % inside their intervals, and 80 %, 80 % and 85 % are required: calibrate again on a quiet machine",
+                report.seed,
                 100.0 * report.right,
                 100.0 * report.best_right,
-            )));
+                100.0 * report.inside,
+            ))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The file's; or measures one.
@@ -116,10 +152,56 @@ impl Args {
     }
 }
 
+/// Measures the loads of one validation, and compares.
+fn compare(
+    validation: &Validation,
+    calibration: &Calibration,
+    states: &[Calibrated<'_>],
+) -> Result<Vec<Report>, Failure> {
+    let loads = validation.loads(calibration);
+    if loads.is_empty() {
+        return Err(Failure::refused(
+            "the calibration has measured all there is to draw: run `anabranch calibrate`",
+        ));
+    }
+    let (seed, minutes) = (validation.seed, validation.seconds(&loads) / 60.0);
+    let loads_of = loads.len();
+    eprintln!("seed {seed}: {loads_of} loads under all organizations: about {minutes:.1} minutes");
+    let bar = progress::samples();
+    let reports = validation.run(&loads, states, &mut |progress| progress::show(&bar, progress));
+    bar.finish_and_clear();
+    reports.map_err(Failure::failed)
+}
+
+/// All reports; with several, which seed and state each is of.
+fn tables(reports: &[Report]) -> String {
+    let several = reports.len() > 1;
+    let of = |report: &Report| match several {
+        true => format!(
+            "Seed {}, processors {:.0} ns apart:\n{}",
+            report.seed,
+            report.apart_ns,
+            table(report)
+        ),
+        false => table(report),
+    };
+    reports.iter().map(of).collect::<Vec<_>>().join("\n\n")
+}
+
 /// The report for people: all points, the best, the misses, and the summary.
 fn table(report: &Report) -> String {
-    let header =
-        ["load", "organization", "predicted\n/s", "measured\n/s", "min", "max", "error", ""];
+    let header = [
+        "load",
+        "organization",
+        "predicted\n/s",
+        "low",
+        "high",
+        "measured\n/s",
+        "min",
+        "max",
+        "error",
+        "",
+    ];
     let rows: Vec<Vec<String>> = report.points.iter().map(cells).collect();
     let mut text = render(&header, &rows);
     text.push('\n');
@@ -146,6 +228,11 @@ fn table(report: &Report) -> String {
         report.points.len(),
         100.0 * report.median_error,
     );
+    text += &format!(
+        "{:.0} % lie inside the intervals of 90 %, which span a factor of {:.2} (median).\n",
+        100.0 * report.inside,
+        report.width,
+    );
     for missing in &report.missing {
         text += &format!(
             "not measured: {}, {}: {}\n",
@@ -171,11 +258,17 @@ fn cells(point: &Point) -> Vec<String> {
         load(point.work, point.processors, point.connections),
         point.organization.clone(),
         thousands(point.predicted_per_s),
+        thousands(point.low_per_s),
+        thousands(point.high_per_s),
         thousands(point.measured_per_s),
         thousands(point.min_per_s),
         thousands(point.max_per_s),
         format!("{:+.1} %", 100.0 * point.error),
-        mark(point.is_right),
+        match (point.is_right, point.is_inside) {
+            (false, false) => "miss, outside".to_owned(),
+            (true, false) => "outside".to_owned(),
+            (right, true) => mark(right),
+        },
     ]
 }
 

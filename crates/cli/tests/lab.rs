@@ -97,18 +97,20 @@ fn a_run_leaves_samples_a_report_and_figures() {
     let text = said(&format!("lab compare {0} {0}", out.display()));
     assert!(text.starts_with("0 of 2 medians differ"), "{text}");
     assert!(text.contains("1 of 1 claims have the same outcome"), "{text}");
+    let text = said(&format!("lab agree {0} {0} --all --require 90", out.display()));
+    assert!(text.contains("more load takes more time   holds"), "{text}");
+    assert!(text.contains("(100 %), 0 hold in one and not in the other"), "{text}");
 }
 
-/// Kills a run when it has made some samples; returns how many it had.
-fn killed(file: &str, out: &Path) -> usize {
-    let words = format!("lab run {file} --out {}", out.display());
-    let mut child = anabranch(&words)
+/// Kills a run when it has made so many samples; returns how many it had.
+fn killed(words: &str, out: &Path, when: usize) -> usize {
+    let mut child = anabranch(words)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
         .expect("the command runs");
     let start = Instant::now();
-    while samples(out).len() < 3 && start.elapsed() < common::PATIENCE {
+    while samples(out).len() < when && start.elapsed() < common::PATIENCE {
         std::thread::sleep(Duration::from_millis(5));
     }
     // SIGKILL: it can do nothing about it.
@@ -121,12 +123,22 @@ fn killed(file: &str, out: &Path) -> usize {
 fn a_run_that_was_killed_loses_the_run_in_progress_at_most() {
     let place = Place::new();
     let (file, out) = (place.file("long.toml", LONG), place.at("out"));
-    let before = killed(&file, &out);
+    let begin = format!("lab run {file} --out {}", out.display());
+    let resume = format!("lab resume {}", out.display());
+    let mut before = killed(&begin, &out, 3);
     assert!((3..40).contains(&before), "{before}");
+    // Again and again, at other moments of a run.
+    for more in [1, 4, 9] {
+        let kept = samples(&out);
+        let now = killed(&resume, &out, before + more);
+        assert_eq!(samples(&out)[..before], kept[..], "what was there is as it was");
+        assert!(now <= 40, "{now}");
+        before = now;
+    }
     let kept = samples(&out);
-    said(&format!("lab resume {}", out.display()));
+    said(&resume);
     let all = samples(&out);
-    // What was there is as it was; what was missing was made, each run once.
+    // What was missing was made, each run once.
     assert_eq!(all[..before], kept[..before]);
     assert_eq!(all.len(), 40);
     let again = said(&format!("lab resume {}", out.display()));
@@ -161,6 +173,100 @@ fn a_full_disk_and_a_folder_that_cannot_be_made_are_said() {
     assert_eq!(samples(&out).len(), 2);
 }
 
+/// Runs a shell's script as the owner of a mount namespace of its own; none if the system gives
+/// no such namespace. What it mounts is gone with it.
+fn in_namespace(script: &str) -> Option<Output> {
+    let words = ["--user", "--map-root-user", "--mount", "sh", "-c"];
+    let can = Command::new("unshare").args(words).arg("mount -t tmpfs tmpfs /mnt").output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no mount namespaces here");
+        return None;
+    }
+    Some(Command::new("unshare").args(words).arg(script).output().expect("it ran before"))
+}
+
+#[test]
+fn a_disk_that_fills_up_keeps_what_is_there() {
+    let place = Place::new();
+    let file = place.file("long.toml", LONG);
+    let (disk, kept) = (place.at("disk"), place.at("kept"));
+    std::fs::create_dir(&disk).expect("room");
+    let command = env!("CARGO_BIN_EXE_anabranch");
+    let (disk, kept) = (disk.display(), kept.display());
+    // A disk of five pages, and a file on it that leaves room for some samples.
+    let script = format!(
+        "mount -t tmpfs -o size=20k tmpfs {disk} && {command} lab run {file} --out {disk}/out; \
+         echo $? >&2; cp -r {disk}/out {kept}; {command} lab resume {disk}/out; echo $? >&2"
+    );
+    let Some(output) = in_namespace(&script) else { return };
+    let error = String::from_utf8(output.stderr).expect("text");
+    let codes: Vec<&str> = error.lines().filter(|line| line.len() == 1).collect();
+    assert_eq!(codes, ["1", "1"], "{error}");
+    assert!(error.contains("No space left") && error.contains("lab resume"), "{error}");
+    let kept = place.at("kept");
+    let before = samples(&kept);
+    assert!((1..40).contains(&before.len()), "{}", before.len());
+    // With room, it goes on from there.
+    said(&format!("lab resume {}", kept.display()));
+    let all = samples(&kept);
+    assert_eq!(all[..before.len()], before);
+    assert_eq!(all.len(), 40);
+}
+
+#[test]
+fn a_folder_that_can_only_be_read_is_said() {
+    let place = Place::new();
+    let (file, out) = (place.file("model.toml", MODEL), place.at("out"));
+    said(&format!("lab run {file} --out {}", out.display()));
+    let samples_before = samples(&out);
+    let command = env!("CARGO_BIN_EXE_anabranch");
+    let shown = out.display();
+    let script = format!(
+        "mount --bind {shown} {shown} && mount -o remount,bind,ro {shown}; \
+         for what in 'run {file} --out {shown}/new' 'resume {shown}' 'report {shown}'; do \
+         {command} lab $what >/dev/null; echo code $? >&2; done; \
+         {command} lab compare {shown} {shown}"
+    );
+    let Some(output) = in_namespace(&script) else { return };
+    let error = String::from_utf8(output.stderr).expect("text");
+    let failures: Vec<&str> = error.lines().filter(|line| line.contains("Read-only")).collect();
+    assert_eq!(error.matches("code 1").count(), 3, "{error}");
+    assert_eq!(failures.len(), 3, "{error}");
+    assert!(failures.iter().all(|line| line.contains("can be written")), "{error}");
+    // What only reads works.
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("0 of 2 medians differ"), "{text}");
+    assert_eq!(samples(&out), samples_before);
+}
+
+#[test]
+fn a_malformed_file_of_a_folder_is_named_and_left_alone() {
+    let place = Place::new();
+    let (file, out) = (place.file("model.toml", MODEL), place.at("out"));
+    said(&format!("lab run {file} --out {}", out.display()));
+    for (name, bad, part) in [
+        ("samples.jsonl", "{}\n", "samples.jsonl, line 1: no sample"),
+        ("manifest.json", "{", "manifest.json, line 1"),
+        ("experiments/model.toml", "name = 7\n", "model.toml, line 1"),
+        ("needed.json", "[7]", "needed.json, line 1"),
+    ] {
+        let path = out.join(name);
+        let before = std::fs::read(&path).expect("it was written");
+        std::fs::write(&path, bad).expect("room");
+        for words in ["resume", "report", "agree", "compare"] {
+            let both = matches!(words, "agree" | "compare");
+            let second = if both { out.display().to_string() } else { String::new() };
+            let output = run(&format!("lab {words} {} {second}", out.display()));
+            let error = String::from_utf8(output.stderr).expect("text");
+            assert_eq!(output.status.code(), Some(1), "{words} {name}: {error}");
+            assert!(error.contains(part) && error.lines().count() == 1, "{words}: {error}");
+        }
+        assert_eq!(std::fs::read(&path).expect("there"), bad.as_bytes(), "{name}");
+        std::fs::write(&path, before).expect("room");
+    }
+    said(&format!("lab report {}", out.display()));
+}
+
 #[test]
 fn parts_of_a_session_are_joined() {
     let place = Place::new();
@@ -178,6 +284,33 @@ fn parts_of_a_session_are_joined() {
     let text = said(&format!("lab merge {words}"));
     assert!(text.contains("3 runs of 1 kind of machine"), "{text}");
     assert!(said(&format!("lab report {}", out.display())).contains("holds"));
+}
+
+#[test]
+fn a_web_server_is_loaded_at_a_rate() {
+    let words = "lab http --organization uniprocessor --rate 200,10ms:400+10ms:0 --seconds 0.5 \
+                 --connections 4 --json -";
+    let output = run(words);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let rows: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!(row["server"], "uniprocessor", "{row}");
+        assert_eq!((&row["offered"], &row["failed"]), (&100.into(), &0.into()), "{row}");
+        assert!(row["latency"]["p99_us"].as_f64() >= row["latency"]["p50_us"].as_f64(), "{row}");
+    }
+    for (words, part) in [
+        ("lab http --rate fast", "is no rate"),
+        ("lab http ftp://x/", "is no page"),
+        ("lab http --connections 0", "connections must be"),
+        ("lab http --organization nobody", "nobody"),
+    ] {
+        let line = refused(words);
+        assert!(line.contains(part), "{line}");
+    }
 }
 
 /// The first browser of the Chromium kind that is installed.

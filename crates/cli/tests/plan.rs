@@ -51,6 +51,7 @@ fn calibration() -> Calibration {
             ("processor-per-connection".into(), cases(&[1, 2])),
         ]
         .into(),
+        other_state: None,
     }
 }
 

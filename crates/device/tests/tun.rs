@@ -145,7 +145,7 @@ fn an_open_descriptor_is_a_device() {
         for (name, flags) in [("ana-fd", 0), ("ana-fd-header", libc::IFF_VNET_HDR)] {
             let Some(descriptor) = attached(name, libc::IFF_TUN | flags) else { return };
             let control = device::tap::Control::new().expect("socket");
-            control.set_address(name, KERNEL, 24).expect("address");
+            control.set_address(name, KERNEL.into(), 24).expect("address");
             control.set_up(name, true).expect("up");
             let mut device = from_fds(vec![descriptor], &Config::default()).expect("a device");
             assert_eq!((device.name.as_str(), device.queues.len()), (name, 1));

@@ -15,7 +15,7 @@
 //! | `setup` | says what is measured, and prepares both hosts |
 //! | [`load`] | gives the connections something to do |
 //! | `measure` | takes samples: [`run`], [`case`], [`bound`] |
-//! | `experiments` | [`blocks`], [`hog`], [`soak`], [`idle`] |
+//! | `experiments` | [`blocks`], [`hog`], [`http`], [`soak`], [`idle`] |
 //! | [`calibrate`] | measures what the planner computes with |
 //! | [`notebook`] | reads experiment files, runs them, keeps results, judges claims |
 //! | [`validate`] | compares what the planner says with the stack |
@@ -33,6 +33,7 @@ pub mod validate;
 
 pub use experiments::{blocks, hog, idle, soak};
 pub use measure::counted::counted;
+pub use experiments::{blocks, hog, http, idle, soak};
 pub use measure::detail::{Detail, SampleDetail};
 pub use measure::row::Row;
 pub use measure::run::{Progress, quick, run};

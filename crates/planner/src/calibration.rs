@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod file;
+mod other;
 
 pub use file::{default_path, load, parse};
 
@@ -48,6 +49,21 @@ pub struct Calibration {
     /// The time of an operation in each layer, by work: `uniprocessor`, 16 connections.
     pub layers: BTreeMap<Work, Layers>,
     /// Whole stacks against a simulated peer, by the organization's name.
+    pub organizations: BTreeMap<String, Vec<Anchor>>,
+    /// What was measured of several processors while these were further from each other, or
+    /// nearer, than mostly; if that was met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_state: Option<OtherState>,
+}
+
+/// Measurements in a state of the machine that was met less often. A host moves a virtual
+/// machine's processors; what shares memory is of another kind then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherState {
+    /// To get a cache line that another processor has written, ns, in this state.
+    pub line_transfer_ns: Estimate,
+    /// Whole stacks on several processors, by the organization's name.
     pub organizations: BTreeMap<String, Vec<Anchor>>,
 }
 

@@ -6,7 +6,7 @@
 //! | word | |
 //! |---|---|
 //! | `tcp`, `udp` | the protocol |
-//! | `rr`, `send`, `receive`, `bulk` | what connections do ([`Work`]); `bulk` is `send` |
+//! | `rr`, `crr`, `send`, `receive`, `bulk` | what connections do ([`Work`]); `bulk` is `send`; `crr` opens a connection for each message |
 //! | `64B`, `1400 bytes`, `4KiB` | of a message, a datagram or a segment; [`Load::default_bytes`] if it is left out |
 //! | `20k connections`, `64 flows`, `64 sockets` | their number; all are equally busy |
 //! | `400k/s`, `2/ms`, `40 Gbit/s`, `5 GB/s` | operations, or payload one way; if it is left out, as many as the stack can do |
@@ -73,7 +73,7 @@ impl Load {
     /// full segment or datagram of Ethernet for the others.
     pub const fn default_bytes(work: Work) -> usize {
         match work {
-            Work::TcpRr | Work::UdpRr => 64,
+            Work::TcpRr | Work::UdpRr | Work::TcpCrr => 64,
             Work::TcpSend | Work::TcpReceive => 1448,
             Work::UdpSend | Work::UdpReceive => 1472,
         }

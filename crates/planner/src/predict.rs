@@ -11,7 +11,9 @@
 //!
 //! Each prediction has an interval. Its half-width, in logarithms, is the root of a
 //! sum of squares. The terms are the measurement's interval, the difference of two
-//! interpolations, the uncertainty of the formulas, and [`FLOOR`].
+//! interpolations, the uncertainty of the formulas, [`FLOOR`], and what the calibration says
+//! of itself (`held_out`): by how much each measured case is off that is predicted from its
+//! neighbours.
 
 use crate::calibration::{Anchor, Calibration};
 use crate::{Error, Work};
@@ -24,12 +26,14 @@ mod beyond;
 mod charges;
 mod curve;
 mod fit;
+mod held_out;
 mod payload;
 mod spread;
 
 pub use crate::simulator::scenario::Steering;
 pub use fit::Fitted;
 pub(crate) use fit::scenario;
+pub use held_out::HeldOut;
 
 use curve::{Curve, Value};
 
@@ -111,6 +115,14 @@ struct Measured {
 }
 
 impl Measured {
+    /// Of at least one anchor.
+    fn of(mut anchors: Vec<Anchor>) -> Measured {
+        anchors.sort_by_key(|anchor| anchor.connections);
+        let throughput =
+            Curve::new(anchors.iter().map(|anchor| (anchor.connections, rate(anchor))));
+        Measured { throughput, anchors }
+    }
+
     /// The case whose number of connections is nearest.
     fn nearest(&self, connections: usize) -> &Anchor {
         let apart = |anchor: &&Anchor| (anchor.connections as f64 / connections as f64).ln().abs();
@@ -126,6 +138,8 @@ pub struct Predictor {
     measured: BTreeMap<(String, Work, usize), Measured>,
     /// The fits made so far.
     fitted: Arc<Mutex<BTreeMap<fit::Key, Fitted>>>,
+    /// How much predictions miss beyond what their parts say, in logarithms.
+    restless: held_out::Restless,
 }
 
 impl Predictor {
@@ -147,15 +161,16 @@ impl Predictor {
                 "the calibration has no organization in it: run `anabranch calibrate` to write a new one".into(),
             ));
         }
-        let measured = |mut anchors: Vec<Anchor>| {
-            anchors.sort_by_key(|anchor| anchor.connections);
-            let throughput =
-                Curve::new(anchors.iter().map(|anchor| (anchor.connections, rate(anchor))));
-            Measured { throughput, anchors }
+        let measured =
+            groups.into_iter().map(|(key, anchors)| (key, Measured::of(anchors))).collect();
+        let mut predictor = Predictor {
+            calibration: calibration.clone(),
+            measured,
+            fitted: Arc::default(),
+            restless: held_out::Restless::default(),
         };
-        let measured = groups.into_iter().map(|(key, anchors)| (key, measured(anchors))).collect();
-        let fitted = Arc::default();
-        Ok(Predictor { calibration: calibration.clone(), measured, fitted })
+        predictor.restless = held_out::Restless::of(&predictor.held_out());
+        Ok(predictor)
     }
 
     /// The calibration.
@@ -220,6 +235,11 @@ impl Predictor {
     /// Predicts the case at a number of processors that was measured.
     fn at_measured(&self, case: &Case, processors: usize) -> Figure {
         let measured = self.of(&case.organization, case.work, processors).expect("was measured");
+        self.out_of(case, processors, measured)
+    }
+
+    /// The same from these measured cases.
+    fn out_of(&self, case: &Case, processors: usize, measured: &Measured) -> Figure {
         let one = self.of(&case.organization, case.work, 1).filter(|_| processors > 1);
         let Some(one) = one else {
             let value = measured.throughput.at(case.connections);
@@ -263,6 +283,16 @@ impl Predictor {
         })
     }
 
+    /// Which state of the machine a prediction is for, if the calibration has met two.
+    fn state_of(&self, case: &Case) -> Option<String> {
+        let other = self.calibration.other_state.as_ref().filter(|_| case.processors > 1)?;
+        let here = self.calibration.primitives.line_transfer_ns.value;
+        Some(format!(
+            "for processors that are {here:.0} ns apart; while the machine was calibrated they were {:.0} ns apart, too",
+            other.line_transfer_ns.value,
+        ))
+    }
+
     fn prediction(
         &self,
         entry: &Entry,
@@ -270,7 +300,8 @@ impl Predictor {
         figure: Figure,
         counts: &[usize],
     ) -> Prediction {
-        let error = figure.value.error.hypot(FLOOR);
+        let restless = self.restless.at(entry.name, case.processors > 1);
+        let error = figure.value.error.hypot(FLOOR).hypot(restless);
         let operations_per_s = figure.value.ln.exp();
         let nearest = counts.iter().min_by_key(|count| count.abs_diff(case.processors));
         let measured = nearest.and_then(|count| self.of(entry.name, case.work, *count));
@@ -281,6 +312,7 @@ impl Predictor {
         if entry.choices.contains(&catalog::Choice::Lock) && options.lock != default.lock {
             notes.push(format!("measured with {} locks", default.lock));
         }
+        notes.extend(self.state_of(case));
         Prediction {
             operations_per_s,
             low: (figure.value.ln - error).exp(),

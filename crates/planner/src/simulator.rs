@@ -15,6 +15,7 @@
 //! | [`machines`] | the machines of papers |
 //! | [`scenario`] | a stack under an organization, and its load |
 //! | [`run()`] | simulates a scenario: [`Outcome`] |
+//! | [`search`] | which cost has to be different for a figure to come out |
 //! | [`sweep()`] | simulates many scenarios, on all processors |
 //! | [`statistics`] | tallies, percentiles, averages over time, 95 % confidence intervals |
 //! | [`network`] | simulates any [`crate::Network`], to check its solution |
@@ -32,6 +33,7 @@ pub mod outcome;
 pub mod random;
 mod run;
 pub mod scenario;
+pub mod search;
 mod simulation;
 pub mod statistics;
 mod sweep;

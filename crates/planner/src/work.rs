@@ -23,17 +23,21 @@ pub enum Work {
     /// UDP: the peer sends a datagram and the stack echoes it, one outstanding on
     /// each flow.
     UdpRr,
+    /// TCP: the stack opens a connection, sends a message, gets its echo and closes; then
+    /// again, without end. What the peer does counts, too: it is a stack.
+    TcpCrr,
 }
 
 impl Work {
     /// All of them.
-    pub const ALL: [Work; 6] = [
+    pub const ALL: [Work; 7] = [
         Work::TcpSend,
         Work::TcpReceive,
         Work::TcpRr,
         Work::UdpSend,
         Work::UdpReceive,
         Work::UdpRr,
+        Work::TcpCrr,
     ];
 
     /// Its name in files and tables.
@@ -45,12 +49,13 @@ impl Work {
             Work::UdpSend => "udp-send",
             Work::UdpReceive => "udp-receive",
             Work::UdpRr => "udp-rr",
+            Work::TcpCrr => "tcp-crr",
         }
     }
 
     /// True if an operation is a transaction, and not a packet one way.
     pub const fn is_transactions(self) -> bool {
-        matches!(self, Work::TcpRr | Work::UdpRr)
+        matches!(self, Work::TcpRr | Work::UdpRr | Work::TcpCrr)
     }
 }
 

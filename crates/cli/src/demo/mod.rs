@@ -1,8 +1,8 @@
 //! `anabranch demo`: everything once, in a network of its own.
 
 mod client;
-mod host;
-mod pages;
+pub mod host;
+pub mod pages;
 mod verdict;
 
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
     if !(0.0..=10.0).contains(&args.seconds) {
         return Err(Failure::refused("--seconds is not 0 to 10: choose one like 0.3"));
     }
-    let link = choose_link()?;
+    let link = choose_link(&|line| say(line))?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from).min(16);
     let pages = Arc::new(Pages::new(u64::from(args.mebibytes) << 20));
     let bar = bar();
@@ -79,15 +79,18 @@ pub fn run(args: Args) -> Result<(), Failure> {
 }
 
 /// The first kind of device that can be had; says why not the others.
-fn choose_link() -> Result<&'static Kind, Failure> {
+///
+/// # Errors
+/// [`Failure`], if there is none.
+pub fn choose_link(tell: &dyn Fn(String)) -> Result<&'static Kind, Failure> {
     // Before any thread exists: else there is no user namespace to be had.
     for kind in LINKS {
         match (kind.prepare)() {
             Ok(line) => {
-                say(line);
+                tell(line.to_owned());
                 return Ok(kind);
             }
-            Err(why) => say(format_args!("No {} here: {why}.", kind.title)),
+            Err(why) => tell(format!("No {} here: {why}.", kind.title)),
         }
     }
     Err(Failure::failed("there is no device here: `anabranch doctor` says what mends it"))

@@ -1,20 +1,7 @@
 //! Claims and their outcomes, for people at a terminal.
 
 use crate::table::{render_left, short, thousands};
-use lab::notebook::folder::Contents;
-use lab::notebook::sheet::machines;
-use lab::notebook::verdict::{Outcome, Verdict, verdicts};
-
-/// What becomes of all claims, on each kind of machine.
-pub fn all(contents: &Contents) -> Vec<Verdict> {
-    let mut all = Vec::new();
-    for machine in machines(&contents.records) {
-        for experiment in &contents.session.experiments {
-            all.extend(verdicts(experiment, &contents.records, &machine));
-        }
-    }
-    all
-}
+use lab::notebook::verdict::{Outcome, Verdict};
 
 /// All claims with their outcomes, and how many have which; empty if there are none.
 pub fn table(all: &[Verdict]) -> String {
@@ -50,7 +37,8 @@ fn row(verdict: &Verdict) -> Vec<String> {
 /// The most characters of a statement in a table.
 const WIDTH: usize = 72;
 
-fn shortened(text: &str) -> String {
+/// A statement as long as fits into a table.
+pub fn shortened(text: &str) -> String {
     if text.chars().count() <= WIDTH {
         return text.to_owned();
     }

@@ -1,13 +1,16 @@
-//! `anabranch lab compare` and `anabranch lab merge`.
+//! `anabranch lab compare`, `anabranch lab agree` and `anabranch lab merge`.
 
-use super::failure;
+use super::{claims, failure};
 use crate::failure::Failure;
+use crate::files::Json;
 use crate::say::say;
 use crate::table::{render_left, short};
-use lab::notebook::compare::{Difference, agreement, compare};
+use lab::notebook::agree::{Agreement, Pair, agreement};
+use lab::notebook::compare::{Difference, compare};
 use lab::notebook::folder::{read, write};
 use lab::notebook::merge::merge;
 use lab::notebook::page;
+use lab::notebook::verdict::Verdict;
 use std::path::PathBuf;
 
 /// What to compare.
@@ -53,15 +56,10 @@ impl CompareArgs {
             differences.len()
         ));
         let agreement = agreement(&first, &second);
-        if agreement.claims > 0 {
-            say(format_args!(
-                "{} of {} claims have the same outcome in both, {} hold in one and not in the other.",
-                agreement.same,
-                agreement.claims,
-                agreement.flipped.len()
-            ));
+        if !agreement.pairs.is_empty() {
+            say(summary(&agreement));
         }
-        agreement.flipped.iter().for_each(|claim| say(format_args!("  {claim}")));
+        agreement.flips().for_each(|pair| say(format_args!("  {}", words(pair))));
         if let Some(file) = &self.html {
             let names = [&self.first, &self.second].map(|path| path.display().to_string());
             let page = page::comparison(&names, &shown);
@@ -84,6 +82,105 @@ fn table(differences: &[Difference]) -> String {
     });
     let header = ["experiment", "case", "metric", "times", "95 %", "runs"];
     render_left(3, &header, &rows.collect::<Vec<_>>())
+}
+
+/// How many claims come out alike.
+fn summary(agreement: &Agreement) -> String {
+    format!(
+        "{} of {} claims have the same outcome in both ({:.0} %), {} hold in one and not in the other.",
+        agreement.same(),
+        agreement.pairs.len(),
+        100.0 * agreement.share(),
+        agreement.flips().count(),
+    )
+}
+
+/// A claim and its two outcomes.
+fn words(pair: &Pair) -> String {
+    let Pair { first, second } = pair;
+    format!("{}, {}: {}, then {}", first.experiment, first.statement, first.outcome, second.outcome)
+}
+
+/// Whose claims to compare.
+#[derive(Debug, clap::Args)]
+pub struct AgreeArgs {
+    /// The folder of one run
+    #[arg(value_name = "DIR")]
+    first: PathBuf,
+    /// The folder of another run of the same experiments
+    #[arg(value_name = "DIR")]
+    second: PathBuf,
+    /// Show all claims, those with the same outcome, too
+    #[arg(long)]
+    all: bool,
+    /// Fail unless at least this share of the claims, in percent, has the same outcome, and none
+    /// holds in one folder and not in the other
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    require: Option<u8>,
+    /// Write both outcomes of each claim to this file, as JSON (`-`: to standard output, instead
+    /// of the table)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl AgreeArgs {
+    /// Compares the outcomes, and prints those that differ.
+    ///
+    /// # Errors
+    /// [`Failure`], if a folder cannot be read, they have no claim in common, or fewer agree than
+    /// are required.
+    pub fn run(&self) -> Result<(), Failure> {
+        let json = Json::to(self.json.as_deref())?;
+        let (first, second) =
+            (read(&self.first).map_err(failure)?, read(&self.second).map_err(failure)?);
+        let agreement = agreement(&first, &second);
+        if agreement.pairs.is_empty() {
+            return Err(Failure::refused(
+                "the folders have no claim in common: name two runs of the same experiments",
+            ));
+        }
+        json.report(&agreement, || outcomes(&agreement, self.all))?;
+        let flips = agreement.flips().count();
+        match self.require {
+            Some(percent) if agreement.share() < f64::from(percent) / 100.0 || flips > 0 => {
+                Err(Failure::failed(format!(
+                    "{:.0} % of the claims have the same outcome in both and {flips} flip; \
+                     {percent} % and none are required: run both again on a quiet machine",
+                    100.0 * agreement.share(),
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The claims side by side, and the summary.
+fn outcomes(agreement: &Agreement, all: bool) -> String {
+    let interval = |verdict: &Verdict| match (verdict.low, verdict.high) {
+        (Some(low), Some(high)) => format!("{} to {}", short(low), short(high)),
+        _ => "-".to_owned(),
+    };
+    let shown = agreement.pairs.iter().filter(|pair| all || !pair.is_same());
+    let rows = shown.map(|pair| {
+        let Pair { first, second } = pair;
+        vec![
+            first.experiment.clone(),
+            claims::shortened(&first.statement),
+            first.outcome.to_string(),
+            interval(first),
+            second.outcome.to_string(),
+            interval(second),
+            if pair.is_flip() { "flip".to_owned() } else { String::new() },
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut text = String::new();
+    if !rows.is_empty() {
+        let header = ["experiment", "claim", "first", "90 %", "second", "90 %", ""];
+        text += &render_left(2, &header, &rows);
+    }
+    let half = agreement.half_decided();
+    text + &summary(agreement) + &format!(" {half} are undecided in one of them.")
 }
 
 /// What to join.

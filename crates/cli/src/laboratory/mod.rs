@@ -2,10 +2,12 @@
 
 mod claims;
 mod folders;
+mod http;
 mod list;
 mod plots;
 mod report;
 mod run;
+mod search;
 
 use crate::failure::Failure;
 use crate::validate;
@@ -48,6 +50,12 @@ enum What {
     Report(report::Args),
     /// Say which medians of two folders differ
     Compare(folders::CompareArgs),
+    /// Say whether the claims of two folders come out alike
+    Agree(folders::AgreeArgs),
+    /// Search which cost must be different, and by how much, for claims that do not hold
+    Search(search::Args),
+    /// Load a web server with requests at times that are set beforehand
+    Http(http::Args),
     /// Join folders of results: parts of one session, or machines side by side
     Merge(folders::MergeArgs),
     /// Compare the planner's predictions with the stack on this machine
@@ -74,6 +82,9 @@ pub fn run(lab: &Lab) -> Result<(), Failure> {
         What::Resume(args) => run::resume(&args.folder),
         What::Report(args) => args.run(),
         What::Compare(args) => args.run(),
+        What::Agree(args) => args.run(),
+        What::Search(args) => args.run(),
+        What::Http(args) => args.run(),
         What::Merge(args) => args.run(),
         What::Validate(args) => args.run(),
     }

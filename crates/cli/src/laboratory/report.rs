@@ -3,6 +3,7 @@
 use super::{claims, failure, plots};
 use crate::failure::Failure;
 use crate::say::say;
+use lab::notebook::agree;
 use lab::notebook::chart::{Panel, panels};
 use lab::notebook::folder::{Contents, read, write};
 use lab::notebook::page;
@@ -40,7 +41,7 @@ impl Args {
 /// [`Failure`], if there are none, or it cannot be written.
 pub fn report(folder: &Path, html: &Path) -> Result<(), Failure> {
     let contents = read(folder).map_err(failure)?;
-    let verdicts = claims::all(&contents);
+    let verdicts = agree::all(&contents);
     let drawn = drawn(&contents);
     for (_, panel) in &drawn {
         if let Some(plot) = plots::plot(panel) {

@@ -1,7 +1,7 @@
 //! `anabranch lab run`, `reproduce` and `resume`.
 
-use super::failure;
 use super::report::{REPORT, report};
+use super::{failure, search};
 use crate::failure::Failure;
 use crate::progress;
 use crate::quiet::Watch;
@@ -10,7 +10,7 @@ use lab::notebook::builtin::{self, BUILTIN};
 use lab::notebook::case;
 use lab::notebook::execute::{Progress, execute, seconds};
 use lab::notebook::experiment::Experiment;
-use lab::notebook::folder::{Folder, default_name};
+use lab::notebook::folder::{Folder, default_name, read as read_folder};
 use lab::notebook::record::{Key, Record, Setting};
 use lab::notebook::session::{Session, Shard};
 use std::collections::BTreeSet;
@@ -186,5 +186,7 @@ fn go_on(mut folder: Folder, session: &Session, records: Vec<Record>) -> Result<
     }
     let path = folder.path().to_owned();
     drop(folder);
+    let contents = read_folder(&path).map_err(failure)?;
+    search::keep(&path, &contents, None)?;
     report(&path, &path.join(REPORT))
 }

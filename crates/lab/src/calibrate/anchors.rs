@@ -16,7 +16,7 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
     for &work in &effort.works {
         for &processors in &effort.processors {
             let besides = if processors > 1 { &effort.besides[..] } else { &[] };
-            for &connections in effort.connections.iter().chain(besides) {
+            for connections in connections(effort, work, besides) {
                 let names = case::organizations(processors);
                 let names = names.filter(|name| effort.organizations.iter().any(|n| n == name));
                 let names = names.filter(|name| !is_slow(name, work, connections));
@@ -33,11 +33,46 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
     cases
 }
 
+/// Over how many connections a work is measured: all that the effort has for
+/// the works in [`FULLY`], every other for the rest, and no more than [`MOST_SHORT`] where
+/// connections are opened all the time.
+fn connections(effort: &Effort, work: Work, besides: &[usize]) -> Vec<usize> {
+    let mut all: Vec<usize> = match FULLY.contains(&work) {
+        true => effort.connections.iter().chain(besides).copied().collect(),
+        false => {
+            let most = effort.connections.iter().max();
+            let last = most.filter(|_| effort.connections.len().is_multiple_of(2));
+            effort.connections.iter().step_by(2).chain(last).copied().collect()
+        }
+    };
+    if work == Work::TcpCrr {
+        all.iter_mut().for_each(|n| *n = (*n).min(MOST_SHORT));
+    }
+    if is_of_few(work) && !besides.is_empty() {
+        all.push(FEW);
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Does a work of few connections depend on how they are spread?
+fn is_of_few(work: Work) -> bool {
+    matches!(work, Work::TcpRr | Work::UdpRr)
+}
+
+/// Where processors are several, transactions over so few connections are measured, too: a
+/// connection more or less is a processor more or less that sleeps.
+const FEW: usize = 4;
+
+/// The most short-lived connections at a time: each leaves a TIME-WAIT behind.
+const MOST_SHORT: usize = 512;
+
 /// A thread for each of very many flows that send without end takes seconds to start and
 /// to stop; and more flows than a mailbox holds frames, all with one thread, do not all
 /// come to their turn.
 fn is_slow(organization: &str, work: Work, connections: usize) -> bool {
-    let udp = matches!(work, Work::UdpSend | Work::UdpRr);
+    let udp = matches!(work, Work::UdpSend | Work::UdpReceive | Work::UdpRr);
     organization == "thread-per-connection" && udp && connections > 512
 }
 
@@ -117,5 +152,5 @@ fn rate(measured: &Measured) -> Estimate {
     Estimate { value, low: median.low.min(value), high: median.high.max(value) }
 }
 
-/// The works that calibrations measure, and those of which they know nothing.
-pub(crate) const WORKS: [Work; 4] = [Work::TcpSend, Work::TcpRr, Work::UdpSend, Work::UdpRr];
+/// The works that are measured over all numbers of connections; the others over every other.
+const FULLY: [Work; 4] = [Work::TcpSend, Work::TcpRr, Work::UdpSend, Work::UdpRr];

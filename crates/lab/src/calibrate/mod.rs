@@ -1,5 +1,5 @@
 //! What things cost on this machine: measures what `planner::Calibration` holds,
-//! in less than a minute on a machine with two processors.
+//! in about a minute and a half on a machine with two processors.
 //!
 //! Three parts, from the small to the whole: costs by themselves
 //! (`primitives`), what an operation takes in each layer (`layers`), and every
@@ -8,6 +8,7 @@
 //! for all; figures are medians, with order statistics as their intervals.
 
 mod anchors;
+mod held_out;
 mod layers;
 mod primitives;
 mod probe;
@@ -19,7 +20,7 @@ use crate::measure::case::Timing;
 use crate::measure::speed;
 use crate::setup::{affinity, machine};
 use planner::Work;
-use planner::calibration::{Calibration, VERSION};
+use planner::calibration::{Calibration, Estimate, VERSION};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -52,7 +53,7 @@ pub(crate) const SETTLED: f64 = 0.03;
 
 /// Cases that were measured while the processors were moved are measured again, until
 /// this time has passed.
-const BUDGET: Duration = Duration::from_secs(52);
+const BUDGET: Duration = Duration::from_secs(95);
 
 /// The timing of [`layers`], of which there are few.
 const LAYERS: Timing = Timing { warm_up: 0.02, window: 0.02, windows: 5, speed: 0.002 };
@@ -65,7 +66,7 @@ impl Default for Effort {
         processors.dedup();
         Effort {
             organizations: organizations::CATALOG.iter().map(|e| e.name.to_owned()).collect(),
-            works: anchors::WORKS.to_vec(),
+            works: Work::ALL.to_vec(),
             processors,
             // Steps of the same factor, up to what the papers have.
             connections: vec![1, 8, 64, 512, 3072],
@@ -130,6 +131,7 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         primitives,
         layers: by_layer,
         organizations: BTreeMap::new(),
+        other_state: None,
     };
     let reference = speed::piece_ns_on(1, 0.01);
     let deadline = start + BUDGET;
@@ -138,20 +140,12 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
             tell(first + second + (1.0 - first - second) * done, what);
         })?;
     calibration.organizations = std::mem::take(&mut all.anchors);
-    calibration.organizations.values_mut().for_each(|anchors| anchors::spread_waits(anchors));
+    calibration.other_state = all.other_state.take();
+    let other = calibration.other_state.iter_mut().flat_map(|other| &mut other.organizations);
+    let tables = calibration.organizations.iter_mut().chain(other);
+    tables.for_each(|(_, anchors)| anchors::spread_waits(anchors));
     if let Some(cacheline) = all.cacheline {
-        let way = |of: &Calibration| of.primitives.line_transfer_ns;
-        if !is_alike(way(&calibration).value, cacheline.value) {
-            calibration.primitives = primitives::measure(&calibration.machine, &mut |_| {})?;
-        }
-        if !is_alike(way(&calibration).value, cacheline.value) {
-            all.left_out.push(format!(
-                "primitives: the processors were {:.0} ns apart then, and {:.0} ns for the rest",
-                way(&calibration).value,
-                cacheline.value,
-            ));
-            calibration.primitives.line_transfer_ns = cacheline;
-        }
+        all.left_out.extend(fit_primitives(&mut calibration, cacheline)?);
     }
     let left_out = all.left_out;
     settle(&mut calibration, reference);
@@ -165,6 +159,28 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
     }
 }
 
+/// Measures the primitives again if the processors were not as far apart then as for the rest,
+/// which was `cacheline`; a line if they still are not.
+fn fit_primitives(
+    calibration: &mut Calibration,
+    cacheline: Estimate,
+) -> Result<Option<String>, Error> {
+    let way = |of: &Calibration| of.primitives.line_transfer_ns;
+    if !is_alike(way(calibration).value, cacheline.value) {
+        calibration.primitives = primitives::measure(&calibration.machine, &mut |_| {})?;
+    }
+    if is_alike(way(calibration).value, cacheline.value) {
+        return Ok(None);
+    }
+    let line = format!(
+        "primitives: the processors were {:.0} ns apart then, and {:.0} ns for the rest",
+        way(calibration).value,
+        cacheline.value,
+    );
+    calibration.primitives.line_transfer_ns = cacheline;
+    Ok(Some(line))
+}
+
 /// Brings the speeds of all cases to their median: they were relative to a
 /// moment's, `reference`, ns ([`speed::piece_ns_on`]).
 fn settle(calibration: &mut Calibration, reference: f64) {
@@ -172,8 +188,9 @@ fn settle(calibration: &mut Calibration, reference: f64) {
     let median = crate::statistics::median(&all().collect::<Vec<f64>>());
     if median > 0.0 {
         calibration.reference_ns = reference / median;
-        let anchors = calibration.organizations.values_mut().flatten();
-        anchors.for_each(|anchor| anchor.speed /= median);
+        let other = calibration.other_state.iter_mut().flat_map(|other| &mut other.organizations);
+        let anchors = calibration.organizations.iter_mut().chain(other);
+        anchors.flat_map(|(_, anchors)| anchors).for_each(|anchor| anchor.speed /= median);
     }
 }
 

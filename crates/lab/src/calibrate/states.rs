@@ -1,12 +1,12 @@
 //! All cases of a calibration, those of several processors in one state of the
 //! machine, the most common one ([`crate::cacheline_latency`]).
 
-use super::anchors;
 use super::probe::estimate;
+use super::{anchors, held_out};
 use crate::Error;
 use crate::measure::cacheline_latency::{self, CachelineLatency};
 use crate::measure::case::{Case, TRIES as TRIES_OF_CASE, Timing};
-use planner::calibration::{Anchor, Estimate};
+use planner::calibration::{Anchor, Estimate, OtherState};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -19,11 +19,14 @@ pub(super) struct All {
     pub(super) anchors: BTreeMap<String, Vec<Anchor>>,
     /// How far the processors were apart, ns.
     pub(super) cacheline: Option<Estimate>,
+    /// What was measured of several processors in another state, if enough was.
+    pub(super) other_state: Option<OtherState>,
     /// Cases that could not be measured, and why, a line each.
     pub(super) left_out: Vec<String>,
 }
 
 /// A case that was measured.
+#[derive(Clone)]
 struct Measured<'a> {
     case: &'a Case,
     anchor: Anchor,
@@ -73,6 +76,8 @@ pub(super) fn measure(
         }
     }
     let usual = usual(&measured);
+    // What was met in another state is kept aside.
+    let mut aside = Vec::new();
     for _ in 0..TRIES {
         for again in measured.iter_mut().filter(|measured| !measured.fits(usual)) {
             if Instant::now() >= deadline {
@@ -82,15 +87,79 @@ pub(super) fn measure(
             if let Ok((anchor, cacheline)) = anchors::measure(again.case, timing, reference)
                 && is_figure(&anchor)
             {
-                (again.anchor, again.cacheline) = (anchor, cacheline);
+                let case = again.case;
+                aside.push(std::mem::replace(again, Measured { case, anchor, cacheline }));
             }
         }
     }
+    aside.extend(measured.iter().filter(|m| !m.fits(usual)).cloned());
+    measured_again(&mut measured, timing, reference, deadline, usual)?;
     left_out.extend(leave_out(&mut measured, usual));
     let ways: Vec<f64> =
         measured.iter().filter(|m| m.fits(usual)).filter_map(Measured::steady).collect();
     let cacheline = usual.map(|_| estimate(&ways));
-    Ok(All { anchors: by_organization(measured), cacheline, left_out })
+    let other_state = other_state(aside);
+    Ok(All { anchors: by_organization(measured), cacheline, other_state, left_out })
+}
+
+/// Cases that another state needs to be kept: a tenth of what two processors have in all.
+const MET: usize = 40;
+
+/// The most common state of what was set aside, if enough was measured in it.
+fn other_state(mut aside: Vec<Measured<'_>>) -> Option<OtherState> {
+    let other = usual(&aside)?;
+    aside.retain(|measured| measured.fits(Some(other)));
+    let ways: Vec<f64> = aside.iter().filter_map(Measured::steady).collect();
+    // Of several samples of a case, the last one.
+    let mut known = Vec::new();
+    aside.reverse();
+    aside.retain(|measured| {
+        let new = !known.contains(&measured.case);
+        known.push(measured.case);
+        new
+    });
+    (aside.len() >= MET).then(|| OtherState {
+        line_transfer_ns: estimate(&ways),
+        organizations: by_organization(aside),
+    })
+}
+
+/// By how much a case may be off from what its neighbours make of it, as a logarithm, before it
+/// is measured again.
+const ODD: f64 = 0.15;
+/// How often it is, then.
+const MORE: usize = 2;
+
+/// Measures those again that do not fit to their neighbours, and takes the median: one sample of
+/// a case can be of a moment in which the machine did something else, and all predictions near it
+/// would believe it.
+fn measured_again(
+    measured: &mut [Measured<'_>],
+    timing: &Timing,
+    reference: f64,
+    deadline: Instant,
+    usual: Option<f64>,
+) -> Result<(), Error> {
+    let odd = held_out::odd(measured.iter().map(|m| (m.case, &m.anchor)), ODD);
+    for place in odd {
+        let one = &mut measured[place];
+        let mut samples = vec![one.anchor];
+        for _ in 0..MORE {
+            if Instant::now() >= deadline {
+                return Ok(());
+            }
+            match anchors::measure(one.case, timing, reference) {
+                Ok((anchor, cacheline)) if is_figure(&anchor) => {
+                    let again = Measured { case: one.case, anchor, cacheline };
+                    samples.extend(again.fits(usual).then_some(again.anchor));
+                }
+                Err(error @ Error::Plan(_)) => return Err(error),
+                _ => {}
+            }
+        }
+        one.anchor = held_out::middle(&samples);
+    }
+    Ok(())
 }
 
 /// Does the interval stay above 0? If not, the case stood still in some windows each time

@@ -3,5 +3,6 @@
 
 pub mod blocks;
 pub mod hog;
+pub mod http;
 pub mod idle;
 pub mod soak;

@@ -93,7 +93,10 @@ impl Case {
             Work::UdpSend => (Workload::Udp, Direction::Send),
             Work::UdpReceive => (Workload::Udp, Direction::Receive),
             Work::UdpRr => (Workload::UdpRr, Direction::Send),
+            Work::TcpCrr => (Workload::Crr, Direction::Send),
         };
+        // A driver's connections stay.
+        let peer = if self.work == Work::TcpCrr { Peer::Stack } else { Peer::Driver };
         BenchPlan {
             workload,
             direction,
@@ -101,7 +104,7 @@ impl Case {
             processors: self.processors,
             connections: self.connections,
             bytes: self.work.is_transactions().then_some(MESSAGE),
-            peer: Peer::Driver,
+            peer,
             warm_up: timing.warm_up,
             seconds: timing.window,
             instruments,

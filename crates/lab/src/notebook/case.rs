@@ -8,8 +8,10 @@ use crate::setup::affinity;
 use crate::setup::bench_plan::{
     BenchPlan, Direction, Peer, Presentation, ReceiveBuffers, Workload,
 };
+use device::fault::Spec;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
+use std::time::Duration;
 
 /// The most cases of a grid.
 const MOST: usize = 20_000;
@@ -141,7 +143,9 @@ impl Case {
 
     fn plan(&self, effort: &Effort) -> BenchPlan {
         let workload = self.workload();
-        let usual = if workload == Workload::Crr { "stack" } else { "driver" };
+        let faults = self.faults();
+        let stack = workload == Workload::Crr || faults.is_some();
+        let usual = if stack { "stack" } else { "driver" };
         let peer = match self.text("peer").unwrap_or(usual) {
             "stack" => Peer::Stack,
             _ => Peer::Driver,
@@ -166,6 +170,7 @@ impl Case {
                 _ => ReceiveBuffers::Lifo,
             },
             checksum: self.switch("checksum").unwrap_or(true),
+            faults,
             seconds: effort.seconds,
             repeat: 1,
             warm_up: effort.warm_up,
@@ -178,6 +183,21 @@ impl Case {
         };
         let plan = if self.text("preset") == Some("yates") { plan.yates() } else { plan };
         plan.on(self.organization())
+    }
+
+    /// What the link does to packets, if anything.
+    fn faults(&self) -> Option<Spec> {
+        let number = |name| self.0.get(name).and_then(Level::number).unwrap_or(0.0);
+        let spec = Spec {
+            loss: number("loss"),
+            reorder: number("reorder"),
+            duplicate: number("duplicate"),
+            delay: Duration::from_secs_f64(number("delay_us") / 1e6),
+            ..Spec::default()
+        };
+        // A grid with such a factor has the same peer where its level is 0.
+        let named = ["loss", "reorder", "duplicate", "delay_us"];
+        named.iter().any(|name| self.0.contains_key(*name)).then_some(spec)
     }
 
     fn blocks(&self, effort: &Effort) -> Blocks {

@@ -1,10 +1,9 @@
-//! Two folders of results against each other: which medians differ.
+//! Two folders of results against each other: which medians differ. Whether their claims
+//! come out alike is [`super::agree`]'s.
 
 use super::estimate::{Estimate, SURER, bootstrap_ratio, seed_of};
 use super::folder::Contents;
 use super::record::{Data, Record, State};
-use super::sheet::machines;
-use super::verdict::{Outcome, Verdict, verdicts};
 use crate::measure::cacheline_latency::usual;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,47 +85,5 @@ pub fn compare(first: &Contents, second: &Contents) -> Vec<Difference> {
     differences
 }
 
-/// How the outcomes of claims agree in two folders.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Agreement {
-    /// Claims that both have.
-    pub claims: usize,
-    /// Those with the same outcome.
-    pub same: usize,
-    /// Those that hold in one and do not in the other, in words.
-    pub flipped: Vec<String>,
-}
-
-/// Compares the outcomes of the claims that both folders have.
-pub fn agreement(first: &Contents, second: &Contents) -> Agreement {
-    let all = |contents: &Contents| -> Vec<Verdict> {
-        let kinds = machines(&contents.records);
-        let of = |experiment| {
-            kinds.iter().flat_map(move |kind| verdicts(experiment, &contents.records, kind))
-        };
-        contents.session.experiments.iter().flat_map(of).collect()
-    };
-    let (old, new) = (all(first), all(second));
-    let mut agreement = Agreement::default();
-    for one in &old {
-        let is_same = |other: &&Verdict| {
-            let what = |v: &Verdict| (v.experiment.clone(), v.statement.clone(), v.test.clone());
-            what(other) == what(one)
-        };
-        let Some(other) = new.iter().find(is_same) else { continue };
-        agreement.claims += 1;
-        agreement.same += usize::from(one.outcome == other.outcome);
-        let decided = [one, other].map(|v| v.outcome);
-        if decided == [Outcome::Holds, Outcome::DoesNotHold]
-            || decided == [Outcome::DoesNotHold, Outcome::Holds]
-        {
-            let (before, after) = (one.outcome, other.outcome);
-            let claim = format!("{}, {}", one.experiment, one.statement);
-            agreement.flipped.push(format!("{claim}: {before}, then {after}"));
-        }
-    }
-    agreement
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

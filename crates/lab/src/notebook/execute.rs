@@ -9,6 +9,7 @@ use super::trouble::Trouble;
 use super::verdict::lacking;
 use crate::calibrate;
 use crate::measure::busy::Look;
+use crate::random::SplitMix64;
 use planner::{Predictor, Work};
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -46,12 +47,13 @@ pub fn seconds(session: &Session, runs: &[Run], done: &BTreeSet<Key>) -> f64 {
     all + if predicts { CALIBRATION_S } else { 0.0 }
 }
 
-/// Rounds in which runs are made again of claims that have too few in one state of the
-/// machine, at most.
-const AGAIN: usize = 10;
+/// Further rounds for claims that have too few runs in one state of the machine, or whose
+/// first runs leave them undecided, at most.
+const AGAIN: usize = 12;
 
 /// Makes all runs of `session` of which `records` has none. Claims that have too few runs in
-/// one state of the machine have their cases run again, in further rounds.
+/// one state of the machine, or that are undecided, have their cases run again, in further
+/// rounds.
 ///
 /// # Errors
 /// If the folder cannot be written; what is in it stays. A run that fails is a record
@@ -125,7 +127,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Makes further rounds of the cases of claims that have too few runs in one state.
+    /// Makes further rounds of the cases of claims that have too few runs.
     fn again(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), Trouble> {
         // A part of a session does not know what the others have.
         if self.session.shard != Shard::WHOLE {
@@ -135,15 +137,17 @@ impl Executor<'_> {
         for round in 0..AGAIN {
             let mut runs = Vec::new();
             for (n, experiment) in self.session.experiments.iter().enumerate() {
-                let repetition = self.session.effort(n, None).repeat + round;
-                for (grid, case) in lacking(experiment, &self.records, &machine) {
-                    let data = Data::Measured;
+                let rounds = self.session.effort(n, None).repeat;
+                for (grid, case) in lacking(experiment, &self.records, &machine, rounds) {
+                    let (data, repetition) = (Data::Measured, rounds + round);
                     runs.push(Run { experiment: n, grid, case, data, repetition });
                 }
             }
             if runs.is_empty() {
                 break;
             }
+            // What a claim compares is not run in the same order each time.
+            SplitMix64(self.session.seed ^ round as u64).shuffle(&mut runs);
             self.all(&runs, progress)?;
         }
         Ok(())

@@ -66,6 +66,10 @@ pub const FACTORS: &[Factor] = &[
     factor("confine", Kind::Switch, "all threads keep to the stack's processors"),
     factor("burst", Kind::Whole(1.0, 64.0), "packets that a connection may send in its turn"),
     factor("short_lived", Kind::Number(0.0, 1e6), "short-lived connections a second (blocks)"),
+    factor("loss", Kind::Number(0.0, 0.5), "share of packets that the link loses, each way"),
+    factor("reorder", Kind::Number(0.0, 0.5), "share that it holds back behind later ones"),
+    factor("duplicate", Kind::Number(0.0, 0.5), "share that it delivers twice"),
+    factor("delay_us", Kind::Number(0.0, 1e6), "time that packets are on their way, µs"),
     factor("window", Kind::Whole(1.0, 4096.0), "simulator: operations under way by connection"),
 ];
 

@@ -2,6 +2,7 @@
 
 use super::case;
 use super::experiment::Experiment;
+use super::needed::Needed;
 use super::record::{Key, Record};
 use super::session::{Session, Shard};
 use super::trouble::Trouble;
@@ -17,6 +18,7 @@ use std::time::SystemTime;
 pub const SAMPLES: &str = "samples.jsonl";
 const MANIFEST: &str = "manifest.json";
 const CALIBRATION: &str = "calibration.toml";
+const NEEDED: &str = "needed.json";
 const EXPERIMENTS: &str = "experiments";
 /// The version of folders that this program knows.
 const VERSION: u32 = 1;
@@ -49,6 +51,9 @@ pub struct Contents {
     pub session: Session,
     /// What was run so far.
     pub records: Vec<Record>,
+    /// What the model says must be different for claims to come out that do not, if it was
+    /// searched.
+    pub needed: Vec<Needed>,
 }
 
 impl Contents {
@@ -260,7 +265,28 @@ pub fn read(path: &Path) -> Result<Contents, Trouble> {
             .map_err(|error| malformed(&file, n + 1, format!("no sample: {error}")))?;
         records.push(record);
     }
-    Ok(Contents { session, records })
+    let needed = read_needed(path)?;
+    Ok(Contents { session, records, needed })
+}
+
+/// Keeps what a search over the costs found in a folder.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn keep_needed(path: &Path, needed: &[Needed]) -> Result<(), Trouble> {
+    let text = serde_json::to_string_pretty(needed).unwrap_or_default() + "\n";
+    write(&path.join(NEEDED), text.as_bytes())
+}
+
+fn read_needed(path: &Path) -> Result<Vec<Needed>, Trouble> {
+    let file = path.join(NEEDED);
+    if !file.exists() {
+        return Ok(Vec::new());
+    }
+    serde_json::from_str(&text(&file)?).map_err(|error| {
+        let (file, line) = (file.display(), error.line());
+        Trouble::Folder(format!("{file}, line {line}: {error}: remove it, then search again"))
+    })
 }
 
 /// The name of a new folder for the results of `name`, with the time.

@@ -11,10 +11,13 @@
 //! | `estimate` | medians, bootstrap intervals, outliers |
 //! | `sheet` | the records of one case, of one state of the machine |
 //! | `verdict` | what becomes of a claim |
+//! | `needed` | what the model says must be different for one to come out |
 //! | `chart`, `page` | figures, and the report in one file of HTML |
-//! | `compare`, `merge` | two folders against each other; several as one |
+//! | `compare`, `agree` | two folders against each other: medians, outcomes of claims |
+//! | `merge` | several folders as one |
 //! | `builtin` | the papers' evaluations |
 
+pub mod agree;
 pub mod builtin;
 pub mod case;
 pub mod chart;
@@ -27,6 +30,7 @@ pub mod folder;
 pub mod level;
 pub mod merge;
 pub mod metric;
+pub mod needed;
 pub mod page;
 pub mod perform;
 pub mod record;

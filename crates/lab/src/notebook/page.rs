@@ -5,11 +5,13 @@ use super::chart::{Panel, digits, panels};
 use super::compare::Difference;
 use super::experiment::Experiment;
 use super::folder::Contents;
+use super::needed::Needed;
 use super::record::{Data, Record};
 use super::sheet::{Sheet, machines};
 use super::verdict::{Outcome, Verdict, verdicts};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use planner::figure::{Figure as Drawing, Series};
+use planner::simulator::search::{Change, To};
 use std::collections::BTreeSet;
 
 const STYLE: &str = include_str!("page.css");
@@ -34,7 +36,7 @@ pub fn report(contents: &Contents) -> String {
             @if kinds.len() > 1 { h2 { (machine) } }
             (tally(&all.concat()))
             @for (experiment, verdicts) in experiments.iter().zip(&all) {
-                (section(experiment, verdicts, &contents.records, machine))
+                (section(experiment, verdicts, contents, machine))
             }
         }
     };
@@ -152,9 +154,10 @@ fn badge(outcome: Outcome) -> Markup {
 fn section(
     experiment: &Experiment,
     verdicts: &[Verdict],
-    records: &[Record],
+    contents: &Contents,
     machine: &str,
 ) -> Markup {
+    let records = &contents.records;
     let figures = experiment.figures.iter().flat_map(|figure| {
         let grid = experiment.grid(&figure.grid);
         let sheet = grid.map(|grid| Sheet::of(records, &experiment.name, grid, machine));
@@ -165,6 +168,7 @@ fn section(
             h2 { (experiment.name) ": " (experiment.title) }
             @if !experiment.paper.is_empty() { p.paper { (experiment.paper) } }
             @if !verdicts.is_empty() { (claims(verdicts)) }
+            (needed(verdicts, &contents.needed))
             @for panel in figures { (figure(&panel)) }
         }
     }
@@ -198,6 +202,58 @@ fn claims(verdicts: &[Verdict]) -> Markup {
             ol { @for verdict in verdicts { li { (verdict.statement) ": " code { (verdict.test) } } } }
         }
     }
+}
+
+/// The most changes that are shown of a claim.
+const CHANGES: usize = 3;
+
+/// What the model says must be different for claims that do not hold.
+fn needed(verdicts: &[Verdict], needed: &[Needed]) -> Markup {
+    let failed = verdicts.iter().filter(|verdict| verdict.outcome == Outcome::DoesNotHold);
+    let known: Vec<(&Verdict, &Needed)> = failed
+        .filter_map(|verdict| Some((verdict, needed.iter().find(|one| one.is_of(verdict))?)))
+        .collect();
+    html! {
+        @if !known.is_empty() {
+            details {
+                summary { "What must be different for a claim to come out, by the model" }
+                p {
+                    "The simulator has both sides of the claim, with the costs that the planner "
+                    "fitted to this machine, or with the paper's. Each cost is changed alone; the "
+                    "least changes are shown with which the claim comes out. What the simulator "
+                    "charges nothing for is not among them."
+                }
+                ul { @for (verdict, needed) in known { li { (verdict.statement) ": " (words(needed)) } } }
+            }
+        }
+    }
+}
+
+/// What a search found, in words.
+pub fn words(needed: &Needed) -> String {
+    let Some(found) = &needed.found else { return format!("not searched: {}.", needed.why) };
+    let as_is = digits(found.as_is);
+    if found.comes_out {
+        return format!(
+            "the model gives {as_is}, with which it comes out: what decides here is something that \
+             the model does not charge for."
+        );
+    }
+    if found.changes.is_empty() {
+        return format!(
+            "the model gives {as_is} as it is, and no cost by itself changes that enough."
+        );
+    }
+    let change = |change: &Change| match change.to {
+        To::Times(factor) => format!("{} × {}", change.cost, digits(factor)),
+        To::Ns(ns) => format!("{} = {} ns instead of 0", change.cost, digits(ns)),
+    };
+    let changes: Vec<String> = found.changes.iter().take(CHANGES).map(change).collect();
+    let more = match found.changes.len().saturating_sub(CHANGES) {
+        0 => String::new(),
+        more => format!(" ({more} more do with larger changes)"),
+    };
+    format!("the model gives {as_is} as it is; it comes out with {}{more}.", changes.join(", or "))
 }
 
 fn interval(verdict: &Verdict) -> String {

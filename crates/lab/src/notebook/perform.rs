@@ -12,7 +12,7 @@ use crate::measure::run;
 use crate::setup::bench_plan::{BenchPlan, Direction, Workload};
 use catalog::Simulated;
 use planner::predict::Steering;
-use planner::simulator::{Arrivals, Scenario};
+use planner::simulator::{Arrivals, Costs, Outcome, Scenario};
 use planner::thekkath1992::{self, Change, MIXED, Machine, SMALL};
 use planner::{Predictor, Work};
 use std::collections::BTreeMap;
@@ -110,7 +110,8 @@ pub(super) fn work(case: &Case) -> Option<Work> {
     match (case.workload(), case.direction()) {
         (Workload::Rr, _) => Some(Work::TcpRr),
         (Workload::UdpRr, _) => Some(Work::UdpRr),
-        (Workload::Crr, _) | (_, Direction::Both) => None,
+        (Workload::Crr, _) => Some(Work::TcpCrr),
+        (_, Direction::Both) => None,
         (Workload::Bulk, Direction::Send) => Some(Work::TcpSend),
         (Workload::Bulk, Direction::Receive) => Some(Work::TcpReceive),
         (Workload::Udp, Direction::Send) => Some(Work::UdpSend),
@@ -138,24 +139,15 @@ fn rates(work: Work, operations_per_s: f64, bytes: usize) -> Figures {
 /// A line that says why nothing can be predicted.
 pub fn predict(case: &Case, predictor: &Predictor) -> Result<Yield, String> {
     let unknown = ["preset", "presentation", "mtu", "burst", "checksum", "active", "order"];
-    if let Some(name) = unknown.iter().find(|name| case.0.contains_key(**name)) {
+    let unknown = unknown.iter().chain(&["loss", "reorder", "duplicate", "delay_us"]);
+    if let Some(name) = unknown.into_iter().find(|name| case.0.contains_key(**name)) {
         return Err(format!("the planner predicts nothing for another {name}"));
     }
     let Some(work) = work(case) else {
         return Err("the planner predicts one way or transactions only".to_owned());
     };
-    let organization = case.organization();
-    let single = catalog::find(organization).is_some_and(|entry| entry.single);
-    let bytes = predictor.bytes(organization, work).unwrap_or(1448);
-    let asked = planner::Case {
-        organization: organization.to_owned(),
-        options: case.options(),
-        work,
-        bytes,
-        processors: if single { 1 } else { case.processors() },
-        connections: case.count("connections").unwrap_or(16),
-        steering: Steering::Even,
-    };
+    let asked = asked(case, work, predictor);
+    let bytes = asked.bytes;
     let prediction = predictor.predict(&asked).map_err(|error| error.to_string())?;
     let factor = (prediction.high / prediction.low).sqrt();
     Ok(Yield {
@@ -163,6 +155,21 @@ pub fn predict(case: &Case, predictor: &Predictor) -> Result<Yield, String> {
         factor: Some(factor),
         ..Yield::default()
     })
+}
+
+/// A case in the planner's words, with the payload that it was calibrated with.
+pub(super) fn asked(case: &Case, work: Work, predictor: &Predictor) -> planner::Case {
+    let organization = case.organization();
+    let single = catalog::find(organization).is_some_and(|entry| entry.single);
+    planner::Case {
+        organization: organization.to_owned(),
+        options: case.options(),
+        work,
+        bytes: predictor.bytes(organization, work).unwrap_or(1448),
+        processors: if single { 1 } else { case.processors() },
+        connections: case.count("connections").unwrap_or(16),
+        steering: Steering::Even,
+    }
 }
 
 /// Operations of a simulated run, of which a fifth warm it up.
@@ -179,15 +186,21 @@ pub fn simulate(case: &Case, costs: &str, seed: u64) -> Result<Yield, String> {
     let Some(work) = work(case) else {
         return Err("the simulator goes one way, or has transactions".to_owned());
     };
+    let scenario = scenario(case, work, costs, seed);
+    let outcome = planner::simulator::run(&scenario).map_err(|error| error.to_string())?;
+    Ok(Yield { figures: figures_of(&scenario, &outcome), ..Yield::default() })
+}
+
+/// How a case is simulated with these costs.
+pub(super) fn scenario(case: &Case, work: Work, costs: Costs, seed: u64) -> Scenario {
     let connections = case.count("connections").unwrap_or(16);
     let single = catalog::find(case.organization()).is_some_and(|entry| entry.single);
     let processors = if single { 1 } else { case.processors() };
     let window = case.count("window").unwrap_or((64 / connections).clamp(1, 32));
-    let bytes = case.count("bytes").unwrap_or(4096);
-    let scenario = Scenario {
+    Scenario {
         options: case.options(),
         burst: case.count("burst").unwrap_or(32),
-        bytes,
+        bytes: case.count("bytes").unwrap_or(4096),
         arrivals: Arrivals::Closed { window, think_ns: 0.0 },
         // Any thread takes any packet where packets are the unit: connections are bound to
         // no queue there.
@@ -197,19 +210,23 @@ pub fn simulate(case: &Case, costs: &str, seed: u64) -> Result<Yield, String> {
         },
         seed,
         operations: OPERATIONS,
+        short_lived: if work == Work::TcpCrr { connections } else { 0 },
         ..Scenario::new(case.organization(), processors, connections, work, costs)
-    };
-    let outcome = planner::simulator::run(&scenario).map_err(|error| error.to_string())?;
-    let mut figures = rates(work, outcome.operations_per_s, bytes);
+    }
+}
+
+/// What a simulated run yields.
+pub(super) fn figures_of(scenario: &Scenario, outcome: &Outcome) -> Figures {
+    let mut figures = rates(scenario.work, outcome.operations_per_s, scenario.bytes);
     put(&mut figures, "latency_p50_us", Some(outcome.latency.p50_ns / 1e3));
     put(&mut figures, "latency_p99_us", Some(outcome.latency.p99_ns / 1e3));
     let spread = outcome.most_of_a_connection as f64 / outcome.least_of_a_connection as f64;
-    put(&mut figures, "connection_spread", (connections > 1).then_some(spread));
+    put(&mut figures, "connection_spread", (scenario.connections > 1).then_some(spread));
     let of = &outcome.per_operation;
     let all = of.work_ns + of.lock_ns + of.hand_off_ns + of.cache_ns + of.scheduling_ns;
     let all = all + of.overhead_ns + of.idle_ns;
     put(&mut figures, "lock_wait_share", Some(of.lock_ns / all));
-    Ok(Yield { figures, ..Yield::default() })
+    figures
 }
 
 /// Computes a case by the model of Thekkath et al. 1992.

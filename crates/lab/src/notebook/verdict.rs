@@ -2,8 +2,8 @@
 //! else.
 
 use super::case::{Case, cases};
-use super::estimate::{Estimate, LEAST, SURE, bootstrap, seed_of};
-use super::experiment::{Claim, Experiment, From, Selector, Take};
+use super::estimate::{ENOUGH, Estimate, LEAST, SURE, bootstrap, seed_of};
+use super::experiment::{Claim, Experiment, From, Grid, Selector, Take};
 use super::metric;
 use super::record::{Data, Record, State};
 use super::sheet::Sheet;
@@ -95,18 +95,23 @@ pub fn verdicts(experiment: &Experiment, records: &[Record], machine: &str) -> V
         .iter()
         .filter_map(|claim| {
             let grid = experiment.grid(&claim.grid)?;
-            let sheet = Sheet::of(records, &experiment.name, grid, machine);
-            Some(Judge { claim, grid_from: grid.from, sheet }.verdict(experiment, machine))
+            Some(Judge::of(claim, grid, experiment, records, machine).verdict(experiment, machine))
         })
         .collect()
 }
 
-/// The cases, each with the place of its grid, of measured claims that have fewer runs in one
-/// state of the machine than an interval takes; none of claims with a run that failed.
+/// The cases, each with the place of its grid, of measured claims that need more runs than
+/// there are: fewer are of one state of the machine than an interval takes, or the first
+/// `rounds` rounds left the claim undecided and there are fewer than [`ENOUGH`] in all. None
+/// of claims with a run that failed.
+///
+/// What the rounds after the first ones gave decides only when there are [`ENOUGH`]: to stop
+/// as soon as an interval suits would make it miss more often than it says.
 pub(super) fn lacking(
     experiment: &Experiment,
     records: &[Record],
     machine: &str,
+    rounds: usize,
 ) -> Vec<(usize, Case)> {
     let mut lacking: Vec<(usize, Case)> = Vec::new();
     for claim in &experiment.claims {
@@ -114,15 +119,14 @@ pub(super) fn lacking(
             continue;
         };
         let grid = &experiment.grids[place];
-        let sheet = Sheet::of(records, &experiment.name, grid, machine);
-        let judge = Judge { claim, grid_from: grid.from, sheet };
+        let judge = Judge::of(claim, grid, experiment, records, machine);
         let cases = cases(grid).unwrap_or_default();
         let is_of = |case: &&Case| {
             let fits = |(name, level)| case.0.get(name) == Some(level);
             claim.selectors().any(|selector: &Selector| selector.iter().all(fits))
         };
         let cases: Vec<&Case> = cases.iter().filter(is_of).collect();
-        if cases.iter().all(|case| case.fits()) && judge.lacks(experiment) {
+        if cases.iter().all(|case| case.fits()) && judge.lacks(experiment, rounds) {
             let new = cases.into_iter().map(|case| (place, case.clone()));
             let new: Vec<_> = new.filter(|one| !lacking.contains(one)).collect();
             lacking.extend(new);
@@ -135,9 +139,22 @@ struct Judge<'a> {
     claim: &'a Claim,
     grid_from: From,
     sheet: Sheet<'a>,
+    /// Only so many rounds, the first ones; none: all.
+    first: Option<usize>,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
+    fn of(
+        claim: &'a Claim,
+        grid: &Grid,
+        experiment: &Experiment,
+        records: &'a [Record],
+        machine: &str,
+    ) -> Judge<'a> {
+        let sheet = Sheet::of(records, &experiment.name, grid, machine);
+        Judge { claim, grid_from: grid.from, sheet, first: None }
+    }
+
     fn verdict(&self, experiment: &Experiment, machine: &str) -> Verdict {
         let claim = self.claim;
         let value = self.value(experiment);
@@ -165,15 +182,21 @@ impl Judge<'_> {
         }
     }
 
-    /// Is it measured, and has it too few runs?
-    fn lacks(&self, experiment: &Experiment) -> bool {
+    /// Is it measured, and has it too few runs? `rounds`: those that every claim has.
+    fn lacks(mut self, experiment: &Experiment, rounds: usize) -> bool {
         let missing = metric::find(&self.claim.metric).is_ok_and(|metric| metric.missing.is_some());
         let failed = self.sheet.records().iter().any(|record| record.failure.is_some());
         if self.grid_from != From::Stack || self.claim.predicted || missing || failed {
             return false;
         }
         // Without a value, the machine changed in every run, or a metric is 0 on both sides.
-        self.value(experiment).map_or_else(|why| why == MOVED, |value| value.pairs < LEAST)
+        let pairs = match self.value(experiment) {
+            Ok(value) => value.pairs,
+            Err(why) => return why == MOVED,
+        };
+        self.first = Some(rounds);
+        let undecided = |value: Value| self.outcome(&value).0 == Outcome::Undecided;
+        pairs < LEAST || (pairs < ENOUGH && self.value(experiment).is_ok_and(undecided))
     }
 
     fn outcome(&self, value: &Value) -> (Outcome, String) {
@@ -260,6 +283,7 @@ impl Judge<'_> {
     /// The value of the selected cases, run beside run.
     fn value_of(&self, sides: &Sides, data: Data) -> Result<Value, String> {
         let most = self.sheet.records().iter().map(|r| r.repetition + 1).max().unwrap_or(0);
+        let most = self.first.map_or(most, |first| first.min(most));
         let mut pairs: Vec<(f64, State, f64)> = Vec::new();
         let mut why = None;
         let mut moved = 0;

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::load::Meter;
+use device::fault::Spec;
 use instrument::Instruments;
 use std::sync::Arc;
 
@@ -175,6 +176,8 @@ pub struct BenchPlan {
     pub checksum: bool,
     /// Bytes of payload in a segment that a driver receives, at most.
     pub segment: Option<usize>,
+    /// What the link does to packets on their way, between two stacks; none: nothing.
+    pub faults: Option<Spec>,
     /// Length of a sample, seconds.
     pub seconds: f64,
     /// Samples of each organization.
@@ -223,6 +226,7 @@ impl Default for BenchPlan {
             receive_buffers: ReceiveBuffers::Lifo,
             checksum: true,
             segment: None,
+            faults: None,
             seconds: 1.0,
             repeat: 5,
             warm_up: 0.3,
@@ -273,7 +277,9 @@ impl BenchPlan {
 
     /// Are both ends polled by one thread?
     pub fn is_single(&self, organization: &str) -> bool {
-        organization == "uniprocessor" && self.processors == 1 && self.peer == Peer::Stack
+        // What a bad link holds back comes up by a descriptor that threads sleep at.
+        let plain = self.peer == Peer::Stack && self.faults.is_none();
+        organization == "uniprocessor" && self.processors == 1 && plain
     }
 
     /// What a sample is measured with.
@@ -339,6 +345,11 @@ impl BenchPlan {
         let circular = self.receive_buffers == ReceiveBuffers::Circular;
         if circular && (self.peer == Peer::Stack || self.direction != Direction::Receive) {
             return no("circular buffers are the driver's: --peer driver --direction receive");
+        }
+        if self.peer == Peer::Driver && self.faults.is_some() {
+            return no(
+                "a driver repeats nothing: loss, reorder, duplicate and delay_us take a stack as peer",
+            );
         }
         match (self.peer, self.workload) {
             (Peer::Stack, Workload::UdpRr) => {

@@ -3,7 +3,7 @@
 use crate::load::presentation::Presentation;
 use crate::load::{Call, LoadConn, Meter, NUMBER, Role};
 use crate::setup::bench_plan::{self, BenchPlan, Peer, Workload};
-use device::{Device, Medium, memory};
+use device::{Device, Medium, fault, memory};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,8 +57,15 @@ fn link(plan: &BenchPlan) -> memory::Config {
 
 /// The devices, back to back.
 pub(crate) fn devices(plan: &BenchPlan) -> (Device, Device) {
-    memory::pair(link(plan))
+    let (tested, peer) = memory::pair(link(plan));
+    match &plan.faults {
+        Some(faults) => (fault::wrap(tested, faults, FAULTS_SEED), peer),
+        None => (tested, peer),
+    }
 }
+
+/// Where chance starts on a bad link: each run has the same.
+const FAULTS_SEED: u64 = 0xbad;
 
 /// Bytes of the window that a simulated receiver announces, at most: what keeps
 /// packets in flight in the second-level cache.

@@ -12,7 +12,7 @@ use crate::random::SplitMix64;
 use crate::{Error, calibrate};
 use planner::predict::Steering;
 use planner::{Calibration, Predictor, Work};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A source of predictions.
 pub trait Predict {
@@ -21,11 +21,22 @@ pub trait Predict {
     ///
     /// # Errors
     /// A line that says why nothing can be said.
-    fn operations_per_s(&self, case: &Case, bytes: usize) -> Result<f64, String>;
+    fn predict_case(&self, case: &Case, bytes: usize) -> Result<Predicted, String>;
+}
+
+/// What is predicted of a case, operations a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Predicted {
+    /// The best estimate.
+    pub value: f64,
+    /// The lower end of the interval of 90 %.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
 }
 
 impl Predict for Predictor {
-    fn operations_per_s(&self, case: &Case, bytes: usize) -> Result<f64, String> {
+    fn predict_case(&self, case: &Case, bytes: usize) -> Result<Predicted, String> {
         let case = planner::Case {
             organization: case.organization.clone(),
             options: organizations::Options::default(),
@@ -37,8 +48,18 @@ impl Predict for Predictor {
             steering: Steering::Even,
         };
         let prediction = self.predict(&case).map_err(|error| error.to_string())?;
-        Ok(prediction.operations_per_s)
+        let planner::Prediction { operations_per_s: value, low, high, .. } = prediction;
+        Ok(Predicted { value, low, high })
     }
+}
+
+/// A state of the machine that was calibrated, and what is predicted for it.
+#[derive(Clone, Copy)]
+pub struct Calibrated<'a> {
+    /// The measurements.
+    pub calibration: &'a Calibration,
+    /// What is made of them.
+    pub predict: &'a dyn Predict,
 }
 
 /// What is validated, and how.
@@ -114,9 +135,13 @@ impl Validation {
     /// knows, in turn, and from numbers of connections that it does not know.
     pub fn loads(&self, calibration: &Calibration) -> Vec<Load> {
         let anchors = || calibration.organizations.values().flatten();
-        let kinds: BTreeSet<(Work, usize)> = anchors().map(|a| (a.work, a.processors)).collect();
+        let mut kinds: BTreeMap<(Work, usize), usize> = BTreeMap::new();
+        for anchor in anchors() {
+            let most = kinds.entry((anchor.work, anchor.processors)).or_default();
+            *most = (*most).max(anchor.connections);
+        }
         let known: BTreeSet<usize> = anchors().map(|a| a.connections).collect();
-        let mut kinds: Vec<(Work, usize)> = kinds.into_iter().collect();
+        let mut kinds: Vec<((Work, usize), usize)> = kinds.into_iter().collect();
         let mut random = SplitMix64(self.seed);
         random.shuffle(&mut kinds);
         let mut loads: Vec<Load> = Vec::new();
@@ -127,10 +152,12 @@ impl Validation {
             return loads;
         }
         while points < self.points {
-            let (work, processors) = kinds[loads.len() % kinds.len()];
+            let ((work, processors), most) = kinds[loads.len() % kinds.len()];
+            // What opens connections all the time is calibrated over fewer.
+            let most = if work == Work::TcpCrr { most } else { self.most_connections };
             let connections = loop {
-                let n = (self.most_connections as f64).powf(random.uniform()).round() as usize;
-                let n = n.clamp(1, self.most_connections);
+                let n = (most as f64).powf(random.uniform()).round() as usize;
+                let n = n.clamp(1, most);
                 if !known.contains(&n) {
                     break n;
                 }
@@ -153,21 +180,22 @@ impl Validation {
         points as f64 * self.samples as f64 * (one + starts)
     }
 
-    /// Measures the loads under all organizations, and compares with what
-    /// `predict` says. `calibration` is the one that predictions are made from.
+    /// Measures the loads under all organizations, and compares with what is predicted for
+    /// the state that the machine was in. A report for each of `states`, in their order; one
+    /// of a state that was not met has no points.
     ///
     /// # Errors
     /// [`Error`]: the first case that cannot be measured or predicted.
     pub fn run(
         &self,
         loads: &[Load],
-        calibration: &Calibration,
-        predict: &dyn Predict,
+        states: &[Calibrated<'_>],
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Report, Error> {
+    ) -> Result<Vec<Report>, Error> {
         self.check()?;
+        let cases = || loads.iter().flat_map(|load| load.cases());
         let mut samples: Vec<Samples> =
-            loads.iter().flat_map(|load| load.cases()).map(Samples::of).collect();
+            cases().map(|case| Samples::of(case, states.len())).collect();
         let total = samples.len() * self.samples;
         let mut random = SplitMix64(self.seed ^ 0x7a11);
         let mut done = 0;
@@ -179,18 +207,23 @@ impl Validation {
                 let samples = &mut samples[index];
                 progress(Progress { done, total, organization: &samples.case.organization });
                 match samples.case.measure(&self.timing, false) {
-                    Ok(measured) => done += usize::from(samples.add(&measured, calibration)),
+                    Ok(measured) => done += usize::from(samples.add(&measured, states)),
                     Err(error @ Error::Load { .. }) => samples.failed(&error),
                     Err(error) => return Err(error),
                 }
             }
         }
         progress(Progress { done: total, total, organization: "" });
-        let (had, missing): (Vec<Samples>, Vec<Samples>) =
-            samples.into_iter().partition(|samples| !samples.rates.is_empty());
-        let points = had.iter().map(|samples| samples.point(predict));
-        let points = points.collect::<Result<Vec<Point>, Error>>()?;
-        Ok(Report::new(points, self.seed, missing.iter().map(Samples::missing).collect()))
+        let report = |(n, state): (usize, &Calibrated<'_>)| {
+            let (had, missing): (Vec<&Samples>, Vec<&Samples>) =
+                samples.iter().partition(|samples| !samples.rates[n].is_empty());
+            let points = had.iter().map(|samples| samples.point(n, state.predict));
+            let points = points.collect::<Result<Vec<Point>, Error>>()?;
+            let missing = missing.iter().map(|samples| samples.missing()).collect();
+            let apart = state.calibration.primitives.line_transfer_ns.value;
+            Ok(Report::new(points, self.seed, missing).apart(apart))
+        };
+        states.iter().enumerate().map(report).collect()
     }
 }
 
@@ -202,38 +235,42 @@ const AGAIN: usize = 2;
 struct Samples {
     case: Case,
     bytes: usize,
-    /// Operations a second, at the speed of the calibration.
-    rates: Vec<f64>,
+    /// Operations a second, at the speed of the calibration, for each state.
+    rates: Vec<Vec<f64>>,
     /// Why a sample could not be taken.
     failure: Option<String>,
 }
 
 impl Samples {
-    fn of(case: Case) -> Samples {
-        Samples { case, bytes: 0, rates: Vec::new(), failure: None }
+    fn of(case: Case, states: usize) -> Samples {
+        Samples { case, bytes: 0, rates: vec![Vec::new(); states], failure: None }
     }
 
-    /// Adds a sample, if the machine's processors were as far apart as the
-    /// calibration's: what they do that share memory is of another kind otherwise
-    /// ([`crate::cacheline_latency`]). Returns whether they were.
-    fn add(&mut self, measured: &Measured, calibration: &Calibration) -> bool {
-        let way = calibration.primitives.line_transfer_ns.value;
-        if measured.cacheline.is_some_and(|cacheline| way > 0.0 && !cacheline.is(way)) {
-            return false;
-        }
-        self.bytes = measured.bytes;
-        let speed = calibration.reference_ns / measured.piece_ns;
+    /// Adds a sample to each of `states` in which the machine's processors were as far apart: what
+    /// they do that share memory is of another kind otherwise ([`crate::cacheline_latency`]).
+    /// Returns whether there was one.
+    fn add(&mut self, measured: &Measured, states: &[Calibrated<'_>]) -> bool {
         // A pause of the machine in one window is no figure of the case; but where most
         // windows have nothing in them, all of them together are.
         let median = crate::statistics::median(&measured.rates);
         let rate = if median > 0.0 { median } else { measured.rate() };
-        self.rates.push(rate / speed);
-        true
+        let mut fits = false;
+        for (Calibrated { calibration, .. }, rates) in states.iter().zip(&mut self.rates) {
+            let way = calibration.primitives.line_transfer_ns.value;
+            if measured.cacheline.is_some_and(|cacheline| way > 0.0 && !cacheline.is(way)) {
+                continue;
+            }
+            let speed = calibration.reference_ns / measured.piece_ns;
+            rates.push(rate / speed);
+            fits = true;
+        }
+        self.bytes = if fits { measured.bytes } else { self.bytes };
+        fits
     }
 
     /// Are there to be more samples?
     fn wants(&self, samples: usize) -> bool {
-        self.failure.is_none() && self.rates.len() < samples
+        self.failure.is_none() && self.rates.iter().all(|rates| rates.len() < samples)
     }
 
     fn failed(&mut self, error: &Error) {
@@ -248,9 +285,10 @@ impl Samples {
         Missing::new(&self.case, why)
     }
 
-    fn point(&self, predict: &dyn Predict) -> Result<Point, Error> {
-        let predicted = predict.operations_per_s(&self.case, self.bytes).map_err(Error::Plan)?;
-        Ok(Point::new(&self.case, predicted, &self.rates))
+    /// What state number `state` gave.
+    fn point(&self, state: usize, predict: &dyn Predict) -> Result<Point, Error> {
+        let predicted = predict.predict_case(&self.case, self.bytes).map_err(Error::Plan)?;
+        Ok(Point::new(&self.case, predicted, &self.rates[state]))
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`Report`]: what was predicted and what was measured.
 
+use super::Predicted;
 use crate::measure::case::Case;
 use crate::statistics::median;
 use planner::Work;
@@ -24,6 +25,10 @@ pub struct Point {
     pub organization: String,
     /// Operations a second, predicted.
     pub predicted_per_s: f64,
+    /// The lower end of the prediction's interval of 90 %.
+    pub low_per_s: f64,
+    /// The upper end.
+    pub high_per_s: f64,
     /// Operations a second, measured, at the machine's speed of the calibration;
     /// the median of the samples.
     pub measured_per_s: f64,
@@ -35,23 +40,29 @@ pub struct Point {
     pub error: f64,
     /// Is that at most 15 %?
     pub is_right: bool,
+    /// Is what was measured within the interval?
+    pub is_inside: bool,
 }
 
 impl Point {
-    pub(super) fn new(case: &Case, predicted: f64, rates: &[f64]) -> Point {
+    pub(super) fn new(case: &Case, predicted: Predicted, rates: &[f64]) -> Point {
         let measured = median(rates);
-        let error = predicted / measured - 1.0;
+        let Predicted { value, low, high } = predicted;
+        let error = value / measured - 1.0;
         Point {
             work: case.work,
             processors: case.processors,
             connections: case.connections,
             organization: case.organization.clone(),
-            predicted_per_s: predicted,
+            predicted_per_s: value,
+            low_per_s: low,
+            high_per_s: high,
             measured_per_s: measured,
             min_per_s: rates.iter().copied().fold(f64::INFINITY, f64::min),
             max_per_s: rates.iter().copied().fold(0.0, f64::max),
             error,
             is_right: error.abs() <= RIGHT,
+            is_inside: (low..=high).contains(&measured),
         }
     }
 
@@ -127,12 +138,18 @@ impl Missing {
 pub struct Report {
     /// The seed that cases were drawn by.
     pub seed: u64,
+    /// How far apart the processors were of which this is, ns for a cache line; 0: unknown.
+    pub apart_ns: f64,
     /// All points, those of a load in a row.
     pub points: Vec<Point>,
     /// The best organization under each load.
     pub best: Vec<Best>,
     /// The share of points whose prediction was right.
     pub right: f64,
+    /// The share of points that were measured within the prediction's interval of 90 %.
+    pub inside: f64,
+    /// The median width of these intervals: the upper end, of the lower one.
+    pub width: f64,
     /// The share of loads under which the best organization was right.
     pub best_right: f64,
     /// The median of the errors' sizes.
@@ -154,9 +171,13 @@ impl Report {
         };
         let best: Vec<Best> = loads.iter().filter_map(|load| Best::of(&under(load))).collect();
         let share = |right: usize, all: usize| right as f64 / all.max(1) as f64;
+        let widths: Vec<f64> = points.iter().map(|p| p.high_per_s / p.low_per_s).collect();
         let errors: Vec<f64> = points.iter().map(|point| point.error.abs()).collect();
         Report {
             seed,
+            apart_ns: 0.0,
+            inside: share(points.iter().filter(|point| point.is_inside).count(), points.len()),
+            width: median(&widths),
             right: share(points.iter().filter(|point| point.is_right).count(), points.len()),
             best_right: share(best.iter().filter(|best| best.is_right).count(), best.len()),
             median_error: median(&errors),
@@ -164,6 +185,11 @@ impl Report {
             points,
             missing,
         }
+    }
+
+    /// The same, of processors so far apart, ns.
+    pub(super) fn apart(self, apart_ns: f64) -> Report {
+        Report { apart_ns, ..self }
     }
 
     /// Points whose prediction was not right, the worst first.

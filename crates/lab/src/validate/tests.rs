@@ -43,6 +43,7 @@ fn calibration(works: &[Work], processors: &[usize], connections: &[usize]) -> C
         primitives,
         layers: BTreeMap::new(),
         organizations: [("uniprocessor".to_owned(), anchors)].into(),
+        other_state: None,
     }
 }
 
@@ -77,8 +78,8 @@ fn loads_follow_from_the_seed_and_are_not_the_calibrations() {
 struct Constant(f64);
 
 impl Predict for Constant {
-    fn operations_per_s(&self, _: &Case, _: usize) -> Result<f64, String> {
-        Ok(self.0)
+    fn predict_case(&self, _: &Case, _: usize) -> Result<Predicted, String> {
+        Ok(Predicted { value: self.0, low: 0.0, high: self.0 })
     }
 }
 
@@ -97,9 +98,10 @@ fn every_organization_is_measured_and_compared() {
     assert_eq!(loads.len(), 2);
     assert!(validation.seconds(&loads) > 0.0);
     let mut done = 0;
-    let report = validation
-        .run(&loads, &calibration, &Constant(1e12), &mut |p| done = p.done)
-        .expect("figures");
+    let state = Calibrated { calibration: &calibration, predict: &Constant(1e12) };
+    let mut reports = validation.run(&loads, &[state], &mut |p| done = p.done).expect("figures");
+    let report = reports.pop().expect("one state");
+    assert!(reports.is_empty() && report.inside == 1.0);
     assert_eq!(done, 2 * report.points.len());
     assert_eq!((report.right, report.misses().len()), (0.0, report.points.len()));
     assert_eq!(report.best.len(), 2);
@@ -121,16 +123,28 @@ fn samples_of_another_state_do_not_count() {
         cacheline: Some(CachelineLatency { before, after }),
         ..sample.clone()
     };
-    let mut samples = Samples::of(case);
+    let mut samples = Samples::of(case, 2);
     // A calibration of one processor knows no way.
-    assert!(samples.add(&of(1.0, 99.0), &calibration));
+    let mut far = calibration.clone();
+    let mut add = |measured: &Measured, calibration: &Calibration| {
+        let predict: &dyn Predict = &Constant(1.0);
+        let states = [calibration, &far].map(|calibration| Calibrated { calibration, predict });
+        samples.add(measured, &states)
+    };
+    assert!(add(&of(1.0, 99.0), &calibration));
     calibration.primitives.line_transfer_ns.value = 36.0;
-    assert!(samples.add(&of(35.0, 38.0), &calibration));
-    assert!(!samples.add(&of(36.0, 180.0), &calibration));
-    assert!(!samples.add(&of(180.0, 180.0), &calibration));
-    assert!(samples.add(&Measured { cacheline: None, ..sample.clone() }, &calibration));
-    assert_eq!(samples.rates.len(), 3);
-    let mut never = Samples::of(real);
+    far.primitives.line_transfer_ns.value = 170.0;
+    let mut add = |measured: &Measured, calibration: &Calibration| {
+        let predict: &dyn Predict = &Constant(1.0);
+        let states = [calibration, &far].map(|calibration| Calibrated { calibration, predict });
+        samples.add(measured, &states)
+    };
+    assert!(add(&of(35.0, 38.0), &calibration));
+    assert!(!add(&of(36.0, 180.0), &calibration));
+    assert!(add(&of(180.0, 180.0), &calibration));
+    assert!(add(&Measured { cacheline: None, ..sample.clone() }, &calibration));
+    assert_eq!((samples.rates[0].len(), samples.rates[1].len()), (3, 3));
+    let mut never = Samples::of(real, 1);
     assert!(never.missing().why.contains("never as far apart"));
     never.failed(&Error::System(std::io::Error::other("no more")));
     assert_eq!(never.missing().why, "no more");
@@ -143,7 +157,11 @@ fn point(organization: &str, predicted: f64, measured: &[f64]) -> Point {
         processors: 2,
         connections: 7,
     };
-    Point::new(&case, predicted, measured)
+    Point::new(
+        &case,
+        Predicted { value: predicted, low: predicted * 0.9, high: predicted },
+        measured,
+    )
 }
 
 #[test]
@@ -156,6 +174,10 @@ fn what_is_right() {
     let report = Report::new(points, 1, Vec::new());
     assert!((report.right - 2.0 / 3.0).abs() < 1e-9);
     assert_eq!(report.misses()[0].organization, "b");
+    // 100 lies outside of 102.6 to 114 and of 72 to 80, 104 outside of 107.1 to 119.
+    assert_eq!((report.inside, (report.width * 9.0).round()), (0.0, 10.0));
+    let sure = Report::new(vec![point("a", 110.0, &[100.0, 101.0])], 1, Vec::new());
+    assert_eq!((sure.inside, sure.apart(36.0).apart_ns), (1.0, 36.0));
     let [best] = &report.best[..] else { panic!("one load") };
     assert_eq!((best.predicted.as_str(), best.is_right), ("c", true));
     assert_eq!(report.best_right, 1.0);

@@ -2,6 +2,7 @@
 
 use super::{Anchor, ByLevel, Calibration, Estimate, Layers, Machine, VERSION};
 use crate::Error;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -151,10 +152,10 @@ impl Calibration {
         for (work, layers) in &self.layers {
             check_layers(&format!("layers.{work}"), layers)?;
         }
-        for (name, anchors) in &self.organizations {
-            for (index, anchor) in anchors.iter().enumerate() {
-                check_anchor(&format!("organizations.{name}, case {}", index + 1), anchor)?;
-            }
+        check_organizations("", &self.organizations)?;
+        if let Some(other) = &self.other_state {
+            estimate("other_state.line_transfer_ns", &other.line_transfer_ns)?;
+            check_organizations("other_state.", &other.organizations)?;
         }
         Ok(())
     }
@@ -250,6 +251,18 @@ fn check_layers(name: &str, layers: &Layers) -> Result<(), Error> {
         ("transmit_ns", layers.transmit_ns),
     ] {
         number(&format!("{name}.{part}"), value)?;
+    }
+    Ok(())
+}
+
+fn check_organizations(
+    table: &str,
+    organizations: &BTreeMap<String, Vec<Anchor>>,
+) -> Result<(), Error> {
+    for (name, anchors) in organizations {
+        for (index, anchor) in anchors.iter().enumerate() {
+            check_anchor(&format!("{table}organizations.{name}, case {}", index + 1), anchor)?;
+        }
     }
     Ok(())
 }

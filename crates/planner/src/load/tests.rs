@@ -36,6 +36,8 @@ fn what_the_documents_show() {
     assert_eq!((bulk.work, bulk.bytes, bulk.pattern), (Work::TcpSend, 1448, Pattern::Steady));
     assert_eq!(bulk.rate_per_s, Some(5e9 / 1448.0));
     assert_eq!(load("tcp send, 3k connections").rate_per_s, None);
+    let short = load("tcp crr, 8 connections, 1k/s");
+    assert_eq!((short.work, short.bytes), (Work::TcpCrr, 64));
     assert_eq!(load("udp receive 4KiB, 1 flow").bytes, 4096);
     assert_eq!(load("udp receive 4KB, 1 flow").bytes, 4000);
 }
@@ -53,7 +55,7 @@ fn errors_name_the_word() {
         ("tcp udp rr", "`udp` gives the load's protocol a second time"),
         ("tcp rr 1B 2B 1 flow", "`2B` gives the load's bytes a second time"),
         ("tcp rr 20,000 connections", "a comma between digits"),
-        ("tcp crr 64B, 1 connection", "is not in a calibration"),
+        ("udp crr 64B, 1 flow", "UDP has none"),
         ("tcp rr 0 connections", "a load has 1 to"),
         ("tcp rr 999G connections", "a load has 1 to"),
         ("tcp rr 1.5 connections", "whole number"),

@@ -6,7 +6,7 @@ use crate::{Error, Work};
 /// The longest text that is read, bytes.
 const MOST_TEXT: usize = 400;
 
-const KNOWN: &str = "tcp or udp; rr, send, receive or bulk; bytes like 64B; 20k connections (flows, sockets); a rate like 400k/s or 40 Gbit/s; poisson, steady or bursty 32";
+const KNOWN: &str = "tcp or udp; rr, crr, send, receive or bulk; bytes like 64B; 20k connections (flows, sockets); a rate like 400k/s or 40 Gbit/s; poisson, steady or bursty 32";
 
 #[derive(Clone, Copy, PartialEq)]
 enum Protocol {
@@ -17,6 +17,7 @@ enum Protocol {
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Rr,
+    Crr,
     Send,
     Receive,
 }
@@ -90,6 +91,7 @@ impl Said {
             "tcp" => protocol(Protocol::Tcp),
             "udp" => protocol(Protocol::Udp),
             "rr" => way(Way::Rr),
+            "crr" => way(Way::Crr),
             "send" | "bulk" => way(Way::Send),
             "receive" => way(Way::Receive),
             "poisson" => return self.pattern(Pattern::Poisson, word, after),
@@ -101,11 +103,6 @@ impl Said {
                     );
                 };
                 return self.pattern(Pattern::Bursty(size), word, &after[1..]);
-            }
-            "crr" => {
-                return asked(
-                    "`crr`: what it costs to open and close connections is not in a calibration; ask for rr over connections that stay open, and measure crr by `anabranch bench crr`",
-                );
             }
             _ => None,
         };
@@ -163,11 +160,17 @@ impl Said {
         let (Some(protocol), Some(way)) = (self.protocol, self.way) else {
             let missing = match self.protocol {
                 None => "the protocol, tcp or udp",
-                Some(_) => "what connections do: rr, send, receive or bulk",
+                Some(_) => "what connections do: rr, crr, send, receive or bulk",
             };
             return asked(format!("the load lacks {missing}; it has: {KNOWN}"));
         };
         let work = match (protocol, way) {
+            (Protocol::Tcp, Way::Crr) => Work::TcpCrr,
+            (Protocol::Udp, Way::Crr) => {
+                return asked(
+                    "`crr` opens a connection for each message, and UDP has none: ask for tcp crr or udp rr",
+                );
+            }
             (Protocol::Tcp, Way::Rr) => Work::TcpRr,
             (Protocol::Tcp, Way::Send) => Work::TcpSend,
             (Protocol::Tcp, Way::Receive) => Work::TcpReceive,

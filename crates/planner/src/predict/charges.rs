@@ -127,6 +127,8 @@ fn stand_in(work: Work) -> Measured {
         Work::TcpReceive => (1.0, 0.5),
         Work::UdpSend => (0.0, 1.0),
         Work::UdpReceive => (1.0, 0.0),
+        // SYN, ACK with the message, FIN and ACK, each way.
+        Work::TcpCrr => (4.0, 4.0),
     };
     Measured {
         payload_bytes: 0.0,
@@ -153,7 +155,7 @@ fn by_layer(
     let (out, into) = match work {
         Work::TcpSend | Work::UdpSend => (both, 0.0),
         Work::TcpReceive | Work::UdpReceive => (0.0, sum + copy),
-        Work::TcpRr | Work::UdpRr => (both, sum + copy),
+        Work::TcpRr | Work::UdpRr | Work::TcpCrr => (both, sum + copy),
     };
     // The measured times include the payload's costs. These are subtracted, but at most
     // half of a layer's time.

@@ -141,6 +141,9 @@ pub(crate) fn scenario(case: &Case, costs: &Costs) -> Scenario {
     scenario.options = case.options.clone();
     scenario.bytes = case.bytes;
     scenario.steering = case.steering;
+    if case.work == Work::TcpCrr {
+        scenario.short_lived = case.connections;
+    }
     scenario
 }
 

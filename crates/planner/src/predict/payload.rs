@@ -43,7 +43,7 @@ fn ns_per_byte(predictor: &Predictor, case: &Case) -> f64 {
     match case.work {
         Work::TcpSend | Work::UdpSend => both,
         Work::TcpReceive | Work::UdpReceive => sum + copy,
-        Work::TcpRr | Work::UdpRr => both + sum + copy,
+        Work::TcpRr | Work::UdpRr | Work::TcpCrr => both + sum + copy,
     }
 }
 

@@ -13,7 +13,7 @@ fn every_work_is_counted_in_operations() {
         let expected = match work {
             Work::TcpSend | Work::TcpReceive => 1200..=1460,
             Work::UdpSend | Work::UdpReceive => 1472..=1472,
-            Work::TcpRr | Work::UdpRr => 64..=64,
+            Work::TcpRr | Work::UdpRr | Work::TcpCrr => 64..=64,
         };
         assert!(expected.contains(&measured.bytes), "{work}: {}", measured.bytes);
     }

@@ -62,3 +62,28 @@ fn what_differs_is_drawn() {
     }
     assert!(comparison(&names, &[]).contains("nothing differs"));
 }
+
+#[test]
+fn the_page_says_what_must_be_different() {
+    use planner::simulator::search::Found;
+    let mut contents = made(&FILE.replace("at_least = 1.0", "at_most = 0.5"));
+    let with = |found, why: &str| Needed {
+        experiment: "a".into(),
+        statement: "more load, more time".into(),
+        found,
+        why: why.into(),
+    };
+    let to = [To::Times(0.25), To::Ns(1500.0)];
+    let changes = to.map(|to| Change { cost: "threads.wake_up_ns".into(), to, value: 0.5 });
+    let found = Found { as_is: 1.4, comes_out: false, changes: changes.to_vec() };
+    contents.needed = vec![with(Some(found), "")];
+    let page = report(&contents);
+    assert!(page.contains("gives 1.400 as it is; it comes out with threads.wake_up_ns × 0.2500"));
+    assert!(page.contains("threads.wake_up_ns = 1500 ns instead of 0"));
+    let other = Found { as_is: 0.4, comes_out: true, changes: Vec::new() };
+    assert!(words(&with(Some(other), "")).contains("does not charge for"));
+    assert!(words(&with(None, "no word for it")).contains("not searched: no word for it"));
+    // A claim that holds needs nothing.
+    contents.session = made(FILE).session;
+    assert!(!report(&contents).contains("threads.wake_up_ns"));
+}

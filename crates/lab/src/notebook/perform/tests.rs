@@ -36,6 +36,23 @@ fn the_stack_yields_what_it_carries_and_what_it_costs() {
 }
 
 #[test]
+fn what_the_link_does_is_a_factor() {
+    let grid = "organization = \"uniprocessor\"\nconnections = 2\nloss = [0.0, 0.05]\n\
+                delay_us = 200\nduplicate = 0.01\nreorder = 0.01";
+    let cases = cases_of(grid);
+    let effort = Effort { seconds: 0.3, ..SHORT };
+    for case in &cases {
+        let yielded = measure(case, &effort).expect(grid);
+        assert!(yielded.figures.contains_key("gbit_per_s"), "{case}");
+    }
+    // The peer is a stack, where nothing is lost, too; a driver repeats nothing.
+    let text = "name = \"a\"\n[[grid]]\nloss = 0.1\npeer = \"driver\"\n";
+    let experiment = Experiment::parse("a.toml", text).expect("parses");
+    let error = super::super::case::check("a.toml", &experiment).expect_err("refused");
+    assert!(error.contains("a stack as peer"), "{error}");
+}
+
+#[test]
 fn a_paper_s_machine_is_simulated_by_a_seed() {
     let grid = "from = \"simulator\"\ncosts = \"yates1996\"\nprocessors = [1, 4]\n\
                 organization = \"processor-per-connection\"\nworkload = \"udp\"\n\

@@ -147,7 +147,7 @@ fn predictions_are_as_sure_as_they_say() {
 fn cases_of_claims_with_too_few_runs_in_one_state_are_run_again() {
     let of = |records: &[Record]| {
         let machine = machines(records).pop().unwrap_or_default();
-        let mut cases: Vec<String> = lacking(&experiment(TEST), records, &machine)
+        let mut cases: Vec<String> = lacking(&experiment(TEST), records, &machine, 5)
             .iter()
             .map(|(grid, case)| format!("{grid} {case}"))
             .collect();
@@ -169,4 +169,23 @@ fn cases_of_claims_with_too_few_runs_in_one_state_are_run_again() {
     assert_eq!(of(&records).len(), 2);
     records[0].failure = Some("no".to_owned());
     assert!(of(&records).is_empty());
+}
+
+#[test]
+fn what_the_first_rounds_leave_undecided_is_run_until_there_are_enough() {
+    let lacks = |ratios: &[f64]| {
+        let records = rounds(ratios);
+        let machine = machines(&records).pop().unwrap_or_default();
+        lacking(&experiment(TEST), &records, &machine, 5).len()
+    };
+    assert_eq!(lacks(&[1.2, 1.25, 1.15, 1.3, 1.2]), 0, "decided");
+    let open = [1.0, 1.2, 1.3, 0.9, 1.2];
+    assert_eq!(lacks(&open), 2);
+    // Further rounds that decide do not end it before there are enough.
+    let mut more = open.to_vec();
+    more.extend([1.2; 6]);
+    assert_eq!(lacks(&more), 2);
+    more.push(1.2);
+    assert_eq!((more.len(), lacks(&more)), (12, 0));
+    assert_eq!(judged(TEST, &rounds(&more)).outcome, Outcome::Holds);
 }

@@ -129,6 +129,20 @@ impl Costs {
         }
     }
 
+    /// All times, with the paths that they have in the file, ns.
+    pub fn times(&self) -> Vec<(String, f64)> {
+        let mut copy = self.clone();
+        let times = copy.figures().into_iter().filter(Figure::is_time);
+        times.map(|figure| (figure.name, *figure.value)).collect()
+    }
+
+    /// Sets the figure of this name to what `f` makes of it.
+    pub(crate) fn change(&mut self, name: &str, f: impl FnOnce(f64) -> f64) {
+        if let Some(figure) = self.figures().into_iter().find(|figure| figure.name == name) {
+            *figure.value = f(*figure.value);
+        }
+    }
+
     /// Checks that all figures are finite, not negative, and not absurdly large.
     ///
     /// # Errors
