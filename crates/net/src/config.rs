@@ -133,6 +133,9 @@ pub struct Config {
     pub burst: usize,
     /// Bytes of fragments that wait for the rest of their datagrams.
     pub reassembly_bytes: usize,
+    /// Do plain segments of established connections pass the layers by? It changes nothing
+    /// but how long they take.
+    pub express: bool,
     /// When more handshakes go on than a listener takes, answer by cookies, which keep
     /// nothing here (RFC 4987 3.6). Otherwise the oldest half-open connection goes.
     pub syn_cookies: bool,
@@ -143,9 +146,6 @@ pub struct Config {
     pub max_orphans: usize,
     /// What all units of the host use together.
     pub account: Arc<Account>,
-    /// Do plain segments of established connections pass the layers by? It changes nothing
-    /// but how long they take.
-    pub express: bool,
 }
 
 impl Config {
@@ -171,11 +171,11 @@ impl Config {
             errors_per_second: 1000,
             burst: 32,
             reassembly_bytes: 4 << 20,
+            express: true,
             syn_cookies: true,
             memory: usize::MAX,
             max_orphans: 1 << 16,
             account: Arc::default(),
-            express: true,
         }
     }
 

@@ -22,18 +22,19 @@ pub trait Below {
         counters: &mut Counters,
     );
 
-    /// Sends a plain segment of a flow, with this time to live, past the layers, if they
-    /// would do nothing with it that is not known. It is empty then, and the interface
-    /// that it leaves by comes back, with the sum of its pseudo-header and header without
-    /// the sequence number.
+    /// Sends a plain segment of a flow past the layers, with a time to live and a type of
+    /// service, if they would do nothing with it that is not known. It is empty then, and
+    /// the interface that it leaves by comes back, with the sum of its pseudo-header and
+    /// header without the sequence number.
     #[inline(always)]
     fn express(
         &mut self,
-        flow: (&FlowKey, u8),
+        flow: &FlowKey,
+        service: (u8, u8),
         segment: &mut Outgoing,
         counters: &mut Counters,
     ) -> Option<(u16, u16)> {
-        let _ = (flow, segment, counters);
+        let _ = (flow, service, segment, counters);
         None
     }
 
@@ -87,7 +88,8 @@ impl<O: Observer> Below for Down<'_, O> {
     #[inline(always)]
     fn express(
         &mut self,
-        flow: (&FlowKey, u8),
+        flow: &FlowKey,
+        service: (u8, u8),
         segment: &mut Outgoing,
         counters: &mut Counters,
     ) -> Option<(u16, u16)> {
@@ -95,7 +97,7 @@ impl<O: Observer> Below for Down<'_, O> {
             return None;
         }
         let Link { departures, config, .. } = &*self.link;
-        let (frame, base) = departures.frame(flow, segment, config, self.now)?;
+        let (frame, base) = departures.frame((flow, service), segment, config, self.now)?;
         let interface = frame.meta().interface;
         counters.packets_out += 1;
         counters.bytes_out += frame.len() as u64;

@@ -85,6 +85,12 @@ impl Timers {
         self.early = Instant::FAR_FUTURE;
     }
 
+    /// Is the early timer that of a tail loss probe?
+    #[inline]
+    pub(crate) fn is_tail(&self) -> bool {
+        self.early_kind == Early::Tail
+    }
+
     pub(crate) fn set_tail(&mut self, at: Instant) {
         self.early_kind = Early::Tail;
         self.early = at;

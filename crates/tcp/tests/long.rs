@@ -95,7 +95,8 @@ impl Pair {
 
     /// A reader that pauses closes the window; when it goes on, so does the rest.
     fn pause_and_go_on(&mut self, from: usize) {
-        let all = 3 * (1 << 20);
+        // More than the receive buffer grows to.
+        let all = 9 * (1 << 20);
         for _ in 0..all / self.block.len() {
             self.ends[from].send_slice(self.block.clone(), None).expect("room");
         }

@@ -37,8 +37,8 @@ pub(crate) fn read(frame: &Packet, interface: &InterfaceConfig, ip: &Ip) -> Opti
     }
     let w = words(below);
     let total = w[0] & 0xffff;
-    // No options and no service; a whole datagram, which may say that it must be.
-    let usual = w[0] >> 16 == 0x4500 && w[1] & 0xbfff == 0 && total as usize == frame.len() - at;
+    // No options; a whole datagram, which may say that it must be.
+    let usual = w[0] >> 24 == 0x45 && w[1] & 0xbfff == 0 && total as usize == frame.len() - at;
     let sum = |words: &[u32]| words.iter().map(|w| u64::from(*w)).sum::<u64>();
     if !usual || !checksum::is_right(checksum::fold(sum(&w))) {
         return None;
@@ -89,8 +89,8 @@ pub(crate) fn read(frame: &Packet, interface: &InterfaceConfig, ip: &Ip) -> Opti
         remote: Endpoint { address: ports.0, port: header.source_port },
     };
     let (interface, segment) = (frame.meta().interface, frame.meta().gso_size);
-    let segment = Arriving { flow, header, interface, segment, ecn: 0 };
-    Some(Plain { segment, len: at + headers })
+    let ecn = (w[0] >> 16) as u8 & ipv4::ECN;
+    Some(Plain { segment: Arriving { flow, header, interface, segment, ecn }, len: at + headers })
 }
 
 /// The words of a header without options, of IPv4 or TCP.

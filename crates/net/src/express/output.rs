@@ -42,7 +42,7 @@ struct Departure {
     head: [u8; BELOW],
     /// Bytes of `head`.
     len: usize,
-    /// The sum of the IP header without its length and sum.
+    /// The sum of the IP header without its type of service, length and sum.
     sum: u64,
 }
 
@@ -85,7 +85,7 @@ impl Departures {
     #[inline(always)]
     pub(crate) fn frame(
         &self,
-        (flow, ttl): (&FlowKey, u8),
+        (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
         segment: &mut Outgoing,
         config: &Config,
         now: Instant,
@@ -101,7 +101,7 @@ impl Departures {
         let mut packet = Packet::from_parts(std::mem::take(&mut segment.payload));
         let len = departure.len;
         let bytes = packet.push(len + tcp_len);
-        departure.emit(&mut bytes[..len], total);
+        departure.emit(&mut bytes[..len], total, tos);
         let mut fields = Fields::of(flow, &segment.header, total - ipv4::LEN);
         let base = fields.base();
         fields.checksum = match (partial, segment.sum) {
@@ -115,6 +115,7 @@ impl Departures {
         fields.emit(&mut packet.head_mut()[len..]);
         let meta = packet.meta_mut();
         *meta = departure.meta;
+        meta.tos = tos;
         meta.gso_size = segment.gso_size;
         if partial {
             meta.checksum = ChecksumState::Partial;
@@ -138,7 +139,7 @@ impl Departures {
         let mut head = [0; BELOW];
         head[..len].copy_from_slice(below);
         let ip_head = &mut head[link.len()..len];
-        ip_head[2..4].fill(0);
+        ip_head[1..4].fill(0);
         ip_head[10..12].fill(0);
         let sum = u64::from(checksum::sum(ip_head));
         self.places.resize_with(PLACES, || None);
@@ -154,9 +155,9 @@ impl Departure {
         meta.destination == destination && meta.source == source && meta.ttl == ttl
     }
 
-    /// Writes the headers below TCP, for a datagram of `total` bytes.
+    /// Writes the headers below TCP, for a datagram of `total` bytes and a type of service.
     #[inline(always)]
-    fn emit(&self, bytes: &mut [u8], total: usize) {
+    fn emit(&self, bytes: &mut [u8], total: usize, tos: u8) {
         // A copy of as many bytes as are known is a few stores.
         match bytes.first_chunk_mut::<UNTAGGED>() {
             Some(bytes) if self.len == UNTAGGED => {
@@ -165,8 +166,9 @@ impl Departure {
             _ => bytes.copy_from_slice(&self.head[..self.len]),
         }
         let ip = self.len - ipv4::LEN;
+        bytes[ip + 1] = tos;
         bytes[ip + 2..ip + 4].copy_from_slice(&(total as u16).to_be_bytes());
-        let sum = !checksum::fold(self.sum + total as u64);
+        let sum = !checksum::fold(self.sum + u64::from(tos) + total as u64);
         bytes[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
     }
 }

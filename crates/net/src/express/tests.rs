@@ -96,9 +96,8 @@ impl Host {
             ..interface()
         };
         let mut config = Config::new(vec![interface], seed);
-        let ecn = if seed & 3 == 2 { tcp::EcnMode::Ask } else { tcp::EcnMode::Accept };
-        let timestamps = !seed.is_multiple_of(3);
-        let tcp = tcp::Config::default().with_timestamps(timestamps).with_ecn(ecn);
+        let ecn = if seed.is_multiple_of(2) { tcp::EcnMode::Ask } else { tcp::EcnMode::Accept };
+        let tcp = tcp::Config::default().with_timestamps(!seed.is_multiple_of(3)).with_ecn(ecn);
         config.tcp = Arc::new(tcp);
         config.express = express;
         let random = SplitMix64::new(seed ^ u64::from(ours));
@@ -172,6 +171,7 @@ fn mangle(frame: &Packet, ethernet: bool, chance: u64) -> Vec<Packet> {
         9..=12 if bytes.len() > ip + 20 + 32 => {
             bytes[ip + 20 + at % 32] ^= 1 << (chance >> 60 & 7);
         }
+        13..=15 if bytes.len() > ip + 20 => mark(&mut bytes[ip..ip + 20]),
         9..=20 => {}
         _ => return vec![frame.clone()],
     }
@@ -183,6 +183,14 @@ fn mangle(frame: &Packet, ethernet: bool, chance: u64) -> Vec<Packet> {
         packet.meta_mut().checksum = ChecksumState::Verified;
     }
     vec![packet]
+}
+
+/// Congestion experienced (RFC 3168 5), with the right sum.
+fn mark(header: &mut [u8]) {
+    header[1] |= wire::ipv4::CE;
+    header[10..12].fill(0);
+    let sum = !checksum::sum(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 fn bytes(frames: &[Packet]) -> Vec<(Vec<u8>, String)> {
@@ -215,7 +223,7 @@ fn live(seed: u64, link: Link) -> (u64, u64) {
                 let frames = frames.map(|mut frame| {
                     // As a device gives it: nothing is known of what is below.
                     let meta = frame.meta_mut();
-                    (meta.protocol, meta.ttl) = (0, 0);
+                    (meta.protocol, meta.ttl, meta.tos) = (0, 0, 0);
                     frame
                 });
                 let frames = frames.collect();

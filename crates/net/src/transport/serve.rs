@@ -113,11 +113,8 @@ impl<A: Application> Transport<A> {
         {
             let repeat =
                 tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
-            let known = match tos == 0 && !segment.ect {
-                true => down.express((&connection.flow, ttl), &mut segment, counters),
-                false => None,
-            };
-            let sent_by = match known {
+            let service = (ttl, if segment.ect { tos | wire::ipv4::ECT_0 } else { tos });
+            let sent_by = match down.express(&connection.flow, service, &mut segment, counters) {
                 Some(known) => Some(known),
                 None => {
                     let (mut packet, base) =

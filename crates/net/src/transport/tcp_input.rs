@@ -53,7 +53,7 @@ pub(crate) struct Arriving {
     pub(crate) interface: u16,
     /// Bytes of payload of each segment that it was put together from, if it was.
     pub(crate) segment: u16,
-    /// The two bits of ECN in its IP header.
+    /// What the network says of congestion (RFC 3168 5).
     pub(crate) ecn: u8,
 }
 

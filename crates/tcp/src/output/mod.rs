@@ -107,6 +107,7 @@ impl Tcb {
         self.snd.nxt = seq + mss;
         self.note_usage(pipe + mss);
         self.on_sent(mss, false, now);
+        self.arm_tail(now);
         Some(Next { seq, payload, sum })
     }
 
