@@ -31,7 +31,6 @@ mod setup;
 mod statistics;
 pub mod validate;
 
-pub use experiments::{blocks, hog, idle, soak};
 pub use measure::counted::counted;
 pub use experiments::{blocks, hog, http, idle, soak};
 pub use measure::detail::{Detail, SampleDetail};
