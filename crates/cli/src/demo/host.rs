@@ -51,7 +51,7 @@ impl Host {
             queues: processors,
             mtu: 1500,
             offload: true,
-            peer: Some((THEIRS, 24)),
+            peer: Some((THEIRS.into(), 24)),
         };
         let Opened { device, peer } = (link.open)(&request).map_err(Failure::failed)?;
         let stack = |device: Device, address: Ipv4Addr| {
