@@ -52,6 +52,7 @@ macro_rules! cases {
 }
 
 #[doc(hidden)]
+#[expect(clippy::crate_in_macro_def, reason = "the family is the test program's")]
 #[macro_export]
 macro_rules! tests {
     ($organization:ident $processors:literal $($file:ident: $($case:ident)*;)*) => {
