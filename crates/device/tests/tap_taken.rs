@@ -38,7 +38,7 @@ fn persistent(name: &str, flags: libc::c_int) -> bool {
     assert_eq!(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETPERSIST, 1) }, 0);
     let control = Control::new().expect("socket");
     control.set_mtu(name, 1400).expect("MTU");
-    control.set_address(name, KERNEL, 24).expect("address");
+    control.set_address(name, KERNEL.into(), 24).expect("address");
     true
 }
 
@@ -125,7 +125,7 @@ fn open_descriptors_are_a_device() {
             let descriptors: Option<Vec<_>> = (0..queues).map(|_| attached(name, flags)).collect();
             let Some(descriptors) = descriptors else { return };
             let control = Control::new().expect("socket");
-            control.set_address(name, KERNEL, 24).expect("address");
+            control.set_address(name, KERNEL.into(), 24).expect("address");
             control.set_up(name, true).expect("up");
             let device = from_fds(descriptors, &Config::default()).expect("a device");
             assert_eq!((device.name.as_str(), device.queues.len()), (name, queues));

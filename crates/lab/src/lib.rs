@@ -31,8 +31,8 @@ mod setup;
 mod statistics;
 pub mod validate;
 
-pub use measure::counted::counted;
 pub use experiments::{blocks, hog, http, idle, soak};
+pub use measure::counted::counted;
 pub use measure::detail::{Detail, SampleDetail};
 pub use measure::row::Row;
 pub use measure::run::{Progress, quick, run};
