@@ -22,6 +22,7 @@ macro_rules! opaque_debug {
 
 pub mod account;
 pub mod application;
+mod arriving;
 pub mod config;
 pub mod connections;
 pub mod counters;

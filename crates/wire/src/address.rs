@@ -63,11 +63,6 @@ impl Address {
             false => Some(Ipv6Addr::from_bits((self.high as u128) << 64 | self.low as u128)),
         }
     }
-    /// Bytes of an IP header of its family, without options or extension headers.
-    #[inline]
-    pub const fn header_len(self) -> usize {
-        if self.is_v4() { crate::ipv4::LEN } else { crate::ipv6::LEN }
-    }
     /// 0.0.0.0 or `::`, whichever is of its family.
     #[inline]
     pub const fn unspecified(self) -> Address {
@@ -175,6 +170,13 @@ impl std::fmt::Debug for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.ip().fmt(f)
     }
+}
+
+/// The IPv6 address at `at` of `bytes`, which has 16 bytes from there on.
+#[inline]
+pub(crate) fn v6_at(bytes: &[u8], at: usize) -> Ipv6Addr {
+    let octets: [u8; 16] = bytes[at..at + 16].try_into().expect("16 bytes");
+    Ipv6Addr::from(octets)
 }
 
 /// An address with a port.

@@ -6,6 +6,7 @@ mod view;
 
 pub use view::View;
 
+use crate::address::v6_at;
 use crate::{EthernetAddress, Malformed};
 use std::net::Ipv6Addr;
 
@@ -71,8 +72,8 @@ impl Header {
             payload_len: u16::from_be_bytes([b[4], b[5]]),
             next_header: b[6],
             hop_limit: b[7],
-            source: address(b, 8),
-            destination: address(b, 24),
+            source: v6_at(b, 8),
+            destination: v6_at(b, 24),
         })
     }
 
@@ -91,13 +92,6 @@ impl Header {
         b[8..24].copy_from_slice(&self.source.octets());
         b[24..40].copy_from_slice(&self.destination.octets());
     }
-}
-
-/// The address at `at` of `bytes`, which has 16 bytes from there on.
-#[inline]
-pub(crate) fn address(bytes: &[u8], at: usize) -> Ipv6Addr {
-    let octets: [u8; 16] = bytes[at..at + 16].try_into().expect("16 bytes");
-    Ipv6Addr::from(octets)
 }
 
 /// The header of a fragment (RFC 8200 4.5).

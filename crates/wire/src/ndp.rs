@@ -1,7 +1,7 @@
 //! Neighbour discovery (RFC 4861): who has an IPv6 address on the link, and what routers
 //! say. The messages are ICMP's; their checksum and hop limit are for the caller.
 
-use crate::ipv6::address;
+use crate::address::v6_at;
 use crate::{EthernetAddress, Malformed};
 use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
@@ -68,7 +68,7 @@ impl Message {
         if !matches!(front[0], 135 | 136) {
             return Ok(Message::Router(front[0]));
         }
-        let target = address(bytes, 8);
+        let target = v6_at(bytes, 8);
         if target.is_multicast() || target.is_unspecified() {
             return Err(Malformed::Field);
         }

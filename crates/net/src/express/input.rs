@@ -1,9 +1,9 @@
 //! The way in: ② ③ and the front of ④ in one look.
 
 use super::{TIMESTAMPS, word};
+use crate::arriving::Arriving;
 use crate::config::InterfaceConfig;
 use crate::ip::Ip;
-use crate::transport::Arriving;
 use std::net::Ipv4Addr;
 use wire::ethernet::{self, ethertype};
 use wire::packet::ChecksumState;
@@ -37,10 +37,7 @@ pub(crate) fn read(frame: &Packet, interface: &InterfaceConfig, ip: &Ip) -> Opti
     }
     let w = words(below);
     let total = w[0] & 0xffff;
-    // No options; a whole datagram, which may say that it must be.
-    let usual = w[0] >> 24 == 0x45 && w[1] & 0xbfff == 0 && total as usize == frame.len() - at;
-    let sum = |words: &[u32]| words.iter().map(|w| u64::from(*w)).sum::<u64>();
-    if !usual || !checksum::is_right(checksum::fold(sum(&w))) {
+    if !is_usual(&w, frame.len() - at) {
         return None;
     }
     let (source, destination) = (Ipv4Addr::from_bits(w[3]), Ipv4Addr::from_bits(w[4]));
@@ -50,17 +47,7 @@ pub(crate) fn read(frame: &Packet, interface: &InterfaceConfig, ip: &Ip) -> Opti
     let (fixed, options) = rest.split_first_chunk::<TCP>()?;
     let t = words(fixed);
     let flags = Flags((t[3] >> 16) as u8);
-    let (len, timestamps) = match t[3] >> 16 & !u32::from(Flags::PSH.0) {
-        0x8010 => {
-            let (options, _) = options.split_first_chunk::<{ TCP_TIMESTAMPS - TCP }>()?;
-            if word(options, 0) != TIMESTAMPS {
-                return None;
-            }
-            (TCP_TIMESTAMPS, Some((word(options, 4), word(options, 8))))
-        }
-        0x5010 => (TCP, None),
-        _ => return None,
-    };
+    let (len, timestamps) = shape(t[3], options)?;
     let ports = (Address::from(source), t[0] >> 16, Address::from(destination), t[0] & 0xffff);
     let headers = ipv4::LEN + len;
     if ports.1 == 0 || ports.3 == 0 || (total as usize) < headers {
@@ -91,6 +78,34 @@ pub(crate) fn read(frame: &Packet, interface: &InterfaceConfig, ip: &Ip) -> Opti
     let (interface, segment) = (frame.meta().interface, frame.meta().gso_size);
     let ecn = (w[0] >> 16) as u8 & ipv4::ECN;
     Some(Plain { segment: Arriving { flow, header, interface, segment, ecn }, len: at + headers })
+}
+
+/// Is it the IPv4 header of a whole datagram of `len` bytes, which may say that it must be
+/// whole, without options and with the right sum?
+#[inline(always)]
+fn is_usual(w: &[u32; 5], len: usize) -> bool {
+    let usual = w[0] >> 24 == 0x45 && w[1] & 0xbfff == 0 && (w[0] & 0xffff) as usize == len;
+    usual && checksum::is_right(checksum::fold(sum(w)))
+}
+
+#[inline(always)]
+fn sum(words: &[u32]) -> u64 {
+    words.iter().map(|w| u64::from(*w)).sum()
+}
+
+/// Bytes of a TCP header whose fourth word is `control`, and its timestamps, if it has them:
+/// of a segment that has no other `options`, and no flags but ACK and perhaps PSH.
+#[inline(always)]
+fn shape(control: u32, options: &[u8]) -> Option<(usize, Option<(u32, u32)>)> {
+    match control >> 16 & !u32::from(Flags::PSH.0) {
+        0x8010 => {
+            let options = options.first_chunk::<{ TCP_TIMESTAMPS - TCP }>()?;
+            let pair = (word(options, 4), word(options, 8));
+            (word(options, 0) == TIMESTAMPS).then_some((TCP_TIMESTAMPS, Some(pair)))
+        }
+        0x5010 => Some((TCP, None)),
+        _ => None,
+    }
 }
 
 /// The words of a header without options, of IPv4 or TCP.

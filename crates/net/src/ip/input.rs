@@ -1,20 +1,9 @@
 //! ③ IP datagrams up to segments and messages.
 
 use super::reassembly::Piece;
-use super::{Ip, icmp, v6};
+use super::{Ip, Up, icmp, v6};
 use crate::{Counters, DropReason};
 use wire::{Address, Instant, Malformed, Packet, ipv4, protocol};
-
-/// What IP hands to the layer above.
-#[derive(Debug)]
-pub enum Up {
-    /// A TCP segment: the TCP header is in front, `meta` has the addresses.
-    Tcp(Packet),
-    /// A UDP datagram, likewise.
-    Udp(Packet),
-    /// An ICMP error about something that we sent.
-    Error(icmp::Error),
-}
 
 /// Takes an IP datagram. Answers and errors that it calls for go to `replies`,
 /// for [`super::output()`].

@@ -16,8 +16,8 @@ mod route;
 mod v6;
 
 pub(crate) use identification::Identifications;
-pub use input::{Up, input};
-pub use output::{TTL, output};
+pub use input::input;
+pub use output::output;
 pub use reassembling::{Reassembling, SharedReassembly};
 pub use route::{Route, Routes};
 
@@ -32,8 +32,21 @@ use std::sync::Arc;
 use wire::steering::Steering;
 use wire::{Address, Instant, Packet};
 
+/// Time to live of what we send, hops, unless a socket says otherwise (RFC 1700).
+pub const TTL: u8 = 64;
 /// Sources that are remembered as good; a power of two.
 const ACCEPTED: usize = 32;
+
+/// What IP hands to the layer above.
+#[derive(Debug)]
+pub enum Up {
+    /// A TCP segment: the TCP header is in front, `meta` has the addresses.
+    Tcp(Packet),
+    /// A UDP datagram, likewise.
+    Udp(Packet),
+    /// An ICMP error about something that we sent.
+    Error(icmp::Error),
+}
 
 /// The state of the Internet layer.
 pub struct Ip {

@@ -1,11 +1,9 @@
 //! ⑦ Segments and messages down to IP datagrams.
 
-use super::{Ip, fragment, v6};
+use super::{Ip, TTL, fragment, v6};
 use wire::packet::ChecksumState;
 use wire::{Packet, ipv4, protocol};
 
-/// Time to live of what we send, hops, unless a socket says otherwise (RFC 1700).
-pub const TTL: u8 = 64;
 /// Time to live of what we send to a group: it stays on the link (RFC 1112 6.1).
 const MULTICAST_TTL: u8 = 1;
 

@@ -16,7 +16,6 @@ mod udp;
 
 pub use context::Cx;
 pub(crate) use residence::Residence;
-pub(crate) use tcp_input::Arriving;
 pub use tcp_input::input as tcp_input;
 pub use udp::input as udp_input;
 

@@ -4,6 +4,7 @@ use super::coalesce::{self, GroBatch};
 use super::{Cx, Transport};
 use crate::DropReason;
 use crate::application::Application;
+use crate::arriving::Arriving;
 use crate::connections::{ConnId, Connections, OpenError};
 use tcp::input::listen::Listen;
 use tcp::{Pressure, Tcb, input, time_wait};
@@ -43,18 +44,6 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         remote: Endpoint { address: source, port: header.source_port },
     };
     Arriving { flow, header, interface, segment, ecn }.input(packet.into_parts(), transport, cx);
-}
-
-/// A segment that is as it should be.
-pub(crate) struct Arriving {
-    pub(crate) flow: FlowKey,
-    pub(crate) header: Header,
-    /// The interface that it came by.
-    pub(crate) interface: u16,
-    /// Bytes of payload of each segment that it was put together from, if it was.
-    pub(crate) segment: u16,
-    /// What the network says of congestion (RFC 3168 5).
-    pub(crate) ecn: u8,
 }
 
 impl Arriving {

@@ -6,7 +6,7 @@ use crate::ip::Routes;
 use crate::{Counters, DropReason};
 use wire::packet::ChecksumState;
 use wire::udp::{Header, LEN};
-use wire::{Endpoint, Packet, checksum, protocol};
+use wire::{Address, Endpoint, Packet, checksum, ipv4, ipv6, protocol};
 
 /// Offset of the checksum field in a UDP header.
 const CHECKSUM: usize = 6;
@@ -81,7 +81,7 @@ impl<A: Application> Transport<A> {
             let packet = route.filter(stays).and_then(|route| {
                 let interface = &self.config.interfaces[route.interface as usize];
                 // A device sums whole datagrams only.
-                let room = route.mtu.saturating_sub(datagram.remote.address.header_len());
+                let room = route.mtu.saturating_sub(header_len(datagram.remote.address));
                 packet(datagram, if interface.transmit_checksum { room } else { 0 })
             });
             match packet {
@@ -93,6 +93,11 @@ impl<A: Application> Transport<A> {
             }
         }
     }
+}
+
+/// Bytes of the IP header that goes in front of what is for `destination`.
+fn header_len(destination: Address) -> usize {
+    if destination.is_v4() { ipv4::LEN } else { ipv6::LEN }
 }
 
 /// The packet of a datagram; `None` if it is longer than UDP can say, or its ends are of

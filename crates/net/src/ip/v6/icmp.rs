@@ -22,28 +22,13 @@ pub(super) fn input(
     replies: &mut Vec<Packet>,
 ) -> Option<Error> {
     let meta = *packet.meta();
-    let vouched = meta.checksum != ChecksumState::Complete;
-    let right = || {
-        let length = packet.len() as u32;
-        let pseudo =
-            checksum::pseudo_header(meta.source, meta.destination, protocol::ICMPV6, length);
-        checksum::is_right(checksum::add(pseudo, packet.sum_from(0)))
-    };
-    let (Ok(message), true) = (Message::parse(packet.front()), vouched || right()) else {
+    let (Ok(message), true) = (Message::parse(packet.front()), is_summed(&packet)) else {
         counters.drop(DropReason::IcmpMalformed);
         return None;
     };
     let kind = match message {
         Message::EchoRequest(id, seq) => {
-            counters.absorbed += 1;
-            if ip.echoes.allows(meta.source, now) {
-                counters.echo_replies_out += 1;
-                packet.pull(LEN);
-                finish(&mut packet, Message::EchoReply(id, seq), &meta, ip)?;
-                replies.push(packet);
-            } else {
-                counters.echo_replies_limited += 1;
-            }
+            replies.extend(echo(packet, (id, seq), ip, now, counters));
             return None;
         }
         Message::Unreachable(why) => Kind::Unreachable(meaning(why)),
@@ -79,6 +64,38 @@ pub(super) fn input(
             None
         }
     }
+}
+
+/// Is its checksum right, as far as that is for us to see?
+fn is_summed(packet: &Packet) -> bool {
+    let meta = packet.meta();
+    if meta.checksum != ChecksumState::Complete {
+        return true;
+    }
+    let (length, protocol) = (packet.len() as u32, protocol::ICMPV6);
+    let pseudo = checksum::pseudo_header(meta.source, meta.destination, protocol, length);
+    checksum::is_right(checksum::add(pseudo, packet.sum_from(0)))
+}
+
+/// The reply to an echo request with this identifier and sequence number, if there may be
+/// one.
+fn echo(
+    mut packet: Packet,
+    (id, seq): (u16, u16),
+    ip: &mut Ip,
+    now: Instant,
+    counters: &mut Counters,
+) -> Option<Packet> {
+    let meta = *packet.meta();
+    counters.absorbed += 1;
+    if !ip.echoes.allows(meta.source, now) {
+        counters.echo_replies_limited += 1;
+        return None;
+    }
+    counters.echo_replies_out += 1;
+    packet.pull(LEN);
+    finish(&mut packet, Message::EchoReply(id, seq), &meta, ip)?;
+    Some(packet)
 }
 
 fn has_link(meta: &wire::packet::Meta, ip: &Ip) -> bool {
