@@ -57,6 +57,12 @@ impl Rtt {
         self.rto = self.srtt.saturating_add(variance).min(micros(config.max_rto));
     }
 
+    /// The time-out, not backed off, microseconds.
+    #[inline]
+    pub(crate) fn least_rto(&self) -> u64 {
+        self.rto.into()
+    }
+
     /// The time-out, backed off (RFC 6298 5.5), microseconds.
     #[inline]
     pub(crate) fn rto(&self, config: &Config) -> u64 {

@@ -342,7 +342,16 @@ impl Tcb {
     }
 
     /// RFC 5681 4.1: after an idle time the window has to be earned again.
+    #[inline]
     fn restart_after_idle(&mut self, now: Instant) {
+        // The RTO is no less than it is without backing off.
+        if now.micros_since(self.last_sent) >= self.rtt.least_rto() {
+            self.restart_after_rto(now);
+        }
+    }
+
+    #[cold]
+    fn restart_after_rto(&mut self, now: Instant) {
         if now > self.last_sent.after_micros(self.rtt.rto(&self.config)) {
             let initial = initial_window(self.config.initial_window, self.mss());
             self.congestion.on_idle(initial);
