@@ -1,23 +1,23 @@
 //! [`Builder`]: what a stack is made of.
 
+mod bounds;
 mod interface;
 mod loopback;
 mod observing;
+mod start;
+
+pub(crate) use bounds::Bounds;
 
 use interface::Interface;
 
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
-use crate::netstack::Limits;
-use crate::observe::View;
 use crate::organization::{LockKind, Options, Organization};
-use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
 use crate::{Error, Prefix};
-use ::device::capture::Hub;
-use ::device::{Device, Medium, spread, tun};
-use net::{Config, OwnedPrefix};
-use organizations::{Clock, Instruments, Setup};
+use ::device::{Device, tun};
+use net::Config;
+use organizations::{Clock, Instruments};
 use platform::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
@@ -26,7 +26,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::{Address, EthernetAddress};
+use wire::EthernetAddress;
 
 /// Makes a [`Stack`].
 ///
@@ -403,88 +403,6 @@ impl Builder {
         self.loopback = loopback;
         self
     }
-
-    /// Keeps the stack within these limits.
-    pub(crate) fn within(mut self, limits: &Limits) -> Builder {
-        let buffer = limits.buffer;
-        self.tcp.receive_buffer = self.tcp.receive_buffer.min(buffer);
-        self.tcp.send_buffer = self.tcp.send_buffer.min(buffer);
-        let units = limits.connections.div_ceil(self.processors.max(1));
-        self.config.max_connections = self.config.max_connections.min(units);
-        self.config.reassembly_bytes = self.config.reassembly_bytes.min(limits.fragment_bytes);
-        self
-    }
-
-    /// Starts the stack.
-    ///
-    /// # Errors
-    /// [`Error`]: the first argument that made no sense, or what could not be had.
-    pub fn start(self) -> Result<Stack, Error> {
-        if let Some(wrong) = self.wrong {
-            return Err(wrong);
-        }
-        if self.devices.is_empty() {
-            return Err(Error::NoDevice);
-        }
-        check_routes(&self.routes, &self.devices)?;
-        let mut config = self.config;
-        config.routes = self.routes.iter().map(Route::config).collect();
-        config.tcp = Arc::new(self.tcp);
-        let time_of_day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        config.epoch = time_of_day.unwrap_or_default();
-        // Units are chosen as the first device that steers chooses queues.
-        if let Some(steering) = self.devices.iter().find_map(|(device, _)| device.steering) {
-            config.steering = steering;
-        }
-        let mut devices = Vec::new();
-        let queues = self.organization.queues_on(self.processors);
-        for (device, interface) in self.devices {
-            let index = config.interfaces.len() as u16;
-            let owned = |prefix: &Prefix| OwnedPrefix {
-                interface: index,
-                network: prefix.network().into(),
-                prefix: prefix.bits(),
-            };
-            config.owned.extend(interface.owned.iter().map(owned));
-            if interface.has_all {
-                config.on_link.push((index, std::net::Ipv4Addr::UNSPECIFIED.into(), 0));
-            }
-            config.interfaces.push(interface.config(&device)?);
-            devices.push(spread::over(device, queues, config.steering));
-        }
-        if self.loopback {
-            devices.push(loopback::add(&mut config, queues));
-        }
-        let captures = self.observable.then(Hub::new);
-        let devices = observing::wrap(captures.as_ref(), devices);
-        let dormant = || self.observable.then(Instruments::dormant);
-        let instruments = self.instruments.or_else(dormant);
-        let config = Arc::new(config);
-        let registry = Arc::<Registry<_>>::default();
-        let sockets = registry.clone();
-        let setup = Setup {
-            config: config.clone(),
-            devices,
-            processors: self.processors,
-            options: self.options,
-            application: Box::new(move |_| SocketLayer::new(sockets.clone())),
-            clock: self.clock.unwrap_or_else(Clock::start),
-            instruments: instruments.clone(),
-        };
-        let name = self.organization.name();
-        let running = organizations::start(name, setup).expect("an organization of the catalog")?;
-        crate::trace::started(self.organization, self.processors);
-        let resolver = self.resolver.unwrap_or_else(Resolver::system);
-        let (organization, processors) = (self.organization, self.processors);
-        let sockets = registry;
-        let view = View { running, sockets, organization, processors, instruments, captures };
-        let stack = Stack::new(view, config, self.drain, resolver);
-        #[cfg(feature = "control")]
-        if let Some(name) = self.control {
-            observing::open(&stack, name)?;
-        }
-        Ok(stack)
-    }
 }
 
 /// Bytes of a quarter of the machine's memory, or of 4 GiB if it does not say.
@@ -493,30 +411,6 @@ fn quarter_of_memory() -> usize {
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = total.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse().ok());
     kib.map_or(1 << 30, |kib: usize| kib.saturating_mul(1024 / 4))
-}
-
-/// Is each router a neighbour?
-fn check_routes(routes: &[Route], devices: &[(Device, Interface)]) -> Result<(), Error> {
-    let ours = || devices.iter().flat_map(|(_, interface)| &interface.addresses);
-    for gateway in routes.iter().map(Route::gateway) {
-        let is_ours = ours().any(|address| address.address() == gateway);
-        // On a link of IPv6 everybody has a link-local address.
-        let is_on_link = || {
-            let has_v6 = devices.iter().any(|(device, interface)| {
-                device.capabilities.medium == Medium::Ethernet && interface.has_v6()
-            });
-            has_v6 && Address::from(gateway).is_link_local_v6()
-        };
-        let is_neighbour = ours().any(|address| address.is_neighbour(gateway)) || is_on_link();
-        if is_ours || !is_neighbour {
-            let networks = match ours().map(Cidr::to_string).collect::<Vec<_>>() {
-                none if none.is_empty() => "it has no address".into(),
-                networks => networks.join(", "),
-            };
-            return Err(Error::Gateway { gateway, networks });
-        }
-    }
-    Ok(())
 }
 
 impl fmt::Debug for Builder {

@@ -29,7 +29,7 @@
 //!
 //! [`Stack::builder`] takes
 //! - one or more devices: two back to back in [memory](device::memory), a
-//!   [TAP device](device::tap) to the Linux kernel, or [one of your
+//!   [TAP](device::tap) or [TUN device](device::tun) to the Linux kernel, or [one of your
 //!   own](device::custom), and wrappers that make [a bad link](device::fault) of them or
 //!   [write what passes to a file](device::pcap);
 //! - addresses with the length of their networks' prefixes ([`Cidr`]), routers and
@@ -41,7 +41,7 @@
 //!
 //! IPv4 and IPv6 are alike. A socket on `[::]` is for both, unless it was bound for IPv6
 //! only. Addresses and routes are given when the stack starts: it neither asks routers for
-//! them nor finds them by DHCP.
+//! them nor finds them by DHCP. The scope id of a link-local address is not read.
 //!
 //! # UDP
 //!
@@ -80,7 +80,8 @@
 //!
 //! What connections and packets have used is kept for those that follow, and not given back
 //! to the system: a stack has as much as it needed at its busiest moment. [`TcpConfig`]
-//! bounds each connection, [`Builder::max_connections`] how many there are.
+//! bounds each connection, [`Builder::max_connections`] how many there are, and
+//! [`Builder::memory`] what they hold together.
 //!
 //! # A view into a running stack
 //!

@@ -1,8 +1,16 @@
 //! The family of IP that all cases of a test program run over.
 
-use crate::rig::{CLIENT, CLIENT_V6, SERVER, SERVER_V6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The server's address.
+pub const SERVER: &str = "10.0.0.1";
+/// The client's address.
+pub const CLIENT: &str = "10.0.0.2";
+/// The server's address of IPv6.
+pub const SERVER_V6: &str = "fd00::1";
+/// The client's address of IPv6.
+pub const CLIENT_V6: &str = "fd00::2";
 
 static IPV6: AtomicBool = AtomicBool::new(false);
 

@@ -16,7 +16,7 @@ mod rig;
 pub mod transfer;
 mod watchdog;
 
-pub use family::{client, neighbour, server};
+pub use family::{CLIENT, SERVER, client, neighbour, server};
 pub use pattern::Pattern;
-pub use rig::{CLIENT, Link, Pair, Rig, SERVER, buffers, conserved};
+pub use rig::{Link, Pair, Rig, buffers, conserved};
 pub use watchdog::{until, until_probed, within};

@@ -1,18 +1,9 @@
 //! [`Rig`]: the organization and the stacks that a case runs on.
 
-use crate::family::server;
+use crate::family::{CLIENT, CLIENT_V6, SERVER, SERVER_V6, server};
 use anabranch::device::{fault, memory};
 use anabranch::{Counters, Organization, Stack, TcpConfig, TcpListener, TcpStream};
 use std::time::Duration;
-
-/// The server's address.
-pub const SERVER: &str = "10.0.0.1";
-/// The client's address.
-pub const CLIENT: &str = "10.0.0.2";
-/// The server's address of IPv6.
-pub const SERVER_V6: &str = "fd00::1";
-/// The client's address of IPv6.
-pub const CLIENT_V6: &str = "fd00::2";
 
 /// An organization and a number of processors.
 #[derive(Clone, Copy, Debug)]

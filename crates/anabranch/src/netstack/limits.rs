@@ -1,14 +1,16 @@
 //! [`Limits`]: how much a netstack may hold.
 
+use crate::builder::Bounds;
 use crate::socket::SessionLimits;
 use std::time::Duration;
 
 /// What a connection takes beside its buffers: its TCB, its socket, and a block each way
-/// that is partly filled. Measured: some 8 KiB.
+/// that is partly filled. An estimate.
 const CONNECTION: usize = 16 * 1024;
-/// What a session takes beside its datagrams.
+/// What a session takes beside its datagrams. An estimate.
 const SESSION: usize = 1024;
-/// What the stack takes at rest: threads, tables, blocks that wait to be used again.
+/// What the stack takes at rest: threads, tables, blocks that wait to be used again. An
+/// estimate.
 const REST: usize = 4 << 20;
 
 /// How much a [`Netstack`](super::Netstack) may hold. [`Limits::memory`] says in one number
@@ -115,6 +117,14 @@ impl Limits {
         let buffer = (left / least).saturating_sub(CONNECTION) / 3;
         let buffer = buffer.clamp(4096, 256 << 10);
         Limits { buffer, connections: (left / (3 * buffer + CONNECTION)).max(1), ..limits }
+    }
+
+    pub(super) fn of_stack(&self) -> Bounds {
+        Bounds {
+            buffer: self.buffer,
+            connections: self.connections,
+            fragment_bytes: self.fragment_bytes,
+        }
     }
 
     pub(super) fn of_sessions(&self) -> SessionLimits {

@@ -90,7 +90,7 @@ impl Netstack {
     /// # Errors
     /// [`Error`].
     pub fn start(builder: Builder, limits: Limits) -> Result<Netstack, Error> {
-        let stack = builder.within(&limits).start()?;
+        let stack = builder.within(limits.of_stack()).start()?;
         let sockets = || -> io::Result<_> {
             let tcp = crate::TcpListener::bind_all(&stack)?.into_tokio();
             Ok((tcp, Shared::bind_all(&stack, Some(limits.of_sessions()))?))

@@ -1,6 +1,6 @@
 //! [`Sessions`]: the datagrams of a UDP socket on all ports, told apart by their ends.
 
-use super::udp::footprint;
+use super::footprint::footprint;
 use crate::wait::Waiters;
 use net::Datagram;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -1,5 +1,6 @@
 //! [`UdpShared`]: what a UDP socket and all domains share.
 
+use super::footprint::footprint;
 use super::sessions::Sessions;
 use super::ttl::Ttl;
 use crate::error::SocketError;
@@ -14,8 +15,6 @@ use wire::Endpoint;
 /// Bytes of memory that may wait each way: those of the blocks that datagrams
 /// hold, not of their payload.
 const BUFFER: usize = 1 << 20;
-/// What a datagram costs beside its blocks.
-const OVERHEAD: usize = 256;
 
 #[derive(Debug, Default)]
 struct State {
@@ -40,22 +39,6 @@ pub(crate) struct UdpShared {
     state: Mutex<State>,
     /// Where datagrams go that come, if not to whoever reads the socket.
     sessions: Option<Sessions>,
-}
-
-/// What `datagram` keeps in memory. Parts that follow each other in memory are
-/// of one block, which counts once: fragments of a large datagram that was never
-/// copied share theirs.
-pub(super) fn footprint(datagram: &Datagram) -> usize {
-    let mut bytes = OVERHEAD;
-    let mut end = std::ptr::null();
-    for part in &datagram.payload {
-        let range = part.as_ptr_range();
-        if range.start != end {
-            bytes += part.footprint();
-        }
-        end = range.end;
-    }
-    bytes
 }
 
 impl UdpShared {
