@@ -16,11 +16,32 @@ pub(crate) struct Bounds {
 impl Builder {
     /// Keeps the stack within these bounds.
     pub(crate) fn within(mut self, bounds: Bounds) -> Builder {
-        self.tcp.receive_buffer = self.tcp.receive_buffer.min(bounds.buffer);
-        self.tcp.send_buffer = self.tcp.send_buffer.min(bounds.buffer);
+        let tcp = &mut self.tcp;
+        for bytes in [
+            &mut tcp.receive_buffer,
+            &mut tcp.max_receive_buffer,
+            &mut tcp.send_buffer,
+            &mut tcp.max_send_buffer,
+        ] {
+            *bytes = (*bytes).min(bounds.buffer);
+        }
         let units = bounds.connections.div_ceil(self.processors.max(1));
         self.config.max_connections = self.config.max_connections.min(units);
         self.config.reassembly_bytes = self.config.reassembly_bytes.min(bounds.fragment_bytes);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stack;
+
+    #[test]
+    fn buffers_do_not_tune_themselves_beyond_the_bound() {
+        let bounds = Bounds { buffer: 64 << 10, connections: 16, fragment_bytes: 4096 };
+        let tcp = Stack::builder().within(bounds).tcp;
+        assert!(tcp.receive_buffer.max(tcp.max_receive_buffer) <= bounds.buffer);
+        assert!(tcp.send_buffer.max(tcp.max_send_buffer) <= bounds.buffer);
     }
 }
