@@ -30,7 +30,7 @@ pub(crate) struct Flags {
     pub abort_due: bool,
     /// How scarce memory is.
     pub pressure: Pressure,
-    /// [`Tcb::poll_transmit`] may have something to say.
+    /// [`crate::Tcb::poll_transmit`] may have something to say.
     pub dirty: bool,
 }
 

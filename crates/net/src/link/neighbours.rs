@@ -41,7 +41,7 @@ struct Known {
     /// When it was last asked to confirm, or, in DELAY, used first.
     asked: Instant,
     /// Of IPv6: 0 while nothing is to be done, 1 in DELAY, then one more for each question
-    /// ([`State`]).
+    /// (RFC 4861 7.3.2).
     probes: u8,
     /// When we last had a packet for it; zero if we never had.
     used: Instant,

@@ -19,7 +19,7 @@ enum Stop {
     Done,
 }
 
-/// As [`crate::ip::input`], for a datagram whose version is 6.
+/// As [`crate::ip::input()`], for a datagram whose version is 6.
 pub(in crate::ip) fn input(
     mut packet: Packet,
     ip: &mut Ip,
