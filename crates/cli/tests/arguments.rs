@@ -17,7 +17,7 @@ fn bad_arguments() {
         ("serve --http 65536", "65536 is not in 1..=65535"),
         ("serve --root /tmp", "--http <PORT>"),
         ("serve --address 10.99.0.2", "like 10.99.0.2/24"),
-        ("serve --address ::1/64", "like 10.99.0.2/24"),
+        ("serve --address ::1/64", "choose an address like fd00::2"),
         ("serve --address 10.99.0.255/24", "broadcast address"),
         ("serve --address 10.99.0.1/24", "are both 10.99.0.1"),
         ("serve --address 10.98.0.2/24", "are not in one network"),
