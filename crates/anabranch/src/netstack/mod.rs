@@ -98,8 +98,7 @@ impl Netstack {
         let (tcp, udp) = sockets().map_err(organizations::StartError::from)?;
         let weak = Arc::downgrade(udp.socket_shared());
         let timer = thread::Builder::new().name("ana-sessions".into());
-        let timer = timer.spawn(move || expire(&weak)).map_err(organizations::StartError::from)?;
-        udp.sessions().set_timer(timer.thread().clone());
+        timer.spawn(move || expire(&weak)).map_err(organizations::StartError::from)?;
         Ok(Netstack { stack, tcp, udp, limits })
     }
 
@@ -191,18 +190,23 @@ impl Drop for Netstack {
     }
 }
 
+/// The longest sleep of the thread that ends sessions. A netstack that is dropped wakes it,
+/// but it may look round before the socket is gone.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+
 /// Ends sessions that have been idle for too long, until the socket is gone.
 fn expire(socket: &Weak<UdpShared>) {
     let mut wakes = Vec::new();
+    // Known before the first look, so that whatever comes after it wakes this thread.
+    if let Some(sessions) = socket.upgrade().as_ref().and_then(|socket| socket.sessions()) {
+        sessions.set_timer(thread::current());
+    }
     loop {
         let Some(strong) = socket.upgrade() else { return };
         let Some(sessions) = strong.sessions() else { return };
         let next = sessions.expire(&mut wakes);
         drop(strong);
         wakes.drain(..).for_each(Waker::wake);
-        match next {
-            Some(next) => thread::park_timeout(next),
-            None => thread::park(),
-        }
+        thread::park_timeout(next.map_or(LONGEST_SLEEP, |next| next.min(LONGEST_SLEEP)));
     }
 }

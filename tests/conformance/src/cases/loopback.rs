@@ -47,7 +47,8 @@ pub fn to_itself_by_datagrams(rig: Rig) {
     let there = UdpSocket::bind(&pair.client, (any(), 0)).expect("bind");
     let mut bytes = vec![0; 70_000];
     for (seed, len) in [0, 1, 1473, 20_000, 65_507].into_iter().enumerate() {
-        for &address in own() {
+        // From all of 127/8 but 127.0.0.1 itself the answer has another source, as with Linux.
+        for &address in own().iter().filter(|address| **address != "127.9.9.9") {
             let sent = Pattern::new(seed as u64).take(len);
             there.send_to(&sent, (address, 53)).expect("send");
             let (n, from) = here.recv_from(&mut bytes).expect("receive");
