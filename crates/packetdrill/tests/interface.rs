@@ -313,8 +313,8 @@ fn bad_pointers_and_options_are_named() {
         assert_eq!((call!(drill, read(stream, null_mut(), 10)), errno()), (-1, libc::EFAULT));
         let one = 1;
         let one = (&raw const one).cast::<c_void>();
-        let cork = (libc::IPPROTO_TCP, libc::TCP_CORK);
-        let result = call!(drill, setsockopt(stream, cork.0, cork.1, one, 4));
+        let absent = (libc::IPPROTO_TCP, libc::TCP_FASTOPEN);
+        let result = call!(drill, setsockopt(stream, absent.0, absent.1, one, 4));
         assert_eq!((result, errno()), (-1, libc::ENOPROTOOPT));
         assert_eq!((call!(drill, close(12345)), errno()), (-1, libc::EBADF));
         let message = call!(drill, socket(libc::AF_INET6, libc::SOCK_STREAM, 0));
