@@ -18,8 +18,8 @@ const UNKNOWN: u64 = 1_000_000;
 
 /// When the timer of a probe that is `due` goes off first. Nearly always the acknowledgment
 /// has come by then, and there is another probe to wait for. If all connections look at the
-/// same moments, a thread that sleeps between two packets seldom has a deadline so near that
-/// the processor's own timer has to be set for it, which costs more than the packets do.
+/// same moments, a thread that sleeps between two packets seldom has a near deadline, which
+/// makes each of its sleeps dearer.
 #[inline]
 fn first_look(due: Instant, now: Instant) -> Instant {
     // 2^24 ns are 16.8 ms.
