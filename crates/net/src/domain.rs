@@ -136,6 +136,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub(crate) fn link(&mut self) -> &mut Link {
         &mut self.link
     }
+    /// Names of connections that were told to hold less.
+    #[cfg(test)]
+    pub(crate) fn pressed(&self) -> usize {
+        self.transport.share.pressed()
+    }
     /// Entries of the timer wheel.
     #[cfg(test)]
     pub(crate) fn timer_entries(&self) -> usize {

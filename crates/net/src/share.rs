@@ -10,6 +10,9 @@ use tcp::Pressure;
 /// Bytes by which a unit may be wrong about itself, at most and at least.
 const SLACK: (i64, i64) = (128 * 1024, 4096);
 
+/// So many names of connections are kept without looking whether they are there.
+const LEAST_PRESSED: usize = 64;
+
 /// One unit's share of the account.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -22,6 +25,8 @@ pub(crate) struct Share {
     slack: i64,
     /// Connections that were told to hold less.
     pressed: Vec<ConnId>,
+    /// When there are so many, those that have ended go.
+    most_pressed: usize,
 }
 
 impl Share {
@@ -34,6 +39,7 @@ impl Share {
             untold: 0,
             slack: i64::try_from(share).unwrap_or(SLACK.0).clamp(SLACK.1, SLACK.0),
             pressed: Vec::new(),
+            most_pressed: 0,
         }
     }
 
@@ -61,9 +67,23 @@ impl Share {
         }
     }
 
-    /// Those that were told to hold less, once there is enough again.
-    pub(crate) fn relieved(&mut self, pressure: Pressure) -> Vec<ConnId> {
-        if pressure == Pressure::None { std::mem::take(&mut self.pressed) } else { Vec::new() }
+    /// Those that were told to hold less, once there is enough again. Until then names of
+    /// connections that are not `here` any more go, so that there are not more than twice
+    /// the connections: scarcity may last while others come and go.
+    #[inline]
+    pub(crate) fn relieved(
+        &mut self,
+        pressure: Pressure,
+        here: impl FnMut(&ConnId) -> bool,
+    ) -> Vec<ConnId> {
+        if pressure == Pressure::None {
+            return std::mem::take(&mut self.pressed);
+        }
+        if self.pressed.len() >= self.most_pressed.max(LEAST_PRESSED) {
+            self.pressed.retain(here);
+            self.most_pressed = 2 * self.pressed.len();
+        }
+        Vec::new()
     }
 
     /// Counts what a connection has after its turn. Returns whether it is an orphan too
@@ -93,6 +113,12 @@ impl Share {
         if counted.orphan {
             self.account.orphans.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// How many names of connections it keeps.
+    #[cfg(test)]
+    pub(crate) fn pressed(&self) -> usize {
+        self.pressed.len()
     }
 
     #[inline]

@@ -112,3 +112,16 @@ fn orphans_beyond_their_number_are_reset() {
     }
     assert_eq!(account.orphans(), 0);
 }
+
+#[test]
+fn scarcity_that_lasts_costs_nothing_for_those_that_are_gone() {
+    let mut host = host(1 << 30, 10);
+    let nearly = (1 << 30) / 10 * 9;
+    host.config().account.memory.fetch_add(nearly, std::sync::atomic::Ordering::Relaxed);
+    for port in 1000..3000 {
+        let ack = open(&mut host, port);
+        host.take(&segment(port, Flags::RST, 1, ack, b""));
+    }
+    assert_eq!(host.domain.connections().len(), 0);
+    assert!(host.domain.pressed() <= 64 + 1, "{}", host.domain.pressed());
+}

@@ -28,7 +28,9 @@ impl<A: Application> Transport<A> {
         down: &mut impl Below,
     ) -> bool {
         let pressure = self.share.pressure();
-        for id in self.share.relieved(pressure) {
+        let conns = &mut *cx.conns;
+        let here = |id: &_| conns.with_id(*id, |_| ()).is_some();
+        for id in self.share.relieved(pressure, here) {
             cx.conns.with_id(id, |connection| self.ready.schedule(connection));
         }
         let mut left = room;
