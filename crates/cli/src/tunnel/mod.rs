@@ -31,8 +31,6 @@ SIGINT (Ctrl-C) and SIGTERM end it and remove the device.
 
 Exit codes: 0 ended by a signal; 1 failed while running; 2 not started, nothing left.";
 
-/// How long the proxy may take to connect.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes that are copied at once.
 const CHUNK: usize = 64 * 1024;
 
@@ -163,8 +161,7 @@ async fn tunnel(args: &Args) -> Result<(), Failure> {
 async fn connection(mut stream: TcpStream, proxy: Arc<Proxy>, tally: Arc<Tally>) {
     let onward = async {
         let to = stream.local_addr()?;
-        let late = |_| io::Error::from(io::ErrorKind::TimedOut);
-        tokio::time::timeout(PATIENCE, proxy.connect(to)).await.map_err(late)?
+        proxy.connect(to).await
     };
     match onward.await {
         Ok(mut onward) => {

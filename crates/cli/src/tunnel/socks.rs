@@ -4,10 +4,16 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 
+/// How long a proxy may take to answer a request.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 const VERSION: u8 = 5;
+/// The system's error for a datagram that is too long.
+const MSGSIZE: i32 = rustix::io::Errno::MSGSIZE.raw_os_error();
 const NO_AUTHENTICATION: u8 = 0;
 const USER_AND_PASSWORD: u8 = 2;
 const CONNECT: u8 = 1;
@@ -23,6 +29,8 @@ const DATAGRAM_HEADER: usize = 3 + 1 + 16 + 2;
 pub struct Proxy {
     address: SocketAddr,
     login: Option<(String, String)>,
+    /// How long it may take to answer a request.
+    patience: Duration,
 }
 
 impl FromStr for Proxy {
@@ -44,7 +52,7 @@ impl FromStr for Proxy {
             None => (None, rest),
         };
         let address = address.trim_end_matches('/').parse().map_err(|_| wrong())?;
-        Ok(Proxy { address, login })
+        Ok(Proxy { address, login, patience: PATIENCE })
     }
 }
 
@@ -121,7 +129,8 @@ impl Proxy {
     /// Connects to `to`.
     ///
     /// # Errors
-    /// What the system says of the proxy, or the proxy of `to`.
+    /// What the system says of the proxy, or the proxy of `to`; `TimedOut` if it does not
+    /// answer for half a minute.
     pub async fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
         Ok(self.request(CONNECT, to).await?.0)
     }
@@ -146,6 +155,11 @@ impl Proxy {
 
     /// Makes a request; the connection, and the address in the answer.
     async fn request(&self, command: u8, to: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
+        let answer = tokio::time::timeout(self.patience, self.ask(command, to)).await;
+        answer.map_err(|_| io::Error::new(ErrorKind::TimedOut, "the proxy does not answer"))?
+    }
+
+    async fn ask(&self, command: u8, to: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
         let mut stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         self.log_in(&mut stream).await?;
@@ -231,7 +245,11 @@ impl Association {
         scratch.extend([0, 0, 0]);
         put_address(to, scratch);
         scratch.extend(bytes);
-        self.relay.send(scratch).await.map(|_| ())
+        match self.relay.send(scratch).await {
+            // What is too long with the proxy's header is lost, as it would be on a link.
+            Err(error) if error.raw_os_error() == Some(MSGSIZE) => Ok(()),
+            sent => sent.map(|_| ()),
+        }
     }
 
     /// The next datagram's payload: its place in `buf`. What makes no sense, or comes in
@@ -281,6 +299,38 @@ mod tests {
             assert!(!error.contains('\n') && error.contains("socks5://"), "{error}");
         }
         assert!("socks5://:x@127.0.0.1:1".parse::<Proxy>().is_err());
+    }
+
+    fn run<T>(future: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(future)
+    }
+
+    #[test]
+    fn a_proxy_that_never_answers_is_given_up() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("bind");
+        let address = silent.local_addr().expect("an address");
+        let proxy = Proxy { address, login: None, patience: Duration::from_millis(50) };
+        let (connected, associated) = run(async {
+            (proxy.connect(address).await.map(|_| ()), proxy.associate().await.map(|_| ()))
+        });
+        for asked in [connected, associated] {
+            assert_eq!(asked.expect_err("no answer").kind(), ErrorKind::TimedOut);
+        }
+    }
+
+    #[test]
+    fn a_datagram_that_is_too_long_ends_nothing() {
+        run(async {
+            let relay = UdpSocket::bind("127.0.0.1:0").await.expect("bind");
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("bind");
+            let to = listener.local_addr().expect("an address");
+            let control = TcpStream::connect(to).await.expect("connect");
+            relay.connect(relay.local_addr().expect("an address")).await.expect("connect");
+            let association = Association { control, relay };
+            let sent = association.send(&[0; 65_507], to, &mut Vec::new()).await;
+            sent.expect("lost, and no more");
+        });
     }
 
     #[test]
