@@ -9,6 +9,7 @@
 //!
 //! What locks and flags themselves are made of is `sync::primitive`.
 
+mod alarm;
 mod clock;
 mod event;
 mod random;
@@ -17,6 +18,7 @@ pub mod simulated;
 #[cfg(not(shuttle))]
 mod virtual_time;
 
+pub use alarm::Alarm;
 pub use clock::Clock;
 pub use event::Event;
 pub use random::SplitMix64;

@@ -3,6 +3,8 @@
 
 use crate::Clock;
 use device::Receive;
+#[cfg(not(shuttle))]
+use platform::Alarm;
 use platform::Event;
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use platform::thread::{self, Thread};
@@ -23,6 +25,9 @@ pub struct Sleeper {
     /// Until when the thread sleeps, in the clock's nanoseconds.
     until: AtomicU64,
     event: Event,
+    /// The next deadline of the protocols. It stays from one sleep to the next.
+    #[cfg(not(shuttle))]
+    alarm: Alarm,
 }
 
 opaque_debug!([] Sleeper, "Sleeper");
@@ -34,7 +39,13 @@ impl Sleeper {
     /// If the system gives no descriptor.
     pub fn new() -> std::io::Result<Sleeper> {
         let event = Event::new()?;
-        Ok(Sleeper { flag: SleepFlag::new(), until: AtomicU64::new(u64::MAX), event })
+        Ok(Sleeper {
+            flag: SleepFlag::new(),
+            until: AtomicU64::new(u64::MAX),
+            event,
+            #[cfg(not(shuttle))]
+            alarm: Alarm::new()?,
+        })
     }
 
     /// There is something to do. Called after it was put where the thread looks.
@@ -72,36 +83,67 @@ impl Sleeper {
             return;
         }
         let device = receivers.iter().filter_map(|r| r.deadline()).min().map(|at| clock.at(at));
-        let deadline = [deadline, device].into_iter().flatten().min();
-        self.until.store(deadline.map_or(u64::MAX, Instant::as_nanos), Ordering::Relaxed);
-        self.block(receivers, clock, deadline);
+        let first = Instant::earlier(deadline, device);
+        self.until.store(first.map_or(u64::MAX, Instant::as_nanos), Ordering::Relaxed);
+        self.block(receivers, clock, deadline, device);
         self.flag.awake();
         receivers.iter_mut().for_each(|r| r.disarm());
-        self.event.clear();
     }
 
-    fn block(&self, receivers: &[Box<dyn Receive>], clock: &Clock, deadline: Option<Instant>) {
-        let fds = std::iter::once(self.event.as_fd())
-            .chain(receivers.iter().filter_map(|receiver| receiver.wait_fd()));
-        #[cfg(not(shuttle))]
+    /// Waits for the protocols' `deadline`, the `device`'s, a packet or the event.
+    #[cfg(not(shuttle))]
+    fn block(
+        &self,
+        receivers: &[Box<dyn Receive>],
+        clock: &Clock,
+        deadline: Option<Instant>,
+        device: Option<Instant>,
+    ) {
+        let fds = [self.event.as_fd(), self.alarm.as_fd()];
+        let fds = fds.into_iter().chain(receivers.iter().filter_map(|r| r.wait_fd()));
         if let Some(time) = clock.virtual_time() {
             // Without descriptors it does not sleep: the loop looks round in vain.
-            let _ = time.sleep(&fds.collect::<Vec<_>>(), deadline);
+            let _ = time.sleep(&fds.collect::<Vec<_>>(), Instant::earlier(deadline, device));
+            self.event.clear();
             return;
         }
         let mut fds: Vec<PollFd<'_>> =
             fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-        let timeout = deadline.map(|at| at.since(clock.now()));
-        #[cfg(not(shuttle))]
-        let timeout = timeout.map(|t| Timespec {
+        // The device's deadline is another one each time. Without an alarm, the protocols'
+        // is kept by the time-out, too.
+        let set = deadline
+            .is_none_or(|at| self.alarm.set(at.as_nanos(), || clock.now().as_nanos()).is_ok());
+        let by_timeout = if set { device } else { Instant::earlier(deadline, device) };
+        let timeout = by_timeout.map(|at| at.since(clock.now())).map(|t| Timespec {
             tv_sec: t.as_secs().min(3600) as i64,
             tv_nsec: i64::from(t.subsec_nanos()),
         });
         // An interruption is as good as a time-out: the loop looks round.
-        #[cfg(not(shuttle))]
         let _ = poll(&mut fds, timeout.as_ref());
-        #[cfg(shuttle)]
+        let [event, alarm] = [0, 1].map(|n: usize| !fds[n].revents().is_empty());
+        if event {
+            self.event.clear();
+        }
+        if alarm {
+            self.alarm.clear();
+        }
+    }
+
+    #[cfg(shuttle)]
+    fn block(
+        &self,
+        receivers: &[Box<dyn Receive>],
+        clock: &Clock,
+        deadline: Option<Instant>,
+        device: Option<Instant>,
+    ) {
+        let mut fds: Vec<PollFd<'_>> = std::iter::once(self.event.as_fd())
+            .chain(receivers.iter().filter_map(|receiver| receiver.wait_fd()))
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        let timeout = Instant::earlier(deadline, device).map(|at| at.since(clock.now()));
         platform::sleep_at(timeout, || poll(&mut fds, Some(&NOW)).is_ok_and(|n| n > 0));
+        self.event.clear();
     }
 }
 
