@@ -2,10 +2,10 @@
 
 use crate::pattern::Pattern;
 use net::application::ConnectError;
-use net::{Application, ConnId, Datagram};
+use net::{Application, Datagram};
 use std::collections::BTreeMap;
 use tcp::{Events, Tcb};
-use wire::{FlowKey, Instant, Slice};
+use wire::{Instant, Slice};
 
 /// Bytes of a job as the client tells it to the server, in front of its data.
 const HEADER: usize = 24;
@@ -56,6 +56,8 @@ pub struct Connection {
     wrong: bool,
     eof: bool,
     closing: bool,
+    /// It counts among the handshakes.
+    half_open: bool,
 }
 
 impl Connection {
@@ -70,6 +72,7 @@ impl Connection {
             wrong: false,
             eof: false,
             closing: false,
+            half_open: false,
         }
     }
 
@@ -138,11 +141,37 @@ pub struct Transfers {
     pub endless: BTreeMap<u64, u64>,
     /// Clients' connections that were established: the job's name, and when.
     pub established: Vec<(u64, Instant)>,
+    most_half_open: Option<usize>,
+    deaf: bool,
+    lets_go: bool,
+    half_open: usize,
     zeros: Option<Slice>,
     bytes: Vec<u8>,
 }
 
 impl Transfers {
+    /// As a server it has at most so many handshakes at a time.
+    pub fn with_backlog(most: usize) -> Transfers {
+        Transfers { most_half_open: Some(most), ..Transfers::default() }
+    }
+
+    /// As a client it does not read, and so closes its window.
+    pub fn deaf() -> Transfers {
+        Transfers { deaf: true, ..Transfers::default() }
+    }
+
+    /// As a server it lets go of a connection once all is queued, as a program that ends.
+    pub fn letting_go() -> Transfers {
+        Transfers { lets_go: true, ..Transfers::default() }
+    }
+
+    /// Notes that a server's handshake is over, in one way or the other.
+    fn is_open(&mut self, connection: &mut Connection) {
+        if std::mem::take(&mut connection.half_open) {
+            self.half_open -= 1;
+        }
+    }
+
     fn write(&mut self, connection: &mut Connection, tcb: &mut Tcb) {
         let Some(job) = connection.job else { return };
         // A close before the connection stands would be its end.
@@ -176,7 +205,10 @@ impl Transfers {
         }
         if !connection.closing {
             connection.closing = true;
-            tcb.shutdown_write();
+            match self.lets_go && !connection.client {
+                true => tcb.release(),
+                false => tcb.shutdown_write(),
+            }
         }
     }
 
@@ -202,14 +234,28 @@ impl Application for Transfers {
     type Wakes = ();
 
     fn incoming(&mut self, (): &()) -> Option<Connection> {
+        if self.half_open_limit_reached(&()) {
+            return None;
+        }
+        self.half_open += 1;
+        Some(Connection { half_open: true, ..Connection::server() })
+    }
+
+    fn incoming_established(&mut self, (): &()) -> Option<Connection> {
         Some(Connection::server())
+    }
+
+    fn half_open_limit_reached(&self, (): &()) -> bool {
+        self.most_half_open.is_some_and(|most| self.half_open >= most)
+    }
+
+    fn refused(&mut self, mut connection: Connection) {
+        self.is_open(&mut connection);
     }
 
     fn connect_failed(&mut self, _: Connection, error: ConnectError) {
         self.refused.push(error);
     }
-
-    fn opened(&mut self, _: &mut Connection, _: ConnId, _: &FlowKey) {}
 
     fn ready(
         &mut self,
@@ -221,7 +267,12 @@ impl Application for Transfers {
         if let (true, Some(job)) = (conn.client && events.has(Events::CONNECTED), conn.job) {
             self.established.push((job.id, now));
         }
-        conn.read(tcb);
+        if events.has(Events::CONNECTED) {
+            self.is_open(conn);
+        }
+        if !(self.deaf && conn.client) {
+            conn.read(tcb);
+        }
         if let (false, Some(job @ Job { up: Job::ENDLESS, .. })) = (conn.client, conn.job) {
             self.endless.insert(job.id, conn.received);
         }
@@ -230,6 +281,7 @@ impl Application for Transfers {
     }
 
     fn closed(&mut self, mut connection: Connection, tcb: &mut Tcb) {
+        self.is_open(&mut connection);
         connection.read(tcb);
         self.outcomes.push(Outcome {
             id: connection.job.map(|job| job.id),
