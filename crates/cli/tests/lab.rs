@@ -304,6 +304,8 @@ fn a_web_server_is_loaded_at_a_rate() {
     }
     for (words, part) in [
         ("lab http --rate fast", "is no rate"),
+        ("lab goodput --loss 100", "100 is no part"),
+        ("lab goodput --rate 0", "a rate of 0 Mbit/s is not possible"),
         ("lab http ftp://x/", "is no page"),
         ("lab http --connections 0", "connections must be"),
         ("lab http --organization nobody", "nobody"),

@@ -2,6 +2,7 @@
 
 mod claims;
 mod folders;
+mod goodput;
 mod http;
 mod list;
 mod plots;
@@ -56,6 +57,8 @@ enum What {
     Search(search::Args),
     /// Load a web server with requests at times that are set beforehand
     Http(http::Args),
+    /// Compare our TCP with the kernel's over lossy paths, through a box in user space
+    Goodput(goodput::Args),
     /// Join folders of results: parts of one session, or machines side by side
     Merge(folders::MergeArgs),
     /// Compare the planner's predictions with the stack on this machine
@@ -85,6 +88,7 @@ pub fn run(lab: &Lab) -> Result<(), Failure> {
         What::Agree(args) => args.run(),
         What::Search(args) => args.run(),
         What::Http(args) => args.run(),
+        What::Goodput(args) => args.run(),
         What::Merge(args) => args.run(),
         What::Validate(args) => args.run(),
     }
