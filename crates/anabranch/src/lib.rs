@@ -132,9 +132,11 @@ mod socket;
 mod stack;
 mod stream;
 mod stream_options;
+mod tasks;
 pub mod tokio;
 mod trace;
 mod udp;
+pub mod unit;
 mod wait;
 
 pub use addresses::{Cidr, CidrError, Route};
