@@ -44,6 +44,7 @@
 //! it. The unit goes on. Tasks that are left when a stack stops are dropped there.
 //!
 //! Tasks stay where they are, so they need not be `Send`. What wakes them may be anywhere.
+//! With the feature `hyper`, `unit::rt` has hyper's executor and timer.
 //! Channels, semaphores and joins of the crate `tokio` work; its timers, sockets and files
 //! need its runtime. For time there is [`sleep()`], by the system's clock.
 //!
@@ -52,6 +53,9 @@
 //! In organizations whose units have a thread of their own: `uniprocessor`,
 //! `processor-per-connection` and `group-threads`. [`serve()`] says for the others why not.
 //! Streams are those of [`tokio`](crate::tokio), and may be given to other executors.
+
+#[cfg(feature = "hyper")]
+pub mod rt;
 
 use crate::closing::waking;
 use crate::listener::Shared as Listener;
@@ -233,7 +237,15 @@ pub fn sleep(time: Duration) -> Sleep {
 pub struct Sleep {
     at: Instant,
     /// For whom the timer was set.
-    waits: Option<Waker>,
+    waits: Option<(Waker, tasks::Timer)>,
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some((_, timer)) = self.waits.take() {
+            tasks::forget(timer);
+        }
+    }
 }
 
 impl Future for Sleep {
@@ -243,9 +255,13 @@ impl Future for Sleep {
         if Instant::now() >= self.at {
             return Poll::Ready(());
         }
-        if !self.waits.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-            assert!(tasks::wake_at(self.at, cx.waker()), "{NotInUnit}");
-            self.waits = Some(cx.waker().clone());
+        if !self.waits.as_ref().is_some_and(|(waker, _)| waker.will_wake(cx.waker())) {
+            if let Some((_, timer)) = self.waits.take() {
+                tasks::forget(timer);
+            }
+            let timer =
+                tasks::wake_at(self.at, cx.waker()).unwrap_or_else(|| panic!("{NotInUnit}"));
+            self.waits = Some((cx.waker().clone(), timer));
         }
         Poll::Pending
     }

@@ -20,6 +20,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
+pub(crate) use timers::Timer;
 use timers::Timers;
 
 /// A task.
@@ -181,11 +182,17 @@ pub(crate) fn next_timeout() -> Option<Instant> {
     current().and_then(|executor| executor.timers.borrow().next())
 }
 
-/// Wakes `waker` at `at`. `false` if the calling thread has no executor.
-pub(crate) fn wake_at(at: Instant, waker: &Waker) -> bool {
-    let Some(executor) = current() else { return false };
-    executor.timers.borrow_mut().add(at, waker.clone());
-    true
+/// Wakes `waker` at `at`; `None` if the calling thread has no executor.
+pub(crate) fn wake_at(at: Instant, waker: &Waker) -> Option<Timer> {
+    current().map(|executor| executor.timers.borrow_mut().add(at, waker.clone()))
+}
+
+/// Nobody waits for this timer any more.
+pub(crate) fn forget(timer: Timer) {
+    if let Some(executor) = current() {
+        // What is dropped may look at the timers.
+        let _waker = executor.timers.borrow_mut().remove(timer);
+    }
 }
 
 /// The thread ends, or its unit: its tasks are dropped.
@@ -201,13 +208,15 @@ pub(crate) fn end() {
 
 impl Executor {
     fn round(&self) {
-        if let Some(now) = self.timers.borrow().next().map(|_| Instant::now()) {
-            let due = self.timers.borrow_mut().take_due(now);
+        let has_timers = self.timers.borrow().next().is_some();
+        if has_timers {
+            let due = self.timers.borrow_mut().take_due(Instant::now());
             due.into_iter().for_each(Waker::wake);
         }
         let woken = std::mem::take(&mut *self.remote.woken.lock());
         self.ready.borrow_mut().extend(woken);
-        for _ in 0..self.ready.borrow().len() {
+        let ready = self.ready.borrow().len();
+        for _ in 0..ready {
             let Some(place) = self.ready.borrow_mut().pop_front() else { break };
             self.poll(place);
         }

@@ -5,7 +5,11 @@ use std::task::Poll;
 fn here() -> (Arc<Counts>, Arc<AtomicU64>) {
     let (counts, alarms) = (Arc::<Counts>::default(), Arc::<AtomicU64>::default());
     let seen = alarms.clone();
-    found(&counts, 0, || Box::new(move || drop(seen.fetch_add(1, Ordering::Relaxed))));
+    found(&counts, 0, || {
+        Box::new(move || {
+            seen.fetch_add(1, Ordering::Relaxed);
+        })
+    });
     (counts, alarms)
 }
 
