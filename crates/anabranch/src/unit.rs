@@ -107,8 +107,11 @@ impl Stack {
     }
 }
 
-/// Has each unit of `organization` a thread that does all its work? If not: why.
-pub(crate) fn threads_of(organization: Organization) -> Result<(), &'static str> {
+/// Has each unit of `organization` a thread that does all its work, and so may run tasks?
+///
+/// # Errors
+/// Why not.
+pub fn threads_of(organization: Organization) -> Result<(), &'static str> {
     match organization.name() {
         "uniprocessor" | "processor-per-connection" | "group-threads" => Ok(()),
         "thread-per-connection" => Err("a connection's thread ends with the connection"),
