@@ -37,7 +37,7 @@
 //! While a task is polled, the unit's connections wait. It must not block: neither by the
 //! blocking sockets (of any stack; one that waits for its own unit waits for ever), nor by
 //! files, locks that are held for long, or work that takes long. [`blocking()`] does such
-//! work on a pool's threads. After 100 ms a line on standard error names the connection
+//! work on a pool's threads. A stack does not end while one of its tasks blocks. After 100 ms a line on standard error names the connection
 //! whose task keeps the thread, and [`TaskCounters::blocked`] counts it.
 //!
 //! A task that panics ends: its connection is reset, and [`TaskCounters::panicked`] counts
@@ -46,7 +46,8 @@
 //! Tasks stay where they are, so they need not be `Send`. What wakes them may be anywhere.
 //! With the feature `hyper`, `unit::rt` has hyper's executor and timer.
 //! Channels, semaphores and joins of the crate `tokio` work; its timers, sockets and files
-//! need its runtime. For time there is [`sleep()`], by the system's clock.
+//! need its runtime. A connection that a task opens may be another unit's; then messages are
+//! handed over as elsewhere. For time there is [`sleep()`], by the system's clock.
 //!
 //! # Where it is
 //!
@@ -114,7 +115,9 @@ impl Stack {
 pub fn threads_of(organization: Organization) -> Result<(), &'static str> {
     match organization.name() {
         "uniprocessor" | "processor-per-connection" | "group-threads" => Ok(()),
-        "thread-per-connection" => Err("a connection's thread ends with the connection"),
+        "thread-per-connection" => {
+            Err("a connection's thread has a small stack, and ends with the connection")
+        }
         "layer-parallel" => Err("the transport layer's thread has to go on with the others"),
         "global-lock" | "group-locks" | "virtual-processors" => {
             Err("any thread may enter a unit, so none is the unit's own")
