@@ -70,6 +70,9 @@
 //! and others run on them unchanged. The blocking form of a socket becomes the form
 //! for tasks by `into_tokio`, and `into_blocking` leads back.
 //!
+//! In organizations whose units have a thread each, tasks may run on the stack's own
+//! threads ([`unit`]), where no message is handed from thread to thread.
+//!
 //! # The end
 //!
 //! The last handle of a stack waits for a moment until what was written is
@@ -97,6 +100,8 @@
 //!
 //! `futures` (off by default): [devices of one's own](device::custom) whose packets are a
 //! `Stream` and a `Sink` of `Bytes`.
+//!
+//! `hyper` (off by default): what hyper asks of a runtime, in `unit::rt`.
 //!
 //! `tracing` (off by default): connections that are opened, closed, reset or refused,
 //! and stacks that start and stop, are events of the crate `tracing`, with the target
@@ -132,9 +137,11 @@ mod socket;
 mod stack;
 mod stream;
 mod stream_options;
+mod tasks;
 pub mod tokio;
 mod trace;
 mod udp;
+pub mod unit;
 mod wait;
 
 pub use addresses::{Cidr, CidrError, Route};

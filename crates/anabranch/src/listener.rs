@@ -1,7 +1,7 @@
 //! [`TcpListener`], blocking, and what it shares with the one for tasks.
 
 use crate::names::{ToSocketAddrs, first};
-use crate::socket::ListenerShared;
+use crate::socket::{Acceptor, ListenerShared, TcpShared};
 use crate::stack::{Local, Protocol, Stack};
 use crate::stream::{Shared as Stream, TcpStream, now};
 use crate::wait::block_on;
@@ -35,8 +35,25 @@ impl Shared {
         Ok(Shared::on(stack, local, backlog))
     }
 
+    /// As [`Shared::bind`]; the connections are `acceptor`'s.
+    pub(crate) fn bind_for(
+        stack: &Stack,
+        addresses: Vec<Endpoint>,
+        acceptor: Box<dyn Acceptor<TcpShared>>,
+    ) -> io::Result<Arc<Shared>> {
+        let local = first(addresses, |endpoint| {
+            stack.bind(Protocol::Tcp, Local { endpoint, v6_only: false })
+        })?;
+        let socket = ListenerShared::new(BACKLOG, stack.closing().clone()).taken_by(acceptor);
+        Ok(Shared::with(stack, local, socket))
+    }
+
     fn on(stack: &Stack, local: Local, backlog: usize) -> Arc<Shared> {
-        let socket = Arc::new(ListenerShared::new(backlog, stack.closing().clone()));
+        Shared::with(stack, local, ListenerShared::new(backlog, stack.closing().clone()))
+    }
+
+    fn with(stack: &Stack, local: Local, socket: ListenerShared) -> Arc<Shared> {
+        let socket = Arc::new(socket);
         local.ends().for_each(|end| stack.running().listen(end, socket.clone()));
         let nonblocking = AtomicBool::new(false);
         Arc::new(Shared { stack: stack.clone(), socket, local, nonblocking })

@@ -31,7 +31,6 @@ pub struct Connection {
 pub(crate) struct View {
     pub(crate) running: Arc<dyn Running<SocketLayer>>,
     pub(crate) sockets: Arc<Registry<TcpShared>>,
-    #[cfg_attr(not(feature = "control"), expect(dead_code, reason = "for control sockets"))]
     pub(crate) organization: Organization,
     #[cfg_attr(not(feature = "control"), expect(dead_code, reason = "for control sockets"))]
     pub(crate) processors: usize,

@@ -4,7 +4,9 @@ use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
 use crate::names::Resolver;
 use crate::observe::{Connection, View};
+use crate::organization::Organization;
 use crate::socket::{SocketLayer, TcpShared};
+use crate::tasks;
 use crate::trace;
 use net::hash::{Keyed, Purpose};
 use net::ports::PortAllocator;
@@ -14,7 +16,7 @@ use platform::atomic::{AtomicBool, Ordering};
 use platform::{Mutex, thread};
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use wire::{Address, Endpoint};
 
@@ -49,6 +51,7 @@ struct Shared {
     /// How long the last handle waits for them.
     drain: Duration,
     resolver: Arc<Resolver>,
+    tasks: Arc<tasks::Counts>,
 }
 
 impl Shared {
@@ -97,6 +100,16 @@ impl Drop for Shared {
 #[derive(Clone)]
 pub struct Stack(Arc<Shared>);
 
+/// A stack that may have ended.
+#[derive(Clone)]
+pub(crate) struct WeakStack(Weak<Shared>);
+
+impl WeakStack {
+    pub(crate) fn upgrade(&self) -> Option<Stack> {
+        self.0.upgrade().map(Stack)
+    }
+}
+
 /// Where ephemeral ports for binding come from: a destination that is none, and
 /// another for each protocol, so that one's ports tell nothing of the other's.
 const fn nowhere(protocol: Protocol) -> Endpoint {
@@ -127,6 +140,7 @@ impl Stack {
             closing: Arc::default(),
             drain,
             resolver,
+            tasks: Arc::default(),
         }))
     }
 
@@ -189,6 +203,20 @@ impl Stack {
         self.0.stopped.store(true, Ordering::Relaxed);
         self.0.view.running.stop();
         self.0.ended();
+    }
+
+    pub(crate) fn organization(&self) -> Organization {
+        self.0.view.organization
+    }
+
+    /// What has become of the tasks on the threads of its units.
+    pub(crate) fn task_counts(&self) -> &Arc<tasks::Counts> {
+        &self.0.tasks
+    }
+
+    /// The stack, for those that must not keep it.
+    pub(crate) fn downgrade(&self) -> WeakStack {
+        WeakStack(Arc::downgrade(&self.0))
     }
 
     pub(crate) fn resolver(&self) -> &Arc<Resolver> {

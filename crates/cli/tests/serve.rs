@@ -211,6 +211,17 @@ fn without_offload_and_with_several_processors() {
 }
 
 #[test]
+fn the_web_server_on_the_stacks_own_threads() {
+    for organization in ["uniprocessor", "processor-per-connection", "group-threads"] {
+        isolated(|| all_services(organization, "--http-threads own"));
+    }
+    let line =
+        refused("serve --tap ana-test --organization global-lock --http 80 --http-threads own");
+    assert!(line.contains("global-lock has no threads for tasks: any thread may enter"), "{line}");
+    assert!(line.contains("or --http-threads pool"), "{line}");
+}
+
+#[test]
 fn a_bad_link_is_captured() {
     isolated(|| {
         let (root, file) = site();

@@ -187,6 +187,12 @@ pub trait Application: Sized + Send {
         None
     }
 
+    /// When the application wants its wake-ups to be asked for, if nothing else happens
+    /// before. Asked by the thread that is about to sleep, if the unit has one.
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+
     /// The next call that the application makes of its own.
     fn next_call(&mut self) -> Option<Call<Self>> {
         None

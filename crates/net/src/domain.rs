@@ -319,7 +319,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
         let below = Instant::earlier(self.link.next_timeout(), self.ip.reassembly.next_timeout());
-        Instant::earlier(self.transport.next_timeout(&self.conns), below)
+        let above = self.app.next_timeout();
+        let here = self.transport.next_timeout(&self.conns);
+        Instant::earlier(Instant::earlier(here, above), below)
     }
 
     /// Lets time pass.

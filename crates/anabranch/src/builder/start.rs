@@ -7,6 +7,7 @@ use crate::names::Resolver;
 use crate::observe::View;
 use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
+use crate::unit;
 use crate::{Error, Prefix};
 use ::device::capture::Hub;
 use ::device::{Device, Medium, spread};
@@ -46,13 +47,15 @@ impl Builder {
         let config = Arc::new(config);
         let registry = Arc::<Registry<_>>::default();
         let sockets = registry.clone();
+        let clock = self.clock.unwrap_or_else(Clock::start);
+        let own_thread = unit::threads_of(self.organization).is_ok().then_some(clock);
         let setup = Setup {
             config: config.clone(),
             devices,
             processors: self.processors,
             options: self.options,
-            application: Box::new(move |_| SocketLayer::new(sockets.clone())),
-            clock: self.clock.unwrap_or_else(Clock::start),
+            application: Box::new(move |_| SocketLayer::new(sockets.clone(), own_thread)),
+            clock,
             instruments: instruments.clone(),
         };
         let name = self.organization.name();

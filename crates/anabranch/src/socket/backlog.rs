@@ -24,12 +24,29 @@ struct State<S> {
     options: Option<Arc<TcpOptions>>,
 }
 
+/// Who takes connections at once, in the turn in which their handshake ends.
+pub(crate) trait Acceptor<S>: Send + Sync {
+    /// Takes a connection; `false`: it is to be reset.
+    fn accept(&self, socket: Arc<S>) -> bool;
+}
+
+/// An acceptor that does not show itself.
+struct AtOnce<S>(Box<dyn Acceptor<S>>);
+
+impl<S> std::fmt::Debug for AtOnce<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AtOnce")
+    }
+}
+
 /// A listening port, whose connections have sockets `S`.
 #[derive(Debug)]
 pub(crate) struct Backlog<S> {
     max: usize,
     /// The stack's, for the connections that come.
     closing: Arc<Closing>,
+    /// Who takes connections, if they do not wait in the queue.
+    at_once: Option<AtOnce<S>>,
     /// The time to live for connections that come from now on.
     pub(crate) ttl: Ttl,
     state: Mutex<State<S>>,
@@ -49,7 +66,13 @@ impl<S> Backlog<S> {
             acceptors: Waiters::default(),
             options: None,
         };
-        Backlog { max: max.max(1), closing, ttl: Ttl::default(), state: Mutex::new(state) }
+        let (ttl, state) = (Ttl::default(), Mutex::new(state));
+        Backlog { max: max.max(1), closing, at_once: None, ttl, state }
+    }
+
+    /// Its connections are taken by `acceptor`.
+    pub(crate) fn taken_by(self, acceptor: Box<dyn Acceptor<S>>) -> Backlog<S> {
+        Backlog { at_once: Some(AtOnce(acceptor)), ..self }
     }
 
     pub(crate) fn closing(&self) -> &Arc<Closing> {
@@ -99,6 +122,10 @@ impl<S> Backlog<S> {
         state.half_open -= 1;
         if state.closed {
             return false;
+        }
+        if let (Some(AtOnce(acceptor)), Some(socket)) = (&self.at_once, &socket) {
+            drop(state);
+            return acceptor.accept(socket.clone());
         }
         if let Some(socket) = socket {
             state.queue.push_back(socket);

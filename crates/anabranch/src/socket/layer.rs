@@ -3,8 +3,10 @@
 
 use super::registry::Registry;
 use super::{ListenerShared, TcpShared, UdpShared};
+use crate::tasks;
 use net::application::ConnectError;
 use net::{Application, Call, ConnId, Datagram};
+use organizations::Clock;
 use std::sync::Arc;
 use std::task::Waker;
 use tcp::{Events, Tcb};
@@ -16,12 +18,27 @@ pub(crate) struct SocketLayer {
     wakes: Vec<Waker>,
     /// The stack's.
     registry: Arc<Registry<TcpShared>>,
+    /// By which the thread sleeps that all of this unit's work is done by, if there is
+    /// one: it may have tasks.
+    own_thread: Option<Clock>,
+}
+
+impl Drop for SocketLayer {
+    fn drop(&mut self) {
+        if self.own_thread.is_some() && tasks::are_here() {
+            crate::closing::waking(tasks::end);
+        }
+    }
 }
 
 impl SocketLayer {
-    /// That of a unit of the stack with this registry.
-    pub(crate) fn new(registry: Arc<Registry<TcpShared>>) -> SocketLayer {
-        SocketLayer { wakes: Vec::new(), registry }
+    /// That of a unit of the stack with this registry. `own_thread`: the unit has a
+    /// thread, and its clock is this.
+    pub(crate) fn new(
+        registry: Arc<Registry<TcpShared>>,
+        own_thread: Option<Clock>,
+    ) -> SocketLayer {
+        SocketLayer { wakes: Vec::new(), registry, own_thread }
     }
 }
 
@@ -40,9 +57,17 @@ impl Application for SocketLayer {
     }
 
     fn wake(wakes: Vec<Waker>) {
-        if !wakes.is_empty() {
-            crate::closing::waking(|| wakes.into_iter().for_each(Waker::wake));
+        if !wakes.is_empty() || tasks::are_here() {
+            crate::closing::waking(|| {
+                wakes.into_iter().for_each(Waker::wake);
+                tasks::run();
+            });
         }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let clock = self.own_thread.as_ref()?;
+        tasks::next_timeout().map(|at| clock.at(at))
     }
 
     fn incoming(&mut self, listener: &Arc<ListenerShared>) -> Option<Arc<TcpShared>> {

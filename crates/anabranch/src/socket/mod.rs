@@ -11,6 +11,7 @@ mod tcp;
 mod ttl;
 mod udp;
 
+pub(crate) use backlog::Acceptor;
 pub(crate) use layer::SocketLayer;
 pub(crate) use registry::Registry;
 pub use sessions::SessionCounters;

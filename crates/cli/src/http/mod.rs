@@ -16,6 +16,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::rt::Timer;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -49,12 +50,28 @@ pub async fn serve<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    serve_by(TokioTimer::new(), stream, site, tally).await
+}
+
+/// As [`serve`], with the time of this `timer`.
+///
+/// # Errors
+/// Those of the connection, and requests that make no sense.
+pub async fn serve_by<S>(
+    timer: impl Timer + Send + Sync + 'static,
+    stream: S,
+    site: Arc<impl Site>,
+    tally: Arc<Tally>,
+) -> Result<(), hyper::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let answer = service_fn(|request| {
         let (site, tally) = (site.clone(), tally.clone());
         async move { Ok::<_, Infallible>(answer(request, &*site, tally).await) }
     });
     hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(timer)
         .header_read_timeout(PATIENCE)
         .half_close(true)
         .serve_connection(TokioIo::new(stream), answer)

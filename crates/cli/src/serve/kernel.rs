@@ -20,7 +20,8 @@ pub(super) async fn serve(settings: &Settings, address: IpAddr) -> Result<(), Fa
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut hang_up = listen(SignalKind::hangup())?;
     let net = Net::Kernel(address);
-    let tallies = services::bind(&net, &settings.args.services, settings.root.as_ref()).await?;
+    let (args, root) = (&settings.args, settings.root.as_ref());
+    let tallies = services::bind(&net, &args.services, root, args.http_threads).await?;
     let started = Instant::now();
     let services = report::services(&address.to_string(), &tallies);
     say(format!("ready: {address} on the kernel's own sockets: {services}; Ctrl-C ends it"));

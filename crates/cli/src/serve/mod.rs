@@ -74,7 +74,7 @@ pub struct Args {
     /// services, to compare with
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
           conflicts_with_all = ["tap", "existing-tap", "address", "peer_address", "gateway",
-                                "organization", "processors", "Choices", "mtu", "no_offload", "answers_per_second",
+                                "organization", "processors", "http_threads", "Choices", "mtu", "no_offload", "answers_per_second",
                                 "fault", "pcap", "stats_json", "metrics"])]
     pub kernel: Option<IpAddr>,
 
@@ -89,6 +89,15 @@ pub struct Args {
         default_value = "."
     )]
     pub root: PathBuf,
+    /// Whose threads serve requests of the web server
+    #[arg(
+        long,
+        value_name = "WHOSE",
+        help_heading = "Services",
+        requires = "http",
+        default_value = "pool"
+    )]
+    pub http_threads: services::HttpThreads,
 
     /// Largest IP datagram on the link, bytes
     #[arg(long, value_name = "N", default_value_t = 1500, help_heading = "Link",

@@ -89,8 +89,8 @@ impl Running {
 
     async fn bind(&mut self, settings: &Settings) -> Result<(), Failure> {
         let net = Net::Stack(self.stack.clone());
-        let services = &settings.args.services;
-        self.tallies = services::bind(&net, services, settings.root.as_ref()).await?;
+        let (args, root) = (&settings.args, settings.root.as_ref());
+        self.tallies = services::bind(&net, &args.services, root, args.http_threads).await?;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! [`Settings`]: arguments that make sense together.
 
 use super::Args;
-use super::services::WEB;
+use super::services::{HttpThreads, WEB};
 use crate::failure::Failure;
 use crate::files::{Output, distinct};
 use crate::http::Directory;
@@ -39,6 +39,7 @@ impl Settings {
         check_addresses(&args)?;
         let processors = processors(&args)?;
         check_ports(&args)?;
+        check_threads(&args)?;
         let root = match args.services.has(WEB) {
             true => Some(Arc::new(open_root(&args.root)?)),
             false => None,
@@ -93,6 +94,19 @@ fn check_addresses(args: &Args) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
+}
+
+fn check_threads(args: &Args) -> Result<(), Failure> {
+    let organization = args.organization.parse::<Organization>();
+    let (HttpThreads::Own, Ok(organization)) = (args.http_threads, organization) else {
+        return Ok(());
+    };
+    anabranch::unit::threads_of(organization).map_err(|reason| {
+        Failure::refused(format!(
+            "{organization} has no threads for tasks: {reason}: take uniprocessor, \
+             processor-per-connection or group-threads, or --http-threads pool"
+        ))
+    })
 }
 
 fn check_ports(args: &Args) -> Result<(), Failure> {

@@ -13,6 +13,11 @@ impl TcpShared {
         self.state.lock().flow
     }
 
+    /// The connection's name, once it has one.
+    pub(crate) fn id(&self) -> Option<ConnId> {
+        self.state.lock().id
+    }
+
     /// Its two ends, unless the connection has ended.
     pub(crate) fn live_flow(&self) -> Option<FlowKey> {
         let state = self.state.lock();

@@ -5,8 +5,10 @@
 mod datagrams;
 mod net;
 mod streams;
+mod units;
 
 pub use net::Net;
+pub use units::Threads as HttpThreads;
 
 use crate::failure::Failure;
 use crate::http::{self, Directory};
@@ -155,6 +157,7 @@ pub async fn bind(
     net: &Net,
     services: &Services,
     root: Option<&Arc<Directory>>,
+    threads: HttpThreads,
 ) -> Result<Tallies, Failure> {
     let mut tallies = Vec::new();
     for &(service, port) in &services.0 {
@@ -166,6 +169,9 @@ pub async fn bind(
             Failure::refused(format!("cannot serve --{name} {port}: {error}: choose another port"))
         };
         match service.handler {
+            _ if service.name == WEB && threads == HttpThreads::Own => {
+                units::web(net, port, at)?;
+            }
             Handler::Tcp(serve) => {
                 let listener = net.listen(port).await.map_err(taken)?;
                 tokio::spawn(accept(listener, serve, at));

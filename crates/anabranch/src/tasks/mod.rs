@@ -1,0 +1,262 @@
+//! Tasks on a unit's own thread: an executor that the thread has beside its domain. It
+//! runs in the round's last step, where wake-ups are done, when the domain is let go.
+//! So a task may use sockets there as everywhere, and what it asks is done in the next
+//! round of the same thread.
+
+mod blocking;
+mod timers;
+mod watchdog;
+
+pub(crate) use blocking::blocking;
+pub(crate) use watchdog::Watch;
+
+use platform::atomic::{AtomicBool, AtomicU64, Ordering};
+use platform::{Instant, Mutex, thread_local};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+pub(crate) use timers::Timer;
+use timers::Timers;
+
+/// A task.
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What the tasks of a stack have come to.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) started: AtomicU64,
+    pub(crate) finished: AtomicU64,
+    pub(crate) panicked: AtomicU64,
+    pub(crate) dropped: AtomicU64,
+    pub(crate) blocked: AtomicU64,
+}
+
+/// What other threads reach of an executor.
+pub(crate) struct Remote {
+    /// Tasks that others have woken.
+    woken: Mutex<Vec<Place>>,
+    /// Makes the unit's thread go its round.
+    alarm: Box<dyn Fn() + Send + Sync>,
+}
+
+/// Where a task lies, and how many were there before it.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    slot: usize,
+    generation: u64,
+}
+
+/// Wakes a task.
+struct TaskWaker {
+    remote: Arc<Remote>,
+    place: Place,
+    /// It will be polled anyhow.
+    scheduled: AtomicBool,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.scheduled.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let here = current().filter(|executor| Arc::ptr_eq(&executor.remote, &self.remote));
+        if let Some(executor) = here {
+            return executor.ready.borrow_mut().push_back(self.place);
+        }
+        let first = {
+            let mut woken = self.remote.woken.lock();
+            woken.push(self.place);
+            woken.len() == 1
+        };
+        if first {
+            (self.remote.alarm)();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Slot {
+    generation: u64,
+    /// `None` while it is polled, or if there is none.
+    task: Option<Task>,
+    waker: Option<Arc<TaskWaker>>,
+    peer: Option<SocketAddr>,
+}
+
+/// The tasks of a thread.
+struct Executor {
+    remote: Arc<Remote>,
+    counts: Arc<Counts>,
+    watch: Arc<Watch>,
+    slots: RefCell<Vec<Slot>>,
+    free: RefCell<Vec<usize>>,
+    ready: RefCell<VecDeque<Place>>,
+    timers: RefCell<Timers>,
+    /// Tasks are being polled, or dropped.
+    is_running: Cell<bool>,
+}
+
+thread_local! {
+    static EXECUTOR: RefCell<Option<Rc<Executor>>> = const { RefCell::new(None) };
+}
+
+fn current() -> Option<Rc<Executor>> {
+    EXECUTOR.try_with(|executor| executor.borrow().clone()).ok().flatten()
+}
+
+/// Has the calling thread tasks?
+#[inline]
+pub(crate) fn are_here() -> bool {
+    EXECUTOR.try_with(|executor| executor.borrow().is_some()).unwrap_or(false)
+}
+
+/// Makes the executor of the calling thread, if it has none: its tasks are counted in
+/// `counts`, its unit is number `unit`, and `alarm` makes its thread go a round.
+pub(crate) fn found(
+    counts: &Arc<Counts>,
+    unit: u16,
+    alarm: impl FnOnce() -> Box<dyn Fn() + Send + Sync>,
+) {
+    if are_here() {
+        return;
+    }
+    let executor = Executor {
+        remote: Arc::new(Remote { woken: Mutex::default(), alarm: alarm() }),
+        counts: counts.clone(),
+        watch: Watch::start(unit, counts.clone()),
+        slots: RefCell::default(),
+        free: RefCell::default(),
+        ready: RefCell::default(),
+        timers: RefCell::default(),
+        is_running: Cell::new(false),
+    };
+    EXECUTOR.with(|place| *place.borrow_mut() = Some(Rc::new(executor)));
+}
+
+/// Gives the calling thread a task, which serves the connection from `peer`, if any.
+/// Returns it if the thread has no executor.
+pub(crate) fn spawn(task: Task, peer: Option<SocketAddr>) -> Result<(), Task> {
+    let Some(executor) = current() else { return Err(task) };
+    executor.counts.started.fetch_add(1, Ordering::Relaxed);
+    let mut slots = executor.slots.borrow_mut();
+    let slot = executor.free.borrow_mut().pop().unwrap_or_else(|| {
+        slots.push(Slot::default());
+        slots.len() - 1
+    });
+    let place = Place { slot, generation: slots[slot].generation };
+    let scheduled = AtomicBool::new(true);
+    let waker = Arc::new(TaskWaker { remote: executor.remote.clone(), place, scheduled });
+    slots[slot] = Slot { generation: place.generation, task: Some(task), waker: Some(waker), peer };
+    drop(slots);
+    // The caller is another task, or a turn whose round ends with a round of tasks.
+    executor.ready.borrow_mut().push_back(place);
+    Ok(())
+}
+
+/// Polls the tasks of the calling thread that are ready, each once. Those that are then
+/// ready wait for the next round, so that packets have theirs.
+pub(crate) fn run() {
+    let Some(executor) = current() else { return };
+    if executor.is_running.replace(true) {
+        // A task uses another stack, whose wake-ups are done here.
+        return;
+    }
+    executor.round();
+    executor.is_running.set(false);
+    if !executor.ready.borrow().is_empty() {
+        (executor.remote.alarm)();
+    }
+}
+
+/// When the thread's next timer is due.
+pub(crate) fn next_timeout() -> Option<Instant> {
+    current().and_then(|executor| executor.timers.borrow().next())
+}
+
+/// Wakes `waker` at `at`; `None` if the calling thread has no executor.
+pub(crate) fn wake_at(at: Instant, waker: &Waker) -> Option<Timer> {
+    current().map(|executor| executor.timers.borrow_mut().add(at, waker.clone()))
+}
+
+/// Nobody waits for this timer any more.
+pub(crate) fn forget(timer: Timer) {
+    if let Some(executor) = current() {
+        // What is dropped may look at the timers.
+        let _waker = executor.timers.borrow_mut().remove(timer);
+    }
+}
+
+/// The thread ends, or its unit: its tasks are dropped.
+pub(crate) fn end() {
+    let executor = EXECUTOR.try_with(|place| place.borrow_mut().take()).ok().flatten();
+    let Some(executor) = executor else { return };
+    let slots = std::mem::take(&mut *executor.slots.borrow_mut());
+    for task in slots.into_iter().filter_map(|slot| slot.task) {
+        executor.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        drop_caught(task);
+    }
+}
+
+impl Executor {
+    fn round(&self) {
+        let has_timers = self.timers.borrow().next().is_some();
+        if has_timers {
+            let due = self.timers.borrow_mut().take_due(Instant::now());
+            due.into_iter().for_each(Waker::wake);
+        }
+        let woken = std::mem::take(&mut *self.remote.woken.lock());
+        self.ready.borrow_mut().extend(woken);
+        let ready = self.ready.borrow().len();
+        for _ in 0..ready {
+            let Some(place) = self.ready.borrow_mut().pop_front() else { break };
+            self.poll(place);
+        }
+    }
+
+    fn poll(&self, place: Place) {
+        let (mut task, waker) = {
+            let mut slots = self.slots.borrow_mut();
+            let Some(slot) = slots.get_mut(place.slot) else { return };
+            if slot.generation != place.generation {
+                return;
+            }
+            let (Some(task), Some(waker)) = (slot.task.take(), slot.waker.clone()) else { return };
+            self.watch.begin(slot.peer);
+            (task, waker)
+        };
+        waker.scheduled.store(false, Ordering::Release);
+        let waker = Waker::from(waker);
+        let mut cx = Context::from_waker(&waker);
+        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut cx)));
+        if matches!(&polled, Ok(poll) if poll.is_pending()) {
+            self.watch.end();
+            // It was not removed: only its own end does that.
+            self.slots.borrow_mut()[place.slot].task = Some(task);
+            return;
+        }
+        let count = if polled.is_ok() { &self.counts.finished } else { &self.counts.panicked };
+        count.fetch_add(1, Ordering::Relaxed);
+        drop_caught(task);
+        self.watch.end();
+        let mut slots = self.slots.borrow_mut();
+        slots[place.slot] = Slot { generation: place.generation + 1, ..Slot::default() };
+        self.free.borrow_mut().push(place.slot);
+    }
+}
+
+/// Drops what is not ours; if that panics, it has said so.
+fn drop_caught(task: Task) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! hyper and rustls, unchanged, in the tasks of units.
+
+use super::*;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use std::convert::Infallible;
+use std::sync::Arc;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+/// Answers with what the request says.
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path().to_owned();
+    let body = request.into_body().collect().await.expect("a body").to_bytes();
+    Ok(Response::new(format!("{path} {}", body.len()).into()))
+}
+
+#[test]
+fn hyper_serves_with_timers_of_the_unit() {
+    for (organization, processors) in WITH_THREADS {
+        let (server, client) = pair(organization, processors);
+        let handler = |stream, _| async {
+            let mut http = hyper::server::conn::http1::Builder::new();
+            http.timer(unit::rt::Timer).header_read_timeout(Duration::from_secs(50));
+            let served = http.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
+            served.expect("good requests");
+        };
+        let _listening = unit::serve(&server, SERVER, handler).expect("it serves");
+        block_on(async {
+            let stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+            let http = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+            let (mut sender, connection) = http.expect("a handshake");
+            let driver = tokio::spawn(connection);
+            for n in 0..50 {
+                let body = Full::new(Bytes::from(vec![0; n * 3000]));
+                let request = Request::post(format!("/{n}")).header("host", "a").body(body);
+                let response = sender.send_request(request.expect("a request")).await;
+                let body = response.expect("a response").into_body().collect().await;
+                assert_eq!(body.expect("a body").to_bytes(), format!("/{n} {}", n * 3000));
+            }
+            drop(sender);
+            driver.await.expect("it goes on").expect("a good end");
+        });
+        assert_eq!(wait_for(&server, |tasks| tasks.finished == 1).panicked, 0);
+    }
+}
+
+#[test]
+fn a_silent_client_of_hyper_is_given_up_by_the_units_timer() {
+    let (server, client) = pair("uniprocessor", 1);
+    let handler = |stream, _| async {
+        let mut http = hyper::server::conn::http1::Builder::new();
+        http.timer(unit::rt::Timer).header_read_timeout(Duration::from_millis(50));
+        let served = http.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
+        assert!(served.expect_err("nothing came").is_timeout());
+    };
+    let _listening = unit::serve(&server, SERVER, handler).expect("it serves");
+    block_on(async {
+        let mut stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+        stream.read_to_end(&mut Vec::new()).await.expect("the server closes");
+    });
+    assert_eq!(wait_for(&server, |tasks| tasks.finished == 1).panicked, 0);
+}
+
+#[test]
+fn hypers_own_tasks_run_on_the_unit() {
+    let (server, client) = pair("uniprocessor", 1);
+    let handler = |mut stream: TcpStream, _| async move {
+        let (to, from) = tokio::sync::oneshot::channel();
+        let task = async move { to.send(std::thread::current().id()).expect("one waits") };
+        hyper::rt::Executor::execute(&unit::rt::Executor, task);
+        assert_eq!(from.await.expect("it runs"), std::thread::current().id());
+        stream.write_all(b"here").await.expect("it is sent");
+    };
+    let _listening = unit::serve(&server, SERVER, handler).expect("it serves");
+    let mut bytes = Vec::new();
+    block_on(async {
+        let mut stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+        stream.read_to_end(&mut bytes).await.expect("the end");
+    });
+    assert_eq!(bytes, b"here");
+}
+
+/// The certificate of the example, which is for this name.
+const NAME: &str = "anabranch.test";
+const CERTIFICATE: &[u8] = include_bytes!("../../examples/tls/cert.pem");
+const KEY: &[u8] = include_bytes!("../../examples/tls/key.pem");
+
+fn acceptor() -> TlsAcceptor {
+    let certificate = CertificateDer::from_pem_slice(CERTIFICATE).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_slice(KEY).expect("a key");
+    let config = ServerConfig::builder_with_provider(rustls_graviola::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key);
+    Arc::new(config.expect("a configuration")).into()
+}
+
+fn connector() -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(CERTIFICATE).expect("one")).expect("a root");
+    let config = ClientConfig::builder_with_provider(rustls_graviola::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Arc::new(config).into()
+}
+
+#[test]
+fn rustls_serves_in_a_unit() {
+    for (organization, processors) in WITH_THREADS {
+        let (server, client) = pair(organization, processors);
+        let acceptor = acceptor();
+        let handler = move |stream, _| {
+            let acceptor = acceptor.clone();
+            async move {
+                let mut stream = acceptor.accept(stream).await.expect("a handshake");
+                let (mut read, mut write) = tokio::io::split(&mut stream);
+                tokio::io::copy(&mut read, &mut write).await.expect("what comes goes back");
+                stream.shutdown().await.expect("a good end");
+            }
+        };
+        let _listening = unit::serve(&server, SERVER, handler).expect("it serves");
+        block_on(async {
+            let stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+            let name = ServerName::try_from(NAME).expect("a name");
+            let mut stream = connector().connect(name, stream).await.expect("a handshake");
+            stream.write_all(b"a secret").await.expect("it is sent");
+            stream.shutdown().await.expect("a good end");
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).await.expect("a good end");
+            assert_eq!(bytes, b"a secret");
+        });
+        assert_eq!(wait_for(&server, |tasks| tasks.finished == 1).panicked, 0);
+    }
+}
