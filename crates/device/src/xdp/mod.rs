@@ -22,7 +22,7 @@ mod socket;
 
 use crate::tap::Control;
 use crate::{Capabilities, Counts, Device, Medium, bpf};
-use socket::{HEADROOM, Place};
+use socket::{HEADROOM, Place, patiently};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -240,7 +240,7 @@ fn attach(config: &Config, interface: u32, queues: usize) -> Result<Attached, Er
     let map = bpf::sockets(queues as u32).map_err(|e| refused(name, "map", e))?;
     let program = program::program(&config.take, map.as_raw_fd() as u32);
     let program = bpf::load(bpf::XDP, &program).map_err(|e| refused(name, "program", e))?;
-    let by = |flags| bpf::attach_xdp(program.as_fd(), interface, flags);
+    let by = |flags| patiently(libc::EBUSY, || bpf::attach_xdp(program.as_fd(), interface, flags));
     let link = match config.mode {
         Mode::Kernel => by(BY_KERNEL),
         Mode::Driver => by(BY_DRIVER),

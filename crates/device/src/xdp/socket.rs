@@ -378,19 +378,27 @@ fn bind(socket: &Socket, place: Place) -> io::Result<()> {
         queue: place.queue,
         shared: 0,
     };
-    // The kernel takes a queue back from a socket that was closed only after a while.
-    for _ in 0..200 {
+    patiently(libc::EBUSY, || {
         let len = size_of::<Address>() as libc::socklen_t;
         // SAFETY: the call reads one such structure.
         let done = unsafe { libc::bind(socket.0.as_raw_fd(), (&raw const address).cast(), len) };
-        if done == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EBUSY) {
-            return Err(error);
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    })
+}
+
+/// Does `f`, for a second if the answer is `busy`. The kernel takes a queue back from a
+/// socket that was closed only after a while; and a process that is just being started
+/// has all descriptors for a moment, and so keeps a program at its interface.
+pub(super) fn patiently<T>(
+    busy: libc::c_int,
+    mut f: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    for _ in 0..200 {
+        match f() {
+            Err(e) if e.raw_os_error() == Some(busy) => {}
+            done => return done,
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    Err(io::Error::from_raw_os_error(libc::EBUSY))
+    Err(io::Error::from_raw_os_error(busy))
 }
