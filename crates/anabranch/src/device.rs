@@ -35,7 +35,8 @@ pub mod tun {
 
 /// AF_XDP: an interface that the Linux kernel keeps, but for what is for our addresses.
 pub mod xdp {
-    pub use ::device::xdp::{Config, Error, MOST_PREFIXES, Mode, Offer, Take, offer, open};
+    pub use ::device::xdp::{Config, Error, MOST_MTU, MOST_PREFIXES, Mode, Offer, Take};
+    pub use ::device::xdp::{available, offer, open};
 }
 
 /// A wrapper that makes a good device a bad link.

@@ -11,6 +11,8 @@ pub struct Offer {
     pub driver: String,
     /// Its receive queues.
     pub queues: usize,
+    /// Its MTU, bytes of IP datagram.
+    pub mtu: usize,
 }
 
 /// `struct ethtool_drvinfo`.
@@ -40,7 +42,7 @@ pub fn offer(name: &str) -> io::Result<Offer> {
     const GET_DRIVER: u32 = 3;
     const GET_CHANNELS: u32 = 0x3c;
     let control = Control::new()?;
-    control.mtu(name)?;
+    let mtu = control.mtu(name)?;
     let rest = [0; 32 + 32 + 32 + 32 + 12 + 4 * 5];
     let mut driver = Driver { command: GET_DRIVER, driver: [0; 32], rest };
     // SAFETY: the request fills in one such structure.
@@ -58,5 +60,9 @@ pub fn offer(name: &str) -> io::Result<Offer> {
     let told = unsafe { control.ethtool(name, (&raw mut channels).cast()) }.is_ok();
     // A driver that does not tell has one.
     let queues = if told { channels.receive + channels.combined } else { 1 };
-    Ok(Offer { driver: bytes.map(|&b| char::from(b)).collect(), queues: queues.max(1) as usize })
+    Ok(Offer {
+        driver: bytes.map(|&b| char::from(b)).collect(),
+        queues: queues.max(1) as usize,
+        mtu,
+    })
 }

@@ -29,6 +29,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 pub use ethtool::{Offer, offer};
+pub use socket::available;
 
 /// Which frames the stack takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,7 +173,7 @@ const CHUNKS: [usize; 2] = [2048, 4096];
 /// Bytes of an Ethernet header with a VLAN tag.
 const LINK: usize = wire::ethernet::LEN + 4;
 /// The largest MTU that drivers can have with a program (a page, less what they need of it).
-const MOST_MTU: usize = 3498;
+pub const MOST_MTU: usize = 3498;
 
 /// Makes the device. The program leaves the interface when its queues are dropped.
 ///

@@ -342,16 +342,28 @@ pub(super) struct Place {
     pub(super) copies: bool,
 }
 
-/// A socket on this queue, with memory for `entries` frames of `chunk` bytes each way.
-/// `entries` is a power of two.
-pub(super) fn open(place: Place, entries: u32, chunk: usize) -> io::Result<Parts> {
+fn new() -> io::Result<Socket> {
     // SAFETY: a new socket.
     let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just given us this descriptor.
-    let socket = Socket(unsafe { OwnedFd::from_raw_fd(fd) });
+    Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
+}
+
+/// Can this process have a socket of AF_XDP?
+///
+/// # Errors
+/// EAFNOSUPPORT if the kernel has none, EPERM without CAP_NET_RAW.
+pub fn available() -> io::Result<()> {
+    new().map(drop)
+}
+
+/// A socket on this queue, with memory for `entries` frames of `chunk` bytes each way.
+/// `entries` is a power of two.
+pub(super) fn open(place: Place, entries: u32, chunk: usize) -> io::Result<Parts> {
+    let socket = new()?;
     let umem = Umem { memory: Mapping::new(2 * entries as usize * chunk, None)?, chunk };
     let metadata = socket.register(&umem)?;
     for ring in [FILL_RING, COMPLETION_RING, RX_RING, TX_RING] {
