@@ -306,7 +306,7 @@ fn set_offload(file: &File, offload: bool) -> io::Result<()> {
     if !offload {
         return set(0);
     }
-    let flags = (libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6) as u32;
+    let flags = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     // Before Linux 6.2 there is none of datagrams.
     set(flags | TUN_F_USO4 | TUN_F_USO6).or_else(|_| set(flags))
 }
