@@ -3,6 +3,7 @@
 //! - [`memory`]: two devices back to back, in this process;
 //! - [`tap`]: an interface of the Linux kernel, with Ethernet frames;
 //! - [`tun`]: one that carries bare IP datagrams, as tunnels have;
+//! - [`xdp`]: an interface that the kernel keeps, a network card's for example;
 //! - [`custom`]: a device of your own, that takes and gives packets as bytes;
 //! - [`fault`] and [`pcap`]: wrappers that make a bad link of a good device, and
 //!   that write what passes to a file.
@@ -30,6 +31,12 @@ pub mod tap {
 /// TUN devices: bare IP datagrams to and from the Linux kernel.
 pub mod tun {
     pub use ::device::tun::{Config, Error, from_fds, open};
+}
+
+/// AF_XDP: an interface that the Linux kernel keeps, but for what is for our addresses.
+pub mod xdp {
+    pub use ::device::xdp::{Config, Error, MOST_MTU, MOST_PREFIXES, Mode, Offer, Take};
+    pub use ::device::xdp::{available, offer, open};
 }
 
 /// A wrapper that makes a good device a bad link.

@@ -6,6 +6,8 @@ use std::fs;
 
 /// Networks may be changed: a bit of capabilities(7).
 pub const CAP_NET_ADMIN: u32 = 12;
+/// Frames may be read and written past the kernel's stack.
+pub const CAP_NET_RAW: u32 = 13;
 /// Nearly all may be done.
 pub const CAP_SYS_ADMIN: u32 = 21;
 /// Programs may be given to the kernel.

@@ -337,6 +337,54 @@ fn an_existing_interface_is_served_on() {
     });
 }
 
+/// An interface is shared: what is for the stack comes to it, all else is the kernel's.
+#[test]
+fn an_interface_is_shared_with_the_kernel() {
+    isolated(|| {
+        let ip = |arguments: &str| {
+            let done = std::process::Command::new("ip").args(arguments.split(' ')).output();
+            done.is_ok_and(|done| done.status.success())
+        };
+        if !ip("link add ana-near type veth peer name ana-far") {
+            println!("skipped: no `ip`, or no veth here");
+            return;
+        }
+        assert!(ip("address add 10.99.0.1/24 dev ana-far"));
+        assert!(ip("link set ana-near up") && ip("link set ana-far up"));
+        let line = refused(&format!("serve --xdp ana-none {FREE}"));
+        assert!(line.contains("there is no interface `ana-none`"), "{line}");
+        let line = refused("serve --xdp ana-near --tap ana-near");
+        assert!(line.contains("cannot be used with"), "{line}");
+        let place = tempfile::tempdir().expect("a directory");
+        let content = bytes(5 << 20);
+        std::fs::write(place.path().join("file"), &content).expect("written");
+        let root = place.path().display();
+        for processors in ["1", "2"] {
+            let arguments = format!(
+                "--xdp ana-near --address 10.99.0.2/24 --peer-address 10.1.1.1/24 --tcp-echo 7 \
+                 --udp-echo 7 --http 80 --root {root} --processors {processors}"
+            );
+            let Some(server) = Server::start(&arguments) else { return };
+            assert!(server.ready.contains("on ana-near"), "{}", server.ready);
+            assert!(exchange(connect(7), &content) == content);
+            udp_echo();
+            let got = std::process::Command::new("curl")
+                .args(["--silent", "--fail", "http://10.99.0.2/file"])
+                .output();
+            match got {
+                Ok(got) => assert!(got.stdout == content, "{:?}", got.status),
+                Err(_) => println!("skipped: there is no curl"),
+            }
+            server.terminate();
+            let shown =
+                std::process::Command::new("ip").args(["link", "show", "ana-near"]).output();
+            let shown = String::from_utf8(shown.expect("shown").stdout).expect("text");
+            assert!(!shown.contains("xdp"), "{shown}");
+        }
+        assert!(ip("link del ana-near"));
+    });
+}
+
 /// The same services on the kernel's own sockets.
 #[test]
 fn the_same_services_are_served_by_the_kernel() {

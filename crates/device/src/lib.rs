@@ -5,7 +5,8 @@
 //! time; they are called once a batch, never once a packet, so they are trait
 //! objects, and wrappers ([`fault`], [`pcap`]) are devices made of devices.
 //!
-//! [`memory`] joins two stacks in one process; [`tap`] and [`tun`] join a stack with the Linux kernel.
+//! [`memory`] joins two stacks in one process; [`tap`] and [`tun`] join a stack with the Linux kernel;
+//! [`xdp`] shares an interface with it.
 
 /// `with_…` for the fields of a configuration, which may get more fields.
 macro_rules! setters {
@@ -32,6 +33,7 @@ macro_rules! debug_is_display {
     };
 }
 
+mod bpf;
 pub mod capture;
 pub mod fault;
 pub mod memory;
@@ -41,6 +43,7 @@ pub mod segment;
 pub mod spread;
 pub mod tap;
 pub mod tun;
+pub mod xdp;
 
 use platform::atomic::{AtomicBool, AtomicU64};
 use std::collections::VecDeque;

@@ -1,17 +1,19 @@
 //! What a device without offload needs in software: cutting a TCP packet of
-//! several segments into segments, and filling in checksums.
+//! several segments into segments, or a UDP packet into datagrams, and filling in checksums.
 
 use crate::{Batch, Medium};
 use std::net::Ipv4Addr;
 use wire::packet::{ChecksumState, HEAD};
 use wire::tcp::Flags;
 use wire::{Address, Malformed, Packet, Parts, Slice};
-use wire::{checksum, ethernet, ipv4, ipv6, protocol, tcp};
+use wire::{checksum, ethernet, ipv4, ipv6, protocol, tcp, udp};
 
 /// Where the checksum stands in a TCP header.
 const TCP_CHECKSUM: usize = 16;
 /// Where it stands in a UDP header.
 const UDP_CHECKSUM: u16 = 6;
+/// Where the length stands in a UDP header.
+const UDP_LENGTH: usize = 4;
 
 /// Fills in the transport checksum of a packet in [`ChecksumState::Partial`],
 /// which is [`ChecksumState::Complete`] then; leaves others as they are. Bytes
@@ -90,8 +92,8 @@ fn write(packet: &mut Packet, at: usize, bytes: &[u8]) {
     }
 }
 
-/// Cuts a TCP packet, of IPv4 or IPv6 without extension headers, that stands for several segments (`gso_size` is not
-/// 0) into packets of one segment each, appended to `into`. They share the
+/// Cuts a TCP or UDP packet, of IPv4 or IPv6 without extension headers, that stands for several segments (`gso_size` is not
+/// 0) or datagrams into packets of one each, appended to `into`. They share the
 /// payload, and their checksums are [`ChecksumState::Partial`]. Any other packet
 /// is passed on as it is.
 ///
@@ -122,8 +124,8 @@ pub fn cut(mut packet: Packet, medium: Medium, into: &mut Batch) -> Result<(), M
         let meta = segment.meta_mut();
         meta.gso_size = 0;
         meta.checksum = ChecksumState::Partial;
-        meta.csum_start = template.tcp as u16;
-        meta.csum_offset = TCP_CHECKSUM as u16;
+        meta.csum_start = template.transport as u16;
+        meta.csum_offset = template.checksum as u16;
         into.push_back(segment);
         at += len;
         if at == total {
@@ -161,8 +163,10 @@ struct Template {
     /// Where the IP header starts.
     ip: usize,
     is_v4: bool,
-    /// Where the TCP header starts.
-    tcp: usize,
+    /// Where the header of TCP or UDP starts.
+    transport: usize,
+    /// Where its checksum stands, from there.
+    checksum: usize,
     /// The pseudo-header's sum without the length.
     pseudo: u16,
     /// Bytes of payload in each segment but the last.
@@ -177,24 +181,23 @@ fn is_ip(ethertype: u16) -> bool {
     matches!(ethertype, ethernet::ethertype::IPV4 | ethernet::ethertype::IPV6)
 }
 
-/// Bytes of the IP header in front of a segment, and the addresses in it. It is not parsed,
+/// Bytes of the IP header in front of a segment or datagram, what follows it, and the addresses in it. It is not parsed,
 /// since the length of a super-packet may not fit, and the checksum not be there.
-fn below_tcp(front: &[u8]) -> Result<(usize, Address, Address), Malformed> {
+fn below(front: &[u8]) -> Result<(usize, u8, Address, Address), Malformed> {
     let first = *front.first().ok_or(Malformed::Truncated)?;
     if first >> 4 == 6 {
         let header = ipv6::Header::parse(front)?;
-        let is_tcp = header.next_header == protocol::TCP;
-        let found = (ipv6::LEN, header.source.into(), header.destination.into());
-        return if is_tcp { Ok(found) } else { Err(Malformed::Field) };
+        let ends = (header.source.into(), header.destination.into());
+        return Ok((ipv6::LEN, header.next_header, ends.0, ends.1));
     }
     let fixed = front.first_chunk::<{ ipv4::LEN }>().ok_or(Malformed::Truncated)?;
     let len = usize::from(first & 0x0f) * 4;
-    if first >> 4 != 4 || len < ipv4::LEN || fixed[9] != protocol::TCP {
+    if first >> 4 != 4 || len < ipv4::LEN {
         return Err(Malformed::Field);
     }
     let address =
         |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]).into();
-    Ok((len, address(12), address(16)))
+    Ok((len, fixed[9], address(12), address(16)))
 }
 
 impl Template {
@@ -207,22 +210,29 @@ impl Template {
             },
             Medium::Ip => 0,
         };
-        let (tcp, source, destination) = below_tcp(front.get(ip..).unwrap_or_default())?;
-        let tcp = ip + tcp;
-        let offset = front.get(tcp + 12).ok_or(Malformed::Truncated)? >> 4;
-        let len = tcp + usize::from(offset) * 4;
-        if len < tcp + tcp::LEN || len > HEAD {
+        let (below, kind, source, destination) = below(front.get(ip..).unwrap_or_default())?;
+        let transport = ip + below;
+        let (len, checksum) = match kind {
+            protocol::UDP => (transport + udp::LEN, usize::from(UDP_CHECKSUM)),
+            protocol::TCP => {
+                let offset = front.get(transport + 12).ok_or(Malformed::Truncated)? >> 4;
+                (transport + usize::from(offset) * 4, TCP_CHECKSUM)
+            }
+            _ => return Err(Malformed::Field),
+        };
+        let least = if kind == protocol::UDP { udp::LEN } else { tcp::LEN };
+        if len < transport + least || len > HEAD {
             return Err(Malformed::Field);
         }
         let mut bytes = [0; HEAD];
         bytes[..len].copy_from_slice(front.get(..len).ok_or(Malformed::Truncated)?);
-        let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, 0);
+        let pseudo = checksum::pseudo_header(source, destination, kind, 0);
         let gso_size = usize::from(packet.meta().gso_size);
         if len - ip + gso_size.min(packet.len()) > usize::from(u16::MAX) {
             return Err(Malformed::Field);
         }
         let is_v4 = source.is_v4();
-        Ok(Template { bytes, len, ip, is_v4, tcp, pseudo, gso_size })
+        Ok(Template { bytes, len, ip, is_v4, transport, checksum, pseudo, gso_size })
     }
 
     /// Puts the headers in front of the segment with `len` bytes of payload from
@@ -231,10 +241,10 @@ impl Template {
         let bytes = segment.push(self.len);
         bytes.copy_from_slice(&self.bytes[..self.len]);
         let (_, ip) = bytes.split_at_mut(self.ip);
-        let (ip, tcp) = ip.split_at_mut(self.tcp - self.ip);
-        let tcp_len = tcp.len() + len;
+        let (ip, transport) = ip.split_at_mut(self.transport - self.ip);
+        let whole = transport.len() + len;
         if self.is_v4 {
-            let total = (ip.len() + tcp_len) as u16;
+            let total = (ip.len() + whole) as u16;
             ip[2..4].copy_from_slice(&total.to_be_bytes());
             // Each segment is a datagram of its own.
             let identification = word(ip, 4).wrapping_add((at / self.gso_size) as u16);
@@ -243,24 +253,33 @@ impl Template {
             let sum = !checksum::sum(ip);
             ip[10..12].copy_from_slice(&sum.to_be_bytes());
         } else {
-            let payload = (ip.len() - ipv6::LEN + tcp_len) as u16;
+            let payload = (ip.len() - ipv6::LEN + whole) as u16;
             ip[4..6].copy_from_slice(&payload.to_be_bytes());
         }
-
-        let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(at as u32);
-        tcp[4..8].copy_from_slice(&seq.to_be_bytes());
-        let mut flags = Flags(tcp[13]);
-        if !last {
-            flags = flags.without(Flags::FIN.with(Flags::PSH));
+        let pseudo = checksum::add(self.pseudo, whole as u16);
+        transport[self.checksum..self.checksum + 2].copy_from_slice(&pseudo.to_be_bytes());
+        if self.checksum == TCP_CHECKSUM {
+            advance(transport, at, last);
+        } else {
+            let length = (whole as u16).to_be_bytes();
+            transport[UDP_LENGTH..UDP_LENGTH + 2].copy_from_slice(&length);
         }
-        if at > 0 {
-            // CWR is answered once (RFC 3168 6.1.2).
-            flags = flags.without(Flags::CWR);
-        }
-        tcp[13] = flags.0;
-        let pseudo = checksum::add(self.pseudo, tcp_len as u16);
-        tcp[TCP_CHECKSUM..TCP_CHECKSUM + 2].copy_from_slice(&pseudo.to_be_bytes());
     }
+}
+
+/// Makes a TCP header that of the segment whose payload begins at `at`.
+fn advance(tcp: &mut [u8], at: usize, last: bool) {
+    let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(at as u32);
+    tcp[4..8].copy_from_slice(&seq.to_be_bytes());
+    let mut flags = Flags(tcp[13]);
+    if !last {
+        flags = flags.without(Flags::FIN.with(Flags::PSH));
+    }
+    if at > 0 {
+        // CWR is answered once (RFC 3168 6.1.2).
+        flags = flags.without(Flags::CWR);
+    }
+    tcp[13] = flags.0;
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The stack against the kernel of this machine: Linux's sockets on one side of
-//! a TAP device, ours on the other, in a network namespace of their own. Without
+//! a TAP device or a pair of interfaces, ours on the other, in a network namespace of their own. Without
 //! the rights for that, the tests say so and pass.
 #![forbid(unsafe_code)]
 

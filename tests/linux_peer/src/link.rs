@@ -1,11 +1,13 @@
-//! [`Peer`]: a stack and the kernel, connected by a TAP device.
+//! [`Peer`]: a stack and the kernel, connected by a device.
 
-use anabranch::device::fault;
-use anabranch::device::tap::{self, Error};
+use anabranch::device::tap::Error;
+use anabranch::device::xdp::{self, Take};
+use anabranch::device::{Device, fault};
 use anabranch::{Stack, TcpConfig};
 use anabranch_conformance::{Rig, within};
-use device::namespace;
+use device::{namespace, tap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::Command;
 use std::time::Duration;
 
 /// The kernel's address.
@@ -23,9 +25,12 @@ pub struct Peer {
     rig: Rig,
 }
 
-/// The TAP device.
+/// The device.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
+    /// One end of a pair of interfaces by AF_XDP, the other being the kernel's, in place of
+    /// a TAP device.
+    pub xdp: bool,
     /// Checksums and segmentation are left to the other side.
     pub offload: bool,
     /// Faults, as text.
@@ -70,19 +75,11 @@ impl Peer {
     }
 
     fn stack_at(self, link: Link, (ours, kernel): (IpAddr, IpAddr), prefix: u8) -> Option<Stack> {
-        let config = tap::Config::default()
-            .with_name("ana-peer")
-            .with_queues(self.rig.processors)
-            .with_offload(link.offload)
-            .with_kernel_address(kernel, prefix);
-        let mut device = match tap::open(&config) {
-            Ok(device) => device,
-            Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
-                println!("skipped: {error}");
-                return None;
-            }
-            Err(error) => panic!("{error}"),
+        let opened = match link.xdp {
+            true => self.pair(ours, kernel, prefix),
+            false => self.tap(link, kernel, prefix),
         };
+        let mut device = opened?;
         if !link.faults.is_empty() {
             device = fault::wrap(device, &link.faults.parse().expect("faults"), 1);
         }
@@ -98,5 +95,49 @@ impl Peer {
             .tcp(tcp)
             .start();
         Some(stack.expect("a stack"))
+    }
+
+    fn tap(self, link: Link, kernel: IpAddr, prefix: u8) -> Option<Device> {
+        let config = tap::Config::default()
+            .with_name("ana-peer")
+            .with_queues(self.rig.processors)
+            .with_offload(link.offload)
+            .with_kernel_address(kernel, prefix);
+        match tap::open(&config) {
+            Ok(device) => Some(device),
+            Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
+                println!("skipped: {error}");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// A queue for each processor, at both ends.
+    fn pair(self, ours: IpAddr, kernel: IpAddr, prefix: u8) -> Option<Device> {
+        let ip = |arguments: &str| {
+            let done = Command::new("ip").args(arguments.split(' ')).status();
+            done.is_ok_and(|status| status.success())
+        };
+        let n = self.rig.processors;
+        let queues = format!("numrxqueues {n} numtxqueues {n}");
+        if !ip(&format!("link add ana-near {queues} type veth peer name ana-far {queues}")) {
+            println!("skipped: there is no `ip`, or no veth");
+            return None;
+        }
+        for name in ["ana-near", "ana-far"] {
+            tap::disable_ipv6(name);
+            assert!(ip(&format!("link set {name} up")), "{name} comes up");
+        }
+        assert!(ip(&format!("address add {kernel}/{prefix} dev ana-far")), "an address");
+        let config = xdp::Config::new("ana-near").with_take(Take::Prefixes(vec![(ours, 32)]));
+        match xdp::open(&config) {
+            Ok(device) => Some(device),
+            Err(error @ (xdp::Error::NoKernel | xdp::Error::NotAllowed(_))) => {
+                println!("skipped: {error}");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
     }
 }

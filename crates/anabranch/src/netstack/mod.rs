@@ -38,7 +38,7 @@ use crate::tokio::{TcpListener, TcpStream};
 use crate::udp::Shared;
 use crate::{Builder, Error, Prefix, Stack};
 use ::device::Device;
-use platform::thread;
+use platform::{Instant, thread};
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -55,9 +55,13 @@ use std::time::Duration;
 pub struct Netstack {
     stack: Stack,
     tcp: TcpListener,
-    udp: Arc<Shared>,
+    udp: Timed,
     limits: Limits,
 }
+
+/// The socket of the sessions, whose end the thread that ends them hears of.
+#[derive(Debug)]
+struct Timed(Arc<Shared>);
 
 /// A UDP session, for lists.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +103,7 @@ impl Netstack {
         let weak = Arc::downgrade(udp.socket_shared());
         let timer = thread::Builder::new().name("ana-sessions".into());
         timer.spawn(move || expire(&weak)).map_err(organizations::StartError::from)?;
-        Ok(Netstack { stack, tcp, udp, limits })
+        Ok(Netstack { stack, tcp, udp: Timed(udp), limits })
     }
 
     /// The next TCP connection. Its [`local_addr`](TcpStream::local_addr) is what the
@@ -133,13 +137,45 @@ impl Netstack {
     /// As [`Netstack::accept_udp`].
     pub fn poll_accept_udp(&self, cx: &mut Context<'_>) -> Poll<io::Result<UdpSession>> {
         self.sessions().poll_accept(cx).map(|session| match session {
-            Some(session) => Ok(UdpSession::new(self.udp.clone(), session)),
+            Some(session) => Ok(UdpSession::new(self.udp.0.clone(), session)),
             None => Err(crate::error::SocketError::STOPPED.into()),
         })
     }
 
     fn sessions(&self) -> &Sessions {
-        self.udp.sessions()
+        self.udp.0.sessions()
+    }
+
+    /// Ends it in good order. From now on nobody can connect; who is connected has
+    /// `patience` until both sides are done, and what was written until then is delivered.
+    /// UDP sessions have no end of their own and hold nothing up.
+    ///
+    /// This blocks the thread, while the tasks that serve connections go on: call it by
+    /// `tokio::task::spawn_blocking`. It looks for the end of connections 50 times a second.
+    ///
+    /// # Errors
+    /// `TimedOut` if connections were reset that were not at their end.
+    pub fn shutdown(self, patience: Duration) -> io::Result<()> {
+        let Netstack { stack, tcp, udp, .. } = self;
+        // Of this listener; those who wait to be accepted are reset.
+        drop(tcp);
+        let start = Instant::now();
+        let left = loop {
+            let count = stack.connections(LOOK).len();
+            if count == 0 || start.elapsed() >= patience {
+                break count;
+            }
+            thread::sleep(LOOK);
+        };
+        let delivered = stack.shutdown(patience.saturating_sub(start.elapsed()));
+        drop(udp);
+        match left {
+            0 => delivered,
+            left => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("connections that were not at their end: {left}"),
+            )),
+        }
     }
 
     /// The stack itself: for connections that the program opens
@@ -183,12 +219,15 @@ impl Netstack {
     }
 }
 
-impl Drop for Netstack {
+impl Drop for Timed {
     fn drop(&mut self) {
         // So that the thread sees whether it is needed any more.
-        self.sessions().wake_timer();
+        self.0.sessions().wake_timer();
     }
 }
+
+/// How often connections are looked at while a netstack waits for their end.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The longest sleep of the thread that ends sessions. A netstack that is dropped wakes it,
 /// but it may look round before the socket is gone.

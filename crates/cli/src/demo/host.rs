@@ -47,6 +47,7 @@ impl Host {
         pages: &Arc<Pages>,
     ) -> Result<Host, Failure> {
         let request = Request {
+            ours: OURS.into(),
             name: "ana-demo",
             queues: processors,
             mtu: 1500,

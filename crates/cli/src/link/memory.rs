@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     title: "memory",
     way: "from stack to stack",
     naming: None,
+    has_peers: false,
     open,
     prepare: || Ok("All of it runs in memory, from stack to stack."),
     examine: |_| Vec::new(),

@@ -3,6 +3,7 @@
 
 mod memory;
 mod tap;
+mod xdp;
 
 use crate::failure::Failure;
 use crate::finding::{Finding, Rights};
@@ -19,6 +20,8 @@ pub struct Kind {
     pub way: &'static str,
     /// How `serve` is told to use one; `None`: it cannot.
     naming: Option<Naming>,
+    /// It is an interface with peers of its own; else the kernel is its only one.
+    pub has_peers: bool,
     /// Makes one.
     pub open: fn(&Request<'_>) -> Result<Opened, Failure>,
     /// Prepares this process for a demonstration over one, before it has threads. Says
@@ -48,6 +51,8 @@ pub struct Request<'a> {
     pub mtu: usize,
     /// Checksums and segmentation by the device, if it can.
     pub offload: bool,
+    /// The address of the stack.
+    pub ours: IpAddr,
     /// The address of the other end, and the bits of its network's prefix, if that is IPv4.
     pub peer: Option<(IpAddr, u8)>,
 }
@@ -77,7 +82,7 @@ pub struct Trial {
 }
 
 /// All kinds, those first that `demo` likes better.
-pub static LINKS: &[&Kind] = &[&tap::KIND, &memory::KIND, &tap::EXISTING];
+pub static LINKS: &[&Kind] = &[&tap::KIND, &memory::KIND, &tap::EXISTING, &xdp::KIND];
 
 impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

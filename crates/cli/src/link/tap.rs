@@ -16,6 +16,7 @@ pub static KIND: Kind = Kind {
         default: Some("ana0"),
         help: "TAP device to make; it is removed at the end",
     }),
+    has_peers: false,
     open,
     prepare,
     examine,
@@ -32,6 +33,7 @@ pub static EXISTING: Kind = Kind {
         help: "TAP device to take that is there already (`ip tuntap add mode tap`): it stays at \
                the end, and its address and MTU stay as they are; its owner needs no rights",
     }),
+    has_peers: false,
     open: take,
     prepare: || Err("it is there for `serve` only".into()),
     examine: |_| Vec::new(),

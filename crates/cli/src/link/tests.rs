@@ -29,12 +29,12 @@ fn no_command_knows_a_kind_of_device() {
     let others = sources(&place).into_iter().filter(|path| !path.starts_with(place.join("link")));
     for path in others {
         let text = fs::read_to_string(&path).expect("text");
-        for word in ["tap::", "memory::", "device::tap", "{tap"] {
+        for word in ["tap::", "memory::", "device::tap", "{tap", "xdp::"] {
             assert!(!text.contains(word), "{}: {word}", path.display());
         }
     }
     let rows = fs::read_to_string(place.join("link/mod.rs")).expect("text");
-    for kind in ["tap", "memory"] {
+    for kind in ["tap", "memory", "xdp"] {
         let names = rows.lines().filter(|line| {
             line.contains(&format!("{kind}::KIND")) || line.contains(&format!("mod {kind};"))
         });

@@ -33,6 +33,8 @@ Examples:
       then, in another terminal:  curl http://10.99.0.2/
   sudo anabranch serve --organization group-locks --processors 4 \\
       --tcp-echo 7 --tcp-discard 9 --tcp-chargen 19 --stats-json stats.json
+  sudo anabranch serve --xdp eth0 --address 192.168.1.50/24 --gateway 192.168.1.1 --http 80
+      on a network card, which the kernel keeps for its own addresses
   anabranch serve --kernel --http 8080 --root /srv/www
       the same on the kernel's sockets, to compare with
   sudo anabranch serve --http 80 --fault loss=2%,reorder=5%,delay=5ms,seed=7 --pcap bad.pcapng
@@ -73,7 +75,7 @@ pub struct Args {
     /// Serve on the kernel's own sockets instead, at ADDR [default: 127.0.0.1]: the same
     /// services, to compare with
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
-          conflicts_with_all = ["tap", "existing-tap", "address", "peer_address", "gateway",
+          conflicts_with_all = ["tap", "existing-tap", "xdp", "address", "peer_address", "gateway",
                                 "organization", "processors", "http_threads", "Choices", "mtu", "no_offload", "answers_per_second",
                                 "fault", "pcap", "stats_json", "metrics"])]
     pub kernel: Option<IpAddr>,

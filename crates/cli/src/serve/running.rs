@@ -106,6 +106,7 @@ fn open(settings: &Settings) -> Result<Device, Failure> {
     occupied::check(&args.link.name, args.address, args.peer_address)?;
     let request = Request {
         name: &args.link.name,
+        ours: args.address.address(),
         queues: settings.processors,
         mtu: args.mtu.into(),
         offload: settings.offload,

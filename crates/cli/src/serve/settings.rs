@@ -70,6 +70,31 @@ fn processors(args: &Args) -> Result<usize, Failure> {
 
 fn check_addresses(args: &Args) -> Result<(), Failure> {
     let (ours, theirs): (Cidr, Cidr) = (args.address, args.peer_address);
+    if !args.link.kind.has_peers {
+        check_ends(ours, theirs)?;
+    }
+    match args.gateway {
+        Some(gateway) if !ours.contains(gateway) => Err(Failure::refused(format!(
+            "--gateway {gateway} is not in the network of --address {ours}: \
+             choose a router there{}",
+            such_as(ours, theirs)
+        ))),
+        Some(gateway) if !ours.is_neighbour(gateway) => Err(Failure::refused(format!(
+            "--gateway {gateway} is no other host of {ours}: choose a router there{}",
+            such_as(ours, theirs)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The other end, as an example of a router.
+fn such_as(ours: Cidr, theirs: Cidr) -> String {
+    let is_there = ours.contains(theirs.address());
+    if is_there { format!(", such as {}", theirs.address()) } else { String::new() }
+}
+
+/// Are these the two ends of one link?
+fn check_ends(ours: Cidr, theirs: Cidr) -> Result<(), Failure> {
     if ours.address() == theirs.address() {
         return Err(Failure::refused(format!(
             "--address and --peer-address are both {}: give each end its own",
@@ -82,18 +107,7 @@ fn check_addresses(args: &Args) -> Result<(), Failure> {
              choose them like 10.99.0.2/24 and 10.99.0.1/24"
         )));
     }
-    match args.gateway {
-        Some(gateway) if !ours.contains(gateway) => Err(Failure::refused(format!(
-            "--gateway {gateway} is not in the network of --address {ours}: \
-             choose a router there, such as {}",
-            theirs.address()
-        ))),
-        Some(gateway) if !ours.is_neighbour(gateway) => Err(Failure::refused(format!(
-            "--gateway {gateway} is no other host of {ours}: choose a router there, such as {}",
-            theirs.address()
-        ))),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 fn check_threads(args: &Args) -> Result<(), Failure> {

@@ -146,3 +146,50 @@ fn shared_bytes_are_not_written() {
     assert_eq!(packet.front()[40..42], [0xff, 0xff]);
     assert!(shared.iter().all(|&b| b == 0));
 }
+
+proptest! {
+    #[test]
+    fn datagrams_are_right_and_hold_the_payload(
+        len in 0usize..20_000, part in 1usize..5000, gso in 1u16..3000, is_v4: bool,
+    ) {
+        prop_assume!(len / usize::from(gso) < 2000);
+        let payload: Vec<u8> = (0..len).map(|i| (i ^ i >> 8) as u8).collect();
+        let mut packet = Packet::new();
+        for piece in payload.chunks(part) {
+            packet.parts_mut().push(Slice::copy_of(piece));
+        }
+        let header =
+            wire::udp::Header { source_port: 1, destination_port: 2, length: 9, checksum: 0 };
+        header.emit(packet.push(wire::udp::LEN));
+        let (from, to): (Address, Address) = if is_v4 {
+            ipv4::Header::new(A, B, protocol::UDP, 8).emit(packet.push(ipv4::LEN));
+            (A.into(), B.into())
+        } else {
+            let (from, to) = (std::net::Ipv6Addr::LOCALHOST, std::net::Ipv6Addr::UNSPECIFIED);
+            ipv6::Header::new(from, to, protocol::UDP, 8).emit(packet.push(ipv6::LEN));
+            (from.into(), to.into())
+        };
+        packet.meta_mut().gso_size = gso;
+        let mut out = Batch::new();
+        prop_assert!(cut(packet, Medium::Ip, &mut out).is_ok());
+        prop_assert_eq!(out.len(), len.div_ceil(usize::from(gso)).max(1));
+        let (mut got, ip) = (Vec::new(), if is_v4 { ipv4::LEN } else { ipv6::LEN });
+        for mut datagram in out {
+            complete_checksum(&mut datagram).expect("headers");
+            let bytes = datagram.to_vec();
+            let told = match is_v4 {
+                true => usize::from(ipv4::Header::parse(&bytes).expect("IPv4").total_len),
+                false => ipv6::LEN + usize::from(u16::from_be_bytes([bytes[4], bytes[5]])),
+            };
+            prop_assert_eq!(told, bytes.len());
+            let pseudo =
+                checksum::pseudo_header(from, to, protocol::UDP, (bytes.len() - ip) as u32);
+            let sum = checksum::add(pseudo, checksum::sum(&bytes[ip..]));
+            prop_assert!(checksum::is_right(sum));
+            let header = wire::udp::Header::parse(&bytes[ip..]).expect("UDP");
+            prop_assert_eq!(usize::from(header.length), bytes.len() - ip);
+            got.extend_from_slice(&bytes[ip + wire::udp::LEN..]);
+        }
+        prop_assert!(got == payload);
+    }
+}

@@ -4,7 +4,7 @@
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use wire::EthernetAddress;
 
 /// Bytes of the longest interface name.
@@ -68,6 +68,12 @@ struct AddressRequest {
     index: libc::c_int,
 }
 
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl Control {
     /// Opens the socket.
     ///
@@ -92,6 +98,15 @@ impl Control {
             return Err(io::Error::last_os_error());
         }
         Ok(request)
+    }
+
+    /// A request of ethtool's about the interface.
+    ///
+    /// # Safety
+    /// `about` begins with a command and is as long as that reads and writes.
+    pub(crate) unsafe fn ethtool(&self, name: &str, about: *mut libc::c_char) -> io::Result<()> {
+        const SIOCETHTOOL: libc::Ioctl = 0x8946;
+        self.ioctl(name, SIOCETHTOOL, |r| r.ifr_ifru.ifru_data = about).map(drop)
     }
 
     /// Gives the interface an address, and a prefix of this many bits.

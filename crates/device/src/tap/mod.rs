@@ -258,11 +258,7 @@ fn build(
         Some(kernel) => kernel,
         None => queue::ethernet(files[0].as_fd()).map_err(|e| system(&name, "SIOCGIFHWADDR", e))?,
     };
-    let flags = if offload { libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 } else { 0 };
-    let code = libc::TUNSETOFFLOAD as libc::Ioctl;
-    // SAFETY: the request takes its argument by value.
-    let done = unsafe { libc::ioctl(files[0].as_raw_fd(), code, flags as libc::c_ulong) };
-    check(done).map_err(|e| system(&name, "offload", e))?;
+    set_offload(&files[0], offload).map_err(|e| system(&name, "offload", e))?;
     let steered =
         files.len() == 1 || steering::attach(files[0].as_fd(), medium, &config.steering).is_ok();
 
@@ -272,7 +268,12 @@ fn build(
     let queue = |file: File| {
         let file = Arc::new(file);
         Queue {
-            receive: Box::new(TapReceive::new(file.clone(), counts.clone(), longest, has_header)),
+            receive: Box::new(TapReceive::new(
+                file.clone(),
+                counts.clone(),
+                (medium, longest),
+                has_header,
+            )),
             transmit: Box::new(TapTransmit::new(file, counts.clone(), has_header)),
         }
     };
@@ -291,6 +292,23 @@ fn build(
         counts: counts.clone(),
         reports: Vec::new(),
     })
+}
+
+/// Has the kernel leave checksums, segments and datagrams of one size to us, or not.
+fn set_offload(file: &File, offload: bool) -> io::Result<()> {
+    const TUN_F_USO4: u32 = 0x20;
+    const TUN_F_USO6: u32 = 0x40;
+    let set = |flags: u32| {
+        let code = libc::TUNSETOFFLOAD as libc::Ioctl;
+        // SAFETY: the request takes its argument by value.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), code, libc::c_ulong::from(flags)) })
+    };
+    if !offload {
+        return set(0);
+    }
+    let flags = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
+    // Before Linux 6.2 there is none of datagrams.
+    set(flags | TUN_F_USO4 | TUN_F_USO6).or_else(|_| set(flags))
 }
 
 fn system(name: &str, step: &'static str, source: io::Error) -> Error {

@@ -1,7 +1,7 @@
 //! ① and ⑨ of a TAP queue: one readv or writev a frame.
 
 use super::{Error, ifreq, virtio};
-use crate::{Batch, Counts, Medium, Receive, Transmit};
+use crate::{Batch, Counts, Medium, Receive, Transmit, segment};
 use buffer::{Buf, Slice};
 use platform::atomic::Ordering;
 use smallvec::SmallVec;
@@ -72,16 +72,19 @@ pub(super) struct TapReceive {
     file: Arc<File>,
     header_len: usize,
     blocks: SmallVec<[Buf; BLOCKS.len()]>,
+    medium: Medium,
+    /// Datagrams that came together and were not asked for yet.
+    datagrams: Batch,
     counts: Arc<Counts>,
 }
 
 impl TapReceive {
-    /// `longest`: bytes of the longest frame; `has_header`: a virtio header stands
+    /// Of frames of `medium`. `longest`: bytes of the longest frame; `has_header`: a virtio header stands
     /// before it.
     pub(super) fn new(
         file: Arc<File>,
         counts: Arc<Counts>,
-        longest: usize,
+        (medium, longest): (Medium, usize),
         has_header: bool,
     ) -> TapReceive {
         let mut room = 0;
@@ -92,7 +95,8 @@ impl TapReceive {
                 blocks.push(Buf::with_capacity(capacity));
             }
         }
-        TapReceive { file, header_len: header_len(has_header), blocks, counts }
+        let (header_len, datagrams) = (header_len(has_header), Batch::new());
+        TapReceive { file, header_len, blocks, medium, datagrams, counts }
     }
 
     /// The next frame; `None` if there is none. `Some(None)`: one that its header lies
@@ -132,11 +136,17 @@ impl TapReceive {
             left -= len;
         }
         let mut packet = Packet::from_parts(parts);
-        if !virtio::Header::parse(&header).apply(&mut packet) {
+        let header = virtio::Header::parse(&header);
+        let datagrams = &mut self.datagrams;
+        let kept = match header.apply(&mut packet) {
+            false => None,
+            true if !header.is_datagrams() => return Some(Some(packet)),
+            true => segment::cut(packet, self.medium, datagrams).ok(),
+        };
+        if kept.is_none() {
             self.counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
-            return Some(None);
         }
-        Some(Some(packet))
+        Some(datagrams.pop_front())
     }
 }
 
@@ -147,7 +157,8 @@ impl Receive for TapReceive {
             if bytes >= BATCH_BYTES {
                 break;
             }
-            let Some(read) = self.read() else { break };
+            let waiting = self.datagrams.pop_front().map(Some);
+            let Some(read) = waiting.or_else(|| self.read()) else { break };
             bytes += read.as_ref().map_or(0, Packet::len);
             into.extend(read);
         }
@@ -156,6 +167,10 @@ impl Receive for TapReceive {
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
         (!self.counts.gone.load(Ordering::Relaxed)).then(|| self.file.as_fd())
+    }
+
+    fn arm(&mut self) -> bool {
+        self.datagrams.is_empty()
     }
 }
 

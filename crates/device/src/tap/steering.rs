@@ -7,19 +7,11 @@
 //! errors, whose flow it does not look for: software passes those on.
 
 use crate::Medium;
+use crate::bpf::{self, Instruction, op};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use wire::protocol;
 use wire::steering::Steering;
-
-/// One instruction (`struct bpf_insn`): code, registers, offset, immediate.
-type Instruction = [u8; 8];
-
-fn op(code: u8, dst: u8, src: u8, offset: i16, imm: u32) -> Instruction {
-    let ([o0, o1], [i0, i1, i2, i3]) = (offset.to_ne_bytes(), imm.to_ne_bytes());
-    let registers = if cfg!(target_endian = "little") { src << 4 | dst } else { dst << 4 | src };
-    [code, registers, o0, o1, i0, i1, i2, i3]
-}
 
 // Codes (RFC 9669). The loads put what they read, in host order, into r0, want
 // the context in r6, spoil r1 to r5, and end the program with 0 if the frame is
@@ -170,48 +162,10 @@ fn program(medium: Medium, steering: &Steering) -> Vec<Instruction> {
     program
 }
 
-/// The start of `union bpf_attr` for BPF_PROG_LOAD.
-#[repr(C)]
-struct Load {
-    kind: u32,
-    count: u32,
-    instructions: u64,
-    license: u64,
-    log_level: u32,
-    log_size: u32,
-    log: u64,
-}
-
-/// Loads the program. It lives as long as the descriptor, or the device that it
-/// is attached to.
-fn load(medium: Medium, steering: &Steering) -> io::Result<OwnedFd> {
-    const BPF_PROG_LOAD: libc::c_int = 5;
-    const SOCKET_FILTER: u32 = 1;
-    let program = program(medium, steering);
-    let attributes = Load {
-        kind: SOCKET_FILTER,
-        count: program.len() as u32,
-        instructions: program.as_ptr() as u64,
-        license: c"MIT".as_ptr() as u64,
-        log_level: 0,
-        log_size: 0,
-        log: 0,
-    };
-    // SAFETY: the attributes, and the program and string that they point to,
-    // live through the call, and their sizes are as given.
-    let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &attributes, size_of::<Load>()) };
-    let fd = i32::try_from(fd).unwrap_or(-1);
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just given us this descriptor.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 /// Makes the device of which `queue` is one, and which carries `medium`, choose queues by
 /// `steering`.
 pub(super) fn attach(queue: BorrowedFd<'_>, medium: Medium, steering: &Steering) -> io::Result<()> {
-    let program = load(medium, steering)?;
+    let program = bpf::load(bpf::SOCKET_FILTER, &program(medium, steering))?;
     let fd: libc::c_int = program.as_raw_fd();
     // SAFETY: the request reads one int through the pointer.
     if unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETSTEERINGEBPF as libc::Ioctl, &fd) } < 0 {

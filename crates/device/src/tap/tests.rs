@@ -78,3 +78,52 @@ fn names_that_cannot_be() {
         assert!(!error.to_string().contains('\n'));
     }
 }
+
+/// What the kernel sends as one packet of several datagrams comes up as these.
+#[test]
+fn datagrams_of_one_size_come_together() {
+    use std::net::UdpSocket;
+    use std::time::{Duration, Instant};
+    let done = crate::namespace::in_private(|| {
+        let config = crate::tun::Config::default().with_name("ana-uso");
+        let mut device = match crate::tun::open(&config.with_kernel_address([10, 98, 0, 1], 24)) {
+            Ok(device) => device,
+            Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
+                println!("skipped: {error}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
+        let size: libc::c_int = 1000;
+        // SAFETY: the option reads one int.
+        let set = unsafe {
+            let (fd, len) = (socket.as_raw_fd(), size_of::<libc::c_int>() as libc::socklen_t);
+            libc::setsockopt(fd, libc::SOL_UDP, libc::UDP_SEGMENT, (&raw const size).cast(), len)
+        };
+        assert_eq!(set, 0);
+        let sent: Vec<u8> = (0..9_500u32).map(|i| (i ^ i >> 8) as u8).collect();
+        socket.send_to(&sent, "10.98.0.2:9").expect("send");
+        let queue = &mut device.queues[0].receive;
+        let (mut packets, start) = (Vec::new(), Instant::now());
+        while packets.is_empty() {
+            assert!(start.elapsed() < Duration::from_secs(5), "nothing came");
+            queue.receive(&mut packets, 3);
+        }
+        assert_eq!((packets.len(), queue.arm()), (3, false), "the others wait here");
+        while queue.receive(&mut packets, 32) > 0 {}
+        assert!(queue.arm());
+        let mut got = Vec::new();
+        for packet in &mut packets {
+            let bytes = packet.to_vec();
+            let header = wire::udp::Header::parse(&bytes[wire::ipv4::LEN..]).expect("UDP");
+            assert_eq!(usize::from(header.length), bytes.len() - wire::ipv4::LEN);
+            wire::ipv4::Header::parse(&bytes).expect("IPv4");
+            got.extend_from_slice(&bytes[wire::ipv4::LEN + wire::udp::LEN..]);
+        }
+        assert_eq!((packets.len(), got == sent), (10, true));
+    });
+    if let Err(error) = done {
+        println!("skipped: {error}");
+    }
+}

@@ -12,6 +12,8 @@ const DATA_VALID: u8 = 2;
 const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
+/// UDP datagrams of one size to the same end, but for the last, which may be shorter.
+const GSO_UDP: u8 = 5;
 /// Set beside the type if CWR may be in the first segment (RFC 3168).
 const GSO_ECN: u8 = 0x80;
 
@@ -69,12 +71,17 @@ impl Header {
         }
         match self.gso_type & !GSO_ECN {
             GSO_NONE => true,
-            GSO_TCPV4 | GSO_TCPV6 if self.gso_size != 0 => {
+            GSO_TCPV4 | GSO_TCPV6 | GSO_UDP if self.gso_size != 0 => {
                 meta.gso_size = self.gso_size;
                 true
             }
             _ => false,
         }
+    }
+
+    /// Does it say that the packet stands for several datagrams?
+    pub(super) fn is_datagrams(&self) -> bool {
+        self.gso_type == GSO_UDP && self.gso_size != 0
     }
 
     /// The header for `packet`; `None` if it asks for what cannot be: to be

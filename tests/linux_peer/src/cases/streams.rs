@@ -62,6 +62,16 @@ pub fn from_kernel_offloaded(peer: Peer) {
     bulk_from_kernel(peer, Link { offload: true, ..Link::default() });
 }
 
+/// Bulk to the kernel, over AF_XDP.
+pub fn to_kernel_xdp(peer: Peer) {
+    bulk_to_kernel(peer, Link { xdp: true, ..Link::default() });
+}
+
+/// Bulk from the kernel, over AF_XDP.
+pub fn from_kernel_xdp(peer: Peer) {
+    bulk_from_kernel(peer, Link { xdp: true, ..Link::default() });
+}
+
 /// Both ways at once on one connection, through our echo server.
 pub fn echo(peer: Peer) {
     const LEN: usize = 8 << 20;
@@ -131,6 +141,39 @@ pub fn crowd_to_kernel_impaired(peer: Peer) {
             let stack = &stack;
             scope.spawn(move || {
                 let stream = TcpStream::connect(stack, (KERNEL, 5001)).expect("connect");
+                ask(stream, seed * 2);
+            });
+        }
+    });
+}
+
+/// Many connections each way over AF_XDP, whose flows are of all queues.
+pub fn crowd_xdp(peer: Peer) {
+    let Some(stack) = peer.stack(Link { xdp: true, ..Link::default() }) else { return };
+    let listener = TcpListener::bind(&stack, (OURS, 5001)).expect("bind");
+    let kernel = KernelListener::bind((KERNEL, 5001)).expect("bind");
+    rustix::net::listen(&kernel, 1024).expect("a longer backlog");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..CROWD {
+                let (stream, _) = kernel.accept().expect("accept");
+                scope.spawn(move || serve(stream));
+            }
+        });
+        scope.spawn(|| {
+            for _ in 0..CROWD {
+                let (stream, _) = listener.accept().expect("accept");
+                scope.spawn(move || serve(stream));
+            }
+        });
+        for seed in 0..CROWD {
+            let stack = &stack;
+            scope.spawn(move || {
+                let stream = TcpStream::connect(stack, (KERNEL, 5001)).expect("connect");
+                ask(stream, seed * 2);
+            });
+            scope.spawn(move || {
+                let stream = KernelStream::connect((OURS, 5001)).expect("connect");
                 ask(stream, seed * 2);
             });
         }

@@ -1,0 +1,132 @@
+//! The stacks, each set up as its own documentation does it.
+
+use crate::run::{DEVICE, MTU};
+use crate::services;
+use anabranch::device::tun as ours;
+use anabranch::netstack::Limits;
+use anabranch::{Netstack, Prefix, Stack};
+use futures::{SinkExt, StreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Their names, ours first.
+pub const ALL: [&str; 5] =
+    ["anabranch", "anabranch, 2 processors", "anabranch, no offload", "ipstack", "netstack-smoltcp"];
+
+/// Those that are ours.
+pub fn is_ours(name: &str) -> bool {
+    name.starts_with("anabranch")
+}
+
+/// Serves until it is killed.
+#[tokio::main]
+pub async fn serve(name: &str) {
+    match name {
+        "anabranch" => anabranch("uniprocessor", 1, true).await,
+        "anabranch, 2 processors" => anabranch("processor-per-connection", 2, true).await,
+        "anabranch, no offload" => anabranch("uniprocessor", 1, false).await,
+        "ipstack" => ipstack().await,
+        "netstack-smoltcp" => smoltcp().await,
+        _ => panic!("no stack is called {name}"),
+    }
+}
+
+fn ready() {
+    println!("ready");
+}
+
+async fn anabranch(organization: &str, processors: usize, offload: bool) {
+    let config = ours::Config::default().with_name(DEVICE).with_mtu(MTU);
+    let device = ours::open(&config.with_queues(processors).with_offload(offload)).expect("a device");
+    let builder = Stack::builder()
+        .device(device)
+        .organization(organization)
+        .processors(processors)
+        .owns(Prefix::ALL_V4)
+        .owns(Prefix::ALL_V6);
+    let netstack = Arc::new(Netstack::start(builder, Limits::default()).expect("a stack"));
+    ready();
+    let sessions = netstack.clone();
+    tokio::spawn(async move {
+        while let Ok(session) = sessions.accept_udp().await {
+            tokio::spawn(async move {
+                let mut bytes = [0; 2048];
+                while let Ok(n) = session.recv(&mut bytes).await {
+                    let _ = session.send(&bytes[..n]).await;
+                }
+            });
+        }
+    });
+    while let Ok(stream) = netstack.accept().await {
+        let port = stream.local_addr().expect("it has one").port();
+        tokio::spawn(services::serve(stream, port));
+    }
+}
+
+fn device() -> tun::AsyncDevice {
+    let mut config = tun::Configuration::default();
+    config.tun_name(DEVICE).mtu(MTU as u16).up();
+    tun::create_as_async(&config).expect("a device")
+}
+
+/// It announces a segment size: without, the kernel sends segments of 536 bytes.
+async fn ipstack() {
+    use ipstack::{IpStack, IpStackConfig, IpStackStream, TcpConfig, TcpOptions};
+    let mut tcp = TcpConfig::default();
+    tcp.timeout = Duration::from_secs(600);
+    tcp.options = Some(vec![TcpOptions::MaximumSegmentSize(MTU as u16 - 40)]);
+    let mut config = IpStackConfig::default();
+    config.mtu(MTU as u16).expect("an MTU").with_tcp_config(tcp);
+    let mut stack = IpStack::new(config, device());
+    ready();
+    while let Ok(stream) = stack.accept().await {
+        match stream {
+            IpStackStream::Tcp(stream) => {
+                let port = stream.peer_addr().port();
+                tokio::spawn(services::serve(stream, port));
+            }
+            IpStackStream::Udp(mut stream) => {
+                tokio::spawn(async move {
+                    let mut bytes = [0; 2048];
+                    while let Ok(n @ 1..) = stream.read(&mut bytes).await {
+                        let _ = stream.write_all(&bytes[..n]).await;
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn smoltcp() {
+    let builder = netstack_smoltcp::StackBuilder::default();
+    let builder = builder.enable_tcp(true).enable_udp(true).enable_icmp(true).mtu(MTU);
+    let (stack, runner, udp, listener) = builder.build().expect("a stack");
+    tokio::spawn(runner.expect("TCP has one"));
+    let (mut sink, mut stream) = stack.split();
+    let device = Arc::new(device());
+    let to = device.clone();
+    tokio::spawn(async move {
+        while let Some(Ok(packet)) = stream.next().await {
+            let _ = to.send(&packet).await;
+        }
+    });
+    tokio::spawn(async move {
+        let mut bytes = vec![0; 65536];
+        while let Ok(n) = device.recv(&mut bytes).await {
+            let _ = sink.send(bytes[..n].to_vec()).await;
+        }
+    });
+    let (mut read, mut write) = udp.expect("UDP is on").split();
+    tokio::spawn(async move {
+        while let Some((data, local, remote)) = read.next().await {
+            let _ = write.send((data, remote, local)).await;
+        }
+    });
+    ready();
+    let mut listener = listener.expect("TCP is on");
+    while let Some((stream, _, remote)) = listener.next().await {
+        tokio::spawn(services::serve(stream, remote.port()));
+    }
+}

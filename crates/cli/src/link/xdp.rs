@@ -1,0 +1,91 @@
+//! An interface that the kernel keeps, but for what is for the stack (AF_XDP).
+
+use super::{Kind, Naming, Opened, Peer, Request, Trial};
+use crate::failure::Failure;
+use crate::finding::{CAP_BPF, CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_ADMIN, Finding, Rights, read};
+use anabranch::device::Steering;
+use device::xdp::{self, Take};
+use device::{Device, spread};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+
+/// The row.
+pub static KIND: Kind = Kind {
+    title: "interface",
+    way: "over AF_XDP",
+    naming: Some(Naming {
+        option: "xdp",
+        default: None,
+        help: "interface to share with the kernel by AF_XDP: what is for --address comes here, \
+               all else stays the kernel's; --address must not be an address of the kernel, \
+               --peer-address and --mtu count for nothing. For frames that the kernel put \
+               together: `ethtool -K NAME gro off lro off`",
+    }),
+    has_peers: true,
+    open,
+    prepare: || Err("it is there for `serve` only".into()),
+    examine,
+    trial: |_| Trial { findings: Vec::new(), usable: false },
+};
+
+fn open(request: &Request<'_>) -> Result<Opened, Failure> {
+    let name = request.name;
+    let one = if request.ours.is_ipv4() { 32 } else { 128 };
+    let config = xdp::Config::new(name)
+        .with_take(Take::Prefixes(vec![(request.ours, one)]))
+        .with_offload(request.offload);
+    let has = xdp::offer(name).map_or(1, |offer| offer.queues);
+    if has > 1 && has != request.queues {
+        return Err(Failure::refused(format!(
+            "`{name}` has {has} receive queues for {} processors, and none must be left over: \
+             `ethtool -L {name} combined {}`, or --processors {has}",
+            request.queues, request.queues
+        )));
+    }
+    let device = xdp::open(&config).map_err(Failure::refused)?;
+    Ok(Opened { device: for_each(device, request.queues), peer: Peer::Kernel })
+}
+
+/// A queue for each of so many processors, where the interface has one.
+fn for_each(device: Device, queues: usize) -> Device {
+    let seed = RandomState::new().hash_one("steering");
+    spread::over(device, queues, Steering::new(seed))
+}
+
+fn examine(rights: &Rights) -> Vec<Finding> {
+    let what = "AF_XDP";
+    let is_root = rights.has(CAP_SYS_ADMIN);
+    let may =
+        rights.has(CAP_NET_ADMIN) && rights.has(CAP_NET_RAW) && (is_root || rights.has(CAP_BPF));
+    let mut findings = vec![match xdp::available() {
+        Ok(()) if may => Finding::note(what, "interfaces can be shared with the kernel (--xdp)"),
+        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error()) => {
+            Finding::note(what, "not in this kernel (CONFIG_XDP_SOCKETS): --xdp cannot be used")
+        }
+        Err(e) if e.kind() != io::ErrorKind::PermissionDenied => {
+            Finding::note(what, format!("no socket: {e}"))
+        }
+        _ => Finding::note(what, "no right to share interfaces: run `serve --xdp` by sudo"),
+    }];
+    findings.extend(interfaces().iter().filter_map(|name| card(name)));
+    findings
+}
+
+/// What an interface offers.
+fn card(name: &str) -> Option<Finding> {
+    let offer = xdp::offer(name).ok()?;
+    let driver = if offer.driver.is_empty() { "unknown" } else { &offer.driver };
+    let fits = match offer.mtu {
+        mtu if mtu <= xdp::MOST_MTU => format!("MTU {mtu}"),
+        mtu => format!("MTU {mtu}, at most {} for --xdp", xdp::MOST_MTU),
+    };
+    let queues = offer.queues;
+    Some(Finding::note("interface", format!("{name}: driver {driver}, queues: {queues}, {fits}")))
+}
+
+/// The interfaces of this network, but for `lo`.
+fn interfaces() -> Vec<String> {
+    let text = read("/proc/thread-self/net/dev").unwrap_or_default();
+    let names = text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()));
+    names.filter(|name| name != "lo").take(8).collect()
+}

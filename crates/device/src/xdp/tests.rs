@@ -1,0 +1,196 @@
+use super::*;
+use crate::{Batch, namespace};
+use std::net::{SocketAddr, UdpSocket};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use wire::packet::ChecksumState;
+use wire::{EthernetAddress, Packet, ethernet, ipv4, protocol, udp};
+
+const OURS: [u8; 4] = [10, 97, 0, 2];
+const KERNEL: [u8; 4] = [10, 97, 0, 1];
+
+fn ip(arguments: &str) -> bool {
+    let done = Command::new("ip").args(arguments.split(' ')).status();
+    done.is_ok_and(|status| status.success())
+}
+
+/// Runs `f` where a pair of interfaces with so many queues is: `ana-near`, without an
+/// address, and `ana-far`, which is the kernel's.
+fn with_pair(queues: usize, f: impl FnOnce() + Send) {
+    let made = namespace::in_private(|| {
+        let q = format!("numrxqueues {queues} numtxqueues {queues}");
+        if !ip(&format!("link add ana-near {q} type veth peer name ana-far {q}")) {
+            println!("skipped: there is no `ip`, or no veth");
+            return;
+        }
+        for name in ["ana-near", "ana-far"] {
+            crate::tap::disable_ipv6(name);
+            assert!(ip(&format!("link set {name} up")));
+        }
+        assert!(ip("address add 10.97.0.1/24 dev ana-far"));
+        f();
+    });
+    if let Err(error) = made {
+        println!("skipped: {error}");
+    }
+}
+
+/// The device, if this machine has what it takes.
+fn open_here(config: &Config) -> Option<Device> {
+    match open(config) {
+        Ok(device) => Some(device),
+        Err(error @ (Error::NoKernel | Error::NotAllowed(_))) => {
+            println!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn config() -> Config {
+    Config::new("ana-near").with_take(Take::Prefixes(vec![(IpAddr::from(OURS), 32)]))
+}
+
+/// What arrives at any queue within two seconds and is as `wanted`.
+fn receive(device: &mut Device, wanted: impl Fn(&[u8]) -> bool) -> Packet {
+    let end = Instant::now() + Duration::from_secs(2);
+    loop {
+        for queue in &mut device.queues {
+            let mut packets = Vec::new();
+            queue.receive.receive(&mut packets, 32);
+            if let Some(packet) = packets.into_iter().find(|p| wanted(&p.to_vec())) {
+                return packet;
+            }
+        }
+        assert!(Instant::now() < end, "nothing came");
+    }
+}
+
+fn datagram(device: &Device, to: EthernetAddress, port: u16, partial: bool) -> Packet {
+    let mut packet = Packet::copy_of(b"hello");
+    let (from, far) = (OURS.into(), KERNEL.into());
+    let header = udp::Header { source_port: 7, destination_port: port, length: 13, checksum: 0 };
+    header.emit(packet.push(udp::LEN));
+    ipv4::Header::new(from, far, protocol::UDP, 13).emit(packet.push(ipv4::LEN));
+    let link = ethernet::Header {
+        destination: to,
+        source: device.ethernet,
+        vlan: None,
+        ethertype: ethernet::ethertype::IPV4,
+    };
+    link.emit(packet.push(ethernet::LEN));
+    if partial {
+        let pseudo = [&OURS[..], &KERNEL, &[0, 17, 0, 13]].concat();
+        let words = pseudo.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
+        let sum = words.sum::<u32>();
+        let sum = (sum >> 16) + (sum & 0xffff);
+        let at = ethernet::LEN + ipv4::LEN + 6;
+        packet.head_mut()[at..at + 2].copy_from_slice(&(sum as u16).to_be_bytes());
+        let meta = packet.meta_mut();
+        meta.checksum = ChecksumState::Partial;
+        (meta.csum_start, meta.csum_offset) = ((ethernet::LEN + ipv4::LEN) as u16, 6);
+    }
+    packet
+}
+
+#[test]
+fn frames_for_us_come_and_go_and_the_kernel_keeps_the_rest() {
+    with_pair(1, || {
+        let Some(mut device) = open_here(&config()) else { return };
+        // The kernel asks for us, and only that comes up; for its own it is answered by itself.
+        let socket = UdpSocket::bind("10.97.0.1:0").expect("bind");
+        socket.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
+        socket.send_to(b"x", "10.97.0.3:9").expect("send");
+        socket.send_to(b"x", "10.97.0.2:9").expect("send");
+        let request = receive(&mut device, |f| f[12..14] == [8, 6]).to_vec();
+        assert_eq!(request[38..42], OURS);
+        let far = EthernetAddress(request[6..12].try_into().expect("six bytes"));
+        // We answer, and get the datagram.
+        let mut answer = Packet::new();
+        let mut bytes = request.clone();
+        bytes.copy_within(6..12, 0);
+        bytes[6..12].copy_from_slice(&device.ethernet.0);
+        bytes[21] = 2;
+        bytes.copy_within(22..32, 32);
+        bytes[22..28].copy_from_slice(&device.ethernet.0);
+        bytes[28..32].copy_from_slice(&OURS);
+        answer.push(bytes.len()).copy_from_slice(&bytes);
+        device.queues[0].transmit.transmit(&mut Batch::from([answer]));
+        let got = receive(&mut device, |f| f[12..14] == [8, 0] && f[23] == protocol::UDP);
+        assert_eq!(got.meta().checksum, ChecksumState::Verified, "a veth is trusted");
+        // What we send arrives, with a checksum that is nobody's, ours to fill in.
+        let SocketAddr::V4(local) = socket.local_addr().expect("bound") else { panic!("IPv4") };
+        let partial = device.capabilities.transmit_checksum;
+        let mut batch: Batch =
+            (0..3000).map(|_| datagram(&device, far, local.port(), partial)).collect();
+        let mut buffer = [0; 16];
+        let mut heard = 0;
+        while !batch.is_empty() {
+            device.queues[0].transmit.transmit(&mut batch);
+            while heard < 10 {
+                let (n, from) = socket.recv_from(&mut buffer).expect("it arrives");
+                assert_eq!(
+                    (&buffer[..n], from),
+                    (&b"hello"[..], "10.97.0.2:7".parse().expect("ok"))
+                );
+                heard += 1;
+            }
+        }
+        // A second one has no place, and a dropped one leaves it.
+        assert!(matches!(open(&config()), Err(Error::InUse(_))));
+        drop(device);
+        assert!(open(&config()).is_ok(), "the interface is free again");
+    });
+}
+
+#[test]
+fn what_cannot_be_sent_is_counted() {
+    with_pair(1, || {
+        let Some(mut device) = open_here(&config()) else { return };
+        let mut long = Packet::copy_of(&[0; 4000]);
+        let mut cut = Packet::copy_of(&[0; 60]);
+        cut.meta_mut().gso_size = 10;
+        let mut lies = Packet::copy_of(&[0; 60]);
+        lies.meta_mut().checksum = ChecksumState::Partial;
+        lies.meta_mut().csum_start = 59;
+        long.meta_mut().gso_size = 0;
+        let room = device.queues[0].transmit.room();
+        device.queues[0].transmit.transmit(&mut Batch::from([long, cut, lies]));
+        let dropped = &device.counts.transmit_dropped;
+        assert_eq!(dropped.load(platform::atomic::Ordering::Relaxed), 3);
+        assert_eq!(device.queues[0].transmit.room(), room);
+    });
+}
+
+#[test]
+fn errors_name_the_mend() {
+    with_pair(2, || {
+        let Some(device) = open_here(&config()) else { return };
+        assert_eq!(device.queues.len(), 2, "all of them");
+        drop(device);
+        let missing = open(&Config::new("ana-none")).expect_err("not there").to_string();
+        assert!(missing.contains("ip link"), "{missing}");
+        let few = open(&config().with_queues(3)).expect_err("too many").to_string();
+        assert!(few.contains("has 2 receive queues, not 3"), "{few}");
+        assert!(ip("link set ana-near mtu 9000"));
+        let long = open(&config()).expect_err("too long").to_string();
+        assert!(long.contains("ip link set dev ana-near mtu 3498"), "{long}");
+        let many = Take::Prefixes(vec![(IpAddr::from(OURS), 32); 65]);
+        assert!(ip("link set ana-near mtu 1500"));
+        assert!(matches!(open(&config().with_take(many)), Err(Error::TooManyPrefixes(65))));
+        let most = Take::Prefixes(vec![(IpAddr::from([0; 16]), 0); 64]);
+        open(&config().with_take(most)).expect("the verifier takes it");
+    });
+}
+
+#[test]
+fn an_interface_that_goes_away_is_noticed() {
+    with_pair(1, || {
+        let Some(mut device) = open_here(&config()) else { return };
+        assert!(ip("link delete ana-near"));
+        let packet = datagram(&device, device.ethernet, 9, false);
+        device.queues[0].transmit.transmit(&mut Batch::from([packet]));
+        assert!(device.counts.gone.load(platform::atomic::Ordering::Relaxed));
+        assert!(device.queues[0].receive.wait_fd().is_none(), "nobody waits for it");
+    });
+}
