@@ -119,6 +119,7 @@ pub mod control;
 pub mod device;
 mod error;
 mod forms;
+mod groups;
 pub mod instruments;
 mod listener;
 mod names;

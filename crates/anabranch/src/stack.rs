@@ -191,6 +191,10 @@ impl Stack {
         self.0.ended();
     }
 
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.0.config
+    }
+
     pub(crate) fn resolver(&self) -> &Arc<Resolver> {
         &self.0.resolver
     }
