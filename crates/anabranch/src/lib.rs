@@ -124,6 +124,7 @@ pub mod control;
 pub mod device;
 mod error;
 mod forms;
+mod groups;
 pub mod instruments;
 mod listener;
 mod names;

@@ -219,6 +219,10 @@ impl Stack {
         WeakStack(Arc::downgrade(&self.0))
     }
 
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.0.config
+    }
+
     pub(crate) fn resolver(&self) -> &Arc<Resolver> {
         &self.0.resolver
     }

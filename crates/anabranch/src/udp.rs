@@ -203,6 +203,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        self.leave_all();
         self.local.ends().for_each(|end| self.stack.running().unbind(end));
         self.stack.unbind(Protocol::Udp, self.local);
     }
@@ -403,7 +404,7 @@ impl UdpSocket {
     }
 
     /// Sets the time to live of what the socket sends from now on, hops. What goes to a
-    /// group has 1 always.
+    /// group has its own ([`UdpSocket::set_multicast_ttl_v4`]).
     ///
     /// # Errors
     /// `InvalidInput` if it is not from 1 to 255.

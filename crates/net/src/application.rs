@@ -6,6 +6,7 @@
 //! one such application; the loads of the benches are others.
 
 use crate::connections::ConnId;
+use crate::groups::Sending;
 use tcp::{Events, Tcb};
 use wire::{Endpoint, FlowKey, Instant, Parts};
 
@@ -173,6 +174,12 @@ pub trait Application: Sized + Send {
         0
     }
 
+    /// How `socket` sends to groups.
+    fn sending_to_groups(socket: &Self::Udp) -> Sending {
+        let _ = socket;
+        Sending::default()
+    }
+
     /// A datagram has come in; `false` if there is no room for it.
     fn datagram(&mut self, socket: &Self::Udp, datagram: Datagram) -> bool;
 
@@ -222,7 +229,8 @@ pub enum Call<A: Application> {
     BindUdp(Endpoint, A::Udp),
     /// Receive no more.
     UnbindUdp(Endpoint),
-    /// Send what [`Application::next_datagram`] has for this socket.
+    /// Send what [`Application::next_datagram`] has for this socket, and what has to be told
+    /// of [`Groups`](crate::Groups).
     FlushUdp(A::Udp),
     /// Abort all connections and forget all ports.
     Reset,

@@ -1,6 +1,7 @@
 //! What a domain has to know about the host that it is part of.
 
 use crate::account::Account;
+use crate::groups::Groups;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -175,6 +176,8 @@ pub struct Config {
     pub max_orphans: usize,
     /// What all units of the host use together.
     pub account: Arc<Account>,
+    /// The groups that the host is a member of.
+    pub groups: Arc<Groups>,
 }
 
 impl Config {
@@ -207,6 +210,7 @@ impl Config {
             memory: usize::MAX,
             max_orphans: 1 << 16,
             account: Arc::default(),
+            groups: Arc::new(Groups::new(!seed)),
         }
     }
 
@@ -227,6 +231,26 @@ impl Config {
                 let host = u32::MAX.checked_shr(u32::from(*prefix)).unwrap_or(0);
                 *prefix < 31 && ours.v4().is_some_and(|o| o.to_bits() | host == v4.to_bits())
             })
+    }
+
+    /// The interface by which what is for `group` leaves if nothing else is said, and our
+    /// address there: the first that speaks its family and is not the loopback.
+    pub fn interface_for_group(&self, group: Address) -> Option<u16> {
+        let speaks =
+            |i: &InterfaceConfig| i.addresses.iter().any(|(a, _)| a.is_v4() == group.is_v4());
+        let indices = 0..self.interfaces.len() as u16;
+        indices.into_iter().find(|index| {
+            self.loopback != Some(*index) && speaks(&self.interfaces[usize::from(*index)])
+        })
+    }
+
+    /// Our address on this interface that what is for `group` has as its source.
+    pub fn source_for_group(&self, interface: u16, group: Address) -> Option<Address> {
+        let interface = self.interfaces.get(usize::from(interface))?;
+        match group.is_v4() {
+            true => interface.addresses.iter().map(|(a, _)| *a).find(|a| a.is_v4()),
+            false => interface.source_for(group),
+        }
     }
 
     /// Is `address` one of ours? All of 127/8 is, where there is a way to it.

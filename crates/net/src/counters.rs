@@ -70,6 +70,9 @@ drops! {
     FragmentLimit = "fragment_limit",
     /// An ICMP message that is malformed, or with a wrong checksum.
     IcmpMalformed = "icmp_malformed",
+    /// A message of IGMP or MLD that is malformed, with a wrong checksum, or from beyond
+    /// the link.
+    GroupMalformed = "group_malformed",
     /// A UDP datagram that is malformed.
     UdpMalformed = "udp_malformed",
     /// A UDP datagram over IPv6 without a checksum (RFC 8200 8.1).

@@ -318,7 +318,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// The earliest time at which [`Domain::on_timeout`] has something to do.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let below = Instant::earlier(self.link.next_timeout(), self.ip.reassembly.next_timeout());
+        let below = Instant::earlier(self.link.next_timeout(), self.ip.next_timeout());
         let above = self.app.next_timeout();
         let here = self.transport.next_timeout(&self.conns);
         Instant::earlier(Instant::earlier(here, above), below)

@@ -30,6 +30,7 @@ pub mod domain;
 pub mod down;
 pub mod egress;
 mod express;
+pub mod groups;
 #[cfg(test)]
 mod harness;
 pub mod hash;
@@ -52,4 +53,5 @@ pub use connections::{
 pub use counters::{Counters, DropReason};
 pub use domain::{Domain, HostShared};
 pub use egress::Egress;
+pub use groups::Groups;
 pub use observe::{Layer, Observer};

@@ -68,6 +68,18 @@ impl Address {
     pub const fn unspecified(self) -> Address {
         if self.is_v4() { Address::UNSPECIFIED_V4 } else { Address::UNSPECIFIED_V6 }
     }
+    /// Is it a group's: 224/4, or ff00::/8?
+    #[inline]
+    pub const fn is_multicast(self) -> bool {
+        if self.is_v4() { self.low >> 28 & 0x0f == 0x0e } else { self.high >> 56 == 0xff }
+    }
+    /// Is it of all hosts of a link, or of this host: groups that nobody has to join?
+    pub fn is_all_hosts(self) -> bool {
+        match self.ip() {
+            IpAddr::V4(a) => a.octets() == [224, 0, 0, 1],
+            IpAddr::V6(a) => matches!(a.segments(), [0xff01 | 0xff02, 0, 0, 0, 0, 0, 0, 1]),
+        }
+    }
     /// Is it of one link only: fe80::/10?
     pub const fn is_link_local_v6(self) -> bool {
         self.high >> 54 == 0xfe80 >> 6

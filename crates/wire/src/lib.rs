@@ -10,6 +10,7 @@ pub mod arp;
 pub mod checksum;
 pub mod ethernet;
 pub mod filter;
+pub mod group;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod ipv4;
@@ -44,6 +45,8 @@ pub enum Malformed {
 pub mod protocol {
     /// ICMP for IPv4 (RFC 792).
     pub const ICMP: u8 = 1;
+    /// IGMP (RFC 3376).
+    pub const IGMP: u8 = 2;
     /// TCP (RFC 9293).
     pub const TCP: u8 = 6;
     /// UDP (RFC 768).

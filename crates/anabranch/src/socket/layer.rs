@@ -155,6 +155,10 @@ impl Application for SocketLayer {
         socket.ttl.wire()
     }
 
+    fn sending_to_groups(socket: &Arc<UdpShared>) -> net::groups::Sending {
+        socket.memberships.sending()
+    }
+
     fn datagram(&mut self, socket: &Arc<UdpShared>, datagram: Datagram) -> bool {
         socket.arrived(datagram, &mut self.wakes)
     }

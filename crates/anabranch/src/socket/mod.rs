@@ -4,6 +4,7 @@
 
 mod backlog;
 mod footprint;
+mod groups;
 mod layer;
 mod registry;
 mod sessions;

@@ -1,6 +1,7 @@
 //! [`UdpShared`]: what a UDP socket and all domains share.
 
 use super::footprint::footprint;
+use super::groups::Memberships;
 use super::sessions::Sessions;
 use super::ttl::Ttl;
 use crate::error::SocketError;
@@ -36,6 +37,7 @@ struct State {
 pub(crate) struct UdpShared {
     local: Endpoint,
     pub(crate) ttl: Ttl,
+    pub(crate) memberships: Memberships,
     state: Mutex<State>,
     /// Where datagrams go that come, if not to whoever reads the socket.
     sessions: Option<Sessions>,
@@ -43,7 +45,8 @@ pub(crate) struct UdpShared {
 
 impl UdpShared {
     pub(crate) fn new(local: Endpoint) -> UdpShared {
-        UdpShared { local, ttl: Ttl::default(), state: Mutex::default(), sessions: None }
+        let (ttl, memberships) = Default::default();
+        UdpShared { local, ttl, memberships, state: Mutex::default(), sessions: None }
     }
 
     /// Tells the peers' conversations apart.
@@ -64,6 +67,10 @@ impl UdpShared {
     pub(crate) fn arrived(&self, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {
         if let Some(sessions) = &self.sessions {
             return sessions.arrived(datagram, wakes);
+        }
+        let (group, source) = (datagram.local.address, datagram.remote.address);
+        if group.is_multicast() && !self.memberships.wants(group, source) {
+            return false;
         }
         let mut state = self.state.lock();
         let bytes = footprint(&datagram);

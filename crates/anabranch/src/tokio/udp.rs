@@ -206,7 +206,7 @@ impl UdpSocket {
     }
 
     /// Sets the time to live of what the socket sends from now on, hops. What goes to a
-    /// group has 1 always.
+    /// group has its own ([`UdpSocket::set_multicast_ttl_v4`]).
     ///
     /// # Errors
     /// `InvalidInput` if it is not from 1 to 255.

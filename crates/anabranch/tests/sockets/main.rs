@@ -3,6 +3,7 @@
 
 mod connections;
 mod ends;
+mod groups;
 mod names;
 mod options;
 mod start;

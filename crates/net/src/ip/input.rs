@@ -1,8 +1,9 @@
 //! ③ IP datagrams up to segments and messages.
 
 use super::reassembly::Piece;
-use super::{Ip, Up, icmp, v6};
+use super::{Ip, Up, group, icmp, v6};
 use crate::{Counters, DropReason};
+use wire::packet::Meta;
 use wire::{Address, Instant, Malformed, Packet, ipv4, protocol};
 
 /// Takes an IP datagram. Answers and errors that it calls for go to `replies`,
@@ -35,7 +36,7 @@ pub fn input(
         let accepted = if ip.config.loopback == Some(packet.meta().interface) {
             accept_own(source, destination, ip)
         } else {
-            accept(&header, ip, packet.meta().group)
+            accept(&header, ip, packet.meta())
         };
         match accepted {
             Ok(group) => packet.meta_mut().group = group,
@@ -58,18 +59,25 @@ pub fn input(
 
 /// Is it for us, from a host that can be (RFC 1122 3.2.1.3)? Returns whether it is
 /// for a group.
-fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, DropReason> {
+fn accept(header: &ipv4::Header, ip: &mut Ip, meta: &Meta) -> Result<bool, DropReason> {
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
     let is_own = ip.config.is_ours(source) || source == destination;
     if !source.can_be_source() || ip.is_broadcast(source) || is_own {
         return Err(DropReason::IpSource);
     }
     if !ip.config.owns(destination) || destination.is_loopback() {
-        let group = header.destination.is_multicast() || ip.is_broadcast(destination);
+        let is_member = |ip: &Ip| {
+            header.protocol == protocol::IGMP
+                || ip.config.groups.wants(Some(meta.interface), destination, source)
+        };
+        let group = match header.destination.is_multicast() {
+            true => is_member(ip),
+            false => ip.is_broadcast(destination),
+        };
         return if group { Ok(true) } else { Err(DropReason::IpNotOurs) };
     }
     //= RFC 1122 3.3.6: a datagram to one host in a frame to a group is discarded
-    if link_group {
+    if meta.group {
         return Err(DropReason::IpLinkGroup);
     }
     ip.note_accepted(header.source, header.destination);
@@ -80,6 +88,9 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, link_group: bool) -> Result<bool, 
 fn accept_own(source: Address, destination: Address, ip: &Ip) -> Result<bool, DropReason> {
     if !ip.config.is_ours(source) {
         return Err(DropReason::IpSource);
+    }
+    if destination.is_multicast() && ip.config.groups.wants(None, destination, source) {
+        return Ok(true);
     }
     if ip.config.is_ours(destination) { Ok(false) } else { Err(DropReason::IpNotOurs) }
 }
@@ -105,6 +116,11 @@ fn up(
         protocol::ICMP => {
             packet.pull(header_len);
             icmp::input(packet, ip, now, counters, replies).map(Up::Error)
+        }
+        protocol::IGMP => {
+            packet.pull(header_len);
+            group::input(&packet, ip, now, counters);
+            None
         }
         _ => {
             counters.drop(DropReason::ProtocolUnknown);

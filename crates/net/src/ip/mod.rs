@@ -6,6 +6,7 @@
 
 mod error;
 mod fragment;
+mod group;
 pub mod icmp;
 mod identification;
 mod input;
@@ -87,12 +88,13 @@ impl Ip {
 
     /// When [`Ip::on_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.reassembly.next_timeout()
+        Instant::earlier(self.reassembly.next_timeout(), self.config.groups.next_timeout())
     }
 
     /// Lets time pass: gives up datagrams whose fragments do not come, and tells
-    /// their sources by `replies`, for [`output()`].
+    /// their sources by `replies`, for [`output()`]. So are reports of groups.
     pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters, replies: &mut Vec<Packet>) {
+        self.config.groups.due(now, &self.config, replies);
         let mut first_fragments = Vec::new();
         self.reassembly.on_timeout(now, counters, &mut first_fragments);
         for fragment in first_fragments {

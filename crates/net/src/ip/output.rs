@@ -1,14 +1,29 @@
 //! ⑦ Segments and messages down to IP datagrams.
 
-use super::{Ip, TTL, fragment, v6};
+use super::{Ip, Route, TTL, fragment, v6};
 use wire::packet::ChecksumState;
 use wire::{Packet, ipv4, protocol};
 
-/// Time to live of what we send to a group: it stays on the link (RFC 1112 6.1).
+/// Time to live of what we send to a group unless a socket says otherwise: it stays on the
+/// link (RFC 1112 6.1).
 const MULTICAST_TTL: u8 = 1;
 
+/// The route of what is for a group, and whose interface is chosen.
+#[cold]
+fn by_interface(packet: &Packet, ip: &Ip) -> Route {
+    let meta = packet.meta();
+    Route {
+        interface: meta.interface,
+        next_hop: meta.destination,
+        source: meta.source,
+        mtu: ip.config.interfaces[usize::from(meta.interface)].mtu,
+        to_group: true,
+    }
+}
+
 /// Puts an IP header in front of a packet whose `meta` has the addresses and the
-/// protocol, and finds its route. Hands one or, if it has to be fragmented, more
+/// protocol, and finds its route; not if `meta` says already that it is for a group, and by
+/// which interface. A message of membership ([`protocol::IGMP`]) is whole. Hands one or, if it has to be fragmented, more
 /// datagrams to `down`. `Err` if there is no route, or it cannot be sent.
 #[inline]
 pub fn output(
@@ -17,7 +32,15 @@ pub fn output(
     down: &mut impl FnMut(Packet),
 ) -> Result<(), Packet> {
     let total = packet.len() + ipv4::LEN;
-    let Some(route) = ip.routes.lookup(packet.meta().destination) else { return Err(packet) };
+    let route = match packet.meta().group {
+        false => ip.routes.lookup(packet.meta().destination),
+        true if packet.meta().protocol == protocol::IGMP => {
+            down(packet);
+            return Ok(());
+        }
+        true => Some(by_interface(&packet, ip)),
+    };
+    let Some(route) = route else { return Err(packet) };
     let meta = packet.meta_mut();
     meta.interface = route.interface;
     meta.next_hop = route.next_hop;
@@ -42,7 +65,7 @@ pub fn output(
         dont_fragment: is_tcp,
         tos: meta.tos,
         ttl: match meta.ttl {
-            _ if meta.group && destination.is_multicast() => MULTICAST_TTL,
+            0 if meta.group && destination.is_multicast() => MULTICAST_TTL,
             0 => TTL,
             ttl => ttl,
         },

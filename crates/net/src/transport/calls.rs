@@ -42,7 +42,10 @@ impl<A: Application> Transport<A> {
             Call::UnbindUdp(local) => {
                 self.udp.remove(&local);
             }
-            Call::FlushUdp(socket) => self.flush_udp(&socket, cx.app, routes, cx.counters),
+            Call::FlushUdp(socket) => {
+                self.config.groups.due(cx.now, &self.config, &mut self.down);
+                self.flush_udp(&socket, cx.app, routes, cx.counters);
+            }
             Call::Reset => {
                 self.listeners.drain().for_each(|(_, listener)| cx.app.listener_closed(listener));
                 self.udp.drain().for_each(|(_, socket)| cx.app.udp_closed(socket));

@@ -6,6 +6,7 @@ mod coalesce;
 mod conn_timers;
 mod context;
 mod errors;
+mod group;
 mod half_open;
 mod ready_list;
 mod residence;

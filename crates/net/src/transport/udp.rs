@@ -68,6 +68,10 @@ impl<A: Application> Transport<A> {
     ) {
         let ttl = A::datagram_ttl(socket);
         while let Some(mut datagram) = app.next_datagram(socket) {
+            if datagram.remote.address.is_multicast() {
+                self.to_group(datagram, A::sending_to_groups(socket), routes, counters);
+                continue;
+            }
             let route = routes.lookup(datagram.remote.address);
             if let Some(route) = route
                 && datagram.local.address.is_unspecified()
@@ -102,7 +106,7 @@ fn header_len(destination: Address) -> usize {
 
 /// The packet of a datagram; `None` if it is longer than UDP can say, or its ends are of
 /// two families. Up to `by_device` bytes the device fills in the checksum.
-fn packet(datagram: Datagram, by_device: usize) -> Option<Packet> {
+pub(super) fn packet(datagram: Datagram, by_device: usize) -> Option<Packet> {
     let Datagram { local, remote, payload } = datagram;
     if local.address.is_v4() != remote.address.is_v4() {
         return None;

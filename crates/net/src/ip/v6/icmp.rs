@@ -1,8 +1,8 @@
 //! ICMP for IPv6 (RFC 4443): echo, errors in and out. Neighbour discovery is the link
 //! layer's.
 
-use crate::ip::Ip;
 use crate::ip::error::{Error, Kind};
+use crate::ip::{Ip, group};
 use crate::{Counters, DropReason};
 use wire::icmpv6::{LEN, Message, Unreachable};
 use wire::ipv6::{self, MIN_MTU, View};
@@ -43,6 +43,10 @@ pub(super) fn input(
         }
         Message::TimeExceeded(_) => Kind::TimeExceeded,
         Message::ParameterProblem(..) => Kind::ParameterProblem,
+        Message::Other(kind, _) if wire::group::is_mld(kind) => {
+            group::input(&packet, ip, now, counters);
+            return None;
+        }
         // With extension headers before it: fragments of them are forbidden (RFC 6980).
         Message::Other(kind, _) if ndp::TYPES.contains(&kind) && has_link(&meta, ip) => {
             counters.drop(DropReason::NdpMalformed);

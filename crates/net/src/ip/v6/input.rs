@@ -200,7 +200,8 @@ fn accept(
         let all = matches!(group.segments(), [0xff01 | 0xff02, 0, 0, 0, 0, 0, 0, 1]);
         let ours = interface.addresses.iter().filter_map(|(a, _)| a.v6());
         let asks = || ours.map(solicited_node).any(|of_ours| of_ours == group);
-        return if all || asks() { Ok(true) } else { Err(DropReason::IpNotOurs) };
+        let is_member = || ip.config.groups.wants(Some(index), destination, source);
+        return if all || asks() || is_member() { Ok(true) } else { Err(DropReason::IpNotOurs) };
     }
     let ours = match destination.is_link_local_v6() {
         true => has(destination),
@@ -220,6 +221,9 @@ fn accept(
 fn accept_own(source: Address, destination: Address, ip: &Ip) -> Result<bool, DropReason> {
     if source.is_v4() || !ip.config.is_ours(source) {
         return Err(DropReason::IpSource);
+    }
+    if destination.is_multicast() && ip.config.groups.wants(None, destination, source) {
+        return Ok(true);
     }
     match ip.config.is_ours(destination) && !destination.is_v4() {
         true => Ok(false),

@@ -5,7 +5,8 @@ use wire::ipv6::{FRAGMENT_LEN, Fragment, Header, LEN, MIN_MTU, extension};
 use wire::packet::ChecksumState;
 use wire::{Endpoint, FlowKey, Packet, protocol};
 
-/// Hop limit of what we send to a group: it stays on the link (RFC 3493 5.2).
+/// Hop limit of what we send to a group unless a socket says otherwise: it stays on the link
+/// (RFC 3493 5.2).
 const MULTICAST_HOP_LIMIT: u8 = 1;
 
 /// As [`crate::ip::output()`], for a packet that has its route, to links that carry `mtu`
@@ -33,7 +34,7 @@ pub(in crate::ip) fn output(
     let header = Header {
         flow_label: label,
         hop_limit: match meta.ttl {
-            _ if destination.is_multicast() => MULTICAST_HOP_LIMIT,
+            0 if destination.is_multicast() => MULTICAST_HOP_LIMIT,
             0 => TTL,
             limit => limit,
         },
