@@ -1,6 +1,7 @@
 //! What a domain has to know about the host that it is part of.
 
 use crate::account::Account;
+use crate::published::Published;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub struct RouteConfig {
     pub prefix: u8,
     /// The router, on one of our own networks.
     pub gateway: Address,
+    /// Of routes to one network, the one with the least is taken.
+    pub metric: u32,
 }
 
 /// A network that the host answers for as a whole: whatever is sent to an address in it,
@@ -175,6 +178,8 @@ pub struct Config {
     pub max_orphans: usize,
     /// What all units of the host use together.
     pub account: Arc<Account>,
+    /// Where a configuration is found that takes the place of this one.
+    pub host: Arc<Published>,
 }
 
 impl Config {
@@ -207,6 +212,7 @@ impl Config {
             memory: usize::MAX,
             max_orphans: 1 << 16,
             account: Arc::default(),
+            host: Arc::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod connections;
 mod ends;
+mod host;
 mod names;
 mod options;
 mod start;
