@@ -2,6 +2,7 @@
 
 use crate::account::Account;
 use crate::groups::Groups;
+use crate::published::Published;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -58,6 +59,8 @@ pub struct RouteConfig {
     pub prefix: u8,
     /// The router, on one of our own networks.
     pub gateway: Address,
+    /// Of routes to one network, the one with the least is taken.
+    pub metric: u32,
 }
 
 /// A network that the host answers for as a whole: whatever is sent to an address in it,
@@ -178,6 +181,8 @@ pub struct Config {
     pub account: Arc<Account>,
     /// The groups that the host is a member of.
     pub groups: Arc<Groups>,
+    /// Where a configuration is found that takes the place of this one.
+    pub host: Arc<Published>,
 }
 
 impl Config {
@@ -211,6 +216,7 @@ impl Config {
             max_orphans: 1 << 16,
             account: Arc::default(),
             groups: Arc::new(Groups::new(!seed)),
+            host: Arc::default(),
         }
     }
 

@@ -4,6 +4,7 @@
 mod connections;
 mod ends;
 mod groups;
+mod host;
 mod names;
 mod options;
 mod start;

@@ -86,6 +86,14 @@ impl Ip {
         }
     }
 
+    /// The host has this configuration from now on ([`crate::Published`]).
+    pub fn configure(&mut self, config: Arc<Config>) {
+        self.routes = Routes::new(&config);
+        self.accepted = [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED];
+        self.accepted_v6 = None;
+        self.config = config;
+    }
+
     /// When [`Ip::on_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
         Instant::earlier(self.reassembly.next_timeout(), self.config.groups.next_timeout())
