@@ -72,6 +72,9 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer and accept selective acknowledgments (RFC 2018). Default true.
     pub sack: bool,
+    /// Find out whether a time-out was spurious before more than one segment is sent
+    /// again (F-RTO, RFC 5682, with SACK). Time stamps tell it without. Default true.
+    pub f_rto: bool,
     /// Initial congestion window in segments (RFC 6928). Default 10.
     pub initial_window: u32,
     /// Congestion control of new connections. Default
@@ -114,6 +117,7 @@ impl Default for Config {
             window_scaling: true,
             timestamps: true,
             sack: true,
+            f_rto: true,
             initial_window: 10,
             congestion: congestion::Algorithm::Cubic,
             ecn: EcnMode::Accept,
@@ -168,6 +172,7 @@ setters! { Config {
     with_window_scaling window_scaling: bool,
     with_timestamps timestamps: bool,
     with_sack sack: bool,
+    with_f_rto f_rto: bool,
     with_initial_window initial_window: u32,
     with_congestion congestion: congestion::Algorithm,
     with_ecn ecn: EcnMode,

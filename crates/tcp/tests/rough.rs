@@ -210,3 +210,33 @@ fn a_long_fat_path_is_used() {
     // Ten windows, and slow start to it.
     assert!(took < Duration::from_secs(9), "{took:?}: {}", sim.story());
 }
+
+#[test]
+fn a_spike_of_the_delay_sends_nothing_again_but_one_segment() {
+    // With time stamps and without, for then it is F-RTO that finds it out.
+    for timestamps in [true, false] {
+        let config = Config::default()
+            .with_receive_buffer(1 << 20)
+            .with_send_buffer(1 << 20)
+            .with_timestamps(timestamps);
+        let mut sim = far(config, 20_000_000, 30);
+        assert!(sim.until(100_000, |s| s.ends[1].got.len() > 4_000_000));
+        let (before, cwnd) = {
+            let info = sim.ends[0].tcb().info();
+            (info.retransmits, info.cwnd)
+        };
+        let mut timed_out = false;
+        // From now on everything takes half a second longer.
+        sim.paths[0].delay = Duration::from_millis(530);
+        let until = sim.now + Duration::from_secs(2);
+        assert!(sim.until(1_000_000, |s| {
+            timed_out |= s.ends[0].tcb().info().timeouts > 0;
+            s.now >= until
+        }));
+        assert!(timed_out);
+        let info = sim.ends[0].tcb().info();
+        let again = info.retransmits - before;
+        assert!(again <= 3, "{timestamps}: {again} sent again");
+        assert!(info.cwnd >= cwnd, "{timestamps}: {cwnd} before: {}", sim.story());
+    }
+}

@@ -87,6 +87,7 @@ impl Tcb {
             // With SACK a duplicate is one that brings news (RFC 6675 2), even if a
             // later one has overtaken it.
             self.touch();
+            self.judge_forward(false);
             self.on_news(news, 0, None, now);
         }
         // RFC 5681 2 says what a duplicate acknowledgment is.
@@ -116,6 +117,7 @@ impl Tcb {
         self.timers.linger = Instant::FAR_FUTURE;
         let rtt = self.measure(news, h, now);
         self.detect_spurious(news.echo);
+        self.judge_forward(true);
         if self.snd.una == self.snd.nxt {
             // RFC 6298 5.2: all is acknowledged, turn the timer off
             self.timers.stop_retransmit();

@@ -2,6 +2,7 @@
 //! reduction (RFC 9937) with SACK; without it New Reno's fast retransmit and fast
 //! recovery (RFC 5681 3.2, RFC 6582); and what a time-out does.
 
+mod forward;
 mod tail;
 mod undo;
 
@@ -278,6 +279,7 @@ impl Tcb {
     pub(crate) fn lose_all(&mut self, now: Instant) {
         let flight = self.flight();
         let again = self.rtt.backoff > 0;
+        let forward = self.begin_forward();
         self.congestion.on_timeout(flight, self.mss(), again, now);
         self.note_reduction();
         self.board.mark_all_lost();
@@ -286,6 +288,9 @@ impl Tcb {
             // What it would go back to is no state of good times.
             Phase::Fast => self.recovery.episode = None,
             Phase::Timeout => {}
+        }
+        if let Some(episode) = &mut self.recovery.episode {
+            episode.forward = forward;
         }
         self.recovery.phase = Phase::Timeout;
         self.recovery.above = false;

@@ -175,7 +175,7 @@ fn a_loss_above_the_recovery_point_reduces_the_window_again() {
 
 #[test]
 fn so_does_one_found_after_a_timeout() {
-    let mut p = in_flight(sack());
+    let mut p = in_flight(Config { f_rto: false, ..sack() });
     // A tail loss probe has sent one more before.
     p.rto();
     p.out();

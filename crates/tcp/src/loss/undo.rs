@@ -22,6 +22,11 @@ impl Tcb {
         if self.recovery.phase == Phase::Open || (echo.wrapping_sub(stamp) as i32) >= 0 {
             return;
         }
+        self.undo_loss();
+    }
+
+    /// Nothing of what was marked as lost is: all is as before the recovery.
+    pub(crate) fn undo_loss(&mut self) {
         self.congestion.on_undo();
         self.board.unmark_lost();
         self.rtt.backoff = 0;

@@ -22,6 +22,9 @@ impl Tcb {
 
     /// What of the next that is lost may be sent again now.
     fn may_retransmit(&self) -> Option<Hole> {
+        if self.recovery.holds_back() {
+            return None;
+        }
         let mut hole = self.board.next_lost()?;
         let (mss, pipe) = (self.mss(), self.pipe());
         let most = self.recovery.allowance_again(self.congestion.window(), pipe, mss);

@@ -40,6 +40,18 @@ pub(crate) struct Tail {
     pub again: Option<u32>,
 }
 
+/// How far F-RTO is (RFC 5682 3.1). It goes on while nothing but the first segment was
+/// sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forward {
+    /// It is not under way.
+    Off,
+    /// The first segment, which ends here, was sent again (step 1).
+    Waiting(Seq),
+    /// Just that segment was acknowledged, and new data is sent (step 2b).
+    Probing(Seq),
+}
+
 /// A reduction of the window, as long as it may turn out to have been for nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Episode {
@@ -53,13 +65,23 @@ pub(crate) struct Episode {
     pub unproven: u32,
     /// The window was restored.
     pub undone: bool,
+    /// Whether the time-out that it began with was spurious is being found out.
+    pub forward: Forward,
     /// The recovery is over; D-SACKs count until this is acknowledged.
     pub until: Option<Seq>,
 }
 
 impl Episode {
     pub(crate) fn new(from: Seq, prr: Option<Prr>) -> Box<Episode> {
-        Box::new(Episode { prr, from, stamp: None, unproven: 0, undone: false, until: None })
+        Box::new(Episode {
+            prr,
+            from,
+            stamp: None,
+            unproven: 0,
+            undone: false,
+            forward: Forward::Off,
+            until: None,
+        })
     }
 }
 
@@ -102,6 +124,13 @@ impl Recovery {
             tail: None,
             episode: None,
         }
+    }
+
+    /// Is what is lost held back until F-RTO knows whether it is?
+    #[inline]
+    pub(crate) fn holds_back(&self) -> bool {
+        let probing = |e: &Box<Episode>| matches!(e.forward, Forward::Probing(_));
+        self.phase == Phase::Timeout && self.episode.as_ref().is_some_and(probing)
     }
 
     /// How many bytes may go, new or again, if `pipe` bytes are in the network and
