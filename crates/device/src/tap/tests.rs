@@ -85,6 +85,8 @@ fn datagrams_of_one_size_come_together() {
     use std::net::UdpSocket;
     use std::time::{Duration, Instant};
     let done = crate::namespace::in_private(|| {
+        // Nothing of the kernel's own comes between.
+        disable_ipv6("default");
         let config = crate::tun::Config::default().with_name("ana-uso");
         let mut device = match crate::tun::open(&config.with_kernel_address([10, 98, 0, 1], 24)) {
             Ok(device) => device,
@@ -154,6 +156,8 @@ fn datagrams_in_a_row_leave_together() {
     use crate::{Batch, Medium};
     use std::net::UdpSocket;
     let done = crate::namespace::in_private(|| {
+        // Nothing of the kernel's own comes between.
+        disable_ipv6("default");
         let config = crate::tun::Config::default().with_name("ana-uso");
         let mut device = match crate::tun::open(&config.with_kernel_address([10, 98, 1, 1], 24)) {
             Ok(device) => device,
@@ -197,5 +201,37 @@ fn datagrams_in_a_row_leave_together() {
     });
     if let Err(error) = done {
         println!("skipped: {error}");
+    }
+}
+
+#[test]
+fn the_headers_of_datagrams_together_are_right() {
+    use crate::{Batch, Medium, segment};
+    use wire::{Address, ipv4, udp};
+    let ends: [Address; 2] =
+        [[10, 98, 1, 2], [10, 98, 1, 1]].map(|a| std::net::Ipv4Addr::from(a).into());
+    for last in [1, 333, 500] {
+        let batch: Batch = [500, 500, last].map(|len| datagram(&vec![7; len], 53)).into();
+        let together = super::datagrams::Together::of(&batch, Medium::Ip).expect("all of them");
+        assert_eq!((together.count, together.size), (3, 500));
+        let total = udp::LEN + 1000 + last;
+        let ip = ipv4::Header::parse(&together.headers).expect("IPv4, with its checksum");
+        assert_eq!(usize::from(ip.total_len), ipv4::LEN + total);
+        let header = udp::Header::parse(&together.headers[ipv4::LEN..]).expect("UDP");
+        let (kind, length) = (wire::protocol::UDP, total as u32);
+        let pseudo = wire::checksum::pseudo_header(ends[0], ends[1], kind, length);
+        assert_eq!((usize::from(header.length), header.checksum), (total, pseudo));
+        // Cut again, they are what they were, but for identifications.
+        let mut whole = Packet::copy_of(&together.headers);
+        for packet in &batch {
+            whole.parts_mut().extend(packet.parts().iter().cloned());
+        }
+        whole.meta_mut().gso_size = together.size;
+        let mut cut = Batch::new();
+        segment::cut(whole, Medium::Ip, &mut cut).expect("headers");
+        assert_eq!(cut.len(), 3);
+        for (cut, packet) in cut.iter().zip(&batch) {
+            assert_eq!(cut.to_vec()[ipv4::LEN..], packet.to_vec()[ipv4::LEN..]);
+        }
     }
 }
