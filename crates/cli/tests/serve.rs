@@ -8,7 +8,7 @@ use common::{PATIENCE, Server, interfaces, isolated, refused};
 use rustix::process::Signal;
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
@@ -381,6 +381,13 @@ fn an_interface_is_shared_with_the_kernel() {
             let shown = String::from_utf8(shown.expect("shown").stdout).expect("text");
             assert!(!shown.contains("xdp"), "{shown}");
         }
+        assert!(ip("-6 address add fd99::1/64 dev ana-far nodad"));
+        let arguments = "--xdp ana-near --address fd99::2/64 --tcp-echo 7 --processors 1";
+        let Some(server) = Server::start(arguments) else { return };
+        let end = SocketAddr::from((Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2), 7));
+        let stream = TcpStream::connect_timeout(&end, PATIENCE).expect("connect");
+        assert!(exchange(stream, &content) == content);
+        server.terminate();
         assert!(ip("link del ana-near"));
     });
 }

@@ -2,6 +2,7 @@
 //! and segmentation offload by the virtio header (tuntap.rst), and several
 //! queues steered by an eBPF program.
 
+mod datagrams;
 mod ifreq;
 mod queue;
 mod steering;
@@ -258,7 +259,7 @@ fn build(
         Some(kernel) => kernel,
         None => queue::ethernet(files[0].as_fd()).map_err(|e| system(&name, "SIOCGIFHWADDR", e))?,
     };
-    set_offload(&files[0], offload).map_err(|e| system(&name, "offload", e))?;
+    let cuts = set_offload(&files[0], offload).map_err(|e| system(&name, "offload", e))?;
     let steered =
         files.len() == 1 || steering::attach(files[0].as_fd(), medium, &config.steering).is_ok();
 
@@ -274,7 +275,12 @@ fn build(
                 (medium, longest),
                 has_header,
             )),
-            transmit: Box::new(TapTransmit::new(file, counts.clone(), has_header)),
+            transmit: Box::new(TapTransmit::new(
+                file,
+                counts.clone(),
+                has_header,
+                cuts.then_some(medium),
+            )),
         }
     };
     Ok(Device {
@@ -294,8 +300,9 @@ fn build(
     })
 }
 
-/// Has the kernel leave checksums, segments and datagrams of one size to us, or not.
-fn set_offload(file: &File, offload: bool) -> io::Result<()> {
+/// Has the kernel leave checksums, segments and datagrams of one size to us, or not. Says
+/// whether it cuts packets into datagrams.
+fn set_offload(file: &File, offload: bool) -> io::Result<bool> {
     const TUN_F_USO4: u32 = 0x20;
     const TUN_F_USO6: u32 = 0x40;
     let set = |flags: u32| {
@@ -304,11 +311,12 @@ fn set_offload(file: &File, offload: bool) -> io::Result<()> {
         check(unsafe { libc::ioctl(file.as_raw_fd(), code, libc::c_ulong::from(flags)) })
     };
     if !offload {
-        return set(0);
+        return set(0).map(|()| false);
     }
     let flags = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     // Before Linux 6.2 there is none of datagrams.
-    set(flags | TUN_F_USO4 | TUN_F_USO6).or_else(|_| set(flags))
+    let all = set(flags | TUN_F_USO4 | TUN_F_USO6).map(|()| true);
+    all.or_else(|_| set(flags).map(|()| false))
 }
 
 fn system(name: &str, step: &'static str, source: io::Error) -> Error {

@@ -1,5 +1,6 @@
 //! ① and ⑨ of a TAP queue: one readv or writev a frame.
 
+use super::datagrams::Together;
 use super::{Error, ifreq, virtio};
 use crate::{Batch, Counts, Medium, Receive, Transmit, segment};
 use buffer::{Buf, Slice};
@@ -185,12 +186,38 @@ const USUAL_SLICES: usize = 56;
 pub(super) struct TapTransmit {
     file: Arc<File>,
     header_len: usize,
+    /// Of what the kernel cuts datagrams out of.
+    datagrams: Option<Medium>,
     counts: Arc<Counts>,
 }
 
 impl TapTransmit {
-    pub(super) fn new(file: Arc<File>, counts: Arc<Counts>, has_header: bool) -> TapTransmit {
-        TapTransmit { file, header_len: header_len(has_header), counts }
+    /// `datagrams`: if the kernel cuts datagrams, what its frames carry.
+    pub(super) fn new(
+        file: Arc<File>,
+        counts: Arc<Counts>,
+        has_header: bool,
+        datagrams: Option<Medium>,
+    ) -> TapTransmit {
+        TapTransmit { file, header_len: header_len(has_header), datagrams, counts }
+    }
+
+    /// Sends the datagrams at the front of `batch` that can leave as one packet. Says how
+    /// many they are, 0 if the first goes alone, and what came of it, as
+    /// [`TapTransmit::write`] does.
+    fn write_together(&self, batch: &Batch) -> (usize, Result<bool, ()>) {
+        let together = self.datagrams.and_then(|medium| Together::of(batch, medium));
+        let Some(together) = together else { return (0, Ok(true)) };
+        let header = virtio::Header::of_datagrams(&together).emit();
+        let mut slices: SmallVec<[IoSlice<'_>; USUAL_SLICES]> = SmallVec::new();
+        slices.push(IoSlice::new(&header[..self.header_len]));
+        slices.push(IoSlice::new(&together.headers));
+        for packet in batch.iter().take(together.count) {
+            let rest = packet.head().get(together.headers.len()..).unwrap_or_default();
+            slices.push(IoSlice::new(rest));
+            slices.extend(packet.parts().iter().map(|part| IoSlice::new(part)));
+        }
+        (together.count, self.send(&slices))
     }
 
     /// Sends the packet. `Err`: it can never be sent; `Ok(false)`: not now.
@@ -199,11 +226,15 @@ impl TapTransmit {
         let mut slices: SmallVec<[IoSlice<'_>; USUAL_SLICES]> = SmallVec::new();
         slices.push(IoSlice::new(&header[..self.header_len]));
         slices.extend(packet.slices().map(IoSlice::new));
+        self.send(&slices)
+    }
+
+    fn send(&self, slices: &[IoSlice<'_>]) -> Result<bool, ()> {
         if slices.len() > MAX_SLICES {
             return Err(());
         }
         loop {
-            match (&*self.file).write_vectored(&slices) {
+            match (&*self.file).write_vectored(slices) {
                 // The kernel takes a frame whole or not at all.
                 Ok(written) => return Ok(written > 0),
                 Err(e) => match e.kind() {
@@ -220,15 +251,22 @@ impl TapTransmit {
 
 impl Transmit for TapTransmit {
     fn transmit(&mut self, batch: &mut Batch) {
-        while let Some(packet) = batch.front() {
-            match self.write(packet) {
+        loop {
+            let (count, sent) = match self.write_together(batch) {
+                (0, _) => {
+                    let Some(packet) = batch.front() else { return };
+                    (1, self.write(packet))
+                }
+                done => done,
+            };
+            match sent {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(()) => {
-                    self.counts.transmit_dropped.fetch_add(1, Ordering::Relaxed);
+                    self.counts.transmit_dropped.fetch_add(count as u64, Ordering::Relaxed);
                 }
             }
-            batch.pop_front();
+            batch.drain(..count);
         }
     }
 }

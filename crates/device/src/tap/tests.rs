@@ -85,6 +85,8 @@ fn datagrams_of_one_size_come_together() {
     use std::net::UdpSocket;
     use std::time::{Duration, Instant};
     let done = crate::namespace::in_private(|| {
+        // Nothing of the kernel's own comes between.
+        disable_ipv6("default");
         let config = crate::tun::Config::default().with_name("ana-uso");
         let mut device = match crate::tun::open(&config.with_kernel_address([10, 98, 0, 1], 24)) {
             Ok(device) => device,
@@ -125,5 +127,111 @@ fn datagrams_of_one_size_come_together() {
     });
     if let Err(error) = done {
         println!("skipped: {error}");
+    }
+}
+
+fn datagram(payload: &[u8], port: u16) -> Packet {
+    use wire::{checksum, ipv4, protocol, udp};
+    let (from, to) = ([10, 98, 1, 2].into(), [10, 98, 1, 1].into());
+    let mut packet = Packet::copy_of(payload);
+    let length = (payload.len() + udp::LEN) as u16;
+    let sum = checksum::pseudo_header(
+        std::net::Ipv4Addr::from([10, 98, 1, 2]).into(),
+        std::net::Ipv4Addr::from([10, 98, 1, 1]).into(),
+        protocol::UDP,
+        length.into(),
+    );
+    let header = udp::Header { source_port: 9, destination_port: port, length, checksum: sum };
+    header.emit(packet.push(udp::LEN));
+    ipv4::Header::new(from, to, protocol::UDP, length.into()).emit(packet.push(ipv4::LEN));
+    let meta = packet.meta_mut();
+    meta.checksum = ChecksumState::Partial;
+    (meta.csum_start, meta.csum_offset) = (ipv4::LEN as u16, 6);
+    packet
+}
+
+/// Datagrams of one flow leave by one write, and arrive as they are.
+#[test]
+fn datagrams_in_a_row_leave_together() {
+    use crate::{Batch, Medium};
+    use std::net::UdpSocket;
+    let done = crate::namespace::in_private(|| {
+        // Nothing of the kernel's own comes between.
+        disable_ipv6("default");
+        let config = crate::tun::Config::default().with_name("ana-uso");
+        let mut device = match crate::tun::open(&config.with_kernel_address([10, 98, 1, 1], 24)) {
+            Ok(device) => device,
+            Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
+                println!("skipped: {error}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let socket = UdpSocket::bind("10.98.1.1:0").expect("bind");
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).expect("set");
+        let port = socket.local_addr().expect("bound").port();
+        let lengths = [1000, 1000, 1000, 700, 1000, 900, 900, 1000];
+        let payload = |index: usize| vec![index as u8; lengths[index]];
+        let batch = || (0..8).map(|index| datagram(&payload(index), port)).collect::<Batch>();
+        let count = |batch: &Batch| {
+            super::datagrams::Together::of(batch, Medium::Ip).map_or(1, |together| together.count)
+        };
+        // A shorter one is the last; a longer one begins anew.
+        let mut counts = Vec::new();
+        let mut left = batch();
+        while !left.is_empty() {
+            counts.push(count(&left));
+            left.drain(..counts[counts.len() - 1]);
+        }
+        assert_eq!(counts, [4, 2, 1, 1]);
+        let others: Batch = [datagram(&[1; 9], port), datagram(&[1; 9], port ^ 1)].into();
+        assert_eq!(count(&others), 1, "another flow");
+        let mut all = batch();
+        device.queues[0].transmit.transmit(&mut all);
+        assert!(all.is_empty());
+        let mut bytes = [0; 2000];
+        for index in 0..8 {
+            let n = socket.recv(&mut bytes).unwrap_or_else(|e| panic!("datagram {index}: {e}"));
+            assert_eq!(bytes[..n], payload(index));
+        }
+        let many: Batch = (0..100).map(|_| datagram(&[1; 9], port)).collect();
+        assert_eq!(count(&many), 64);
+        let large: Batch = (0..64).map(|_| datagram(&[1; 1472], port)).collect();
+        assert_eq!(count(&large), 44, "what a datagram of IP can hold");
+    });
+    if let Err(error) = done {
+        println!("skipped: {error}");
+    }
+}
+
+#[test]
+fn the_headers_of_datagrams_together_are_right() {
+    use crate::{Batch, Medium, segment};
+    use wire::{Address, ipv4, udp};
+    let ends: [Address; 2] =
+        [[10, 98, 1, 2], [10, 98, 1, 1]].map(|a| std::net::Ipv4Addr::from(a).into());
+    for last in [1, 333, 500] {
+        let batch: Batch = [500, 500, last].map(|len| datagram(&vec![7; len], 53)).into();
+        let together = super::datagrams::Together::of(&batch, Medium::Ip).expect("all of them");
+        assert_eq!((together.count, together.size), (3, 500));
+        let total = udp::LEN + 1000 + last;
+        let ip = ipv4::Header::parse(&together.headers).expect("IPv4, with its checksum");
+        assert_eq!(usize::from(ip.total_len), ipv4::LEN + total);
+        let header = udp::Header::parse(&together.headers[ipv4::LEN..]).expect("UDP");
+        let (kind, length) = (wire::protocol::UDP, total as u32);
+        let pseudo = wire::checksum::pseudo_header(ends[0], ends[1], kind, length);
+        assert_eq!((usize::from(header.length), header.checksum), (total, pseudo));
+        // Cut again, they are what they were, but for identifications.
+        let mut whole = Packet::copy_of(&together.headers);
+        for packet in &batch {
+            whole.parts_mut().extend(packet.parts().iter().cloned());
+        }
+        whole.meta_mut().gso_size = together.size;
+        let mut cut = Batch::new();
+        segment::cut(whole, Medium::Ip, &mut cut).expect("headers");
+        assert_eq!(cut.len(), 3);
+        for (cut, packet) in cut.iter().zip(&batch) {
+            assert_eq!(cut.to_vec()[ipv4::LEN..], packet.to_vec()[ipv4::LEN..]);
+        }
     }
 }

@@ -84,6 +84,18 @@ impl Header {
         self.gso_type == GSO_UDP && self.gso_size != 0
     }
 
+    /// The header for datagrams that leave together.
+    pub(super) fn of_datagrams(together: &super::datagrams::Together) -> Header {
+        Header {
+            flags: NEEDS_CSUM,
+            gso_type: GSO_UDP,
+            hdr_len: together.headers.len() as u16,
+            gso_size: together.size,
+            csum_start: together.udp,
+            csum_offset: 6,
+        }
+    }
+
     /// The header for `packet`; `None` if it asks for what cannot be: to be
     /// segmented with its checksum filled in, or by headers that are not there.
     pub(super) fn of(packet: &Packet) -> Option<Header> {
