@@ -202,12 +202,13 @@ impl<A: Into<IpAddr>> TryFrom<(A, u8)> for Cidr {
 }
 
 /// The way to a network that is none of our own, such as `192.168.0.0/16 via
-/// 10.99.0.1`, or `default via 10.99.0.1` for all networks.
+/// 10.99.0.1`, or `default via 10.99.0.1` for all networks. `metric 100` may follow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Route {
     network: IpAddr,
     prefix: u8,
     gateway: IpAddr,
+    metric: u32,
 }
 
 impl Route {
@@ -231,12 +232,24 @@ impl Route {
         if self::network(address, prefix) != address {
             return Err(CidrError::HostBits(address, prefix));
         }
-        Ok(Route { network: address, prefix, gateway })
+        Ok(Route { network: address, prefix, gateway, metric: 0 })
     }
 
     /// The way to all networks of its family, by the router `gateway`.
     pub(crate) fn default_via(gateway: IpAddr) -> Route {
-        Route { network: with_bits(gateway, 0), prefix: 0, gateway }
+        Route { network: with_bits(gateway, 0), prefix: 0, gateway, metric: 0 }
+    }
+
+    /// With this metric: of routes to one network, the one with the least is taken.
+    /// Default: 0.
+    #[must_use]
+    pub fn with_metric(self, metric: u32) -> Route {
+        Route { metric, ..self }
+    }
+
+    /// Its metric.
+    pub fn metric(&self) -> u32 {
+        self.metric
     }
 
     /// The router.
@@ -250,7 +263,14 @@ impl Route {
             network: self.network.into(),
             prefix: self.prefix,
             gateway: self.gateway.into(),
+            metric: self.metric,
         }
+    }
+
+    /// As the layers below have it.
+    pub(crate) fn of(route: &net::config::RouteConfig) -> Route {
+        let (network, gateway) = (route.network.ip(), route.gateway.ip());
+        Route { network, prefix: route.prefix, gateway, metric: route.metric }
     }
 }
 
@@ -264,22 +284,28 @@ impl FromStr for Route {
             return Err(wrong());
         }
         let gateway: IpAddr = words.next().and_then(|w| w.parse().ok()).ok_or_else(wrong)?;
-        if words.next().is_some() {
-            return Err(wrong());
-        }
+        let metric = match (words.next(), words.next(), words.next()) {
+            (None, ..) => 0,
+            (Some("metric"), Some(metric), None) => metric.parse().map_err(|_| wrong())?,
+            _ => return Err(wrong()),
+        };
         let (network, prefix) = match network {
             "default" => (with_bits(gateway, 0), 0),
             network => parse(network).ok_or_else(wrong)?,
         };
-        Route::new(network, prefix, gateway)
+        Ok(Route::new(network, prefix, gateway)?.with_metric(metric))
     }
 }
 
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.prefix {
-            0 => write!(f, "default via {}", self.gateway),
-            prefix => write!(f, "{}/{prefix} via {}", self.network, self.gateway),
+            0 => write!(f, "default via {}", self.gateway)?,
+            prefix => write!(f, "{}/{prefix} via {}", self.network, self.gateway)?,
+        }
+        match self.metric {
+            0 => Ok(()),
+            metric => write!(f, " metric {metric}"),
         }
     }
 }

@@ -40,8 +40,8 @@
 //!   each.
 //!
 //! IPv4 and IPv6 are alike. A socket on `[::]` is for both, unless it was bound for IPv6
-//! only. Addresses and routes are given when the stack starts: it neither asks routers for
-//! them nor finds them by DHCP. The scope id of a link-local address is not read.
+//! only. Addresses and routes are given when the stack starts, and can be changed while it
+//! runs ([`Stack::host`]); it does not ask routers for them. The scope id of a link-local address is not read.
 //!
 //! # UDP
 //!
@@ -111,15 +111,18 @@ compile_error!(
 );
 
 mod addresses;
+mod alarms;
 mod builder;
 pub mod capture;
 mod closing;
 #[cfg(feature = "control")]
 pub mod control;
 pub mod device;
+pub mod dhcp;
 mod error;
 mod forms;
 mod groups;
+pub mod host;
 pub mod instruments;
 mod listener;
 mod names;
@@ -141,6 +144,7 @@ mod wait;
 pub use addresses::{Cidr, CidrError, Route};
 pub use builder::Builder;
 pub use error::Error;
+pub use host::Host;
 pub use listener::TcpListener;
 pub use names::ToSocketAddrs;
 pub use net::{Counters, DropReason};

@@ -2,6 +2,7 @@
 
 use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
+use crate::host::{Held, Host};
 use crate::names::Resolver;
 use crate::observe::{Connection, View};
 use crate::socket::{SocketLayer, TcpShared};
@@ -36,6 +37,7 @@ pub(crate) enum Protocol {
 
 struct Shared {
     view: View,
+    host: Arc<Held>,
     config: Arc<Config>,
     bound: [Mutex<Bound>; 2],
     /// Nothing more is bound.
@@ -106,7 +108,7 @@ const fn nowhere(protocol: Protocol) -> Endpoint {
 impl Stack {
     pub(crate) fn new(
         view: View,
-        config: Arc<Config>,
+        (config, names): (Arc<Config>, Vec<String>),
         drain: Duration,
         resolver: Arc<Resolver>,
     ) -> Stack {
@@ -118,6 +120,7 @@ impl Stack {
         let bound = [bound(), bound()];
         Stack(Arc::new(Shared {
             view,
+            host: Arc::new(Held::new(config.clone(), names)),
             config,
             bound,
             stopped: AtomicBool::new(false),
@@ -128,6 +131,11 @@ impl Stack {
             drain,
             resolver,
         }))
+    }
+
+    /// The host's addresses and routes, which can be changed while the stack runs.
+    pub fn host(&self) -> Host {
+        Host::new(self.0.host.clone())
     }
 
     /// What all units have counted.
@@ -191,8 +199,9 @@ impl Stack {
         self.0.ended();
     }
 
-    pub(crate) fn config(&self) -> &Arc<Config> {
-        &self.0.config
+    /// The host as it is now.
+    pub(crate) fn config(&self) -> Arc<Config> {
+        self.0.host.current()
     }
 
     pub(crate) fn resolver(&self) -> &Arc<Resolver> {
@@ -249,7 +258,7 @@ impl Stack {
     }
 
     pub(crate) fn check_ours(&self, local: Endpoint) -> io::Result<()> {
-        if local.address.is_unspecified() || self.0.config.owns(local.address) {
+        if local.address.is_unspecified() || self.0.host.current().owns(local.address) {
             return Ok(());
         }
         let text = format!("{} is not an address of this stack", local.address);

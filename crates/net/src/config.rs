@@ -1,9 +1,11 @@
 //! What a domain has to know about the host that it is part of.
 
 use crate::account::Account;
-use crate::groups::Groups;
+use crate::groups::{Groups, Via};
+use crate::published::Published;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use wire::steering::Steering;
 use wire::time::Duration;
@@ -58,6 +60,8 @@ pub struct RouteConfig {
     pub prefix: u8,
     /// The router, on one of our own networks.
     pub gateway: Address,
+    /// Of routes to one network, the one with the least is taken.
+    pub metric: u32,
 }
 
 /// A network that the host answers for as a whole: whatever is sent to an address in it,
@@ -178,6 +182,8 @@ pub struct Config {
     pub account: Arc<Account>,
     /// The groups that the host is a member of.
     pub groups: Arc<Groups>,
+    /// Where a configuration is found that takes the place of this one.
+    pub host: Arc<Published>,
 }
 
 impl Config {
@@ -211,6 +217,7 @@ impl Config {
             max_orphans: 1 << 16,
             account: Arc::default(),
             groups: Arc::new(Groups::new(!seed)),
+            host: Arc::default(),
         }
     }
 
@@ -241,6 +248,18 @@ impl Config {
         let indices = 0..self.interfaces.len() as u16;
         indices.into_iter().find(|index| {
             self.loopback != Some(*index) && speaks(&self.interfaces[usize::from(*index)])
+        })
+    }
+
+    /// What reports of groups by this interface need to know.
+    pub(crate) fn via(&self, interface: u16) -> Option<Via> {
+        let interface = self.interfaces.get(usize::from(interface))?;
+        let addresses = || interface.addresses.iter().map(|(a, _)| *a);
+        let local = addresses().filter(|a| a.is_link_local_v6()).find_map(Address::v6);
+        Some(Via {
+            mtu: interface.mtu,
+            v4: addresses().find_map(Address::v4).unwrap_or(Ipv4Addr::UNSPECIFIED),
+            v6: local.unwrap_or(Ipv6Addr::UNSPECIFIED),
         })
     }
 

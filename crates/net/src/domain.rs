@@ -17,6 +17,7 @@ use crate::ip::icmp::{self, Kind};
 use crate::ip::{self, Ip, SharedReassembly, Up};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
+use crate::published::Seen;
 use crate::transport::{self, Cx, Transport};
 use crate::{DropReason, Egress};
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     replies: Vec<Packet>,
     failed: Vec<Packet>,
     misrouted: Vec<Packet>,
+    seen: Seen,
     /// [`Call::Reset`] has been done. It stands here, and not with those who make calls:
     /// only the holder of the domain knows which call came before and which after.
     over: bool,
@@ -67,6 +69,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             unit,
             app,
             counters: Counters::default(),
+            seen: Seen::new(&config),
             link: Link::new(config.clone(), unit),
             ip: Ip::new(config.clone(), unit),
             transport: Transport::new(config, unit),
@@ -171,6 +174,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             self.send_replies(now, egress);
             return observer.mark(Layer::Transport);
         };
+        self.look();
         let Domain { link, ip, counters, replies, .. } = self;
         let datagram = link::input(frame, link, now, counters, egress);
         observer.mark(Layer::Link);
@@ -185,6 +189,22 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         }
         self.send_replies(now, egress);
         observer.mark(Layer::Transport);
+    }
+
+    /// Looks whether the host has another configuration. Plain segments do not wait for it:
+    /// it is looked for when what came with them is served.
+    #[inline]
+    fn look(&mut self) {
+        if let Some(config) = self.seen.newer() {
+            self.configure(config);
+        }
+    }
+
+    #[cold]
+    fn configure(&mut self, config: Arc<Config>) {
+        self.link.configure(config.clone());
+        self.ip.configure(config.clone());
+        self.transport.configure(config);
     }
 
     /// Takes a frame past the layers, if it is as nearly all are. Returns it if not.
@@ -277,6 +297,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// [`Domain::serve`].
     pub fn call(&mut self, call: Call<A>, now: Instant, egress: &mut Egress) {
         self.over |= matches!(call, Call::Reset);
+        self.look();
         let Domain { transport, conns, app, ip, counters, .. } = self;
         transport.call(call, &mut Cx { conns, app, counters, now }, &mut ip.routes);
         self.send_replies(now, egress);
@@ -299,6 +320,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         room: usize,
         observer: &mut impl Observer,
     ) -> bool {
+        self.look();
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
         let mut cx = Cx { conns, app, counters, now };
         transport.end_batch(&mut cx);

@@ -35,6 +35,7 @@ impl Builder {
         let time_of_day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         config.epoch = time_of_day.unwrap_or_default();
         let queues = self.organization.queues_on(self.processors);
+        let names = self.devices.iter().map(|(device, _)| device.name.clone()).collect();
         let mut devices = add_interfaces(&mut config, self.devices, queues)?;
         if self.loopback {
             devices.push(loopback::add(&mut config, queues));
@@ -62,7 +63,7 @@ impl Builder {
         let (organization, processors) = (self.organization, self.processors);
         let sockets = registry;
         let view = View { running, sockets, organization, processors, instruments, captures };
-        let stack = Stack::new(view, config, self.drain, resolver);
+        let stack = Stack::new(view, (config, names), self.drain, resolver);
         #[cfg(feature = "control")]
         if let Some(name) = self.control {
             observing::open(&stack, name)?;

@@ -2,8 +2,10 @@
 #![cfg(not(shuttle))]
 
 mod connections;
+mod dhcp;
 mod ends;
 mod groups;
+mod host;
 mod names;
 mod options;
 mod start;

@@ -86,6 +86,14 @@ impl Ip {
         }
     }
 
+    /// The host has this configuration from now on ([`crate::Published`]).
+    pub fn configure(&mut self, config: Arc<Config>) {
+        self.routes = Routes::new(&config);
+        self.accepted = [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED];
+        self.accepted_v6 = None;
+        self.config = config;
+    }
+
     /// When [`Ip::on_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
         Instant::earlier(self.reassembly.next_timeout(), self.config.groups.next_timeout())
@@ -94,7 +102,7 @@ impl Ip {
     /// Lets time pass: gives up datagrams whose fragments do not come, and tells
     /// their sources by `replies`, for [`output()`]. So are reports of groups.
     pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters, replies: &mut Vec<Packet>) {
-        self.config.groups.due(now, &self.config, replies);
+        self.config.groups.due(now, |index| self.config.via(index), replies);
         let mut first_fragments = Vec::new();
         self.reassembly.on_timeout(now, counters, &mut first_fragments);
         for fragment in first_fragments {

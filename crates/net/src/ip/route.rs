@@ -28,6 +28,7 @@ struct Entry {
     gateway: Option<Address>,
     source: Address,
     mtu: usize,
+    metric: u32,
 }
 
 /// The routing table: few routes, the longest prefix first, and the last answer.
@@ -64,6 +65,7 @@ impl Routes {
                     gateway: None,
                     source: address,
                     mtu: interface.mtu,
+                    metric: 0,
                 });
             }
         }
@@ -71,8 +73,9 @@ impl Routes {
             let mtu = config.interfaces[usize::from(index)].mtu;
             for &(address, _) in config.interfaces.iter().flat_map(|i| &i.addresses) {
                 let (network, mask) = (bits(address), u128::MAX);
-                let (interface, source) = (index, address);
-                entries.push(Entry { network, mask, interface, gateway: None, source, mtu });
+                let (interface, source, metric) = (index, address, 0);
+                let gateway = None;
+                entries.push(Entry { network, mask, interface, gateway, source, mtu, metric });
             }
         }
         for &(index, network, prefix) in &config.on_link {
@@ -80,8 +83,9 @@ impl Routes {
             let is_same = |(a, _): &&(Address, u8)| a.is_v4() == network.is_v4();
             let Some(&(source, _)) = interface.addresses.iter().find(is_same) else { continue };
             let (mtu, mask) = (interface.mtu, mask(network, prefix));
-            let network = bits(network) & mask;
-            entries.push(Entry { network, mask, interface: index, gateway: None, source, mtu });
+            let (network, interface, metric) = (bits(network) & mask, index, 0);
+            let gateway = None;
+            entries.push(Entry { network, mask, interface, gateway, source, mtu, metric });
         }
         let mut routes = Routes { entries, last: None, config: config.clone() };
         for route in &config.routes {
@@ -94,10 +98,11 @@ impl Routes {
                 gateway: Some(route.gateway),
                 source: via.source,
                 mtu: via.mtu,
+                metric: route.metric,
             });
         }
         routes.add_owned(config);
-        routes.entries.sort_by_key(|e| std::cmp::Reverse(e.mask.count_ones()));
+        routes.entries.sort_by_key(|e| (std::cmp::Reverse(e.mask.count_ones()), e.metric));
         routes.last = None;
         routes
     }
@@ -126,6 +131,7 @@ impl Routes {
                 gateway: None,
                 source: source.copied().unwrap_or(none),
                 mtu: interface.mtu,
+                metric: u32::MAX,
             });
         }
     }

@@ -53,6 +53,13 @@ impl Link {
         }
     }
 
+    /// The host has this configuration from now on ([`crate::Published`]).
+    pub fn configure(&mut self, config: Arc<Config>) {
+        self.config = config;
+        self.last = None;
+        self.departures.clear();
+    }
+
     /// Until when the address is good that frames to `next_hop` by `interface` have. It
     /// is known for the neighbour that was sent to last.
     pub(crate) fn good_until(&self, next_hop: Address, interface: u16) -> Option<Instant> {

@@ -84,6 +84,12 @@ impl<A: Application> Transport<A> {
         }
     }
 
+    /// The host has this configuration from now on ([`crate::Published`]). Connections from
+    /// an address that is gone stay: what they send is lost, and they end when they give up.
+    pub fn configure(&mut self, config: Arc<Config>) {
+        self.config = config;
+    }
+
     /// The packets that the layer has made of its own accord since the last time,
     /// for IP: resets, answers of TIME-WAIT, datagrams of [`crate::Call::FlushUdp`].
     /// What connections send goes down by [`Transport::serve`].

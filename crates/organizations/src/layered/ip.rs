@@ -5,6 +5,7 @@ use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, TraceStamp};
 use net::ip::icmp::{self, Kind};
 use net::ip::{self, Ip, Up};
+use net::published::Seen;
 use net::{Application, Counters, DropReason};
 use std::collections::VecDeque;
 use wire::icmpv4::Unreachable;
@@ -14,6 +15,7 @@ use wire::{Instant, Packet};
 pub(super) struct IpLayer<A: Application> {
     ctx: PipelineCtx<A>,
     ip: Ip,
+    seen: Seen,
     counters: Counters,
     from_link: Vec<FromLink>,
     from_transport: Vec<FromTransport>,
@@ -28,6 +30,7 @@ impl<A: Application> IpLayer<A> {
     pub(super) fn new(ctx: PipelineCtx<A>) -> IpLayer<A> {
         IpLayer {
             ip: Ip::new(ctx.config.clone(), ctx.unit),
+            seen: Seen::new(&ctx.config),
             ctx,
             counters: Counters::default(),
             from_link: Vec::new(),
@@ -48,6 +51,9 @@ impl<A: Application> IpLayer<A> {
             let (taken, stamp) = self.ctx.pipeline().up_to_ip.take(&mut self.from_link, BATCH);
             timer.mark(if taken > 0 { Layer::Receive } else { Layer::Poll });
             let now = self.ctx.clock.now();
+            if let Some(config) = self.seen.newer() {
+                self.ip.configure(config);
+            }
             self.input(now);
             timer.mark(Layer::Ip);
             self.hand_up(stamp, timer);

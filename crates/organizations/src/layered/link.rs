@@ -5,6 +5,7 @@ use crate::runtime::worker::{BACKLOG, BATCH, DRAIN_TIMEOUT, rest, transmit_count
 use device::{Device, Receive, Transmit};
 use instrument::{Layer, ThreadTimer};
 use net::link::{self, Link};
+use net::published::Seen;
 use net::{Application, Counters, DropReason, Egress};
 use std::collections::VecDeque;
 use wire::{Instant, Packet};
@@ -50,6 +51,7 @@ pub(super) fn deal(devices: Vec<Device>, count: usize) -> Vec<Queues> {
 pub(super) struct LinkLayer<A: Application> {
     ctx: PipelineCtx<A>,
     link: Link,
+    seen: Seen,
     counters: Counters,
     queues: Queues,
     received: Vec<Packet>,
@@ -64,6 +66,7 @@ impl<A: Application> LinkLayer<A> {
     pub(super) fn new(ctx: PipelineCtx<A>, queues: Queues) -> LinkLayer<A> {
         LinkLayer {
             link: Link::new(ctx.config.clone(), ctx.unit),
+            seen: Seen::new(&ctx.config),
             egress: Egress::new(ctx.config.interfaces.len()),
             ctx,
             counters: Counters::default(),
@@ -84,6 +87,9 @@ impl<A: Application> LinkLayer<A> {
             let received = self.receive();
             timer.received(&self.received);
             let now = self.ctx.clock.now();
+            if let Some(config) = self.seen.newer() {
+                self.link.configure(config);
+            }
             let mut busy = received > 0;
             busy |= self.frames(now);
             self.on_timeout(now);

@@ -8,6 +8,7 @@ use instrument::{Layer, ThreadTimer, TraceStamp, observed};
 use net::down::Below;
 use net::ip::Routes;
 use net::observe::Observer;
+use net::published::Seen;
 use net::transport::{self, Cx, Transport};
 use net::{Application, Call, Counters, OwnedTable};
 use platform::atomic::Ordering;
@@ -24,6 +25,7 @@ pub(super) struct TransportLayer<A: Application> {
     conns: OwnedTable<A::Connection>,
     app: A,
     routes: Routes,
+    seen: Seen,
     counters: Counters,
     from_ip: Vec<FromIp>,
     /// On the way to IP, for lack of room still here.
@@ -66,6 +68,7 @@ impl<A: Application> TransportLayer<A> {
             conns: OwnedTable::new(ctx.unit.index, &ctx.config),
             app,
             routes: Routes::new(&ctx.config),
+            seen: Seen::new(&ctx.config),
             ctx,
             counters: Counters::default(),
             from_ip: Vec::new(),
@@ -90,6 +93,7 @@ impl<A: Application> TransportLayer<A> {
             timer.follow(stamp);
             let now = self.ctx.clock.now();
             let stop = stopping.is_none() && self.ctx.pipeline().stop.load(Ordering::Acquire);
+            self.look();
             let called = self.calls(now);
             if stop {
                 self.call(Call::Reset, now);
@@ -114,6 +118,14 @@ impl<A: Application> TransportLayer<A> {
                 self.sleep(stopping.map(|at| at + DRAIN_TIMEOUT));
                 timer.slept();
             }
+        }
+    }
+
+    /// Looks whether the host has another configuration.
+    fn look(&mut self) {
+        if let Some(config) = self.seen.newer() {
+            self.routes = Routes::new(&config);
+            self.transport.configure(config);
         }
     }
 

@@ -35,12 +35,17 @@ impl Router {
         each_or_one(call, self.units, one, to);
     }
 
+    /// The host's present configuration.
+    fn config(&self) -> Arc<Config> {
+        self.config.host.current().unwrap_or_else(|| self.config.clone())
+    }
+
     /// The unit that the connection between these two ends steers to. Where the port
     /// is not fixed, any unit may open the connection: it chooses a port that
     /// steers to it.
     fn unit_of(&self, mut local: Endpoint, remote: Endpoint) -> u16 {
         if local.address.is_unspecified()
-            && let Some(route) = Routes::new(&self.config).lookup(remote.address)
+            && let Some(route) = Routes::new(&self.config()).lookup(remote.address)
         {
             local.address = route.source;
         }

@@ -3,6 +3,7 @@
 //! queues that all share.
 
 use super::receive_queue::{Held, ReceiveQueue};
+use net::published::Seen;
 use net::{Config, ConnId, SharedTable};
 use platform::RwLock;
 use scheduler::{Class, Key};
@@ -86,6 +87,8 @@ impl<U: Send> Sockets<U> {
 /// The demultiplexer of one engine. It remembers what it found last, which mostly comes
 /// again.
 pub(crate) struct Demultiplexer {
+    config: Arc<Config>,
+    seen: Seen,
     ours: Option<Address>,
     last: Held,
     last_udp: Option<(Endpoint, Key)>,
@@ -103,12 +106,17 @@ const fn to(key: Key, class: Class) -> Classified {
 }
 
 impl Demultiplexer {
-    pub(crate) fn new() -> Demultiplexer {
-        Demultiplexer { ours: None, last: None, last_udp: None }
+    pub(crate) fn new<U>(sockets: &Sockets<U>) -> Demultiplexer {
+        let (config, seen) = (sockets.config.clone(), Seen::new(&sockets.config));
+        Demultiplexer { config, seen, ours: None, last: None, last_udp: None }
     }
 
-    /// Forgets what it found last: called once a batch, since connections end.
+    /// Forgets what it found last: called once a batch, since connections end, and the
+    /// host may have other addresses.
     pub(crate) fn forget(&mut self) {
+        if let Some(config) = self.seen.newer() {
+            (self.config, self.ours) = (config, None);
+        }
         (self.last, self.last_udp) = (None, None);
     }
 
@@ -138,7 +146,7 @@ impl Demultiplexer {
         let Some(view) = ipv6::View::new(front) else { return to(UNKNOWN, Class::Wait) };
         let destination = Address::from(view.destination());
         if self.ours != Some(destination) {
-            if sockets.config.owns(destination) {
+            if self.config.owns(destination) {
                 self.ours = Some(destination);
             } else if destination.is_unicast() {
                 return to(FORWARDING, Class::Forwarding);
@@ -163,7 +171,7 @@ impl Demultiplexer {
         let destination =
             Address::from(std::net::Ipv4Addr::new(fixed[16], fixed[17], fixed[18], fixed[19]));
         if self.ours != Some(destination) {
-            let config = &sockets.config;
+            let config = &self.config;
             if config.owns(destination) {
                 self.ours = Some(destination);
             } else if destination.is_unicast() && !config.is_broadcast(destination) {

@@ -148,9 +148,9 @@ impl<D: Discipline + 'static, A: Application + 'static> Work for Turns<D, A> {
 impl<D: Discipline, A: Application> Turns<D, A> {
     fn new(base: Arc<Base<D, A>>, index: usize) -> Turns<D, A> {
         Turns {
+            demultiplexer: Demultiplexer::new(&base.sockets),
             base,
             index,
-            demultiplexer: Demultiplexer::new(),
             touched: Vec::new(),
             batch: Vec::new(),
             parts: Vec::new(),

@@ -49,7 +49,7 @@ fn segment(port: u16, flags: u8) -> Packet {
 }
 
 fn classify(sockets: &Sockets<()>, frame: &Packet) -> Classified {
-    Demultiplexer::new().classify(frame, sockets)
+    Demultiplexer::new(sockets).classify(frame, sockets)
 }
 
 #[test]

@@ -1,0 +1,152 @@
+//! [`Host`]: a stack's addresses and routes, while it runs.
+//!
+//! ```
+//! use anabranch::{Stack, TcpListener, device::memory};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (device, _peer) = memory::pair(memory::Config::default());
+//! let stack = Stack::builder().device(device).start()?;
+//! let host = stack.host();
+//! host.add_address(0, "10.0.0.1/24".parse()?)?;
+//! host.add_route("default via 10.0.0.254 metric 100".parse()?)?;
+//! let listener = TcpListener::bind(&stack, "10.0.0.1:80")?;
+//! host.remove_address("10.0.0.1".parse()?)?;
+//! # drop(listener);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A change is there for all units before the call returns: a socket that is bound or
+//! connected after it has the new addresses, and a packet that comes after it is judged by
+//! them. Sockets of an address that is removed stay, as on Linux: nothing reaches them, and
+//! what they send is lost, until the address is back or they give up. A route whose router
+//! is no longer a neighbour goes with the address.
+
+mod held;
+
+pub(crate) use held::Held;
+
+use crate::addresses::{Cidr, Route};
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+use wire::EthernetAddress;
+
+/// The most addresses of one interface.
+pub const MAX_ADDRESSES: usize = 64;
+/// The most routes of a host.
+pub const MAX_ROUTES: usize = 1024;
+/// Events that wait for one who watches; what comes beyond is lost to him.
+const MAX_EVENTS: usize = 256;
+
+/// One of a stack's interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Interface {
+    /// The name of its device.
+    pub name: String,
+    /// Its Ethernet address; `None` if the device carries bare IP datagrams.
+    pub ethernet: Option<EthernetAddress>,
+    /// Bytes of the largest IP datagram.
+    pub mtu: usize,
+    /// Its addresses, in the order in which they were given.
+    pub addresses: Vec<Cidr>,
+}
+
+/// What has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The interface of this index has an address more.
+    AddressAdded(usize, Cidr),
+    /// The interface of this index has an address less.
+    AddressRemoved(usize, Cidr),
+    /// There is a route more.
+    RouteAdded(Route),
+    /// There is a route less.
+    RouteRemoved(Route),
+}
+
+/// The addresses and routes of a running stack ([`Stack::host`](crate::Stack::host)). Cheap
+/// to clone. The stack may end before it; then changes are of no effect.
+#[derive(Clone, Debug)]
+pub struct Host(Arc<Held>);
+
+impl Host {
+    pub(crate) fn new(held: Arc<Held>) -> Host {
+        Host(held)
+    }
+
+    /// Its interfaces, in the order in which the builder was given the devices; `lo` is not
+    /// among them.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        self.0.interfaces()
+    }
+
+    /// Its routes beyond the networks of its interfaces.
+    pub fn routes(&self) -> Vec<Route> {
+        self.0.current().routes.iter().map(Route::of).collect()
+    }
+
+    /// Gives the interface of this index another address. The first one of IPv6 on Ethernet
+    /// comes with a link-local one, if there is none.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no such interface, or its MTU is too small for IPv6;
+    /// `AlreadyExists` if an interface has the address; `QuotaExceeded` beyond
+    /// [`MAX_ADDRESSES`].
+    pub fn add_address(&self, interface: usize, address: Cidr) -> io::Result<()> {
+        self.0.add_address(interface, address)
+    }
+
+    /// Takes an address away from the interface that has it, and the routes whose routers
+    /// are neighbours no longer.
+    ///
+    /// # Errors
+    /// `NotFound` if no interface has it.
+    pub fn remove_address(&self, address: IpAddr) -> io::Result<()> {
+        self.0.remove_address(address)
+    }
+
+    /// Adds a route. Of routes that fit a destination, the one with the longest prefix is
+    /// taken, then the one with the least metric, then the one that was there first.
+    ///
+    /// # Errors
+    /// `InvalidInput` if its router is not a neighbour; `AlreadyExists`; `QuotaExceeded`
+    /// beyond [`MAX_ROUTES`].
+    pub fn add_route(&self, route: Route) -> io::Result<()> {
+        self.0.add_route(route)
+    }
+
+    /// Takes a route away.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none like it.
+    pub fn remove_route(&self, route: Route) -> io::Result<()> {
+        self.0.remove_route(route)
+    }
+
+    /// All changes from now on. Of those that wait, 256 are kept.
+    pub fn watch(&self) -> Events {
+        self.0.watch()
+    }
+}
+
+/// The changes of a host since [`Host::watch`].
+#[derive(Debug)]
+pub struct Events(Receiver<Event>);
+
+impl Events {
+    /// The next one; `None` if none came for `timeout`, or the stack is gone.
+    pub fn next(&self, timeout: Duration) -> Option<Event> {
+        match self.0.recv_timeout(timeout) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

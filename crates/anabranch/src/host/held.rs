@@ -1,0 +1,187 @@
+//! [`Held`]: the configuration that units find, and what becomes of it by a change.
+
+use super::{Event, Events, Interface, MAX_ADDRESSES, MAX_EVENTS, MAX_ROUTES};
+use crate::addresses::{Cidr, Route};
+use net::Config;
+use platform::Mutex;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use wire::Address;
+
+/// The present configuration of a stack, and those who watch it.
+pub(crate) struct Held {
+    /// Names of the devices.
+    names: Vec<String>,
+    state: Mutex<State>,
+}
+
+struct State {
+    config: Arc<Config>,
+    watching: Vec<SyncSender<Event>>,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Held").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+fn error(kind: io::ErrorKind, text: String) -> io::Error {
+    io::Error::new(kind, text)
+}
+
+impl Held {
+    pub(crate) fn new(config: Arc<Config>, names: Vec<String>) -> Held {
+        Held { names, state: Mutex::new(State { config, watching: Vec::new() }) }
+    }
+
+    /// The configuration as it is now.
+    pub(crate) fn current(&self) -> Arc<Config> {
+        self.state.lock().config.clone()
+    }
+
+    pub(super) fn interfaces(&self) -> Vec<Interface> {
+        let config = self.current();
+        let cidr = |(address, prefix): &(Address, u8)| Cidr::new(address.ip(), *prefix).ok();
+        let interface = |(name, interface): (&String, &net::InterfaceConfig)| Interface {
+            name: name.clone(),
+            ethernet: interface.is_ethernet.then_some(interface.ethernet),
+            mtu: interface.mtu,
+            addresses: interface.addresses.iter().filter_map(cidr).collect(),
+        };
+        self.names.iter().zip(&config.interfaces).map(interface).collect()
+    }
+
+    /// Puts what `change` makes of the configuration in its place, and tells those who watch.
+    fn change(&self, change: impl FnOnce(&mut Config) -> io::Result<Vec<Event>>) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let mut config = (*state.config).clone();
+        let events = change(&mut config)?;
+        state.config = Arc::new(config);
+        state.config.host.publish(&state.config);
+        let hears = |to: &SyncSender<Event>, event| {
+            !matches!(to.try_send(event), Err(TrySendError::Disconnected(_)))
+        };
+        for event in events {
+            state.watching.retain(|to| hears(to, event));
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
+        let address = Address::from(cidr.address());
+        self.change(|config| {
+            if index >= self.names.len() {
+                let text =
+                    format!("there is no interface {index}: choose 0 to {}", self.names.len() - 1);
+                return Err(error(io::ErrorKind::InvalidInput, text));
+            }
+            if config.is_ours(address) {
+                let text = format!("{address} is an address of this stack already");
+                return Err(error(io::ErrorKind::AlreadyExists, text));
+            }
+            let interface = &mut config.interfaces[index];
+            if !address.is_v4() && interface.mtu < wire::ipv6::MIN_MTU {
+                let text =
+                    format!("an MTU of {} is too small for IPv6: give 1280 or more", interface.mtu);
+                return Err(error(io::ErrorKind::InvalidInput, text));
+            }
+            let mut added = vec![cidr];
+            let has_link_local = interface.addresses.iter().any(|(a, _)| a.is_link_local_v6());
+            if !address.is_v4()
+                && interface.is_ethernet
+                && !has_link_local
+                && !address.is_link_local_v6()
+            {
+                added.extend(Cidr::new(wire::ipv6::link_local(interface.ethernet), 64).ok());
+            }
+            if interface.addresses.len() + added.len() > MAX_ADDRESSES {
+                let text =
+                    format!("an interface has {MAX_ADDRESSES} addresses at most: remove one");
+                return Err(error(io::ErrorKind::QuotaExceeded, text));
+            }
+            let known = |cidr: &Cidr| (Address::from(cidr.address()), cidr.prefix());
+            interface.addresses.extend(added.iter().map(known));
+            Ok(added.into_iter().map(|cidr| Event::AddressAdded(index, cidr)).collect())
+        })
+    }
+
+    pub(super) fn remove_address(&self, address: IpAddr) -> io::Result<()> {
+        self.change(|config| {
+            let wanted = Address::from(address);
+            let interfaces = config.interfaces.iter_mut().take(self.names.len()).enumerate();
+            let removed = interfaces.into_iter().find_map(|(index, interface)| {
+                let at = interface.addresses.iter().position(|(a, _)| *a == wanted)?;
+                Some((index, interface.addresses.remove(at).1))
+            });
+            let Some((index, prefix)) = removed else {
+                let text = format!("{address} is not an address of this stack");
+                return Err(error(io::ErrorKind::NotFound, text));
+            };
+            let cidr = Cidr::new(address, prefix).ok();
+            let mut events: Vec<_> =
+                cidr.into_iter().map(|cidr| Event::AddressRemoved(index, cidr)).collect();
+            let (left, gone) = std::mem::take(&mut config.routes)
+                .into_iter()
+                .partition(|route| is_neighbour(config, route.gateway, self.names.len()));
+            config.routes = left;
+            let gone: Vec<net::config::RouteConfig> = gone;
+            events.extend(gone.iter().map(|route| Event::RouteRemoved(Route::of(route))));
+            Ok(events)
+        })
+    }
+
+    pub(super) fn add_route(&self, route: Route) -> io::Result<()> {
+        self.change(|config| {
+            if config.routes.iter().any(|known| Route::of(known) == route) {
+                let text = format!("there is a route {route} already");
+                return Err(error(io::ErrorKind::AlreadyExists, text));
+            }
+            let gateway = route.gateway();
+            if !is_neighbour(config, gateway.into(), self.names.len()) {
+                let text = format!(
+                    "the router {gateway} is not a neighbour: give an address in its network first"
+                );
+                return Err(error(io::ErrorKind::InvalidInput, text));
+            }
+            if config.routes.len() >= MAX_ROUTES {
+                let text = format!("a host has {MAX_ROUTES} routes at most: remove one");
+                return Err(error(io::ErrorKind::QuotaExceeded, text));
+            }
+            config.routes.push(route.config());
+            Ok(vec![Event::RouteAdded(route)])
+        })
+    }
+
+    pub(super) fn remove_route(&self, route: Route) -> io::Result<()> {
+        self.change(|config| {
+            let Some(at) = config.routes.iter().position(|known| Route::of(known) == route) else {
+                let text = format!("there is no route {route}");
+                return Err(error(io::ErrorKind::NotFound, text));
+            };
+            config.routes.remove(at);
+            Ok(vec![Event::RouteRemoved(route)])
+        })
+    }
+
+    pub(super) fn watch(&self) -> Events {
+        let (to, events) = sync_channel(MAX_EVENTS);
+        self.state.lock().watching.push(to);
+        Events(events)
+    }
+}
+
+/// Can `gateway` be another host on a link of the first `count` interfaces?
+fn is_neighbour(config: &Config, gateway: Address, count: usize) -> bool {
+    let on_link = |(index, interface): (usize, &net::InterfaceConfig)| {
+        let mut ours = interface.addresses.iter();
+        ours.any(|(ours, prefix)| {
+            Cidr::new(ours.ip(), *prefix).is_ok_and(|ours| ours.is_neighbour(gateway.ip()))
+        }) || config.on_link.iter().any(|(of, network, prefix)| {
+            usize::from(*of) == index && network.shares_prefix(gateway, *prefix)
+        })
+    };
+    !config.is_ours(gateway) && config.interfaces.iter().take(count).enumerate().any(on_link)
+}

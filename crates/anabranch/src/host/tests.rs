@@ -1,0 +1,95 @@
+use super::*;
+use crate::Stack;
+use ::device::memory;
+use std::io::ErrorKind;
+
+fn stack() -> Stack {
+    let (device, _) = memory::pair(memory::Config::default());
+    Stack::builder().device(device).start().expect("a stack")
+}
+
+fn cidr(text: &str) -> Cidr {
+    text.parse().expect("an address")
+}
+
+fn route(text: &str) -> Route {
+    text.parse().expect("a route")
+}
+
+fn kind(result: io::Result<()>) -> ErrorKind {
+    result.expect_err("refused").kind()
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_changes_nothing() {
+    let stack = stack();
+    let host = stack.host();
+    let events = host.watch();
+    assert_eq!(kind(host.add_address(1, cidr("10.0.0.1/24"))), ErrorKind::InvalidInput);
+    assert_eq!(kind(host.remove_address([10, 0, 0, 1].into())), ErrorKind::NotFound);
+    assert_eq!(kind(host.remove_address([127, 0, 0, 1].into())), ErrorKind::NotFound);
+    assert_eq!(kind(host.add_route(route("default via 10.0.0.2"))), ErrorKind::InvalidInput);
+    host.add_address(0, cidr("10.0.0.1/24")).expect("the first");
+    assert_eq!(kind(host.add_address(0, cidr("10.0.0.1/16"))), ErrorKind::AlreadyExists);
+    for gateway in ["10.0.0.1", "10.0.0.255", "10.0.1.1"] {
+        let route = route(&format!("default via {gateway}"));
+        assert_eq!(kind(host.add_route(route)), ErrorKind::InvalidInput, "{gateway}");
+    }
+    let good = route("default via 10.0.0.2 metric 7");
+    host.add_route(good).expect("a neighbour");
+    assert_eq!(kind(host.add_route(good)), ErrorKind::AlreadyExists);
+    assert_eq!(kind(host.remove_route(route("default via 10.0.0.2"))), ErrorKind::NotFound);
+    assert_eq!(host.routes(), [good]);
+    assert_eq!(host.interfaces()[0].addresses, [cidr("10.0.0.1/24")]);
+    let told = [Event::AddressAdded(0, cidr("10.0.0.1/24")), Event::RouteAdded(good)];
+    assert_eq!([(); 2].map(|()| events.next(Duration::ZERO)), told.map(Some));
+    assert_eq!(events.next(Duration::ZERO), None);
+}
+
+#[test]
+fn an_address_takes_its_routes_along() {
+    let stack = stack();
+    let host = stack.host();
+    let (here, there) = (cidr("10.0.0.1/24"), cidr("10.1.0.1/24"));
+    host.add_address(0, here).expect("an address");
+    host.add_address(0, there).expect("another");
+    let (gone, stays) = (route("default via 10.0.0.2"), route("default via 10.1.0.2 metric 1"));
+    host.add_route(gone).expect("a route");
+    host.add_route(stays).expect("another");
+    let events = host.watch();
+    host.remove_address(here.address()).expect("it is there");
+    assert_eq!(events.next(Duration::ZERO), Some(Event::AddressRemoved(0, here)));
+    assert_eq!(events.next(Duration::ZERO), Some(Event::RouteRemoved(gone)));
+    assert_eq!(host.routes(), [stays]);
+    assert_eq!(host.interfaces()[0].addresses, [there]);
+}
+
+#[test]
+fn the_first_address_of_ipv6_brings_a_link_local_one() {
+    let stack = stack();
+    let host = stack.host();
+    host.add_address(0, cidr("fd00::1/64")).expect("an address");
+    host.add_address(0, cidr("fd00::2/64")).expect("another");
+    let addresses = host.interfaces().remove(0).addresses;
+    let link_local = |c: &&Cidr| c.to_string().starts_with("fe80::");
+    assert_eq!((addresses.len(), addresses.iter().filter(link_local).count()), (3, 1));
+    host.add_route(route("default via fe80::1")).expect("everybody has one");
+}
+
+/// Tables are bounded, and so is what waits for one who watches and does not look.
+#[test]
+fn a_flood_of_changes_is_refused() {
+    let stack = stack();
+    let host = stack.host();
+    let events = host.watch();
+    let addresses = (1..=2 * MAX_ADDRESSES as u8).map(|n| cidr(&format!("10.0.0.{n}/24")));
+    let added = addresses.filter(|address| host.add_address(0, *address).is_ok()).count();
+    assert_eq!(added, MAX_ADDRESSES);
+    assert_eq!(kind(host.add_address(0, cidr("10.0.0.200/24"))), ErrorKind::QuotaExceeded);
+    let routes = (0..MAX_ROUTES as u32 + 10)
+        .map(|n| route(&format!("172.{}.{}.0/24 via 10.0.0.250", n / 256, n % 256)));
+    let results: Vec<_> = routes.map(|route| host.add_route(route)).collect();
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), MAX_ROUTES);
+    assert_eq!(kind(host.add_route(route("default via 10.0.0.250"))), ErrorKind::QuotaExceeded);
+    assert_eq!(std::iter::from_fn(|| events.next(Duration::ZERO)).count(), MAX_EVENTS);
+}

@@ -1,0 +1,65 @@
+//! [`Published`]: the host's present configuration, for all its units.
+
+use crate::config::Config;
+use platform::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// Where a host's present configuration is found. A configuration is never changed: another
+/// takes its place as a whole. Units compare one number at the edge of a batch, and take the
+/// lock only when it has changed.
+///
+/// It is held weakly, since each configuration refers to this: whoever publishes one keeps
+/// it for as long as it is to be found.
+#[derive(Debug, Default)]
+pub struct Published {
+    generation: AtomicU64,
+    config: Mutex<Weak<Config>>,
+}
+
+impl Published {
+    /// From now on this is the configuration. Interfaces have to be the same, but for their
+    /// addresses; nothing else may differ but routes.
+    pub fn publish(&self, config: &Arc<Config>) {
+        *self.config.lock() = Arc::downgrade(config);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// The present configuration, if another than the first was published.
+    pub fn current(&self) -> Option<Arc<Config>> {
+        self.config.lock().upgrade()
+    }
+}
+
+/// What one reader has seen of a host's configuration.
+#[derive(Debug)]
+pub struct Seen {
+    published: Arc<Published>,
+    generation: u64,
+}
+
+impl Seen {
+    /// A reader that has this one. It has not looked for another yet.
+    pub fn new(config: &Config) -> Seen {
+        Seen { published: config.host.clone(), generation: 0 }
+    }
+
+    /// Another configuration, if there is one since the last time.
+    #[inline]
+    pub fn newer(&mut self) -> Option<Arc<Config>> {
+        if self.published.generation.load(Ordering::Acquire) == self.generation {
+            return None;
+        }
+        self.take()
+    }
+
+    #[cold]
+    fn take(&mut self) -> Option<Arc<Config>> {
+        // Before the configuration: if that changes in between, it is taken once more.
+        self.generation = self.published.generation.load(Ordering::Acquire);
+        self.published.current()
+    }
+}
+
+#[cfg(test)]
+mod tests;
