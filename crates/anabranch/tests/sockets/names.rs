@@ -31,8 +31,7 @@ fn a_black_hole_holds_nobody_up() {
         Ok(vec![hole, SocketAddr::new([10, 0, 0, 1].into(), port)])
     };
     let client = Stack::builder().device(right).address("10.0.0.2/24").address("2001:db8:1::2/64");
-    let client =
-        client.address("fd00::2/64").route("2001:db8::/64 via fd00::1");
+    let client = client.address("fd00::2/64").route("2001:db8::/64 via fd00::1");
     let client = client.resolver(resolver).start().expect("a stack");
     let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
     let expected = SocketAddr::new(SERVER.parse().expect("an address"), 80);

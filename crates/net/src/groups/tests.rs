@@ -269,7 +269,14 @@ fn of_ipv6_it_is_told_by_mld() {
     assert_eq!((message[0], message[7], message[8]), (143, 1, TO_EXCLUDE));
     assert_eq!(message[12..28], group.octets());
     assert_eq!(frame(&mut host), 1);
+}
 
+#[test]
+fn a_router_of_mld_is_answered_if_it_is_on_the_link() {
+    let mut host = host6(|_| ());
+    let group: Ipv6Addr = "ff05::1:3".parse().expect("one");
+    host.config().groups.set(1, 0, group.into(), Filter::any()).expect("room");
+    let len = ethernet::Header::parse(&host.call(Call::FlushUdp(()))[0].to_vec()).expect("one").1;
     // A router of MLDv2 asks, with the option in front.
     host.wait(Duration::from_secs(2));
     let mut query = vec![130, 0, 0, 0, 0, 100, 0, 0];
