@@ -2,7 +2,7 @@
 #![no_main]
 
 use wire::ipv6::extension;
-use wire::{arp, ethernet, icmpv4, icmpv6, ipv4, ipv6, ndp, tcp, udp};
+use wire::{arp, ethernet, group, icmpv4, icmpv6, ipv4, ipv6, ndp, tcp, udp};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok((header, _)) = ethernet::Header::parse(bytes) {
@@ -45,5 +45,14 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         assert_eq!(ndp::Message::parse(&out), Ok(message));
     }
     let _ = icmpv6::Message::parse(bytes);
+    let _ = group::Message::parse_mld(bytes);
+    if bytes.len() >= 4 {
+        // With a right sum, or nothing would be read.
+        let mut igmp = bytes.to_vec();
+        igmp[2..4].fill(0);
+        let sum = !wire::checksum::sum(&igmp);
+        igmp[2..4].copy_from_slice(&sum.to_be_bytes());
+        assert_ne!(group::Message::parse_igmp(&igmp), Err(wire::Malformed::Checksum));
+    }
     let _ = (ipv4::Header::parse(bytes), udp::Header::parse(bytes), icmpv4::Message::parse(bytes));
 });

@@ -13,7 +13,7 @@ fn invalid(text: String) -> io::Error {
 }
 
 impl Shared {
-    fn config(&self) -> &Arc<Config> {
+    fn config(&self) -> Arc<Config> {
         self.stack().config()
     }
 
@@ -105,7 +105,7 @@ impl Shared {
     pub(crate) fn interface_v4(&self, address: Ipv4Addr) -> io::Result<u16> {
         let config = self.config();
         if address.is_unspecified() {
-            return usual(config, Ipv4Addr::UNSPECIFIED.into());
+            return usual(&config, Ipv4Addr::UNSPECIFIED.into());
         }
         let ours = Address::from(address);
         let has = |i: &net::InterfaceConfig| i.addresses.iter().any(|(a, _)| *a == ours);
@@ -121,7 +121,7 @@ impl Shared {
     pub(crate) fn interface_v6(&self, number: u32) -> io::Result<u16> {
         let config = self.config();
         let Some(index) = number.checked_sub(1) else {
-            return usual(config, Ipv6Addr::UNSPECIFIED.into());
+            return usual(&config, Ipv6Addr::UNSPECIFIED.into());
         };
         let index = u16::try_from(index).ok();
         let known =

@@ -116,12 +116,14 @@ compile_error!(
 );
 
 mod addresses;
+mod alarms;
 mod builder;
 pub mod capture;
 mod closing;
 #[cfg(feature = "control")]
 pub mod control;
 pub mod device;
+pub mod dhcp;
 mod error;
 mod forms;
 mod groups;

@@ -1,6 +1,7 @@
 //! [`ToSocketAddrs`], and how names become addresses: on the calling thread for
 //! blocking sockets, on threads of our own for tasks.
 
+use crate::alarms::Alarms;
 use platform::{Mutex, thread};
 use std::collections::VecDeque;
 use std::fmt;
@@ -104,10 +105,20 @@ impl<T: sealed::Sealed + ?Sized> sealed::Sealed for &T {
 /// Looks a name up: the host's addresses, each with the port.
 type Lookup = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
+/// Where a connection may go.
+#[derive(Debug)]
+pub(crate) struct Candidates {
+    /// In the order in which they are tried.
+    pub(crate) endpoints: Vec<Endpoint>,
+    /// Are they those of a name? Then the next one need not wait until one has failed.
+    pub(crate) by_name: bool,
+}
+
 /// The resolver of a stack.
 pub(crate) struct Resolver {
     lookup: Box<Lookup>,
     jobs: Mutex<Jobs>,
+    alarms: Arc<Alarms>,
 }
 
 #[derive(Default)]
@@ -134,7 +145,11 @@ impl Resolver {
     pub(crate) fn new(
         lookup: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
     ) -> Arc<Resolver> {
-        Arc::new(Resolver { lookup: Box::new(lookup), jobs: Mutex::default() })
+        Arc::new(Resolver {
+            lookup: Box::new(lookup),
+            jobs: Mutex::default(),
+            alarms: Arc::default(),
+        })
     }
 
     /// The system's resolver, getaddrinfo(3).
@@ -146,10 +161,21 @@ impl Resolver {
 
     /// The addresses of it, at least one; this thread looks them up.
     pub(crate) fn resolve(&self, addresses: impl ToSocketAddrs) -> io::Result<Vec<Endpoint>> {
-        match addresses.target()? {
-            Target::Known(addresses) => endpoints(&addresses),
-            Target::Name(host, port) => endpoints(&(self.lookup)(&host, port)?),
-        }
+        Ok(self.candidates(addresses)?.endpoints)
+    }
+
+    /// As [`Resolver::resolve`], and whether they are those of a name.
+    pub(crate) fn candidates(&self, addresses: impl ToSocketAddrs) -> io::Result<Candidates> {
+        let (endpoints, by_name) = match addresses.target()? {
+            Target::Known(addresses) => (endpoints(&addresses)?, false),
+            Target::Name(host, port) => (endpoints(&(self.lookup)(&host, port)?)?, true),
+        };
+        Ok(Candidates { endpoints, by_name })
+    }
+
+    /// What wakes tasks that connect.
+    pub(crate) fn alarms(&self) -> &Arc<Alarms> {
+        &self.alarms
     }
 
     /// As [`Resolver::resolve`], for a task: another thread looks them up.
@@ -157,14 +183,23 @@ impl Resolver {
         self: &Arc<Resolver>,
         addresses: impl ToSocketAddrs,
     ) -> io::Result<Vec<Endpoint>> {
-        match addresses.target()? {
-            Target::Known(addresses) => endpoints(&addresses),
+        Ok(self.candidates_elsewhere(addresses).await?.endpoints)
+    }
+
+    /// As [`Resolver::candidates`], for a task: another thread looks them up.
+    pub(crate) async fn candidates_elsewhere(
+        self: &Arc<Resolver>,
+        addresses: impl ToSocketAddrs,
+    ) -> io::Result<Candidates> {
+        let (endpoints, by_name) = match addresses.target()? {
+            Target::Known(addresses) => (endpoints(&addresses)?, false),
             Target::Name(host, port) => {
                 let job = Arc::new(Job { host, port, state: Mutex::default() });
                 self.post(&job)?;
-                endpoints(&std::future::poll_fn(|cx| job.poll(cx)).await?)
+                (endpoints(&std::future::poll_fn(|cx| job.poll(cx)).await?)?, true)
             }
-        }
+        };
+        Ok(Candidates { endpoints, by_name })
     }
 
     fn post(self: &Arc<Resolver>, job: &Arc<Job>) -> io::Result<()> {

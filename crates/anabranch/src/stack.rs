@@ -227,8 +227,9 @@ impl Stack {
         WeakStack(Arc::downgrade(&self.0))
     }
 
-    pub(crate) fn config(&self) -> &Arc<Config> {
-        &self.0.config
+    /// The host as it is now.
+    pub(crate) fn config(&self) -> Arc<Config> {
+        self.0.host.current()
     }
 
     pub(crate) fn resolver(&self) -> &Arc<Resolver> {

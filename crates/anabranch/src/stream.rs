@@ -1,7 +1,9 @@
 //! [`TcpStream`], blocking.
 
+mod race;
 mod shared;
 
+pub(crate) use race::Race;
 pub(crate) use shared::Shared;
 
 use crate::names::{ToSocketAddrs, first};
@@ -29,7 +31,9 @@ fn zero_is_wrong(timeout: Option<Duration>) -> io::Result<Option<Duration>> {
 }
 
 impl TcpStream {
-    /// Connects to an address; if there are several, to the first that answers.
+    /// Connects to an address; if there are several, to the first that answers. Those of a
+    /// name are tried as RFC 8305 says: the next one begins 250 ms after the last, or when
+    /// that has failed, IPv6 first where the stack has it, and the first to answer is taken.
     ///
     /// # Errors
     /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`: what
@@ -94,11 +98,8 @@ impl TcpStream {
         remote: impl ToSocketAddrs,
         options: Option<Arc<TcpOptions>>,
     ) -> io::Result<TcpStream> {
-        first(stack.resolver().resolve(remote)?, |remote| {
-            let stream = TcpStream(Shared::connect(stack, local, remote, options.clone())?);
-            block_on(None, |cx| stream.0.socket.poll_connected(cx))?;
-            Ok(stream)
-        })
+        let candidates = stack.resolver().candidates(remote)?;
+        Ok(TcpStream(Race::new(stack, local, options, candidates).run()?))
     }
 
     /// Connects to an address, and gives up after `timeout`.

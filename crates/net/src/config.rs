@@ -1,10 +1,11 @@
 //! What a domain has to know about the host that it is part of.
 
 use crate::account::Account;
-use crate::groups::Groups;
+use crate::groups::{Groups, Via};
 use crate::published::Published;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use wire::steering::Steering;
 use wire::time::Duration;
@@ -247,6 +248,18 @@ impl Config {
         let indices = 0..self.interfaces.len() as u16;
         indices.into_iter().find(|index| {
             self.loopback != Some(*index) && speaks(&self.interfaces[usize::from(*index)])
+        })
+    }
+
+    /// What reports of groups by this interface need to know.
+    pub(crate) fn via(&self, interface: u16) -> Option<Via> {
+        let interface = self.interfaces.get(usize::from(interface))?;
+        let addresses = || interface.addresses.iter().map(|(a, _)| *a);
+        let local = addresses().filter(|a| a.is_link_local_v6()).find_map(Address::v6);
+        Some(Via {
+            mtu: interface.mtu,
+            v4: addresses().find_map(Address::v4).unwrap_or(Ipv4Addr::UNSPECIFIED),
+            v6: local.unwrap_or(Ipv6Addr::UNSPECIFIED),
         })
     }
 

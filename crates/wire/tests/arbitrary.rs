@@ -7,13 +7,21 @@ use proptest::prelude::*;
 use wire::checksum::pseudo_header;
 use wire::ipv6::extension;
 use wire::steering::Steering;
-use wire::{Packet, arp, ethernet, filter, icmpv4, icmpv6, ipv4, ipv6, ndp, tcp, udp};
+use wire::{Packet, arp, ethernet, filter, group, icmpv4, icmpv6, ipv4, ipv6, ndp, tcp, udp};
 
 /// Everything there is to read `bytes` with, at every layer that may be there.
 fn read(bytes: &[u8]) {
     let _ = arp::Message::parse(bytes);
     let _ = icmpv4::Message::parse(bytes);
     let _ = udp::Header::parse(bytes);
+    let _ = group::Message::parse_mld(bytes);
+    let mut igmp = bytes.to_vec();
+    if let [_, _, a, b, ..] = &mut igmp[..] {
+        (*a, *b) = (0, 0);
+        let sum = !wire::checksum::sum(&igmp);
+        igmp[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    let _ = group::Message::parse_igmp(&igmp);
     let _ = (icmpv6::Message::parse(bytes), ndp::Message::parse(bytes));
     let _ = (ipv6::Fragment::parse(bytes), filter::datagram(bytes), filter::frame(bytes));
     if let Ok(header) = ipv6::Header::parse(bytes) {

@@ -1,7 +1,7 @@
 //! [`TcpStream`], for tasks.
 
 use super::ready::{Interest, Ready};
-use crate::stream::{Shared, now};
+use crate::stream::{Race, Shared, now};
 use crate::{Stack, TcpInfo, TcpOptions, ToSocketAddrs};
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct TcpStream(pub(crate) Arc<Shared>);
 
 impl TcpStream {
-    /// Connects to an address; if there are several, to the first that answers.
+    /// Connects to an address; if there are several, as [`crate::TcpStream::connect`] does.
     ///
     /// # Errors
     /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable`: what
@@ -89,15 +89,8 @@ impl TcpStream {
         remote: impl ToSocketAddrs,
         options: Option<Arc<TcpOptions>>,
     ) -> io::Result<TcpStream> {
-        let mut last = None;
-        for remote in stack.resolver().resolve_elsewhere(remote).await? {
-            let stream = TcpStream(Shared::connect(stack, local, remote, options.clone())?);
-            match poll_fn(|cx| stream.0.socket.poll_connected(cx)).await {
-                Ok(()) => return Ok(stream),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| io::ErrorKind::InvalidInput.into()))
+        let candidates = stack.resolver().candidates_elsewhere(remote).await?;
+        Ok(TcpStream(Race::new(stack, local, options, candidates).run_in_task().await?))
     }
 
     /// Our end.

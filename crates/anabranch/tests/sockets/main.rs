@@ -2,6 +2,7 @@
 #![cfg(not(shuttle))]
 
 mod connections;
+mod dhcp;
 mod ends;
 mod groups;
 mod host;

@@ -19,6 +19,32 @@ fn each_address_is_tried() {
     drop(listener);
 }
 
+/// IPv6 is a black hole: the router takes what is sent there, and nobody answers. With a name,
+/// IPv4 is tried long before that is given up (some two minutes).
+#[test]
+fn a_black_hole_holds_nobody_up() {
+    let (left, right) = memory::pair(memory::Config::default());
+    let server = Stack::builder().device(left).address("10.0.0.1/24").address("fd00::1/64");
+    let server = server.start().expect("a stack");
+    let resolver = |_: &str, port| {
+        let hole = SocketAddr::new("2001:db8::1".parse().expect("an address"), port);
+        Ok(vec![hole, SocketAddr::new([10, 0, 0, 1].into(), port)])
+    };
+    let client = Stack::builder().device(right).address("10.0.0.2/24").address("2001:db8:1::2/64");
+    let client = client.address("fd00::2/64").route("2001:db8::/64 via fd00::1");
+    let client = client.resolver(resolver).start().expect("a stack");
+    let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    let expected = SocketAddr::new(SERVER.parse().expect("an address"), 80);
+
+    let began = std::time::Instant::now();
+    let stream = TcpStream::connect(&client, "server.test:80").expect("by IPv4");
+    assert_eq!(stream.peer_addr().expect("connected"), expected);
+    let stream = block_on(tasks::TcpStream::connect(&client, "server.test:80")).expect("by IPv4");
+    assert_eq!(stream.peer_addr().expect("connected"), expected);
+    assert!(began.elapsed() < super::PATIENCE, "it waited for the black hole");
+    drop(listener);
+}
+
 /// A task that looks a name up waits as a task does: others on its thread go on, and
 /// may even be what the lookup waits for.
 #[test]

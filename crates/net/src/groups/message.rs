@@ -1,6 +1,6 @@
 //! Whole datagrams with reports.
 
-use crate::config::InterfaceConfig;
+use super::Via;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::group::{REPORTS_V4, REPORTS_V6, ROUTERS_V4, ROUTERS_V6, Record, Version};
 use wire::{Address, Packet, checksum, group, ipv6, protocol};
@@ -12,10 +12,10 @@ const FRONT: usize = ipv6::LEN + 8;
 pub(super) fn reports(
     records: &[Record],
     is_v4: bool,
-    (index, interface): (u16, &InterfaceConfig),
+    (index, via): (u16, Via),
     packets: &mut Vec<Packet>,
 ) {
-    let room = interface.mtu.saturating_sub(FRONT + 8);
+    let room = via.mtu.saturating_sub(FRONT + 8);
     let to = if is_v4 { REPORTS_V4.into() } else { REPORTS_V6.into() };
     let mut rest = records;
     while !rest.is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn reports(
             len <= room
         };
         let (now, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
-        packets.push(datagram(&group::report(now, is_v4), to, (index, interface)));
+        packets.push(datagram(&group::report(now, is_v4), to, (index, via)));
         rest = later;
     }
 }
@@ -35,7 +35,7 @@ pub(super) fn old_report(
     version: Version,
     group: Address,
     is_member: bool,
-    interface: (u16, &InterfaceConfig),
+    via: (u16, Via),
 ) -> Option<Packet> {
     let message = group::old_report(version, group, is_member)?;
     let to = match (is_member, group.is_v4()) {
@@ -43,25 +43,17 @@ pub(super) fn old_report(
         (false, true) => ROUTERS_V4.into(),
         (false, false) => ROUTERS_V6.into(),
     };
-    Some(datagram(&message, to, interface))
+    Some(datagram(&message, to, via))
 }
 
 /// A datagram with a message of IGMP or MLD, and the option that makes routers look at it
 /// (RFC 2113, RFC 2711). For IP it is one of [`protocol::IGMP`], of either family: whole.
-fn datagram(message: &[u8], to: Address, (index, interface): (u16, &InterfaceConfig)) -> Packet {
+fn datagram(message: &[u8], to: Address, (index, via): (u16, Via)) -> Packet {
     let (bytes, source) = match (to.v4(), to.v6()) {
-        (_, Some(to)) => {
-            let local = |(a, _): &(Address, u8)| a.v6().filter(|_| a.is_link_local_v6());
-            //= RFC 3810 5.2.13: from a link-local address, or from none
-            let source = interface.addresses.iter().find_map(local);
-            let source = source.unwrap_or(Ipv6Addr::UNSPECIFIED);
-            (datagram_v6(message, source, to), source.into())
-        }
+        (_, Some(to)) => (datagram_v6(message, via.v6, to), via.v6.into()),
         (to, None) => {
-            let source = interface.addresses.iter().find_map(|(a, _)| a.v4());
-            let source = source.unwrap_or(Ipv4Addr::UNSPECIFIED);
             let to = to.unwrap_or(Ipv4Addr::UNSPECIFIED);
-            (datagram_v4(message, source, to), Address::from(source))
+            (datagram_v4(message, via.v4, to), Address::from(via.v4))
         }
     };
     let mut packet = Packet::copy_of(&bytes);

@@ -11,8 +11,8 @@ mod table;
 pub use filter::Filter;
 pub use table::Full;
 
-use crate::config::Config;
 use platform::RwLock;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use table::Table;
 use wire::group::Message;
@@ -22,6 +22,17 @@ use wire::{Address, Instant, Packet};
 pub const MAX_GROUPS: usize = 1024;
 /// The most sources that one socket can name for one group.
 pub const MAX_SOURCES: usize = 64;
+
+/// An interface, as far as reports need to know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Via {
+    /// Bytes of the largest IP datagram.
+    pub mtu: usize,
+    /// Our first address of IPv4 there, or 0.0.0.0.
+    pub v4: Ipv4Addr,
+    /// Our first link-local address there, or `::` (RFC 3810 5.2.13).
+    pub v6: Ipv6Addr,
+}
 
 /// How a socket sends to groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,11 +136,17 @@ impl Groups {
         (next != u64::MAX).then(|| Instant::from_nanos(next))
     }
 
-    /// The reports that are due: whole datagrams, for [`crate::ip::output()`].
+    /// The reports that are due: whole datagrams, for [`crate::ip::output()`]. `via` knows the
+    /// interfaces by their indices.
     #[inline]
-    pub(crate) fn due(&self, now: Instant, config: &Config, packets: &mut Vec<Packet>) {
+    pub(crate) fn due(
+        &self,
+        now: Instant,
+        via: impl Fn(u16) -> Option<Via>,
+        packets: &mut Vec<Packet>,
+    ) {
         if self.next_timeout().is_some_and(|at| at <= now) {
-            self.with(|table| table.due(now, config, packets));
+            self.with(|table| table.due(now, &via, packets));
         }
     }
 }

@@ -1,8 +1,7 @@
 //! [`Table`]: who is a member of what, and what has to be said of it when.
 
 use super::filter::{Change, Filter};
-use super::{MAX_GROUPS, MAX_SOURCES, message};
-use crate::config::Config;
+use super::{MAX_GROUPS, MAX_SOURCES, Via, message};
 use platform::SplitMix64;
 use std::collections::{BTreeMap, BTreeSet};
 use wire::group::{Kind, Query, Record, Version};
@@ -232,7 +231,12 @@ impl Table {
     }
 
     /// Gives the reports that are due to `packets`.
-    pub(super) fn due(&mut self, now: Instant, config: &Config, packets: &mut Vec<Packet>) {
+    pub(super) fn due(
+        &mut self,
+        now: Instant,
+        via: &impl Fn(u16) -> Option<Via>,
+        packets: &mut Vec<Packet>,
+    ) {
         let mut records: BTreeMap<Link, Vec<Record>> = BTreeMap::new();
         let asked: Vec<Link> =
             self.general.iter().filter(|(_, at)| **at <= now).map(|(link, _)| *link).collect();
@@ -266,7 +270,9 @@ impl Table {
             }
         }
         for (link, records) in records {
-            self.say(link, &records, now, config, packets);
+            if let Some(via) = via(link.0) {
+                self.say(link, &records, now, via, packets);
+            }
         }
         self.members.retain(|_, member| !member.is_over());
     }
@@ -277,22 +283,21 @@ impl Table {
         link: Link,
         records: &[Record],
         now: Instant,
-        config: &Config,
+        via: Via,
         packets: &mut Vec<Packet>,
     ) {
         let (index, is_v4) = link;
-        let Some(interface) = config.interfaces.get(usize::from(index)) else { return };
-        let interface = (index, interface);
+        let via = (index, via);
         let version = self.version(link, now);
         if version == Version::V3 {
             let pieces: Vec<Record> = records.iter().flat_map(pieces).collect();
-            return message::reports(&pieces, is_v4, interface, packets);
+            return message::reports(&pieces, is_v4, via, packets);
         }
         let groups: BTreeSet<Address> = records.iter().map(|record| record.group).collect();
         for group in groups {
             let member = self.members.get(&(index, group));
             let is_member = member.is_some_and(|member| !member.filter.is_none());
-            packets.extend(message::old_report(version, group, is_member, interface));
+            packets.extend(message::old_report(version, group, is_member, via));
         }
     }
 }

@@ -213,6 +213,24 @@ fn there_is_a_bound_and_what_is_beyond_it_counts() {
 }
 
 #[test]
+fn who_has_no_address_yet_is_heard_by_all_and_only_so() {
+    let mut host = listening();
+    let mut bytes = udp_bytes(53, b"who gives?");
+    bytes[6..8].fill(0);
+    let (source, destination) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST);
+    let header = ipv4::Header { source, destination, ..ip(protocol::UDP) };
+    assert!(host.take(&datagram(header, &bytes)).is_empty());
+    assert_eq!(host.domain.app.datagrams.pop().map(|d| d.remote.address), Some(source.into()));
+    for header in [
+        ipv4::Header { destination: US, ..header },
+        ipv4::Header { destination: Ipv4Addr::new(10, 0, 0, 255), ..header },
+        ipv4::Header { protocol: protocol::ICMP, ..header },
+    ] {
+        host.drops(&datagram(header, &bytes), DropReason::IpSource);
+    }
+}
+
+#[test]
 fn of_ipv6_it_is_told_by_mld() {
     let mut host = host6(|_| ());
     let group: Ipv6Addr = "ff05::1:3".parse().expect("one");
@@ -251,7 +269,14 @@ fn of_ipv6_it_is_told_by_mld() {
     assert_eq!((message[0], message[7], message[8]), (143, 1, TO_EXCLUDE));
     assert_eq!(message[12..28], group.octets());
     assert_eq!(frame(&mut host), 1);
+}
 
+#[test]
+fn a_router_of_mld_is_answered_if_it_is_on_the_link() {
+    let mut host = host6(|_| ());
+    let group: Ipv6Addr = "ff05::1:3".parse().expect("one");
+    host.config().groups.set(1, 0, group.into(), Filter::any()).expect("room");
+    let len = ethernet::Header::parse(&host.call(Call::FlushUdp(()))[0].to_vec()).expect("one").1;
     // A router of MLDv2 asks, with the option in front.
     host.wait(Duration::from_secs(2));
     let mut query = vec![130, 0, 0, 0, 0, 100, 0, 0];

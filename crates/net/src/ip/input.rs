@@ -62,7 +62,11 @@ pub fn input(
 fn accept(header: &ipv4::Header, ip: &mut Ip, meta: &Meta) -> Result<bool, DropReason> {
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
     let is_own = ip.config.is_ours(source) || source == destination;
-    if !source.can_be_source() || ip.is_broadcast(source) || is_own {
+    //= RFC 1122 3.2.1.3 a: a host that has no address yet speaks so, to all
+    let has_none = source.is_unspecified()
+        && header.destination.is_broadcast()
+        && header.protocol == protocol::UDP;
+    if (!source.can_be_source() && !has_none) || ip.is_broadcast(source) || is_own {
         return Err(DropReason::IpSource);
     }
     if !ip.config.owns(destination) || destination.is_loopback() {

@@ -102,7 +102,7 @@ impl Ip {
     /// Lets time pass: gives up datagrams whose fragments do not come, and tells
     /// their sources by `replies`, for [`output()`]. So are reports of groups.
     pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters, replies: &mut Vec<Packet>) {
-        self.config.groups.due(now, &self.config, replies);
+        self.config.groups.due(now, |index| self.config.via(index), replies);
         let mut first_fragments = Vec::new();
         self.reassembly.on_timeout(now, counters, &mut first_fragments);
         for fragment in first_fragments {

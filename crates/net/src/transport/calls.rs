@@ -43,7 +43,8 @@ impl<A: Application> Transport<A> {
                 self.udp.remove(&local);
             }
             Call::FlushUdp(socket) => {
-                self.config.groups.due(cx.now, &self.config, &mut self.down);
+                let config = &self.config;
+                config.groups.due(cx.now, |index| config.via(index), &mut self.down);
                 self.flush_udp(&socket, cx.app, routes, cx.counters);
             }
             Call::Reset => {

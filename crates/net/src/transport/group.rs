@@ -1,4 +1,4 @@
-//! ⑥ Datagrams to groups.
+//! ⑥ Datagrams to groups, and to all hosts of a link.
 
 use super::{Transport, udp};
 use crate::Counters;
@@ -8,13 +8,13 @@ use crate::ip::Routes;
 use wire::Packet;
 
 impl<A: Application> Transport<A> {
-    /// Sends a datagram to a group: by the interface that the socket has chosen, that of the
+    /// Sends a datagram to a group, or to 255.255.255.255: by the interface that the socket has chosen, that of the
     /// route, or the first that speaks the family; and, if members here shall hear it, by the
     /// loopback.
-    pub(super) fn to_group(
+    pub(super) fn send_to_group(
         &mut self,
         mut datagram: Datagram,
-        how: Sending,
+        (how, ttl): (Sending, u8),
         routes: &mut Routes,
         counters: &mut Counters,
     ) {
@@ -24,16 +24,20 @@ impl<A: Application> Transport<A> {
             by_route.or_else(|| self.config.interface_for_group(group))
         };
         let ours = datagram.local.address;
+        let is_multicast = group.is_multicast();
         let chosen = how.interface.or_else(usual).and_then(|interface| {
             let is_set = !ours.is_unspecified() && !ours.is_multicast();
             let source = is_set.then_some(ours);
-            let source = source.or_else(|| self.config.source_for_group(interface, group))?;
+            let source = source.or_else(|| self.config.source_for_group(interface, group));
+            // A host that has no address yet has this one (RFC 1122 3.2.1.3 a).
+            let none = how.interface.filter(|_| !is_multicast).map(|_| group.unspecified());
+            let source = source.or(none)?;
             (!self.config.escapes(source, interface)).then_some((interface, source))
         });
         let Some((interface, source)) = chosen else { return counters.out_dropped += 1 };
         datagram.local.address = source;
         let Some(mut packet) = udp::packet(datagram, 0) else { return counters.out_dropped += 1 };
-        packet.meta_mut().ttl = how.ttl.max(1);
+        packet.meta_mut().ttl = if is_multicast { how.ttl.max(1) } else { ttl };
         let by = |mut packet: Packet, interface| {
             // It says to IP that the interface is chosen.
             packet.meta_mut().group = true;
@@ -41,12 +45,13 @@ impl<A: Application> Transport<A> {
             packet
         };
         if how.looped
+            && is_multicast
             && let Some(loopback) = self.config.loopback
             && self.config.groups.wants(None, group, source)
         {
             self.down.push(by(packet.clone(), loopback));
         }
-        if how.ttl > 0 {
+        if how.ttl > 0 || !is_multicast {
             self.down.push(by(packet, interface));
         }
     }

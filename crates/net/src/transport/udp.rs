@@ -68,9 +68,12 @@ impl<A: Application> Transport<A> {
     ) {
         let ttl = A::datagram_ttl(socket);
         while let Some(mut datagram) = app.next_datagram(socket) {
-            if datagram.remote.address.is_multicast() {
-                self.to_group(datagram, A::sending_to_groups(socket), routes, counters);
-                continue;
+            if datagram.remote.address.is_multicast() || is_to_all(&datagram) {
+                let how = A::sending_to_groups(socket);
+                if how.interface.is_some() || !is_to_all(&datagram) {
+                    self.send_to_group(datagram, (how, ttl), routes, counters);
+                    continue;
+                }
             }
             let route = routes.lookup(datagram.remote.address);
             if let Some(route) = route
@@ -97,6 +100,11 @@ impl<A: Application> Transport<A> {
             }
         }
     }
+}
+
+/// Is it for all hosts of a link (RFC 919: 255.255.255.255)?
+fn is_to_all(datagram: &Datagram) -> bool {
+    datagram.remote.address.v4().is_some_and(|v4| v4.is_broadcast())
 }
 
 /// Bytes of the IP header that goes in front of what is for `destination`.

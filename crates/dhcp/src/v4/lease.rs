@@ -1,0 +1,97 @@
+//! [`Lease`]: what a server gives, made sense of.
+
+use super::message::{Message, is_host};
+use crate::Ignored;
+use std::net::Ipv4Addr;
+use wire::Instant;
+use wire::time::Duration;
+
+/// What a host has for some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The address.
+    pub address: Ipv4Addr,
+    /// Length of the network's prefix, bits.
+    pub prefix: u8,
+    /// Routers on the network, the best first.
+    pub routers: Vec<Ipv4Addr>,
+    /// Servers for names, the best first.
+    pub dns: Vec<Ipv4Addr>,
+    /// Bytes of the link's largest datagram, if the server says it: 576 at least.
+    pub mtu: Option<u16>,
+    /// The server.
+    pub server: Ipv4Addr,
+    /// When it is renewed (T1); `None`: never.
+    pub renewal: Option<Instant>,
+    /// When any server is asked (T2).
+    pub rebinding: Option<Instant>,
+    /// When it ends.
+    pub end: Option<Instant>,
+}
+
+impl Lease {
+    /// What `message` gives to who asked at `asked` (RFC 2131 4.4.1: time counts from then).
+    ///
+    /// # Errors
+    /// [`Ignored::Unusable`].
+    pub(super) fn of(message: &Message, asked: Instant) -> Result<Lease, Ignored> {
+        let options = &message.options;
+        let (Some(server), Some(seconds)) = (options.server, options.lease) else {
+            return Err(Ignored::Unusable);
+        };
+        let address = message.yiaddr;
+        let prefix = match options.mask {
+            Some(mask) if mask.to_bits().leading_ones() + mask.to_bits().trailing_zeros() == 32 => {
+                mask.to_bits().leading_ones() as u8
+            }
+            Some(_) => return Err(Ignored::Unusable),
+            None => of_class(address),
+        };
+        let host = u32::MAX.checked_shr(prefix.into()).unwrap_or(0);
+        let number = address.to_bits() & host;
+        let is_net_or_all = prefix < 31 && (number == 0 || number == host);
+        if !is_host(address) || !is_host(server) || prefix == 0 || is_net_or_all || seconds == 0 {
+            return Err(Ignored::Unusable);
+        }
+        let (renewal, rebinding, end) = match seconds {
+            u32::MAX => (None, None, None),
+            seconds => {
+                let whole = Duration::from_secs(seconds.into());
+                let (t1, t2) = times(options.renewal, options.rebinding, whole);
+                (Some(asked + t1), Some(asked + t2), Some(asked + whole))
+            }
+        };
+        let on_link = |router: &&Ipv4Addr| {
+            (router.to_bits() ^ address.to_bits()) & !host == 0 && **router != address
+        };
+        Ok(Lease {
+            address,
+            prefix,
+            routers: options.routers.iter().filter(on_link).copied().collect(),
+            dns: options.dns.clone(),
+            mtu: options.mtu.filter(|mtu| *mtu >= 576),
+            server,
+            renewal,
+            rebinding,
+            end,
+        })
+    }
+}
+
+/// T1 and T2: the server's if they are in order, else a half and seven eighths (RFC 2131
+/// 4.4.5).
+fn times(t1: Option<u32>, t2: Option<u32>, whole: Duration) -> (Duration, Duration) {
+    let told = |t: Option<u32>, usual| t.map_or(usual, |t| Duration::from_secs(t.into()));
+    let usual = (whole / 2, whole / 8 * 7);
+    let told = (told(t1, usual.0), told(t2, usual.1));
+    if told.0 < told.1 && told.1 < whole { told } else { usual }
+}
+
+/// The prefix of a network of old, by its class.
+fn of_class(address: Ipv4Addr) -> u8 {
+    match address.octets()[0] {
+        0..128 => 8,
+        128..192 => 16,
+        _ => 24,
+    }
+}
