@@ -35,18 +35,6 @@ impl InterfaceConfig {
         let ours = |(ours, prefix): &&(Address, u8)| ours.shares_prefix(address, *prefix);
         self.addresses.iter().find(ours).map(|(ours, _)| *ours)
     }
-
-    /// The address of ours that what goes to `destination` beyond the link, of IPv6, has as
-    /// its source: one of its scope, with the longest prefix in common (RFC 6724 5, rules 2
-    /// and 8).
-    pub fn source_for(&self, destination: Address) -> Option<Address> {
-        let of_link = |a: Address| match a.v6() {
-            Some(v6) if v6.is_multicast() => v6.octets()[1] & 0x0f <= 2,
-            _ => a.is_link_local_v6(),
-        };
-        let ours = self.addresses.iter().map(|(a, _)| *a).filter(|a| !a.is_v4());
-        ours.max_by_key(|a| (of_link(*a) == of_link(destination), a.common_prefix(destination)))
-    }
 }
 
 /// A route that is not to a network of our own interfaces.
@@ -130,6 +118,9 @@ pub struct Config {
     pub loopback: Option<u16>,
     /// Networks that are ours as a whole.
     pub owned: Vec<OwnedPrefix>,
+    /// Addresses of ours that are not for new connections, if there is another (RFC 4862
+    /// 5.5.4). Those of IPv6 count.
+    pub deprecated: Vec<Address>,
     /// Routes beyond the networks of the interfaces.
     pub routes: Vec<RouteConfig>,
     /// TCP's parameters.
@@ -189,6 +180,7 @@ impl Config {
             interfaces,
             loopback: None,
             owned: Vec::new(),
+            deprecated: Vec::new(),
             routes: Vec::new(),
             tcp: Arc::new(tcp::Config::default()),
             steering: Steering::new(seed),

@@ -81,6 +81,15 @@ fn check_addresses(args: &Args) -> Result<(), Failure> {
              choose them like 10.99.0.2/24 and 10.99.0.1/24"
         )));
     }
+    let mut all = vec![ours.address(), theirs.address()];
+    for address in args.add_address.iter().map(Cidr::address) {
+        if all.contains(&address) {
+            return Err(Failure::refused(format!(
+                "--add-address {address} is given already: give each address once"
+            )));
+        }
+        all.push(address);
+    }
     match args.gateway {
         Some(gateway) if !ours.contains(gateway) => Err(Failure::refused(format!(
             "--gateway {gateway} is not in the network of --address {ours}: \

@@ -13,6 +13,7 @@ mod output;
 mod reassembling;
 mod reassembly;
 mod route;
+mod source;
 mod v6;
 
 pub(crate) use identification::Identifications;
