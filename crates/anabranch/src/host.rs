@@ -30,7 +30,7 @@ use crate::addresses::{Cidr, Route};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use wire::EthernetAddress;
 
@@ -63,6 +63,8 @@ pub enum Event {
     AddressAdded(usize, Cidr),
     /// The interface of this index has an address less.
     AddressRemoved(usize, Cidr),
+    /// An address is deprecated, or is it no longer.
+    Deprecated(IpAddr, bool),
     /// There is a route more.
     RouteAdded(Route),
     /// There is a route less.
@@ -110,6 +112,21 @@ impl Host {
         self.0.remove_address(address)
     }
 
+    /// Addresses that are deprecated.
+    pub fn deprecated(&self) -> Vec<IpAddr> {
+        self.0.current().deprecated.iter().map(|address| address.ip()).collect()
+    }
+
+    /// Is an address deprecated (RFC 4862 5.5.4)? What a socket sends from no address in
+    /// particular has another one of IPv6 as its source then, if there is one of the scope
+    /// (RFC 6724 5). Sockets that have the address keep it, and new ones can be bound to it.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not an address of the stack.
+    pub fn set_deprecated(&self, address: IpAddr, deprecated: bool) -> io::Result<()> {
+        self.0.set_deprecated(address, deprecated)
+    }
+
     /// Adds a route. Of routes that fit a destination, the one with the longest prefix is
     /// taken, then the one with the least metric, then the one that was there first.
     ///
@@ -141,10 +158,7 @@ pub struct Events(Receiver<Event>);
 impl Events {
     /// The next one; `None` if none came for `timeout`, or the stack is gone.
     pub fn next(&self, timeout: Duration) -> Option<Event> {
-        match self.0.recv_timeout(timeout) {
-            Ok(event) => Some(event),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.0.recv_timeout(timeout).ok()
     }
 }
 

@@ -24,6 +24,10 @@ fn bad_arguments() {
         ("serve --gateway 10.98.0.1", "choose a router there"),
         ("serve --gateway 10.99.0.2", "choose a router there"),
         ("serve --gateway 10.99.0.255", "choose a router there"),
+        ("serve --add-address 10.99.0.1/24", "give each address once"),
+        ("serve --add-address 10.1.0.2/24 --add-address 10.1.0.2/16", "give each address once"),
+        ("serve --add-address 10.1.0.0/24", "the network itself"),
+        ("serve --route 10.1.0.0/16", "is not a route"),
         (
             "serve --organization none",
             "[possible values: uniprocessor, global-lock, message-parallel, group-locks",

@@ -210,6 +210,39 @@ fn without_offload_and_with_several_processors() {
     isolated(|| all_services("group-locks", "--no-offload --processors 3 --mtu 9000"));
 }
 
+/// Services are reached by each address, and what comes from beyond the link is answered by
+/// way of the router.
+#[test]
+fn any_number_of_addresses_and_routes() {
+    isolated(|| {
+        let mut command = common::anabranch(
+            "serve --tap ana-test --tcp-echo 7 --udp-echo 7 --add-address 10.99.0.3/24 \
+             --add-address 10.99.0.4/24",
+        );
+        command.args(["--route", "10.97.0.0/16 via 10.99.0.1 metric 3"]);
+        let Some(server) = Server::start_by(command) else { return };
+        for last in 2..=4 {
+            let at = SocketAddr::from((Ipv4Addr::new(10, 99, 0, last), 7));
+            let stream = TcpStream::connect_timeout(&at, PATIENCE).expect("connect");
+            stream.set_read_timeout(Some(PATIENCE)).expect("set");
+            assert_eq!(exchange(stream, b"here, too"), b"here, too");
+        }
+        let words = "addr add 10.97.0.1/32 dev ana-test".split(' ');
+        let status = std::process::Command::new("ip").args(words).status();
+        if status.is_ok_and(|status| status.success()) {
+            let far = UdpSocket::bind("10.97.0.1:0").expect("bind");
+            far.set_read_timeout(Some(PATIENCE)).expect("set");
+            far.send_to(b"from afar", (OURS, 7)).expect("sent");
+            let mut back = [0; 9];
+            far.recv(&mut back).expect("by the route");
+            assert_eq!(&back, b"from afar");
+        } else {
+            println!("skipped: no `ip` here");
+        }
+        server.terminate();
+    });
+}
+
 #[test]
 fn the_web_server_on_the_stacks_own_threads() {
     for organization in ["uniprocessor", "processor-per-connection", "group-threads"] {

@@ -37,18 +37,6 @@ impl InterfaceConfig {
         let ours = |(ours, prefix): &&(Address, u8)| ours.shares_prefix(address, *prefix);
         self.addresses.iter().find(ours).map(|(ours, _)| *ours)
     }
-
-    /// The address of ours that what goes to `destination` beyond the link, of IPv6, has as
-    /// its source: one of its scope, with the longest prefix in common (RFC 6724 5, rules 2
-    /// and 8).
-    pub fn source_for(&self, destination: Address) -> Option<Address> {
-        let of_link = |a: Address| match a.v6() {
-            Some(v6) if v6.is_multicast() => v6.octets()[1] & 0x0f <= 2,
-            _ => a.is_link_local_v6(),
-        };
-        let ours = self.addresses.iter().map(|(a, _)| *a).filter(|a| !a.is_v4());
-        ours.max_by_key(|a| (of_link(*a) == of_link(destination), a.common_prefix(destination)))
-    }
 }
 
 /// A route that is not to a network of our own interfaces.
@@ -132,6 +120,9 @@ pub struct Config {
     pub loopback: Option<u16>,
     /// Networks that are ours as a whole.
     pub owned: Vec<OwnedPrefix>,
+    /// Addresses of ours that are not for new connections, if there is another (RFC 4862
+    /// 5.5.4). Those of IPv6 count.
+    pub deprecated: Vec<Address>,
     /// Routes beyond the networks of the interfaces.
     pub routes: Vec<RouteConfig>,
     /// TCP's parameters.
@@ -183,7 +174,7 @@ pub struct Config {
     /// The groups that the host is a member of.
     pub groups: Arc<Groups>,
     /// Where a configuration is found that takes the place of this one.
-    pub host: Arc<Published>,
+    pub host: Arc<Published<Config>>,
 }
 
 impl Config {
@@ -193,6 +184,7 @@ impl Config {
             interfaces,
             loopback: None,
             owned: Vec::new(),
+            deprecated: Vec::new(),
             routes: Vec::new(),
             tcp: Arc::new(tcp::Config::default()),
             steering: Steering::new(seed),
@@ -261,15 +253,6 @@ impl Config {
             v4: addresses().find_map(Address::v4).unwrap_or(Ipv4Addr::UNSPECIFIED),
             v6: local.unwrap_or(Ipv6Addr::UNSPECIFIED),
         })
-    }
-
-    /// Our address on this interface that what is for `group` has as its source.
-    pub fn source_for_group(&self, interface: u16, group: Address) -> Option<Address> {
-        let interface = self.interfaces.get(usize::from(interface))?;
-        match group.is_v4() {
-            true => interface.addresses.iter().map(|(a, _)| *a).find(|a| a.is_v4()),
-            false => interface.source_for(group),
-        }
     }
 
     /// Is `address` one of ours? All of 127/8 is, where there is a way to it.

@@ -32,6 +32,10 @@ fn error(kind: io::ErrorKind, text: String) -> io::Error {
     io::Error::new(kind, text)
 }
 
+fn not_ours(address: IpAddr) -> io::Error {
+    error(io::ErrorKind::NotFound, format!("{address} is not an address of this stack"))
+}
+
 impl Held {
     pub(crate) fn new(config: Arc<Config>, names: Vec<String>) -> Held {
         Held { names, state: Mutex::new(State { config, watching: Vec::new() }) }
@@ -74,36 +78,17 @@ impl Held {
         let address = Address::from(cidr.address());
         self.change(|config| {
             if index >= self.names.len() {
-                let text =
-                    format!("there is no interface {index}: choose 0 to {}", self.names.len() - 1);
+                let last = self.names.len() - 1;
+                let text = format!("there is no interface {index}: choose 0 to {last}");
                 return Err(error(io::ErrorKind::InvalidInput, text));
             }
             if config.is_ours(address) {
                 let text = format!("{address} is an address of this stack already");
                 return Err(error(io::ErrorKind::AlreadyExists, text));
             }
-            let interface = &mut config.interfaces[index];
-            if !address.is_v4() && interface.mtu < wire::ipv6::MIN_MTU {
-                let text =
-                    format!("an MTU of {} is too small for IPv6: give 1280 or more", interface.mtu);
-                return Err(error(io::ErrorKind::InvalidInput, text));
-            }
-            let mut added = vec![cidr];
-            let has_link_local = interface.addresses.iter().any(|(a, _)| a.is_link_local_v6());
-            if !address.is_v4()
-                && interface.is_ethernet
-                && !has_link_local
-                && !address.is_link_local_v6()
-            {
-                added.extend(Cidr::new(wire::ipv6::link_local(interface.ethernet), 64).ok());
-            }
-            if interface.addresses.len() + added.len() > MAX_ADDRESSES {
-                let text =
-                    format!("an interface has {MAX_ADDRESSES} addresses at most: remove one");
-                return Err(error(io::ErrorKind::QuotaExceeded, text));
-            }
+            let added = with_link_local(&config.interfaces[index], cidr)?;
             let known = |cidr: &Cidr| (Address::from(cidr.address()), cidr.prefix());
-            interface.addresses.extend(added.iter().map(known));
+            config.interfaces[index].addresses.extend(added.iter().map(known));
             Ok(added.into_iter().map(|cidr| Event::AddressAdded(index, cidr)).collect())
         })
     }
@@ -117,9 +102,9 @@ impl Held {
                 Some((index, interface.addresses.remove(at).1))
             });
             let Some((index, prefix)) = removed else {
-                let text = format!("{address} is not an address of this stack");
-                return Err(error(io::ErrorKind::NotFound, text));
+                return Err(not_ours(address));
             };
+            config.deprecated.retain(|a| *a != wanted);
             let cidr = Cidr::new(address, prefix).ok();
             let mut events: Vec<_> =
                 cidr.into_iter().map(|cidr| Event::AddressRemoved(index, cidr)).collect();
@@ -130,6 +115,24 @@ impl Held {
             let gone: Vec<net::config::RouteConfig> = gone;
             events.extend(gone.iter().map(|route| Event::RouteRemoved(Route::of(route))));
             Ok(events)
+        })
+    }
+
+    pub(super) fn set_deprecated(&self, address: IpAddr, deprecated: bool) -> io::Result<()> {
+        self.change(|config| {
+            let wanted = Address::from(address);
+            let interfaces = &config.interfaces[..self.names.len()];
+            if !interfaces.iter().any(|i| i.addresses.iter().any(|(a, _)| *a == wanted)) {
+                return Err(not_ours(address));
+            }
+            if config.deprecated.contains(&wanted) == deprecated {
+                return Ok(Vec::new());
+            }
+            match deprecated {
+                true => config.deprecated.push(wanted),
+                false => config.deprecated.retain(|a| *a != wanted),
+            }
+            Ok(vec![Event::Deprecated(address, deprecated)])
         })
     }
 
@@ -184,4 +187,27 @@ fn is_neighbour(config: &Config, gateway: Address, count: usize) -> bool {
         })
     };
     !config.is_ours(gateway) && config.interfaces.iter().take(count).enumerate().any(on_link)
+}
+
+/// What `interface` gets by `cidr`: itself, and the link-local address that IPv6 needs.
+fn with_link_local(interface: &net::InterfaceConfig, cidr: Cidr) -> io::Result<Vec<Cidr>> {
+    let mut added = vec![cidr];
+    if cidr.address().is_ipv6() {
+        let mtu = interface.mtu;
+        if mtu < wire::ipv6::MIN_MTU {
+            let text = format!("an MTU of {mtu} is too small for IPv6: give 1280 or more");
+            return Err(error(io::ErrorKind::InvalidInput, text));
+        }
+        let mut all = interface.addresses.iter().map(|(a, _)| *a);
+        let needs = !all.any(Address::is_link_local_v6)
+            && !Address::from(cidr.address()).is_link_local_v6();
+        if interface.is_ethernet && needs {
+            added.extend(Cidr::new(wire::ipv6::link_local(interface.ethernet), 64).ok());
+        }
+    }
+    if interface.addresses.len() + added.len() > MAX_ADDRESSES {
+        let text = format!("an interface has {MAX_ADDRESSES} addresses at most: remove one");
+        return Err(error(io::ErrorKind::QuotaExceeded, text));
+    }
+    Ok(added)
 }

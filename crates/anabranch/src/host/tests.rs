@@ -93,3 +93,28 @@ fn a_flood_of_changes_is_refused() {
     assert_eq!(kind(host.add_route(route("default via 10.0.0.250"))), ErrorKind::QuotaExceeded);
     assert_eq!(std::iter::from_fn(|| events.next(Duration::ZERO)).count(), MAX_EVENTS);
 }
+
+/// What goes from no address in particular goes from one that is not deprecated.
+#[test]
+fn a_deprecated_address_is_no_source_of_new_connections() {
+    let (left, right) = memory::pair(memory::Config::default());
+    let server = Stack::builder().device(left).address("fd00::1/64").start().expect("a stack");
+    let client = Stack::builder().device(right).address("fd00::2/64").start().expect("a stack");
+    client.host().add_address(0, cidr("fd00::3/64")).expect("another");
+    let listener = crate::TcpListener::bind(&server, "[fd00::1]:80").expect("bind");
+    let from = || {
+        let _there = crate::TcpStream::connect(&client, "[fd00::1]:80").expect("connect");
+        listener.accept().expect("accept").1.ip().to_string()
+    };
+    assert_eq!(from(), "fd00::2");
+    let (host, first) = (client.host(), cidr("fd00::2/64").address());
+    let events = host.watch();
+    host.set_deprecated(first, true).expect("ours");
+    host.set_deprecated(first, true).expect("already");
+    assert_eq!((from(), host.deprecated()), ("fd00::3".into(), vec![first]));
+    host.set_deprecated(first, false).expect("ours");
+    assert_eq!(from(), "fd00::2");
+    let told = [Event::Deprecated(first, true), Event::Deprecated(first, false)];
+    assert_eq!([(); 3].map(|()| events.next(Duration::ZERO)), [Some(told[0]), Some(told[1]), None]);
+    assert_eq!(kind(host.set_deprecated([10, 0, 0, 1].into(), true)), ErrorKind::NotFound);
+}

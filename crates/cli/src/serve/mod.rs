@@ -14,8 +14,8 @@ use crate::failure::Failure;
 use crate::link::Chosen;
 use crate::say::say;
 use crate::view;
-use anabranch::Cidr;
 use anabranch::control::Control;
+use anabranch::{Cidr, Route};
 use device::Report;
 use device::fault::Spec;
 use running::Running;
@@ -62,6 +62,13 @@ pub struct Args {
     /// Router for destinations outside that network [default: none]
     #[arg(long, value_name = "ADDR")]
     pub gateway: Option<IpAddr>,
+    /// Another address of the stack; may be given several times
+    #[arg(long, value_name = "ADDR/PREFIX")]
+    pub add_address: Vec<Cidr>,
+    /// Another route, such as `192.168.0.0/16 via 10.99.0.1 metric 5`; may be given several
+    /// times
+    #[arg(long, value_name = "ROUTE")]
+    pub route: Vec<Route>,
     /// Parallel organization: how the stack is spread over processors
     #[arg(long, value_name = "NAME", default_value = "processor-per-connection",
           value_parser = organization_names())]
@@ -76,6 +83,7 @@ pub struct Args {
     /// services, to compare with
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
           conflicts_with_all = ["tap", "existing-tap", "xdp", "address", "peer_address", "gateway",
+                                "add_address", "route",
                                 "organization", "processors", "http_threads", "Choices", "mtu", "no_offload", "answers_per_second",
                                 "fault", "pcap", "stats_json", "metrics"])]
     pub kernel: Option<IpAddr>,

@@ -141,6 +141,12 @@ fn start_stack(
         .tcp(tcp_config(settings.offload))
         .errors_per_second(args.answers_per_second)
         .observable();
+    for address in &args.add_address {
+        builder = builder.address(*address);
+    }
+    for route in &args.route {
+        builder = builder.route(*route);
+    }
     if let Some(gateway) = args.gateway {
         builder = builder.gateway(gateway);
     }

@@ -73,6 +73,7 @@ fn check_addresses(args: &Args) -> Result<(), Failure> {
     if !args.link.kind.has_peers {
         check_ends(ours, theirs)?;
     }
+    check_added(args, ours, theirs)?;
     match args.gateway {
         Some(gateway) if !ours.contains(gateway) => Err(Failure::refused(format!(
             "--gateway {gateway} is not in the network of --address {ours}: \
@@ -106,6 +107,23 @@ fn check_ends(ours: Cidr, theirs: Cidr) -> Result<(), Failure> {
             "--address {ours} and --peer-address {theirs} are not in one network: \
              choose them like 10.99.0.2/24 and 10.99.0.1/24"
         )));
+    }
+    Ok(())
+}
+
+/// Is each of our further addresses another one?
+fn check_added(args: &Args, ours: Cidr, theirs: Cidr) -> Result<(), Failure> {
+    let mut all = vec![ours.address()];
+    if !args.link.kind.has_peers {
+        all.push(theirs.address());
+    }
+    for address in args.add_address.iter().map(Cidr::address) {
+        if all.contains(&address) {
+            return Err(Failure::refused(format!(
+                "--add-address {address} is given already: give each address once"
+            )));
+        }
+        all.push(address);
     }
     Ok(())
 }

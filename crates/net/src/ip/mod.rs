@@ -14,6 +14,7 @@ mod output;
 mod reassembling;
 mod reassembly;
 mod route;
+pub(crate) mod source;
 mod v6;
 
 pub(crate) use identification::Identifications;

@@ -1,5 +1,6 @@
 //! Routes: which interface and neighbour a destination is reached by.
 
+use super::source;
 use crate::config::Config;
 use std::sync::Arc;
 use wire::Address;
@@ -162,9 +163,10 @@ impl Routes {
             false => is_v4 == e.source.is_v4() && wanted & e.mask == e.network,
         };
         let entry = self.entries.iter().find(found)?;
-        let beyond = !is_v4 && (entry.gateway.is_some() || is_group);
-        let interface = &self.config.interfaces[usize::from(entry.interface)];
-        let chosen = if beyond { interface.source_for(destination) } else { None };
+        let chosen = match is_v4 || self.config.loopback == Some(entry.interface) {
+            true => None,
+            false => source::choose(&self.config, entry.interface, destination),
+        };
         let route = Route {
             interface: entry.interface,
             next_hop: entry.gateway.filter(|_| !is_group || is_v4).unwrap_or(destination),

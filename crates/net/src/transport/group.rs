@@ -4,7 +4,7 @@ use super::{Transport, udp};
 use crate::Counters;
 use crate::application::{Application, Datagram};
 use crate::groups::Sending;
-use crate::ip::Routes;
+use crate::ip::{Routes, source};
 use wire::Packet;
 
 impl<A: Application> Transport<A> {
@@ -28,7 +28,7 @@ impl<A: Application> Transport<A> {
         let chosen = how.interface.or_else(usual).and_then(|interface| {
             let is_set = !ours.is_unspecified() && !ours.is_multicast();
             let source = is_set.then_some(ours);
-            let source = source.or_else(|| self.config.source_for_group(interface, group));
+            let source = source.or_else(|| source::for_group(&self.config, interface, group));
             // A host that has no address yet has this one (RFC 1122 3.2.1.3 a).
             let none = how.interface.filter(|_| !is_multicast).map(|_| group.unspecified());
             let source = source.or(none)?;

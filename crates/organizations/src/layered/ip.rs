@@ -3,6 +3,7 @@
 use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, PipelineCtx};
 use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, TraceStamp};
+use net::Config;
 use net::ip::icmp::{self, Kind};
 use net::ip::{self, Ip, Up};
 use net::published::Seen;
@@ -15,7 +16,7 @@ use wire::{Instant, Packet};
 pub(super) struct IpLayer<A: Application> {
     ctx: PipelineCtx<A>,
     ip: Ip,
-    seen: Seen,
+    seen: Seen<Config>,
     counters: Counters,
     from_link: Vec<FromLink>,
     from_transport: Vec<FromTransport>,
@@ -30,7 +31,7 @@ impl<A: Application> IpLayer<A> {
     pub(super) fn new(ctx: PipelineCtx<A>) -> IpLayer<A> {
         IpLayer {
             ip: Ip::new(ctx.config.clone(), ctx.unit),
-            seen: Seen::new(&ctx.config),
+            seen: Seen::new(ctx.config.host.clone()),
             ctx,
             counters: Counters::default(),
             from_link: Vec::new(),

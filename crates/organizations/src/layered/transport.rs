@@ -5,6 +5,7 @@ use super::{ANSWERS, BATCH, FromIp, FromTransport, PipelineCtx, ip};
 use crate::runtime::handle::refuse;
 use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, TraceStamp, observed};
+use net::Config;
 use net::down::Below;
 use net::ip::Routes;
 use net::observe::Observer;
@@ -25,7 +26,7 @@ pub(super) struct TransportLayer<A: Application> {
     conns: OwnedTable<A::Connection>,
     app: A,
     routes: Routes,
-    seen: Seen,
+    seen: Seen<Config>,
     counters: Counters,
     from_ip: Vec<FromIp>,
     /// On the way to IP, for lack of room still here.
@@ -68,7 +69,7 @@ impl<A: Application> TransportLayer<A> {
             conns: OwnedTable::new(ctx.unit.index, &ctx.config),
             app,
             routes: Routes::new(&ctx.config),
-            seen: Seen::new(&ctx.config),
+            seen: Seen::new(ctx.config.host.clone()),
             ctx,
             counters: Counters::default(),
             from_ip: Vec::new(),
