@@ -3,19 +3,19 @@
 //! both ends speak time stamps, the first acknowledgment tells it (`undo`).
 
 use crate::Tcb;
-use crate::recovery::{Episode, Forward, Phase};
+use crate::recovery::{Forward, Phase};
 
 impl Tcb {
     /// Step 1, before all is marked as lost: may this time-out be found spurious? Not if
     /// SACK has told of a hole, for then there is reason to believe in a loss.
     pub(crate) fn begin_forward(&self) -> Forward {
         let recovery = &self.recovery;
-        let known = |e: &Box<Episode>| matches!(e.forward, Forward::Waiting(_));
+        let before = recovery.episode.as_ref().map(|e| e.forward);
         let fresh = match recovery.phase {
             Phase::Open => true,
             Phase::Fast => false,
             // The timer went off again, and nothing came in between.
-            Phase::Timeout => recovery.episode.as_ref().is_some_and(known),
+            Phase::Timeout => matches!(before, Some(Forward::Waiting(_))),
         };
         let usable = self.config.f_rto && self.flags.sack && !self.flags.timestamps;
         let len = self

@@ -129,8 +129,8 @@ impl Recovery {
     /// Is what is lost held back until F-RTO knows whether it is?
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
-        let probing = |e: &Box<Episode>| matches!(e.forward, Forward::Probing(_));
-        self.phase == Phase::Timeout && self.episode.as_ref().is_some_and(probing)
+        let forward = self.episode.as_ref().map(|e| e.forward);
+        self.phase == Phase::Timeout && matches!(forward, Some(Forward::Probing(_)))
     }
 
     /// How many bytes may go, new or again, if `pipe` bytes are in the network and
