@@ -170,7 +170,7 @@ pub struct Config {
     /// What all units of the host use together.
     pub account: Arc<Account>,
     /// Where a configuration is found that takes the place of this one.
-    pub host: Arc<Published>,
+    pub host: Arc<Published<Config>>,
 }
 
 impl Config {

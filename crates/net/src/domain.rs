@@ -46,7 +46,7 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     replies: Vec<Packet>,
     failed: Vec<Packet>,
     misrouted: Vec<Packet>,
-    seen: Seen,
+    seen: Seen<Config>,
     /// [`Call::Reset`] has been done. It stands here, and not with those who make calls:
     /// only the holder of the domain knows which call came before and which after.
     over: bool,
@@ -69,7 +69,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             unit,
             app,
             counters: Counters::default(),
-            seen: Seen::new(&config),
+            seen: Seen::new(&config.host),
             link: Link::new(config.clone(), unit),
             ip: Ip::new(config.clone(), unit),
             transport: Transport::new(config, unit),

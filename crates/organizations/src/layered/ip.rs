@@ -15,7 +15,7 @@ use wire::{Instant, Packet};
 pub(super) struct IpLayer<A: Application> {
     ctx: PipelineCtx<A>,
     ip: Ip,
-    seen: Seen,
+    seen: Seen<net::Config>,
     counters: Counters,
     from_link: Vec<FromLink>,
     from_transport: Vec<FromTransport>,
@@ -30,7 +30,7 @@ impl<A: Application> IpLayer<A> {
     pub(super) fn new(ctx: PipelineCtx<A>) -> IpLayer<A> {
         IpLayer {
             ip: Ip::new(ctx.config.clone(), ctx.unit),
-            seen: Seen::new(&ctx.config),
+            seen: Seen::new(&ctx.config.host),
             ctx,
             counters: Counters::default(),
             from_link: Vec::new(),

@@ -51,7 +51,7 @@ pub(super) fn deal(devices: Vec<Device>, count: usize) -> Vec<Queues> {
 pub(super) struct LinkLayer<A: Application> {
     ctx: PipelineCtx<A>,
     link: Link,
-    seen: Seen,
+    seen: Seen<net::Config>,
     counters: Counters,
     queues: Queues,
     received: Vec<Packet>,
@@ -66,7 +66,7 @@ impl<A: Application> LinkLayer<A> {
     pub(super) fn new(ctx: PipelineCtx<A>, queues: Queues) -> LinkLayer<A> {
         LinkLayer {
             link: Link::new(ctx.config.clone(), ctx.unit),
-            seen: Seen::new(&ctx.config),
+            seen: Seen::new(&ctx.config.host),
             egress: Egress::new(ctx.config.interfaces.len()),
             ctx,
             counters: Counters::default(),

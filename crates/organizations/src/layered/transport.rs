@@ -25,7 +25,7 @@ pub(super) struct TransportLayer<A: Application> {
     conns: OwnedTable<A::Connection>,
     app: A,
     routes: Routes,
-    seen: Seen,
+    seen: Seen<net::Config>,
     counters: Counters,
     from_ip: Vec<FromIp>,
     /// On the way to IP, for lack of room still here.
@@ -68,7 +68,7 @@ impl<A: Application> TransportLayer<A> {
             conns: OwnedTable::new(ctx.unit.index, &ctx.config),
             app,
             routes: Routes::new(&ctx.config),
-            seen: Seen::new(&ctx.config),
+            seen: Seen::new(&ctx.config.host),
             ctx,
             counters: Counters::default(),
             from_ip: Vec::new(),

@@ -88,7 +88,7 @@ impl<U: Send> Sockets<U> {
 /// again.
 pub(crate) struct Demultiplexer {
     config: Arc<Config>,
-    seen: Seen,
+    seen: Seen<Config>,
     ours: Option<Address>,
     last: Held,
     last_udp: Option<(Endpoint, Key)>,
@@ -107,7 +107,7 @@ const fn to(key: Key, class: Class) -> Classified {
 
 impl Demultiplexer {
     pub(crate) fn new<U>(sockets: &Sockets<U>) -> Demultiplexer {
-        let (config, seen) = (sockets.config.clone(), Seen::new(&sockets.config));
+        let (config, seen) = (sockets.config.clone(), Seen::new(&sockets.config.host));
         Demultiplexer { config, seen, ours: None, last: None, last_udp: None }
     }
 
