@@ -69,7 +69,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             unit,
             app,
             counters: Counters::default(),
-            seen: Seen::new(config.host.clone()),
+            seen: Seen::new(&config.host),
             link: Link::new(config.clone(), unit),
             ip: Ip::new(config.clone(), unit),
             transport: Transport::new(config, unit),

@@ -45,8 +45,8 @@ pub struct Seen<C> {
 
 impl<C> Seen<C> {
     /// A reader that has the first one. It has not looked for another yet.
-    pub fn new(published: Arc<Published<C>>) -> Seen<C> {
-        Seen { published, generation: 0 }
+    pub fn new(published: &Arc<Published<C>>) -> Self {
+        Seen { published: published.clone(), generation: 0 }
     }
 
     /// Another configuration, if there is one since the last time.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::DropReason;
 use crate::application::Call;
-use crate::config::RouteConfig;
+use crate::config::{Config, RouteConfig};
 use crate::harness::{Host, US, datagram, end, icmp_bytes, interface, ip};
 use std::net::Ipv4Addr;
 use wire::{Address, ipv4, protocol};
@@ -9,7 +9,7 @@ use wire::{Address, ipv4, protocol};
 #[test]
 fn a_reader_is_told_once_and_of_the_last_one_only() {
     let config = Arc::new(Config::new(Vec::new(), 1));
-    let mut seen = Seen::new(config.host.clone());
+    let mut seen = Seen::new(&config.host);
     assert!(seen.newer().is_none());
     let with_port = |first| Arc::new(Config { ephemeral_ports: (first, 9), ..(*config).clone() });
     let (second, third) = (with_port(2), with_port(3));

@@ -3,7 +3,6 @@
 use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, PipelineCtx};
 use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, TraceStamp};
-use net::Config;
 use net::ip::icmp::{self, Kind};
 use net::ip::{self, Ip, Up};
 use net::published::Seen;
@@ -16,7 +15,7 @@ use wire::{Instant, Packet};
 pub(super) struct IpLayer<A: Application> {
     ctx: PipelineCtx<A>,
     ip: Ip,
-    seen: Seen<Config>,
+    seen: Seen<net::Config>,
     counters: Counters,
     from_link: Vec<FromLink>,
     from_transport: Vec<FromTransport>,
@@ -31,7 +30,7 @@ impl<A: Application> IpLayer<A> {
     pub(super) fn new(ctx: PipelineCtx<A>) -> IpLayer<A> {
         IpLayer {
             ip: Ip::new(ctx.config.clone(), ctx.unit),
-            seen: Seen::new(ctx.config.host.clone()),
+            seen: Seen::new(&ctx.config.host),
             ctx,
             counters: Counters::default(),
             from_link: Vec::new(),

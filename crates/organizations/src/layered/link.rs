@@ -4,7 +4,6 @@ use super::{FromLink, PipelineCtx, Report};
 use crate::runtime::worker::{BACKLOG, BATCH, DRAIN_TIMEOUT, rest, transmit_counted};
 use device::{Device, Receive, Transmit};
 use instrument::{Layer, ThreadTimer};
-use net::Config;
 use net::link::{self, Link};
 use net::published::Seen;
 use net::{Application, Counters, DropReason, Egress};
@@ -52,7 +51,7 @@ pub(super) fn deal(devices: Vec<Device>, count: usize) -> Vec<Queues> {
 pub(super) struct LinkLayer<A: Application> {
     ctx: PipelineCtx<A>,
     link: Link,
-    seen: Seen<Config>,
+    seen: Seen<net::Config>,
     counters: Counters,
     queues: Queues,
     received: Vec<Packet>,
@@ -67,7 +66,7 @@ impl<A: Application> LinkLayer<A> {
     pub(super) fn new(ctx: PipelineCtx<A>, queues: Queues) -> LinkLayer<A> {
         LinkLayer {
             link: Link::new(ctx.config.clone(), ctx.unit),
-            seen: Seen::new(ctx.config.host.clone()),
+            seen: Seen::new(&ctx.config.host),
             egress: Egress::new(ctx.config.interfaces.len()),
             ctx,
             counters: Counters::default(),

@@ -5,7 +5,6 @@ use super::{ANSWERS, BATCH, FromIp, FromTransport, PipelineCtx, ip};
 use crate::runtime::handle::refuse;
 use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, TraceStamp, observed};
-use net::Config;
 use net::down::Below;
 use net::ip::Routes;
 use net::observe::Observer;
@@ -26,7 +25,7 @@ pub(super) struct TransportLayer<A: Application> {
     conns: OwnedTable<A::Connection>,
     app: A,
     routes: Routes,
-    seen: Seen<Config>,
+    seen: Seen<net::Config>,
     counters: Counters,
     from_ip: Vec<FromIp>,
     /// On the way to IP, for lack of room still here.
@@ -69,7 +68,7 @@ impl<A: Application> TransportLayer<A> {
             conns: OwnedTable::new(ctx.unit.index, &ctx.config),
             app,
             routes: Routes::new(&ctx.config),
-            seen: Seen::new(ctx.config.host.clone()),
+            seen: Seen::new(&ctx.config.host),
             ctx,
             counters: Counters::default(),
             from_ip: Vec::new(),

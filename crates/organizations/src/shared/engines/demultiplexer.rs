@@ -107,7 +107,7 @@ const fn to(key: Key, class: Class) -> Classified {
 
 impl Demultiplexer {
     pub(crate) fn new<U>(sockets: &Sockets<U>) -> Demultiplexer {
-        let (config, seen) = (sockets.config.clone(), Seen::new(sockets.config.host.clone()));
+        let (config, seen) = (sockets.config.clone(), Seen::new(&sockets.config.host));
         Demultiplexer { config, seen, ours: None, last: None, last_udp: None }
     }
 
