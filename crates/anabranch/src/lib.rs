@@ -71,7 +71,7 @@
 //! for tasks by `into_tokio`, and `into_blocking` leads back.
 //!
 //! In organizations whose units have a thread each, tasks may run on the stack's own
-//! threads ([`unit`]), where no message is handed from thread to thread.
+//! threads ([`mod@unit`]), where no message is handed from thread to thread.
 //!
 //! # The end
 //!

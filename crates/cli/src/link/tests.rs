@@ -22,11 +22,14 @@ fn sources(place: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// To add a device to the command is to write its file here, and its row.
+/// To add a device to the command is to write its file here, and its row. The box between
+/// our sender and the kernel's is no choice of device: its two ends are what they are.
 #[test]
 fn no_command_knows_a_kind_of_device() {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let others = sources(&place).into_iter().filter(|path| !path.starts_with(place.join("link")));
+    let own = [place.join("link"), place.join("laboratory/goodput")];
+    let others =
+        sources(&place).into_iter().filter(|path| !own.iter().any(|own| path.starts_with(own)));
     for path in others {
         let text = fs::read_to_string(&path).expect("text");
         for word in ["tap::", "memory::", "device::tap", "{tap", "xdp::"] {
