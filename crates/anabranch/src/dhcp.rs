@@ -81,6 +81,7 @@ impl Dhcp {
             shared: shared.clone(),
             began,
             route: None,
+            added: false,
         };
         let thread = thread::Builder::new().name("ana-dhcp".into());
         let thread = thread.spawn(move || worker.run())?;
@@ -127,6 +128,8 @@ struct Worker {
     began: platform::Instant,
     /// The route that came with the lease.
     route: Option<Route>,
+    /// The lease's address is on the interface because of the lease.
+    added: bool,
 }
 
 impl Worker {
@@ -187,8 +190,10 @@ impl Worker {
                     if let Some(route) = self.route.take() {
                         let _ = self.host.remove_route(route);
                     }
-                    // Somebody else may have taken it away.
-                    let _ = self.host.remove_address(address.into());
+                    if std::mem::take(&mut self.added) {
+                        // Somebody else may have taken it away.
+                        let _ = self.host.remove_address(address.into());
+                    }
                     self.set(None);
                 }
             }
@@ -197,12 +202,12 @@ impl Worker {
 
     fn acquired(&mut self, lease: Lease) {
         let Ok(cidr) = Cidr::new(lease.address, lease.prefix) else { return };
-        match self.host.add_address(self.interface, cidr) {
-            Ok(()) => {}
-            // It was given by hand, too.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        self.added = match self.host.add_address(self.interface, cidr) {
+            Ok(()) => true,
+            // It was given by hand, and stays when the lease ends.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(_) => return,
-        }
+        };
         let is_default = |route: &Route| {
             let config = route.config();
             config.prefix == 0 && config.network.is_v4()

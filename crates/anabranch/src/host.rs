@@ -153,12 +153,16 @@ impl Host {
 
 /// The changes of a host since [`Host::watch`].
 #[derive(Debug)]
-pub struct Events(Receiver<Event>);
+pub struct Events {
+    events: Receiver<Event>,
+    /// Whoever tells sees by it that nobody listens any more.
+    _alive: Arc<()>,
+}
 
 impl Events {
     /// The next one; `None` if none came for `timeout`, or the stack is gone.
     pub fn next(&self, timeout: Duration) -> Option<Event> {
-        self.0.recv_timeout(timeout).ok()
+        self.events.recv_timeout(timeout).ok()
     }
 }
 

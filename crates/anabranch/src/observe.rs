@@ -2,13 +2,15 @@
 //! sees it without keeping the stack alive.
 
 use crate::TcpInfo;
+use crate::closing::is_waking;
 use crate::organization::Organization;
 use crate::socket::{Registry, SocketLayer, TcpShared};
+use crate::tasks;
 use crate::wait::block_on;
 use ::device::capture::{Capture, Hub, Options};
 use net::Counters;
 use organizations::{Instruments, Running};
-use platform::Instant;
+use platform::{Instant, thread};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,6 +41,18 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Ends the stack. One of its own threads does not do so itself, since it is waited for.
+    pub(crate) fn end(&self) {
+        if is_waking() || tasks::are_here() {
+            let running = self.running.clone();
+            let stop = move || running.stop();
+            if thread::Builder::new().name("ana-stop".into()).spawn(stop).is_ok() {
+                return;
+            }
+        }
+        self.running.stop();
+    }
+
     pub(crate) fn counters(&self) -> Counters {
         self.running.counters()
     }

@@ -69,7 +69,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let stopped = *self.stopped.get_mut();
         if stopped || self.drain.is_zero() || self.closing.count() == 0 {
-            self.view.running.stop();
+            self.view.end();
             return self.ended();
         }
         if is_waking() {
@@ -206,10 +206,11 @@ impl Stack {
     }
 
     /// Resets all connections and ends all threads, at once. Sockets that are left
-    /// only give errors.
+    /// only give errors. Called by a task on one of the stack's own threads, it returns
+    /// before they have ended.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
-        self.0.view.running.stop();
+        self.0.view.end();
         self.0.ended();
     }
 

@@ -159,7 +159,7 @@ where
     }
     let addresses = stack.resolver().resolve(local)?;
     let (handler, counts) = (Arc::new(handler), stack.task_counts().clone());
-    let acceptor = Handler { stack: stack.downgrade(), counts, handler };
+    let acceptor = Handler { stack: stack.downgrade(), counts, handler: Some(handler) };
     Ok(Server(Listener::bind_for(stack, addresses, Box::new(acceptor))?))
 }
 
@@ -167,7 +167,17 @@ where
 struct Handler<H> {
     stack: WeakStack,
     counts: Arc<Counts>,
-    handler: Arc<H>,
+    /// Always, until it is dropped.
+    handler: Option<Arc<H>>,
+}
+
+/// A handler may have the last handle of its stack, and is dropped by a unit, which must not
+/// wait for itself.
+impl<H> Drop for Handler<H> {
+    fn drop(&mut self) {
+        let handler = self.handler.take();
+        crate::closing::waking(|| drop(handler));
+    }
 }
 
 impl<H, F> Acceptor<TcpShared> for Handler<H>
@@ -179,7 +189,8 @@ where
         let (Some(id), Some(flow)) = (socket.id(), socket.flow()) else { return false };
         let Some(stack) = self.stack.upgrade() else { return false };
         tasks::found(&self.counts, id.unit, || alarm(self.stack.clone(), id.unit));
-        let (handler, peer) = (self.handler.clone(), SocketAddr::from(flow.remote));
+        let Some(handler) = self.handler.clone() else { return false };
+        let peer = SocketAddr::from(flow.remote);
         // What is in it is dropped outside of the domain, whatever happens.
         let task = Box::pin(async move {
             let _end = ResetIfPanicking { stack: stack.clone(), socket: socket.clone() };
@@ -230,12 +241,15 @@ pub fn spawn(task: impl Future<Output = ()> + 'static) -> Result<(), NotInUnit> 
     tasks::spawn(Box::pin(task), None).map_err(|_| NotInUnit)
 }
 
+/// Nobody sleeps for longer: thirty years.
+const LONGEST: Duration = Duration::from_secs(30 * 365 * 86_400);
+
 /// Waits for `time`, by the timers of the calling task's unit.
 ///
 /// # Panics
 /// In its first poll, if that is not by a task of a unit.
 pub fn sleep(time: Duration) -> Sleep {
-    Sleep { at: Instant::now() + time, waits: None }
+    Sleep { at: Instant::now() + time.min(LONGEST), waits: None }
 }
 
 /// What [`sleep()`] returns.

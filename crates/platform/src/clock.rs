@@ -54,6 +54,7 @@ impl Clock {
             // Of the system's time only what is left means anything here.
             return time.now() + at.saturating_duration_since(crate::Instant::now());
         }
-        wire::Instant::from_nanos(at.saturating_duration_since(self.epoch).as_nanos() as u64)
+        let since = at.saturating_duration_since(self.epoch).as_nanos();
+        wire::Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 }

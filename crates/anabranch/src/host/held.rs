@@ -6,8 +6,8 @@ use net::Config;
 use platform::Mutex;
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Weak};
 use wire::Address;
 
 /// The present configuration of a stack, and those who watch it.
@@ -19,7 +19,8 @@ pub(crate) struct Held {
 
 struct State {
     config: Arc<Config>,
-    watching: Vec<SyncSender<Event>>,
+    /// Those who watch, and whether they still do.
+    watching: Vec<(Weak<()>, SyncSender<Event>)>,
 }
 
 impl std::fmt::Debug for Held {
@@ -63,13 +64,15 @@ impl Held {
         let mut state = self.state.lock();
         let mut config = (*state.config).clone();
         let events = change(&mut config)?;
-        state.config = Arc::new(config);
-        state.config.host.publish(&state.config);
+        let config = Arc::new(config);
+        // Before the one until now goes: who asks in between finds either.
+        config.host.publish(&config);
+        state.config = config;
         let hears = |to: &SyncSender<Event>, event| {
             !matches!(to.try_send(event), Err(TrySendError::Disconnected(_)))
         };
         for event in events {
-            state.watching.retain(|to| hears(to, event));
+            state.watching.retain(|(_, to)| hears(to, event));
         }
         Ok(())
     }
@@ -169,10 +172,18 @@ impl Held {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn watchers(&self) -> usize {
+        self.state.lock().watching.len()
+    }
+
     pub(super) fn watch(&self) -> Events {
         let (to, events) = sync_channel(MAX_EVENTS);
-        self.state.lock().watching.push(to);
-        Events(events)
+        let alive = Arc::new(());
+        let mut state = self.state.lock();
+        state.watching.retain(|(alive, _)| alive.strong_count() > 0);
+        state.watching.push((Arc::downgrade(&alive), to));
+        Events { events, _alive: alive }
     }
 }
 

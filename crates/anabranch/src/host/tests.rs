@@ -118,3 +118,16 @@ fn a_deprecated_address_is_no_source_of_new_connections() {
     assert_eq!([(); 3].map(|()| events.next(Duration::ZERO)), [Some(told[0]), Some(told[1]), None]);
     assert_eq!(kind(host.set_deprecated([10, 0, 0, 1].into(), true)), ErrorKind::NotFound);
 }
+
+#[test]
+fn who_watches_no_more_is_forgotten() {
+    let stack = stack();
+    let host = stack.host();
+    let events = host.watch();
+    for _ in 0..100 {
+        drop(host.watch());
+    }
+    assert!(host.0.watchers() <= 2, "{}", host.0.watchers());
+    host.add_address(0, cidr("10.0.0.1/24")).expect("the first");
+    assert!(events.next(Duration::ZERO).is_some());
+}

@@ -85,7 +85,8 @@ fn serve() {
     loop {
         if let Some(work) = pool.work.pop_front() {
             drop(pool);
-            work();
+            // Its result may be dropped here, and that may panic.
+            let _ = catch_unwind(AssertUnwindSafe(work));
             pool = lock(&POOL);
             continue;
         }

@@ -195,9 +195,14 @@ pub(crate) fn forget(timer: Timer) {
     }
 }
 
-/// The thread ends, or its unit: its tasks are dropped.
+/// The thread ends, or its unit: its tasks are dropped. What ends while one of them is
+/// polled is another stack's unit, which has not started.
 pub(crate) fn end() {
-    let executor = EXECUTOR.try_with(|place| place.borrow_mut().take()).ok().flatten();
+    let take = |place: &RefCell<Option<Rc<Executor>>>| {
+        let mut place = place.borrow_mut();
+        place.take_if(|executor| !executor.is_running.get())
+    };
+    let executor = EXECUTOR.try_with(take).ok().flatten();
     let Some(executor) = executor else { return };
     let slots = std::mem::take(&mut *executor.slots.borrow_mut());
     for task in slots.into_iter().filter_map(|slot| slot.task) {

@@ -3,6 +3,7 @@
 use super::Counts;
 use platform::Mutex;
 use platform::atomic::{AtomicU64, Ordering};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -68,7 +69,9 @@ impl Watch {
             Some(peer) => format!("the task of the connection from {peer}"),
             None => "a task".into(),
         };
-        eprintln!(
+        // Standard error may be closed.
+        let _ = writeln!(
+            std::io::stderr(),
             "anabranch: {task} has kept the thread of unit {} for 100 ms, and its connections wait: give such work to unit::blocking",
             self.unit
         );

@@ -106,6 +106,65 @@ fn what_a_task_wrote_is_delivered_though_the_last_handle_goes_with_it() {
 }
 
 #[test]
+fn the_handler_may_have_the_last_handle() {
+    for (organization, processors) in WITH_THREADS {
+        let (server, client) = pair(organization, processors);
+        let last = server.clone();
+        let handler = move |mut stream: TcpStream, _| {
+            let kept = last.clone();
+            async move {
+                stream.read_exact(&mut [0]).await.expect("a byte");
+                stream.write_all(&vec![7; 300_000]).await.expect("it is sent");
+                drop(kept);
+            }
+        };
+        let listening = unit::serve(&server, SERVER, handler).expect("it serves");
+        block_on(async {
+            let mut stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+            wait_for(&server, |tasks| tasks.started == 1);
+            drop((listening, server));
+            stream.write_all(&[1]).await.expect("it is sent");
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).await.expect("a FIN at the end");
+            assert_eq!(bytes, vec![7; 300_000], "{organization}");
+        });
+    }
+}
+
+#[test]
+fn a_task_may_count_and_stop_its_own_stack() {
+    for (organization, processors) in WITH_THREADS {
+        let (server, client) = pair(organization, processors);
+        let own = server.clone();
+        let handler = move |mut stream: TcpStream, _| {
+            let own = own.clone();
+            async move {
+                stream.read_exact(&mut [0]).await.expect("a byte");
+                // Of a round before this one: some packet has come in by then.
+                assert!(own.counters().packets_in > 0);
+                stream.write_all(&[1]).await.expect("it is sent");
+                stream.read_exact(&mut [0]).await.expect("a byte");
+                own.stop();
+                std::future::pending().await
+            }
+        };
+        let _listening = unit::serve(&server, SERVER, handler).expect("it serves");
+        block_on(async {
+            let mut stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+            exchange(&mut stream, &[1]).await;
+            stream.write_all(&[1]).await.expect("it is sent");
+            let end = stream.read(&mut [0]).await;
+            assert!(end.is_err(), "{organization}: it is reset: {end:?}");
+        });
+        let tasks = wait_for(&server, |tasks| tasks.dropped == 1);
+        assert_eq!((tasks.started, tasks.panicked), (1, 0), "{organization}");
+        server.stop();
+        let again = unit::serve(&server, "10.0.0.1:8", |stream, _| echo(stream));
+        assert_eq!(again.expect_err("it has ended").kind(), ErrorKind::NetworkDown);
+    }
+}
+
+#[test]
 fn a_task_that_keeps_its_thread_is_counted_once() {
     let (server, client) = pair("uniprocessor", 1);
     let go_on = Arc::new(AtomicBool::new(false));

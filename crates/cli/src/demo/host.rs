@@ -48,6 +48,7 @@ impl Host {
     ) -> Result<Host, Failure> {
         let request = Request {
             ours: OURS.into(),
+            others: &[],
             name: "ana-demo",
             queues: processors,
             mtu: 1500,

@@ -53,6 +53,8 @@ pub struct Request<'a> {
     pub offload: bool,
     /// The address of the stack.
     pub ours: IpAddr,
+    /// Further addresses of the stack.
+    pub others: &'a [IpAddr],
     /// The address of the other end, and the bits of its network's prefix, if that is IPv4.
     pub peer: Option<(IpAddr, u8)>,
 }

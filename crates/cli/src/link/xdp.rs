@@ -8,6 +8,7 @@ use device::xdp::{self, Take};
 use device::{Device, spread};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::net::IpAddr;
 
 /// The row.
 pub static KIND: Kind = Kind {
@@ -30,10 +31,10 @@ pub static KIND: Kind = Kind {
 
 fn open(request: &Request<'_>) -> Result<Opened, Failure> {
     let name = request.name;
-    let one = if request.ours.is_ipv4() { 32 } else { 128 };
-    let config = xdp::Config::new(name)
-        .with_take(Take::Prefixes(vec![(request.ours, one)]))
-        .with_offload(request.offload);
+    let one = |address: &IpAddr| (*address, if address.is_ipv4() { 32 } else { 128 });
+    let ours = std::iter::once(&request.ours).chain(request.others).map(one).collect();
+    let config =
+        xdp::Config::new(name).with_take(Take::Prefixes(ours)).with_offload(request.offload);
     let has = xdp::offer(name).map_or(1, |offer| offer.queues);
     if has > 1 && has != request.queues {
         return Err(Failure::refused(format!(

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::link::Request;
 use crate::view::Viewed;
 use anabranch::instruments::{Instruments, Snapshot};
-use anabranch::{Stack, TcpConfig};
+use anabranch::{Cidr, Stack, TcpConfig};
 use device::{Counts, Device, Report, fault, pcap};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -104,7 +104,9 @@ impl Running {
 fn open(settings: &Settings) -> Result<Device, Failure> {
     let args = &settings.args;
     occupied::check(&args.link.name, args.address, args.peer_address)?;
+    let others: Vec<_> = args.add_address.iter().map(Cidr::address).collect();
     let request = Request {
+        others: &others,
         name: &args.link.name,
         ours: args.address.address(),
         queues: settings.processors,

@@ -212,6 +212,13 @@ impl XdpTransmit {
 
 impl Transmit for XdpTransmit {
     fn transmit(&mut self, batch: &mut Batch) {
+        if self.shared.counts.gone.load(Ordering::Relaxed) {
+            // Nobody will send it: what waits must not hold up other interfaces.
+            let lost = batch.len() as u64;
+            self.shared.counts.transmit_dropped.fetch_add(lost, Ordering::Relaxed);
+            batch.clear();
+            return;
+        }
         self.reclaim();
         let mut put = false;
         while let Some(packet) = batch.front() {
@@ -224,8 +231,12 @@ impl Transmit for XdpTransmit {
                 continue;
             };
             match self.write(frame, packet) {
-                // As many entries as frames: there is room.
-                Some(descriptor) => put = self.ring.put(descriptor) || put,
+                Some(descriptor) if self.ring.put(descriptor) => put = true,
+                Some(_) => {
+                    // The kernel gives frames back before it shows what it has consumed.
+                    self.free.push(frame);
+                    break;
+                }
                 None => {
                     self.free.push(frame);
                     self.shared.counts.transmit_dropped.fetch_add(1, Ordering::Relaxed);
@@ -233,7 +244,8 @@ impl Transmit for XdpTransmit {
             }
             batch.pop_front();
         }
-        if put || self.shared.unsent.load(Ordering::Relaxed) {
+        // What an interface that was down has not sent is sent once it is up again.
+        if put || self.shared.unsent.load(Ordering::Relaxed) || self.ring.unsent() > 0 {
             self.send();
         }
     }

@@ -78,13 +78,18 @@ impl Lease {
     }
 }
 
+/// T1 is not less, unless the whole lease is short.
+const LEAST_RENEWAL: Duration = Duration::from_secs(60);
+
 /// T1 and T2: the server's if they are in order, else a half and seven eighths (RFC 2131
 /// 4.4.5).
 fn times(t1: Option<u32>, t2: Option<u32>, whole: Duration) -> (Duration, Duration) {
     let told = |t: Option<u32>, usual| t.map_or(usual, |t| Duration::from_secs(t.into()));
     let usual = (whole / 2, whole / 8 * 7);
     let told = (told(t1, usual.0), told(t2, usual.1));
-    if told.0 < told.1 && told.1 < whole { told } else { usual }
+    // A client does not ask all the time because it is told to.
+    let least = LEAST_RENEWAL.min(usual.0);
+    if told.0 >= least && told.0 < told.1 && told.1 < whole { told } else { usual }
 }
 
 /// The prefix of a network of old, by its class.
@@ -93,5 +98,20 @@ fn of_class(address: Ipv4Addr) -> u8 {
         0..128 => 8,
         128..192 => 16,
         _ => 24,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::times;
+    use std::time::Duration;
+
+    #[test]
+    fn a_server_cannot_have_itself_asked_all_the_time() {
+        let (day, seconds) = (Duration::from_secs(86_400), Duration::from_secs);
+        assert_eq!(times(Some(0), None, day), (day / 2, day / 8 * 7));
+        assert_eq!(times(Some(59), Some(60), day), (day / 2, day / 8 * 7));
+        assert_eq!(times(Some(60), Some(61), day), (seconds(60), seconds(61)));
+        assert_eq!(times(Some(5), Some(8), seconds(10)), (seconds(5), seconds(8)));
     }
 }

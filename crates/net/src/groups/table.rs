@@ -178,6 +178,9 @@ impl Table {
             }
             return;
         }
+        if !is_reported(query.group) {
+            return;
+        }
         let Some(member) = self.members.get_mut(&(interface, query.group)) else { return };
         let mut sources: BTreeSet<Address> = query.sources.iter().copied().collect();
         let at = match &member.answer {

@@ -68,9 +68,10 @@ impl<A: Application> Transport<A> {
     ) {
         let ttl = A::datagram_ttl(socket);
         while let Some(mut datagram) = app.next_datagram(socket) {
-            if datagram.remote.address.is_multicast() || is_to_all(&datagram) {
+            if may_be_for_many(datagram.remote.address) {
                 let how = A::sending_to_groups(socket);
-                if how.interface.is_some() || !is_to_all(&datagram) {
+                let group = datagram.remote.address.is_multicast();
+                if group || (how.interface.is_some() && is_to_all(&datagram)) {
                     self.send_to_group(datagram, (how, ttl), routes, counters);
                     continue;
                 }
@@ -99,6 +100,15 @@ impl<A: Application> Transport<A> {
                 None => counters.out_dropped += 1,
             }
         }
+    }
+}
+
+/// Can it be a group's, or that of all hosts? A quick look, for most are not.
+#[inline]
+fn may_be_for_many(address: Address) -> bool {
+    match address.v4() {
+        Some(v4) => v4.octets()[0] >= 224,
+        None => address.is_multicast(),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{Clock, Running, Setup, StartError};
 use instrument::{Layer, QueueWatch, RoundObserver, ThreadTimer, TraceStamp, observed};
 use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
 use platform::mpsc;
-use platform::{ArrayQueue, SegQueue};
+use platform::{ArrayQueue, Mutex, SegQueue};
 use std::sync::Arc;
 use wire::{Instant, Packet};
 
@@ -39,6 +39,8 @@ struct Mailbox<A: Application> {
     frames: ArrayQueue<Frame>,
     queue: QueueWatch,
     sleeper: Sleeper,
+    /// What the owner had counted when it last had nothing to do.
+    counted: Mutex<Counters>,
 }
 
 impl<A: Application> Mailbox<A> {
@@ -66,6 +68,7 @@ pub(crate) fn start<A: Application + 'static>(
             frames: ArrayQueue::new(FRAMES),
             queue: QueueWatch::new(setup.instruments.as_ref(), || "mailbox".to_owned()),
             sleeper: Sleeper::new()?,
+            counted: Mutex::default(),
         })
     };
     let mailboxes: Arc<[Mailbox<A>]> = (0..count).map(mailbox).collect::<std::io::Result<_>>()?;
@@ -187,6 +190,7 @@ impl<A: Application> Owner<A> {
     fn sleep(&mut self) {
         let deadline = self.domain.next_timeout();
         let mailbox = &self.mailboxes[self.domain.unit.index as usize];
+        mailbox.counted.lock().clone_from(&self.domain.counters);
         mailbox
             .sleeper
             .sleep(&mut self.queues.receivers, &self.clock, || (!mailbox.is_empty(), deadline));
@@ -313,6 +317,14 @@ impl<A: Application> Family<A> for Owners<A> {
         messages.find_map(|message| match message {
             Message::Call(call) => Some(call),
             _ => None,
+        })
+    }
+
+    fn glimpse(&self) -> Option<Counters> {
+        let mut sum = Counters::default();
+        self.threads.has_caller().then(|| {
+            self.mailboxes.iter().for_each(|mailbox| sum.add(&mailbox.counted.lock()));
+            sum
         })
     }
 

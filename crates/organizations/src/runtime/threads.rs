@@ -8,7 +8,7 @@ use net::{Application, Counters};
 use platform::Mutex;
 #[cfg(not(shuttle))]
 use platform::VirtualTime;
-use platform::thread::{Builder, JoinHandle, current};
+use platform::thread::{Builder, JoinHandle, ThreadId, current};
 use std::io;
 use std::sync::Arc;
 
@@ -55,6 +55,8 @@ impl Spawn {
 /// The threads that a stack has started, and how it starts more.
 pub(crate) struct Threads {
     started: Mutex<Vec<JoinHandle<Counters>>>,
+    /// Those that were started, ended or not.
+    ids: Mutex<Vec<ThreadId>>,
     pin: bool,
     instruments: Option<Arc<Instruments>>,
     clock: Clock,
@@ -65,6 +67,7 @@ impl Threads {
     pub(crate) fn new<A: Application>(setup: &Setup<A>) -> Threads {
         Threads {
             started: Mutex::default(),
+            ids: Mutex::default(),
             pin: setup.options.pin,
             instruments: setup.instruments.clone(),
             clock: setup.clock,
@@ -84,14 +87,16 @@ impl Threads {
         let pin = self.pin.then_some(processor);
         let (instruments, clock) = (self.instruments.clone(), self.clock);
         let thread = Spawn { name, stack: None, pin, instruments, clock };
-        self.started.lock().push(thread.start(run)?);
+        let thread = thread.start(run)?;
+        self.ids.lock().push(thread.thread().id());
+        self.started.lock().push(thread);
         Ok(())
     }
 
     /// Is the caller one of them?
     pub(crate) fn has_caller(&self) -> bool {
         let caller = current().id();
-        self.started.lock().iter().any(|thread| thread.thread().id() == caller)
+        self.ids.lock().contains(&caller)
     }
 
     /// Waits for all to end, and returns what they have counted.

@@ -8,7 +8,7 @@ mod undo;
 
 use crate::Tcb;
 use crate::congestion::Sample;
-use crate::recovery::{DUP_THRESHOLD, Episode, News, Phase, Prr};
+use crate::recovery::{DUP_THRESHOLD, Episode, Forward, News, Phase, Prr};
 use wire::Instant;
 
 /// What an acknowledgment says to the congestion control, as in [`Sample`].
@@ -38,6 +38,10 @@ impl Tcb {
         let Some(episode) = self.recovery.episode.as_mut() else { return };
         if let Some(prr) = &mut episode.prr {
             prr.on_send(len);
+        }
+        if again && matches!(episode.forward, Forward::Probing(_)) {
+            // Nothing new could go. The rest goes again, and tells nothing any more.
+            episode.forward = Forward::Off;
         }
         if again && episode.until.is_none() {
             episode.stamp.get_or_insert(now.as_millis() as u32);

@@ -178,7 +178,7 @@ impl Tcb {
     }
 
     /// May anything go that was never sent, or does the persist timer have to run?
-    fn may_send_new(&self) -> bool {
+    pub(crate) fn may_send_new(&self) -> bool {
         let unsent = self.unsent() as u32;
         let fin = self.fin_due();
         let stuck = self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off;

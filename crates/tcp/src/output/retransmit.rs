@@ -22,7 +22,9 @@ impl Tcb {
 
     /// What of the next that is lost may be sent again now.
     fn may_retransmit(&self) -> Option<Hole> {
-        if self.recovery.holds_back() {
+        // New data that shows whether the rest is lost went, or can go.
+        let probes = || self.snd.nxt.after(self.recovery.recover) || self.may_send_new();
+        if self.recovery.holds_back() && probes() {
             return None;
         }
         let mut hole = self.board.next_lost()?;
@@ -33,12 +35,18 @@ impl Tcb {
             return None;
         }
         hole.cut(most);
+        if let Some(end) = self.recovery.waits_for() {
+            if hole.seq.after_or_at(end) {
+                return None;
+            }
+            hole.cut(one);
+        }
         // A window that has shrunk holds back all but the first.
         let edge = self.snd.una + self.snd.wnd;
         if (hole.seq + hole.len).after(edge) {
             let room = (edge.distance_from(hole.seq) as i32).max(0) as u32;
             if hole.seq == self.snd.una {
-                hole.cut(room.max(one));
+                hole.cut(room.max(one).min(hole.len));
             } else if room >= one {
                 hole.cut(room);
             } else {

@@ -133,6 +133,15 @@ impl Recovery {
         self.phase == Phase::Timeout && matches!(forward, Some(Forward::Probing(_)))
     }
 
+    /// Up to where a time-out that may be spurious lets be sent again, until the first
+    /// acknowledgment (RFC 5682 3.1 step 1: one segment).
+    pub(crate) fn waits_for(&self) -> Option<wire::Seq> {
+        match self.episode.as_ref()?.forward {
+            Forward::Waiting(end) if self.phase == Phase::Timeout => Some(end),
+            _ => None,
+        }
+    }
+
     /// How many bytes may go, new or again, if `pipe` bytes are in the network and
     /// the congestion window is `window`: in fast recovery as PRR says.
     #[inline]

@@ -72,3 +72,36 @@ fn a_second_timeout_may_be_as_spurious() {
     assert!(p.tcb.info().cwnd >= window);
     assert!(p.out().iter().all(|o| o.1 >= nxt));
 }
+
+#[test]
+fn if_the_peers_window_lets_nothing_new_go_the_rest_goes_again() {
+    // What is in flight is all that the peer has room for.
+    let mut p = Peer::established(crate::Config { initial_window: 20, ..sack() });
+    p.send(40_000);
+    let flight = p.out().len() as u32 * 1000;
+    p.input(header(".", 1, 1, flight as u16), 0);
+    p.rto();
+    assert_eq!(p.out(), [s(".", 1, 1000, 1)]);
+    // The right edge has not moved: the application there has not read.
+    p.input(header(".", 1, 1001, (flight - 1000) as u16), 0);
+    assert_eq!(p.out()[0], s(".", 1001, 1000, 1));
+    // What was sent again tells nothing: it is no proof of a spurious time-out.
+    p.input(header(".", 1, 2001, (flight - 2000) as u16), 0);
+    assert_eq!(p.tcb.recovery.phase, Phase::Timeout);
+}
+
+#[test]
+fn of_small_segments_one_alone_is_sent_again_first() {
+    let mut p = Peer::established(crate::Config { initial_window: 20, nagle: false, ..sack() });
+    for _ in 0..20 {
+        p.send(100);
+        assert_eq!(p.out().len(), 1);
+    }
+    p.rto();
+    assert_eq!(p.out(), [s(".", 1, 100, 1)], "step 1");
+    p.say(".", 1, 101, 0);
+    let again = p.out();
+    assert_eq!(again[0].1, 101, "{again:?}");
+    p.say(".", 1, 301, 0);
+    assert_eq!(p.tcb.recovery.phase, Phase::Timeout, "a real loss is not undone");
+}
