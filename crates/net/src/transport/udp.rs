@@ -124,6 +124,7 @@ fn header_len(destination: Address) -> usize {
 
 /// The packet of a datagram; `None` if it is longer than UDP can say, or its ends are of
 /// two families. Up to `by_device` bytes the device fills in the checksum.
+#[inline(always)]
 pub(super) fn packet(datagram: Datagram, by_device: usize) -> Option<Packet> {
     let Datagram { local, remote, payload } = datagram;
     if local.address.is_v4() != remote.address.is_v4() {
