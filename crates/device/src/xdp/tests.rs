@@ -51,6 +51,15 @@ fn config() -> Config {
     Config::new("ana-near").with_take(Take::Prefixes(vec![(IpAddr::from(OURS), 32)]))
 }
 
+/// Transmits all of `batch` within ten seconds.
+fn transmit_all(device: &mut Device, batch: &mut Batch) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !batch.is_empty() {
+        device.queues[0].transmit.transmit(batch);
+        assert!(Instant::now() < end, "{} wait for ever", batch.len());
+    }
+}
+
 /// What arrives at any queue within two seconds and is as `wanted`.
 fn receive(device: &mut Device, wanted: impl Fn(&[u8]) -> bool) -> Packet {
     let end = Instant::now() + Duration::from_secs(2);
@@ -193,4 +202,64 @@ fn an_interface_that_goes_away_is_noticed() {
         assert!(device.counts.gone.load(platform::atomic::Ordering::Relaxed));
         assert!(device.queues[0].receive.wait_fd().is_none(), "nobody waits for it");
     });
+}
+
+#[test]
+fn what_waits_for_an_interface_that_is_gone_is_dropped() {
+    with_pair(1, || {
+        let Some(mut device) = open_here(&config()) else { return };
+        assert!(ip("link delete ana-near"));
+        // More than there are frames: nobody gives them back.
+        let packet = datagram(&device, device.ethernet, 9, false);
+        let mut batch: Batch = (0..10_000).map(|_| packet.clone()).collect();
+        transmit_all(&mut device, &mut batch);
+        let dropped = device.counts.transmit_dropped.load(platform::atomic::Ordering::Relaxed);
+        assert!(dropped > 0);
+    });
+}
+
+#[test]
+fn an_interface_that_was_down_is_sent_to_again() {
+    with_pair(1, || {
+        let Some(mut device) = open_here(&config()) else { return };
+        let far = far_ethernet();
+        let socket = UdpSocket::bind("10.97.0.1:0").expect("bind");
+        socket.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
+        let port = socket.local_addr().expect("bound").port();
+        assert!(ip("link set ana-near down"));
+        let packet = datagram(&device, far, port, false);
+        let mut batch: Batch = (0..10_000).map(|_| packet.clone()).collect();
+        for _ in 0..100 {
+            device.queues[0].transmit.transmit(&mut batch);
+        }
+        assert!(!batch.is_empty(), "it is down: what waits has all frames");
+        assert!(ip("link set ana-near up"));
+        transmit_all(&mut device, &mut batch);
+        assert!(socket.recv(&mut [0; 16]).is_ok(), "nothing arrives");
+    });
+}
+
+#[test]
+fn a_device_that_polls_busily_sends_and_receives() {
+    with_pair(1, || {
+        let Some(mut device) = open_here(&config().with_busy_poll(Some(20))) else { return };
+        let socket = UdpSocket::bind("10.97.0.1:0").expect("bind");
+        socket.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
+        socket.send_to(b"x", "10.97.0.2:9").expect("send");
+        receive(&mut device, |f| f[12..14] == [8, 6]);
+        let port = socket.local_addr().expect("bound").port();
+        let mut batch = Batch::from([datagram(&device, far_ethernet(), port, false)]);
+        transmit_all(&mut device, &mut batch);
+        assert!(socket.recv(&mut [0; 16]).is_ok(), "nothing arrives");
+    });
+}
+
+/// The Ethernet address of `ana-far`.
+fn far_ethernet() -> EthernetAddress {
+    let shown = Command::new("ip").args(["-o", "link", "show", "ana-far"]).output().expect("ip");
+    let shown = String::from_utf8(shown.stdout).expect("text");
+    let text = shown.split("link/ether ").nth(1).expect("an address").split(' ').next();
+    let bytes = text.expect("an address").split(':').map(|b| u8::from_str_radix(b, 16));
+    let bytes: Vec<u8> = bytes.collect::<Result<_, _>>().expect("numbers");
+    EthernetAddress(bytes.try_into().expect("six bytes"))
 }

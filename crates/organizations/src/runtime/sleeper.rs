@@ -85,7 +85,7 @@ impl Sleeper {
         let device = receivers.iter().filter_map(|r| r.deadline()).min().map(|at| clock.at(at));
         let first = Instant::earlier(deadline, device);
         self.until.store(first.map_or(u64::MAX, Instant::as_nanos), Ordering::Relaxed);
-        self.block(receivers, clock, deadline, device);
+        self.block(receivers, clock, (deadline, device));
         self.flag.awake();
         receivers.iter_mut().for_each(|r| r.disarm());
     }
@@ -96,8 +96,7 @@ impl Sleeper {
         &self,
         receivers: &[Box<dyn Receive>],
         clock: &Clock,
-        deadline: Option<Instant>,
-        device: Option<Instant>,
+        (deadline, device): (Option<Instant>, Option<Instant>),
     ) {
         let fds = [self.event.as_fd(), self.alarm.as_fd()];
         let fds = fds.into_iter().chain(receivers.iter().filter_map(|r| r.wait_fd()));
@@ -134,8 +133,7 @@ impl Sleeper {
         &self,
         receivers: &[Box<dyn Receive>],
         clock: &Clock,
-        deadline: Option<Instant>,
-        device: Option<Instant>,
+        (deadline, device): (Option<Instant>, Option<Instant>),
     ) {
         let mut fds: Vec<PollFd<'_>> = std::iter::once(self.event.as_fd())
             .chain(receivers.iter().filter_map(|receiver| receiver.wait_fd()))

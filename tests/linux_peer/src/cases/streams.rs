@@ -123,20 +123,31 @@ fn impaired(peer: Peer) -> Option<Stack> {
     peer.stack(Link { faults: FAULTS, ..Link::default() })
 }
 
-/// Many connections of ours to the kernel over a bad link.
-pub fn crowd_to_kernel_impaired(peer: Peer) {
-    let Some(stack) = impaired(peer) else { return };
+/// A listener of the kernel's that many may come to at once.
+fn crowded_listener() -> KernelListener {
     let kernel = KernelListener::bind((KERNEL, 5001)).expect("bind");
     // Beyond the 128 that the standard library asks for, Linux sends SYN cookies,
     // and resets a connection whose first segment arrives after its second.
     rustix::net::listen(&kernel, 1024).expect("a longer backlog");
+    kernel
+}
+
+/// Serves so many connections of the kernel's, each on a thread of its own.
+fn kernel_serves<'s>(scope: &'s std::thread::Scope<'s, '_>, kernel: &'s KernelListener) {
+    scope.spawn(move || {
+        for _ in 0..CROWD {
+            let (stream, _) = kernel.accept().expect("accept");
+            scope.spawn(move || serve(stream));
+        }
+    });
+}
+
+/// Many connections of ours to the kernel over a bad link.
+pub fn crowd_to_kernel_impaired(peer: Peer) {
+    let Some(stack) = impaired(peer) else { return };
+    let kernel = crowded_listener();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for _ in 0..CROWD {
-                let (stream, _) = kernel.accept().expect("accept");
-                scope.spawn(move || serve(stream));
-            }
-        });
+        kernel_serves(scope, &kernel);
         for seed in 0..CROWD {
             let stack = &stack;
             scope.spawn(move || {
@@ -151,15 +162,9 @@ pub fn crowd_to_kernel_impaired(peer: Peer) {
 pub fn crowd_xdp(peer: Peer) {
     let Some(stack) = peer.stack(Link { xdp: true, ..Link::default() }) else { return };
     let listener = TcpListener::bind(&stack, (OURS, 5001)).expect("bind");
-    let kernel = KernelListener::bind((KERNEL, 5001)).expect("bind");
-    rustix::net::listen(&kernel, 1024).expect("a longer backlog");
+    let kernel = crowded_listener();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for _ in 0..CROWD {
-                let (stream, _) = kernel.accept().expect("accept");
-                scope.spawn(move || serve(stream));
-            }
-        });
+        kernel_serves(scope, &kernel);
         scope.spawn(|| {
             for _ in 0..CROWD {
                 let (stream, _) = listener.accept().expect("accept");
