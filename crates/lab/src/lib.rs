@@ -39,7 +39,7 @@ pub use measure::run::{Progress, quick, run};
 pub use measure::{bound, busy, cacheline_latency, case, speed, usage};
 pub use setup::bench_plan::{BenchPlan, Direction, Peer, Presentation, ReceiveBuffers, Workload};
 pub use setup::{affinity, machine};
-pub use statistics::Spread;
+pub use statistics::{Spread, median};
 
 /// Why an experiment gave no figures.
 #[derive(Debug, thiserror::Error)]

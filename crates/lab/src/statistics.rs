@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The median; of an even number, the mean of the two in the middle; of none, 0.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -22,6 +22,8 @@ impl Tcb {
         if self.recovery.phase == Phase::Open || (echo.wrapping_sub(stamp) as i32) >= 0 {
             return;
         }
+        // It was late, and others came before it: time has not told, order has.
+        self.recovery.rack.reordered |= self.recovery.phase == Phase::Fast;
         self.undo_loss();
     }
 
@@ -54,6 +56,7 @@ impl Tcb {
         if left.before(episode.from) || episode.unproven == 0 {
             return;
         }
+        self.recovery.rack.reordered |= episode.prr.is_some();
         episode.unproven = episode.unproven.saturating_sub(right.distance_from(left));
         if episode.unproven > 0 {
             return;

@@ -133,9 +133,3 @@ fn sleep(a: &mut Queue, b: &mut Queue, time: Duration) {
     a.receive.disarm();
     b.receive.disarm();
 }
-
-/// The middle of some figures, or 0 of none.
-pub(super) fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or_default()
-}

@@ -8,7 +8,7 @@ use crate::files::Json;
 use crate::progress;
 use crate::table::{render_left, short};
 use cell::{Outcome, Path, Sender, run};
-use middle::median;
+use lab::median;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -120,7 +120,7 @@ impl Args {
         let mut row = Row { path, ratio: 0.0, ours: Vec::new(), linux: Vec::new() };
         let mut ratios = Vec::new();
         for n in 0..self.repeat {
-            let seed = self.seed + u64::from(n);
+            let seed = self.seed.wrapping_add(n.into());
             let one = |sender| run(sender, path, self.seconds, seed);
             let (ours, linux) = match n % 2 {
                 0 => (one(Sender::Ours)?, one(Sender::Linux)?),
@@ -133,7 +133,7 @@ impl Args {
             row.ours.push(ours);
             row.linux.push(linux);
         }
-        row.ratio = median(ratios);
+        row.ratio = median(&ratios);
         Ok(row)
     }
 }
@@ -153,7 +153,7 @@ fn table(rows: &[Row]) -> String {
         "Linux\nspurious",
     ];
     let of = |outcomes: &[Outcome], figure: fn(&Outcome) -> f64| {
-        median(outcomes.iter().map(figure).collect())
+        median(&outcomes.iter().map(figure).collect::<Vec<_>>())
     };
     let cells = |row: &Row| {
         let Row { path, ratio, ours, linux } = row;
