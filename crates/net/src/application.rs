@@ -8,7 +8,7 @@
 use crate::connections::ConnId;
 use crate::groups::Sending;
 use tcp::{Events, Tcb};
-use wire::{Endpoint, FlowKey, Instant, Parts};
+use wire::{Address, Endpoint, FlowKey, Instant, Parts};
 
 /// A UDP datagram.
 #[derive(Clone, Debug)]
@@ -178,6 +178,12 @@ pub trait Application: Sized + Send {
     fn sending_to_groups(socket: &Self::Udp) -> Sending {
         let _ = socket;
         Sending::default()
+    }
+
+    /// Does `socket` want what `source` sends to `group`?
+    fn is_member(socket: &Self::Udp, group: Address, source: Address) -> bool {
+        let _ = (socket, group, source);
+        true
     }
 
     /// A datagram has come in; `false` if there is no room for it.

@@ -81,7 +81,9 @@ drops! {
     UdpChecksum = "udp_checksum",
     /// A UDP datagram to a port that nobody has.
     UdpNoPort = "udp_no_port",
-    /// A UDP datagram to a socket whose queue is full.
+    /// A UDP datagram to a group, of which the socket is no member, or not for this source.
+    UdpNotMember = "udp_not_member",
+    /// A UDP datagram to a socket whose queue is full, or that is connected to another.
     UdpQueueFull = "udp_queue_full",
     /// A segment that is malformed.
     TcpMalformed = "tcp_malformed",

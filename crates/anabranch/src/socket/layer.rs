@@ -10,7 +10,7 @@ use organizations::Clock;
 use std::sync::Arc;
 use std::task::Waker;
 use tcp::{Events, Tcb};
-use wire::{Endpoint, FlowKey, Instant};
+use wire::{Address, Endpoint, FlowKey, Instant};
 
 /// The socket layer of one unit.
 #[derive(Debug)]
@@ -157,6 +157,10 @@ impl Application for SocketLayer {
 
     fn sending_to_groups(socket: &Arc<UdpShared>) -> net::groups::Sending {
         socket.memberships.sending()
+    }
+
+    fn is_member(socket: &Arc<UdpShared>, group: Address, source: Address) -> bool {
+        socket.is_member(group, source)
     }
 
     fn datagram(&mut self, socket: &Arc<UdpShared>, datagram: Datagram) -> bool {

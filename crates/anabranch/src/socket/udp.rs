@@ -11,7 +11,7 @@ use platform::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll, Waker};
-use wire::Endpoint;
+use wire::{Address, Endpoint};
 
 /// Bytes of memory that may wait each way: those of the blocks that datagrams
 /// hold, not of their payload.
@@ -64,13 +64,14 @@ impl UdpShared {
         self.local
     }
 
+    /// Does it hear what `source` sends to `group`? A netstack hears all that is for it.
+    pub(crate) fn is_member(&self, group: Address, source: Address) -> bool {
+        self.sessions.is_some() || self.memberships.wants(group, source)
+    }
+
     pub(crate) fn arrived(&self, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {
         if let Some(sessions) = &self.sessions {
             return sessions.arrived(datagram, wakes);
-        }
-        let (group, source) = (datagram.local.address, datagram.remote.address);
-        if group.is_multicast() && !self.memberships.wants(group, source) {
-            return false;
         }
         let mut state = self.state.lock();
         let bytes = footprint(&datagram);

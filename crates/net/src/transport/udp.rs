@@ -43,6 +43,9 @@ pub fn input<A: Application>(
         counters.drop(DropReason::UdpNoPort);
         return Some(packet);
     };
+    if local.address.is_multicast() && !A::is_member(socket, local.address, remote.address) {
+        return dropped(counters, DropReason::UdpNotMember);
+    }
     packet.pull(LEN);
     if app.datagram(socket, Datagram { local, remote, payload: packet.into_parts() }) {
         counters.delivered += 1;
