@@ -18,6 +18,14 @@ struct Entry {
 /// the queue, and more than this.
 const SOME: usize = 64;
 
+/// TIME-WAIT ends at common moments, the multiples of 2^22 ns (4 ms): never too early, and
+/// connections that come one after another need no timer each.
+const MOMENT: u64 = 1 << 22;
+
+fn moment(expires: Instant) -> Instant {
+    Instant::from_nanos(expires.as_nanos().checked_next_multiple_of(MOMENT).unwrap_or(u64::MAX))
+}
+
 /// The connections in TIME-WAIT, by flow and by age.
 pub(crate) struct TimeWaitTable {
     max: usize,
@@ -49,7 +57,7 @@ impl TimeWaitTable {
     }
 
     pub(super) fn insert(&mut self, flow: FlowKey, state: TimeWait, port_allocated: bool) {
-        let queued = state.expires();
+        let queued = moment(state.expires());
         self.by_age.push_back((queued, flow));
         self.entries.insert(flow, Entry { state, queued, port_allocated });
         self.clear_away();
@@ -86,7 +94,7 @@ impl TimeWaitTable {
             let Some(entry) = self.entries.get_mut(&flow).filter(|e| e.queued == at) else {
                 continue;
             };
-            let expires = entry.state.expires();
+            let expires = moment(entry.state.expires());
             if expires > now && !is_over {
                 // A retransmitted FIN has started the time anew.
                 entry.queued = expires;

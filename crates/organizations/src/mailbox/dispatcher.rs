@@ -50,6 +50,7 @@ impl<S: Demux> Dispatcher<S> {
         let mut received: Vec<Packet> = Vec::new();
         let shared = self.shared.clone();
         let processor = &shared.processors[self.index];
+        let deadlines = shared.deadlines_of(self.index);
         while !shared.stopping.load(Ordering::Relaxed) {
             timer.begin();
             let any = worker::receive(&mut self.receivers, &mut received) > 0;
@@ -59,6 +60,7 @@ impl<S: Demux> Dispatcher<S> {
             shared.count_lost(self.demux.post(timer.stamp(), &shared.queue));
             timer.mark(Layer::Handoff);
             let waiting = processor.transmitter.flush(timer);
+            deadlines.wake_due(|| shared.clock.now());
             timer.end();
             if any {
                 continue;
@@ -66,7 +68,7 @@ impl<S: Demux> Dispatcher<S> {
             worker::rest(waiting, false, timer, || {
                 processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
                     let stopping = shared.stopping.load(Ordering::Relaxed);
-                    (stopping || processor.transmitter.waiting() > 0, None)
+                    (stopping || processor.transmitter.waiting() > 0, deadlines.first())
                 });
             });
         }

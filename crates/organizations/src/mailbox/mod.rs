@@ -7,6 +7,7 @@
 //! So a packet costs a hand-off and passes no lock of a connection: the other
 //! way to serialize, beside [`crate::locked`], that Willmann 2006 compares.
 
+mod deadlines;
 mod dispatcher;
 pub mod group_threads;
 mod inbox;
@@ -17,21 +18,27 @@ pub(crate) use dispatcher::{Demux, dispatch};
 pub(crate) use inbox::{Frame, Inbox, Mailbox, Message, Posted};
 pub(crate) use owner::Owner;
 
+use self::deadlines::Deadlines;
 use crate::runtime::check::check;
 use crate::runtime::processors::{Processors, Receivers};
+use crate::runtime::sleeper::Parker;
 use crate::runtime::threads::Threads;
 use crate::{Clock, Setup, StartError};
+use crossbeam_utils::CachePadded;
 use instrument::{Instruments, QueueWatch};
 use net::{Application, Config, Counters};
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use wire::Instant;
 
 /// What all threads share, but for the mailboxes.
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) clock: Clock,
     pub(crate) processors: Processors,
+    /// When the threads of each processor that own domains are to be woken.
+    deadlines: Box<[CachePadded<Deadlines>]>,
     /// The dispatchers are to end.
     stopping: AtomicBool,
     dispatchers: Threads,
@@ -57,6 +64,7 @@ impl Shared {
             instruments,
             config: setup.config.clone(),
             clock: setup.clock,
+            deadlines: processors.iter().map(|_| CachePadded::default()).collect(),
             processors,
             stopping: AtomicBool::new(false),
             dispatchers: Threads::new(setup),
@@ -64,6 +72,19 @@ impl Shared {
         });
         shared.processors.show_locks(shared.instruments.as_ref());
         Ok((shared, receivers))
+    }
+
+    /// The deadlines of the owners that belong to `processor`.
+    fn deadlines_of(&self, processor: usize) -> &Deadlines {
+        &self.deadlines[processor % self.deadlines.len()]
+    }
+
+    /// Has the thread of `processor` wake `parker`'s thread, which calls this after it has
+    /// announced that it sleeps, at `at` or before.
+    fn wake_by(&self, processor: usize, parker: &Arc<Parker>, at: Instant) {
+        if self.deadlines_of(processor).set(parker, at) {
+            self.processors.of_unit(processor).sleeper.notify_by(at);
+        }
     }
 
     /// Ends the dispatchers, once the owners have ended, and closes the devices.

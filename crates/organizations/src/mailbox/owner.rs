@@ -179,9 +179,13 @@ impl<A: Application> Owner<A> {
             // Nobody tells us when the device takes what waits.
             return platform::thread::yield_now();
         }
-        let now = self.now();
-        let timeout = self.domain.next_timeout().map(|at| at.since(now));
-        self.mailbox.parker.sleep(timeout, || !self.mailbox.is_empty());
+        let deadline = self.domain.next_timeout();
+        self.mailbox.parker.sleep(|| {
+            if let Some(at) = deadline {
+                self.shared.wake_by(self.processor, &self.mailbox.parker, at);
+            }
+            !self.mailbox.is_empty()
+        });
         self.timer.slept();
     }
 
@@ -205,5 +209,11 @@ impl<A: Application> Owner<A> {
         (0..lost).for_each(|_| self.domain.drop_foreign(true));
         self.mailbox.counters.lock().clone_from(&self.domain.counters);
         self.wake();
+    }
+}
+
+impl<A: Application> Drop for Owner<A> {
+    fn drop(&mut self) {
+        self.shared.deadlines_of(self.processor).forget(&self.mailbox.parker);
     }
 }

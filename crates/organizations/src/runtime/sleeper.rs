@@ -11,7 +11,6 @@ use platform::thread::{self, Thread};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
-use std::time::Duration;
 use sync::SleepFlag;
 use wire::Instant;
 
@@ -146,12 +145,25 @@ impl Sleeper {
 }
 
 /// How a thread without devices sleeps and is woken: by its unpark token.
-#[derive(Default)]
 pub(crate) struct Parker {
     flag: SleepFlag,
     thread: OnceLock<Thread>,
     /// It is among those that wait for room.
     pub(crate) waits: AtomicBool,
+    /// When the thread of its processor wakes it, in the clock's nanoseconds; `u64::MAX` if
+    /// it does not.
+    pub(crate) woken_at: AtomicU64,
+}
+
+impl Default for Parker {
+    fn default() -> Parker {
+        Parker {
+            flag: SleepFlag::new(),
+            thread: OnceLock::new(),
+            waits: AtomicBool::new(false),
+            woken_at: AtomicU64::new(u64::MAX),
+        }
+    }
 }
 
 impl Parker {
@@ -171,15 +183,12 @@ impl Parker {
         }
     }
 
-    /// Sleeps for `timeout` at most, or until notified; but not if `ready` says,
-    /// after the announcement, that there is something to do.
-    pub(crate) fn sleep(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
+    /// Sleeps until notified; but not if `ready` says, after the announcement, that there
+    /// is something to do.
+    pub(crate) fn sleep(&self, ready: impl FnOnce() -> bool) {
         self.flag.prepare();
         if !ready() {
-            match timeout {
-                Some(timeout) => thread::park_timeout(timeout),
-                None => thread::park(),
-            }
+            thread::park();
         }
         self.flag.awake();
     }

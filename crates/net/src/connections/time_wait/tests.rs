@@ -51,8 +51,11 @@ fn a_place_of_an_earlier_entry_does_not_count() {
     assert!(!table.remove(&flow));
     table.insert(flow, state(5000), true);
     let at = |ms| wire::Instant::from_millis(ms);
-    assert_eq!(table.expire(at(61_000)), None);
-    assert_eq!(table.expire(at(65_000)), Some((flow, true)));
+    assert_eq!(table.expire(at(61_010)), None);
+    // Never too early, and at the next common moment.
+    assert_eq!(table.expire(at(64_999)), None);
+    assert_eq!(table.next_timeout(), Some(super::moment(at(65_000))));
+    assert_eq!(table.expire(at(65_005)), Some((flow, true)));
     assert!(table.by_age.is_empty());
 }
 
