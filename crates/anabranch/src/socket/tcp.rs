@@ -368,7 +368,7 @@ impl State {
             tcb.set_more(self.more);
             self.more_is_news = false;
         }
-        if self.unsent.capacity() > 256 {
+        if self.unsent.is_empty() && self.unsent.capacity() > 256 {
             self.unsent = VecDeque::new();
         }
     }

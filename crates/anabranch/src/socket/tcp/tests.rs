@@ -1,5 +1,6 @@
 use super::*;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use wire::tcp::{Flags, Header, Options};
 use wire::{Instant, Parts, Seq};
 
@@ -36,6 +37,7 @@ impl Receiver {
     fn new() -> Receiver {
         let config = tcp::Config::default()
             .with_receive_buffer(LIMIT)
+            .with_send_buffer(LIMIT)
             .with_window_scaling(false)
             .with_timestamps(false);
         let now = Instant::from_nanos(1_000_000);
@@ -152,4 +154,28 @@ fn a_look_takes_nothing() {
         assert_eq!(bytes, (1..=max.min(50) as u32).map(byte_of).collect::<Vec<_>>());
     }
     assert_eq!(receiver.read(), 50);
+}
+
+/// Many small writes, more than TCP has room for: none of them is lost, and they stay in order.
+#[test]
+fn what_tcp_has_no_room_for_waits_for_its_turn() {
+    const LEN: u32 = 600_000;
+    let mut end = Receiver::new();
+    let written: Vec<u8> = (0..LEN).map(byte_of).collect();
+    end.socket.write(written.chunks(500).map(|bytes| (Slice::copy_of(bytes), None)), false);
+    let mut arrived = Vec::new();
+    let offload = tcp::TransmitOffload { segmentation: 0, want_sum: false };
+    while arrived.len() < written.len() {
+        end.exchange();
+        let before = arrived.len();
+        while let Some(segment) = end.tcb.poll_transmit(end.now, offload) {
+            segment.payload.iter().for_each(|part| arrived.extend_from_slice(part));
+        }
+        assert!(arrived.len() > before, "{before} bytes came, and no more");
+        end.now += Duration::from_millis(1);
+        let ack = header(Flags::ACK, 1, end.ours + arrived.len() as u32);
+        end.tcb.input(&ack, Parts::new(), end.now);
+    }
+    assert!(arrived == written);
+    assert_eq!(end.socket.state.lock().unsent_bytes, 0);
 }
