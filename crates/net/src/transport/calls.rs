@@ -30,6 +30,7 @@ impl<A: Application> Transport<A> {
                 }
             }
             Call::Notify(id) => self.notify(id, cx.conns),
+            // RFC 9293 MUST-41
             Call::Listen(local, listener) => {
                 self.listeners.insert(local, listener);
             }
@@ -80,6 +81,7 @@ impl<A: Application> Transport<A> {
         cx: &mut Cx<'_, A, C>,
         routes: &mut Routes,
     ) -> Result<(), (A::Connection, ConnectError)> {
+        // RFC 1122 3.2.1.3/3
         let Some(route) = self.route_to(remote, routes) else {
             return Err((user, ConnectError::NoRoute));
         };
@@ -89,7 +91,9 @@ impl<A: Application> Transport<A> {
         if let Some(why) = self.residence.refusal() {
             return Err((user, ConnectError::Refused(why)));
         }
+        // RFC 9293 MUST-43
         let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
+        // RFC 9293 MUST-44
         let source = address.unwrap_or(route.source);
         if source.is_unspecified()
             || self.config.escapes(source, route.interface)
@@ -134,6 +138,7 @@ impl<A: Application> Transport<A> {
 
     /// The route to a peer that can be connected to.
     fn route_to(&self, remote: Endpoint, routes: &mut Routes) -> Option<Route> {
+        // RFC 9293 MUST-46
         //= RFC 9293 3.9.2.3: an OPEN to a broadcast or multicast address is rejected
         let possible = remote.address.is_unicast()
             && !self.config.is_broadcast(remote.address)

@@ -75,6 +75,7 @@ fn an_abort_resets_where_there_is_something_to_reset() {
 
 #[test]
 fn release_resets_if_something_was_not_read() {
+    // RFC 9293 SHLD-3
     for (unread, outside) in [(5, 0), (0, 5), (0, 0)] {
         let mut p = Peer::established(bare());
         if unread > 0 {
@@ -89,6 +90,7 @@ fn release_resets_if_something_was_not_read() {
 
 #[test]
 fn data_after_release_is_reset() {
+    // RFC 9293 SHLD-3
     let mut p = Peer::established(bare());
     p.tcb.release();
     p.out();
