@@ -100,7 +100,7 @@ impl Script {
         }
         // Nothing ends without both having heard of it.
         for side in [0, 1] {
-            if let Some(what) = last(&mut both, side) {
+            while let Some(what) = last(&mut both, side) {
                 script.steps.push(Step { side, what });
             }
         }
@@ -222,7 +222,7 @@ fn settling(both: &mut Both, side: usize) -> Option<What> {
 /// What is still to be found out at the end.
 fn last(both: &mut Both, side: usize) -> Option<What> {
     let own = both.0[side];
-    let open = both.0[1 - side].gone && !own.gone && !own.eof;
+    let open = both.0[1 - side].gone && !own.gone && !(own.eof && own.fin);
     if open { settling(both, side) } else { None }
 }
 

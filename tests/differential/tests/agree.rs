@@ -25,8 +25,7 @@ fn number(name: &str, default: u64) -> u64 {
 
 /// A stack on a bad link with the kernel; `None` if there can be no device.
 fn stack(seed: u64) -> Option<Stack> {
-    let config =
-        tap::Config::default().with_name("ana-differ").with_kernel_address(KERNEL.into(), 16);
+    let config = tap::Config::default().with_name("ana-differ").with_kernel_address(KERNEL, 16);
     let device = match tap::open(&config) {
         Ok(device) => device,
         Err(error @ (tap::Error::NoDriver | tap::Error::NoAccess | tap::Error::NotAllowed(_))) => {

@@ -162,6 +162,9 @@ impl Tcb {
             // RFC 1337 3: a RST does not end TIME-WAIT
             State::TimeWait => {}
             State::Closing | State::LastAck => self.finish(None),
+            // All that the peer had to say is here: what is lost is what it was told (as on
+            // Linux).
+            State::CloseWait => self.finish(Some(Error::Shutdown)),
             _ => self.finish(Some(Error::Reset)),
         }
     }

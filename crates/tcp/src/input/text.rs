@@ -19,8 +19,11 @@ impl Tcb {
         self.snd.wl1 = self.snd.wl1.latest(h.seq);
         if len > 0 && self.flags.released {
             // RFC 9293 SHLD-3
-            // RFC 9293 3.6.1: data that nobody will read resets the connection
-            return self.abort_with(true, None);
+            // RFC 9293 3.6.1: data that nobody will read resets the connection. The RST
+            // stands where the peer expects it, though our FIN may be on its way.
+            self.finish(None);
+            self.reset_reply = Some(h.ack);
+            return self.touch();
         }
         if seq != self.rcv.nxt {
             self.out_of_order(seq, payload);

@@ -97,8 +97,15 @@ fn data_after_release_is_reset() {
     p.say(".", 1, 2, 0);
     assert_eq!(p.tcb.state(), FinWait2);
     p.say(".", 1, 2, 7);
-    assert_eq!(p.out(), [s("R.", 2, 0, 1)]);
+    assert_eq!(p.out(), [s("R", 2, 0, 0)]);
     assert_eq!(p.tcb.state(), Closed);
+    // While our FIN is on its way the peer expects it; a RST behind it would be challenged
+    // (RFC 5961 3.2).
+    let mut p = Peer::established(bare());
+    p.tcb.release();
+    assert_eq!(p.out(), [s("F.", 1, 0, 1)]);
+    p.say(".", 1, 1, 7);
+    assert_eq!((p.out(), p.tcb.state()), (vec![s("R", 1, 0, 0)], Closed));
 }
 
 #[test]
@@ -174,7 +181,7 @@ fn whatever_is_new_after_release_is_reset_and_nothing_else() {
         p.tcb.release();
         p.out();
         p.say(letters, seq, 1, len);
-        let reset = p.out().iter().any(|said| said.0 == "R.");
+        let reset = p.out().iter().any(|said| said.0 == "R");
         assert_eq!(reset, resets, "{letters} {seq} {len}");
         assert_eq!(p.tcb.state() == Closed, resets);
     }

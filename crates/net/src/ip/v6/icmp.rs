@@ -7,7 +7,7 @@ use crate::{Counters, DropReason};
 use wire::icmpv6::{LEN, Message, Unreachable};
 use wire::ipv6::{self, MIN_MTU, View};
 use wire::packet::ChecksumState;
-use wire::{Address, Instant, Packet, Parts, Slice, checksum, icmpv4, ndp, protocol};
+use wire::{Address, Instant, Packet, Parts, Slice, checksum, icmpv4, ipv4, ndp, protocol};
 
 /// Bytes of the offending datagram that an error carries (RFC 4443 2.4 c): with headers
 /// it is no longer than every link carries.
@@ -227,4 +227,6 @@ fn reply_to(packet: &mut Packet, source: Address, destination: Address) {
     meta.protocol = protocol::ICMPV6;
     (meta.source, meta.destination) = (source, destination);
     (meta.ttl, meta.gso_size, meta.group) = (0, 0, false);
+    // As the request had it, but for what the network has put there.
+    meta.tos &= !ipv4::ECN;
 }

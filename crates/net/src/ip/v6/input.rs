@@ -75,6 +75,7 @@ fn headers(
     let meta = packet.meta_mut();
     (meta.source, meta.destination) = (source, destination);
     (meta.protocol, meta.ttl) = (header.next_header, header.hop_limit);
+    meta.tos = header.traffic_class;
     if matches!(header.next_header, protocol::TCP | protocol::UDP | protocol::ICMPV6) {
         packet.pull(LEN);
         return Ok(());

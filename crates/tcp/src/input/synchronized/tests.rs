@@ -23,6 +23,7 @@ fn a_reset_counts_only_at_rcv_nxt() {
                 0 if state != TimeWait => {
                     let error = match state {
                         SynReceived | Closing | LastAck => None,
+                        CloseWait => Some(Error::Shutdown),
                         _ => Some(Error::Reset),
                     };
                     assert_eq!((p.tcb.state(), p.tcb.error()), (Closed, error), "{state:?}");
