@@ -323,14 +323,13 @@ impl<A: Application> Network<A> {
         let mut front = [0; ethernet::LEN];
         frame.copy_front(&mut front);
         let Ok((header, _)) = ethernet::Header::parse(&front) else { return self.nowhere += 1 };
-        let hosts = 0..self.hosts.len();
         if header.destination.is_group() {
-            for host in hosts.filter(|host| station(*host) != header.source) {
+            for host in (0..self.hosts.len()).filter(|host| station(*host) != header.source) {
                 self.last_mile(HostId(host), Packet::copy_of(&frame.to_vec()));
             }
             return;
         }
-        match hosts.into_iter().find(|host| station(*host) == header.destination) {
+        match (0..self.hosts.len()).find(|host| station(*host) == header.destination) {
             Some(host) => self.last_mile(HostId(host), frame),
             None => self.nowhere += 1,
         }

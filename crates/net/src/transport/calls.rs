@@ -81,7 +81,6 @@ impl<A: Application> Transport<A> {
         cx: &mut Cx<'_, A, C>,
         routes: &mut Routes,
     ) -> Result<(), (A::Connection, ConnectError)> {
-        // RFC 1122 3.2.1.3/3
         let Some(route) = self.route_to(remote, routes) else {
             return Err((user, ConnectError::NoRoute));
         };
@@ -91,9 +90,8 @@ impl<A: Application> Transport<A> {
         if let Some(why) = self.residence.refusal() {
             return Err((user, ConnectError::Refused(why)));
         }
-        // RFC 9293 MUST-43
+        // RFC 9293 MUST-43, MUST-44
         let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
-        // RFC 9293 MUST-44
         let source = address.unwrap_or(route.source);
         if source.is_unspecified()
             || self.config.escapes(source, route.interface)

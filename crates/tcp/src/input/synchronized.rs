@@ -42,7 +42,6 @@ impl Tcb {
         }
         //= RFC 9293 3.10.7.4: "Second, check the RST bit"
         if h.flags.rst() {
-            // RFC 9293 SHLD-2
             return self.reset(h, now);
         }
         //= RFC 9293 3.10.7.4: "Fourth, check the SYN bit"
@@ -150,7 +149,7 @@ impl Tcb {
 
     /// A RST in the window (RFC 5961 3.2).
     fn reset(&mut self, h: &Header, now: Instant) {
-        // RFC 9293 MUST-11, MUST-12
+        // RFC 9293 MUST-11, SHLD-2, MUST-12
         // RFC 5961 3.2/2, 3.2/3
         if h.seq != self.rcv.nxt {
             return self.challenge_ack(now);
