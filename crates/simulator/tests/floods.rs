@@ -99,8 +99,8 @@ fn fragment(n: u32) -> Packet {
     let header = ipv4::Header::new(address(n % 50), VICTIM, protocol::UDP, payload.len());
     let header = ipv4::Header {
         identification: n as u16,
-        more_fragments: n % 2 == 0,
-        fragment_offset: if n % 2 == 0 { 0 } else { 1480 },
+        more_fragments: n.is_multiple_of(2),
+        fragment_offset: if n.is_multiple_of(2) { 0 } else { 1480 },
         ..header
     };
     datagram(n, header, &payload)
