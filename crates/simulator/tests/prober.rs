@@ -124,8 +124,11 @@ fn ping(source: Ipv4Addr) -> Vec<u8> {
     with_ip(source, protocol::ICMP, &bytes)
 }
 
+/// A packet of the prober's own.
+type Own = fn(Ipv4Addr) -> Vec<u8>;
+
 /// How the prober sees what is left for it: answers to its own packets.
-const LOOKS: [(&str, fn(Ipv4Addr) -> Vec<u8>); 4] = [
+const LOOKS: [(&str, Own); 4] = [
     ("resets", |from| segment(from, 81, 7, 9, Flags::ACK, 0)),
     ("port unreachable", |from| datagram(from, 9)),
     ("echo replies", ping),
