@@ -239,6 +239,7 @@ impl TcpStream {
     /// # Errors
     /// `InvalidInput` if it is not from 1 to 255.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        // RFC 9293 MUST-49
         self.0.socket.ttl.set(ttl)
     }
 

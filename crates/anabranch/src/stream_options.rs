@@ -104,6 +104,8 @@ macro_rules! streams {
             /// # Errors
             /// None; it is like the other options.
             pub fn set_tos(&self, tos: u8) -> io::Result<()> {
+                // RFC 9293 MUST-48, SHLD-21, SHLD-22
+                // RFC 1122 3.2.1.6/1
                 self.0.socket.set_tos(tos);
                 Ok(())
             }

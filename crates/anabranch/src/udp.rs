@@ -409,6 +409,7 @@ impl UdpSocket {
     /// # Errors
     /// `InvalidInput` if it is not from 1 to 255.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        // RFC 1122 4.1.4/1
         self.0.socket().ttl.set(ttl)
     }
 

@@ -320,6 +320,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         room: usize,
         observer: &mut impl Observer,
     ) -> bool {
+        // RFC 9293 MUST-59
         self.look();
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
         let mut cx = Cx { conns, app, counters, now };

@@ -45,6 +45,7 @@ impl RateLimit {
 
     /// May `source` be answered now? If so, it has been counted.
     pub fn allows(&self, source: Address, now: Instant) -> bool {
+        // RFC 4443 2.4/6
         if self.per_second == 0 {
             return false;
         }

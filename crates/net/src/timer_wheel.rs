@@ -35,6 +35,7 @@ impl<T> Level<T> {
 }
 
 /// A timing wheel of things of type `T` (keys, not the things themselves).
+// RFC 6298 4/1
 pub struct TimerWheel<T> {
     /// The tick up to which everything has expired.
     elapsed: u64,

@@ -1,9 +1,9 @@
 //! What C's pointers point at, as values and slices.
 
 use crate::errno::{Answer, Errno};
-use libc::{iovec, sockaddr, sockaddr_in, socklen_t};
+use libc::{iovec, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
 use std::ffi::{CStr, c_char, c_void};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// A string of C; empty if there is none.
 ///
@@ -105,17 +105,28 @@ pub(crate) unsafe fn address(address: *const sockaddr, len: socklen_t) -> Answer
     if address.is_null() {
         return Err(Errno(libc::EFAULT));
     }
-    if (len as usize) < size_of::<sockaddr_in>() {
+    let len = len as usize;
+    if len < size_of::<sockaddr_in>() {
         return Err(Errno(libc::EINVAL));
     }
     // SAFETY: not null, and long enough for the fields of an IPv4 address, which may
     // stand at any place.
-    let address = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
-    if c_int_of(address.sin_family) != libc::AF_INET {
-        return Err(Errno(libc::EAFNOSUPPORT));
+    let v4 = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
+    match c_int_of(v4.sin_family) {
+        libc::AF_INET => {
+            let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
+            Ok(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
+        }
+        libc::AF_INET6 if len >= size_of::<sockaddr_in6>() => {
+            // SAFETY: as above, and long enough for those of an IPv6 address.
+            let v6 = unsafe { address.cast::<sockaddr_in6>().read_unaligned() };
+            let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+            let port = u16::from_be(v6.sin6_port);
+            Ok(SocketAddrV6::new(ip, port, 0, v6.sin6_scope_id).into())
+        }
+        libc::AF_INET6 => Err(Errno(libc::EINVAL)),
+        _ => Err(Errno(libc::EAFNOSUPPORT)),
     }
-    let ip = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
-    Ok(SocketAddrV4::new(ip, u16::from_be(address.sin_port)).into())
 }
 
 fn c_int_of(family: libc::sa_family_t) -> libc::c_int {
@@ -132,22 +143,47 @@ pub(crate) unsafe fn put_address(
     address: *mut sockaddr,
     len: *mut socklen_t,
 ) -> Answer<()> {
-    let SocketAddr::V4(from) = from else { return Err(Errno(libc::EAFNOSUPPORT)) };
     if address.is_null() || len.is_null() {
         return Ok(());
     }
-    let value = sockaddr_in {
+    // SAFETY: the caller says that both can be written to.
+    unsafe {
+        match from {
+            SocketAddr::V4(from) => put(&of_v4(from), address, len),
+            SocketAddr::V6(from) => put(&of_v6(from), address, len),
+        }
+    }
+    Ok(())
+}
+
+fn of_v4(from: SocketAddrV4) -> sockaddr_in {
+    sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,
         sin_port: from.port().to_be(),
         sin_addr: libc::in_addr { s_addr: u32::from(*from.ip()).to_be() },
         sin_zero: [0; 8],
-    };
-    // SAFETY: the caller says that both can be written to; no more is written than
-    // `len` says.
-    unsafe {
-        let room = (*len as usize).min(size_of::<sockaddr_in>());
-        std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), address.cast(), room);
-        *len = size_of::<sockaddr_in>() as socklen_t;
     }
-    Ok(())
+}
+
+fn of_v6(from: SocketAddrV6) -> sockaddr_in6 {
+    sockaddr_in6 {
+        sin6_family: libc::AF_INET6 as libc::sa_family_t,
+        sin6_port: from.port().to_be(),
+        sin6_flowinfo: 0,
+        sin6_addr: libc::in6_addr { s6_addr: from.ip().octets() },
+        sin6_scope_id: from.scope_id(),
+    }
+}
+
+/// Writes `value`, cut off at what there is room for.
+///
+/// # Safety
+/// Both pointers can be written to, `address` for as many bytes as `len` says.
+unsafe fn put<T>(value: &T, address: *mut sockaddr, len: *mut socklen_t) {
+    // SAFETY: the caller says so; no more is written than `len` says.
+    unsafe {
+        let room = (*len as usize).min(size_of::<T>());
+        std::ptr::copy_nonoverlapping(std::ptr::from_ref(value).cast::<u8>(), address.cast(), room);
+        *len = size_of::<T>() as socklen_t;
+    }
 }

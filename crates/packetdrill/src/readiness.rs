@@ -25,7 +25,7 @@ impl Socket {
         if let Poll::Ready(Err(error)) = state.poll_connected(cx) {
             state.error = Some(error);
         }
-        let shut_write = state.shut_write;
+        let shut = (state.shut_read, state.shut_write);
         let State { kind, error, .. } = &mut *state;
         let events = match kind {
             Kind::Fresh => libc::POLLOUT | libc::POLLHUP,
@@ -37,7 +37,7 @@ impl Socket {
                 }
                 if waiting.is_empty() { 0 } else { libc::POLLIN }
             }
-            Kind::Stream(stream) => stream.events(cx, shut_write, error),
+            Kind::Stream(stream) => stream.events(cx, shut, error),
         };
         if error.is_some() { events | libc::POLLERR } else { events }
     }
@@ -47,10 +47,14 @@ impl Stream {
     fn events(
         &mut self,
         cx: &mut Context<'_>,
-        shut_write: bool,
+        (shut_read, shut_write): (bool, bool),
         error: &mut Option<Errno>,
     ) -> c_short {
         let mut events = 0;
+        if shut_read {
+            events |= libc::POLLIN | libc::POLLRDHUP;
+            events |= if shut_write { libc::POLLHUP } else { 0 };
+        }
         if self.tasks.poll_write_ready(cx).is_ready() {
             events |= libc::POLLOUT;
         }

@@ -8,7 +8,7 @@ use libc::c_int;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
-use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -46,6 +46,8 @@ impl Stream {
 
 pub(crate) struct State {
     pub(crate) kind: Kind,
+    /// Any address, of the socket's family.
+    any: IpAddr,
     local: Option<SocketAddr>,
     /// Of `F_SETFL`.
     pub(crate) flags: c_int,
@@ -54,6 +56,11 @@ pub(crate) struct State {
     pub(crate) error: Option<Errno>,
     /// Nothing more is written.
     pub(crate) shut_write: bool,
+    /// Nobody waits for what comes. Linux still lets it be read, and so the library is not
+    /// told, which would drop it.
+    pub(crate) shut_read: bool,
+    /// Who waits in a read that such a call ends.
+    readers: Vec<Waker>,
 }
 
 /// A socket.
@@ -71,11 +78,14 @@ impl Socket {
     fn new(kind: Kind, options: Options) -> Answer<Arc<Socket>> {
         let state = State {
             kind,
+            any: Ipv4Addr::UNSPECIFIED.into(),
             local: None,
             flags: libc::O_RDWR,
             options,
             error: None,
             shut_write: false,
+            shut_read: false,
+            readers: Vec::new(),
         };
         Ok(Arc::new(Socket { descriptor: descriptor()?, state: Mutex::new(state) }))
     }
@@ -87,14 +97,17 @@ impl Socket {
 
     /// `socket(2)`.
     pub(crate) fn open(domain: c_int, kind: c_int, protocol: c_int) -> Answer<Arc<Socket>> {
-        if domain != libc::AF_INET {
-            return Err(Errno(libc::EAFNOSUPPORT));
-        }
+        let any: IpAddr = match domain {
+            libc::AF_INET => Ipv4Addr::UNSPECIFIED.into(),
+            libc::AF_INET6 => Ipv6Addr::UNSPECIFIED.into(),
+            _ => return Err(Errno(libc::EAFNOSUPPORT)),
+        };
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         if kind & !flags != libc::SOCK_STREAM || ![0, libc::IPPROTO_TCP].contains(&protocol) {
             return Err(Errno(libc::EPROTONOSUPPORT));
         }
         let socket = Socket::new(Kind::Fresh, Options::default())?;
+        lock(&socket.state).any = any;
         if kind & libc::SOCK_NONBLOCK != 0 {
             lock(&socket.state).flags |= libc::O_NONBLOCK;
         }
@@ -126,7 +139,7 @@ impl Socket {
             Kind::Listener(..) => return Ok(0),
             _ => return Err(Errno(libc::EINVAL)),
         }
-        let local = state.local.unwrap_or((Ipv4Addr::UNSPECIFIED, 0).into());
+        let local = state.local.unwrap_or((state.any, 0).into());
         // Linux lets one more wait than it is told.
         let backlog = usize::try_from(backlog).unwrap_or(0) + 1;
         let listener = anabranch::TcpListener::bind_with_backlog(&world.stack, local, backlog)?;
@@ -161,7 +174,7 @@ impl Socket {
                 Kind::Fresh | Kind::Failed => {
                     let (stack, local) = (world.stack.clone(), state.local);
                     let options = state.options.to_open();
-                    let any = (Ipv4Addr::UNSPECIFIED, 0).into();
+                    let any = (state.any, 0).into();
                     state.kind = Kind::Connecting(Box::pin(async move {
                         let local = local.unwrap_or(any);
                         TcpStream::connect_from_with(&stack, local, &options, remote).await
@@ -205,7 +218,17 @@ impl Socket {
             } else {
                 Pin::new(&mut stream.tasks).poll_read(cx, &mut buf)
             };
-            read.map_ok(|()| buf.filled().len()).map_err(Errno::from)
+            match read {
+                Poll::Pending if state.shut_read => Poll::Ready(Ok(0)),
+                Poll::Pending => {
+                    state.readers.retain(|waker| !waker.will_wake(cx.waker()));
+                    state.readers.push(cx.waker().clone());
+                    Poll::Pending
+                }
+                Poll::Ready(read) => {
+                    Poll::Ready(read.map(|()| buf.filled().len()).map_err(Errno::from))
+                }
+            }
         })
     }
 
@@ -250,18 +273,23 @@ impl Socket {
 
     /// `shutdown(2)`.
     pub(crate) fn shutdown(&self, how: c_int) -> Answer {
-        let how = match how {
-            libc::SHUT_RD => Shutdown::Read,
-            libc::SHUT_WR => Shutdown::Write,
-            libc::SHUT_RDWR => Shutdown::Both,
+        let (reads, writes) = match how {
+            libc::SHUT_RD => (true, false),
+            libc::SHUT_WR => (false, true),
+            libc::SHUT_RDWR => (true, true),
             _ => return Err(Errno(libc::EINVAL)),
         };
         let mut state = lock(&self.state);
         match state.connected(&mut now())? {
-            Some(stream) => stream.threads.shutdown(how)?,
+            Some(stream) if writes => stream.threads.shutdown(Shutdown::Write)?,
+            Some(_) => {}
             None => return Err(Errno(libc::ENOTCONN)),
         }
-        state.shut_write |= how != Shutdown::Read;
+        state.shut_write |= writes;
+        state.shut_read |= reads;
+        if reads {
+            state.readers.drain(..).for_each(Waker::wake);
+        }
         Ok(0)
     }
 

@@ -80,8 +80,9 @@ impl Wire {
 
     /// A packet arrives, on the queue of its flow.
     pub(crate) fn arrive(&self, packet: &[u8]) {
-        // The four bytes behind an IPv4 header without options are the ports.
-        let ports = packet.get(20..24).unwrap_or_default();
+        // The four bytes behind an IP header without options are the ports.
+        let at = if packet.first().is_some_and(|first| first >> 4 == 6) { 40 } else { 20 };
+        let ports = packet.get(at..at + 4).unwrap_or_default();
         let flow: usize = ports.iter().map(|byte| usize::from(*byte)).sum();
         let queue = flow % self.wakes.len();
         lock(&self.queues.arriving[queue]).push_back(packet.to_vec());

@@ -83,7 +83,8 @@ impl World {
             .drain(Duration::ZERO)
             .tcp(flags.tcp);
         if !flags.gateway.is_empty() {
-            builder = builder.route(format!("0.0.0.0/0 via {}", flags.gateway).as_str());
+            let all = if flags.gateway.contains(':') { "::/0" } else { "0.0.0.0/0" };
+            builder = builder.route(format!("{all} via {}", flags.gateway).as_str());
         }
         let world = World {
             time,

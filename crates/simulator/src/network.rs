@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 use wire::packet::ChecksumState;
-use wire::{Address, EthernetAddress, FlowKey, Instant, Packet};
+use wire::{Address, EthernetAddress, FlowKey, Instant, Packet, ethernet};
 
 /// Names a host of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +93,8 @@ pub struct Network<A: Application> {
     trace: DefaultHasher,
     frames: u64,
     nowhere: u64,
+    /// Is what links carry Ethernet?
+    ethernet: bool,
 }
 
 impl<A: Application> std::fmt::Debug for Network<A> {
@@ -119,7 +121,14 @@ impl<A: Application> Network<A> {
             trace: DefaultHasher::new(),
             frames: 0,
             nowhere: 0,
+            ethernet: false,
         }
+    }
+
+    /// As [`Network::new`], with one Ethernet for all hosts. Each finds the others by ARP or
+    /// neighbour discovery, and what is for all or a group comes to every other host.
+    pub fn ethernet(seed: u64) -> Network<A> {
+        Network { ethernet: true, ..Network::new(seed) }
     }
 
     /// One more link.
@@ -128,7 +137,7 @@ impl<A: Application> Network<A> {
         LinkId(self.links.len() - 1)
     }
 
-    /// One more host, on a link of bare IP with an MTU of 1,500 bytes. What it sends goes by `up`, and
+    /// One more host, on a link of bare IP, or Ethernet, with an MTU of 1,500 bytes. What it sends goes by `up`, and
     /// what is for it comes by `down`; hosts that share a link share its rate and queue.
     /// `tune` may change its configuration before it begins.
     pub fn add_host(
@@ -139,8 +148,8 @@ impl<A: Application> Network<A> {
         tune: impl FnOnce(&mut Config),
     ) -> HostId {
         let interface = InterfaceConfig {
-            is_ethernet: false,
-            ethernet: EthernetAddress([2, 0, 0, 0, 0, 1]),
+            is_ethernet: self.ethernet,
+            ethernet: station(self.hosts.len()),
             vlan: None,
             addresses: vec![(address, if address.is_v4() { 24 } else { 64 })],
             mtu: 1500,
@@ -299,9 +308,29 @@ impl<A: Application> Network<A> {
 
     /// Finds who a frame is for.
     fn route(&mut self, frame: Packet) {
+        if self.ethernet {
+            return self.switch(frame);
+        }
         let host = destination(&frame).and_then(|to| self.addresses.get(&to.words()));
         match host {
             Some(&host) => self.last_mile(host, frame),
+            None => self.nowhere += 1,
+        }
+    }
+
+    /// Finds whose station a frame is for.
+    fn switch(&mut self, frame: Packet) {
+        let mut front = [0; ethernet::LEN];
+        frame.copy_front(&mut front);
+        let Ok((header, _)) = ethernet::Header::parse(&front) else { return self.nowhere += 1 };
+        if header.destination.is_group() {
+            for host in (0..self.hosts.len()).filter(|host| station(*host) != header.source) {
+                self.last_mile(HostId(host), Packet::copy_of(&frame.to_vec()));
+            }
+            return;
+        }
+        match (0..self.hosts.len()).find(|host| station(*host) == header.destination) {
+            Some(host) => self.last_mile(HostId(host), frame),
             None => self.nowhere += 1,
         }
     }
@@ -313,6 +342,12 @@ impl<A: Application> Network<A> {
             self.agenda.add(at, What::Arrives(host, frame));
         });
     }
+}
+
+/// The address of a host's station.
+fn station(host: usize) -> EthernetAddress {
+    let [.., high, low] = host.to_be_bytes();
+    EthernetAddress([2, 0, 0, 0, high, low])
 }
 
 /// Leaves of the sender's facts only those that travel with a frame.

@@ -77,6 +77,7 @@ fn is_fair(flows: u8, rtt: u64) {
 
 #[test]
 fn two_flows_share_a_short_path() {
+    // RFC 9438 5.3/1
     is_fair(2, 10);
 }
 
@@ -92,12 +93,14 @@ fn two_flows_share_a_long_path() {
 
 #[test]
 fn eight_flows_share_a_long_path() {
+    // RFC 9438 5.3/1
     is_fair(8, 100);
 }
 
 /// RFC 3168: what is marked is not lost, and nothing is sent again.
 #[test]
 fn a_queue_that_marks_causes_no_retransmission() {
+    // RFC 3168 6.1.2/4
     for (flows, rtt) in [(2, 10), (8, 10), (2, 100)] {
         let run = share(flows, Duration::from_millis(rtt), true);
         println!("{flows} flows at {rtt} ms, marked: {:.4} {:.3}", jain(&run.shares), run.used);

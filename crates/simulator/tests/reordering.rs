@@ -53,6 +53,7 @@ impl Late {
 /// its window.
 #[test]
 fn few_are_sent_twice() {
+    // RFC 8985 6.2/6
     for (loss, jitter) in [(0.001, 10), (0.0, 20), (0.0, 40)] {
         let mut late = Late::new(7, loss, jitter);
         let (before, after) = (late.pass(10), late.pass(20));

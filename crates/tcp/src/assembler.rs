@@ -186,6 +186,7 @@ impl Assembler {
 
     /// The ranges as SACK blocks behind what is in `blocks` already.
     pub(crate) fn sack(&self, blocks: &mut SackBlocks) {
+        // RFC 2018 4/1, 4/3
         for &(left, right) in self.ranges.iter().take(wire::tcp::MAX_SACK_BLOCKS) {
             blocks.push(left, right);
         }

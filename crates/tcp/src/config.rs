@@ -103,16 +103,24 @@ impl Default for Config {
             send_buffer: 1 << 20,
             max_send_buffer: 6 << 20,
             nagle: true,
+            // RFC 9293 MUST-40
+            // RFC 5681 4.2/2
             delayed_ack: Duration::from_millis(40),
             quick_acks: 0,
+            // RFC 6298 2.4/1
             min_rto: Duration::from_millis(200),
+            // RFC 6298 2.5/1
             max_rto: Duration::from_secs(120),
+            // RFC 6298 2.1/1
             initial_rto: Duration::from_secs(1),
+            // RFC 9293 MUST-23
             syn_retries: 6,
+            // RFC 9293 SHLD-11
             retries: 15,
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
             orphan: Duration::from_secs(60),
+            // RFC 9293 MUST-25
             keepalive: None,
             window_scaling: true,
             timestamps: true,

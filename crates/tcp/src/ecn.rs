@@ -11,11 +11,13 @@ impl Tcb {
     /// Is what we send marked by queues rather than dropped?
     #[inline]
     pub(crate) fn has_ecn(&self) -> bool {
+        // RFC 3168 6.1.1/3
         self.ecn.as_ref().is_some_and(|ecn| ecn.on)
     }
 
     /// The flags of our SYN or SYN-ACK (RFC 3168 6.1.1) beside SYN and ACK.
     pub(crate) fn syn_ecn(&mut self, answer: bool) -> Flags {
+        // RFC 3168 6.1.1/1, 6.1.1/2, 6.1.1.1/1
         const ASK: Flags = Flags::ECE.with(Flags::CWR);
         if answer {
             return if self.has_ecn() { Flags::ECE } else { Flags::default() };
@@ -34,6 +36,8 @@ impl Tcb {
 
     /// The peer's SYN asks for it, or its SYN-ACK agrees (RFC 3168 6.1.1).
     pub(crate) fn agree_ecn(&mut self, syn: &Header) {
+        // RFC 9293 SHLD-8
+        // RFC 3168 6.1.1/2
         let (echo, cwr) = (syn.flags.has(Flags::ECE), syn.flags.has(Flags::CWR));
         let agreed = if syn.flags.ack() {
             self.ecn.is_some() && echo && !cwr
@@ -46,12 +50,14 @@ impl Tcb {
 
     /// Was the last reduction for data that is still in flight?
     pub(crate) fn is_reduced(&self) -> bool {
+        // RFC 3168 6.1.2/2
         self.ecn.as_ref().is_some_and(|ecn| self.delivered < ecn.until)
     }
 
     /// An acceptable acknowledgment tells of marks: the window is reduced once for
     /// what is in flight (RFC 3168 6.1.2).
     pub(crate) fn on_echo(&mut self, now: Instant) {
+        // RFC 3168 6.1.2/1, 6.1.2/4
         let reduced = self.is_reduced();
         let Some(ecn) = self.ecn.as_mut().filter(|ecn| ecn.on) else { return };
         ecn.echoed = ecn.echoed.saturating_add(1);
@@ -79,6 +85,7 @@ impl Tcb {
 
     /// An acceptable segment of `len` bytes has come, perhaps `marked` on its way.
     pub(crate) fn on_mark(&mut self, h: &Header, len: u32, marked: bool) {
+        // RFC 3168 6.1.3/1, 6.1.3/2, 6.1.5/2
         let Some(ecn) = self.ecn.as_mut().filter(|ecn| ecn.on && len > 0) else { return };
         if h.flags.has(Flags::CWR) {
             ecn.echo = false;
@@ -94,6 +101,7 @@ impl Tcb {
     /// What an acknowledgment tells of marks.
     #[inline]
     pub(crate) fn echo_flags(&self) -> Flags {
+        // RFC 3168 6.1.3/1
         match &self.ecn {
             Some(ecn) if ecn.echo => Flags::ECE,
             _ => Flags::default(),
@@ -109,6 +117,7 @@ impl Tcb {
     /// The flag by which new data says that the window was reduced, once.
     #[inline]
     pub(crate) fn take_cwr(&mut self) -> Flags {
+        // RFC 3168 6.1.2/3
         let due = self.ecn.as_mut().is_some_and(|ecn| std::mem::take(&mut ecn.reduced));
         if due { Flags::CWR } else { Flags::default() }
     }

@@ -26,12 +26,15 @@ impl Generator {
     /// [`Instant::ZERO`]: with the time of day there, the numbers go on
     /// increasing over a restart with the same key.
     pub fn new(key: [u8; 16], epoch: Duration) -> Generator {
+        // RFC 9293 MUST-9
         Generator { key, epoch }
     }
 
     /// ISN = M + F(flow, key), where M ticks every 4 µs and F is SipHash-2-4
     /// (RFC 6528 3).
     pub fn isn(&self, flow: &FlowKey, now: Instant) -> Isn {
+        // RFC 9293 MUST-8, SHLD-1
+        // RFC 7323 7.1/1
         let mut hasher = SipHasher24::new_with_key(&self.key);
         flow.hash(&mut hasher);
         let f = hasher.finish();

@@ -46,3 +46,6 @@ pub use time_wait::TimeWait;
 
 #[cfg(test)]
 mod harness;
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ impl Tcb {
     /// Tells the connection how scarce memory is. The edge that its window has told stays
     /// where it is; SACK has told of data that goes now, which RFC 2018 8 allows.
     pub fn set_pressure(&mut self, pressure: Pressure) {
+        // RFC 2018 8/1
         self.flags.pressure = pressure;
         if pressure == Pressure::None {
             self.after_read();

@@ -36,6 +36,8 @@ impl Rtt {
     /// round-trip time of the path.
     #[inline]
     pub(crate) fn sample(&mut self, rtt: u32, config: &Config) {
+        // RFC 8985 6.2/1
+        // RFC 6298 2.2/1, 2.3/1, 2.3/2
         let r = rtt.clamp(1, u32::MAX / 16);
         if rtt > 0 {
             self.min = self.min.min(r);
@@ -53,6 +55,7 @@ impl Rtt {
         // The lower bound is one of the variance, as in Linux: on a steady path the
         // sum of RFC 6298 2.3 would be no more than SRTT, and each acknowledgment
         // that is delayed would come too late.
+        // RFC 6298 2.3/3
         let variance = (4 * self.rttvar).max(micros(config.min_rto)).max(1);
         self.rto = self.srtt.saturating_add(variance).min(micros(config.max_rto));
     }
@@ -73,6 +76,7 @@ impl Rtt {
     /// RFC 6298 5.7: a SYN that had to be sent again makes the RTO of the
     /// connection 3 s.
     pub(crate) fn syn_was_lost(&mut self, config: &Config) {
+        // RFC 6298 5.7/1
         if self.srtt == 0 {
             self.rto = self.rto.max(3 * micros(config.initial_rto).min(u32::MAX / 4));
         }

@@ -113,6 +113,7 @@ impl Tcb {
     /// [`Config::syn_retries`](crate::Config::syn_retries) and
     /// [`Keepalive::probes`](crate::Keepalive::probes). Zero: as configured.
     pub fn set_user_timeout(&mut self, timeout: Duration) {
+        // RFC 9293 MUST-21
         if timeout > Duration::ZERO || self.settings.is_some() {
             self.settings().user_timeout = timeout;
         }

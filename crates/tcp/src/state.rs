@@ -164,7 +164,8 @@ pub enum Error {
     WouldBlock,
     /// The connection does not exist, or not any more.
     NotConnected,
-    /// Our half is closed: no more can be sent.
+    /// Our half is closed: no more can be sent. Or the peer, which has closed its own, has reset
+    /// the connection.
     Shutdown,
     /// The peer refused to connect.
     Refused,

@@ -21,6 +21,7 @@ pub(crate) struct Snd {
     /// SND.NXT
     pub nxt: Seq,
     /// SND.WND, bytes
+    // RFC 9293 REC-1
     pub wnd: u32,
     /// SND.WL1. It follows RCV.NXT: a number from 2^31 bytes ago would look newer
     /// than every segment. SND.WL2 is needed nowhere, because the windows of
@@ -296,13 +297,17 @@ impl Tcb {
 
     /// Takes in the peer's SYN: its sequence number, window and options.
     pub(crate) fn take_syn(&mut self, syn: &Header, now: Instant) {
+        // RFC 9293 MUST-14
+        // RFC 7323 2.2/3, 3.2/1
         self.rcv.irs = syn.seq;
         self.rcv.nxt = syn.seq + 1;
         self.rcv.acked = self.rcv.nxt;
         self.rcv.edge = self.rcv.nxt + self.rcv.limit.min(u16::MAX.into());
         let options = &syn.options;
+        // RFC 7323 2.2/2
         // RFC 7323 2.2: the shift counts only if both SYNs carry the option
         match options.window_scale {
+            // RFC 7323 2.3/2
             // RFC 7323 2.3: more than 14 is taken as 14
             Some(shift) if self.config.window_scaling => self.snd.shift = shift.min(14),
             _ => (self.snd.shift, self.rcv.shift, self.rcv.scaling) = (0, 0, false),
@@ -313,6 +318,7 @@ impl Tcb {
         if let Some((value, _)) = options.timestamps {
             (self.ts.recent, self.ts.recent_at) = (value, now);
         }
+        // RFC 9293 MUST-15
         let peer = options.mss.unwrap_or(DEFAULT_PEER_MSS).max(LEAST_PEER_MSS);
         self.snd.limit = self.snd.limit.min(peer);
         self.set_mss();
@@ -331,6 +337,8 @@ impl Tcb {
 
     /// Eff.snd.MSS (RFC 9293 3.7.1), without the bytes of the timestamps.
     pub(crate) fn set_mss(&mut self) {
+        // RFC 9293 MUST-16
+        // RFC 6691 2/2
         let options = if self.flags.timestamps { TIMESTAMPS_LEN } else { 0 };
         self.snd.mss = self.snd.limit.saturating_sub(options).max(1);
     }
@@ -381,6 +389,8 @@ impl Tcb {
     /// each duplicate acknowledgment stands for a segment that left.
     #[inline]
     pub(crate) fn pipe(&self) -> u32 {
+        // RFC 6675 3/3
+        // RFC 5681 3.2/4, 3.2/8
         let out = self.snd.nxt.distance_from(self.snd.una);
         let gone = if self.flags.sack {
             self.board.sacked
@@ -425,6 +435,7 @@ impl Tcb {
     /// would, and the peer would drop what carries them (RFC 7323 5.3).
     #[inline]
     pub(crate) fn clamp(&mut self, now: Instant) -> Instant {
+        // RFC 7323 5.4/1
         self.now = self.now.max(now);
         self.now
     }
@@ -432,6 +443,7 @@ impl Tcb {
     /// The millisecond clock of our timestamps.
     #[inline]
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
+        // RFC 7323 5.4/2
         (now.as_millis() as u32).wrapping_add(self.ts.offset)
     }
 

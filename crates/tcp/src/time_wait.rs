@@ -128,6 +128,7 @@ impl TimeWait {
     /// RFC 6191 2: a SYN with a later timestamp, or without one with a later
     /// sequence number, cannot be of the old incarnation.
     fn is_new_incarnation(&self, syn: &Header) -> bool {
+        // RFC 9293 SHLD-4
         match syn.options.timestamps {
             Some((value, _)) if self.timestamps => {
                 let newer = value.wrapping_sub(self.ts_recent) as i32;
@@ -146,6 +147,7 @@ impl TimeWait {
     }
 
     fn may_challenge(&mut self, now: Instant) -> bool {
+        // RFC 5961 7/1
         let second = (now.as_millis() / 1000) as u32;
         if self.second != second {
             (self.second, self.challenges) = (second, 0);

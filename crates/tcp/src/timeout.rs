@@ -47,12 +47,17 @@ impl Tcb {
     }
 
     fn on_rto(&mut self, now: Instant) {
+        // RFC 9293 MUST-20, MUST-22
+        // RFC 6298 5.5/1, 5.6/1
         let connecting = matches!(self.state, State::SynSent | State::SynReceived);
         let most = if connecting { self.config.syn_retries } else { self.config.retries };
         let since = self.board.front_sent().unwrap_or(now);
         let deadline = self.user_deadline(since);
         if deadline.map_or(self.timeouts >= most, |at| now >= at) {
             return self.time_out();
+        }
+        if !connecting && self.probe_first(now) {
+            return;
         }
         self.timeouts = self.timeouts.saturating_add(1);
         if connecting {
@@ -68,6 +73,7 @@ impl Tcb {
     }
 
     fn on_persist(&mut self, now: Instant) {
+        // RFC 9293 MUST-36, SHLD-30, MUST-37
         // RFC 9293 3.8.6.1: a connection stays open while its probes are answered.
         // Unless the user has said for how long (RFC 5482 2).
         let deadline = self.user_deadline(self.last_received);
@@ -86,6 +92,7 @@ impl Tcb {
     }
 
     fn on_keepalive(&mut self, now: Instant) {
+        // RFC 9293 MUST-26
         let Some(k) = self.keepalive().filter(|_| self.keeps_alive()) else {
             self.timers.keepalive = Instant::FAR_FUTURE;
             return;
@@ -97,6 +104,7 @@ impl Tcb {
             return;
         }
         let silent = now.since(self.last_received);
+        // RFC 9293 MUST-29
         let over = match self.user_timeout() {
             Some(timeout) => self.probes > 0 && silent >= timeout,
             None => self.probes >= k.probes,

@@ -16,6 +16,7 @@ pub(crate) enum Retransmit {
 /// What the slot before the retransmission time-out stands for; RFC 8985 8 never runs
 /// both at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// RFC 8985 8/1
 pub(crate) enum Early {
     /// Off.
     Off,

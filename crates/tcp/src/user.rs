@@ -234,6 +234,7 @@ impl Tcb {
     /// read the connection is reset (RFC 2525 2.17), else closed; data that
     /// comes later is answered by a RST, and FIN-WAIT-2 does not last forever.
     pub fn release(&mut self) {
+        // RFC 9293 SHLD-3
         self.flags.released = true;
         if self.received() > 0 || self.rcv.outside > 0 {
             self.receive = Default::default();
@@ -265,6 +266,7 @@ impl Tcb {
 
     /// Switches Nagle's algorithm (TCP_NODELAY is its contrary).
     pub fn set_nagle(&mut self, on: bool) {
+        // RFC 9293 MUST-17
         self.flags.nagle = on;
         if !on {
             // As Linux: what waits goes, whatever else holds it back.
@@ -276,6 +278,7 @@ impl Tcb {
 
     /// Switches keep-alives (RFC 9293 3.8.4).
     pub fn set_keepalive(&mut self, keepalive: Option<Keepalive>) {
+        // RFC 9293 MUST-24, MUST-27
         if keepalive != self.keepalive() {
             self.settings().keepalive = keepalive;
         }
@@ -329,6 +332,8 @@ impl Tcb {
 
     /// An ICMP error came about a segment in flight (RFC 9293 3.9.2.2).
     pub fn icmp_error(&mut self, error: IcmpError) {
+        // RFC 9293 SHLD-25, MUST-56, SHLD-26, MUST-47
+        // RFC 1122 3.2.2.1/3
         let connecting = matches!(self.state, State::SynSent | State::SynReceived);
         match error {
             IcmpError::Hard(what) if connecting => self.finish(Some(Error::Unreachable(what))),
@@ -342,6 +347,7 @@ impl Tcb {
     /// Starts the retransmission timer unless it runs, and that of the tail.
     #[inline]
     pub(crate) fn start_rto(&mut self, now: Instant) {
+        // RFC 6298 5.1/1
         if self.timers.kind != Retransmit::Rto {
             let at = now.after_micros(self.rtt.rto(&self.config));
             self.timers.set_retransmit(Retransmit::Rto, at);

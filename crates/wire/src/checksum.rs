@@ -6,6 +6,7 @@ pub use buffer::sum::{add, combine, copy_sum, sum};
 /// The sum of the pseudo-header of TCP and UDP: RFC 9293 3.1 for IPv4, RFC 8200
 /// 8.1 for IPv6. `length` is that of the transport header and payload, bytes.
 #[inline]
+// RFC 8200 8.1/1
 pub fn pseudo_header(source: Address, destination: Address, protocol: u8, length: u32) -> u16 {
     let mut acc = u64::from(protocol) + u64::from(length);
     match (source.v4(), destination.v4()) {

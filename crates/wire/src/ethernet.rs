@@ -19,6 +19,7 @@ pub mod ethertype {
 
 /// An Ethernet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// RFC 1122 2.3.3/1
 pub struct Header {
     /// The station or group it is for.
     pub destination: EthernetAddress,

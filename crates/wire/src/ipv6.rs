@@ -136,6 +136,7 @@ impl Fragment {
     }
 
     /// Is it the whole datagram (RFC 6946)?
+    // RFC 8200 4.5/6
     pub fn is_atomic(&self) -> bool {
         self.offset == 0 && !self.more
     }

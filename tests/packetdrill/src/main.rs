@@ -17,6 +17,7 @@ anabranch-packetdrill-scripts --library FILE [OPTION…] FOLDER
   --library FILE         libanabranch_packetdrill.so
   --expectations FILE    what is expected of each script; else what fails is told
   --organizations LIST   default: uniprocessor,group-locks,message-parallel
+  --ipv6                 over IPv6
   --only TEXT            scripts whose names contain it
   --at-once N            default: as many as processors
 
@@ -28,6 +29,7 @@ struct Arguments {
     library: PathBuf,
     expectations: Option<PathBuf>,
     organizations: Vec<String>,
+    ipv6: bool,
     only: String,
     at_once: usize,
 }
@@ -38,6 +40,7 @@ fn arguments() -> Result<Arguments, String> {
         library: PathBuf::new(),
         expectations: None,
         organizations: ["uniprocessor", "group-locks", "message-parallel"].map(Into::into).into(),
+        ipv6: false,
         only: String::new(),
         at_once: std::thread::available_parallelism().map_or(1, Into::into),
     };
@@ -50,6 +53,7 @@ fn arguments() -> Result<Arguments, String> {
             "--organizations" => {
                 arguments.organizations = value()?.split(',').map(str::to_owned).collect();
             }
+            "--ipv6" => arguments.ipv6 = true,
             "--only" => arguments.only = value()?,
             "--at-once" => {
                 arguments.at_once = value()?.parse().map_err(|_| "--at-once wants a number")?;
@@ -103,6 +107,7 @@ fn execute() -> Result<bool, String> {
         library,
         organizations: arguments.organizations,
         folder: std::env::temp_dir().join(format!("anabranch-packetdrill-{}", std::process::id())),
+        ipv6: arguments.ipv6,
         at_once: arguments.at_once,
         timeout: Duration::from_secs(30),
     };

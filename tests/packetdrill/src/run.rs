@@ -20,6 +20,8 @@ pub struct Setup {
     pub organizations: Vec<String>,
     /// Where prepared scripts are written.
     pub folder: PathBuf,
+    /// Over IPv6, with a link that takes 20 bytes more, so that segments are as large.
+    pub ipv6: bool,
     /// How many run at once.
     pub at_once: usize,
     /// A script that takes longer than this has failed.
@@ -96,14 +98,40 @@ fn one(setup: &Setup, script: &Script, index: usize, organization: &str) -> io::
     })
 }
 
+/// Where the ends are, for packetdrill.
+const IPV4: [&str; 5] = [
+    "--ip_version=ipv4",
+    "--local_ip=192.168.0.1",
+    "--gateway_ip=192.168.0.2",
+    "--netmask_ip=255.255.0.0",
+    "--remote_ip=192.0.2.1",
+];
+/// The same over IPv6, as its own command has it.
+const IPV6: [&str; 5] = [
+    "--ip_version=ipv6",
+    "--mtu=1520",
+    "--local_ip=fd3d:0a0b:17d6::1",
+    "--gateway_ip=fd3d:0a0b:17d6:8888::1",
+    "--remote_ip=fd3d:fa7b:d17d::1",
+];
+
 fn command(setup: &Setup, prepared: &Prepared, organization: &str, path: &Path) -> Command {
     let mut flags = vec![format!("organization={organization}")];
-    flags.extend(prepared.mtu.map(|mtu| format!("mtu={mtu}")));
+    let link: &[&str] = match setup.ipv6 {
+        true => {
+            flags.push("local=fd3d:a0b:17d6::1/48;gateway=fd3d:a0b:17d6:8888::1".into());
+            flags.push(format!("mtu={}", prepared.mtu.unwrap_or(1520)));
+            &IPV6
+        }
+        false => {
+            flags.extend(prepared.mtu.map(|mtu| format!("mtu={mtu}")));
+            &IPV4
+        }
+    };
     flags.extend(prepared.parameters.iter().cloned());
     let mut command = Command::new(&setup.packetdrill);
     command
-        .args(["--ip_version=ipv4", "--local_ip=192.168.0.1", "--gateway_ip=192.168.0.2"])
-        .args(["--netmask_ip=255.255.0.0", "--remote_ip=192.0.2.1"])
+        .args(link)
         .arg(format!("--so_filename={}", setup.library.display()))
         .arg(format!("--so_flags={}", flags.join(";")))
         .arg(path)

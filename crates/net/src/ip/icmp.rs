@@ -22,6 +22,8 @@ pub(super) fn input(
     counters: &mut Counters,
     replies: &mut Vec<Packet>,
 ) -> Option<Error> {
+    // RFC 9293 MUST-55
+    // RFC 1122 3.2.2/1, 3.2.2.9/1
     let message = Message::parse(packet.front());
     let vouched = packet.meta().checksum != ChecksumState::Complete;
     let (Ok(message), true) = (message, vouched || checksum::is_right(packet.sum_from(0))) else {
@@ -89,6 +91,7 @@ fn quoted(quote: &[u8], kind: Kind) -> Option<Error> {
 }
 
 fn echo_reply(mut packet: Packet, id: u16, seq: u16) -> Packet {
+    // RFC 1122 3.2.2.6/1
     let meta = *packet.meta();
     finish(&mut packet, Message::EchoReply(id, seq));
     reply_to(&mut packet, meta.destination, meta.source);
@@ -105,6 +108,7 @@ pub fn unreachable(
     now: Instant,
     counters: &mut Counters,
 ) -> Option<Packet> {
+    // RFC 1122 3.2.2.1/1
     let meta = *packet.meta();
     if !meta.source.is_v4() {
         return v6::icmp::unreachable(packet, why, ip, now, counters);
@@ -126,6 +130,7 @@ pub(super) fn time_exceeded(
     now: Instant,
     counters: &mut Counters,
 ) -> Option<Packet> {
+    // RFC 1122 3.3.2/3
     if !fragment.meta().source.is_v4() {
         let message = icmpv6::Message::TimeExceeded(1);
         return v6::icmp::error(&fragment, message, false, ip, now, counters);
@@ -141,7 +146,9 @@ fn error(
     now: Instant,
     counters: &mut Counters,
 ) -> Option<Packet> {
+    // RFC 1122 3.2.2/2
     let meta = *packet.meta();
+    // RFC 1122 3.2.2/3
     //= RFC 1122 3.2.2: nothing to a group is answered, nor ICMP errors
     if meta.group || (meta.protocol == protocol::ICMP && !is_echo(packet)) {
         return None;
@@ -176,6 +183,7 @@ fn finish(packet: &mut Packet, message: Message) {
 }
 
 fn reply_to(packet: &mut Packet, source: Address, destination: Address) {
+    // RFC 1122 3.2.2.6/2
     let meta = packet.meta_mut();
     meta.checksum = ChecksumState::Complete;
     meta.protocol = protocol::ICMP;

@@ -16,6 +16,8 @@ pub fn input(
     counters: &mut Counters,
     replies: &mut Vec<Packet>,
 ) -> Option<Up> {
+    // RFC 9293 MUST-50
+    // RFC 1122 3.2.1.1/1, 3.2.1.2/1, 3.2.1.7/2, 3.2.1.8/1
     let header = match ipv4::Header::parse(packet.front()) {
         Ok(header) => header,
         Err(Malformed::Checksum) => return dropped(counters, DropReason::IpChecksum),
@@ -60,6 +62,8 @@ pub fn input(
 /// Is it for us, from a host that can be (RFC 1122 3.2.1.3)? Returns whether it is
 /// for a group.
 fn accept(header: &ipv4::Header, ip: &mut Ip, meta: &Meta) -> Result<bool, DropReason> {
+    // RFC 9293 MUST-63
+    // RFC 1122 3.2.1.3/1, 3.2.1.3/2, 4.1.3.6/1
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
     let is_own = ip.config.is_ours(source) || source == destination;
     //= RFC 1122 3.2.1.3 a: a host that has no address yet speaks so, to all
@@ -80,6 +84,7 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, meta: &Meta) -> Result<bool, DropR
         };
         return if group { Ok(true) } else { Err(DropReason::IpNotOurs) };
     }
+    // RFC 1122 2.4/1, 3.3.6/1
     //= RFC 1122 3.3.6: a datagram to one host in a frame to a group is discarded
     if meta.group {
         return Err(DropReason::IpLinkGroup);
@@ -90,6 +95,7 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, meta: &Meta) -> Result<bool, DropR
 
 /// As [`accept`], for what we have sent to ourselves.
 fn accept_own(source: Address, destination: Address, ip: &Ip) -> Result<bool, DropReason> {
+    // RFC 1122 3.2.1.3/4
     if !ip.config.is_ours(source) {
         return Err(DropReason::IpSource);
     }

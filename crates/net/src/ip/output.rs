@@ -31,6 +31,7 @@ pub fn output(
     ip: &mut Ip,
     down: &mut impl FnMut(Packet),
 ) -> Result<(), Packet> {
+    // RFC 1122 3.2.1.7/1, 3.3.3/1
     let total = packet.len() + ipv4::LEN;
     let route = match packet.meta().group {
         false => ip.routes.lookup(packet.meta().destination),

@@ -74,6 +74,7 @@ impl Piece {
     }
 
     /// The fragment with these headers, and `front` bytes of headers in all.
+    // RFC 8200 4.5/1
     pub(super) fn v6(header: &ipv6::Header, fragment: ipv6::Fragment, front: usize) -> Piece {
         Piece {
             key: Key {
@@ -155,6 +156,8 @@ impl Reassembly {
         counters: &mut Counters,
         first_fragments: &mut Vec<Packet>,
     ) {
+        // RFC 8200 4.5/2
+        // RFC 1122 3.3.2/2
         while let Some(&(expires, key)) = self.by_age.front()
             && expires <= now
         {
@@ -175,6 +178,8 @@ impl Reassembly {
         now: Instant,
         counters: &mut Counters,
     ) -> Option<Packet> {
+        // RFC 8200 5/2
+        // RFC 1122 3.2.1.4/1, 3.3.2/1
         let key = piece.key;
         let aligned = !piece.more || piece.len.is_multiple_of(8);
         if piece.len == 0 || !aligned || piece.offset + piece.len > piece.most {
@@ -256,6 +261,7 @@ impl Reassembly {
         let at = piece.offset;
         let mut last = Some(last);
         for mut fragment in waiting.fragments {
+            // RFC 3168 5.3/1
             if fragment.payload.meta().tos & ipv4::ECN == ipv4::CE {
                 //= RFC 3168 5.3: one mark is that of the datagram
                 meta.tos |= ipv4::CE;
@@ -339,6 +345,7 @@ impl Waiting {
             return Added::Duplicate;
         }
         let before = at.checked_sub(1).map(|i| &self.fragments[i]);
+        // RFC 8200 4.5/3
         let overlaps = before.is_some_and(|f| f.offset + f.len > offset)
             || self.fragments.get(at).is_some_and(|f| offset + len > f.offset)
             || self.total.is_some_and(|t| offset + len > t || !more)

@@ -139,6 +139,7 @@ impl Routes {
 
     /// The route to `destination`, if there is one.
     #[inline(always)]
+    // RFC 1122 3.3.1.1/1
     pub fn lookup(&mut self, destination: Address) -> Option<Route> {
         if let Some((address, route)) = self.last
             && address == destination

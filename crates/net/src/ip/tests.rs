@@ -23,6 +23,8 @@ fn received(host: &mut Host) -> Vec<u8> {
 
 #[test]
 fn padding_is_cut_off_and_options_are_passed_over() {
+    // RFC 9293 MUST-50
+    // RFC 1122 3.2.1.8/1
     let mut host = listening();
     let mut frame = datagram(ip(protocol::UDP), &udp_bytes(53, b"data"));
     frame.extend([0xee; 30]);
@@ -46,6 +48,7 @@ fn padding_is_cut_off_and_options_are_passed_over() {
 
 #[test]
 fn bad_headers() {
+    // RFC 1122 3.2.1.1/1, 3.2.1.2/1
     let mut host = listening();
     let good = datagram(ip(protocol::UDP), &udp_bytes(53, b"data"));
     let mut spoilt = good.clone();
@@ -65,12 +68,15 @@ fn bad_headers() {
 
 #[test]
 fn martians_and_strangers() {
+    // RFC 9293 MUST-63
+    // RFC 1122 3.2.1.3/1, 3.2.1.3/2, 4.1.3.6/1
     martians(&mut listening());
 }
 
 /// A way to ourselves lets nobody else in.
 #[test]
 fn martians_and_strangers_beside_loopback() {
+    // RFC 1122 3.2.1.3/4
     let mut host = Host::new(|config| {
         config.loopback = Some(1);
         let addresses = vec![(Ipv4Addr::LOCALHOST.into(), 8)];
@@ -97,6 +103,8 @@ fn martians(host: &mut Host) {
 
 #[test]
 fn broadcasts_reach_udp_and_are_never_answered() {
+    // RFC 9293 MUST-57
+    // RFC 1122 3.2.2/3
     let mut host = listening();
     for destination in ["10.0.0.255", "255.255.255.255", "224.0.0.1"] {
         let destination = destination.parse().unwrap();
@@ -120,6 +128,7 @@ fn broadcasts_reach_udp_and_are_never_answered() {
 
 #[test]
 fn unknown_protocols_are_told_so() {
+    // RFC 1122 3.2.2/2, 3.2.2.1/1
     let mut host = listening();
     let out = host.take(&datagram(ip(99), &[1; 40]));
     assert_eq!(host.domain.counters.dropped(DropReason::ProtocolUnknown), 1);
@@ -156,6 +165,7 @@ proptest! {
         cut in 1usize..185,
         order in prop::collection::vec(any::<prop::sample::Index>(), 400),
     ) {
+        // RFC 1122 3.2.1.4/1, 3.3.2/1
         // No more pieces than reassembly takes.
         let cut = (cut * 8).max((len / 100).next_multiple_of(8));
         let mut host = listening();
@@ -240,6 +250,7 @@ fn fragments_that_cannot_be() {
 
 #[test]
 fn fragments_are_bounded_and_do_not_wait_for_ever() {
+    // RFC 1122 3.3.2/2
     let mut host = Host::new(|config| config.reassembly_bytes = 100_000);
     for identification in 0..1000 {
         host.take(&fragments(3000, 1480, identification).1[0]);
@@ -263,6 +274,7 @@ fn fragments_are_bounded_and_do_not_wait_for_ever() {
 
 #[test]
 fn pings_of_any_length_come_back() {
+    // RFC 1122 3.2.2.6/1, 3.2.2.6/2
     let mut host = Host::new(|_| ());
     for len in [0, 1, 56, 1472] {
         let request = icmp_bytes(8, 0, &[&[1, 2, 3, 4], &vec![5; len][..]].concat());
@@ -343,6 +355,7 @@ fn echo_requests_are_answered_so_many_a_second() {
 
 #[test]
 fn a_datagram_whose_fragments_do_not_come_is_told_of() {
+    // RFC 1122 3.3.2/3
     let mut host = Host::new(|config| config.neighbour_lifetime = Duration::from_secs(1000));
     let (_, pieces) = fragments(3000, 1480, 77);
     host.take(&pieces[0]);
@@ -362,6 +375,7 @@ fn a_datagram_whose_fragments_do_not_come_is_told_of() {
 
 #[test]
 fn fragments_of_a_ping_are_told_of_and_of_an_error_not() {
+    // RFC 1122 3.2.2/3
     for (kind, answers) in [(8, 1), (3, 0)] {
         let mut host = Host::new(|config| config.neighbour_lifetime = Duration::from_secs(1000));
         let header = ipv4::Header { more_fragments: true, ..ip(protocol::ICMP) };
@@ -372,6 +386,7 @@ fn fragments_of_a_ping_are_told_of_and_of_an_error_not() {
 
 #[test]
 fn identifications_are_counted_for_each_destination() {
+    // RFC 1122 3.3.3/1
     let mut host = Host::new(|_| ());
     let others = [3, 4, 5].map(|last| Ipv4Addr::new(10, 0, 0, last));
     others
@@ -406,6 +421,7 @@ fn groups_are_reached_on_the_link_only() {
 
 #[test]
 fn a_frame_to_a_group_brings_nothing_for_one_host() {
+    // RFC 1122 2.4/1, 3.3.6/1
     let mut host = listening();
     for protocol in [protocol::UDP, protocol::TCP, protocol::ICMP] {
         let mut frame = datagram(ip(protocol), &udp_bytes(53, b"x"));

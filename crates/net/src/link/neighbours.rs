@@ -216,6 +216,7 @@ impl Neighbours {
         now: Instant,
         dropped: &mut u64,
     ) -> Resolved {
+        // RFC 1122 2.3.2.1/2, 2.3.2.2/1
         let mut is_new = !self.asked.contains_key(&address);
         if is_new && self.asked.len() >= MAX_ASKED {
             *dropped += self.give_up_one(now);
@@ -396,6 +397,7 @@ pub(super) type Table = MaybeShared<Neighbours>;
 /// How long what `table` has said is relied on without asking it: what others learn
 /// comes only there.
 pub(super) fn trust(table: &Table, until: Instant, now: Instant) -> Instant {
+    // RFC 1122 2.3.2.1/1
     match table {
         MaybeShared::Own(_) => until,
         MaybeShared::Shared(_) => until.min(now + INTERVAL),

@@ -39,6 +39,7 @@ fn a_probe_is_answered_and_teaches_nothing() {
 
 #[test]
 fn packets_wait_for_the_answer_in_order() {
+    // RFC 1122 2.3.2.2/1
     let mut host = lonely();
     let mut out = host.say(PEER, b"0");
     assert_eq!(out.len(), 1);
@@ -58,6 +59,7 @@ fn packets_wait_for_the_answer_in_order() {
 
 #[test]
 fn who_never_answers_is_asked_three_times() {
+    // RFC 1122 2.3.2.1/2
     let mut host = lonely();
     host.call(Call::Connect { remote: end(PEER, 80), local: None, connection: () });
     host.call(Call::BindUdp(end(US, 53), ()));
@@ -75,6 +77,7 @@ fn who_never_answers_is_asked_three_times() {
 
 #[test]
 fn old_knowledge_is_used_and_confirmed() {
+    // RFC 1122 2.3.2.1/1
     let mut host = Host::new(|config| config.neighbour_lifetime = 10 * SECOND);
     host.wait(11 * SECOND);
     let out = host.say(PEER, b"x");

@@ -47,6 +47,7 @@ fn a_domain_has_the_new_addresses_at_once() {
 /// Of two routes with one prefix, the one with the least metric is taken, whatever the order.
 #[test]
 fn the_least_metric_wins_and_a_longer_prefix_before_it() {
+    // RFC 1122 3.3.1.1/1
     let route = |prefix, last, metric| RouteConfig {
         network: Ipv4Addr::new(if prefix == 0 { 0 } else { 192 }, 0, 0, 0).into(),
         prefix,

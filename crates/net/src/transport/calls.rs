@@ -30,6 +30,7 @@ impl<A: Application> Transport<A> {
                 }
             }
             Call::Notify(id) => self.notify(id, cx.conns),
+            // RFC 9293 MUST-41
             Call::Listen(local, listener) => {
                 self.listeners.insert(local, listener);
             }
@@ -89,6 +90,7 @@ impl<A: Application> Transport<A> {
         if let Some(why) = self.residence.refusal() {
             return Err((user, ConnectError::Refused(why)));
         }
+        // RFC 9293 MUST-43, MUST-44
         let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
         let source = address.unwrap_or(route.source);
         if source.is_unspecified()
@@ -134,6 +136,7 @@ impl<A: Application> Transport<A> {
 
     /// The route to a peer that can be connected to.
     fn route_to(&self, remote: Endpoint, routes: &mut Routes) -> Option<Route> {
+        // RFC 9293 MUST-46
         //= RFC 9293 3.9.2.3: an OPEN to a broadcast or multicast address is rejected
         let possible = remote.address.is_unicast()
             && !self.config.is_broadcast(remote.address)

@@ -12,6 +12,8 @@ use wire::tcp::mss_for;
 impl<A: Application> Transport<A> {
     /// Takes an ICMP error.
     pub fn error<C: Connections<A::Connection>>(&mut self, error: &Error, cx: &mut Cx<'_, A, C>) {
+        // RFC 9293 MUST-54
+        // RFC 1122 3.2.2.1/2, 3.2.2.4/1, 3.2.2.5/1, 4.1.3.3/1
         if error.protocol == protocol::UDP {
             let socket = Transport::<A>::bound(&self.udp, &error.flow.local).cloned();
             if let (Some(socket), Some(why)) = (socket, meaning(error.kind)) {
@@ -26,6 +28,7 @@ impl<A: Application> Transport<A> {
                 return;
             }
             match error.kind {
+                // RFC 4443 3.2/1
                 Kind::Unreachable(Unreachable::FragmentationNeeded(mtu)) => {
                     // A router that does not say (RFC 1191 5): the next of the
                     // usual sizes below would be a guess; take the smallest

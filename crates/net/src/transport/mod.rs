@@ -104,6 +104,7 @@ impl<A: Application> Transport<A> {
         table: &'a HashMap<Endpoint, T, Keyed>,
         local: &Endpoint,
     ) -> Option<&'a T> {
+        // RFC 9293 MUST-42
         if table.is_empty() {
             return None;
         }

@@ -19,7 +19,9 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     transport: &mut Transport<A>,
     cx: &mut Cx<'_, A, C>,
 ) {
+    // RFC 9293 MUST-3
     let meta = packet.meta();
+    // RFC 9293 MUST-57
     if meta.group {
         return cx.counters.drop(DropReason::TcpGroup);
     }
@@ -220,6 +222,8 @@ impl Arrived {
 
     /// Bytes of the largest segment that the link takes.
     fn mss<A: Application>(&self, transport: &Transport<A>) -> u16 {
+        // RFC 9293 SHLD-6
+        // RFC 6691 3/1
         let mtu = transport.config.interfaces[self.interface as usize].mtu;
         mss_for(mtu, self.flow.remote.address)
     }

@@ -61,6 +61,7 @@ pub(super) fn packet(
     segment: &mut Outgoing,
     interface: &InterfaceConfig,
 ) -> (Packet, u16) {
+    // RFC 9293 MUST-2, MUST-45
     segment.header.source_port = flow.local.port;
     segment.header.destination_port = flow.remote.port;
     let payload_len = wire::total(&segment.payload);

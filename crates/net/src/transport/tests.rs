@@ -117,6 +117,7 @@ fn resets_do_not_tell_whether_a_connection_exists() {
 
 #[test]
 fn malformed_segments() {
+    // RFC 9293 MUST-3
     let mut host = listening();
     let good = tcp_frame(&header(5000, 80, 7, 0, Flags::SYN), &[]);
     let mut spoilt = good.clone();
@@ -267,6 +268,7 @@ fn connect_again(host: &mut Host) {
 
 #[test]
 fn opens_that_cannot_be() {
+    // RFC 9293 MUST-43, MUST-46
     let mut host = Host::new(|_| ());
     let mut fails = |remote: Endpoint, local: Option<Endpoint>, error| {
         let out = host.call(Call::Connect { remote, local, connection: () });
@@ -292,6 +294,8 @@ fn about(frame: &wire::Packet, kind: u8, code: u8, word: [u8; 4], quote: usize) 
 
 #[test]
 fn errors_end_only_what_is_opening() {
+    // RFC 9293 MUST-54
+    // RFC 1122 3.2.2.1/2
     let mut host = listening();
     let (_, out) = connect(&mut host);
     // 28 bytes of the quote are enough.
@@ -318,6 +322,7 @@ fn errors_end_only_what_is_opening() {
 
 #[test]
 fn udp_sockets_hear_of_errors() {
+    // RFC 1122 3.2.2.1/2, 4.1.3.3/1
     let mut host = Host::new(|_| ());
     host.call(Call::BindUdp(end(Ipv4Addr::UNSPECIFIED, 53), ()));
     for (kind, code, error) in [
@@ -339,6 +344,7 @@ fn udp_sockets_hear_of_errors() {
 
 #[test]
 fn udp_to_nobody_is_answered_with_its_own_words() {
+    // RFC 1122 3.2.2/2, 3.2.2.1/1, 4.1.3.1/1
     let mut host = Host::new(|_| ());
     let lost = udp_bytes(9, &[7; 1000]);
     let out = host.take(&datagram(ip(protocol::UDP), &lost));
@@ -354,6 +360,7 @@ fn udp_to_nobody_is_answered_with_its_own_words() {
 
 #[test]
 fn udp_checksums_and_lengths() {
+    // RFC 1122 4.1.3.4/1
     let mut host = Host::new(|_| ());
     host.call(Call::BindUdp(end(US, 53), ()));
     let mut take = |change: fn(&mut Vec<u8>), len: usize, reason: Option<DropReason>| {

@@ -19,6 +19,7 @@ pub fn input<A: Application>(
     app: &mut A,
     counters: &mut Counters,
 ) -> Option<Packet> {
+    // RFC 1122 4.1.3.4/1
     let meta = *packet.meta();
     let header = match Header::parse(packet.front()) {
         Ok(header) if header.length as usize <= packet.len() && header.destination_port != 0 => {
@@ -27,6 +28,7 @@ pub fn input<A: Application>(
         _ => return dropped(counters, DropReason::UdpMalformed),
     };
     packet.truncate(header.length as usize);
+    // RFC 8200 8.1/2
     if header.checksum == 0 && !meta.source.is_v4() {
         return dropped(counters, DropReason::UdpNoChecksum);
     }
@@ -37,9 +39,11 @@ pub fn input<A: Application>(
             return dropped(counters, DropReason::UdpChecksum);
         }
     }
+    // RFC 1122 4.1.3.5/1
     let local = Endpoint { address: meta.destination, port: header.destination_port };
     let remote = Endpoint { address: meta.source, port: header.source_port };
     let Some(socket) = Transport::<A>::bound(&transport.udp, &local) else {
+        // RFC 1122 4.1.3.1/1
         counters.drop(DropReason::UdpNoPort);
         return Some(packet);
     };
@@ -86,6 +90,7 @@ impl<A: Application> Transport<A> {
                 datagram.local.address = route.source;
             }
             let source = datagram.local.address;
+            // RFC 1122 3.2.1.3/3, 3.3.6/2
             let stays = |r: &crate::ip::Route| {
                 !source.is_unspecified() && !self.config.escapes(source, r.interface)
             };
@@ -129,6 +134,7 @@ fn header_len(destination: Address) -> usize {
 /// two families. Up to `by_device` bytes the device fills in the checksum.
 #[inline(always)]
 pub(super) fn packet(datagram: Datagram, by_device: usize) -> Option<Packet> {
+    // RFC 1122 4.1.3.4/1
     let Datagram { local, remote, payload } = datagram;
     if local.address.is_v4() != remote.address.is_v4() {
         return None;
@@ -143,6 +149,7 @@ pub(super) fn packet(datagram: Datagram, by_device: usize) -> Option<Packet> {
     let sum = if partial {
         pseudo
     } else {
+        // RFC 8200 8.1/3
         // RFC 768: a sum that comes out as zero is sent as all ones.
         match !checksum::add(pseudo, packet.sum_from(0)) {
             0 => 0xffff,

@@ -23,6 +23,7 @@ fn put(a: &mut Assembler, at: u32, len: u32) -> Option<(u32, u32)> {
 
 #[test]
 fn ranges_merge_and_the_latest_comes_first() {
+    // RFC 2018 4/1
     let mut a = Assembler::default();
     for (at, len, expected) in [
         (10, 10, &[(10, 20)][..]),
@@ -90,6 +91,7 @@ proptest! {
         cuts in prop::collection::vec((0..300u32, 1..60u32), 0..60),
         pops in prop::collection::vec(any::<bool>(), 60),
     ) {
+        // RFC 9293 SHLD-31
         let data: Vec<u8> = (0..400u32).map(|i| ((i * 31) >> 2) as u8).collect();
         let mut a = Assembler::default();
         let mut present = [false; 400];

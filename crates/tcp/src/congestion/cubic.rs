@@ -10,11 +10,14 @@ use wire::time::Duration;
 
 /// The constant C (RFC 9438 4.1), segments per second cubed: how fast the window
 /// grows back.
+// RFC 9438 4.1/1
 const C: f64 = 0.4;
 /// beta_cubic (RFC 9438 4.6): what is left of the window after a loss.
+// RFC 9438 4.6/1
 const BETA: f64 = 0.7;
 /// alpha_cubic (RFC 9438 4.3): with it, Reno with a decrease by `BETA` has the mean
 /// window of Reno.
+// RFC 9438 4.3/2
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// The state of CUBIC. What a connection needs that is never beyond slow start lies
@@ -70,6 +73,7 @@ struct Epoch {
 impl Epoch {
     /// RFC 9438 figure 1: W_cubic(t), segments.
     fn window_at(&self, t: Duration) -> f64 {
+        // RFC 9438 4.2/1
         let d = t.as_secs_f64() - self.k;
         C * d * d * d + self.origin
     }
@@ -78,6 +82,7 @@ impl Epoch {
 impl Avoidance {
     /// cwnd in segments.
     fn segments(&self, cwnd: u32, mss: u32) -> f64 {
+        // RFC 9438 4.1/2
         (f64::from(cwnd) + self.fraction) / f64::from(mss.max(1))
     }
 
@@ -100,9 +105,11 @@ impl Avoidance {
 
     /// Congestion avoidance (RFC 9438 4.3 to 4.5): the new cwnd.
     fn avoid(&mut self, cwnd_bytes: u32, a: Sample) -> u32 {
+        // RFC 9438 4.2/3, 4.3/1
         let cwnd = self.segments(cwnd_bytes, a.mss);
         let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin_epoch(cwnd, a.now));
         if !a.limited {
+            // RFC 9438 4.2/2
             // RFC 9438 4.2: t does not contain times in which the window did not
             // grow because it was not used.
             epoch.start += a.now.since(epoch.last);
@@ -135,12 +142,14 @@ impl Avoidance {
 impl Cubic {
     /// RFC 9438 4.6 and 4.7: ssthresh, W_max and cwnd_prior at a loss.
     fn reduce(&mut self, flight: u32, mss: u32) {
+        // RFC 9438 4.6/2
         let (cwnd, ssthresh) = (self.cwnd, self.ssthresh);
         self.hystart.end();
         let v = self.avoidance.get_or_insert_default();
         let now = v.segments(cwnd, mss);
         let (w_max, prior) = (v.w_max, v.prior);
         v.before = Some(Before { cwnd, ssthresh, w_max, prior, epoch: v.epoch.take() });
+        // RFC 9438 4.7/1
         // Fast convergence: a flow that has less than before leaves room for others.
         v.w_max = if now < v.w_max { now * (1.0 + BETA) / 2.0 } else { now };
         v.prior = now;
@@ -151,6 +160,7 @@ impl Cubic {
     /// Slow start (RFC 9438 4.10, RFC 9406).
     #[inline]
     fn start(&mut self, a: &Sample) {
+        // RFC 9438 4.10/1
         let Some(growth) = self.hystart.growth(a) else {
             self.ssthresh = self.cwnd;
             return self.hystart.end();
@@ -187,6 +197,7 @@ impl CongestionControl for Cubic {
 
     #[inline]
     fn on_ack(&mut self, a: &Sample) {
+        // RFC 9438 5.3/1
         if !a.grow {
             return;
         }
@@ -207,6 +218,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, _now: Instant) {
+        // RFC 9438 4.8/1
         // RFC 5681 3.1: ssthresh stays for a segment that was sent again before.
         if !again {
             self.reduce(flight, mss);
@@ -220,6 +232,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_undo(&mut self) {
+        // RFC 9438 4.9/1
         let Some(v) = &mut self.avoidance else { return };
         let Some(before) = v.before.take() else { return };
         // RFC 9438 4.9.1: the time in between counts as if nothing had been.

@@ -49,6 +49,7 @@ impl HyStart {
     /// end.
     #[inline]
     pub(crate) fn growth(&mut self, a: &Sample) -> Option<u32> {
+        // RFC 9438 4.10/2
         if self.over {
             return Some(a.delivered);
         }

@@ -157,6 +157,7 @@ impl std::error::Error for UnknownAlgorithm {}
 
 /// The initial window of `segments` segments of `mss` bytes (RFC 6928).
 pub(crate) fn initial_window(segments: u32, mss: u32) -> u32 {
+    // RFC 5681 3.1/2
     segments.max(1).saturating_mul(mss).min(MAX_WINDOW)
 }
 

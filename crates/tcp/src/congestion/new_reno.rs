@@ -16,6 +16,7 @@ pub(crate) struct NewReno {
 
 impl NewReno {
     fn halve(&mut self, flight: u32, mss: u32) {
+        // RFC 5681 3.1/8
         //= RFC 5681 3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
         self.before = (self.cwnd, self.ssthresh);
         self.ssthresh = (flight / 2).max(2 * mss);
@@ -25,6 +26,7 @@ impl NewReno {
 
 impl CongestionControl for NewReno {
     fn new(initial_window: u32) -> NewReno {
+        // RFC 5681 3.1/5
         NewReno { cwnd: initial_window, ssthresh: MAX_WINDOW, acked: 0, before: (0, 0) }
     }
     fn set_ssthresh(&mut self, ssthresh: u32) {
@@ -41,6 +43,8 @@ impl CongestionControl for NewReno {
 
     #[inline]
     fn on_ack(&mut self, a: &Sample) {
+        // RFC 9293 MUST-19
+        // RFC 5681 3.1/1, 3.1/6, 3.1/7
         if !(a.limited && a.grow) {
             return;
         }
@@ -72,6 +76,7 @@ impl CongestionControl for NewReno {
     }
 
     fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, _now: Instant) {
+        // RFC 5681 3.1/9, 3.1/10
         // For a segment that was sent again before:
         //= RFC 5681 3.1: "the value of ssthresh is held constant"
         if !again {

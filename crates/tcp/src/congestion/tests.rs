@@ -16,6 +16,7 @@ fn names_are_parsed_and_told() {
 
 #[test]
 fn what_holds_for_every_algorithm() {
+    // RFC 9438 4.6/2
     const MSS: u32 = 1000;
     for algorithm in Algorithm::ALL {
         let now = Instant::from_millis(5);

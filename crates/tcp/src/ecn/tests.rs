@@ -36,6 +36,8 @@ impl Peer {
 
 #[test]
 fn both_must_want_it() {
+    // RFC 9293 SHLD-8
+    // RFC 3168 6.1.1/2
     let ask = Flags::ECE.with(Flags::CWR);
     for (mode, syn, answer) in [
         (EcnMode::Off, ask, Flags::default()),
@@ -64,6 +66,7 @@ fn both_must_want_it() {
 
 #[test]
 fn a_syn_that_is_lost_goes_without() {
+    // RFC 3168 6.1.1.1/1
     let mut p = Peer::connecting(asking());
     p.out();
     p.timeout();
@@ -72,6 +75,7 @@ fn a_syn_that_is_lost_goes_without() {
 
 #[test]
 fn only_new_data_can_be_marked() {
+    // RFC 3168 5/1, 6.1.1/1, 6.1.4/1, 6.1.5/1
     let mut p = agreed();
     p.send(3000);
     assert!(p.outgoing().iter().all(|o| o.ect));
@@ -85,6 +89,7 @@ fn only_new_data_can_be_marked() {
 
 #[test]
 fn a_mark_is_echoed_until_the_peer_has_heard() {
+    // RFC 3168 6.1.3/1, 6.1.3/2
     let mut p = agreed();
     p.say_marked(header("P.", 1, 1, 50_000), 100, ECT_0);
     assert!(p.out().is_empty(), "a delayed acknowledgment");
@@ -105,6 +110,7 @@ fn a_mark_is_echoed_until_the_peer_has_heard() {
 
 #[test]
 fn the_window_is_reduced_once_for_what_is_in_flight() {
+    // RFC 3168 6.1.2/1, 6.1.2/2, 6.1.2/3
     let mut p = agreed();
     p.send(30_000);
     assert_eq!(p.out().len(), 10);
@@ -130,6 +136,7 @@ fn the_window_is_reduced_once_for_what_is_in_flight() {
 
 #[test]
 fn echoes_of_a_peer_that_has_not_agreed_mean_nothing() {
+    // RFC 3168 6.1.1/3
     let mut p = Peer::established(sack());
     p.send(10_000);
     p.out();
@@ -142,6 +149,7 @@ fn echoes_of_a_peer_that_has_not_agreed_mean_nothing() {
 
 #[test]
 fn a_loss_in_the_same_window_reduces_no_further() {
+    // RFC 3168 6.1.2/2
     let mut p = agreed();
     p.send(30_000);
     p.out();

@@ -20,6 +20,7 @@ impl Tcb {
     /// payload. Returns whether the rest of the segment counts.
     #[inline]
     pub(crate) fn process_ack(&mut self, h: &Header, pure: bool, now: Instant) -> bool {
+        // RFC 5961 5.2/1
         //= RFC 5961 5.2: "((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT)"
         if h.ack.after(self.snd.nxt) || h.ack.before(self.snd.una - self.snd.max_wnd) {
             self.challenge_ack(now);
@@ -78,7 +79,9 @@ impl Tcb {
 
     /// SEG.ACK is not new, and something is in flight.
     fn not_new_ack(&mut self, h: &Header, pure: bool, news: &News, now: Instant) {
+        // RFC 6675 5/6
         let duplicate = h.ack == self.snd.una;
+        // RFC 9293 SHLD-17
         if duplicate && h.window == 0 {
             // The peer is there, and takes nothing: no reason to give up.
             self.timeouts = 0;
@@ -111,6 +114,7 @@ impl Tcb {
         self.board.acked(h.ack, news);
         self.snd.una = h.ack;
         self.snd.small_end = self.snd.small_end.latest(h.ack);
+        // RFC 2018 5/5
         self.send.acked(h.ack);
         self.timeouts = 0;
         // An orphan has more time again.
@@ -119,9 +123,11 @@ impl Tcb {
         self.detect_spurious(news.echo);
         self.judge_forward(true);
         if self.snd.una == self.snd.nxt {
+            // RFC 6298 5.2/1
             // RFC 6298 5.2: all is acknowledged, turn the timer off
             self.timers.stop_retransmit();
         } else {
+            // RFC 6298 5.3/1
             // RFC 6298 5.3: restart it
             let at = now.after_micros(self.rtt.rto(&self.config));
             self.timers.set_retransmit(Retransmit::Rto, at);
@@ -139,6 +145,8 @@ impl Tcb {
     /// is echoed (RFC 7323 4). Returns it in microseconds, if there is one.
     #[inline(always)]
     pub(crate) fn measure(&mut self, news: &News, h: &Header, now: Instant) -> Option<u32> {
+        // RFC 9293 MUST-18
+        // RFC 6298 3/1, 3/2
         let sent = news.first_sent.filter(|_| !news.twice);
         let rtt = match (sent, h.options.timestamps) {
             (Some(sent), _) => now.micros_since(sent).min(u32::MAX.into()) as u32,
@@ -164,6 +172,8 @@ impl Tcb {
     /// zero counts too, so that a peer can close it.
     #[inline]
     fn update_window(&mut self, h: &Header, new_ack: bool) {
+        // RFC 7323 2.3/1
+        // RFC 5961 5.2/2
         let wnd = u32::from(h.window) << self.snd.shift;
         let newer = new_ack
             || self.snd.wl1.before(h.seq)

@@ -102,6 +102,7 @@ impl Tcb {
     /// Last.ACK.sent.
     #[inline]
     pub(crate) fn take_timestamp(&mut self, h: &Header, now: Instant) {
+        // RFC 7323 4.3/1
         if let Some((value, _)) = h.options.timestamps
             && self.flags.timestamps
             && h.seq.before_or_at(self.rcv.acked)
@@ -114,12 +115,14 @@ impl Tcb {
     /// An acknowledgment has to go out at once.
     #[inline]
     pub(crate) fn ack_now(&mut self) {
+        // RFC 5681 4.2/4
         self.acks.now = true;
         self.touch();
     }
 
     /// A challenge ACK (RFC 5961), unless there were too many in this second.
     pub(crate) fn challenge_ack(&mut self, now: Instant) {
+        // RFC 5961 7/1, 7/2
         let second = (now.as_millis() / 1000) as u32;
         if self.acks.second != second {
             (self.acks.second, self.acks.challenges) = (second, 0);

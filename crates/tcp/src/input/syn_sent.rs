@@ -37,6 +37,7 @@ impl Tcb {
             self.established(now);
             self.ack_now();
         } else {
+            // RFC 9293 MUST-10
             // Simultaneous open: our SYN becomes a SYN-ACK.
             self.state = State::SynReceived;
             self.flags.syn_due = true;
@@ -46,6 +47,7 @@ impl Tcb {
 
     /// The acknowledgment in `h` covers our SYN.
     pub(crate) fn syn_acked(&mut self, h: &Header, now: Instant) {
+        // RFC 5681 3.1/3
         let lost = self.timeouts;
         let mut news = self.no_news(h, now);
         self.board.acked(self.snd.iss + 1, &mut news);
@@ -59,6 +61,7 @@ impl Tcb {
         if lost > 0 {
             self.rtt.syn_was_lost(&self.config);
         }
+        // RFC 5681 3.1/4
         if lost > 1 {
             // RFC 5681 3.1: one segment after a lost SYN; RFC 6928 2 forgives one.
             self.congestion = Congestion::new(self.congestion.algorithm(), self.mss());

@@ -9,6 +9,7 @@ use wire::{Instant, Parts};
 /// Least time between two SYN-ACKs of which the second answers a repeated SYN.
 const SYN_ACK_INTERVAL: Duration = Duration::from_millis(500);
 /// A TS.Recent older than this says nothing (RFC 7323 5.5).
+// RFC 7323 5.5/1
 const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Tcb {
@@ -45,6 +46,7 @@ impl Tcb {
         }
         //= RFC 9293 3.10.7.4: "Fourth, check the SYN bit"
         if h.flags.syn() {
+            // RFC 5961 4.2/1
             // RFC 5961 4: a challenge ACK, whatever the sequence number
             return self.challenge_ack(now);
         }
@@ -69,6 +71,7 @@ impl Tcb {
         self.note_segment_size(h, len, segment);
         //= RFC 9293 3.10.7.4: "Seventh, process the segment text"
         //= RFC 9293 3.10.7.4: "Eighth, check the FIN bit"
+        // RFC 9293 MUST-30
         // Urgent data (sixth) is in-band data here.
         self.text(h, payload, len, now);
     }
@@ -86,10 +89,12 @@ impl Tcb {
 
     /// PAWS (RFC 7323 5.3 R1).
     fn pass_timestamp(&mut self, h: &Header, len: u32, now: Instant) -> bool {
+        // RFC 7323 5.3/1, 5.3/2
         if !self.flags.timestamps || h.flags.rst() {
             return true;
         }
         let Some((value, _)) = h.options.timestamps else {
+            // RFC 7323 3.2/3
             // RFC 7323 3.2: a segment without timestamps is dropped without an answer;
             // a SYN still deserves its challenge.
             return h.flags.syn();
@@ -104,6 +109,8 @@ impl Tcb {
 
     /// Is some of the segment in the window? Answers it if not.
     fn pass_sequence(&mut self, h: &Header, len: u32, now: Instant) -> bool {
+        // RFC 9293 MUST-66
+        // RFC 5961 3.2/1
         let wnd = self.rcv.edge.distance_from(self.rcv.nxt);
         let seg_len = segment_len(h, len);
         // A pure ACK of a sender that has filled the window stands at its edge,
@@ -142,6 +149,8 @@ impl Tcb {
 
     /// A RST in the window (RFC 5961 3.2).
     fn reset(&mut self, h: &Header, now: Instant) {
+        // RFC 9293 MUST-11, SHLD-2, MUST-12
+        // RFC 5961 3.2/2, 3.2/3
         if h.seq != self.rcv.nxt {
             return self.challenge_ack(now);
         }
@@ -152,6 +161,9 @@ impl Tcb {
             // RFC 1337 3: a RST does not end TIME-WAIT
             State::TimeWait => {}
             State::Closing | State::LastAck => self.finish(None),
+            // All that the peer had to say is here: what is lost is what it was told (as on
+            // Linux).
+            State::CloseWait => self.finish(Some(Error::Shutdown)),
             _ => self.finish(Some(Error::Reset)),
         }
     }
@@ -197,6 +209,7 @@ impl Tcb {
 
     /// TIME-WAIT begins.
     pub(crate) fn enter_time_wait(&mut self, now: Instant) {
+        // RFC 9293 MUST-13
         self.state = State::TimeWait;
         self.timers.stop_retransmit();
         self.timers.keepalive = Instant::FAR_FUTURE;

@@ -18,14 +18,19 @@ impl Tcb {
         // Also where the acknowledgment beside it was too old to bring a window.
         self.snd.wl1 = self.snd.wl1.latest(h.seq);
         if len > 0 && self.flags.released {
-            // RFC 9293 3.6.1: data that nobody will read resets the connection
-            return self.abort_with(true, None);
+            // RFC 9293 SHLD-3
+            // RFC 9293 3.6.1: data that nobody will read resets the connection. The RST
+            // stands where the peer expects it, though our FIN may be on its way.
+            self.finish(None);
+            self.reset_reply = Some(h.ack);
+            return self.touch();
         }
         if seq != self.rcv.nxt {
             self.out_of_order(seq, payload);
             return;
         }
         if self.assembler.is_some() {
+            // RFC 5681 3.2/2
             // RFC 5681 4.2: a segment that fills a gap is acknowledged at once
             self.fill(payload, seq + len);
             self.ack_now();
@@ -109,6 +114,8 @@ impl Tcb {
     }
 
     fn out_of_order(&mut self, seq: Seq, payload: Parts) {
+        // RFC 9293 SHLD-31
+        // RFC 5681 3.2/1
         if !payload.is_empty() && self.flags.pressure == Pressure::None {
             let most = self.disorder_allowed();
             let assembler = self.assembler.get_or_insert_default();
@@ -180,6 +187,8 @@ impl Tcb {
     /// (RFC 9293 3.8.6.3); the first ones of a connection perhaps all at once.
     #[inline]
     pub(crate) fn schedule_ack(&mut self, now: Instant) {
+        // RFC 9293 MUST-58, SHLD-18, SHLD-19
+        // RFC 5681 4.2/1, 4.2/3
         let waiting = self.rcv.nxt.distance_from(self.rcv.acked);
         if waiting >= 2 * u32::from(self.rcv.full) {
             self.quick_acks = self.quick_acks.saturating_sub(1);

@@ -8,6 +8,7 @@ fn flow(local: &str, remote: &str) -> FlowKey {
 
 #[test]
 fn the_number_grows_by_one_every_4_microseconds_for_a_flow() {
+    // RFC 9293 MUST-8
     let g = Generator::new([7; 16], Duration::from_secs(1_000_000));
     let f = flow("10.0.0.1:80", "10.0.0.2:1234");
     let at = |us: u64| g.isn(&f, Instant::from_nanos(us * 1000));
@@ -18,6 +19,8 @@ fn the_number_grows_by_one_every_4_microseconds_for_a_flow() {
 
 #[test]
 fn flows_and_keys_have_numbers_that_do_not_tell_of_each_other() {
+    // RFC 9293 SHLD-1, MUST-9
+    // RFC 7323 7.1/1
     let (g, h) = (Generator::new([7; 16], Duration::ZERO), Generator::new([8; 16], Duration::ZERO));
     let f = flow("10.0.0.1:80", "10.0.0.2:1234");
     let now = Instant::ZERO;

@@ -64,13 +64,24 @@ impl Tcb {
         let order = self.recovery.phase == Phase::Open && self.board.lost == 0;
         if order && acked > 0 && !self.board.is_disordered() {
             // What nearly all acknowledgments bring.
+            let delivered = self.not_counted(news.delivered);
             self.open_progress();
             self.recovery.rack.reordered |= self.flags.sack && news.reordered;
-            self.grow(Growth { delivered: news.delivered, lost: 0, grow: true, round, rtt }, now);
+            self.grow(Growth { delivered, lost: 0, grow: true, round, rtt }, now);
         } else {
             self.on_unusual_news(news, acked, (round, rtt), now);
         }
         self.arm_tail(now);
+    }
+
+    /// How much of `delivered` bytes that an acknowledgment tells of is news: without SACK each
+    /// duplicate before it has stood for a segment, and let another go (as on Linux).
+    #[inline]
+    fn not_counted(&self, delivered: u32) -> u32 {
+        match self.recovery.duplicates {
+            0 => delivered,
+            n => delivered.saturating_sub(n * self.mss()).max(delivered.min(self.mss())),
+        }
     }
 
     /// As [`Tcb::on_news`], in recovery, or if something is missing.
@@ -82,6 +93,7 @@ impl Tcb {
         (round, rtt): (bool, Option<u32>),
         now: Instant,
     ) {
+        // RFC 8985 3.3/1
         let lost_before = self.board.lost;
         let timed_out = self.recovery.phase == Phase::Timeout;
         let mut grow = acked > 0 && self.on_progress(acked, now);
@@ -137,6 +149,8 @@ impl Tcb {
     /// `delivered` bytes are news of the acknowledgment that this is done for.
     /// Returns whether something was found lost.
     pub(crate) fn detect_lost(&mut self, delivered: u32, now: Instant) -> bool {
+        // RFC 6675 5/1
+        // RFC 5681 4.3/1
         let recovering = self.recovery.phase != Phase::Open;
         let least = if self.rtt.min == u32::MAX { self.rtt.srtt } else { self.rtt.min };
         let sacked = self.board.sacked_segments;
@@ -162,6 +176,7 @@ impl Tcb {
 
     /// The reordering timer went off (RFC 8985 6.3).
     pub(crate) fn on_reorder_timer(&mut self, now: Instant) {
+        // RFC 8985 6.2/9
         self.timers.stop_early();
         if self.detect_lost(0, now) && self.recovery.phase == Phase::Fast {
             self.reduce(0, false);
@@ -171,6 +186,7 @@ impl Tcb {
 
     /// A duplicate acknowledgment came, without SACK.
     pub(crate) fn on_duplicate(&mut self, now: Instant) {
+        // RFC 5681 3.2/3
         self.touch();
         if self.recovery.phase != Phase::Open {
             return;
@@ -189,11 +205,16 @@ impl Tcb {
     /// shows. What exceeds cwnd was sent by limited transmit, or for what SACK took
     /// out of the pipe: RFC 5681 3.2 does not want it counted.
     pub(crate) fn flight(&self) -> u32 {
+        // RFC 9438 4.6/3
+        // RFC 5681 3.2/5
         let out = self.snd.nxt.distance_from(self.snd.una);
         out.max(self.snd.most_out).min(self.congestion.window())
     }
 
     fn begin_recovery(&mut self, delivered: u32, now: Instant) {
+        // RFC 6675 5/3
+        // RFC 5681 3.2/6
+        // RFC 2018 7/1
         let out = self.snd.nxt.distance_from(self.snd.una);
         let flight = self.flight();
         if !self.is_reduced() {
@@ -212,6 +233,8 @@ impl Tcb {
     /// RFC 6675 5: what was lost after the recovery that is over had begun is
     /// another loss event. It may be on its way again already.
     fn begin_next_recovery(&mut self, now: Instant) {
+        // RFC 6675 5/5
+        // RFC 5681 4.3/2
         self.begin_recovery(0, now);
         self.recovery.force = self.board.front_is_lost();
     }
@@ -227,6 +250,7 @@ impl Tcb {
 
     /// SND.UNA has moved by `acked`. Returns whether the window may grow.
     fn on_progress(&mut self, acked: u32, now: Instant) -> bool {
+        // RFC 6675 5/2
         let mss = self.mss();
         match self.recovery.phase {
             Phase::Open => {
@@ -257,6 +281,7 @@ impl Tcb {
     /// All that was in flight when recovery began is acknowledged. Returns whether
     /// the window may grow.
     fn end_recovery(&mut self, now: Instant) -> bool {
+        // RFC 5681 3.2/7
         let mss = self.mss();
         let fast = self.recovery.phase == Phase::Fast;
         self.recovery.phase = Phase::Open;
@@ -281,6 +306,10 @@ impl Tcb {
 
     /// The retransmission timer went off: all that is in flight is lost.
     pub(crate) fn lose_all(&mut self, now: Instant) {
+        // RFC 9293 MUST-19
+        // RFC 8985 6.3/1
+        // RFC 6675 5.1/2
+        // RFC 6298 5.4/1
         let flight = self.flight();
         let again = self.rtt.backoff > 0;
         let forward = self.begin_forward();

@@ -4,14 +4,14 @@
 
 use crate::Tcb;
 use crate::recovery::{Phase, Tail};
+use crate::timers::Retransmit;
 use wire::{Instant, Seq};
 
-/// The least time-out of a probe, microseconds: the timer is no finer, and a peer that has many
-/// connections answers no faster.
-const LEAST: u64 = 10_000;
-/// TLP.max_ack_delay: how long a peer may delay its acknowledgment of less than two
-/// full segments, microseconds. RFC 8985 wants the worst there is, 200 ms; most wait for
-/// 40 ms.
+/// The least time-out of a probe, microseconds: a peer that has many connections answers no
+/// faster.
+const LEAST: u64 = 5_000;
+/// How long a peer may delay its acknowledgment of less than two full segments that are left
+/// of more, microseconds. Most wait for 40 ms.
 const ACK_DELAY: u64 = 50_000;
 /// The time-out before there is a measurement, microseconds.
 const UNKNOWN: u64 = 1_000_000;
@@ -31,6 +31,7 @@ impl Tcb {
     /// May a probe be sent when the time comes (RFC 8985 7.2)?
     #[inline]
     fn wants_tail(&self) -> bool {
+        // RFC 8985 3.3/1, 7.2/1, 7.3/2
         self.flags.sack
             && self.recovery.phase == Phase::Open
             && self.recovery.tail.is_none()
@@ -41,15 +42,26 @@ impl Tcb {
             && self.state.transmits()
     }
 
+    /// Is less than two full segments in flight, and was no more in this window of data? The
+    /// peer may delay its acknowledgment for as long as it likes (TLP.max_ack_delay of RFC
+    /// 8985 7.2 is 200 ms), so that the probe is due with the time-out, in whose place it goes.
+    /// Then it needs no timer of its own, which transactions would pay for with each sleep.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        // RFC 8985 7.2/3
+        self.snd.most_out < 2 * self.mss()
+    }
+
     /// PTO (RFC 8985 7.2), counted from the last segment sent, microseconds.
     #[inline]
     fn tail_timeout(&self) -> u64 {
+        // RFC 8985 7.2/2, 7.2/3
         if self.rtt.srtt == 0 {
             return UNKNOWN;
         }
         let twice = 2 * u64::from(self.rtt.srtt);
-        let alone = self.snd.nxt.distance_from(self.snd.una) < 2 * self.mss();
-        if alone { twice + ACK_DELAY } else { twice.max(LEAST) }
+        let left = self.snd.nxt.distance_from(self.snd.una) < 2 * self.mss();
+        if left { twice + ACK_DELAY } else { twice.max(LEAST) }
     }
 
     /// Starts the timer of the probe, unless a timer runs that is early enough or there is
@@ -57,7 +69,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn arm_tail(&mut self, now: Instant) {
         let running = self.timers.early != Instant::FAR_FUTURE;
-        if !self.wants_tail() || (running && !self.timers.is_tail()) {
+        if !self.wants_tail() || (running && !self.timers.is_tail()) || self.is_alone() {
             return;
         }
         // More may have followed what was alone: then it need not be so long.
@@ -83,13 +95,27 @@ impl Tcb {
         }
     }
 
+    /// The time-out has come, and no probe before it: that it goes in its place (RFC 8985
+    /// 7.2). Returns whether it does.
+    pub(crate) fn probe_first(&mut self, now: Instant) -> bool {
+        // RFC 8985 7.2/4
+        if !self.wants_tail() {
+            return false;
+        }
+        self.recovery.tail_due = true;
+        self.timers.set_retransmit(Retransmit::Rto, self.retransmit_at(now));
+        self.touch();
+        true
+    }
+
     /// A probe was sent: a segment of new data, or the last one `again`.
     pub(crate) fn on_tail_sent(&mut self, again: bool, now: Instant) {
+        // RFC 8985 7.3/3
         let stamp = now.as_millis() as u32;
         self.recovery.tail_due = false;
         self.recovery.tail = Some(Tail { end: self.snd.nxt, again: again.then_some(stamp) });
         let at = now.after_micros(self.rtt.rto(&self.config));
-        self.timers.set_retransmit(crate::timers::Retransmit::Rto, at);
+        self.timers.set_retransmit(Retransmit::Rto, at);
     }
 
     /// RFC 8985 7.4.2: what an acknowledgment, of everything below `ack`, says about
@@ -103,6 +129,7 @@ impl Tcb {
         echo: Option<u32>,
         now: Instant,
     ) {
+        // RFC 8985 7.4/1
         let Some(tail) = self.recovery.tail.filter(|tail| ack.after_or_at(tail.end)) else {
             return;
         };

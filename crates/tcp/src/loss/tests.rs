@@ -11,6 +11,7 @@ fn in_flight(config: Config) -> Peer {
 
 #[test]
 fn three_duplicates_send_the_first_segment_again() {
+    // RFC 5681 3.1/8, 3.2/3, 3.2/4, 3.2/6, 3.2/8
     let mut p = in_flight(bare());
     p.say(".", 1, 1, 0);
     assert_eq!(p.out(), [s(".", 20_001, 1000, 1)], "limited transmit");
@@ -44,6 +45,7 @@ fn what_is_not_a_duplicate_is_not_counted() {
 
 #[test]
 fn partial_acks_send_one_hole_each_without_sack() {
+    // RFC 5681 3.2/7
     let mut p = in_flight(bare());
     for _ in 0..3 {
         p.say(".", 1, 1, 0);
@@ -65,6 +67,9 @@ fn partial_acks_send_one_hole_each_without_sack() {
 
 #[test]
 fn with_sack_all_holes_are_sent_in_one_round_trip() {
+    // RFC 6675 3/2, 3/4, 5/1
+    // RFC 5681 4.3/1
+    // RFC 2018 5/2
     let mut p = in_flight(sack());
     // 1, 5001 and 8001 are missing.
     p.wait(10);
@@ -82,6 +87,10 @@ fn with_sack_all_holes_are_sent_in_one_round_trip() {
 
 #[test]
 fn a_timeout_loses_everything_but_what_was_sacked() {
+    // RFC 8985 6.3/1
+    // RFC 6675 5.1/1
+    // RFC 5681 3.1/10
+    // RFC 2018 5/5
     let mut p = in_flight(sack());
     p.sack(1, &[(2001, 4001)]);
     p.out();
@@ -96,6 +105,8 @@ fn a_timeout_loses_everything_but_what_was_sacked() {
 
 #[test]
 fn the_timeout_backs_off_and_gives_up() {
+    // RFC 9293 MUST-19, MUST-20
+    // RFC 6298 5.4/1, 5.5/1, 5.6/1
     let mut p = Peer::established(Config { retries: 4, ..bare() });
     p.send(500);
     p.out();
@@ -114,6 +125,7 @@ fn the_timeout_backs_off_and_gives_up() {
 
 #[test]
 fn duplicates_after_a_timeout_start_no_fast_retransmit() {
+    // RFC 6675 5.1/2
     let mut p = in_flight(bare());
     p.timeout();
     p.out();
@@ -146,6 +158,8 @@ fn fast_retransmit_works_after_more_than_half_of_the_sequence_space() {
 
 #[test]
 fn a_loss_above_the_recovery_point_reduces_the_window_again() {
+    // RFC 6675 5/2, 5/3, 5/5
+    // RFC 5681 4.3/2
     let mut p = in_flight(sack());
     p.wait(10);
     p.sack(1, &[(1001, 4001)]);
@@ -197,6 +211,8 @@ fn so_does_one_found_after_a_timeout() {
 
 #[test]
 fn limited_transmit_does_not_count_as_flight() {
+    // RFC 5681 3.2/5
+    // RFC 2018 7/1
     for config in [bare(), sack()] {
         let with_sack = config.sack;
         let mut p = in_flight(config);
@@ -215,6 +231,7 @@ fn limited_transmit_does_not_count_as_flight() {
 
 #[test]
 fn after_the_path_shrank_losses_that_sack_finds_are_sent() {
+    // RFC 6675 3/3
     let mut p = Peer::established(Config { initial_window: 40, nagle: false, ..sack() });
     // Segments of 500 and 1000 in turn.
     for i in 0..40 {
@@ -239,6 +256,7 @@ fn after_the_path_shrank_losses_that_sack_finds_are_sent() {
 
 #[test]
 fn sack_news_in_an_old_acknowledgment_starts_recovery() {
+    // RFC 6675 5/6
     let mut p = in_flight(sack());
     p.say(".", 1, 2001, 0);
     p.out();
@@ -271,4 +289,23 @@ fn duplicates_stand_for_no_more_than_what_is_out() {
     let sent = p.out().len();
     assert!(sent <= 2, "one segment is missing still: {sent}");
     assert!(p.tcb.info().in_flight >= 1000);
+}
+
+#[test]
+fn what_duplicates_stood_for_lets_the_window_grow_no_more() {
+    let mut p = in_flight(bare());
+    for _ in 0..2 {
+        p.say(".", 1, 1, 0);
+        assert_eq!(p.out().len(), 1, "limited transmit");
+    }
+    // It was reordering. Two of the three have been counted.
+    p.say(".", 1, 3001, 0);
+    assert_eq!(p.tcb.info().cwnd, 21_000);
+    p.say(".", 1, 5001, 0);
+    assert_eq!(p.tcb.info().cwnd, 23_000);
+    // However many there were, something new came.
+    p.say(".", 1, 5001, 0);
+    p.say(".", 1, 5001, 0);
+    p.say(".", 1, 6001, 0);
+    assert_eq!(p.tcb.info().cwnd, 24_000);
 }

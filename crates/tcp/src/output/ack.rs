@@ -8,6 +8,7 @@ use wire::{Instant, Seq};
 impl Tcb {
     /// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`, with SACK blocks.
     pub(crate) fn pure_ack(&mut self, now: Instant) -> Outgoing {
+        // RFC 2018 3/1, 3/2
         let duplicates = self.acks.duplicates;
         let mut header = self.header(self.acceptable_seq(), Flags::ACK, now);
         self.acknowledged();
@@ -25,6 +26,8 @@ impl Tcb {
     /// not look at what stands beyond it. (An edge that is off by the rounding of
     /// window scaling has not shrunk.)
     fn acceptable_seq(&self) -> Seq {
+        // RFC 9293 MUST-34
+        // RFC 7323 2.4/1
         let edge = self.snd.una + self.snd.wnd;
         let beyond = self.snd.nxt.distance_from(edge) as i32;
         if beyond < 1 << self.snd.shift { self.snd.nxt } else { edge }
@@ -42,6 +45,7 @@ impl Tcb {
     /// RFC 2018 4: the most recent first; RFC 2883 4: what came twice before
     /// that.
     fn sack_blocks(&mut self) -> SackBlocks {
+        // RFC 2018 4/2
         let mut blocks = SackBlocks::NONE;
         if let Some((left, right)) = self.acks.dsack.take() {
             blocks.push(left, right);
@@ -72,6 +76,8 @@ impl Tcb {
     /// only by something worthwhile.
     #[inline]
     pub(crate) fn announce(&mut self) -> u16 {
+        // RFC 9293 SHLD-14, MUST-39
+        // RFC 7323 2.3/1
         let shift = self.rcv.shift;
         let free = self.free();
         let known = self.rcv.edge.distance_from(self.rcv.nxt);

@@ -204,18 +204,21 @@ impl Tcb {
             }
             _ => {}
         }
+        // RFC 6691 2/3
         // SACK blocks would not fit beside a full segment.
         let sack_first = self.assembler.is_some() || self.acks.dsack.is_some();
         if self.acks.now && sack_first {
             return Some(self.pure_ack(now));
         }
         if self.state.transmits() {
+            // RFC 6675 3/4
             if let Some(segment) = self.retransmit(now, offload) {
                 return Some(segment);
             }
             if let Some((len, fin)) = self.next_new(now, offload) {
                 return Some(self.new_segment(len, fin, now, offload));
             }
+            // RFC 8985 7.3/1
             if self.recovery.tail_due {
                 return self.tail_again(now, offload);
             }
@@ -247,6 +250,10 @@ impl Tcb {
 
     /// The SYN, or SYN-ACK (RFC 9293 3.5).
     pub(crate) fn syn(&mut self, now: Instant) -> Outgoing {
+        // RFC 9293 MUST-14, SHLD-5, MUST-65
+        // RFC 7323 2.2/1, 2.2/3
+        // RFC 6691 2/1
+        // RFC 2018 2/1
         self.flags.syn_due = false;
         let answer = self.state == State::SynReceived;
         let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
@@ -352,6 +359,7 @@ impl Tcb {
 
     #[cold]
     fn restart_after_rto(&mut self, now: Instant) {
+        // RFC 5681 4.1/1
         if now > self.last_sent.after_micros(self.rtt.rto(&self.config)) {
             let initial = initial_window(self.config.initial_window, self.mss());
             self.congestion.on_idle(initial);
@@ -369,6 +377,7 @@ impl Tcb {
         new: bool,
         offload: TransmitOffload,
     ) -> Cut {
+        // RFC 9293 MUST-61, SHLD-27
         let (payload, sum) = if len == 0 {
             (Parts::new(), Some(0))
         } else {
@@ -387,6 +396,7 @@ impl Tcb {
         if fin {
             flags = flags.with(Flags::FIN);
         }
+        // RFC 3168 5/1, 6.1.5/1
         //= RFC 3168 6.1.5: what is sent again must not be ECN-capable
         let ect = new && len > 0 && self.has_ecn();
         if ect {
@@ -401,6 +411,7 @@ impl Tcb {
     /// it acknowledges needs no acknowledgment any more.
     #[inline]
     pub(crate) fn header(&mut self, seq: Seq, flags: Flags, now: Instant) -> Header {
+        // RFC 7323 3.2/2, 3.2/4
         let mut header = plain(seq, flags);
         if self.flags.timestamps {
             let echo = if flags.ack() { self.ts.recent } else { 0 };
@@ -424,6 +435,7 @@ impl Tcb {
 
     /// A segment without payload.
     pub(crate) fn bare(&self, header: Header) -> Outgoing {
+        // RFC 3168 6.1.1/4, 6.1.4/1
         Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0, ect: false }
     }
 }

@@ -10,6 +10,7 @@ impl Tcb {
     /// Something is queued and may not go: if nothing in flight will bring an
     /// answer, a timer has to.
     pub(crate) fn persist_if_stuck(&mut self, now: Instant) {
+        // RFC 9293 MUST-35, SHLD-29
         if self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off {
             let at = now.after_micros(self.rtt.rto(&self.config));
             self.timers.set_retransmit(Retransmit::Persist, at);
@@ -19,6 +20,8 @@ impl Tcb {
     /// A segment without data below the peer's window, which makes it answer;
     /// for a closed window and for keep-alives, as Linux does it.
     pub(crate) fn probe(&mut self, now: Instant) -> Outgoing {
+        // RFC 9293 SHLD-12
+        // RFC 3168 6.1.6/1
         self.flags.probe_due = false;
         let header = self.header(self.snd.una - 1, Flags::ACK, now);
         self.bare(header)

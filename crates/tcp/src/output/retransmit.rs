@@ -22,6 +22,8 @@ impl Tcb {
 
     /// What of the next that is lost may be sent again now.
     fn may_retransmit(&self) -> Option<Hole> {
+        // RFC 9293 SHLD-16
+        // RFC 2018 5/2
         // New data that shows whether the rest is lost went, or can go.
         let probes = || self.snd.nxt.after(self.recovery.recover) || self.may_send_new();
         if self.recovery.holds_back() && probes() {

@@ -13,6 +13,7 @@ impl Tcb {
     /// How many bytes the peer's window takes beyond SND.NXT.
     #[inline]
     pub(crate) fn window_left(&self) -> u32 {
+        // RFC 9293 SHLD-15
         let left = (self.snd.una + self.snd.wnd).distance_from(self.snd.nxt) as i32;
         left.max(0) as u32
     }
@@ -29,6 +30,7 @@ impl Tcb {
     /// How many of the `unsent` bytes go out now as one; 0 is a FIN alone.
     #[inline]
     pub(crate) fn amount(&self, unsent: u32, fin: bool, offload: TransmitOffload) -> Option<u32> {
+        // RFC 9293 MUST-60, SHLD-28, MUST-38
         let mss = self.mss();
         let usable = self.window_left();
         if usable == 0 {
@@ -38,6 +40,7 @@ impl Tcb {
             return Some(0);
         }
         if self.recovery.tail_due {
+            // RFC 8985 7.3/1
             // RFC 8985 7.3: one segment, whatever cwnd says
             return Some(unsent.min(usable).min(mss));
         }
@@ -108,6 +111,7 @@ impl Tcb {
     /// unacknowledged.
     #[inline]
     fn may_be_small(&self, fin: bool) -> bool {
+        // RFC 9293 SHLD-7
         let nagle = !self.flags.nagle || self.snd.small_end.before_or_at(self.snd.una);
         fin || (nagle && !self.is_corked())
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 #[test]
 fn push_is_on_the_last_segment_of_what_was_queued() {
+    // RFC 9293 MUST-61
     let mut p = Peer::established(bare());
     p.send(2500);
     assert_eq!(p.out(), [s(".", 1, 1000, 1), s(".", 1001, 1000, 1), s("P.", 2001, 500, 1)]);
@@ -50,6 +51,7 @@ fn sums_are_known_where_segments_are_chunks() {
 
 #[test]
 fn the_congestion_window_is_kept_and_earned_again_after_idleness() {
+    // RFC 5681 4.1/1
     let mut p = Peer::established(bare());
     p.send(50_000);
     assert_eq!(p.out().len(), 10, "initial window");
@@ -191,6 +193,7 @@ fn the_window_grows_by_what_is_acknowledged_however_it_is_batched() {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
+    // RFC 9438 4.6/3
     let mut p = Peer::established(bare());
     for i in 0..20 {
         p.send(2000);

@@ -3,6 +3,7 @@ use crate::{Config, Pressure, State};
 
 #[test]
 fn what_came_out_of_order_goes_and_comes_again() {
+    // RFC 2018 8/1
     let mut p = Peer::established(sack());
     p.say(".", 1001, 1, 5000);
     assert_eq!(p.tcb.info().out_of_order, 5000);

@@ -146,6 +146,7 @@ impl Recovery {
     /// the congestion window is `window`: in fast recovery as PRR says.
     #[inline]
     pub(crate) fn allowance(&self, window: u32, pipe: u32) -> u32 {
+        // RFC 6675 5/4
         if self.phase != Phase::Fast {
             return window.saturating_sub(pipe);
         }

@@ -62,6 +62,7 @@ impl News {
     /// `r`, as far as `end`, was delivered, and sent once.
     #[inline]
     pub(crate) fn original(&mut self, r: &Record, end: Seq) {
+        // RFC 8985 6.2/3
         self.reordered |= end.before(self.fack);
         self.newer(r.sent, end, || r.then());
     }
@@ -81,6 +82,7 @@ impl News {
     /// says that it is for an earlier transmission, it says nothing about this one
     /// (RFC 8985 6.2 step 2).
     pub(crate) fn retransmission(&mut self, x: &Resent) {
+        // RFC 8985 6.2/2
         let sent = x.sent.as_millis() as u32;
         if self.echo.is_none_or(|echo| (echo.wrapping_sub(sent) as i32) >= 0) {
             self.retransmission_sacked(x);

@@ -45,6 +45,7 @@ impl Rack {
     /// RFC 8985 6.2 step 2: `newest` was delivered.
     #[inline]
     pub(crate) fn on_news(&mut self, newest: &Newest, now: Instant) {
+        // RFC 8985 6.2/2
         self.rtt = now.micros_since(newest.sent).min(u32::MAX.into()) as u32;
         if newest.sent > self.sent || (newest.sent == self.sent && newest.end.after(self.end)) {
             (self.sent, self.end) = (newest.sent, newest.end);
@@ -54,6 +55,7 @@ impl Rack {
     /// A D-SACK came: what was sent again was not lost. The window grows, once in a
     /// round trip.
     pub(crate) fn on_dsack(&mut self, una: Seq, nxt: Seq) {
+        // RFC 8985 6.2/6
         if self.round.is_none_or(|round| una.after_or_at(round)) {
             self.round = Some(nxt);
             self.steps = self.steps.saturating_add(1);
@@ -69,6 +71,7 @@ impl Rack {
 
     /// A recovery is over.
     pub(crate) fn on_recovered(&mut self) {
+        // RFC 8985 6.2/6
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.steps = 1;
@@ -78,6 +81,8 @@ impl Rack {
     /// RACK.reo_wnd (RFC 8985 6.2 step 4), with `sacked` segments SACKed. `least` and
     /// `srtt` are round-trip times in microseconds.
     pub(crate) fn window(&self, recovering: bool, sacked: u32, least: u32, srtt: u32) -> Duration {
+        // RFC 8985 6.2/4, 6.2/5, 6.2/7
+        // RFC 6675 3/2
         if !self.reordered && (recovering || sacked >= DUP_THRESHOLD) {
             return Duration::ZERO;
         }

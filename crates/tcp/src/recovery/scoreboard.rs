@@ -243,6 +243,8 @@ impl Scoreboard {
     /// Marks what SACK blocks cover, as far as they lie in `(una, nxt]`. A block
     /// costs its new bytes, and a search.
     pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)], nxt: Seq, news: &mut News) {
+        // RFC 6675 3/1
+        // RFC 2018 5/1
         for &(left, right) in blocks {
             // RFC 2883 4: a block below the cumulative ACK is a D-SACK
             if left.after_or_at(self.una) && left.before(right) && right.before_or_at(nxt) {

@@ -10,6 +10,7 @@ fn rto(rtt: &Rtt, config: &Config) -> Duration {
 
 #[test]
 fn the_rto_follows_rfc_6298() {
+    // RFC 6298 2.1/1, 2.2/1, 2.3/1, 2.3/2
     let config = Config { min_rto: ms(1), ..Config::default() };
     let mut rtt = Rtt::new(&config);
     assert_eq!(rto(&rtt, &config), ms(1000), "2.1");
@@ -24,6 +25,7 @@ fn the_rto_follows_rfc_6298() {
 
 #[test]
 fn it_is_bounded_and_doubles() {
+    // RFC 6298 2.5/1
     let config = Config { max_rto: ms(3000), ..Config::default() };
     let mut rtt = Rtt::new(&config);
     for _ in 0..100 {
@@ -49,6 +51,7 @@ fn absurd_measurements_do_not_overflow() {
 
 #[test]
 fn a_steady_path_leaves_room_for_a_delayed_acknowledgment() {
+    // RFC 6298 2.3/3, 2.4/1
     for round_trip in [1, 30, 250, 600u32] {
         let config = Config::default();
         let mut rtt = Rtt::new(&config);
@@ -64,6 +67,7 @@ fn a_steady_path_leaves_room_for_a_delayed_acknowledgment() {
 
 #[test]
 fn a_round_trip_of_nothing_is_not_the_least_one() {
+    // RFC 8985 6.2/1
     let config = Config::default();
     let mut rtt = Rtt::new(&config);
     rtt.sample(0, &config);

@@ -11,6 +11,7 @@ fn nodelay() -> Peer {
 
 #[test]
 fn a_segment_size_that_was_asked_for_bounds_both_directions() {
+    // RFC 9293 MUST-14
     let mut p = Peer::connecting(bare());
     p.tcb.set_max_segment(500);
     let syn = p.outgoing().remove(0).header;
@@ -83,6 +84,7 @@ fn more_to_come_holds_a_small_segment_back_until_an_acknowledgment() {
 
 #[test]
 fn a_peer_that_is_silent_for_as_long_as_the_user_waits_ends_it() {
+    // RFC 9293 MUST-21
     let mut p = Peer::established(bare());
     p.tcb.set_user_timeout(Duration::from_secs(3));
     let began = p.now;

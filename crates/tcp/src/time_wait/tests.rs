@@ -62,6 +62,7 @@ fn a_fin_prolongs_it_and_then_it_ends() {
 
 #[test]
 fn answers_are_limited() {
+    // RFC 5961 7/1
     let (mut wait, now) = time_wait(Config { challenge_acks_per_second: 4, ..bare() });
     let answers =
         (0..100).filter(|_| wait.input(&header(".", 1, 2, 9), 9, now) != Action::Ignore).count();
@@ -70,6 +71,7 @@ fn answers_are_limited() {
 
 #[test]
 fn with_timestamps_a_later_one_opens_anew() {
+    // RFC 9293 SHLD-4
     let (mut wait, now) = time_wait(bare());
     (wait.timestamps, wait.ts_recent) = (true, 100);
     for (value, seq, opens) in [(101, 1, true), (100, 3, true), (100, 1, false), (99, 3, false)] {

@@ -10,6 +10,7 @@ fn keepalive() -> Config {
 
 #[test]
 fn keepalive_probes_go_out_when_nothing_comes_in() {
+    // RFC 9293 MUST-26, MUST-27, MUST-29
     let mut p = Peer::established(keepalive());
     assert_eq!(p.timeout(), 10_000);
     assert_eq!(p.out(), [s(".", 0, 0, 1)]);
@@ -26,6 +27,7 @@ fn keepalive_probes_go_out_when_nothing_comes_in() {
 
 #[test]
 fn keepalives_can_be_switched() {
+    // RFC 9293 MUST-24
     let mut p = Peer::established(bare());
     assert_eq!(p.tcb.next_timeout(), None);
     p.tcb.set_keepalive(keepalive().keepalive);
@@ -56,6 +58,8 @@ fn fin_wait_2_ends_only_without_an_application() {
 
 #[test]
 fn icmp_errors_are_fatal_only_while_connecting() {
+    // RFC 9293 SHLD-25, MUST-56, SHLD-26
+    // RFC 1122 3.2.2.1/3
     let port = Unreachable::Port;
     let mut p = Peer::connecting(bare());
     p.out();
@@ -76,6 +80,7 @@ fn icmp_errors_are_fatal_only_while_connecting() {
 
 #[test]
 fn time_does_not_go_back_whoever_brings_it() {
+    // RFC 7323 5.4/1
     let mut p = Peer::established(Config { timestamps: true, ..bare() });
     let stamp = |o: &crate::Outgoing| o.header.options.timestamps.unwrap().0;
     p.wait(50);

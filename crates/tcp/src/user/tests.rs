@@ -75,6 +75,7 @@ fn an_abort_resets_where_there_is_something_to_reset() {
 
 #[test]
 fn release_resets_if_something_was_not_read() {
+    // RFC 9293 SHLD-3
     for (unread, outside) in [(5, 0), (0, 5), (0, 0)] {
         let mut p = Peer::established(bare());
         if unread > 0 {
@@ -89,14 +90,22 @@ fn release_resets_if_something_was_not_read() {
 
 #[test]
 fn data_after_release_is_reset() {
+    // RFC 9293 SHLD-3
     let mut p = Peer::established(bare());
     p.tcb.release();
     p.out();
     p.say(".", 1, 2, 0);
     assert_eq!(p.tcb.state(), FinWait2);
     p.say(".", 1, 2, 7);
-    assert_eq!(p.out(), [s("R.", 2, 0, 1)]);
+    assert_eq!(p.out(), [s("R", 2, 0, 0)]);
     assert_eq!(p.tcb.state(), Closed);
+    // While our FIN is on its way the peer expects it; a RST behind it would be challenged
+    // (RFC 5961 3.2).
+    let mut p = Peer::established(bare());
+    p.tcb.release();
+    assert_eq!(p.out(), [s("F.", 1, 0, 1)]);
+    p.say(".", 1, 1, 7);
+    assert_eq!((p.out(), p.tcb.state()), (vec![s("R", 1, 0, 0)], Closed));
 }
 
 #[test]
@@ -172,7 +181,7 @@ fn whatever_is_new_after_release_is_reset_and_nothing_else() {
         p.tcb.release();
         p.out();
         p.say(letters, seq, 1, len);
-        let reset = p.out().iter().any(|said| said.0 == "R.");
+        let reset = p.out().iter().any(|said| said.0 == "R");
         assert_eq!(reset, resets, "{letters} {seq} {len}");
         assert_eq!(p.tcb.state() == Closed, resets);
     }

@@ -16,6 +16,7 @@ proptest! {
     /// RFC 8200 8.1: source, destination, length, three zeros, next header.
     #[test]
     fn the_pseudo_header_of_ipv6(s: u128, d: u128, protocol: u8, length: u32) {
+        // RFC 8200 8.1/1
         let mut bytes = [s.to_be_bytes(), d.to_be_bytes()].concat();
         bytes.extend(length.to_be_bytes());
         bytes.extend([0, 0, 0, protocol]);

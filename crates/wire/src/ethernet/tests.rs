@@ -16,6 +16,7 @@ fn header() -> impl Strategy<Value = Header> {
 proptest! {
     #[test]
     fn what_is_emitted_is_parsed(header in header(), payload: [u8; 3]) {
+        // RFC 1122 2.3.3/1
         let mut bytes = vec![0x5a; header.len()];
         header.emit(&mut bytes);
         bytes.extend(payload);

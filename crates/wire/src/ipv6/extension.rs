@@ -54,6 +54,7 @@ pub enum Problem {
 /// # Errors
 /// [`Problem`].
 pub fn walk(bytes: &[u8], next: u8) -> Result<Chain, Problem> {
+    // RFC 8200 4/1
     Walk { bytes, at: 0, named: NEXT_HEADER, routing: false, fragment: false }.run(next)
 }
 
@@ -68,6 +69,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn run(mut self, mut next: u8) -> Result<Chain, Problem> {
+        // RFC 8200 4.1/1, 4.4/1
         for count in 0..=MAX {
             let ends = !matches!(next, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION);
             if ends {
@@ -115,6 +117,7 @@ impl Walk<'_> {
 
     /// Passes over options (RFC 8200 4.2), and does as the unknown ones say.
     fn options(header: &[u8], start: usize) -> Result<(), Problem> {
+        // RFC 8200 4.2/1
         let mut at = 2;
         while at < header.len() {
             let kind = header[at];

@@ -15,6 +15,9 @@ pub const MAX_LEN: usize = 60;
 /// to `address` (RFC 9293 3.7.1).
 #[inline]
 pub fn mss_for(mtu: usize, address: Address) -> u16 {
+    // RFC 9293 MUST-67
+    // RFC 8200 5/1
+    // RFC 6691 2/1
     let (least, ip) = if address.is_v4() { (68, ipv4::LEN) } else { (1280, 40) };
     (mtu.clamp(least, usize::from(u16::MAX)) - ip - LEN) as u16
 }
@@ -113,6 +116,7 @@ pub struct Header {
     /// Control bits.
     pub flags: Flags,
     /// The window field as it stands on the wire, not scaled.
+    // RFC 9293 MUST-1
     pub window: u16,
     /// SEG.UP; means something only with [`Flags::URG`].
     pub urgent: u16,
@@ -129,6 +133,7 @@ impl Header {
     /// [`Malformed`] if it is short or its data offset cannot be.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Header, usize), Malformed> {
+        // RFC 9293 MUST-5
         let b = bytes.first_chunk::<LEN>().ok_or(Malformed::Truncated)?;
         let len = (b[12] >> 4) as usize * 4;
         if len < LEN {

@@ -117,6 +117,7 @@ impl Options {
     }
 
     fn parse_list(&mut self, mut bytes: &[u8]) {
+        // RFC 9293 MUST-4, MUST-68, MUST-64
         while let [kind, rest @ ..] = bytes {
             match *kind {
                 kind::END => return,
@@ -128,6 +129,7 @@ impl Options {
             }
             let Some(&len) = rest.first() else { return };
             let len = len as usize;
+            // RFC 9293 MUST-7
             if len < 2 || len > bytes.len() {
                 return;
             }
@@ -137,6 +139,7 @@ impl Options {
     }
 
     fn parse_one(&mut self, kind: u8, value: &[u8]) {
+        // RFC 9293 MUST-6
         match (kind, value.len()) {
             (kind::MSS, 2) => self.mss = Some(u16::from_be_bytes([value[0], value[1]])),
             (kind::WINDOW_SCALE, 1) => self.window_scale = Some(value[0]),
@@ -237,6 +240,7 @@ impl Options {
     }
 
     fn emit_list(&self, bytes: &mut [u8]) {
+        // RFC 9293 MUST-69
         let mut to = Writer { bytes, at: 0 };
         if let Some(mss) = self.mss {
             to.put(&[kind::MSS, 4]);

@@ -51,6 +51,7 @@ fn emit(options: &Options) -> Vec<u8> {
 
 #[test]
 fn all_combinations_of_options_are_parsed_as_emitted() {
+    // RFC 9293 MUST-5
     for options in combinations() {
         let bytes = emit(&options);
         assert!(bytes.len() <= MAX_LEN - LEN && bytes.len().is_multiple_of(4), "{options:?}");
@@ -63,6 +64,7 @@ fn all_combinations_of_options_are_parsed_as_emitted() {
 /// RFC 2018 section 3: 4 blocks alone, 3 beside timestamps.
 #[test]
 fn only_sack_blocks_are_ever_left_out() {
+    // RFC 2018 4/2
     for options in combinations() {
         let fit = options.fit();
         assert_eq!(
@@ -104,6 +106,7 @@ proptest! {
 
     #[test]
     fn any_options_can_be_parsed_and_emitted(bytes in prop::collection::vec(any::<u8>(), 0..=40)) {
+        // RFC 9293 MUST-7
         let options = Options::parse(&bytes);
         prop_assert_eq!(Options::parse(&emit(&options)), options.fit());
     }
@@ -111,6 +114,7 @@ proptest! {
     /// Every kind with every length, somewhere before a good option.
     #[test]
     fn options_of_any_length_are_passed_over(kind: u8, len: u8, at in 0usize..30) {
+        // RFC 9293 MUST-6, MUST-68
         let mut bytes = [1; 40];
         bytes[at] = kind;
         bytes[at + 1] = len;
@@ -158,6 +162,7 @@ fn a_syn_of_linux_is_read_and_written() {
 
 #[test]
 fn options_as_they_come() {
+    // RFC 9293 MUST-4, MUST-64
     let parse = Options::parse;
     assert_eq!(parse(&[]), Options::NONE);
     assert_eq!(parse(&[0, 2, 4, 5, 0xb4]), Options::NONE, "behind the end");

@@ -77,6 +77,7 @@ pub fn nobody_there(rig: Rig) {
 
 /// A loopback address neither leaves the host, nor is it anybody else's.
 pub fn stays_inside(rig: Rig) {
+    // RFC 1122 3.2.1.3/4
     let pair = rig.pair();
     // Bound to it, a socket reaches nobody outside.
     let inside = TcpListener::bind(&pair.server, (loopback(), 80)).expect("listen");

@@ -7,7 +7,7 @@ use crate::{Counters, DropReason};
 use wire::icmpv6::{LEN, Message, Unreachable};
 use wire::ipv6::{self, MIN_MTU, View};
 use wire::packet::ChecksumState;
-use wire::{Address, Instant, Packet, Parts, Slice, checksum, icmpv4, ndp, protocol};
+use wire::{Address, Instant, Packet, Parts, Slice, checksum, icmpv4, ipv4, ndp, protocol};
 
 /// Bytes of the offending datagram that an error carries (RFC 4443 2.4 c): with headers
 /// it is no longer than every link carries.
@@ -21,6 +21,7 @@ pub(super) fn input(
     counters: &mut Counters,
     replies: &mut Vec<Packet>,
 ) -> Option<Error> {
+    // RFC 4443 2.4/2
     let meta = *packet.meta();
     let (Ok(message), true) = (Message::parse(packet.front()), is_summed(&packet)) else {
         counters.drop(DropReason::IcmpMalformed);
@@ -72,6 +73,7 @@ pub(super) fn input(
 
 /// Is its checksum right, as far as that is for us to see?
 fn is_summed(packet: &Packet) -> bool {
+    // RFC 4443 2.3/1
     let meta = packet.meta();
     if meta.checksum != ChecksumState::Complete {
         return true;
@@ -90,6 +92,7 @@ fn echo(
     now: Instant,
     counters: &mut Counters,
 ) -> Option<Packet> {
+    // RFC 4443 4.2/1
     let meta = *packet.meta();
     counters.absorbed += 1;
     if !ip.echoes.allows(meta.source, now) {
@@ -118,6 +121,7 @@ fn meaning(why: Unreachable) -> icmpv4::Unreachable {
 
 /// The error that says `kind` about the datagram of ours that `packet` starts with.
 pub(in crate::ip) fn about(packet: &Packet, kind: Kind) -> Option<Error> {
+    // RFC 4443 2.4/4
     let mut bytes = [0; ipv6::LEN + ipv6::FRAGMENT_LEN + 8];
     let len = packet.copy_front(&mut bytes);
     let view = View::new(&bytes[..len])?;
@@ -137,6 +141,7 @@ pub(in crate::ip) fn unreachable(
     now: Instant,
     counters: &mut Counters,
 ) -> Option<Packet> {
+    // RFC 4443 3.1/1
     let meta = *packet.meta();
     let (source, destination) = (meta.source.v6()?, meta.destination.v6()?);
     let header = ipv6::Header::new(source, destination, meta.protocol, packet.len());
@@ -160,6 +165,7 @@ pub(in crate::ip) fn error(
     now: Instant,
     counters: &mut Counters,
 ) -> Option<Packet> {
+    // RFC 4443 2.4/3
     let meta = *packet.meta();
     if (meta.group && !even_to_group) || is_error(packet) {
         return None;
@@ -180,6 +186,7 @@ pub(in crate::ip) fn error(
 
 /// Is it an ICMP error itself, or may be one?
 fn is_error(packet: &Packet) -> bool {
+    // RFC 4443 2.4/5
     let mut front = [0; 256];
     let len = packet.copy_front(&mut front);
     let Some(view) = View::new(&front[..len]) else { return false };
@@ -199,6 +206,7 @@ fn finish(
     asked: &wire::packet::Meta,
     ip: &mut Ip,
 ) -> Option<()> {
+    // RFC 4443 2.2/1
     // What was sent to a group is answered from an address of ours.
     let source = match asked.group {
         true => ip.routes.lookup(asked.source)?.source,
@@ -219,4 +227,6 @@ fn reply_to(packet: &mut Packet, source: Address, destination: Address) {
     meta.protocol = protocol::ICMPV6;
     (meta.source, meta.destination) = (source, destination);
     (meta.ttl, meta.gso_size, meta.group) = (0, 0, false);
+    // As the request had it, but for what the network has put there.
+    meta.tos &= !ipv4::ECN;
 }

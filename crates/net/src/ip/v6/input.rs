@@ -75,6 +75,7 @@ fn headers(
     let meta = packet.meta_mut();
     (meta.source, meta.destination) = (source, destination);
     (meta.protocol, meta.ttl) = (header.next_header, header.hop_limit);
+    meta.tos = header.traffic_class;
     if matches!(header.next_header, protocol::TCP | protocol::UDP | protocol::ICMPV6) {
         packet.pull(LEN);
         return Ok(());
@@ -167,6 +168,7 @@ fn stop(problem: Problem) -> Stop {
 }
 
 /// Does the first fragment have all headers, up to the first bytes of the transport's?
+// RFC 8200 4.5/4, 4.5/5
 fn is_whole(packet: &Packet, front: usize, fragment: &Fragment) -> bool {
     const LEAST: usize = 8;
     let bytes = packet.front().get(front..).unwrap_or_default();
@@ -239,6 +241,7 @@ fn up(
     counters: &mut Counters,
     replies: &mut Vec<Packet>,
 ) -> Option<Up> {
+    // RFC 8200 4/2
     match packet.meta().protocol {
         protocol::TCP => Some(Up::Tcp(packet)),
         protocol::UDP => Some(Up::Udp(packet)),

@@ -32,6 +32,7 @@ pub(in crate::ip) fn output(
         return Err(packet);
     }
     let header = Header {
+        traffic_class: meta.tos,
         flow_label: label,
         hop_limit: match meta.ttl {
             0 if destination.is_multicast() => MULTICAST_HOP_LIMIT,

@@ -104,6 +104,8 @@ fn bad_headers() {
 
 #[test]
 fn extension_headers_are_passed_over_or_told_of() {
+    // RFC 8200 4/1, 4/2
+    // RFC 4443 2.2/1
     let mut host = listening();
     let padding = |next: u8| vec![next, 0, 1, 4, 0, 0, 0, 0];
     let good = [padding(60), padding(protocol::UDP), udp6(53, b"behind")].concat();
@@ -144,6 +146,7 @@ fn extension_headers_are_passed_over_or_told_of() {
 
 #[test]
 fn pings_of_any_length_come_back() {
+    // RFC 4443 2.2/1, 4.2/1
     let mut host = host6(|_| ());
     for len in [0, 1, 56, 1448] {
         let request = icmp6(128, 0, &[&[1, 2, 3, 4], &vec![5; len][..]].concat());
@@ -185,6 +188,8 @@ fn pings_of_any_length_come_back() {
 
 #[test]
 fn bad_icmp() {
+    // RFC 8200 5/1
+    // RFC 4443 2.3/1, 2.4/2
     let mut host = host6(|_| ());
     let frame = |bytes: &[u8]| datagram6(ip6(protocol::ICMPV6), bytes);
     let mut spoilt = icmp6(128, 0, &[0; 60]);
@@ -210,6 +215,7 @@ fn bad_icmp() {
 
 #[test]
 fn errors_quote_what_fits_and_are_so_many_a_second() {
+    // RFC 4443 2.4/3, 2.4/5, 2.4/6, 3.1/1
     let mut host = host6(|config| config.errors_per_second = 80);
     let long = datagram6(ip6(protocol::UDP), &udp6(9, &[7; 1400]));
     let out = host.take(&long);
@@ -227,6 +233,7 @@ fn errors_quote_what_fits_and_are_so_many_a_second() {
 
 #[test]
 fn an_error_comes_to_the_socket_that_it_is_about() {
+    // RFC 4443 2.4/4
     let mut host = listening();
     let out = host.say6(PEER6, b"lost");
     let sent = out[0].to_vec();
@@ -245,6 +252,7 @@ proptest! {
         cut in 1usize..185,
         order in prop::collection::vec(any::<prop::sample::Index>(), 400),
     ) {
+        // RFC 8200 4.5/1, 5/2
         let cut = (cut * 8).max((len / 100).next_multiple_of(8));
         let mut host = listening();
         let data: Vec<u8> = (0..len).map(|i| (i * 7 + i / 256) as u8).collect();
@@ -268,6 +276,7 @@ proptest! {
 
 #[test]
 fn fragments_that_cannot_be() {
+    // RFC 8200 4.5/3, 4.5/4, 4.5/5, 4.5/6
     let mut host = listening();
     let of =
         |offset, more| Fragment { next_header: protocol::UDP, offset, more, identification: 3 };
@@ -295,6 +304,7 @@ fn fragments_that_cannot_be() {
 
 #[test]
 fn what_does_not_come_in_time_is_told_of() {
+    // RFC 8200 4.5/2
     let mut host = host6(|config| config.neighbour_lifetime = Duration::from_secs(1000));
     host.say6(PEER6, b"");
     host.take(&advertisement(PEER6, Some(PEER_MAC), true, true));
@@ -370,6 +380,7 @@ fn the_largest_datagrams_go_in_fragments() {
 
 #[test]
 fn connections_open_and_learn_the_path() {
+    // RFC 4443 3.2/1
     use wire::tcp::{Flags, Header as Tcp, Options};
     let mut host = host6(|_| ());
     host.call(Call::Listen(end6(Ipv6Addr::UNSPECIFIED, 80), ()));
@@ -396,4 +407,13 @@ fn connections_open_and_learn_the_path() {
     segment.destination_port = 81;
     let out = host.take(&tcp6(&segment, &[]));
     assert!(Tcp::parse(&checked6(&out[0]).2).expect("TCP").0.flags.rst());
+}
+
+/// What the network marks, and what a user sets, is in the traffic class.
+#[test]
+fn the_traffic_class_comes_and_goes() {
+    let mut host = host6(|_| ());
+    let ask = Header { traffic_class: 0x2b, ..ip6(protocol::ICMPV6) };
+    let out = host.take(&datagram6(ask, &icmp6(128, 0, &[0; 20])));
+    assert_eq!(checked6(&out[0]).1.traffic_class, 0x28, "without the bits of ECN");
 }

@@ -34,6 +34,7 @@ proptest! {
         first in prop::collection::vec(any::<u8>(), 100),
         second in prop::collection::vec(any::<u8>(), 100),
     ) {
+        // RFC 9293 MUST-2
         let mut model = segment(seq, timestamps, &first);
         let repeat = SegmentTemplate::new(&model, 100, &PLAIN).expect("full and plain");
         let (mut last, base) = packet(&flow(), &mut model, &PLAIN);

@@ -45,6 +45,7 @@ impl Path {
 
 #[test]
 fn slow_start_is_renos_and_ends_at_the_threshold() {
+    // RFC 9438 4.10/1
     let mut p = Path::new(10, 100);
     p.round(10, true);
     assert_eq!(p.segments(), 20);
@@ -58,6 +59,7 @@ fn slow_start_is_renos_and_ends_at_the_threshold() {
 
 #[test]
 fn a_loss_leaves_seven_tenths() {
+    // RFC 9438 4.6/1
     let mut p = Path::new(1000, 100);
     p.lose();
     assert_eq!((p.c.window(), p.c.ssthresh()), (700_000, 700_000));
@@ -69,6 +71,7 @@ fn a_loss_leaves_seven_tenths() {
 
 #[test]
 fn the_window_is_back_after_k_seconds_and_slows_down_before_it() {
+    // RFC 9438 4.1/1, 4.2/1
     for rtt in [20, 50, 100, 200] {
         let mut p = Path::new(1000, rtt);
         p.lose();
@@ -113,6 +116,7 @@ fn batches_of_acknowledgments_make_no_difference() {
 
 #[test]
 fn where_reno_would_have_more_it_is_reno() {
+    // RFC 9438 4.3/1, 4.3/2
     // 20 segments at 10 ms: K is 2.5 s, and Reno is back long before.
     let mut p = Path::new(20, 10);
     p.lose();
@@ -128,6 +132,7 @@ fn where_reno_would_have_more_it_is_reno() {
 
 #[test]
 fn a_flow_that_has_less_than_before_leaves_room() {
+    // RFC 9438 4.7/1
     let mut p = Path::new(1000, 100);
     p.lose();
     p.lose();
@@ -139,6 +144,7 @@ fn a_flow_that_has_less_than_before_leaves_room() {
 
 #[test]
 fn time_without_use_does_not_count() {
+    // RFC 9438 4.2/2
     let mut used = Path::new(1000, 100);
     used.lose();
     (0..20).for_each(|_| used.round(10, true));
@@ -158,6 +164,7 @@ fn time_without_use_does_not_count() {
 
 #[test]
 fn after_a_timeout_the_window_begins_at_its_own_plateau() {
+    // RFC 9438 4.8/1
     let mut p = Path::new(1000, 100);
     p.c.on_timeout(1_000_000, MSS, false, p.now);
     p.c.on_timeout(1000, MSS, true, p.now);
@@ -172,6 +179,7 @@ fn after_a_timeout_the_window_begins_at_its_own_plateau() {
 
 #[test]
 fn it_grows_at_most_by_half_a_window_a_round_trip_and_never_overflows() {
+    // RFC 9438 4.2/3
     let mut p = Path::new(100, 100);
     p.lose();
     p.round(10, true);

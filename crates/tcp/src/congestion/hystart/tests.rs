@@ -15,6 +15,7 @@ fn round(h: &mut HyStart, rtt: u64) -> Option<u32> {
 
 #[test]
 fn a_round_trip_that_grows_ends_slow_start_after_five_slower_rounds() {
+    // RFC 9438 4.10/2
     let mut h = HyStart::new();
     for _ in 0..6 {
         assert_eq!(round(&mut h, 100), Some(10_000));

@@ -8,6 +8,8 @@ fn ack(delivered: u32) -> Sample {
 
 #[test]
 fn slow_start_grows_by_what_is_acknowledged() {
+    // RFC 9293 MUST-19
+    // RFC 5681 3.1/1, 3.1/6
     let mut c = NewReno::new(10 * MSS);
     c.on_ack(&ack(2000));
     assert_eq!(c.window(), 12_000);
@@ -19,6 +21,7 @@ fn slow_start_grows_by_what_is_acknowledged() {
 
 #[test]
 fn congestion_avoidance_grows_by_a_segment_a_window() {
+    // RFC 5681 3.1/1, 3.1/7
     let mut c = NewReno::new(10 * MSS);
     c.on_loss(20_000, MSS, Instant::ZERO);
     assert_eq!((c.window(), c.ssthresh()), (10_000, 10_000));
@@ -41,6 +44,7 @@ fn slow_start_ends_at_the_threshold() {
 
 #[test]
 fn a_second_timeout_keeps_the_threshold() {
+    // RFC 5681 3.1/9
     let mut c = NewReno::new(10 * MSS);
     c.on_timeout(20_000, MSS, false, Instant::ZERO);
     c.on_timeout(1000, MSS, true, Instant::ZERO);

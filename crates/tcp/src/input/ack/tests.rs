@@ -4,6 +4,7 @@ use std::time::Duration;
 
 #[test]
 fn an_ack_of_what_was_never_sent_is_challenged_and_its_data_dropped() {
+    // RFC 5961 5.2/1
     let mut p = Peer::established(bare());
     p.send(10);
     p.out();
@@ -16,6 +17,7 @@ fn an_ack_of_what_was_never_sent_is_challenged_and_its_data_dropped() {
 
 #[test]
 fn new_acks_free_the_queue_and_wake_the_writer() {
+    // RFC 6298 5.2/1
     let mut p = Peer::established(Config { send_buffer: 3000, ..bare() });
     p.send(3000);
     assert_eq!(p.out().len(), 3);
@@ -29,6 +31,8 @@ fn new_acks_free_the_queue_and_wake_the_writer() {
 
 #[test]
 fn the_round_trip_is_measured_but_not_over_retransmissions() {
+    // RFC 9293 MUST-18
+    // RFC 6298 3/1
     let mut p = Peer::established(bare());
     p.send(1000);
     p.out();
@@ -47,6 +51,7 @@ fn the_round_trip_is_measured_but_not_over_retransmissions() {
 
 #[test]
 fn with_timestamps_retransmissions_are_measured_too() {
+    // RFC 6298 3/1
     let mut p = Peer::established(Config { timestamps: true, ..bare() });
     p.send(900);
     p.out();

@@ -29,6 +29,10 @@ fn the_first_segment_decides() {
 
 #[test]
 fn options_count_only_if_both_have_them() {
+    // RFC 9293 SHLD-5
+    // RFC 7323 2.2/2, 2.2/3, 3.2/1
+    // RFC 6691 2/1, 2/2
+    // RFC 2018 3/1
     for bits in 0..64 {
         let bit = |n: u8| bits >> n & 1 == 1;
         let ours = Config {
@@ -62,6 +66,7 @@ fn options_count_only_if_both_have_them() {
 
 #[test]
 fn a_shift_beyond_14_is_14_and_a_tiny_mss_is_48() {
+    // RFC 7323 2.3/2
     let mut p = Peer::connecting(Config::default());
     p.out();
     let mut syn = Peer::syn("S.", 1, &Config::default());
@@ -73,6 +78,8 @@ fn a_shift_beyond_14_is_14_and_a_tiny_mss_is_48() {
 
 #[test]
 fn the_syn_is_sent_again_with_back_off_and_measured_once_only() {
+    // RFC 9293 MUST-22
+    // RFC 6298 5.7/1
     let mut p = Peer::connecting(bare());
     p.out();
     let times: Vec<u64> = (0..3)
@@ -109,6 +116,7 @@ fn closing_before_the_answer_ends_it() {
 
 #[test]
 fn the_initial_window_is_one_segment_after_two_lost_syns() {
+    // RFC 5681 3.1/4
     for (lost, cwnd) in [(0, 10_000), (1, 10_000), (2, 1000), (5, 1000)] {
         let mut p = Peer::connecting(bare());
         p.out();

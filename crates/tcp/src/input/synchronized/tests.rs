@@ -12,6 +12,8 @@ fn rcv_nxt(state: State) -> u32 {
 
 #[test]
 fn a_reset_counts_only_at_rcv_nxt() {
+    // RFC 9293 MUST-12
+    // RFC 5961 3.2/1, 3.2/2, 3.2/3
     for state in SYNCHRONIZED {
         for offset in [0, 1, 1000, 100_000, u32::MAX] {
             let mut p = Peer::at(state, bare());
@@ -21,6 +23,7 @@ fn a_reset_counts_only_at_rcv_nxt() {
                 0 if state != TimeWait => {
                     let error = match state {
                         SynReceived | Closing | LastAck => None,
+                        CloseWait => Some(Error::Shutdown),
                         _ => Some(Error::Reset),
                     };
                     assert_eq!((p.tcb.state(), p.tcb.error()), (Closed, error), "{state:?}");
@@ -38,6 +41,7 @@ fn a_reset_counts_only_at_rcv_nxt() {
 
 #[test]
 fn a_syn_is_challenged_wherever_it_is() {
+    // RFC 5961 4.2/1
     for state in SYNCHRONIZED {
         for seq in [2, 500, 100_000, 0xffff_0000] {
             let mut p = Peer::at(state, bare());
@@ -51,6 +55,7 @@ fn a_syn_is_challenged_wherever_it_is() {
 
 #[test]
 fn challenges_are_limited_per_second() {
+    // RFC 5961 7/1, 7/2
     let mut p = Peer::established(Config { challenge_acks_per_second: 3, ..bare() });
     let mut count = 0;
     for _ in 0..100 {
@@ -134,6 +139,7 @@ fn closing_in_syn_received_waits_for_the_handshake() {
 
 #[test]
 fn both_open_at_once() {
+    // RFC 9293 MUST-10
     let mut p = Peer::connecting(bare());
     p.out();
     p.input(Peer::syn("S", 0, &bare()), 0);
@@ -174,6 +180,7 @@ fn the_ways_to_close() {
 
 #[test]
 fn time_wait_acknowledges_the_fin_again_and_begins_anew() {
+    // RFC 9293 MUST-13
     let mut p = Peer::at(TimeWait, bare());
     p.wait(50_000);
     p.say("F.", 1, 2, 0);
@@ -197,6 +204,7 @@ mod paws {
 
     #[test]
     fn old_timestamps_are_old_segments() {
+        // RFC 7323 5.3/1, 5.3/2
         let mut p = peer();
         p.input(stamped(".", 1, 4999), 10);
         assert_eq!((p.tcb.received(), p.out()), (0, vec![s(".", 1, 0, 1)]));
@@ -209,6 +217,7 @@ mod paws {
 
     #[test]
     fn ts_recent_is_of_the_segment_that_is_acknowledged_first() {
+        // RFC 7323 4.3/1
         let mut p = peer();
         p.input(stamped(".", 1, 6000), 10);
         p.input(stamped(".", 11, 7000), 10);
@@ -231,6 +240,7 @@ mod paws {
 
     #[test]
     fn ts_recent_expires_after_24_days() {
+        // RFC 7323 5.5/1
         let mut p = peer();
         p.now += Duration::from_secs(23 * 24 * 3600);
         p.input(stamped(".", 1, 1), 10);
@@ -242,6 +252,7 @@ mod paws {
 
     #[test]
     fn a_segment_without_timestamps_is_dropped() {
+        // RFC 7323 3.2/3
         let mut p = peer();
         p.say(".", 1, 1, 10);
         assert_eq!((p.tcb.received(), p.out().len()), (0, 0));

@@ -4,6 +4,7 @@ use wire::{Seq, Slice};
 
 #[test]
 fn every_second_full_segment_is_acknowledged_at_once() {
+    // RFC 9293 SHLD-19
     let mut p = Peer::established(bare());
     p.say(".", 1, 1, 1000);
     assert!(p.out().is_empty());
@@ -40,6 +41,7 @@ fn the_first_segments_may_be_acknowledged_at_once() {
 
 #[test]
 fn data_takes_the_acknowledgment_along() {
+    // RFC 9293 MUST-58
     let mut p = Peer::established(bare());
     p.say("P.", 1, 1, 100);
     p.send(5);
@@ -50,6 +52,7 @@ fn data_takes_the_acknowledgment_along() {
 
 #[test]
 fn disorder_is_acknowledged_at_once_and_so_is_its_end() {
+    // RFC 5681 3.2/1, 3.2/2
     let mut p = Peer::established(bare());
     p.say(".", 1001, 1, 1000);
     assert_eq!(p.out(), [s(".", 1, 0, 1)]);
@@ -66,6 +69,7 @@ fn disorder_is_acknowledged_at_once_and_so_is_its_end() {
 
 #[test]
 fn sack_blocks_tell_what_came() {
+    // RFC 2018 3/2, 4/1, 4/3
     let mut p = Peer::established(sack());
     let blocks = |p: &mut Peer| {
         let all = p.outgoing();
@@ -148,6 +152,7 @@ fn data_behind_the_fin_does_not_exist() {
 
 #[test]
 fn urgent_data_is_data() {
+    // RFC 9293 MUST-30
     let mut p = Peer::established(bare());
     let mut h = header("U.", 1, 1, 100);
     h.urgent = 5;
@@ -166,6 +171,7 @@ fn a_bare_fin_that_came_early_is_not_forgotten() {
 
 #[test]
 fn every_second_segment_of_the_size_that_comes_is_acknowledged() {
+    // RFC 5681 4.2/3
     let mut seq = 1;
     let mut say = |p: &mut Peer, letters: &str, len: u32| {
         p.say(letters, seq, 1, len as usize);

@@ -26,6 +26,7 @@ fn probe(p: &mut Peer) {
 
 #[test]
 fn a_lost_tail_is_sent_again_after_two_round_trips() {
+    // RFC 8985 7.2/2, 7.3/1
     let (mut p, una) = far(sack());
     p.send(5000);
     assert_eq!(p.out().len(), 5);
@@ -50,22 +51,67 @@ fn a_lost_tail_is_sent_again_after_two_round_trips() {
 }
 
 #[test]
-fn a_single_segment_has_50_ms_more_for_a_delayed_acknowledgment() {
+fn what_is_left_of_more_has_50_ms_more_for_a_delayed_acknowledgment() {
+    // RFC 8985 7.2/3, 7.3/2
     let (mut p, una) = far(sack());
-    p.send(700);
-    p.out();
+    p.send(2700);
+    assert_eq!(p.out().len(), 3);
     let before = p.now;
+    p.wait(100);
+    p.say(".", 1, una + 2000, 0);
+    assert_eq!(p.out(), []);
     probe(&mut p);
     let after = p.now.since(before).as_millis();
     assert!((245..=255).contains(&after), "{after}");
-    assert_eq!(p.out(), [s("P.", una, 700, 1)]);
+    assert_eq!(p.out(), [s("P.", una + 2000, 700, 1)]);
     // Then the time-out, and no second probe.
     p.timeout();
     assert_eq!((p.out().len(), p.tcb.info().timeouts), (1, 1));
 }
 
+/// As on Linux: its acknowledgment may be delayed by 200 ms.
+#[test]
+fn what_is_alone_is_probed_for_in_place_of_the_time_out() {
+    // RFC 8985 7.2/3, 7.3/3
+    let (mut p, una) = far(sack());
+    p.send(700);
+    p.out();
+    let cwnd = p.tcb.info().cwnd;
+    let after = p.timeout();
+    assert!((290..=310).contains(&after), "one timer, for the time-out: {after}");
+    assert_eq!(p.out(), [s("P.", una, 700, 1)]);
+    assert_eq!((p.tcb.info().cwnd, p.tcb.info().timeouts), (cwnd, 0), "it was a probe");
+    p.timeout();
+    assert_eq!(p.out(), [s("P.", una, 700, 1)]);
+    assert_eq!((p.tcb.info().cwnd, p.tcb.info().timeouts), (1000, 1));
+}
+
+#[test]
+fn a_probe_that_is_due_after_the_time_out_goes_in_its_place() {
+    // RFC 8985 7.2/4
+    let mut p = Peer::established(sack());
+    let mut una = 1;
+    for _ in 0..40 {
+        p.send(3000);
+        p.out();
+        p.wait(600);
+        una += 3000;
+        p.say(".", 1, una, 0);
+    }
+    p.out();
+    p.send(3000);
+    assert_eq!(p.out().len(), 3);
+    let before = p.now;
+    probe(&mut p);
+    let after = p.now.since(before).as_millis();
+    assert!((795..=810).contains(&after), "SRTT and 200 ms, not two round trips: {after}");
+    assert_eq!(p.out(), [s("P.", una + 2000, 1000, 1)]);
+    assert_eq!(p.tcb.info().timeouts, 0);
+}
+
 #[test]
 fn a_probe_is_new_data_where_there_is_some() {
+    // RFC 8985 7.3/1
     let (mut p, una) = far(Config { nagle: true, ..sack() });
     p.send(100);
     p.out();
@@ -80,6 +126,7 @@ fn a_probe_is_new_data_where_there_is_some() {
 
 #[test]
 fn a_loss_that_only_the_probe_repaired_reduces_the_window() {
+    // RFC 8985 7.4/1
     for (twice, reduced) in [(false, true), (true, false)] {
         let (mut p, una) = far(sack());
         let before = p.tcb.info().cwnd;
@@ -138,6 +185,7 @@ fn the_fin_is_probed_for_as_well() {
 
 #[test]
 fn nothing_is_probed_for_without_sack_or_while_losses_are_repaired() {
+    // RFC 8985 3.3/1, 7.2/1
     let (mut p, _) = far(bare());
     p.send(1000);
     p.out();

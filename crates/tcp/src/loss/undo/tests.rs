@@ -84,6 +84,7 @@ fn fast_recovery_is_undone_when_the_original_comes_late() {
 
 #[test]
 fn dsacks_for_all_that_was_sent_again_undo_the_reduction() {
+    // RFC 9438 4.9/1
     for whole in [true, false] {
         let mut p = Peer::established(Config { initial_window: 20, ..sack() });
         p.send(20_000);

@@ -3,6 +3,7 @@ use crate::harness::*;
 
 #[test]
 fn the_right_edge_moves_by_worthwhile_steps_only() {
+    // RFC 9293 MUST-39
     let mut p = Peer::established(Config { receive_buffer: 10_000, ..bare() });
     p.say(".", 1, 1, 5000);
     assert_eq!(p.window(), 5000);
@@ -53,6 +54,7 @@ fn bytes_read_early_count_until_they_are_read() {
 
 #[test]
 fn rounding_never_takes_back_what_there_is_room_for() {
+    // RFC 9293 SHLD-14
     let config = Config { window_scaling: true, receive_buffer: 1 << 20, ..bare() };
     let mut p = Peer::established(config);
     let mut edge = 0;
@@ -80,6 +82,8 @@ fn a_window_that_cannot_grow_in_the_field_is_not_told() {
 
 #[test]
 fn acknowledgments_stand_inside_a_window_that_shrank() {
+    // RFC 9293 MUST-34
+    // RFC 7323 2.4/1
     let mut p = Peer::established(bare());
     p.send(3000);
     assert_eq!(p.out().len(), 3);

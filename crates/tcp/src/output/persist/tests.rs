@@ -11,6 +11,7 @@ fn closed_window() -> Peer {
 
 #[test]
 fn a_closed_window_is_probed_with_back_off_for_as_long_as_it_is_answered() {
+    // RFC 9293 MUST-35, MUST-36, SHLD-29, SHLD-30, MUST-37
     let mut p = closed_window();
     let mut times = Vec::new();
     for _ in 0..30 {
@@ -38,6 +39,7 @@ fn probes_without_an_answer_end_it() {
 
 #[test]
 fn a_silly_window_is_used_when_the_override_time_has_passed() {
+    // RFC 9293 MUST-60
     let mut p = closed_window();
     p.input(header(".", 1, 1, 300), 0);
     assert!(p.out().is_empty());

@@ -39,6 +39,7 @@ fn an_owed_acknowledgment_is_sent_beside_a_retransmission() {
 
 #[test]
 fn a_path_that_got_smaller_gets_smaller_segments() {
+    // RFC 9293 MUST-16
     let mut p = Peer::established(bare());
     p.send(3000);
     assert_eq!(p.out().len(), 3);
@@ -75,6 +76,7 @@ fn retransmissions_of_large_records_fit_the_device_of_the_moment() {
 
 #[test]
 fn beyond_a_window_that_shrank_only_the_first_is_sent_again() {
+    // RFC 9293 SHLD-16
     let mut p = Peer::established(bare());
     p.send(3000);
     p.out();

@@ -7,6 +7,7 @@ fn nagle() -> Config {
 
 #[test]
 fn a_small_segment_waits_for_the_small_one_before() {
+    // RFC 9293 SHLD-7
     let mut p = Peer::established(nagle());
     p.send(100);
     assert_eq!(p.out(), [s("P.", 1, 100, 1)]);
@@ -19,6 +20,7 @@ fn a_small_segment_waits_for_the_small_one_before() {
 
 #[test]
 fn full_segments_do_not_wait_and_a_small_one_not_for_them() {
+    // RFC 9293 SHLD-28
     let mut p = Peer::established(nagle());
     p.send(2500);
     assert_eq!(p.out().len(), 3, "Minshall: the last is the only small one");
@@ -41,6 +43,7 @@ fn a_fin_takes_what_is_held_back_along() {
 
 #[test]
 fn a_silly_window_is_not_used() {
+    // RFC 9293 MUST-38
     let mut p = Peer::established(bare());
     p.input(header(".", 1, 1, 0), 0);
     p.send(5000);

@@ -19,6 +19,7 @@ fn run(prr: &mut Prr, mut pipe: u32, ssthresh: u32, n: u32, safe: bool) -> (u32,
 
 #[test]
 fn the_reduction_is_spread_over_the_round_trip() {
+    // RFC 6675 5/4
     // 100 segments in flight, one lost, 99 to be acknowledged; 70 shall remain.
     let mut prr = Prr::new(100_000);
     let (sent, pipe) = run(&mut prr, 99_000, 70_000, 50, false);

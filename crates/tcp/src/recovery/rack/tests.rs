@@ -12,6 +12,7 @@ fn ms(n: u64) -> Duration {
 
 #[test]
 fn the_window_is_nothing_until_there_was_reordering() {
+    // RFC 8985 6.2/4
     let mut rack = Rack::new(Seq(0));
     let window = |rack: &Rack, recovering, sacked| rack.window(recovering, sacked, 100_000, 90_000);
     assert_eq!(window(&rack, false, 2), ms(25), "a quarter of a round trip");
@@ -23,6 +24,7 @@ fn the_window_is_nothing_until_there_was_reordering() {
 
 #[test]
 fn it_grows_by_dsacks_once_a_round_trip_up_to_srtt_and_shrinks_after_16_recoveries() {
+    // RFC 8985 6.2/5, 6.2/6, 6.2/7
     let mut rack = Rack::new(Seq(0));
     rack.reordered = true;
     let window = |rack: &Rack| rack.window(true, 9, 100_000, 90_000);
@@ -42,6 +44,7 @@ fn it_grows_by_dsacks_once_a_round_trip_up_to_srtt_and_shrinks_after_16_recoveri
 
 #[test]
 fn the_front_is_what_was_sent_last() {
+    // RFC 8985 6.2/2
     let mut rack = Rack::new(Seq(0));
     rack.on_news(&newest(100, 50), Instant::from_millis(130));
     rack.on_news(&newest(90, 60), Instant::from_millis(140));

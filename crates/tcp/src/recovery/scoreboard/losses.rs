@@ -24,6 +24,7 @@ impl Scoreboard {
     /// Marks as lost what was sent so long before `front`, which was delivered
     /// (RFC 8985 6.2 step 5): first what was sent once, then what was sent again.
     pub(crate) fn detect_lost(&mut self, front: &Front, now: Instant) -> Found {
+        // RFC 8985 6.2/8
         let mut found = Found::default();
         let mut i = self.find(self.decided);
         while let Some(r) = self.records.get(i).copied() {
@@ -114,6 +115,8 @@ impl Scoreboard {
     /// After a time-out: all that is not SACKed is lost. If the first segment is
     /// SACKed, the peer has reneged, and no SACK counts (RFC 2018 8).
     pub(crate) fn mark_all_lost(&mut self) {
+        // RFC 6675 5.1/1
+        // RFC 2018 5/3, 5/4
         let una = self.una;
         let reneged = self.records.front().is_some_and(|r| r.sacked >> r.segment_of(una) & 1 == 1);
         if reneged {
@@ -208,6 +211,7 @@ impl Scoreboard {
     /// Notes that `len` sequence numbers from `seq` on, of one record, whole
     /// segments of it, were sent again.
     pub(crate) fn resent(&mut self, seq: Seq, len: u32, (now, then): (Instant, Snapshot)) {
+        // RFC 8985 5.1/1
         let i = self.find(seq);
         let Some(r) = self.records.get_mut(i).filter(|r| seq.after_or_at(r.seq)) else { return };
         let marks = self.marks.get_or_insert_default();

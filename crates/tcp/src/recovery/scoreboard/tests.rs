@@ -59,6 +59,8 @@ fn detect(b: &mut Scoreboard, sent: u64, end: u32) -> Found {
 
 #[test]
 fn blocks_are_marked_once() {
+    // RFC 6675 3/1
+    // RFC 2018 5/1
     for each in [1, 2, 5, 10] {
         let mut b = board_of(10, each);
         assert_eq!(sack(&mut b, 10, &[(3000, 4000)]).delivered, 1000);
@@ -93,6 +95,7 @@ fn a_part_of_a_segment_does_not_count() {
 
 #[test]
 fn what_was_sent_before_something_delivered_is_lost() {
+    // RFC 8985 6.2/8
     for each in [1, 3, 12] {
         let mut b = board_of(12, each);
         let of = |segment: u32| u64::from(segment / each * each);
@@ -109,6 +112,7 @@ fn what_was_sent_before_something_delivered_is_lost() {
 
 #[test]
 fn what_has_time_left_is_looked_at_again() {
+    // RFC 8985 6.2/9
     let mut b = board(10);
     sack(&mut b, 10, &[(5000, 6000)]);
     let front = Front { sent: at(5), end: UNA + 6000, wait: Duration::from_nanos(100) };
@@ -120,6 +124,7 @@ fn what_has_time_left_is_looked_at_again() {
 
 #[test]
 fn lost_segments_are_sent_again_in_order_and_may_be_lost_again() {
+    // RFC 8985 5.1/1
     let mut b = board(12);
     sack(&mut b, 12, &[(2000, 3000), (4000, 5000), (6000, 9000)]);
     detect(&mut b, 8, 9000);
@@ -190,6 +195,7 @@ fn a_cumulative_ack_takes_off_whole_and_partial_records() {
 
 #[test]
 fn what_comes_late_and_was_sent_once_was_reordered() {
+    // RFC 8985 6.2/3
     let mut b = board(10);
     assert!(!sack(&mut b, 10, &[(5000, 6000)]).reordered);
     assert!(sack(&mut b, 10, &[(2000, 3000)]).reordered);
@@ -213,6 +219,7 @@ fn what_comes_late_and_was_sent_once_was_reordered() {
 
 #[test]
 fn an_acknowledgment_that_is_too_early_is_not_of_the_retransmission() {
+    // RFC 8985 6.2/2
     for (echo, least, seen) in
         [(None, 0, true), (Some(40), 0, false), (Some(60), 0, true), (None, 51, false)]
     {
@@ -243,6 +250,7 @@ fn what_is_sacked_is_known_by_its_time_alone() {
 
 #[test]
 fn a_timeout_loses_all_and_forgets_reneged_sacks() {
+    // RFC 2018 5/3, 5/4
     for each in [1, 5] {
         let mut b = board_of(5, each);
         sack(&mut b, 5, &[(2000, 3000)]);

@@ -20,6 +20,7 @@ fn nothing_to_walk_over() {
 
 #[test]
 fn options_and_routing_without_segments_left_are_passed_over() {
+    // RFC 8200 4.4/1
     let bytes = [
         options(ROUTING, PADDING),
         vec![DESTINATION, 1, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -47,6 +48,7 @@ fn a_fragment_ends_the_chain_and_an_atomic_one_does_not() {
 
 #[test]
 fn order_is_checked() {
+    // RFC 8200 4/1, 4.1/1
     let later = [options(HOP_BY_HOP, PADDING), options(protocol::UDP, PADDING)].concat();
     // The number of the second header stands at the start of the first.
     assert_eq!(walk(&later, DESTINATION), Err(tell(1, 40)));
@@ -57,6 +59,7 @@ fn order_is_checked() {
 
 #[test]
 fn a_route_through_us_is_refused() {
+    // RFC 8200 4.4/1
     // RFC 5095: type 0 with segments left.
     let route = [protocol::UDP, 2, 0, 1, 0, 0, 0, 0].iter().chain(&[0; 16]).copied();
     assert_eq!(walk(&route.collect::<Vec<_>>(), ROUTING), Err(tell(0, 42)));
@@ -64,6 +67,7 @@ fn a_route_through_us_is_refused() {
 
 #[test]
 fn unknown_options_do_as_they_say() {
+    // RFC 8200 4.2/1
     let of = |kind: u8| walk(&options(protocol::UDP, [1, 0, kind, 2, 0, 0]), HOP_BY_HOP);
     assert!(of(0x1e).is_ok());
     assert_eq!(of(0x5e), Err(Problem::Discard));

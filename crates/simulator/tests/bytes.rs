@@ -1,0 +1,76 @@
+//! Segments of one byte: what nobody reads holds no more memory than it may.
+
+use std::sync::Arc;
+use tcp::{Config, Isn, Tcb, TransmitOffload};
+use wire::tcp::{Flags, Header, Options};
+use wire::{Instant, Parts, Seq, Slice};
+
+const BUFFER: u32 = 128 * 1024;
+
+fn header(flags: Flags, seq: u32, ack: u32) -> Header {
+    Header {
+        source_port: 0,
+        destination_port: 0,
+        seq: Seq(seq),
+        ack: Seq(ack),
+        flags,
+        window: 60_000,
+        urgent: 0,
+        options: Options {
+            mss: flags.syn().then_some(1460),
+            window_scale: flags.syn().then_some(7),
+            sack_permitted: flags.syn(),
+            ..Options::NONE
+        },
+    }
+}
+
+/// A byte in a block for a frame, as a device hands it up.
+fn byte() -> Parts {
+    let mut block = buffer::Buf::with_capacity(2048);
+    block.get_mut().expect("it is ours").fill(7);
+    [Slice::new(block, 54, 1)].into_iter().collect()
+}
+
+/// A connection that takes `order` of bytes behind the SYN, a segment each, and is never read.
+/// Returns the most memory that it held.
+fn most_held(order: impl Iterator<Item = u32>) -> usize {
+    let config = Config::default().with_receive_buffer(BUFFER as usize).with_timestamps(false);
+    let now = Instant::from_millis(1000);
+    let isn = Isn { seq: Seq(0), timestamp_offset: 0 };
+    let syn = header(Flags::SYN, 0, 0);
+    let mut tcb = Tcb::accept(&Arc::new(config), isn, 1460, &syn, now);
+    let offload = TransmitOffload::default();
+    while tcb.poll_transmit(now, offload).is_some() {}
+    tcb.input(&header(Flags::ACK, 1, 1), Parts::new(), now);
+    let (empty, mut most) = (tcb.memory(), 0);
+    for (n, at) in order.enumerate() {
+        tcb.input(&header(Flags::ACK, 1 + at, 1), byte(), now);
+        while tcb.poll_transmit(now, offload).is_some() {}
+        if n % 64 == 0 {
+            most = most.max(tcb.memory() - empty);
+        }
+    }
+    most.max(tcb.memory() - empty)
+}
+
+#[test]
+fn bytes_one_by_one_hold_what_the_buffer_allows() {
+    let bound = 2 * BUFFER as usize + 64 * 1024;
+    // Each other byte first, from the end to the beginning, and all holes but the first.
+    let spread = |n: u32| n.wrapping_mul(0x9e37) % BUFFER;
+    for (name, held) in [
+        ("in order", most_held(0..BUFFER)),
+        ("behind a hole", most_held(1..BUFFER)),
+        ("each other one", most_held((0..BUFFER / 2).map(|n| 2 * n + 1))),
+        ("backwards", most_held((1..BUFFER).rev())),
+        ("spread", most_held((0..BUFFER).map(spread).filter(|at| *at > 0))),
+        (
+            "holes, then what fills them",
+            most_held((0..BUFFER / 2).map(|n| 2 * n + 1).chain(0..BUFFER)),
+        ),
+    ] {
+        assert!(held <= bound, "{name}: {held} of {bound} bytes");
+        assert!(held > 0, "{name}: nothing was kept");
+    }
+}
