@@ -27,6 +27,7 @@ mod held;
 pub(crate) use held::Held;
 
 use crate::addresses::{Cidr, Route};
+use crate::servers::Origin;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -143,6 +144,17 @@ impl Host {
     /// `NotFound` if there is none like it.
     pub fn remove_route(&self, route: Route) -> io::Result<()> {
         self.0.remove_route(route)
+    }
+
+    /// The servers for names that are asked, the best first: those that the stack was started
+    /// with, then those that DHCP servers have named. Eight at most.
+    pub fn dns_servers(&self) -> Vec<IpAddr> {
+        self.0.servers().all()
+    }
+
+    /// What `origin` says of servers for names.
+    pub(crate) fn set_dns_servers(&self, origin: Origin, servers: Vec<IpAddr>) {
+        self.0.servers().set(origin, servers);
     }
 
     /// All changes from now on. Of those that wait, 256 are kept.

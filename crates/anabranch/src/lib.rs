@@ -94,7 +94,15 @@
 //! [control socket](Builder::control), by which `anabranch ss`, `top` and `capture` look into
 //! it from another process of the same owner.
 //!
+//! # Names
+//!
+//! A name, such as `example.org:80`, is looked up by the stack's own sockets, at the servers that
+//! [`Builder`] (`dns`) or DHCP has named, if the feature `dns` is on. It is never looked up by the
+//! system's resolver, unless that is asked for ([`Builder::system_resolver`]).
+//!
 //! # Features
+//!
+//! `dns` (off by default): names by DNS over the stack's own sockets.
 //!
 //! `control` (off by default): control sockets.
 //!
@@ -124,6 +132,7 @@ mod closing;
 pub mod control;
 pub mod device;
 pub mod dhcp;
+mod dns;
 mod error;
 mod forms;
 mod groups;
@@ -137,6 +146,7 @@ mod options;
 pub mod organization;
 mod prefix;
 mod sentence;
+mod servers;
 mod socket;
 mod stack;
 mod stream;

@@ -6,6 +6,7 @@ use crate::host::{Held, Host};
 use crate::names::Resolver;
 use crate::observe::{Connection, View};
 use crate::organization::Organization;
+use crate::servers::Servers;
 use crate::socket::{SocketLayer, TcpShared};
 use crate::tasks;
 use crate::trace;
@@ -53,6 +54,8 @@ struct Shared {
     /// How long the last handle waits for them.
     drain: Duration,
     resolver: Arc<Resolver>,
+    /// Those that it asks by default.
+    servers: Arc<Servers>,
     tasks: Arc<tasks::Counts>,
 }
 
@@ -131,9 +134,10 @@ impl Stack {
             Mutex::new(Bound { taken: HashMap::new(), chosen: HashSet::new(), free })
         };
         let bound = [bound(), bound()];
+        let servers = Arc::<Servers>::default();
         Stack(Arc::new(Shared {
             view,
-            host: Arc::new(Held::new(config.clone(), names)),
+            host: Arc::new(Held::new(config.clone(), names, servers.clone())),
             config,
             bound,
             stopped: AtomicBool::new(false),
@@ -143,6 +147,7 @@ impl Stack {
             closing: Arc::default(),
             drain,
             resolver,
+            servers,
             tasks: Arc::default(),
         }))
     }
@@ -238,6 +243,11 @@ impl Stack {
 
     pub(crate) fn resolver(&self) -> &Arc<Resolver> {
         &self.0.resolver
+    }
+
+    /// The servers for names that it knows.
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.0.servers
     }
 
     pub(crate) fn closing(&self) -> &Arc<Closing> {

@@ -28,6 +28,8 @@ fn bad_arguments() {
         ("serve --add-address 10.1.0.2/24 --add-address 10.1.0.2/16", "give each address once"),
         ("serve --add-address 10.1.0.0/24", "the network itself"),
         ("serve --route 10.1.0.0/16", "is not a route"),
+        ("serve --dhcp --address 10.99.0.2/24", "cannot be used with"),
+        ("serve --dhcp --xdp eth0", "give --address, or take a TAP device"),
         (
             "serve --organization none",
             "[possible values: uniprocessor, global-lock, message-parallel, group-locks",

@@ -1,6 +1,7 @@
 //! What a domain has to know about the host that it is part of.
 
 use crate::account::Account;
+use crate::claims::Claims;
 use crate::groups::{Groups, Via};
 use crate::published::Published;
 use siphasher::sip::SipHasher24;
@@ -173,6 +174,8 @@ pub struct Config {
     pub account: Arc<Account>,
     /// The groups that the host is a member of.
     pub groups: Arc<Groups>,
+    /// Addresses of which others may say that they are theirs.
+    pub claims: Arc<Claims>,
     /// Where a configuration is found that takes the place of this one.
     pub host: Arc<Published<Config>>,
 }
@@ -209,6 +212,7 @@ impl Config {
             max_orphans: 1 << 16,
             account: Arc::default(),
             groups: Arc::new(Groups::new(!seed)),
+            claims: Arc::default(),
             host: Arc::default(),
         }
     }

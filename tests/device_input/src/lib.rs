@@ -2,7 +2,8 @@
 //! For every input, the domain must not panic or spin. It must account for every packet,
 //! keep to its limits, and send only well-formed frames.
 //!
-//! [`run`] is what both the fuzz target and the property tests call.
+//! [`run`] is what both the fuzz target and the property tests call; so are [`leases::run`], for the
+//! clients of DHCP, and [`groups::run`], for joins and what routers say of groups.
 #![forbid(unsafe_code)]
 
 mod app;
@@ -10,6 +11,8 @@ mod bytes;
 mod check;
 mod flows;
 pub mod frames;
+pub mod groups;
+pub mod leases;
 mod world;
 
 pub use bytes::Bytes;

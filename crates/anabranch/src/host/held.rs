@@ -2,6 +2,7 @@
 
 use super::{Event, Events, Interface, MAX_ADDRESSES, MAX_EVENTS, MAX_ROUTES};
 use crate::addresses::{Cidr, Route};
+use crate::servers::Servers;
 use net::Config;
 use platform::Mutex;
 use std::io;
@@ -14,6 +15,7 @@ use wire::Address;
 pub(crate) struct Held {
     /// Names of the devices.
     names: Vec<String>,
+    servers: Arc<Servers>,
     state: Mutex<State>,
 }
 
@@ -38,8 +40,13 @@ fn not_ours(address: IpAddr) -> io::Error {
 }
 
 impl Held {
-    pub(crate) fn new(config: Arc<Config>, names: Vec<String>) -> Held {
-        Held { names, state: Mutex::new(State { config, watching: Vec::new() }) }
+    pub(crate) fn new(config: Arc<Config>, names: Vec<String>, servers: Arc<Servers>) -> Held {
+        Held { names, servers, state: Mutex::new(State { config, watching: Vec::new() }) }
+    }
+
+    /// The servers for names.
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// The configuration as it is now.

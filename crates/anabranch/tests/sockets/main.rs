@@ -3,6 +3,9 @@
 
 mod connections;
 mod dhcp;
+mod dhcp6;
+#[cfg(feature = "dns")]
+mod dns;
 mod ends;
 mod groups;
 mod host;
