@@ -3,6 +3,7 @@
 
 mod connections;
 mod dhcp;
+mod discovery;
 mod ends;
 mod groups;
 mod host;

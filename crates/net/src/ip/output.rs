@@ -33,7 +33,7 @@ pub fn output(
 ) -> Result<(), Packet> {
     let total = packet.len() + ipv4::LEN;
     let route = match packet.meta().group {
-        false => ip.routes.lookup(packet.meta().destination),
+        false => ip.routes.lookup_from(packet.meta().source, packet.meta().destination),
         true if packet.meta().protocol == protocol::IGMP => {
             down(packet);
             return Ok(());
@@ -62,7 +62,7 @@ pub fn output(
             true => 0,
             false => ip.identifications.next(meta.destination),
         },
-        dont_fragment: is_tcp,
+        dont_fragment: is_tcp || meta.whole,
         tos: meta.tos,
         ttl: match meta.ttl {
             0 if meta.group && destination.is_multicast() => MULTICAST_TTL,
@@ -76,7 +76,7 @@ pub fn output(
         down(packet);
         return Ok(());
     }
-    if is_tcp || unsummed {
+    if is_tcp || unsummed || packet.meta().whole {
         return Err(packet);
     }
     fragment::fragment(packet, &header, mtu, down);

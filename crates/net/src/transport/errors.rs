@@ -6,20 +6,27 @@ use crate::connections::Connections;
 use crate::ip::icmp::{Error, Kind};
 use tcp::IcmpError;
 use wire::icmpv4::Unreachable;
-use wire::protocol;
 use wire::tcp::mss_for;
+use wire::{FlowKey, Instant, protocol};
 
 impl<A: Application> Transport<A> {
     /// Takes an ICMP error.
     pub fn error<C: Connections<A::Connection>>(&mut self, error: &Error, cx: &mut Cx<'_, A, C>) {
         if error.protocol == protocol::UDP {
             let socket = Transport::<A>::bound(&self.udp, &error.flow.local).cloned();
+            if let (Some(socket), Kind::Unreachable(Unreachable::FragmentationNeeded(mtu))) =
+                (&socket, error.kind)
+                && let Some(mtu) = self.shrink(&error.flow, mtu, cx.now)
+            {
+                return cx.app.datagram_too_large(socket, error.flow.remote, mtu);
+            }
             if let (Some(socket), Some(why)) = (socket, meaning(error.kind)) {
                 cx.app.datagram_error(&socket, error.flow.remote, why);
             }
             return;
         }
-        let ready = &mut self.ready;
+        let (ready, now) = (&mut self.ready, cx.now);
+        let mut smaller = None;
         cx.conns.with_flow(&error.flow, |connection| {
             let tcb = &mut connection.tcb;
             if !tcb.is_in_flight(error.seq) {
@@ -30,6 +37,7 @@ impl<A: Application> Transport<A> {
                     // A router that does not say (RFC 1191 5): the next of the
                     // usual sizes below would be a guess; take the smallest
                     // that every host must take (RFC 791).
+                    smaller = Some(mtu);
                     let mtu = if mtu == 0 { 576 } else { mtu };
                     tcb.on_mss(error.seq, mss_for(mtu.into(), error.flow.remote.address));
                 }
@@ -39,6 +47,17 @@ impl<A: Application> Transport<A> {
             }
             ready.schedule(connection);
         });
+        if let Some(mtu) = smaller {
+            self.shrink(&error.flow, mtu, now);
+        }
+    }
+
+    /// The way to the peer of a flow of ours carries no more than this. Returns what is believed
+    /// of that, if it is less than was known.
+    fn shrink(&self, flow: &FlowKey, mtu: u16, now: Instant) -> Option<usize> {
+        let remote = flow.remote.address;
+        let link = self.config.mtu_from(flow.local.address, remote);
+        self.config.paths.shrink(remote, mtu.into(), link, now)
     }
 }
 
