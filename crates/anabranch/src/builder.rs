@@ -64,6 +64,8 @@ pub struct Builder {
     drain: Duration,
     loopback: bool,
     resolver: Option<Arc<Resolver>>,
+    /// Servers for names.
+    dns: Vec<IpAddr>,
     clock: Option<Clock>,
     observable: bool,
     dad: Dad,
@@ -103,6 +105,7 @@ impl Builder {
             drain: Duration::from_secs(2),
             loopback: true,
             resolver: None,
+            dns: Vec::new(),
             clock: None,
             observable: false,
             dad: Dad::default(),
@@ -375,13 +378,33 @@ impl Builder {
 
     /// Looks names up: given the host's name and a port, it returns the host's
     /// addresses with that port. Sockets that block call it on their thread; those
-    /// for tasks call it on threads of the stack, 16 at most. Default: the
-    /// system's, which asks the servers of the host and not through the stack.
+    /// for tasks call it on threads of the stack, 16 at most.
+    ///
+    /// Default: with the feature `dns`, the servers that the stack knows are asked by the stack's
+    /// own sockets: those of `Builder::dns`, then those that a [DHCP](crate::dhcp) server named
+    /// ([`Host::dns_servers`](crate::Host::dns_servers)). Where none is known, and without the
+    /// feature, a name is an error. Addresses and `localhost` are never asked for.
     pub fn resolver(
         mut self,
         lookup: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
     ) -> Builder {
         self.resolver = Some(Resolver::new(lookup));
+        self
+    }
+
+    /// Looks names up as the system does, by getaddrinfo(3): it reads the files and asks the
+    /// servers of the machine, and not through the stack.
+    pub fn system_resolver(mut self) -> Builder {
+        self.resolver = Some(Resolver::system());
+        self
+    }
+
+    /// Servers for names, the best first, eight at most. They are asked by the stack's own
+    /// sockets, by UDP, and by TCP what an answer has no room for. Answers are kept for as long
+    /// as the servers say, an hour at most.
+    #[cfg(feature = "dns")]
+    pub fn dns(mut self, servers: impl IntoIterator<Item: Into<IpAddr>>) -> Builder {
+        self.dns = servers.into_iter().map(Into::into).collect();
         self
     }
 

@@ -1,4 +1,5 @@
-//! [`Dhcp`]: addresses of IPv4 from a server (RFC 2131), while the stack runs.
+//! [`Dhcp`]: addresses of IPv4 from a server (RFC 2131), while the stack runs; and [`Dhcp6`]:
+//! servers for names from one of IPv6.
 //!
 //! ```no_run
 //! use anabranch::{Stack, dhcp::Dhcp};
@@ -15,34 +16,110 @@
 
 use crate::addresses::{Cidr, Route};
 use crate::host::Host;
+use crate::servers::Origin;
 use crate::{Stack, UdpSocket};
-use ::dhcp::v4::{CLIENT_PORT, Client, Config, Event, SERVER_PORT};
-pub use ::dhcp::v4::{Lease, Lost};
+use ::dhcp::v4::{CLIENT_PORT, Client, Config, SERVER_PORT};
+pub use ::dhcp::v4::{Event, Lease, Lost};
 use platform::{Condvar, Mutex, thread};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use wire::Instant;
+use trial::Trial;
+use wire::{EthernetAddress, Instant};
+
+mod trial;
+mod v6;
+
+pub use v6::Dhcp6;
 
 /// The longest that the client's thread sleeps: so soon it sees that it is to end.
 const LOOK: Duration = Duration::from_millis(100);
 /// Bytes of the largest message that is read.
 const LARGEST: usize = 1500;
 
+/// Events that wait for who asks for them; beyond, the oldest goes.
+const MAX_EVENTS: usize = 64;
+
+/// How a client behaves.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// How long others on the link have to say that they have the address that a server gives,
+    /// before it is used: they are asked three times in the first half (RFC 5227 2.1.1). Zero:
+    /// nobody is asked. Default: 4 s.
+    pub check: Duration,
+    /// The name that servers are told. Default: none.
+    pub host_name: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { check: Duration::from_secs(4), host_name: None }
+    }
+}
+
+impl Options {
+    /// Sets [`Options::check`].
+    #[must_use]
+    pub fn with_check(self, check: Duration) -> Options {
+        Options { check, ..self }
+    }
+
+    /// Sets [`Options::host_name`].
+    #[must_use]
+    pub fn with_host_name(self, name: impl Into<String>) -> Options {
+        Options { host_name: Some(name.into()), ..self }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    lease: Option<Lease>,
+    events: VecDeque<Event>,
+}
+
 #[derive(Debug, Default)]
 struct Shared {
-    lease: Mutex<Option<Lease>>,
+    held: Mutex<Held>,
     changed: Condvar,
     stop: AtomicBool,
+}
+
+impl Shared {
+    /// Waits until `take` finds something; `None` after `timeout`.
+    fn wait<T>(
+        &self,
+        timeout: Duration,
+        mut take: impl FnMut(&mut Held) -> Option<T>,
+    ) -> Option<T> {
+        let end = platform::Instant::now() + timeout;
+        let mut held = self.held.lock();
+        loop {
+            if let Some(found) = take(&mut held) {
+                return Some(found);
+            }
+            let left = end.saturating_duration_since(platform::Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            self.changed.wait_for(&mut held, left);
+        }
+    }
 }
 
 /// A DHCP client of one interface. Dropping it gives the address back.
 ///
 /// It adds the address that a server gives, and a default route by the first router if there
 /// is none, takes them away when they are lost, and tells of that as
-/// [`Host::watch`] tells of all changes. It has port 68 of the stack.
+/// [`Host::watch`] tells of all changes. Servers for names are among
+/// [`Host::dns_servers`] as long as there is a lease. It has port 68 of the stack.
+///
+/// Before it uses an address, it asks whether another host has it ([`Options::check`]). If so,
+/// or if another host insists on an address in use, it tells the server, and begins anew after
+/// ten seconds.
 #[derive(Debug)]
 pub struct Dhcp {
     shared: Arc<Shared>,
@@ -57,6 +134,14 @@ impl Dhcp {
     /// `AddrInUse` if another socket has port 68, as another client does; or the system gives
     /// no thread.
     pub fn start(stack: &Stack, interface: usize) -> io::Result<Dhcp> {
+        Dhcp::start_with(stack, interface, Options::default())
+    }
+
+    /// As [`Dhcp::start`], with options.
+    ///
+    /// # Errors
+    /// As [`Dhcp::start`].
+    pub fn start_with(stack: &Stack, interface: usize, options: Options) -> io::Result<Dhcp> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
         let interfaces = stack.host().interfaces();
         let Some(of) = interfaces.get(interface) else {
@@ -73,13 +158,18 @@ impl Dhcp {
         let seed = std::hash::BuildHasher::hash_one(&platform::RandomState::new(), ethernet.0);
         let shared = Arc::<Shared>::default();
         let began = platform::Instant::now();
+        let Options { check, host_name } = options;
+        let config = Config { check, host_name, ..Config::new(ethernet.0, seed) };
         let worker = Worker {
-            client: Client::new(Config::new(ethernet.0, seed), Instant::ZERO),
+            client: Client::new(config, Instant::ZERO),
             host: stack.host(),
             interface,
+            ethernet,
+            check,
             socket,
             shared: shared.clone(),
             began,
+            trial: None,
             route: None,
             added: false,
         };
@@ -90,21 +180,18 @@ impl Dhcp {
 
     /// What the interface has just now.
     pub fn lease(&self) -> Option<Lease> {
-        self.shared.lease.lock().clone()
+        self.shared.held.lock().lease.clone()
     }
 
     /// Waits until there is an address; `None` after `timeout`.
     pub fn wait(&self, timeout: Duration) -> Option<Lease> {
-        let end = platform::Instant::now() + timeout;
-        let mut lease = self.shared.lease.lock();
-        while lease.is_none() {
-            let left = end.saturating_duration_since(platform::Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            self.shared.changed.wait_for(&mut lease, left);
-        }
-        lease.clone()
+        self.shared.wait(timeout, |held| held.lease.clone())
+    }
+
+    /// The next thing that has happened, in order; `None` if there is nothing for `timeout`. Of
+    /// those that nobody asks for, the last 64 are kept.
+    pub fn next(&self, timeout: Duration) -> Option<Event> {
+        self.shared.wait(timeout, |held| held.events.pop_front())
     }
 }
 
@@ -123,9 +210,13 @@ struct Worker {
     client: Client,
     host: Host,
     interface: usize,
+    ethernet: EthernetAddress,
+    check: Duration,
     socket: UdpSocket,
     shared: Arc<Shared>,
     began: platform::Instant,
+    /// The address that others are asked for, or told of.
+    trial: Option<Trial>,
     /// The route that came with the lease.
     route: Option<Route>,
     /// The lease's address is on the interface because of the lease.
@@ -154,7 +245,7 @@ impl Worker {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // The stack has stopped.
-                Err(_) => return,
+                Err(_) => break,
             }
         }
         self.client.release(self.now());
@@ -168,6 +259,7 @@ impl Worker {
     /// Does what follows from what the client has heard.
     fn follow(&mut self) {
         self.events();
+        self.ask();
         self.send();
     }
 
@@ -179,28 +271,55 @@ impl Worker {
         }
     }
 
-    fn events(&mut self) {
-        while let Some(event) = self.client.poll_event() {
-            match event {
-                // Only asked for if there is a time to check.
-                Event::Check(_) => {}
-                Event::Acquired(lease) => self.acquired(lease),
-                Event::Renewed(lease) => self.set(Some(lease)),
-                Event::Lost(address, _) => {
-                    if let Some(route) = self.route.take() {
-                        let _ = self.host.remove_route(route);
-                    }
-                    if std::mem::take(&mut self.added) {
-                        // Somebody else may have taken it away.
-                        let _ = self.host.remove_address(address.into());
-                    }
-                    self.set(None);
-                }
-            }
+    /// Asks and tells others on the link of the address, and hears what they say.
+    fn ask(&mut self) {
+        let now = self.now();
+        let Some(trial) = &mut self.trial else { return };
+        if trial.say(now) {
+            self.socket.0.tell();
+        }
+        if trial.is_lost() {
+            self.trial = None;
+            self.client.conflict(now);
+            self.events();
         }
     }
 
-    fn acquired(&mut self, lease: Lease) {
+    fn events(&mut self) {
+        while let Some(event) = self.client.poll_event() {
+            match &event {
+                Event::Check(address) => self.trial = Some(self.trial_of(*address)),
+                Event::Acquired(lease) => self.acquired(lease),
+                Event::Renewed(_) => {}
+                Event::Declined(address) | Event::Lost(address, _) => self.lost(*address),
+            }
+            self.tell(event);
+        }
+    }
+
+    /// Lets who waits know, of the address and of the event at once.
+    fn tell(&self, event: Event) {
+        let lease = self.client.lease();
+        let servers = lease.iter().flat_map(|lease| &lease.dns).map(|s| (*s).into()).collect();
+        self.host.set_dns_servers(Origin::Dhcp(self.interface), servers);
+        let mut held = self.shared.held.lock();
+        held.lease = lease.cloned();
+        if held.events.len() == MAX_EVENTS {
+            held.events.pop_front();
+        }
+        held.events.push_back(event);
+        drop(held);
+        self.shared.changed.notify_all();
+    }
+
+    /// Others are asked for this address.
+    fn trial_of(&self, address: Ipv4Addr) -> Trial {
+        let claims = self.socket.0.stack().config().claims.clone();
+        let interface = self.interface as u16;
+        Trial::new(claims, (interface, self.ethernet), address, (self.now(), self.check))
+    }
+
+    fn acquired(&mut self, lease: &Lease) {
         let Ok(cidr) = Cidr::new(lease.address, lease.prefix) else { return };
         self.added = match self.host.add_address(self.interface, cidr) {
             Ok(()) => true,
@@ -208,6 +327,9 @@ impl Worker {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(_) => return,
         };
+        let mut trial = self.trial.take().unwrap_or_else(|| self.trial_of(lease.address));
+        trial.is_ours(self.now());
+        self.trial = Some(trial);
         let is_default = |route: &Route| {
             let config = route.config();
             config.prefix == 0 && config.network.is_v4()
@@ -217,11 +339,16 @@ impl Worker {
             let route: Option<Route> = format!("default via {router}").parse().ok();
             self.route = route.filter(|route| self.host.add_route(*route).is_ok());
         }
-        self.set(Some(lease));
     }
 
-    fn set(&self, lease: Option<Lease>) {
-        *self.shared.lease.lock() = lease;
-        self.shared.changed.notify_all();
+    fn lost(&mut self, address: Ipv4Addr) {
+        self.trial = None;
+        if let Some(route) = self.route.take() {
+            let _ = self.host.remove_route(route);
+        }
+        if std::mem::take(&mut self.added) {
+            // Somebody else may have taken it away.
+            let _ = self.host.remove_address(address.into());
+        }
     }
 }

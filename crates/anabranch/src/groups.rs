@@ -88,8 +88,8 @@ impl Shared {
         })
     }
 
-    /// The unit that sends for the socket also tells of groups.
-    fn tell(&self) {
+    /// The unit that sends for the socket also tells of groups, and of addresses.
+    pub(crate) fn tell(&self) {
         self.stack().running().send(self.socket_shared().clone());
     }
 

@@ -29,6 +29,7 @@ pub(crate) use held::Held;
 
 use crate::Prefix;
 use crate::addresses::{Cidr, Route};
+use crate::servers::Origin;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -82,7 +83,7 @@ pub enum Event {
     OnLink(usize, Prefix, bool),
     /// A router has told how many bytes a datagram of IPv6 may have on the interface.
     Mtu(usize, usize),
-    /// [`Host::router_dns_servers`] says something else.
+    /// [`Host::router_dns_servers`] says something else, and [`Host::dns_servers`].
     DnsServers,
 }
 
@@ -192,6 +193,17 @@ impl Host {
     /// networks and 48 addresses of an interface, 8 servers of names, 16 messages a second.
     pub fn turned_away(&self) -> TurnedAway {
         self.0.discovery().turned_away()
+    }
+
+    /// The servers for names that are asked, the best first: those that the stack was started
+    /// with, then those that DHCP servers and routers have named. Eight at most.
+    pub fn dns_servers(&self) -> Vec<IpAddr> {
+        self.0.servers().all()
+    }
+
+    /// What `origin` says of servers for names.
+    pub(crate) fn set_dns_servers(&self, origin: Origin, servers: Vec<IpAddr>) {
+        self.0.servers().set(origin, servers);
     }
 
     /// All changes from now on. Of those that wait, 256 are kept.

@@ -97,7 +97,15 @@
 //! [control socket](Builder::control), by which `anabranch ss`, `top` and `capture` look into
 //! it from another process of the same owner.
 //!
+//! # Names
+//!
+//! A name, such as `example.org:80`, is looked up by the stack's own sockets, at the servers that
+//! [`Builder`] (`dns`) or DHCP has named, if the feature `dns` is on. It is never looked up by the
+//! system's resolver, unless that is asked for ([`Builder::system_resolver`]).
+//!
 //! # Features
+//!
+//! `dns` (off by default): names by DNS over the stack's own sockets.
 //!
 //! `control` (off by default): control sockets.
 //!
@@ -127,6 +135,7 @@ mod closing;
 pub mod control;
 pub mod device;
 pub mod dhcp;
+mod dns;
 mod error;
 mod forms;
 mod groups;
@@ -142,6 +151,7 @@ mod path_mtu;
 mod prefix;
 mod scope;
 mod sentence;
+mod servers;
 mod socket;
 mod stack;
 mod stream;

@@ -3,6 +3,7 @@
 
 use crate::alarms::Alarms;
 use crate::scope;
+use crate::wait::block_on;
 use platform::{Mutex, thread};
 use std::collections::VecDeque;
 use std::fmt;
@@ -118,6 +119,8 @@ pub(crate) struct Candidates {
 /// The resolver of a stack.
 pub(crate) struct Resolver {
     lookup: Box<Lookup>,
+    /// Is it called on threads of ours only?
+    elsewhere: bool,
     jobs: Mutex<Jobs>,
     alarms: Arc<Alarms>,
     /// Names of the stack's devices.
@@ -148,12 +151,19 @@ impl Resolver {
     pub(crate) fn new(
         lookup: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
     ) -> Arc<Resolver> {
-        Arc::new(Resolver {
-            lookup: Box::new(lookup),
-            jobs: Mutex::default(),
-            alarms: Arc::default(),
-            interfaces: OnceLock::new(),
-        })
+        Resolver::with(Box::new(lookup), false)
+    }
+
+    /// One that needs a thread on which no runtime is, and is called on threads of ours only.
+    pub(crate) fn elsewhere(
+        lookup: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+    ) -> Arc<Resolver> {
+        Resolver::with(Box::new(lookup), true)
+    }
+
+    fn with(lookup: Box<Lookup>, elsewhere: bool) -> Arc<Resolver> {
+        let (jobs, alarms, interfaces) = Default::default();
+        Arc::new(Resolver { lookup, elsewhere, jobs, alarms, interfaces })
     }
 
     /// The interfaces have these names.
@@ -184,15 +194,26 @@ impl Resolver {
         })
     }
 
-    /// The addresses of it, at least one; this thread looks them up.
-    pub(crate) fn resolve(&self, addresses: impl ToSocketAddrs) -> io::Result<Vec<Endpoint>> {
+    /// The addresses of it, at least one; this thread looks them up, or waits for them.
+    pub(crate) fn resolve(
+        self: &Arc<Resolver>,
+        addresses: impl ToSocketAddrs,
+    ) -> io::Result<Vec<Endpoint>> {
         Ok(self.candidates(addresses)?.endpoints)
     }
 
     /// As [`Resolver::resolve`], and whether they are those of a name.
-    pub(crate) fn candidates(&self, addresses: impl ToSocketAddrs) -> io::Result<Candidates> {
+    pub(crate) fn candidates(
+        self: &Arc<Resolver>,
+        addresses: impl ToSocketAddrs,
+    ) -> io::Result<Candidates> {
         let (endpoints, by_name) = match self.target(addresses)? {
             Target::Known(addresses) => (endpoints(&addresses)?, false),
+            Target::Name(host, port) if self.elsewhere => {
+                let job = Arc::new(Job { host, port, state: Mutex::default() });
+                self.post(&job)?;
+                (endpoints(&block_on(None, |cx| job.poll(cx))?)?, true)
+            }
             Target::Name(host, port) => (endpoints(&(self.lookup)(&host, port)?)?, true),
         };
         Ok(Candidates { endpoints, by_name })

@@ -127,7 +127,8 @@ fn link_to(
     let mut links = indices.filter(|index| local_of(config, *index).is_some());
     match (links.next(), links.next()) {
         (Some(_), Some(_)) => {
-            let text = "a link-local address is on each of several links: say which, as in fe80::1%1";
+            let text =
+                "a link-local address is on each of several links: say which, as in fe80::1%1";
             Err(invalid(text.into()))
         }
         (only, _) => Ok(only),

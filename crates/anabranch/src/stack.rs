@@ -7,6 +7,7 @@ use crate::names::Resolver;
 use crate::observe::{Connection, View};
 use crate::organization::Organization;
 use crate::scope;
+use crate::servers::Servers;
 use crate::socket::{SocketLayer, TcpShared};
 use crate::tasks;
 use crate::trace;
@@ -55,6 +56,8 @@ struct Shared {
     /// How long the last handle waits for them.
     drain: Duration,
     resolver: Arc<Resolver>,
+    /// Those that it asks by default.
+    servers: Arc<Servers>,
     tasks: Arc<tasks::Counts>,
 }
 
@@ -133,8 +136,9 @@ impl Stack {
             Mutex::new(Bound { taken: HashMap::new(), chosen: HashSet::new(), free })
         };
         let bound = [bound(), bound()];
+        let servers = Arc::<Servers>::default();
         resolver.know_interfaces(&names);
-        let host = Arc::new(Held::new(config.clone(), names));
+        let host = Arc::new(Held::new(config.clone(), names, servers.clone()));
         let follower: Arc<dyn Follow> = host.clone();
         config.discovery.attach(Arc::downgrade(&follower));
         if config.discovery.is_used() {
@@ -157,6 +161,7 @@ impl Stack {
             closing: Arc::default(),
             drain,
             resolver,
+            servers,
             tasks: Arc::default(),
         }))
     }
@@ -271,6 +276,11 @@ impl Stack {
         &self.0.resolver
     }
 
+    /// The servers for names that it knows.
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.0.servers
+    }
+
     pub(crate) fn closing(&self) -> &Arc<Closing> {
         &self.0.closing
     }
@@ -341,7 +351,8 @@ impl Stack {
         if self.0.stopped.load(Ordering::Relaxed) {
             return Err(SocketError::STOPPED.into());
         }
-        let wanted = Local { endpoint: scope::unscoped(&self.config(), wanted.endpoint)?, ..wanted };
+        let wanted =
+            Local { endpoint: scope::unscoped(&self.config(), wanted.endpoint)?, ..wanted };
         self.check_ours(wanted.endpoint)?;
         let mut bound = self.bound(protocol).lock();
         let port = wanted.endpoint.port;

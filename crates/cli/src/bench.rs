@@ -12,7 +12,7 @@ use crate::quiet::Watch;
 use clap::{Subcommand, ValueEnum};
 use drivers::Drivers;
 use experiments::{BlocksArgs, HogArgs, SoakArgs, failure};
-use lab::{BenchPlan, Direction, Peer, Workload};
+use lab::{BenchPlan, Direction, Family, Peer, Workload};
 use std::path::PathBuf;
 use table::table;
 
@@ -27,6 +27,7 @@ nothing else. CPU seconds are those of both ends. `crr` runs with a TIME-WAIT of
 Examples:
   anabranch bench bulk --mtu 4352
   anabranch bench rr --connections 16 --organization uniprocessor,group-locks
+  anabranch bench rr --family 6
   anabranch bench bulk --organization all --processors 2 --connections 64 --json rows.json";
 
 /// `anabranch bench`.
@@ -88,6 +89,9 @@ pub struct Args {
     /// one at next to no cost [default: stack; of udp-rr, driver]
     #[arg(long, value_enum)]
     peer: Option<PeerArg>,
+    /// The family of the addresses, with a stack as peer
+    #[arg(long, value_enum, default_value_t = FamilyArg::V4)]
+    family: FamilyArg,
     /// Confine all threads to the first processors, as many as --processors says
     #[arg(long)]
     confine: bool,
@@ -123,6 +127,23 @@ enum PeerArg {
     Driver,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FamilyArg {
+    #[value(name = "4")]
+    V4,
+    #[value(name = "6")]
+    V6,
+}
+
+impl From<FamilyArg> for Family {
+    fn from(family: FamilyArg) -> Family {
+        match family {
+            FamilyArg::V4 => Family::V4,
+            FamilyArg::V6 => Family::V6,
+        }
+    }
+}
+
 impl Args {
     fn plan(&self, workload: Workload) -> BenchPlan {
         let all = self.organization.iter().any(|name| name == "all");
@@ -145,6 +166,7 @@ impl Args {
                 None if workload == Workload::UdpRr => Peer::Driver,
                 Some(PeerArg::Stack) | None => Peer::Stack,
             },
+            family: self.family.into(),
             confine: self.confine,
             seconds: self.seconds,
             repeat: self.repeat,
@@ -249,6 +271,19 @@ mod tests {
     }
 
     #[test]
+    fn each_load_runs_over_ipv6() {
+        for load in ["bulk", "rr", "crr", "udp"] {
+            let words = [load, "--family", "6", "--seconds", "0.05", "--repeat", "1"];
+            let mut plan = plan(&words);
+            (plan.warm_up, plan.bound) = (0.01, 0.002);
+            plan.organizations = vec!["uniprocessor".to_owned(), "layer-parallel".to_owned()];
+            let rows = lab::run(&plan, &mut |_| {}).expect("figures");
+            assert!(rows.iter().all(|row| row.family == "6" && row.median > 0.0), "{load}");
+            assert!(table(&rows).contains("IPv6"), "{load}");
+        }
+    }
+
+    #[test]
     fn what_runs_on_one_processor_stands_beside_the_others() {
         let mut plan = plan(&["bulk", "--seconds", "0.05", "--repeat", "1", "--processors", "2"]);
         (plan.warm_up, plan.bound, plan.reference) = (0.01, 0.002, true);
@@ -260,7 +295,12 @@ mod tests {
 
     #[test]
     fn a_plan_that_makes_no_sense_is_refused() {
-        for words in [&["bulk", "--organization", "nobody"][..], &["rr", "--connections", "0"]] {
+        for words in [
+            &["bulk", "--organization", "nobody"][..],
+            &["rr", "--connections", "0"],
+            &["bulk", "--family", "6", "--peer", "driver"],
+            &["bulk", "--family", "6", "--mtu", "1200"],
+        ] {
             let failure = run(bench(words)).expect_err("bad");
             assert!(!failure.to_string().contains('\n'));
         }

@@ -68,6 +68,22 @@ fn bad_arguments() {
 }
 
 #[test]
+fn what_brings_addresses_is_checked() {
+    for (arguments, part) in [
+        ("serve --dhcp --address 10.99.0.2/24", "cannot be used with"),
+        ("serve --dhcp --gateway 10.99.0.1", "cannot be used with"),
+        ("serve --dhcp --xdp eth0", "give --address, or take a TAP device"),
+        ("serve --slaac --xdp eth0", "--add-address, or use --tap"),
+        ("serve --slaac --mtu 1200", "choose 1280 or more"),
+        ("serve --kernel --slaac", "cannot be used with"),
+        ("serve --dhcp --add-address 10.99.0.1/24", "give each address once"),
+    ] {
+        let line = refused(arguments);
+        assert!(line.contains(part), "{arguments}: {line}");
+    }
+}
+
+#[test]
 fn a_refused_calibration_makes_no_directory() {
     let place = tempfile::tempdir().expect("a directory");
     let path = place.path().join("missing").join("x.toml");

@@ -121,6 +121,8 @@ fn dial() {
     drop(listener);
     assert_eq!(ask(&format!("{KERNEL} {port}\n")), format!("err {port} ECONNREFUSED"));
     assert_eq!(ask("192.0.2.1 80"), "err 80 ENETUNREACH");
+    // No server for names is known.
+    assert_eq!(ask("server.test 80"), "err 80 ENOENT");
     assert_eq!(ask("nonsense"), "err 0 EINVAL");
 }
 

@@ -2,6 +2,7 @@
 
 extern crate anabranch_lab as lab;
 
+use lab::Family;
 use lab::blocks::Blocks;
 use lab::hog::{Hog, Protocol};
 use lab::soak::Soak;
@@ -82,17 +83,20 @@ fn well_behaved_sockets_beside_a_hog() {
 
 #[test]
 fn a_short_soak_loses_nothing() {
-    let soak = Soak {
-        threads: 2..=4,
-        connections: 24,
-        time: std::time::Duration::ZERO,
-        leg: std::time::Duration::from_millis(300),
-        options: Options::default().with_groups(8),
-        ..Soak::default()
-    };
-    let legs = soak.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(legs.len(), CATALOG.len());
-    for leg in legs {
-        assert!(leg.conversations > 0 && leg.bytes > 0 && leg.datagrams > 0, "{leg:?}");
+    for family in [Family::V4, Family::V6] {
+        let soak = Soak {
+            threads: 2..=4,
+            connections: 24,
+            time: std::time::Duration::ZERO,
+            leg: std::time::Duration::from_millis(300),
+            options: Options::default().with_groups(8),
+            family,
+            ..Soak::default()
+        };
+        let legs = soak.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(legs.len(), CATALOG.len());
+        for leg in legs {
+            assert!(leg.conversations > 0 && leg.bytes > 0 && leg.datagrams > 0, "{leg:?}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What a domain has to know about the host that it is part of.
 
 use crate::account::Account;
+use crate::claims::Claims;
 use crate::discovery::{Around, Discovery};
 use crate::groups::{Groups, Via};
 use crate::paths::Paths;
@@ -200,6 +201,8 @@ pub struct Config {
     pub discovery: Arc<Discovery>,
     /// What it knows of the way to single hosts.
     pub paths: Arc<Paths>,
+    /// Addresses of which others may say that they are theirs.
+    pub claims: Arc<Claims>,
     /// Where a configuration is found that takes the place of this one.
     pub host: Arc<Published<Config>>,
 }
@@ -241,6 +244,7 @@ impl Config {
             groups: Arc::new(Groups::new(!seed)),
             discovery: Arc::new(Discovery::new([seed, !seed])),
             paths: Arc::default(),
+            claims: Arc::default(),
             host: Arc::default(),
         }
     }

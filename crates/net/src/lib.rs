@@ -23,6 +23,7 @@ macro_rules! opaque_debug {
 pub mod account;
 pub mod application;
 mod arriving;
+pub mod claims;
 pub mod config;
 pub mod connections;
 pub mod counters;
@@ -49,6 +50,7 @@ pub mod transport;
 
 pub use account::Account;
 pub use application::{Application, Call, Datagram};
+pub use claims::Claims;
 pub use config::{Config, InterfaceConfig, OwnedPrefix, Unit};
 pub use connections::{
     ClosedFlow, ConnId, Connection, Connections, OwnedTable, SharedRef, SharedTable,

@@ -55,6 +55,9 @@ pub mod protocol {
     pub const IPV6: u8 = 41;
     /// ICMP for IPv6 (RFC 4443).
     pub const ICMPV6: u8 = 58;
+    /// No protocol of IP (IANA keeps the number back): on the way down, a message of ARP that
+    /// passes IP as it is.
+    pub const WHOLE_ARP: u8 = 255;
     /// Nothing follows an IPv6 header (RFC 8200 4.7).
     pub const NO_NEXT_HEADER: u8 = 59;
 }

@@ -29,6 +29,22 @@ fn seeds_of_a_link() {
     assert!(delivered > 5 && absorbed > 40, "{delivered} {absorbed}");
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn nothing_goes_wrong_with_servers_of_addresses(
+        bytes in prop::collection::vec(any::<u8>(), 0..1000)
+    ) {
+        let _ = anabranch_device_input::leases::run(&bytes);
+    }
+
+    #[test]
+    fn nothing_goes_wrong_with_groups(bytes in prop::collection::vec(any::<u8>(), 0..1000)) {
+        let _ = anabranch_device_input::groups::run(&bytes);
+    }
+}
+
 /// The seeds of the fuzzer are good runs, and go past the handshake.
 #[test]
 fn seeds() {

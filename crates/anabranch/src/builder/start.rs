@@ -4,8 +4,9 @@ use super::discovery::Forming;
 use super::interface::Interface;
 use super::{Builder, loopback, observing};
 use crate::addresses::{Cidr, Route};
-use crate::names::Resolver;
+use crate::dns;
 use crate::observe::View;
+use crate::servers::Origin;
 use crate::socket::{Registry, SocketLayer};
 use crate::stack::Stack;
 use crate::unit;
@@ -16,7 +17,7 @@ use net::hash::Purpose;
 use net::{Config, Discovery, OwnedPrefix};
 use organizations::{Clock, Instruments, Setup};
 use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wire::Address;
 
 impl Builder {
@@ -66,11 +67,15 @@ impl Builder {
         let name = self.organization.name();
         let running = organizations::start(name, setup).expect("an organization of the catalog")?;
         crate::trace::started(self.organization, self.processors);
-        let resolver = self.resolver.unwrap_or_else(Resolver::system);
+        let of = Arc::<OnceLock<_>>::default();
+        let resolver = self.resolver.unwrap_or_else(|| dns::resolver(of.clone()));
         let (organization, processors) = (self.organization, self.processors);
         let sockets = registry;
         let view = View { running, sockets, organization, processors, instruments, captures };
         let stack = Stack::new(view, (config, names), self.drain, resolver);
+        // Only here.
+        let _ = of.set(stack.downgrade());
+        stack.servers().set(Origin::Builder, self.dns);
         #[cfg(feature = "control")]
         if let Some(name) = self.control {
             observing::open(&stack, name)?;

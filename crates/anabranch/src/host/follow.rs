@@ -5,14 +5,21 @@ use super::held::{Held, take_out};
 use super::{Event, MAX_ADDRESSES};
 use crate::Prefix;
 use crate::addresses::{Cidr, Route};
+use crate::servers::Origin;
 use net::Config;
 use net::config::RouteConfig;
 use net::discovery::{Change, DefaultRouter, Follow};
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use wire::Address;
 
 impl Follow for Held {
     fn follow(&self, changes: Vec<Change>) {
+        for change in &changes {
+            if let Change::Servers(servers) = change {
+                let servers = servers.iter().map(|(_, address)| IpAddr::V6(*address));
+                self.servers().set(Origin::Routers, servers.collect());
+            }
+        }
         // Nothing of it is refused.
         let _ = self.change(|config| {
             let mut events = Vec::new();

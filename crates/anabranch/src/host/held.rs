@@ -2,6 +2,7 @@
 
 use super::{Event, Events, Interface, MAX_ADDRESSES, MAX_EVENTS, MAX_ROUTES};
 use crate::addresses::{Cidr, Route};
+use crate::servers::Servers;
 use net::discovery::Dad;
 use net::{Config, Discovery};
 use platform::Mutex;
@@ -15,6 +16,7 @@ use wire::Address;
 pub(crate) struct Held {
     /// Names of the devices.
     names: Vec<String>,
+    servers: Arc<Servers>,
     state: Mutex<State>,
     /// Has a unit look what is due.
     look: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -41,9 +43,9 @@ fn not_ours(address: IpAddr) -> io::Error {
 }
 
 impl Held {
-    pub(crate) fn new(config: Arc<Config>, names: Vec<String>) -> Held {
+    pub(crate) fn new(config: Arc<Config>, names: Vec<String>, servers: Arc<Servers>) -> Held {
         let state = Mutex::new(State { config, watching: Vec::new() });
-        Held { names, state, look: OnceLock::new() }
+        Held { names, servers, state, look: OnceLock::new() }
     }
 
     /// What has a unit look what is due, from now on. That is asked for at once.
@@ -59,6 +61,11 @@ impl Held {
     /// How many interfaces there are that are not the loopback.
     pub(super) fn count(&self) -> usize {
         self.names.len()
+    }
+
+    /// The servers for names.
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// The configuration as it is now.

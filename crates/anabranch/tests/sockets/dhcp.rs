@@ -2,9 +2,10 @@
 
 use super::PATIENCE;
 use anabranch::device::memory;
-use anabranch::dhcp::Dhcp;
+use anabranch::dhcp::{Dhcp, Event, Lost, Options};
 use anabranch::{Organization, Stack, UdpSocket};
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 /// A message of a server that answers `asked`: its kind, and a lease of an hour.
 fn answer(asked: &[u8], kind: u8) -> Vec<u8> {
@@ -27,19 +28,25 @@ fn asked(socket: &UdpSocket, kind: u8) -> (Vec<u8>, String) {
     }
 }
 
+/// A host with a server's port, and one without an address.
+fn hosts(organization: Organization) -> (Stack, Stack, UdpSocket) {
+    let (left, right) = memory::pair(memory::Config::default());
+    let server = Stack::builder().organization(organization).device(left);
+    let server = server.address("10.0.0.1/24").start().expect("a stack");
+    let client = Stack::builder().organization(organization).device(right);
+    let client = client.start().expect("a stack");
+    let socket = UdpSocket::bind(&server, "0.0.0.0:67").expect("bind");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a time");
+    socket.set_multicast_interface(1).expect("the first");
+    (server, client, socket)
+}
+
 #[test]
 fn a_stack_without_an_address_gets_one_and_gives_it_back() {
     for organization in Organization::all() {
-        let (left, right) = memory::pair(memory::Config::default());
-        let server = Stack::builder().organization(organization).device(left);
-        let server = server.address("10.0.0.1/24").start().expect("a stack");
-        let client = Stack::builder().organization(organization).device(right);
-        let client = client.start().expect("a stack");
-        let socket = UdpSocket::bind(&server, "0.0.0.0:67").expect("bind");
-        socket.set_read_timeout(Some(PATIENCE)).expect("a time");
-        socket.set_multicast_interface(1).expect("the first");
-
-        let dhcp = Dhcp::start(&client, 0).expect("a client");
+        let (_server, client, socket) = hosts(organization);
+        let options = Options::default().with_check(Duration::from_millis(40));
+        let dhcp = Dhcp::start_with(&client, 0, options).expect("a client");
         let (discover, from) = asked(&socket, 1);
         assert_eq!(from, "0.0.0.0", "{organization}");
         socket.send_to(&answer(&discover, 2), "255.255.255.255:68").expect("send");
@@ -49,6 +56,7 @@ fn a_stack_without_an_address_gets_one_and_gives_it_back() {
         let (address, dns) = (Ipv4Addr::new(10, 0, 0, 50), vec![Ipv4Addr::new(10, 0, 0, 1)]);
         assert_eq!((lease.address, lease.prefix, &lease.dns), (address, 24, &dns));
         assert_eq!(client.host().routes().len(), 1, "{organization}");
+        assert_eq!(client.host().dns_servers(), [dns[0]], "{organization}");
 
         // It is used: who says so comes back.
         let echo = UdpSocket::bind(&client, "10.0.0.50:7").expect("bind");
@@ -57,8 +65,75 @@ fn a_stack_without_an_address_gets_one_and_gives_it_back() {
         echo.set_read_timeout(Some(PATIENCE)).expect("a time");
         assert_eq!(echo.recv_from(&mut bytes).expect("it comes").0, 6, "{organization}");
 
+        let next = || dhcp.next(PATIENCE).expect("an event");
+        assert_eq!(next(), Event::Check(address));
+        assert!(matches!(next(), Event::Acquired(lease) if lease.address == address));
         drop(dhcp);
         assert!(client.host().routes().is_empty());
+        assert!(client.host().dns_servers().is_empty(), "{organization}");
         assert!(client.host().interfaces()[0].addresses.is_empty(), "{organization}");
     }
+}
+
+/// Another host has what the server gives: it is told so, and the address is not used. Where
+/// nobody answers, the address is used only after the time for answers.
+#[test]
+fn an_address_that_another_host_has_is_declined() {
+    for organization in Organization::all() {
+        let (server, client, socket) = hosts(organization);
+        server.host().add_address(0, "10.0.0.50/24".parse().expect("one")).expect("added");
+        let dhcp = Dhcp::start_with(&client, 0, Options::default().with_check(PATIENCE));
+        let dhcp = dhcp.expect("a client");
+        let (discover, _) = asked(&socket, 1);
+        socket.send_to(&answer(&discover, 2), "255.255.255.255:68").expect("send");
+        let (request, _) = asked(&socket, 3);
+        socket.send_to(&answer(&request, 5), "255.255.255.255:68").expect("send");
+        let (decline, from) = asked(&socket, 4);
+        assert_eq!(from, "0.0.0.0", "{organization}");
+        let requested = [50, 4, 10, 0, 0, 50];
+        assert!(decline.windows(6).any(|window| window == requested), "{organization}");
+        assert_eq!(dhcp.lease(), None);
+        let declined = Ipv4Addr::new(10, 0, 0, 50);
+        let told = [Event::Check(declined), Event::Declined(declined)];
+        assert_eq!([0, 1].map(|_| dhcp.next(PATIENCE).expect("an event")), told);
+        assert!(client.host().interfaces()[0].addresses.is_empty(), "{organization}");
+    }
+}
+
+/// Who insists on an address that we have gets it (RFC 5227 2.4 b).
+#[test]
+fn an_address_in_use_is_given_up_to_who_insists() {
+    let (server, client, socket) = hosts(Organization::default());
+    let options = Options::default().with_check(Duration::from_millis(20));
+    let dhcp = Dhcp::start_with(&client, 0, options).expect("a client");
+    let (discover, _) = asked(&socket, 1);
+    socket.send_to(&answer(&discover, 2), "255.255.255.255:68").expect("send");
+    let (request, _) = asked(&socket, 3);
+    socket.send_to(&answer(&request, 5), "255.255.255.255:68").expect("send");
+    let lease = dhcp.wait(PATIENCE).expect("an address");
+    // The other host has it, too, without having asked, and no other: it speaks by that.
+    drop(socket);
+    server.host().add_address(0, "10.0.0.50/24".parse().expect("one")).expect("added");
+    server.host().remove_address("10.0.0.1".parse().expect("one")).expect("removed");
+    let claims = UdpSocket::bind(&server, "10.0.0.50:9").expect("bind");
+    let lost = || loop {
+        match dhcp.next(Duration::ZERO) {
+            Some(Event::Lost(address, why)) => return Some((address, why)),
+            Some(_) => {}
+            None => return None,
+        }
+    };
+    let start = std::time::Instant::now();
+    // Each is a question for a host that nobody is, in the name of the address.
+    let mut last = 100;
+    let found = loop {
+        last += 1;
+        claims.send_to(b"x", (Ipv4Addr::new(10, 0, 0, last), 9)).expect("send");
+        if let Some(found) = lost() {
+            break found;
+        }
+        assert!(start.elapsed() < PATIENCE && last < 250, "it is kept");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert_eq!(found, (lease.address, Lost::Conflict));
 }

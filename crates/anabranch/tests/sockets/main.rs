@@ -3,7 +3,10 @@
 
 mod connections;
 mod dhcp;
+mod dhcp6;
 mod discovery;
+#[cfg(feature = "dns")]
+mod dns;
 mod ends;
 mod groups;
 mod host;

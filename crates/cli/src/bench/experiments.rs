@@ -1,5 +1,6 @@
 //! The experiments that are not one workload: blocks, hog and soak.
 
+use super::FamilyArg;
 use super::table::cacheline;
 use crate::choices::{Choices, warn_of_processors};
 use crate::failure::Failure;
@@ -322,6 +323,9 @@ pub struct SoakArgs {
         value_name = "SPEC"
     )]
     fault: device::fault::Spec,
+    /// The family of the addresses
+    #[arg(long, value_enum, default_value_t = FamilyArg::V4)]
+    family: FamilyArg,
     /// The seed of what is chosen
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -354,6 +358,7 @@ impl SoakArgs {
             time: time(self.minutes * 60.0, "minutes")?,
             leg: time(self.leg, "leg")?,
             faults: self.fault.clone(),
+            family: self.family.into(),
             seed: self.seed,
             options: self.common.choices.options(),
         };

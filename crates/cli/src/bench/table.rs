@@ -64,9 +64,10 @@ fn title(row: &Row) -> String {
         n => format!(", on {n} processors {}", short(row.bound_of_processors_gbit_per_s)),
     };
     format!(
-        "{}, {connections} connections, {} bytes, MTU {}, {}, peer: {}, bound {} Gbit/s{of_all}",
+        "{}, {connections} connections, {} bytes, IPv{}, MTU {}, {}, peer: {}, bound {} Gbit/s{of_all}",
         row.workload,
         row.payload_bytes,
+        row.family,
         row.mtu,
         row.direction,
         row.peer,

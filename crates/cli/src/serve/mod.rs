@@ -1,6 +1,7 @@
 //! `anabranch serve`: files and small services over a TAP device.
 
 mod kernel;
+mod lease;
 mod occupied;
 mod report;
 mod running;
@@ -18,6 +19,7 @@ use anabranch::control::Control;
 use anabranch::{Cidr, Route};
 use device::Report;
 use device::fault::Spec;
+use lease::Leased;
 use running::Running;
 use services::Services;
 use settings::Settings;
@@ -25,7 +27,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +39,8 @@ Examples:
       on a network card, which the kernel keeps for its own addresses
   anabranch serve --kernel --http 8080 --root /srv/www
       the same on the kernel's sockets, to compare with
+  sudo anabranch serve --tap ana0 --dhcp --http 80
+      with the address that a DHCP server behind ana0 gives
   sudo anabranch serve --http 80 --fault loss=2%,reorder=5%,delay=5ms,seed=7 --pcap bad.pcapng
 
 While it runs, `anabranch ss` shows its connections to its owner and to root, `anabranch
@@ -56,6 +60,14 @@ pub struct Args {
     /// Address of the stack, of IPv4 or IPv6, with the length of the network's prefix
     #[arg(long, value_name = "ADDR/PREFIX", default_value = "10.99.0.2/24")]
     pub address: Cidr,
+    /// Get the address, the router and their time from a DHCP server on the link (IPv4), and
+    /// give them back at the end; what happens is told on standard error
+    #[arg(long, conflicts_with_all = ["address", "gateway", "route"])]
+    pub dhcp: bool,
+    /// Get addresses of IPv6, routers and servers for names by what routers on the link say, beside
+    /// the address that is given
+    #[arg(long)]
+    pub slaac: bool,
     /// Address of the kernel's end of the device, in the same network
     #[arg(long, value_name = "ADDR/PREFIX", default_value = "10.99.0.1/24")]
     pub peer_address: Cidr,
@@ -69,6 +81,10 @@ pub struct Args {
     /// times
     #[arg(long, value_name = "ROUTE")]
     pub route: Vec<Route>,
+    /// Server for names, which is asked over the stack's own sockets; may be given several times.
+    /// Those that --dhcp is told are asked after it
+    #[arg(long, value_name = "ADDR")]
+    pub dns: Vec<IpAddr>,
     /// Parallel organization: how the stack is spread over processors
     #[arg(long, value_name = "NAME", default_value = "processor-per-connection",
           value_parser = organization_names())]
@@ -82,8 +98,8 @@ pub struct Args {
     /// Serve on the kernel's own sockets instead, at ADDR [default: 127.0.0.1]: the same
     /// services, to compare with
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
-          conflicts_with_all = ["tap", "existing-tap", "xdp", "address", "peer_address", "gateway",
-                                "add_address", "route",
+          conflicts_with_all = ["tap", "existing-tap", "xdp", "address", "dhcp", "slaac", "peer_address", "gateway",
+                                "add_address", "route", "dns",
                                 "organization", "processors", "http_threads", "Choices", "mtu", "no_offload", "answers_per_second",
                                 "fault", "pcap", "stats_json", "metrics"])]
     pub kernel: Option<IpAddr>,
@@ -191,32 +207,64 @@ async fn show(running: &Running, settings: &Settings) -> Result<Option<Control>,
     Ok(control.inspect_err(|e| eprintln!("anabranch: no control socket: {e}")).ok())
 }
 
+/// The signals that end the server.
+struct Ends([Signal; 3]);
+
+impl Ends {
+    fn new() -> Result<Ends, Failure> {
+        let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+        let [a, b, c] = kinds.map(listen);
+        Ok(Ends([a?, b?, c?]))
+    }
+
+    /// Waits for one of them.
+    async fn one(&mut self) {
+        let [a, b, c] = &mut self.0;
+        tokio::select! {
+            _ = a.recv() => {}
+            _ = b.recv() => {}
+            _ = c.recv() => {}
+        }
+    }
+}
+
+fn listen(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")))
+}
+
 /// Serves; what the device's wrappers report, and how it ended.
 async fn serve(settings: Settings) -> Result<(Vec<Arc<dyn Report>>, Result<(), Failure>), Failure> {
-    let listen =
-        |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut hang_up = listen(SignalKind::hangup())?;
+    let mut ends = Ends::new()?;
     let mut user = listen(SignalKind::user_defined1())?;
 
     let running = Running::start(&settings).await?;
     let _control = show(&running, &settings).await?;
+    if let Some(leased) = &running.leased {
+        let ended = tokio::select! {
+            () = leased.wait() => false,
+            () = ends.one() => true,
+        };
+        if ended {
+            running.stop();
+            return Ok((Vec::new(), Ok(())));
+        }
+    }
     say(report::ready_line(&running, &settings));
     let mut look = tokio::time::interval(Duration::from_millis(500));
     let mut gone = Ok(());
     loop {
         tokio::select! {
-            _ = look.tick() => if running.is_gone() {
-                gone = Err(Failure::failed(format!(
-                    "the {} `{}` was deleted: start the server again to make a new one",
-                    settings.args.link.kind.title, running.device
-                )));
-                break;
+            _ = look.tick() => {
+                running.leased.iter().for_each(Leased::tell);
+                if running.is_gone() {
+                    gone = Err(Failure::failed(format!(
+                        "the {} `{}` was deleted: start the server again to make a new one",
+                        settings.args.link.kind.title, running.device
+                    )));
+                    break;
+                }
             },
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hang_up.recv() => break,
+            () = ends.one() => break,
             _ = user.recv() => {
                 if let Err(failure) = report::write(&running, &settings) {
                     eprintln!("anabranch: {failure}");

@@ -18,8 +18,10 @@ fn get(count: &AtomicU64) -> u64 {
 /// `ready: ...`.
 pub fn ready_line(running: &Running, settings: &Settings) -> String {
     let args = &settings.args;
-    let address = args.address.address();
-    let services = services(&address.to_string(), &running.tallies);
+    // A lease may end between two looks at it.
+    let address = running.address(settings).map(|cidr| cidr.address());
+    let address = address.map_or("no address".into(), |address| address.to_string());
+    let services = services(&address, &running.tallies);
     format!(
         "ready: {address} on {}, {} with {}: {}; Ctrl-C ends it",
         running.device,
@@ -136,7 +138,7 @@ fn json(running: &Running, settings: &Settings) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "organization": settings.args.organization,
         "processors": settings.processors,
-        "address": settings.args.address.to_string(),
+        "address": running.address(settings).map(|address| address.to_string()),
         "mtu": settings.args.mtu,
         "offload": settings.offload,
         "uptime_seconds": running.started.elapsed().as_secs_f64(),

@@ -1,5 +1,6 @@
 //! [`Running`]: a device, a stack on it, and services on that.
 
+use super::lease::Leased;
 use super::occupied;
 use super::services::{self, Net, Tallies};
 use super::settings::Settings;
@@ -21,6 +22,8 @@ const SOCKET_BUFFER: usize = 4 << 20;
 /// A device, a stack on it, and services on that.
 pub struct Running {
     pub(super) stack: Stack,
+    /// Who keeps the address, with `--dhcp`.
+    pub(super) leased: Option<Leased>,
     /// The device's name as the kernel has it.
     pub(super) device: String,
     pub(super) counts: Arc<Counts>,
@@ -44,6 +47,7 @@ impl Running {
         let result = async {
             let mut running = Running {
                 stack: start_stack(settings, device, instruments.clone())?,
+                leased: None,
                 device: name,
                 counts,
                 reports,
@@ -91,11 +95,24 @@ impl Running {
         let net = Net::Stack(self.stack.clone());
         let (args, root) = (&settings.args, settings.root.as_ref());
         self.tallies = services::bind(&net, &args.services, root, args.http_threads).await?;
+        if args.dhcp {
+            self.leased = Some(Leased::start(&self.stack, &self.device)?);
+        }
         Ok(())
     }
 
-    /// Resets all connections, and removes the device.
-    pub fn stop(self) {
+    /// The first address of the stack: the one given, or the one that a server has given.
+    pub(super) fn address(&self, settings: &Settings) -> Option<Cidr> {
+        match &self.leased {
+            Some(leased) => leased.address(),
+            None => Some(settings.args.address),
+        }
+    }
+
+    /// Gives the address back if it is a server's, resets all connections, and removes the
+    /// device.
+    pub fn stop(mut self) {
+        drop(self.leased.take());
         self.stack.stop();
     }
 }
@@ -103,7 +120,8 @@ impl Running {
 /// Opens the device as asked for, with its wrappers.
 fn open(settings: &Settings) -> Result<Device, Failure> {
     let args = &settings.args;
-    occupied::check(&args.link.name, args.address, args.peer_address)?;
+    let ours = if args.dhcp { args.peer_address } else { args.address };
+    occupied::check(&args.link.name, ours, args.peer_address)?;
     let others: Vec<_> = args.add_address.iter().map(Cidr::address).collect();
     let request = Request {
         others: &others,
@@ -135,15 +153,16 @@ fn start_stack(
     let args = &settings.args;
     let mut builder = Stack::builder()
         .device(device)
-        .address(args.address)
         .organization(&args.organization)
         .processors(settings.processors)
         .options(args.choices.options())
         .burst(args.choices.burst())
         .tcp(tcp_config(settings.offload))
         .errors_per_second(args.answers_per_second)
+        .dns(args.dns.iter().copied())
         .observable();
-    for address in &args.add_address {
+    let given = (!args.dhcp).then_some(&args.address);
+    for address in given.into_iter().chain(&args.add_address) {
         builder = builder.address(*address);
     }
     for route in &args.route {
@@ -151,6 +170,9 @@ fn start_stack(
     }
     if let Some(gateway) = args.gateway {
         builder = builder.gateway(gateway);
+    }
+    if args.slaac {
+        builder = builder.slaac();
     }
     if let Some(instruments) = instruments {
         builder = builder.instruments(instruments);

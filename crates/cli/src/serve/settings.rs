@@ -69,11 +69,20 @@ fn processors(args: &Args) -> Result<usize, Failure> {
 }
 
 fn check_addresses(args: &Args) -> Result<(), Failure> {
+    if args.slaac && args.link.kind.has_peers {
+        return Err(Failure::refused(
+            "--slaac hears no router by --xdp, which takes only what is for addresses that are given: \
+             give them by --add-address, or use --tap",
+        ));
+    }
     let (ours, theirs): (Cidr, Cidr) = (args.address, args.peer_address);
+    if args.dhcp {
+        return check_dhcp(args);
+    }
     if !args.link.kind.has_peers {
         check_ends(ours, theirs)?;
     }
-    check_added(args, ours, theirs)?;
+    check_added(args, Some(ours))?;
     match args.gateway {
         Some(gateway) if !ours.contains(gateway) => Err(Failure::refused(format!(
             "--gateway {gateway} is not in the network of --address {ours}: \
@@ -86,6 +95,16 @@ fn check_addresses(args: &Args) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Can a DHCP server be asked?
+fn check_dhcp(args: &Args) -> Result<(), Failure> {
+    if args.link.kind.has_peers {
+        return Err(Failure::refused(
+            "--dhcp is not for --xdp, by which only what is for a known address comes: give              --address, or take a TAP device on a bridge with the interface",
+        ));
+    }
+    check_added(args, None)
 }
 
 /// The other end, as an example of a router.
@@ -112,11 +131,9 @@ fn check_ends(ours: Cidr, theirs: Cidr) -> Result<(), Failure> {
 }
 
 /// Is each of our further addresses another one?
-fn check_added(args: &Args, ours: Cidr, theirs: Cidr) -> Result<(), Failure> {
-    let mut all = vec![ours.address()];
-    if !args.link.kind.has_peers {
-        all.push(theirs.address());
-    }
+fn check_added(args: &Args, ours: Option<Cidr>) -> Result<(), Failure> {
+    let theirs = (!args.link.kind.has_peers).then_some(args.peer_address);
+    let mut all: Vec<_> = ours.into_iter().chain(theirs).map(|cidr| cidr.address()).collect();
     for address in args.add_address.iter().map(Cidr::address) {
         if all.contains(&address) {
             return Err(Failure::refused(format!(

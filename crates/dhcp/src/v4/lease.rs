@@ -21,6 +21,8 @@ pub struct Lease {
     pub mtu: Option<u16>,
     /// The server.
     pub server: Ipv4Addr,
+    /// How long it lasts from when it was asked for; `None`: for ever.
+    pub length: Option<Duration>,
     /// When it is renewed (T1); `None`: never.
     pub renewal: Option<Instant>,
     /// When any server is asked (T2).
@@ -71,6 +73,7 @@ impl Lease {
             dns: options.dns.clone(),
             mtu: options.mtu.filter(|mtu| *mtu >= 576),
             server,
+            length: end.map(|end| end.since(asked)),
             renewal,
             rebinding,
             end,

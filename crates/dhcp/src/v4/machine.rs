@@ -97,6 +97,8 @@ pub enum Event {
     /// Ask on the link whether somebody has this address (RFC 5227), and call
     /// [`Client::conflict`] if so. If nothing is said within [`Config::check`], it is ours.
     Check(Ipv4Addr),
+    /// Another host has this address that was checked: it is not used, and the server was told.
+    Declined(Ipv4Addr),
     /// Use this.
     Acquired(Lease),
     /// Use this on: only its times and parameters are new.
@@ -202,9 +204,10 @@ impl Client {
     /// Another host has the address that is checked, or in use.
     pub fn conflict(&mut self, now: Instant) {
         let Some(lease) = self.lease.take() else { return };
-        if self.state != State::Checking {
-            self.events.push_back(Event::Lost(lease.address, Lost::Conflict));
-        }
+        self.events.push_back(match self.state {
+            State::Checking => Event::Declined(lease.address),
+            _ => Event::Lost(lease.address, Lost::Conflict),
+        });
         self.new_exchange(now);
         let options = Options {
             requested: Some(lease.address),

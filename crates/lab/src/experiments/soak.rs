@@ -5,8 +5,8 @@ use crate::Error;
 use crate::load::soak::{Shared, connect};
 use crate::load::{Flow, Flows, Loads, Meter, Role, Socket, Way};
 use crate::measure::threads::{self, Stack};
-use crate::setup::bench_plan::BenchPlan;
 use crate::setup::bench_plan::check_names;
+use crate::setup::bench_plan::{BenchPlan, Family};
 use crate::setup::host::{self, STEERING, Side};
 use crossbeam_utils::CachePadded;
 use device::fault::{self, Spec};
@@ -50,6 +50,8 @@ pub struct Soak {
     pub leg: Duration,
     /// What the link does to packets.
     pub faults: Spec,
+    /// The family of the addresses.
+    pub family: Family,
     /// The seed of what is drawn at random.
     pub seed: u64,
     /// What the organizations leave open.
@@ -72,6 +74,7 @@ impl Default for Soak {
                 jitter: Duration::from_micros(100),
                 ..Spec::default()
             },
+            family: Family::V4,
             seed: 1,
             options: Options::default(),
         }
@@ -190,6 +193,7 @@ struct Pair {
     stacks: [Stack; 2],
     shared: Arc<Shared>,
     meter: Arc<Meter>,
+    family: Family,
     /// The first stack's ends of the flows of UDP.
     sending: Flows,
 }
@@ -205,7 +209,7 @@ impl Pair {
         let start = |side: Side, device: Device, flows: Flows| {
             let loads = loads.clone().with_flows(flows);
             let setup = Setup {
-                config: config(side, &device),
+                config: config(side, soak.family, &device),
                 devices: vec![device],
                 processors: threads,
                 options: soak.options.clone(),
@@ -215,8 +219,8 @@ impl Pair {
             };
             threads::launch(organization, setup)
         };
-        let sending = flows(Side::Tested);
-        let peer = start(Side::Peer, b, flows(Side::Peer))?;
+        let sending = flows(Side::Tested, soak.family);
+        let peer = start(Side::Peer, b, flows(Side::Peer, soak.family))?;
         let tested = match start(Side::Tested, a, sending.clone()) {
             Ok(stack) => stack,
             Err(error) => {
@@ -224,16 +228,17 @@ impl Pair {
                 return Err(error);
             }
         };
-        Ok(Pair { stacks: [tested, peer], shared, meter, sending })
+        Ok(Pair { stacks: [tested, peer], shared, meter, family: soak.family, sending })
     }
 
     /// Begins.
     fn open(&self, connections: usize) {
         let [tested, peer] = &self.stacks;
         for (stack, side) in self.stacks.iter().zip([Side::Tested, Side::Peer]) {
-            stack.listen(Endpoint { address: side.address(), port: PORT }, Role::SoakServer);
+            let at = Endpoint { address: side.of(self.family), port: PORT };
+            stack.listen(at, Role::SoakServer);
             for flow in 0..FLOWS {
-                let local = end(side, flow);
+                let local = end(side, self.family, flow);
                 stack.bind(local, Socket { flow: flow.into(), local });
             }
         }
@@ -243,7 +248,7 @@ impl Pair {
                 0 => (tested, Side::Peer),
                 _ => (peer, Side::Tested),
             };
-            let remote = Endpoint { address: to.address(), port: PORT };
+            let remote = Endpoint { address: to.of(self.family), port: PORT };
             from.call(connect(remote));
         }
         self.flush();
@@ -252,7 +257,8 @@ impl Pair {
     fn flush(&self) {
         let tested = &self.stacks[0];
         for flow in 0..FLOWS {
-            tested.send(Socket { flow: flow.into(), local: end(Side::Tested, flow) });
+            let local = end(Side::Tested, self.family, flow);
+            tested.send(Socket { flow: flow.into(), local });
         }
     }
 
@@ -288,20 +294,22 @@ impl Drop for Pair {
 }
 
 /// Where flow number `flow` ends at `side`.
-fn end(side: Side, flow: u16) -> Endpoint {
+fn end(side: Side, family: Family, flow: u16) -> Endpoint {
     let first = UDP_PORTS[usize::from(side == Side::Peer)];
-    Endpoint { address: side.address(), port: first + flow }
+    Endpoint { address: side.of(family), port: first + flow }
 }
 
 /// The flows of UDP at `side`: they go one way.
-fn flows(side: Side) -> Flows {
+fn flows(side: Side, family: Family) -> Flows {
     let way = if side == Side::Tested { Way::Send } else { Way::Receive };
-    let flow = |n| CachePadded::new(Flow::new(way, end(side, n), end(side.other(), n)));
+    let flow =
+        |n| CachePadded::new(Flow::new(way, end(side, family, n), end(side.other(), family, n)));
     (0..FLOWS).map(flow).collect()
 }
 
-fn config(side: Side, device: &Device) -> Arc<net::Config> {
-    let mut config = (*host::config(&BenchPlan::default(), side, device)).clone();
+fn config(side: Side, family: Family, device: &Device) -> Arc<net::Config> {
+    let plan = BenchPlan { family, ..BenchPlan::default() };
+    let mut config = (*host::config(&plan, side, device)).clone();
     config.tcp = Arc::new(tcp::Config::default().with_time_wait(TIME_WAIT));
     Arc::new(config)
 }

@@ -28,6 +28,8 @@ pub struct Row {
     pub payload_bytes: usize,
     /// Bytes of the link's largest IP datagram.
     pub mtu: usize,
+    /// `4` or `6`: the family of the addresses.
+    pub family: &'static str,
     /// `send`, `receive` or `both`.
     pub direction: &'static str,
     /// `stack` or `driver`.
@@ -86,6 +88,7 @@ impl Row {
             active: plan.active(),
             payload_bytes: plan.bytes(),
             mtu: plan.mtu,
+            family: plan.family.name(),
             direction: plan.direction.name(),
             peer: plan.peer.name(),
             unit: plan.workload.unit(),

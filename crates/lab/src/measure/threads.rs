@@ -108,8 +108,8 @@ fn list(plan: &BenchPlan, side: Side) -> Vec<Flow> {
 /// The two ends of flow number `index` that `sender` sends. To a driver, each
 /// queue has as many flows as the others.
 fn udp_ends(plan: &BenchPlan, sender: Side, index: usize) -> (Endpoint, Endpoint) {
-    let from = Endpoint { address: sender.address(), port: SENDERS + index as u16 };
-    let to = |port| Endpoint { address: sender.other().address(), port };
+    let from = Endpoint { address: sender.of(plan.family), port: SENDERS + index as u16 };
+    let to = |port| Endpoint { address: sender.other().of(plan.family), port };
     if plan.peer == Peer::Stack {
         return (from, to(RECEIVERS + index as u16));
     }
@@ -210,7 +210,7 @@ impl Stacks {
         self.warm_arp(plan);
         self.meter.start();
         // All units hear of that, and so wake; nobody listens there.
-        self.tested.unlisten(Endpoint { address: Side::Tested.address(), port: 0 });
+        self.tested.unlisten(Endpoint { address: Side::Tested.of(plan.family), port: 0 });
         let mut before = Vec::new();
         for _ in 0..STARTING {
             let silent = self.meter.silent();

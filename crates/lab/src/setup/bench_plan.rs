@@ -94,6 +94,33 @@ impl Peer {
     }
 }
 
+/// The family of the two hosts' addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// Its name on the command line; its number in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::V4 => "4",
+            Family::V6 => "6",
+        }
+    }
+    /// Bytes of the IP header.
+    const fn header(self) -> usize {
+        match self {
+            Family::V4 => wire::ipv4::LEN,
+            Family::V6 => wire::ipv6::LEN,
+        }
+    }
+}
+
 /// What stands between the application's data and the transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presentation {
@@ -167,6 +194,8 @@ pub struct BenchPlan {
     pub direction: Direction,
     /// What stands at the other end.
     pub peer: Peer,
+    /// The family of the addresses. Drivers speak IPv4 only.
+    pub family: Family,
     /// What stands above the transport, of bulk and udp.
     pub presentation: Presentation,
     /// How the driver comes by the payload that it sends.
@@ -222,6 +251,7 @@ impl Default for BenchPlan {
             mtu: 1500,
             direction: Direction::Send,
             peer: Peer::Stack,
+            family: Family::V4,
             presentation: Presentation::None,
             receive_buffers: ReceiveBuffers::Lifo,
             checksum: true,
@@ -240,14 +270,14 @@ impl Default for BenchPlan {
     }
 }
 
-/// Bytes of the IPv4 and TCP headers with timestamps (RFC 7323 3.2).
-const TCP_HEADERS: usize = 52;
+/// Bytes of the TCP header with timestamps (RFC 7323 3.2).
+const TCP_HEADER: usize = 32;
 /// Bytes of a message of the presentation layer over TCP, about.
 const XDR_MESSAGE: usize = 4096;
 /// The least bytes of a datagram with a message of the presentation layer.
 const XDR_DATAGRAM: usize = 64;
-/// Bytes of the IPv4 and UDP headers.
-const UDP_HEADERS: usize = 28;
+/// Bytes of the UDP header.
+const UDP_HEADER: usize = 8;
 /// The most connections that a plan may have: half of what a domain takes.
 const MAX_CONNECTIONS: usize = 1 << 19;
 
@@ -258,15 +288,20 @@ impl BenchPlan {
             Workload::Bulk if self.presentation == Presentation::Xdr => XDR_MESSAGE,
             Workload::Bulk => 64 * 1024,
             Workload::Rr | Workload::Crr | Workload::UdpRr => 64,
-            Workload::Udp => self.mtu.saturating_sub(UDP_HEADERS),
+            Workload::Udp => self.mtu.saturating_sub(self.headers()),
         })
+    }
+
+    /// Bytes of the headers of IP and the transport in a packet with data.
+    fn headers(&self) -> usize {
+        self.family.header() + if self.workload.is_udp() { UDP_HEADER } else { TCP_HEADER }
     }
 
     /// Bytes of payload in a packet that is as full as it gets: what the bound
     /// is measured with.
     pub fn payload_in_packet(&self) -> usize {
-        let headers = if self.workload.is_udp() { UDP_HEADERS } else { TCP_HEADERS };
-        let fits = self.mtu.saturating_sub(headers).min(self.segment.unwrap_or(usize::MAX)).max(1);
+        let fits =
+            self.mtu.saturating_sub(self.headers()).min(self.segment.unwrap_or(usize::MAX)).max(1);
         self.bytes().clamp(1, fits)
     }
 
@@ -316,15 +351,20 @@ impl BenchPlan {
         if self.active.is_some_and(|active| active > self.connections) {
             return no(format!("active must be at most the {} connections", self.connections));
         }
-        if !(68..=65535).contains(&self.mtu) || self.mtu <= TCP_HEADERS + 20 {
-            return no(format!("an MTU of {} bytes does not work: take 576 to 65535", self.mtu));
+        let least = if self.family == Family::V6 { wire::ipv6::MIN_MTU } else { 73 };
+        if !(least..=65535).contains(&self.mtu) {
+            let least = least.max(576);
+            return no(format!(
+                "an MTU of {} bytes does not work: take {least} to 65535",
+                self.mtu
+            ));
         }
         if !(1..=16 << 20).contains(&self.bytes()) {
             return no("bytes must be from 1 to 16777216".to_owned());
         }
         let name = self.workload.name();
         if self.workload.is_udp() && !self.is_udp_payload() {
-            let most = self.mtu - UDP_HEADERS;
+            let most = self.mtu - self.headers();
             return no(format!("a datagram of {name} must have 16 to {most} bytes at this MTU"));
         }
         if self.workload.is_udp() && self.connections > 16384 {
@@ -345,6 +385,9 @@ impl BenchPlan {
         let circular = self.receive_buffers == ReceiveBuffers::Circular;
         if circular && (self.peer == Peer::Stack || self.direction != Direction::Receive) {
             return no("circular buffers are the driver's: --peer driver --direction receive");
+        }
+        if self.peer == Peer::Driver && self.family == Family::V6 {
+            return no("the driver speaks IPv4: use --peer stack with --family 6, or --family 4");
         }
         if self.peer == Peer::Driver && self.faults.is_some() {
             return no(
@@ -404,7 +447,7 @@ impl BenchPlan {
     }
 
     fn is_udp_payload(&self) -> bool {
-        (16..=self.mtu - UDP_HEADERS).contains(&self.bytes())
+        (16..=self.mtu - self.headers()).contains(&self.bytes())
     }
 }
 

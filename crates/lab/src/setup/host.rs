@@ -2,14 +2,14 @@
 
 use crate::load::presentation::Presentation;
 use crate::load::{Call, LoadConn, Meter, NUMBER, Role};
-use crate::setup::bench_plan::{self, BenchPlan, Peer, Workload};
+use crate::setup::bench_plan::{self, BenchPlan, Family, Peer, Workload};
 use device::{Device, Medium, fault, memory};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 use traffic::PeerCounts;
 use wire::steering::Steering;
-use wire::{Address, Endpoint};
+use wire::{Address, Endpoint, EthernetAddress};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +21,24 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    /// Its address of IPv4.
     pub(crate) fn address(self) -> Address {
+        self.of(Family::V4)
+    }
+    /// Its address.
+    pub(crate) fn of(self, family: Family) -> Address {
         let last = if self == Side::Tested { 1 } else { 2 };
-        Ipv4Addr::new(10, 99, 0, last).into()
+        match family {
+            Family::V4 => Ipv4Addr::new(10, 99, 0, last).into(),
+            Family::V6 => Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, last.into()).into(),
+        }
+    }
+    /// Its addresses with the lengths of their prefixes, on a device with this address.
+    pub(crate) fn addresses(self, family: Family, at: EthernetAddress) -> Vec<(Address, u8)> {
+        match family {
+            Family::V4 => vec![(self.of(family), 24)],
+            Family::V6 => vec![(self.of(family), 64), (wire::ipv6::link_local(at).into(), 64)],
+        }
     }
     pub(crate) fn other(self) -> Side {
         if self == Side::Tested { Side::Peer } else { Side::Tested }
@@ -123,7 +138,7 @@ pub(crate) fn config(plan: &BenchPlan, side: Side, device: &Device) -> Arc<net::
         is_ethernet: device.capabilities.medium == Medium::Ethernet,
         ethernet: device.ethernet,
         vlan: None,
-        addresses: vec![(side.address(), 24)],
+        addresses: side.addresses(plan.family, device.ethernet),
         mtu: device.capabilities.mtu,
         transmit_checksum: device.capabilities.transmit_checksum,
         segmentation: device.capabilities.segmentation,
@@ -174,7 +189,7 @@ pub(crate) fn role(plan: &BenchPlan, side: Side) -> Role {
 /// The calls that make the peer listen.
 pub(crate) fn listens(plan: &BenchPlan) -> Vec<Call> {
     let ports = plan.connections.div_ceil(PER_PORT) as u16;
-    let any = Address::UNSPECIFIED_V4;
+    let any = Side::Peer.of(plan.family).unspecified();
     let active = (0..ports).map(|n| (ACTIVE_PORT + n, role(plan, Side::Peer)));
     let idle = (0..ports).map(|n| (IDLE_PORT + n, Role::Idle));
     let calls = active.chain(idle);
@@ -189,7 +204,7 @@ pub(crate) fn connect(plan: &BenchPlan, index: usize) -> Call {
         (IDLE_PORT, Role::Idle)
     };
     let port = first + (index / PER_PORT) as u16;
-    let remote = Endpoint { address: Side::Peer.address(), port };
+    let remote = Endpoint { address: Side::Peer.of(plan.family), port };
     let conn = LoadConn::new(role, Some(remote));
     let connection = if role == Role::Idle { conn } else { conn.counted() };
     Call::Connect { remote, local: None, connection }

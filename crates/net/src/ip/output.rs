@@ -23,8 +23,8 @@ fn by_interface(packet: &Packet, ip: &Ip) -> Route {
 
 /// Puts an IP header in front of a packet whose `meta` has the addresses and the
 /// protocol, and finds its route; not if `meta` says already that it is for a group, and by
-/// which interface. A message of membership ([`protocol::IGMP`]) is whole. Hands one or, if it has to be fragmented, more
-/// datagrams to `down`. `Err` if there is no route, or it cannot be sent.
+/// which interface. A message of membership ([`protocol::IGMP`]) is whole, and so is one of ARP
+/// ([`protocol::WHOLE_ARP`]). Hands one or, if it has to be fragmented, more datagrams to `down`. `Err` if there is no route, or it cannot be sent.
 #[inline]
 pub fn output(
     mut packet: Packet,
@@ -34,7 +34,7 @@ pub fn output(
     let total = packet.len() + ipv4::LEN;
     let route = match packet.meta().group {
         false => ip.routes.lookup_from(packet.meta().source, packet.meta().destination),
-        true if packet.meta().protocol == protocol::IGMP => {
+        true if matches!(packet.meta().protocol, protocol::IGMP | protocol::WHOLE_ARP) => {
             down(packet);
             return Ok(());
         }

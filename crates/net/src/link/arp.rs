@@ -30,6 +30,7 @@ pub(super) fn input(
     if is_ours(sender) {
         return conflict(&message, link, index, now, counters, egress);
     }
+    link.config.claims.heard(index, link.interface(index).ethernet, &message);
     let for_us = is_ours(message.target_ip.into());
     // A probe (RFC 5227) has no sender address yet, and what is not on the link is
     // reached by a router: both are answered, and teach nothing.
@@ -78,6 +79,9 @@ fn conflict(
     // What we have said ourselves may come back to us.
     let is_echo = message.sender == ours;
     let is_soon = link.defended.is_some_and(|at| now.since(at) < DEFEND_INTERVAL);
+    if is_soon && !is_echo {
+        link.config.claims.lost(index, message.sender_ip, message.sender);
+    }
     if is_echo || is_soon || !link.unit.answers_for_host() {
         return;
     }

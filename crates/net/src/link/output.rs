@@ -4,7 +4,7 @@ use super::Link;
 use super::frame::{ethertype_of, frame, framed, send};
 use super::neighbours::{self, Resolved};
 use crate::{Counters, Egress};
-use wire::{Address, EthernetAddress, Instant, Packet, ipv6};
+use wire::{Address, EthernetAddress, Instant, Packet, ipv6, protocol};
 
 /// Sends an IP datagram to its `meta.next_hop` by `meta.interface`: at once if
 /// the neighbour's address is known, else when it has answered.
@@ -41,6 +41,15 @@ fn resolve(
 ) {
     let index = packet.meta().interface;
     if packet.meta().group {
+        if packet.meta().protocol == protocol::WHOLE_ARP {
+            return super::frame::arp_frame(
+                packet,
+                EthernetAddress::BROADCAST,
+                link,
+                counters,
+                egress,
+            );
+        }
         let to = group_address(next_hop);
         return frame(packet, to, link, counters, egress);
     }

@@ -45,6 +45,7 @@ impl<A: Application> Transport<A> {
             Call::FlushUdp(socket) => {
                 let config = &self.config;
                 config.groups.due(cx.now, |index| config.via(index), &mut self.down);
+                config.claims.due(&mut self.down);
                 self.flush_udp(&socket, cx.app, routes, cx.counters);
             }
             Call::Look => self.config.discovery.due(cx.now, &*self.config, &mut self.down),

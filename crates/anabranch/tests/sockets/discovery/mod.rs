@@ -69,6 +69,7 @@ fn a_stack_configures_itself_by_what_a_router_says() {
         assert_eq!(route.to_string(), format!("default via {ROUTER}%1 metric 1024"));
         let servers: Vec<_> = host.router_dns_servers().iter().map(|s| s.ip()).collect();
         assert_eq!(servers, [IpAddr::from(dns)], "{organization}");
+        assert_eq!(host.dns_servers(), servers);
         let addresses = host.interfaces().remove(0).addresses;
         let ours = addresses.iter().map(|cidr| cidr.address());
         let ours: Vec<_> = ours.filter(|a| a.to_string().starts_with("2001:db8:7:")).collect();

@@ -4,7 +4,7 @@ use super::net::Datagrams;
 use super::{Context, Net, streams};
 use crate::tally::Tally;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
@@ -32,7 +32,7 @@ pub async fn echo(socket: Datagrams, at: &Context) -> io::Result<()> {
     }
 }
 
-/// Takes datagrams `ADDR PORT`, and connects there: once connected it answers
+/// Takes datagrams `HOST PORT`, an address or a name, and connects there: once connected it answers
 /// `ok PORT`, writes `hello\n` and echoes; on failure it answers `err PORT NAME`.
 ///
 /// # Errors
@@ -51,7 +51,6 @@ pub async fn dial(socket: Datagrams, at: &Context) -> io::Result<()> {
             (Some(target), Ok(permit)) => {
                 let (net, socket, tally) = (net.clone(), socket.clone(), tally.clone());
                 tokio::spawn(async move {
-                    let target = SocketAddr::from(target);
                     if connect(&net, target, &socket, from, &tally).await.is_err() {
                         Tally::add(&tally.errors, 1);
                     }
@@ -65,21 +64,31 @@ pub async fn dial(socket: Datagrams, at: &Context) -> io::Result<()> {
     }
 }
 
-fn parse(datagram: &[u8]) -> Option<(Ipv4Addr, u16)> {
+/// A host, and its port.
+type Target = (String, u16);
+
+fn parse(datagram: &[u8]) -> Option<Target> {
     let mut words = std::str::from_utf8(datagram).ok()?.split_ascii_whitespace();
-    let target = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    words.next().is_none().then_some(target)
+    let (host, port) = (words.next()?, words.next()?.parse().ok()?);
+    let is_host = host.parse::<IpAddr>().is_ok() || is_name(host);
+    (is_host && words.next().is_none()).then(|| (host.to_owned(), port))
+}
+
+/// Can it be a host's name (RFC 1123 2.1)? One with digits only is an address that is wrong.
+fn is_name(text: &str) -> bool {
+    let can = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    text.len() <= 253 && text.chars().all(can) && text.contains(|c: char| c.is_ascii_alphabetic())
 }
 
 async fn connect(
     net: &Net,
-    target: SocketAddr,
+    target: Target,
     socket: &Datagrams,
     from: SocketAddr,
     tally: &Tally,
 ) -> io::Result<()> {
-    let port = target.port();
-    let mut stream = match net.connect(target).await {
+    let (host, port) = target;
+    let mut stream = match net.connect(&host, port).await {
         Ok(stream) => stream,
         Err(error) => {
             let answer = format!("err {port} {}", errno_name(&error));
@@ -109,6 +118,7 @@ fn errno_name(error: &io::Error) -> &'static str {
         io::ErrorKind::NotConnected => "ENOTCONN",
         io::ErrorKind::WouldBlock => "EAGAIN",
         io::ErrorKind::InvalidInput => "EINVAL",
+        io::ErrorKind::NotFound => "ENOENT",
         io::ErrorKind::OutOfMemory => "ENOMEM",
         _ => "EIO",
     }
@@ -120,10 +130,13 @@ mod tests {
 
     #[test]
     fn targets() {
-        let target = Some((Ipv4Addr::new(10, 99, 0, 1), 80));
+        let target = Some(("10.99.0.1".to_owned(), 80));
         assert_eq!(parse(b"10.99.0.1 80"), target);
         assert_eq!(parse(b" 10.99.0.1\t80 \r\n"), target);
-        for bad in ["", "10.99.0.1", "10.99.0.1 80 1", "10.99.0.1 65536", "host 80", "1 2"] {
+        for good in ["fd99::1 80", "host 80", "a.example 80", "10.99.0.1a 80"] {
+            assert!(parse(good.as_bytes()).is_some(), "{good}");
+        }
+        for bad in ["", "10.99.0.1", "10.99.0.1 80 1", "10.99.0.1 65536", "a_b 80", "1 2"] {
             assert_eq!(parse(bad.as_bytes()), None, "{bad}");
         }
         assert_eq!(parse(b"\xff"), None);

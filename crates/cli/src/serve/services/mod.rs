@@ -115,7 +115,7 @@ pub static SERVICES: &[Service] = &[
     },
     Service {
         name: "udp-dial",
-        help: "UDP: a datagram `ADDR PORT` makes the stack connect there by TCP; it answers \
+        help: "UDP: a datagram `HOST PORT` makes the stack connect there by TCP; it answers \
                `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`",
         handler: udp!(datagrams::dial),
     },

@@ -81,11 +81,12 @@ impl Net {
         })
     }
 
-    /// Connects to `to`.
+    /// Connects to a host, by its address or its name.
     ///
     /// # Errors
     /// Those of the connection.
-    pub async fn connect(&self, to: SocketAddr) -> io::Result<Stream> {
+    pub async fn connect(&self, host: &str, port: u16) -> io::Result<Stream> {
+        let to = (host, port);
         Ok(match self {
             Net::Stack(stack) => Stream::Stack(stack::TcpStream::connect(stack, to).await?),
             Net::Kernel(_) => Stream::Kernel(kernel::TcpStream::connect(to).await?),

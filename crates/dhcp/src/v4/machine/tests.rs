@@ -206,6 +206,7 @@ fn an_address_that_somebody_has_is_declined() {
     assert_eq!((source, destination), (NONE, Ipv4Addr::BROADCAST));
     assert_eq!((decline.kind, decline.ciaddr), (Kind::Decline, NONE));
     assert_eq!((decline.options.requested, decline.options.server), (Some(GIVEN), Some(SERVER)));
+    assert_eq!(world.event(), Some(Event::Declined(GIVEN)));
     assert_eq!(world.event(), None);
     assert_eq!(world.due(), REST);
     world.said();

@@ -1,0 +1,67 @@
+//! [`Servers`]: the servers for names that a stack knows, and what they have said.
+
+use platform::Mutex;
+use std::net::IpAddr;
+
+/// The most servers that are asked.
+const MOST: usize = 8;
+
+/// Who has named a server; those named first are asked first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Origin {
+    /// The builder of the stack.
+    Builder,
+    /// A DHCP server on the interface of this index.
+    Dhcp(usize),
+    /// A DHCPv6 server on the interface of this index.
+    Dhcp6(usize),
+    /// Routers.
+    Routers,
+}
+
+/// The servers that a stack knows.
+#[derive(Debug, Default)]
+pub(crate) struct Servers {
+    known: Mutex<Vec<(Origin, Vec<IpAddr>)>>,
+    #[cfg(feature = "dns")]
+    pub(crate) answers: Answers,
+}
+
+impl Servers {
+    /// From now on `origin` names these, or none.
+    pub(crate) fn set(&self, origin: Origin, servers: Vec<IpAddr>) {
+        let mut known = self.known.lock();
+        if known.iter().any(|(of, named)| *of == origin && *named == servers) {
+            return;
+        }
+        known.retain(|(of, _)| *of != origin);
+        if !servers.is_empty() {
+            known.push((origin, servers));
+            known.sort_by_key(|(of, _)| *of);
+        }
+        drop(known);
+        // Another network may have other answers.
+        #[cfg(feature = "dns")]
+        self.answers.clear();
+    }
+
+    /// All of them, each once, [`MOST`] at most.
+    pub(crate) fn all(&self) -> Vec<IpAddr> {
+        let mut all = Vec::new();
+        for server in self.known.lock().iter().flat_map(|(_, servers)| servers) {
+            if !all.contains(server) && all.len() < MOST {
+                all.push(*server);
+            }
+        }
+        all
+    }
+}
+
+#[cfg(feature = "dns")]
+pub(crate) use answers::Answers;
+
+#[cfg(feature = "dns")]
+mod answers;
+
+#[cfg(test)]
+mod tests;
