@@ -50,8 +50,8 @@ pub(super) fn stable(key: Key, network: Ipv6Addr, counter: u8) -> u64 {
 /// Ethernet block, or an anycast one of the network?
 pub(super) fn is_reserved(identifier: u64) -> bool {
     identifier == 0
-        || identifier >> 24 == 0x0200_5eff_fe
-        || identifier >= 0xfdff_ffff_ffff_ff80 && identifier <= 0xfdff_ffff_ffff_ffff
+        || (0x0200_5eff_fe00_0000..=0x0200_5eff_feff_ffff).contains(&identifier)
+        || (0xfdff_ffff_ffff_ff80..=0xfdff_ffff_ffff_ffff).contains(&identifier)
 }
 
 #[cfg(test)]
