@@ -1,6 +1,7 @@
 //! [`Cidr`], an address of ours with its network, and [`Route`], the way to
 //! another network.
 
+use crate::scope;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -202,13 +203,17 @@ impl<A: Into<IpAddr>> TryFrom<(A, u8)> for Cidr {
 }
 
 /// The way to a network that is none of our own, such as `192.168.0.0/16 via
-/// 10.99.0.1`, or `default via 10.99.0.1` for all networks. `metric 100` may follow.
+/// 10.99.0.1`, or `default via 10.99.0.1` for all networks; `default via fe80::1%2` for a router
+/// on the second interface. `metric 100` and `mtu 1400` may follow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Route {
     network: IpAddr,
     prefix: u8,
     gateway: IpAddr,
     metric: u32,
+    /// The index of the interface that the router is reached by, if its address does not say.
+    interface: Option<u16>,
+    mtu: Option<u32>,
 }
 
 impl Route {
@@ -232,12 +237,13 @@ impl Route {
         if self::network(address, prefix) != address {
             return Err(CidrError::HostBits(address, prefix));
         }
-        Ok(Route { network: address, prefix, gateway, metric: 0 })
+        Ok(Route { network: address, prefix, gateway, metric: 0, interface: None, mtu: None })
     }
 
     /// The way to all networks of its family, by the router `gateway`.
     pub(crate) fn default_via(gateway: IpAddr) -> Route {
-        Route { network: with_bits(gateway, 0), prefix: 0, gateway, metric: 0 }
+        let (network, metric) = (with_bits(gateway, 0), 0);
+        Route { network, prefix: 0, gateway, metric, interface: None, mtu: None }
     }
 
     /// With this metric: of routes to one network, the one with the least is taken.
@@ -245,6 +251,25 @@ impl Route {
     #[must_use]
     pub fn with_metric(self, metric: u32) -> Route {
         Route { metric, ..self }
+    }
+
+    /// For datagrams of so many bytes at most, if the interface takes larger ones: no fewer
+    /// than 68, or 1280 of IPv6. Default: what the interface takes.
+    #[must_use]
+    pub fn with_mtu(self, mtu: u32) -> Route {
+        let least = if self.network.is_ipv4() { 68 } else { 1280 };
+        Route { mtu: Some(mtu.max(least)), ..self }
+    }
+
+    /// What [`Route::with_mtu`] has set.
+    pub fn mtu(&self) -> Option<u32> {
+        self.mtu
+    }
+
+    /// The number of the interface that its link-local router is reached by, from 1 on, if that
+    /// was said.
+    pub fn scope_id(&self) -> Option<u32> {
+        self.interface.map(|index| u32::from(index) + 1)
     }
 
     /// Its metric.
@@ -260,17 +285,19 @@ impl Route {
     /// As the layers below take it.
     pub(crate) fn config(&self) -> net::config::RouteConfig {
         net::config::RouteConfig {
-            network: self.network.into(),
-            prefix: self.prefix,
-            gateway: self.gateway.into(),
             metric: self.metric,
+            interface: self.interface,
+            mtu: self.mtu.map(|mtu| mtu as usize),
+            ..net::config::RouteConfig::new(self.network.into(), self.prefix, self.gateway.into())
         }
     }
 
     /// As the layers below have it.
     pub(crate) fn of(route: &net::config::RouteConfig) -> Route {
         let (network, gateway) = (route.network.ip(), route.gateway.ip());
-        Route { network, prefix: route.prefix, gateway, metric: route.metric }
+        let mtu = route.mtu.and_then(|mtu| u32::try_from(mtu).ok());
+        let net::config::RouteConfig { prefix, metric, interface, .. } = *route;
+        Route { network, prefix, gateway, metric, interface, mtu }
     }
 }
 
@@ -283,17 +310,27 @@ impl FromStr for Route {
         if words.next() != Some("via") {
             return Err(wrong());
         }
-        let gateway: IpAddr = words.next().and_then(|w| w.parse().ok()).ok_or_else(wrong)?;
-        let metric = match (words.next(), words.next(), words.next()) {
-            (None, ..) => 0,
-            (Some("metric"), Some(metric), None) => metric.parse().map_err(|_| wrong())?,
-            _ => return Err(wrong()),
-        };
+        let router = words.next().and_then(scope::router);
+        let (gateway, interface) = router.ok_or_else(wrong)?;
+        let (mut metric, mut mtu) = (None, None);
+        while let Some(word) = words.next() {
+            let value: u32 = words.next().and_then(|v| v.parse().ok()).ok_or_else(wrong)?;
+            match word {
+                "metric" if metric.is_none() => metric = Some(value),
+                "mtu" if mtu.is_none() => mtu = Some(value),
+                _ => return Err(wrong()),
+            }
+        }
         let (network, prefix) = match network {
             "default" => (with_bits(gateway, 0), 0),
             network => parse(network).ok_or_else(wrong)?,
         };
-        Ok(Route::new(network, prefix, gateway)?.with_metric(metric))
+        let mut route = Route::new(network, prefix, gateway)?.with_metric(metric.unwrap_or(0));
+        route.interface = interface;
+        Ok(match mtu {
+            Some(mtu) => route.with_mtu(mtu),
+            None => route,
+        })
     }
 }
 
@@ -303,9 +340,15 @@ impl fmt::Display for Route {
             0 => write!(f, "default via {}", self.gateway)?,
             prefix => write!(f, "{}/{prefix} via {}", self.network, self.gateway)?,
         }
-        match self.metric {
-            0 => Ok(()),
-            metric => write!(f, " metric {metric}"),
+        if let Some(scope) = self.scope_id() {
+            write!(f, "%{scope}")?;
+        }
+        if self.metric != 0 {
+            write!(f, " metric {}", self.metric)?;
+        }
+        match self.mtu {
+            Some(mtu) => write!(f, " mtu {mtu}"),
+            None => Ok(()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! [`Builder`]: what a stack is made of.
 
 mod bounds;
+mod discovery;
 mod interface;
 mod loopback;
 mod observing;
@@ -17,6 +18,7 @@ use crate::stack::Stack;
 use crate::{Error, Prefix};
 use ::device::{Device, tun};
 use net::Config;
+use net::discovery::Dad;
 use organizations::{Clock, Instruments};
 use platform::RandomState;
 use std::fmt;
@@ -66,6 +68,9 @@ pub struct Builder {
     dns: Vec<IpAddr>,
     clock: Option<Clock>,
     observable: bool,
+    dad: Dad,
+    /// What stable addresses come from; none: the machine.
+    stable_secret: Option<Vec<u8>>,
     #[cfg(feature = "control")]
     control: Option<String>,
     /// The layers' configuration, but for interfaces and routes, which come at the
@@ -103,6 +108,8 @@ impl Builder {
             dns: Vec::new(),
             clock: None,
             observable: false,
+            dad: Dad::default(),
+            stable_secret: None,
             #[cfg(feature = "control")]
             control: None,
             config,

@@ -63,6 +63,14 @@ pub enum Error {
         /// What was asked for.
         vlan: u16,
     },
+    /// Addresses come by what routers say on Ethernet only.
+    #[error(
+        "device {device} has no Ethernet frames, by which routers are heard: give it an address by hand"
+    )]
+    Slaac {
+        /// The device's name.
+        device: String,
+    },
     /// A link-layer address is not one station's.
     #[error("{0} cannot be the address of one station: choose one like 02:00:00:00:00:01")]
     Ethernet(EthernetAddress),
@@ -99,6 +107,8 @@ pub(crate) enum SocketError {
     Tcp(#[from] tcp::Error),
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    #[error("message too long")]
+    TooLarge,
 }
 
 impl SocketError {
@@ -108,6 +118,7 @@ impl SocketError {
     fn kind(self) -> io::ErrorKind {
         match self {
             SocketError::Tcp(error) => tcp_kind(error),
+            SocketError::TooLarge => io::ErrorKind::InvalidInput,
             SocketError::Connect(error) => match error {
                 ConnectError::NoRoute => io::ErrorKind::NetworkUnreachable,
                 ConnectError::NoPort => io::ErrorKind::AddrNotAvailable,
@@ -140,6 +151,10 @@ fn tcp_kind(error: tcp::Error) -> io::ErrorKind {
 
 impl From<SocketError> for io::Error {
     fn from(error: SocketError) -> io::Error {
-        io::Error::new(error.kind(), error)
+        match error {
+            // The standard library has no word for it.
+            SocketError::TooLarge => rustix::io::Errno::MSGSIZE.into(),
+            error => io::Error::new(error.kind(), error),
+        }
     }
 }

@@ -22,18 +22,22 @@
 //! what they send is lost, until the address is back or they give up. A route whose router
 //! is no longer a neighbour goes with the address.
 
+mod follow;
 mod held;
 
 pub(crate) use held::Held;
 
+use crate::Prefix;
 use crate::addresses::{Cidr, Route};
 use crate::servers::Origin;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use wire::EthernetAddress;
+
+pub use net::discovery::{Dad, TurnedAway};
 
 /// The most addresses of one interface.
 pub const MAX_ADDRESSES: usize = 64;
@@ -70,6 +74,17 @@ pub enum Event {
     RouteAdded(Route),
     /// There is a route less.
     RouteRemoved(Route),
+    /// An address of the interface was checked, and no other station has it (RFC 4862 5.4).
+    Verified(usize, Ipv6Addr),
+    /// Another station has an address that was checked. It is none of ours; if it was used
+    /// already, [`Event::AddressRemoved`] follows.
+    Duplicate(usize, Ipv6Addr),
+    /// A router has told that a network is on the link of the interface, or it is no longer.
+    OnLink(usize, Prefix, bool),
+    /// A router has told how many bytes a datagram of IPv6 may have on the interface.
+    Mtu(usize, usize),
+    /// [`Host::router_dns_servers`] says something else, and [`Host::dns_servers`].
+    DnsServers,
 }
 
 /// The addresses and routes of a running stack ([`Stack::host`](crate::Stack::host)). Cheap
@@ -146,8 +161,42 @@ impl Host {
         self.0.remove_route(route)
     }
 
+    /// Addresses that are checked just now, whether they are used already or not
+    /// ([`Builder::dad`](crate::Builder::dad)).
+    pub fn tentative(&self) -> Vec<IpAddr> {
+        self.0.discovery().tentative().into_iter().map(IpAddr::V6).collect()
+    }
+
+    /// Waits until no address is checked; `false` if that is not so after `timeout`. A stack
+    /// by another clock than the system's has to be moved on meanwhile.
+    pub fn wait_checked(&self, timeout: Duration) -> bool {
+        let end = platform::Instant::now() + timeout;
+        let events = self.watch();
+        while !self.tentative().is_empty() {
+            let left = end.saturating_duration_since(platform::Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            // What changed before was watched is seen soon.
+            events.next(left.min(Duration::from_millis(100)));
+        }
+        true
+    }
+
+    /// Servers of names that routers have told of (RFC 8106), with DNS's port, and the
+    /// interface's number as scope where one is link-local.
+    pub fn router_dns_servers(&self) -> Vec<SocketAddr> {
+        self.0.discovery().servers().into_iter().map(follow::server).collect()
+    }
+
+    /// How much of what routers said was turned away, since it was too much: 16 routers, 16
+    /// networks and 48 addresses of an interface, 8 servers of names, 16 messages a second.
+    pub fn turned_away(&self) -> TurnedAway {
+        self.0.discovery().turned_away()
+    }
+
     /// The servers for names that are asked, the best first: those that the stack was started
-    /// with, then those that DHCP servers have named. Eight at most.
+    /// with, then those that DHCP servers and routers have named. Eight at most.
     pub fn dns_servers(&self) -> Vec<IpAddr> {
         self.0.servers().all()
     }

@@ -41,7 +41,10 @@
 //!
 //! IPv4 and IPv6 are alike. A socket on `[::]` is for both, unless it was bound for IPv6
 //! only. Addresses and routes are given when the stack starts, and can be changed while it
-//! runs ([`Stack::host`]); it does not ask routers for them. The scope id of a link-local address is not read.
+//! runs ([`Stack::host`]); or they come by what routers say ([`Builder::slaac`]). An address of
+//! IPv6 on Ethernet is checked for another station that has it ([`Builder::dad`]). A link-local
+//! address is followed by the number of the interface whose link is meant, from 1 on, or by its
+//! device's name: `[fe80::1%2]:80`, [`SocketAddrV6::scope_id`](std::net::SocketAddrV6::scope_id).
 //!
 //! # UDP
 //!
@@ -144,7 +147,9 @@ pub mod netstack;
 mod observe;
 mod options;
 pub mod organization;
+mod path_mtu;
 mod prefix;
+mod scope;
 mod sentence;
 mod servers;
 mod socket;
@@ -157,6 +162,7 @@ mod trace;
 mod udp;
 pub mod unit;
 mod wait;
+mod ways;
 
 pub use addresses::{Cidr, CidrError, Route};
 pub use builder::Builder;

@@ -79,7 +79,7 @@ impl Shared {
     }
 
     pub(crate) fn local_addr(&self) -> SocketAddr {
-        self.local.endpoint.into()
+        self.stack.socket_addr(self.local.endpoint, self.local.endpoint.address)
     }
 }
 

@@ -2,6 +2,7 @@
 //! blocking sockets, on threads of our own for tasks.
 
 use crate::alarms::Alarms;
+use crate::scope;
 use crate::wait::block_on;
 use platform::{Mutex, thread};
 use std::collections::VecDeque;
@@ -9,7 +10,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use wire::Endpoint;
 
@@ -122,6 +123,8 @@ pub(crate) struct Resolver {
     elsewhere: bool,
     jobs: Mutex<Jobs>,
     alarms: Arc<Alarms>,
+    /// Names of the stack's devices.
+    interfaces: OnceLock<Vec<String>>,
 }
 
 #[derive(Default)]
@@ -159,8 +162,29 @@ impl Resolver {
     }
 
     fn with(lookup: Box<Lookup>, elsewhere: bool) -> Arc<Resolver> {
-        let (jobs, alarms) = Default::default();
-        Arc::new(Resolver { lookup, elsewhere, jobs, alarms })
+        let (jobs, alarms, interfaces) = Default::default();
+        Arc::new(Resolver { lookup, elsewhere, jobs, alarms, interfaces })
+    }
+
+    /// The interfaces have these names.
+    pub(crate) fn know_interfaces(&self, names: &[String]) {
+        let _ = self.interfaces.set(names.to_vec());
+    }
+
+    /// The names of the interfaces.
+    pub(crate) fn interfaces(&self) -> &[String] {
+        self.interfaces.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// What is meant, where it is an address after all.
+    fn target(&self, addresses: impl ToSocketAddrs) -> io::Result<Target> {
+        Ok(match addresses.target()? {
+            Target::Name(host, port) => match scope::scoped(&host, port, self.interfaces()) {
+                Some(address) => Target::Known(vec![address?]),
+                None => Target::Name(host, port),
+            },
+            known => known,
+        })
     }
 
     /// The system's resolver, getaddrinfo(3).
@@ -183,7 +207,7 @@ impl Resolver {
         self: &Arc<Resolver>,
         addresses: impl ToSocketAddrs,
     ) -> io::Result<Candidates> {
-        let (endpoints, by_name) = match addresses.target()? {
+        let (endpoints, by_name) = match self.target(addresses)? {
             Target::Known(addresses) => (endpoints(&addresses)?, false),
             Target::Name(host, port) if self.elsewhere => {
                 let job = Arc::new(Job { host, port, state: Mutex::default() });
@@ -213,7 +237,7 @@ impl Resolver {
         self: &Arc<Resolver>,
         addresses: impl ToSocketAddrs,
     ) -> io::Result<Candidates> {
-        let (endpoints, by_name) = match addresses.target()? {
+        let (endpoints, by_name) = match self.target(addresses)? {
             Target::Known(addresses) => (endpoints(&addresses)?, false),
             Target::Name(host, port) => {
                 let job = Arc::new(Job { host, port, state: Mutex::default() });
@@ -298,7 +322,7 @@ fn endpoints(addresses: &[SocketAddr]) -> io::Result<Vec<Endpoint>> {
         let text = "no address is given, or none is known for the name";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
-    Ok(addresses.iter().map(|a| Endpoint::from(*a)).collect())
+    Ok(addresses.iter().map(|a| scope::endpoint(*a)).collect())
 }
 
 /// The first success of `each`, or the last error.

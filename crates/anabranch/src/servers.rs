@@ -15,6 +15,8 @@ pub(crate) enum Origin {
     Dhcp(usize),
     /// A DHCPv6 server on the interface of this index.
     Dhcp6(usize),
+    /// Routers.
+    Routers,
 }
 
 /// The servers that a stack knows.

@@ -6,13 +6,15 @@ use crate::host::{Held, Host};
 use crate::names::Resolver;
 use crate::observe::{Connection, View};
 use crate::organization::Organization;
+use crate::scope;
 use crate::servers::Servers;
 use crate::socket::{SocketLayer, TcpShared};
 use crate::tasks;
 use crate::trace;
+use net::discovery::Follow;
 use net::hash::{Keyed, Purpose};
 use net::ports::PortAllocator;
-use net::{Config, ConnId, Counters};
+use net::{Call, Config, ConnId, Counters};
 use organizations::Running;
 use platform::atomic::{AtomicBool, Ordering};
 use platform::{Mutex, thread};
@@ -135,9 +137,21 @@ impl Stack {
         };
         let bound = [bound(), bound()];
         let servers = Arc::<Servers>::default();
+        resolver.know_interfaces(&names);
+        let host = Arc::new(Held::new(config.clone(), names, servers.clone()));
+        let follower: Arc<dyn Follow> = host.clone();
+        config.discovery.attach(Arc::downgrade(&follower));
+        if config.discovery.is_used() {
+            let running = Arc::downgrade(&view.running);
+            host.looks_by(move || {
+                if let Some(running) = running.upgrade() {
+                    running.call(Call::Look);
+                }
+            });
+        }
         Stack(Arc::new(Shared {
             view,
-            host: Arc::new(Held::new(config.clone(), names, servers.clone())),
+            host,
             config,
             bound,
             stopped: AtomicBool::new(false),
@@ -241,6 +255,23 @@ impl Stack {
         self.0.host.current()
     }
 
+    /// As [`scope::ends`].
+    pub(crate) fn ends(
+        &self,
+        local: Option<Endpoint>,
+        remote: Endpoint,
+    ) -> io::Result<(Option<Endpoint>, Endpoint)> {
+        scope::ends(&self.config(), local, remote)
+    }
+
+    /// As [`scope::socket_addr`].
+    pub(crate) fn socket_addr(&self, end: Endpoint, ours: Address) -> std::net::SocketAddr {
+        match end.address.is_link_local_v6() {
+            true => scope::socket_addr(&self.config(), end, ours),
+            false => end.into(),
+        }
+    }
+
     pub(crate) fn resolver(&self) -> &Arc<Resolver> {
         &self.0.resolver
     }
@@ -285,6 +316,10 @@ impl Stack {
         if self.0.stopped.load(Ordering::Relaxed) {
             return Err(SocketError::STOPPED.into());
         }
+        let (local, remote) = match local.is_some() || remote.address.is_link_local_v6() {
+            true => self.ends(local, remote)?,
+            false => (local, remote),
+        };
         if let Some(local) = local {
             self.check_ours(local)?;
         }
@@ -316,6 +351,8 @@ impl Stack {
         if self.0.stopped.load(Ordering::Relaxed) {
             return Err(SocketError::STOPPED.into());
         }
+        let wanted =
+            Local { endpoint: scope::unscoped(&self.config(), wanted.endpoint)?, ..wanted };
         self.check_ours(wanted.endpoint)?;
         let mut bound = self.bound(protocol).lock();
         let port = wanted.endpoint.port;

@@ -5,6 +5,7 @@ use crate::socket::{SessionLimits, Sessions, UdpShared};
 use crate::stack::{Local, Protocol, Stack};
 use crate::stream::now;
 use crate::wait::block_on;
+use crate::ways::Ways;
 use net::Datagram;
 use platform::Mutex;
 use std::io;
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     socket: Arc<UdpShared>,
     local: Local,
     options: Mutex<Options>,
+    /// What it knows of the ways that its datagrams go.
+    pub(crate) ways: Mutex<Option<Ways>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +33,8 @@ struct Options {
     read_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
     nonblocking: bool,
+    /// The peer that the socket is connected to, as it was given.
+    peer: Option<Endpoint>,
 }
 
 impl Shared {
@@ -57,7 +62,8 @@ impl Shared {
     fn on(stack: &Stack, local: Local, socket: UdpShared) -> Arc<Shared> {
         let socket = Arc::new(socket);
         local.ends().for_each(|end| stack.running().bind(end, socket.clone()));
-        Arc::new(Shared { stack: stack.clone(), socket, local, options: Mutex::default() })
+        let (options, ways) = Default::default();
+        Arc::new(Shared { stack: stack.clone(), socket, local, options, ways })
     }
 
     pub(crate) fn socket_shared(&self) -> &Arc<UdpShared> {
@@ -102,7 +108,9 @@ impl Shared {
             put(&part[..n]);
             at += n;
         }
-        Poll::Ready(Ok((at, datagram.remote.into(), datagram.local.into())))
+        let Datagram { local, remote, .. } = datagram;
+        let remote = self.stack.socket_addr(remote, local.address);
+        Poll::Ready(Ok((at, remote, self.stack.socket_addr(local, local.address))))
     }
 
     /// As [`Shared::poll_receive`], to `buf`.
@@ -120,6 +128,7 @@ impl Shared {
     }
 
     fn datagram(&self, bytes: &[u8], local: Endpoint, remote: Endpoint) -> io::Result<Datagram> {
+        let (local, remote) = self.ends(local, remote)?;
         if bytes.len() > LARGEST {
             let text = format!("a datagram holds at most {LARGEST} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -136,6 +145,7 @@ impl Shared {
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        self.check_whole(bytes.len(), local, remote)?;
         let mut payload = Parts::new();
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -144,6 +154,19 @@ impl Shared {
             payload.push(part);
         }
         Ok(Datagram { local, remote, payload })
+    }
+
+    /// The two ends of a datagram: to a link-local address from ours on that link.
+    pub(crate) fn ends(
+        &self,
+        local: Endpoint,
+        remote: Endpoint,
+    ) -> io::Result<(Endpoint, Endpoint)> {
+        if !remote.address.is_link_local_v6() {
+            return Ok((local, remote));
+        }
+        let (local, remote) = self.stack.ends(Some(local), remote)?;
+        Ok((local.unwrap_or(self.local.endpoint), remote))
     }
 
     /// Sends `bytes`; they are copied once there is room for them.
@@ -184,12 +207,28 @@ impl Shared {
         &self.stack
     }
 
-    pub(crate) fn connect(&self, remote: Endpoint) {
-        self.socket.connect(remote);
+    pub(crate) fn connect(&self, remote: Endpoint) -> io::Result<()> {
+        // It is kept as it was given, with the scope.
+        let (_, peer) = self.ends(self.local.endpoint, remote)?;
+        self.options.lock().peer = Some(remote);
+        self.socket.connect(peer);
+        Ok(())
     }
 
+    /// The peer, with the scope that was given.
     pub(crate) fn peer(&self) -> io::Result<Endpoint> {
-        self.socket.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
+        let peer = self.socket.peer().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(self.options.lock().peer.unwrap_or(peer))
+    }
+
+    pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
+        let (local, peer) = self.ends(self.local.endpoint, self.peer()?)?;
+        Ok(self.stack.socket_addr(peer, local.address))
+    }
+
+    /// What it is bound to.
+    pub(crate) fn local(&self) -> Endpoint {
+        self.local.endpoint
     }
 
     pub(crate) fn socket(&self) -> &UdpShared {
@@ -197,7 +236,7 @@ impl Shared {
     }
 
     pub(crate) fn local_addr(&self) -> SocketAddr {
-        self.local.endpoint.into()
+        self.stack.socket_addr(self.local.endpoint, self.local.endpoint.address)
     }
 }
 
@@ -338,8 +377,7 @@ impl UdpSocket {
     /// # Errors
     /// If the address does not resolve.
     pub fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
-        self.0.connect(self.resolve(remote)?);
-        Ok(())
+        self.0.connect(self.resolve(remote)?)
     }
 
     fn resolve(&self, remote: impl ToSocketAddrs) -> io::Result<Endpoint> {
@@ -359,7 +397,7 @@ impl UdpSocket {
     /// # Errors
     /// `NotConnected`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.0.peer()?.into())
+        self.0.peer_addr()
     }
 
     /// Another handle on the same socket.

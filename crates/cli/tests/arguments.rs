@@ -28,8 +28,6 @@ fn bad_arguments() {
         ("serve --add-address 10.1.0.2/24 --add-address 10.1.0.2/16", "give each address once"),
         ("serve --add-address 10.1.0.0/24", "the network itself"),
         ("serve --route 10.1.0.0/16", "is not a route"),
-        ("serve --dhcp --address 10.99.0.2/24", "cannot be used with"),
-        ("serve --dhcp --xdp eth0", "give --address, or take a TAP device"),
         (
             "serve --organization none",
             "[possible values: uniprocessor, global-lock, message-parallel, group-locks",
@@ -63,6 +61,22 @@ fn bad_arguments() {
         ("lab validate --calibration /proc/version", "not a calibration"),
         ("bench udp-rr --peer stack", "use --peer driver"),
         ("doctor --really", "unexpected argument '--really'"),
+    ] {
+        let line = refused(arguments);
+        assert!(line.contains(part), "{arguments}: {line}");
+    }
+}
+
+#[test]
+fn what_brings_addresses_is_checked() {
+    for (arguments, part) in [
+        ("serve --dhcp --address 10.99.0.2/24", "cannot be used with"),
+        ("serve --dhcp --gateway 10.99.0.1", "cannot be used with"),
+        ("serve --dhcp --xdp eth0", "give --address, or take a TAP device"),
+        ("serve --slaac --xdp eth0", "--add-address, or use --tap"),
+        ("serve --slaac --mtu 1200", "choose 1280 or more"),
+        ("serve --kernel --slaac", "cannot be used with"),
+        ("serve --dhcp --add-address 10.99.0.1/24", "give each address once"),
     ] {
         let line = refused(arguments);
         assert!(line.contains(part), "{arguments}: {line}");

@@ -194,6 +194,18 @@ pub trait Application: Sized + Send {
         let _ = (socket, remote, error);
     }
 
+    /// What `socket` sent to `remote` was larger than the way there carries: `mtu` bytes with
+    /// its IP header (RFC 1191, RFC 8201).
+    fn datagram_too_large(&mut self, socket: &Self::Udp, remote: Endpoint, mtu: usize) {
+        let _ = (socket, remote, mtu);
+    }
+
+    /// Must nobody cut what `socket` sends into fragments?
+    fn sends_whole(socket: &Self::Udp) -> bool {
+        let _ = socket;
+        false
+    }
+
     /// The next datagram that `socket` has to send.
     fn next_datagram(&mut self, socket: &Self::Udp) -> Option<Datagram> {
         let _ = socket;
@@ -238,6 +250,9 @@ pub enum Call<A: Application> {
     /// Send what [`Application::next_datagram`] has for this socket, and what has to be told
     /// of [`Groups`](crate::Groups).
     FlushUdp(A::Udp),
+    /// Look what is due of what the host finds out about its links
+    /// ([`Discovery`](crate::Discovery)): the unit does that which answers for the host.
+    Look,
     /// Abort all connections and forget all ports.
     Reset,
 }
@@ -254,6 +269,7 @@ impl<A: Application> std::fmt::Debug for Call<A> {
             Call::BindUdp(local, _) => write!(f, "BindUdp({local:?})"),
             Call::UnbindUdp(local) => write!(f, "UnbindUdp({local:?})"),
             Call::FlushUdp(_) => f.write_str("FlushUdp"),
+            Call::Look => f.write_str("Look"),
             Call::Reset => f.write_str("Reset"),
         }
     }

@@ -2,7 +2,9 @@
 
 use crate::account::Account;
 use crate::claims::Claims;
+use crate::discovery::{Around, Discovery};
 use crate::groups::{Groups, Via};
+use crate::paths::Paths;
 use crate::published::Published;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
@@ -51,6 +53,20 @@ pub struct RouteConfig {
     pub gateway: Address,
     /// Of routes to one network, the one with the least is taken.
     pub metric: u32,
+    /// The interface that the router is reached by; `None`: as its address says.
+    pub interface: Option<u16>,
+    /// Bytes of the largest datagram, if that is less than the interface's.
+    pub mtu: Option<usize>,
+    /// The router was heard of by [`Discovery`].
+    pub discovered: bool,
+}
+
+impl RouteConfig {
+    /// The way to a network by a router, with the least metric.
+    pub fn new(network: Address, prefix: u8, gateway: Address) -> RouteConfig {
+        let (metric, interface, mtu, discovered) = (0, None, None, false);
+        RouteConfig { network, prefix, gateway, metric, interface, mtu, discovered }
+    }
 }
 
 /// A network that the host answers for as a whole: whatever is sent to an address in it,
@@ -124,6 +140,13 @@ pub struct Config {
     /// Addresses of ours that are not for new connections, if there is another (RFC 4862
     /// 5.5.4). Those of IPv6 count.
     pub deprecated: Vec<Address>,
+    /// Addresses of ours that are still checked (RFC 4429).
+    pub optimistic: Vec<Address>,
+    /// Addresses of ours for a while, which are taken rather than others (RFC 8981).
+    pub temporary: Vec<Address>,
+    /// Bytes of the largest datagram of IPv6 on an interface, where a router has said that it
+    /// is less than the interface's own.
+    pub mtu_v6: Vec<(u16, usize)>,
     /// Routes beyond the networks of the interfaces.
     pub routes: Vec<RouteConfig>,
     /// TCP's parameters.
@@ -174,6 +197,10 @@ pub struct Config {
     pub account: Arc<Account>,
     /// The groups that the host is a member of.
     pub groups: Arc<Groups>,
+    /// What the host finds out about its links.
+    pub discovery: Arc<Discovery>,
+    /// What it knows of the way to single hosts.
+    pub paths: Arc<Paths>,
     /// Addresses of which others may say that they are theirs.
     pub claims: Arc<Claims>,
     /// Where a configuration is found that takes the place of this one.
@@ -188,6 +215,9 @@ impl Config {
             loopback: None,
             owned: Vec::new(),
             deprecated: Vec::new(),
+            optimistic: Vec::new(),
+            temporary: Vec::new(),
+            mtu_v6: Vec::new(),
             routes: Vec::new(),
             tcp: Arc::new(tcp::Config::default()),
             steering: Steering::new(seed),
@@ -212,9 +242,61 @@ impl Config {
             max_orphans: 1 << 16,
             account: Arc::default(),
             groups: Arc::new(Groups::new(!seed)),
+            discovery: Arc::new(Discovery::new([seed, !seed])),
+            paths: Arc::default(),
             claims: Arc::default(),
             host: Arc::default(),
         }
+    }
+
+    /// Bytes of the largest datagram to `address` that the link of an interface carries.
+    pub fn link_mtu(&self, interface: u16, address: Address) -> usize {
+        let mtu = self.interfaces[usize::from(interface)].mtu;
+        match self.mtu_v6.iter().find(|(index, _)| *index == interface && !address.is_v4()) {
+            Some((_, told)) => mtu.min(*told),
+            None => mtu,
+        }
+    }
+
+    /// Bytes of the largest datagram that the way to `address`, which is by this interface,
+    /// is known to carry: that of the link, of the route, and of the path.
+    pub fn path_mtu(&self, interface: u16, address: Address) -> usize {
+        let mut mtu = self.link_mtu(interface, address);
+        let has_mtu = self.routes.iter().any(|route| route.mtu.is_some());
+        if has_mtu && !self.is_on_link(interface, address) {
+            mtu = mtu.min(self.best_route(address).and_then(|route| route.mtu).unwrap_or(mtu));
+        }
+        self.paths.path(address).mtu.map_or(mtu, |path| path.min(mtu))
+    }
+
+    /// Bytes of the largest datagram to `remote` on the link of the interface that has our
+    /// address `local`.
+    pub(crate) fn mtu_from(&self, local: Address, remote: Address) -> usize {
+        let has = |i: &InterfaceConfig| i.addresses.iter().any(|(a, _)| *a == local);
+        let index = self.interfaces.iter().position(has).map(|index| index as u16);
+        let index = index.or_else(|| self.owner(local));
+        index.map_or(usize::from(u16::MAX), |index| self.link_mtu(index, remote))
+    }
+
+    /// The route that is taken to what is no neighbour.
+    fn best_route(&self, destination: Address) -> Option<&RouteConfig> {
+        let fits = |route: &&RouteConfig| route.network.shares_prefix(destination, route.prefix);
+        let fitting = self.routes.iter().filter(fits);
+        fitting.min_by_key(|route| (std::cmp::Reverse(route.prefix), route.metric))
+    }
+
+    /// The router, and the interface, by which packets to `destination` first go; `None` if it
+    /// is a neighbour, or there is no way. As [`crate::ip::Routes`] would have it, but for
+    /// redirects; slower, and without a table.
+    pub(crate) fn first_hop(&self, destination: Address) -> Option<(u16, Address)> {
+        let on_link = |index: &u16| self.is_on_link(*index, destination);
+        if (0..self.interfaces.len() as u16).any(|index| on_link(&index)) {
+            return None;
+        }
+        let best = self.best_route(destination)?;
+        let neighbours = |index: &u16| self.is_on_link(*index, best.gateway);
+        let by_address = || (0..self.interfaces.len() as u16).find(neighbours);
+        Some((best.interface.or_else(by_address)?, best.gateway))
     }
 
     /// Is `address` a neighbour's on the interface of this index?
@@ -285,5 +367,17 @@ impl Config {
     /// must not (RFC 1122 3.2.1.3 g)?
     pub fn escapes(&self, source: Address, interface: u16) -> bool {
         self.loopback != Some(interface) && source.is_loopback()
+    }
+}
+
+impl Around for Config {
+    fn link_local(&self, interface: u16) -> Option<(Ipv6Addr, bool)> {
+        let addresses = &self.interfaces.get(usize::from(interface))?.addresses;
+        let local = addresses.iter().map(|(a, _)| *a).find(|a| a.is_link_local_v6())?;
+        Some((local.v6()?, self.optimistic.contains(&local)))
+    }
+
+    fn lost(&self, interface: u16, router: Ipv6Addr) {
+        self.paths.lost(interface, router.into());
     }
 }

@@ -48,6 +48,10 @@ drops! {
     NdpConflict = "ndp_conflict",
     /// As for ARP: another address for a neighbour that was confirmed a moment ago.
     NdpLocked = "ndp_locked",
+    /// A redirect from another router than packets go to (RFC 4861 8.1).
+    NdpRedirect = "ndp_redirect",
+    /// A message of a router, when too many had come.
+    NdpLimit = "ndp_limit",
     /// An IP header that is malformed.
     IpMalformed = "ip_malformed",
     /// An IP header whose checksum is wrong.

@@ -130,6 +130,6 @@ impl<O: Observer> Below for Down<'_, O> {
 fn learn(ip: &mut Ip, link: &mut Link, frame: &Packet) {
     let meta = frame.meta();
     let Some(until) = link.good_until(meta.next_hop, meta.interface) else { return };
-    let Some(route) = ip.routes.lookup(meta.destination) else { return };
+    let Some(route) = ip.routes.lookup_from(meta.source, meta.destination) else { return };
     link.departures.learn(frame, until, route.mtu);
 }

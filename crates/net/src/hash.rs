@@ -25,6 +25,8 @@ pub enum Purpose {
     Cookies,
     /// Flow labels of IPv6 (RFC 6437).
     FlowLabels,
+    /// Chance in what is asked of a link, and in temporary addresses.
+    Discovery,
 }
 
 impl Config {

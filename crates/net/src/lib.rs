@@ -27,6 +27,7 @@ pub mod claims;
 pub mod config;
 pub mod connections;
 pub mod counters;
+pub mod discovery;
 pub mod domain;
 pub mod down;
 pub mod egress;
@@ -39,6 +40,7 @@ pub mod ip;
 pub mod link;
 mod maybe_shared;
 pub mod observe;
+pub mod paths;
 pub mod ports;
 pub mod published;
 pub mod rate_limit;
@@ -54,8 +56,10 @@ pub use connections::{
     ClosedFlow, ConnId, Connection, Connections, OwnedTable, SharedRef, SharedTable,
 };
 pub use counters::{Counters, DropReason};
+pub use discovery::Discovery;
 pub use domain::{Domain, HostShared};
 pub use egress::Egress;
 pub use groups::Groups;
 pub use observe::{Layer, Observer};
+pub use paths::Paths;
 pub use published::Published;

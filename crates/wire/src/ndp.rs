@@ -1,6 +1,10 @@
 //! Neighbour discovery (RFC 4861): who has an IPv6 address on the link, and what routers
 //! say. The messages are ICMP's; their checksum and hop limit are for the caller.
 
+mod router;
+
+pub use router::{Options, Preference, Prefix, Redirect, RouterAdvertisement, Said, Servers};
+
 use crate::address::v6_at;
 use crate::{EthernetAddress, Malformed};
 use std::net::Ipv6Addr;
@@ -18,7 +22,8 @@ const MAX_OPTIONS: usize = 64;
 const SOURCE_LINK: u8 = 1;
 const TARGET_LINK: u8 = 2;
 
-/// A message of neighbours; of what routers say, only that they said it.
+/// A message of neighbours; of what routers say, only that they said it
+/// ([`RouterAdvertisement`], [`Redirect`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Asks who `target` is (type 135).

@@ -56,6 +56,8 @@ pub struct Meta {
     pub ttl: u8,
     /// DSCP and ECN: IPv4's type of service, IPv6's traffic class.
     pub tos: u8,
+    /// On the way down: nobody may cut it into fragments.
+    pub whole: bool,
     /// IP source.
     pub source: Address,
     /// IP destination.
@@ -80,6 +82,7 @@ impl Meta {
         protocol: 0,
         ttl: 0,
         tos: 0,
+        whole: false,
         source: Address::UNSPECIFIED_V4,
         destination: Address::UNSPECIFIED_V4,
         next_hop: Address::UNSPECIFIED_V4,

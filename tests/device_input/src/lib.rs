@@ -2,8 +2,9 @@
 //! For every input, the domain must not panic or spin. It must account for every packet,
 //! keep to its limits, and send only well-formed frames.
 //!
-//! [`run`] is what both the fuzz target and the property tests call; so are [`leases::run`], for the
-//! clients of DHCP, and [`groups::run`], for joins and what routers say of groups.
+//! [`run`] is what both the fuzz target and the property tests call; so are [`run_link`], for a link of
+//! IPv6, [`leases::run`], for the clients of DHCP, and [`groups::run`], for joins and what routers say
+//! of groups.
 #![forbid(unsafe_code)]
 
 mod app;
@@ -13,7 +14,9 @@ mod flows;
 pub mod frames;
 pub mod groups;
 pub mod leases;
+mod link;
 mod world;
 
 pub use bytes::Bytes;
+pub use link::run_link;
 pub use world::{World, run};

@@ -9,6 +9,24 @@ proptest! {
     fn nothing_goes_wrong(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {
         let _ = anabranch_device_input::run(&bytes);
     }
+
+    #[test]
+    fn nothing_goes_wrong_on_a_link(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        let _ = anabranch_device_input::run_link(&bytes);
+    }
+}
+
+/// The seeds of the fuzzer for a link are heard.
+#[test]
+fn seeds_of_a_link() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/link");
+    let (mut delivered, mut absorbed) = (0, 0);
+    for seed in std::fs::read_dir(folder).expect("the folder of seeds") {
+        let bytes = std::fs::read(seed.expect("a seed").path()).expect("a file");
+        let counters = anabranch_device_input::run_link(&bytes);
+        (delivered, absorbed) = (delivered + counters.delivered, absorbed + counters.absorbed);
+    }
+    assert!(delivered > 5 && absorbed > 40, "{delivered} {absorbed}");
 }
 
 proptest! {

@@ -19,6 +19,8 @@ pub(super) struct Interface {
     pub(super) owned: Vec<Prefix>,
     /// All destinations that no other way is known to are its neighbours.
     pub(super) has_all: bool,
+    /// It forms addresses by what routers say; with temporary ones?
+    pub(super) slaac: Option<bool>,
 }
 
 impl Interface {
@@ -46,7 +48,10 @@ impl Interface {
         if self.mtu.is_some() && !(LEAST_MTU..=capabilities.mtu).contains(&mtu) {
             return Err(Error::Mtu { device: name(), mtu, most: capabilities.mtu });
         }
-        if self.has_v6() && mtu < wire::ipv6::MIN_MTU {
+        if self.slaac.is_some() && !is_ethernet {
+            return Err(Error::Slaac { device: name() });
+        }
+        if (self.has_v6() || self.slaac.is_some()) && mtu < wire::ipv6::MIN_MTU {
             return Err(Error::MtuV6 { device: name(), mtu });
         }
         if let Some(vlan) = self.vlan

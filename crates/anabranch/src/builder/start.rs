@@ -1,5 +1,6 @@
 //! The start of a stack: from what the builder was told to what its threads need.
 
+use super::discovery::Forming;
 use super::interface::Interface;
 use super::{Builder, loopback, observing};
 use crate::addresses::{Cidr, Route};
@@ -12,7 +13,8 @@ use crate::unit;
 use crate::{Error, Prefix};
 use ::device::capture::Hub;
 use ::device::{Device, Medium, spread};
-use net::{Config, OwnedPrefix};
+use net::hash::Purpose;
+use net::{Config, Discovery, OwnedPrefix};
 use organizations::{Clock, Instruments, Setup};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
@@ -32,13 +34,15 @@ impl Builder {
         }
         check_routes(&self.routes, &self.devices)?;
         let mut config = self.config;
+        config.discovery = Arc::new(Discovery::new(config.key(Purpose::Discovery)));
+        let forming = Forming::new(self.dad, self.stable_secret);
         config.routes = self.routes.iter().map(Route::config).collect();
         config.tcp = Arc::new(self.tcp);
         let time_of_day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         config.epoch = time_of_day.unwrap_or_default();
         let queues = self.organization.queues_on(self.processors);
         let names = self.devices.iter().map(|(device, _)| device.name.clone()).collect();
-        let mut devices = add_interfaces(&mut config, self.devices, queues)?;
+        let mut devices = add_interfaces(&mut config, self.devices, queues, &forming)?;
         if self.loopback {
             devices.push(loopback::add(&mut config, queues));
         }
@@ -86,6 +90,7 @@ fn add_interfaces(
     config: &mut Config,
     interfaces: Vec<(Device, Interface)>,
     queues: usize,
+    forming: &Forming,
 ) -> Result<Vec<Device>, Error> {
     // Units are chosen as the first device that steers chooses queues.
     if let Some(steering) = interfaces.iter().find_map(|(device, _)| device.steering) {
@@ -103,7 +108,9 @@ fn add_interfaces(
         if interface.has_all {
             config.on_link.push((index, Ipv4Addr::UNSPECIFIED.into(), 0));
         }
+        let slaac = interface.slaac;
         config.interfaces.push(interface.config(&device)?);
+        forming.begin(config, &device.name, slaac);
         devices.push(spread::over(device, queues, config.steering));
     }
     Ok(devices)

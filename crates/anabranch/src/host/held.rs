@@ -3,12 +3,13 @@
 use super::{Event, Events, Interface, MAX_ADDRESSES, MAX_EVENTS, MAX_ROUTES};
 use crate::addresses::{Cidr, Route};
 use crate::servers::Servers;
-use net::Config;
+use net::discovery::Dad;
+use net::{Config, Discovery};
 use platform::Mutex;
 use std::io;
 use std::net::IpAddr;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use wire::Address;
 
 /// The present configuration of a stack, and those who watch it.
@@ -17,6 +18,8 @@ pub(crate) struct Held {
     names: Vec<String>,
     servers: Arc<Servers>,
     state: Mutex<State>,
+    /// Has a unit look what is due.
+    look: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 struct State {
@@ -41,7 +44,23 @@ fn not_ours(address: IpAddr) -> io::Error {
 
 impl Held {
     pub(crate) fn new(config: Arc<Config>, names: Vec<String>, servers: Arc<Servers>) -> Held {
-        Held { names, servers, state: Mutex::new(State { config, watching: Vec::new() }) }
+        let state = Mutex::new(State { config, watching: Vec::new() });
+        Held { names, servers, state, look: OnceLock::new() }
+    }
+
+    /// What has a unit look what is due, from now on. That is asked for at once.
+    pub(crate) fn looks_by(&self, look: impl Fn() + Send + Sync + 'static) {
+        look();
+        let _ = self.look.set(Box::new(look));
+    }
+
+    pub(super) fn discovery(&self) -> Arc<Discovery> {
+        self.current().discovery.clone()
+    }
+
+    /// How many interfaces there are that are not the loopback.
+    pub(super) fn count(&self) -> usize {
+        self.names.len()
     }
 
     /// The servers for names.
@@ -67,7 +86,10 @@ impl Held {
     }
 
     /// Puts what `change` makes of the configuration in its place, and tells those who watch.
-    fn change(&self, change: impl FnOnce(&mut Config) -> io::Result<Vec<Event>>) -> io::Result<()> {
+    pub(super) fn change(
+        &self,
+        change: impl FnOnce(&mut Config) -> io::Result<Vec<Event>>,
+    ) -> io::Result<()> {
         let mut state = self.state.lock();
         let mut config = (*state.config).clone();
         let events = change(&mut config)?;
@@ -86,46 +108,55 @@ impl Held {
 
     pub(super) fn add_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
         let address = Address::from(cidr.address());
+        let discovery = self.discovery();
+        let dad = u16::try_from(index).map_or(Dad::Off, |index| discovery.dad(index));
+        let tentative = discovery.tentative();
+        let mut checked = Vec::new();
         self.change(|config| {
             if index >= self.names.len() {
                 let last = self.names.len() - 1;
                 let text = format!("there is no interface {index}: choose 0 to {last}");
                 return Err(error(io::ErrorKind::InvalidInput, text));
             }
-            if config.is_ours(address) {
+            let is_tentative = |known: &std::net::Ipv6Addr| Address::from(*known) == address;
+            if config.is_ours(address) || tentative.iter().any(is_tentative) {
                 let text = format!("{address} is an address of this stack already");
                 return Err(error(io::ErrorKind::AlreadyExists, text));
             }
-            let added = with_link_local(&config.interfaces[index], cidr)?;
-            let known = |cidr: &Cidr| (Address::from(cidr.address()), cidr.prefix());
-            config.interfaces[index].addresses.extend(added.iter().map(known));
+            let mut added = with_link_local(&config.interfaces[index], cidr, &tentative)?;
+            if dad != Dad::Off {
+                checked.extend(added.iter().filter(|cidr| cidr.address().is_ipv6()));
+            }
+            if dad == Dad::Strict {
+                added.retain(|cidr| cidr.address().is_ipv4());
+            }
+            for cidr in &added {
+                let address = Address::from(cidr.address());
+                config.interfaces[index].addresses.push((address, cidr.prefix()));
+                config.optimistic.extend(checked.contains(cidr).then_some(address));
+            }
             Ok(added.into_iter().map(|cidr| Event::AddressAdded(index, cidr)).collect())
-        })
+        })?;
+        for cidr in &checked {
+            if let IpAddr::V6(address) = cidr.address() {
+                discovery.check(index as u16, address, cidr.prefix());
+            }
+        }
+        if let (false, Some(look)) = (checked.is_empty(), self.look.get()) {
+            look();
+        }
+        Ok(())
     }
 
     pub(super) fn remove_address(&self, address: IpAddr) -> io::Result<()> {
-        self.change(|config| {
-            let wanted = Address::from(address);
-            let interfaces = config.interfaces.iter_mut().take(self.names.len()).enumerate();
-            let removed = interfaces.into_iter().find_map(|(index, interface)| {
-                let at = interface.addresses.iter().position(|(a, _)| *a == wanted)?;
-                Some((index, interface.addresses.remove(at).1))
-            });
-            let Some((index, prefix)) = removed else {
-                return Err(not_ours(address));
-            };
-            config.deprecated.retain(|a| *a != wanted);
-            let cidr = Cidr::new(address, prefix).ok();
-            let mut events: Vec<_> =
-                cidr.into_iter().map(|cidr| Event::AddressRemoved(index, cidr)).collect();
-            let (left, gone) = std::mem::take(&mut config.routes)
-                .into_iter()
-                .partition(|route| is_neighbour(config, route.gateway, self.names.len()));
-            config.routes = left;
-            let gone: Vec<net::config::RouteConfig> = gone;
-            events.extend(gone.iter().map(|route| Event::RouteRemoved(Route::of(route))));
-            Ok(events)
-        })
+        let removed = self.change(|config| {
+            take_out(config, self.names.len(), address).ok_or_else(|| not_ours(address))
+        });
+        let discovery = self.discovery();
+        let IpAddr::V6(v6) = address else { return removed };
+        let is_tentative = removed.is_err() && discovery.tentative().contains(&v6);
+        discovery.forget(v6);
+        if is_tentative { Ok(()) } else { removed }
     }
 
     pub(super) fn set_deprecated(&self, address: IpAddr, deprecated: bool) -> io::Result<()> {
@@ -159,7 +190,8 @@ impl Held {
                 );
                 return Err(error(io::ErrorKind::InvalidInput, text));
             }
-            if config.routes.len() >= MAX_ROUTES {
+            let by_hand = config.routes.iter().filter(|route| !route.discovered).count();
+            if by_hand >= MAX_ROUTES {
                 let text = format!("a host has {MAX_ROUTES} routes at most: remove one");
                 return Err(error(io::ErrorKind::QuotaExceeded, text));
             }
@@ -194,6 +226,29 @@ impl Held {
     }
 }
 
+/// Takes an address of ours away, and the routes whose routers are neighbours no longer; `None`
+/// if it is no interface's of the first `count`.
+pub(super) fn take_out(config: &mut Config, count: usize, address: IpAddr) -> Option<Vec<Event>> {
+    let wanted = Address::from(address);
+    let interfaces = config.interfaces.iter_mut().take(count).enumerate();
+    let (index, prefix) = interfaces.into_iter().find_map(|(index, interface)| {
+        let at = interface.addresses.iter().position(|(a, _)| *a == wanted)?;
+        Some((index, interface.addresses.remove(at).1))
+    })?;
+    for special in [&mut config.deprecated, &mut config.optimistic, &mut config.temporary] {
+        special.retain(|a| *a != wanted);
+    }
+    let cidr = Cidr::new(address, prefix).ok();
+    let mut events: Vec<_> =
+        cidr.into_iter().map(|cidr| Event::AddressRemoved(index, cidr)).collect();
+    let (left, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut config.routes)
+        .into_iter()
+        .partition(|route| route.discovered || is_neighbour(config, route.gateway, count));
+    config.routes = left;
+    events.extend(gone.iter().map(|route| Event::RouteRemoved(Route::of(route))));
+    Some(events)
+}
+
 /// Can `gateway` be another host on a link of the first `count` interfaces?
 fn is_neighbour(config: &Config, gateway: Address, count: usize) -> bool {
     let on_link = |(index, interface): (usize, &net::InterfaceConfig)| {
@@ -208,7 +263,11 @@ fn is_neighbour(config: &Config, gateway: Address, count: usize) -> bool {
 }
 
 /// What `interface` gets by `cidr`: itself, and the link-local address that IPv6 needs.
-fn with_link_local(interface: &net::InterfaceConfig, cidr: Cidr) -> io::Result<Vec<Cidr>> {
+fn with_link_local(
+    interface: &net::InterfaceConfig,
+    cidr: Cidr,
+    tentative: &[std::net::Ipv6Addr],
+) -> io::Result<Vec<Cidr>> {
     let mut added = vec![cidr];
     if cidr.address().is_ipv6() {
         let mtu = interface.mtu;
@@ -218,12 +277,13 @@ fn with_link_local(interface: &net::InterfaceConfig, cidr: Cidr) -> io::Result<V
         }
         let mut all = interface.addresses.iter().map(|(a, _)| *a);
         let needs = !all.any(Address::is_link_local_v6)
+            && !tentative.iter().any(|a| Address::from(*a).is_link_local_v6())
             && !Address::from(cidr.address()).is_link_local_v6();
         if interface.is_ethernet && needs {
             added.extend(Cidr::new(wire::ipv6::link_local(interface.ethernet), 64).ok());
         }
     }
-    if interface.addresses.len() + added.len() > MAX_ADDRESSES {
+    if interface.addresses.len() + tentative.len() + added.len() > MAX_ADDRESSES {
         let text = format!("an interface has {MAX_ADDRESSES} addresses at most: remove one");
         return Err(error(io::ErrorKind::QuotaExceeded, text));
     }

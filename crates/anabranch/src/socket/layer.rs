@@ -135,7 +135,8 @@ impl Application for SocketLayer {
             }
             Call::Listen(_, listener) => drop(listener.close(wakes)),
             Call::BindUdp(_, socket) | Call::FlushUdp(socket) => socket.close(wakes),
-            Call::Notify(_) | Call::Unlisten(_) | Call::UnbindUdp(_) | Call::Reset => {}
+            Call::Notify(_) | Call::Unlisten(_) | Call::UnbindUdp(_) | Call::Look | Call::Reset => {
+            }
         }
     }
 
@@ -169,6 +170,14 @@ impl Application for SocketLayer {
 
     fn datagram_error(&mut self, socket: &Arc<UdpShared>, remote: Endpoint, error: tcp::Error) {
         socket.failed(remote, error, &mut self.wakes);
+    }
+
+    fn datagram_too_large(&mut self, socket: &Arc<UdpShared>, remote: Endpoint, _mtu: usize) {
+        socket.too_large(remote, &mut self.wakes);
+    }
+
+    fn sends_whole(socket: &Arc<UdpShared>) -> bool {
+        socket.sends_whole()
     }
 
     fn next_datagram(&mut self, socket: &Arc<UdpShared>) -> Option<Datagram> {

@@ -8,6 +8,7 @@ use crate::error::SocketError;
 use crate::wait::Waiters;
 use net::Datagram;
 use platform::Mutex;
+use platform::atomic::{AtomicBool, Ordering};
 use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll, Waker};
@@ -38,6 +39,8 @@ pub(crate) struct UdpShared {
     local: Endpoint,
     pub(crate) ttl: Ttl,
     pub(crate) memberships: Memberships,
+    /// Nobody may cut its datagrams into fragments.
+    whole: AtomicBool,
     state: Mutex<State>,
     /// Where datagrams go that come, if not to whoever reads the socket.
     sessions: Option<Sessions>,
@@ -45,8 +48,9 @@ pub(crate) struct UdpShared {
 
 impl UdpShared {
     pub(crate) fn new(local: Endpoint) -> UdpShared {
-        let (ttl, memberships) = Default::default();
-        UdpShared { local, ttl, memberships, state: Mutex::default(), sessions: None }
+        let (ttl, memberships, state) = Default::default();
+        let whole = AtomicBool::new(false);
+        UdpShared { local, ttl, memberships, whole, state, sessions: None }
     }
 
     /// Tells the peers' conversations apart.
@@ -91,6 +95,24 @@ impl UdpShared {
         // they are (RFC 1122 4.1.3.3, and as Linux does).
         if state.peer == Some(remote) {
             state.error = Some(error.into());
+            state.readers.take(wakes);
+            state.writers.take(wakes);
+        }
+    }
+
+    pub(crate) fn sends_whole(&self) -> bool {
+        self.whole.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_sends_whole(&self, on: bool) {
+        self.whole.store(on, Ordering::Relaxed);
+    }
+
+    /// What was sent to `remote` was too large, and nobody may cut it.
+    pub(crate) fn too_large(&self, remote: Endpoint, wakes: &mut Vec<Waker>) {
+        let mut state = self.state.lock();
+        if state.peer == Some(remote) && self.sends_whole() {
+            state.error = Some(SocketError::TooLarge);
             state.readers.take(wakes);
             state.writers.take(wakes);
         }

@@ -2,6 +2,7 @@
 
 use crate::Keepalive;
 use crate::options::{Setting, TcpOptions};
+use crate::scope;
 use crate::socket::{TcpShared, WriteLimits};
 use crate::stack::Stack;
 use platform::Mutex;
@@ -62,7 +63,7 @@ impl Shared {
     ) -> io::Result<Arc<Shared>> {
         let socket = Arc::new(TcpShared::opening(stack.closing().clone(), options));
         let stream = Shared::new(stack, socket.clone());
-        stack.connect(local.map(Endpoint::from), remote, socket)?;
+        stack.connect(local.map(scope::endpoint), remote, socket)?;
         Ok(stream)
     }
 
@@ -161,11 +162,13 @@ impl Shared {
     }
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.socket.flow().ok_or(io::ErrorKind::NotConnected)?.local.into())
+        let flow = self.socket.flow().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(self.stack.socket_addr(flow.local, flow.local.address))
     }
 
     pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.socket.flow().ok_or(io::ErrorKind::NotConnected)?.remote.into())
+        let flow = self.socket.flow().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(self.stack.socket_addr(flow.remote, flow.local.address))
     }
 
     /// Tells TCP, and notes it for those who ask.

@@ -1,6 +1,7 @@
 //! [`UdpSocket`], for tasks.
 
 use crate::names::first;
+use crate::scope;
 use crate::stream::now;
 use crate::udp::Shared;
 use crate::{Stack, ToSocketAddrs};
@@ -108,7 +109,7 @@ impl UdpSocket {
         bytes: &[u8],
         remote: SocketAddr,
     ) -> Poll<io::Result<usize>> {
-        self.0.poll_send(Some(cx), bytes, remote.into())
+        self.0.poll_send(Some(cx), bytes, scope::endpoint(remote))
     }
 
     /// As [`UdpSocket::send_to`], and does not wait.
@@ -116,7 +117,7 @@ impl UdpSocket {
     /// # Errors
     /// `WouldBlock` if there is no room; as [`UdpSocket::send_to`].
     pub fn try_send_to(&self, bytes: &[u8], remote: SocketAddr) -> io::Result<usize> {
-        now(self.0.poll_send(None, bytes, remote.into()))
+        now(self.0.poll_send(None, bytes, scope::endpoint(remote)))
     }
 
     /// Sends a datagram to the peer that the socket is connected to.
@@ -181,8 +182,7 @@ impl UdpSocket {
     /// # Errors
     /// If the address does not resolve.
     pub async fn connect(&self, remote: impl ToSocketAddrs) -> io::Result<()> {
-        self.0.connect(self.resolve(remote).await?);
-        Ok(())
+        self.0.connect(self.resolve(remote).await?)
     }
 
     async fn resolve(&self, remote: impl ToSocketAddrs) -> io::Result<Endpoint> {
@@ -202,7 +202,7 @@ impl UdpSocket {
     /// # Errors
     /// `NotConnected`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.0.peer()?.into())
+        self.0.peer_addr()
     }
 
     /// Sets the time to live of what the socket sends from now on, hops. What goes to a

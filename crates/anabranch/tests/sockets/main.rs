@@ -4,6 +4,7 @@
 mod connections;
 mod dhcp;
 mod dhcp6;
+mod discovery;
 #[cfg(feature = "dns")]
 mod dns;
 mod ends;

@@ -64,6 +64,10 @@ pub struct Args {
     /// give them back at the end; what happens is told on standard error
     #[arg(long, conflicts_with_all = ["address", "gateway", "route"])]
     pub dhcp: bool,
+    /// Get addresses of IPv6, routers and servers for names by what routers on the link say, beside
+    /// the address that is given
+    #[arg(long)]
+    pub slaac: bool,
     /// Address of the kernel's end of the device, in the same network
     #[arg(long, value_name = "ADDR/PREFIX", default_value = "10.99.0.1/24")]
     pub peer_address: Cidr,
@@ -94,7 +98,7 @@ pub struct Args {
     /// Serve on the kernel's own sockets instead, at ADDR [default: 127.0.0.1]: the same
     /// services, to compare with
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
-          conflicts_with_all = ["tap", "existing-tap", "xdp", "address", "dhcp", "peer_address", "gateway",
+          conflicts_with_all = ["tap", "existing-tap", "xdp", "address", "dhcp", "slaac", "peer_address", "gateway",
                                 "add_address", "route", "dns",
                                 "organization", "processors", "http_threads", "Choices", "mtu", "no_offload", "answers_per_second",
                                 "fault", "pcap", "stats_json", "metrics"])]

@@ -171,6 +171,9 @@ fn start_stack(
     if let Some(gateway) = args.gateway {
         builder = builder.gateway(gateway);
     }
+    if args.slaac {
+        builder = builder.slaac();
+    }
     if let Some(instruments) = instruments {
         builder = builder.instruments(instruments);
     }

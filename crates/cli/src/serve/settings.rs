@@ -69,6 +69,12 @@ fn processors(args: &Args) -> Result<usize, Failure> {
 }
 
 fn check_addresses(args: &Args) -> Result<(), Failure> {
+    if args.slaac && args.link.kind.has_peers {
+        return Err(Failure::refused(
+            "--slaac hears no router by --xdp, which takes only what is for addresses that are given: \
+             give them by --add-address, or use --tap",
+        ));
+    }
     let (ours, theirs): (Cidr, Cidr) = (args.address, args.peer_address);
     if args.dhcp {
         return check_dhcp(args);

@@ -97,12 +97,15 @@ impl Ip {
 
     /// When [`Ip::on_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
-        Instant::earlier(self.reassembly.next_timeout(), self.config.groups.next_timeout())
+        let shared =
+            Instant::earlier(self.config.groups.next_timeout(), self.config.paths.next_timeout());
+        Instant::earlier(self.reassembly.next_timeout(), shared)
     }
 
     /// Lets time pass: gives up datagrams whose fragments do not come, and tells
     /// their sources by `replies`, for [`output()`]. So are reports of groups.
     pub fn on_timeout(&mut self, now: Instant, counters: &mut Counters, replies: &mut Vec<Packet>) {
+        self.config.paths.due(now);
         self.config.groups.due(now, |index| self.config.via(index), replies);
         let mut first_fragments = Vec::new();
         self.reassembly.on_timeout(now, counters, &mut first_fragments);

@@ -34,7 +34,7 @@ pub fn output(
     // RFC 1122 3.2.1.7/1, 3.3.3/1
     let total = packet.len() + ipv4::LEN;
     let route = match packet.meta().group {
-        false => ip.routes.lookup(packet.meta().destination),
+        false => ip.routes.lookup_from(packet.meta().source, packet.meta().destination),
         true if matches!(packet.meta().protocol, protocol::IGMP | protocol::WHOLE_ARP) => {
             down(packet);
             return Ok(());
@@ -63,7 +63,7 @@ pub fn output(
             true => 0,
             false => ip.identifications.next(meta.destination),
         },
-        dont_fragment: is_tcp,
+        dont_fragment: is_tcp || meta.whole,
         tos: meta.tos,
         ttl: match meta.ttl {
             0 if meta.group && destination.is_multicast() => MULTICAST_TTL,
@@ -77,7 +77,7 @@ pub fn output(
         down(packet);
         return Ok(());
     }
-    if is_tcp || unsummed {
+    if is_tcp || unsummed || packet.meta().whole {
         return Err(packet);
     }
     fragment::fragment(packet, &header, mtu, down);

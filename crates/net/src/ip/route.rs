@@ -1,7 +1,8 @@
 //! Routes: which interface and neighbour a destination is reached by.
 
 use super::source;
-use crate::config::Config;
+use crate::config::{Config, InterfaceConfig, RouteConfig};
+use crate::paths::Path;
 use std::sync::Arc;
 use wire::Address;
 
@@ -35,7 +36,8 @@ struct Entry {
 /// The routing table: few routes, the longest prefix first, and the last answer.
 pub struct Routes {
     entries: Vec<Entry>,
-    last: Option<(Address, Route)>,
+    /// The last answer, and the state of [`crate::Paths`] that it is from.
+    last: Option<(Address, u64, Route)>,
     config: Arc<Config>,
 }
 
@@ -56,20 +58,7 @@ impl Routes {
     /// The networks of all interfaces, and the configured routes.
     pub fn new(config: &Arc<Config>) -> Routes {
         let mut entries = Vec::new();
-        for (index, interface) in config.interfaces.iter().enumerate() {
-            for &(address, prefix) in &interface.addresses {
-                let mask = mask(address, prefix);
-                entries.push(Entry {
-                    network: bits(address) & mask,
-                    mask,
-                    interface: index as u16,
-                    gateway: None,
-                    source: address,
-                    mtu: interface.mtu,
-                    metric: 0,
-                });
-            }
-        }
+        // Before networks that have only our own address.
         if let Some(index) = config.loopback {
             let mtu = config.interfaces[usize::from(index)].mtu;
             for &(address, _) in config.interfaces.iter().flat_map(|i| &i.addresses) {
@@ -79,18 +68,32 @@ impl Routes {
                 entries.push(Entry { network, mask, interface, gateway, source, mtu, metric });
             }
         }
+        for (index, interface) in config.interfaces.iter().enumerate() {
+            for &(address, prefix) in &interface.addresses {
+                let mask = mask(address, prefix);
+                entries.push(Entry {
+                    network: bits(address) & mask,
+                    mask,
+                    interface: index as u16,
+                    gateway: None,
+                    source: address,
+                    mtu: config.link_mtu(index as u16, address),
+                    metric: 0,
+                });
+            }
+        }
         for &(index, network, prefix) in &config.on_link {
             let Some(interface) = config.interfaces.get(usize::from(index)) else { continue };
             let is_same = |(a, _): &&(Address, u8)| a.is_v4() == network.is_v4();
             let Some(&(source, _)) = interface.addresses.iter().find(is_same) else { continue };
-            let (mtu, mask) = (interface.mtu, mask(network, prefix));
+            let (mtu, mask) = (config.link_mtu(index, network), mask(network, prefix));
             let (network, interface, metric) = (bits(network) & mask, index, 0);
             let gateway = None;
             entries.push(Entry { network, mask, interface, gateway, source, mtu, metric });
         }
         let mut routes = Routes { entries, last: None, config: config.clone() };
         for route in &config.routes {
-            let Some(via) = routes.lookup(route.gateway) else { continue };
+            let Some(via) = routes.via(route) else { continue };
             let mask = mask(route.network, route.prefix);
             routes.entries.push(Entry {
                 network: bits(route.network) & mask,
@@ -98,7 +101,7 @@ impl Routes {
                 interface: via.interface,
                 gateway: Some(route.gateway),
                 source: via.source,
-                mtu: via.mtu,
+                mtu: route.mtu.map_or(via.mtu, |mtu| mtu.min(via.mtu)),
                 metric: route.metric,
             });
         }
@@ -106,6 +109,16 @@ impl Routes {
         routes.entries.sort_by_key(|e| (std::cmp::Reverse(e.mask.count_ones()), e.metric));
         routes.last = None;
         routes
+    }
+
+    /// The way to a route's router.
+    fn via(&mut self, route: &RouteConfig) -> Option<Route> {
+        let Some(interface) = route.interface else { return self.lookup(route.gateway) };
+        let of_family = |(ours, _): &&(Address, u8)| ours.is_v4() == route.gateway.is_v4();
+        let addresses = &self.config.interfaces.get(usize::from(interface))?.addresses;
+        let source = addresses.iter().find(of_family)?.0;
+        let (next_hop, mtu) = (route.gateway, self.config.link_mtu(interface, route.gateway));
+        Some(Route { interface, next_hop, source, mtu, to_group: false })
     }
 
     /// Whoever owns a network behind a device without Ethernet has one peer there, which
@@ -141,12 +154,41 @@ impl Routes {
     #[inline(always)]
     // RFC 1122 3.3.1.1/1
     pub fn lookup(&mut self, destination: Address) -> Option<Route> {
-        if let Some((address, route)) = self.last
+        if let Some((address, generation, route)) = self.last
             && address == destination
+            && generation == self.config.paths.generation()
         {
             return Some(route);
         }
         self.search(destination)
+    }
+
+    /// As [`Routes::lookup`], for what has this source, if it has one already: a link-local
+    /// destination is on the link of the interface that has it (RFC 4007 6).
+    #[inline(always)]
+    pub fn lookup_from(&mut self, source: Address, destination: Address) -> Option<Route> {
+        if destination.is_link_local_v6()
+            && let Some(route) = self.on_link_of(source, destination)
+        {
+            return Some(route);
+        }
+        self.lookup(destination)
+    }
+
+    #[cold]
+    fn on_link_of(&self, source: Address, destination: Address) -> Option<Route> {
+        let has = |i: &InterfaceConfig| i.addresses.iter().any(|(ours, _)| *ours == source);
+        if self.config.is_ours(destination) {
+            return None;
+        }
+        let interface = self.config.interfaces.iter().position(has)? as u16;
+        if self.config.loopback == Some(interface) {
+            return None;
+        }
+        let mtu = self.config.link_mtu(interface, destination);
+        let path = self.config.paths.path(destination).mtu;
+        let mtu = path.map_or(mtu, |path| path.min(mtu));
+        Some(Route { interface, next_hop: destination, source, mtu, to_group: false })
     }
 
     /// As [`Routes::lookup`], for another destination than the last.
@@ -168,14 +210,20 @@ impl Routes {
             true => None,
             false => source::choose(&self.config, entry.interface, destination),
         };
+        // Before the path: if that changes in between, it is asked for once more.
+        let generation = self.config.paths.generation();
+        let to_group = is_group || self.config.is_broadcast(destination);
+        let path = if to_group { Path::default() } else { self.config.paths.path(destination) };
+        let by_route = entry.gateway.filter(|_| !is_group || is_v4).unwrap_or(destination);
+        let (interface, next_hop) = path.next_hop.unwrap_or((entry.interface, by_route));
         let route = Route {
-            interface: entry.interface,
-            next_hop: entry.gateway.filter(|_| !is_group || is_v4).unwrap_or(destination),
+            interface,
+            next_hop,
             source: chosen.unwrap_or(entry.source),
-            mtu: entry.mtu,
-            to_group: is_group || self.config.is_broadcast(destination),
+            mtu: path.mtu.map_or(entry.mtu, |mtu| mtu.min(entry.mtu)),
+            to_group,
         };
-        self.last = Some((destination, route));
+        self.last = Some((destination, generation, route));
         Some(route)
     }
 }

@@ -35,8 +35,9 @@ fn label(address: Ipv6Addr) -> u8 {
 }
 
 /// The address of interface `index` that what goes to `destination` has as its source: by
-/// rules 1, 2, 3, 6 and 8, then the one that was given first. Rules 4 and 7 are for
-/// addresses that a host does not have here, and rule 5 is the route's.
+/// rules 1, 2, 3, 6, 7 and 8, then the one that was given first. Rule 4 is for addresses that
+/// a host does not have here, and rule 5 is the route's. An address that is still checked is
+/// taken after others (RFC 4429 3.3).
 pub(super) fn choose(config: &Config, index: u16, destination: Address) -> Option<Address> {
     let to = destination.v6()?;
     let wanted = scope(to);
@@ -49,7 +50,9 @@ pub(super) fn choose(config: &Config, index: u16, destination: Address) -> Optio
             ours == destination,
             (nearest, scope),
             !config.deprecated.contains(&ours),
+            !config.optimistic.contains(&ours),
             label(from) == label(to),
+            config.temporary.contains(&ours),
             ours.common_prefix(destination).min(prefix.into()),
         )
     };

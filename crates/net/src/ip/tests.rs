@@ -408,7 +408,7 @@ fn groups_are_reached_on_the_link_only() {
     assert_eq!(ttl(&mut host, PEER), 64);
     let mut everywhere = Host::new(|config| {
         let (network, gateway) = (Ipv4Addr::UNSPECIFIED.into(), PEER.into());
-        config.routes = vec![crate::config::RouteConfig { network, prefix: 0, gateway, metric: 0 }];
+        config.routes = vec![crate::config::RouteConfig::new(network, 0, gateway)];
     });
     //= RFC 1112 6.1: the default time to live of multicast datagrams is 1
     assert_eq!(ttl(&mut everywhere, Ipv4Addr::new(224, 0, 0, 251)), 1);

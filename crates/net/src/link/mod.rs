@@ -33,6 +33,8 @@ pub struct Link {
     last: Option<(Address, u16, EthernetAddress, u16, Instant)>,
     /// When an address of ours was last defended (RFC 5227).
     defended: Option<Instant>,
+    /// Questions of [`crate::Discovery`] on their way.
+    asking: Vec<Packet>,
     /// What the layers put in front of segments to hosts that were sent to lately.
     pub(crate) departures: Departures,
 }
@@ -49,6 +51,7 @@ impl Link {
             again: None,
             last: None,
             defended: None,
+            asking: Vec::new(),
             departures: Departures::default(),
         }
     }
@@ -116,8 +119,12 @@ impl Link {
     }
 
     /// When [`Link::on_timeout`] has something to do.
+    #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.again
+        match self.unit.answers_for_host() {
+            true => Instant::earlier(self.again, self.config.discovery.next_timeout()),
+            false => self.again,
+        }
     }
 
     /// Asks again for neighbours that have not answered. Packets for a neighbour that
@@ -129,6 +136,9 @@ impl Link {
         egress: &mut Egress,
         failed: &mut Vec<Packet>,
     ) {
+        if self.unit.answers_for_host() {
+            self.ask(now, counters, egress);
+        }
         if self.again.is_none_or(|at| now < at) {
             return;
         }
@@ -141,6 +151,27 @@ impl Link {
             self.solicit(address, interface, None, counters, egress);
         }
         counters.out_dropped += failed.len() as u64;
+        for packet in failed.iter() {
+            self.lost(packet.meta().next_hop, packet.meta().interface);
+        }
+    }
+
+    /// Does what is due of what the host finds out about its links.
+    fn ask(&mut self, now: Instant, counters: &mut Counters, egress: &mut Egress) {
+        let mut asking = std::mem::take(&mut self.asking);
+        self.config.discovery.due(now, &*self.config, &mut asking);
+        for packet in asking.drain(..) {
+            output(packet, self, now, counters, egress);
+        }
+        self.asking = asking;
+    }
+
+    /// A neighbour does not answer: packets to hosts beyond it have to take another way.
+    fn lost(&self, neighbour: Address, interface: u16) {
+        if let Some(v6) = neighbour.v6() {
+            self.config.discovery.lost(interface, v6);
+            self.config.paths.lost(interface, neighbour);
+        }
     }
 }
 

@@ -5,9 +5,18 @@ use super::neighbours::{Learned, Said};
 use super::{Link, frame};
 use crate::{Counters, DropReason, Egress};
 use std::net::Ipv6Addr;
-use wire::ndp::{HOP_LIMIT, Message, TYPES};
+use std::time::Duration;
+use wire::ndp::{HOP_LIMIT, Message, Options, Redirect, RouterAdvertisement, Said as Says, TYPES};
 use wire::packet::ChecksumState;
 use wire::{Address, EthernetAddress, Instant, Malformed, Packet, checksum, ipv6, protocol};
+
+/// An address is defended no more often than this, as one of IPv4 is (RFC 5227 1.1).
+const DEFEND_INTERVAL: Duration = Duration::from_secs(10);
+/// The most of a router's message that is read: what a link usually carries.
+const LARGEST: usize = 1500;
+/// The messages of routers.
+const ADVERTISEMENT: u8 = 134;
+const REDIRECT: u8 = 137;
 
 /// All stations on the link.
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
@@ -36,19 +45,40 @@ pub(super) fn input(
     };
     let index = packet.meta().interface;
     match message {
-        Message::Router(_) => counters.absorbed += 1,
+        Message::Router(kind) => {
+            let mut bytes = [0; LARGEST];
+            let len = packet.copy_front(&mut bytes);
+            let router = Heard { router: header.source, index, now };
+            match kind {
+                ADVERTISEMENT => router.advertises(&bytes[..len], link, counters, egress),
+                REDIRECT => router.redirects(&bytes[..len], link, counters, egress),
+                _ => counters.absorbed += 1,
+            }
+        }
         Message::Solicitation { target, source_link } => {
-            let solicited = Solicited { source: header.source, station, target, source_link };
+            let nonce = nonce(packet.front());
+            let source = header.source;
+            let solicited = Solicited { source, station, target, source_link, nonce };
             solicited.input(link, index, now, counters, egress);
         }
         Message::Advertisement { target, target_link, solicited, overrides, .. } => {
-            if link.has(index, target) {
-                // What we have said ourselves may come back to us.
-                let is_echo = target_link == Some(link.interface(index).ethernet);
-                return match is_echo {
-                    true => counters.absorbed += 1,
-                    false => counters.drop(DropReason::NdpConflict),
-                };
+            // What we have said ourselves may come back to us.
+            let is_echo = target_link == Some(link.interface(index).ethernet);
+            let is_ours = link.has(index, target);
+            if !is_echo
+                && link.unit.answers_for_host()
+                && link.config.discovery.claimed(index, target, now)
+            {
+                return counters.drop(DropReason::NdpConflict);
+            }
+            if is_ours && is_echo {
+                return counters.absorbed += 1;
+            }
+            if is_ours {
+                return defend(target, link, index, now, counters, egress);
+            }
+            if solicited && link.unit.answers_for_host() {
+                link.config.discovery.found(index, target);
             }
             let said = Said { station: target_link, solicited, overrides, creates: false };
             hear(target.into(), said, link, index, now, counters, egress);
@@ -87,7 +117,10 @@ fn check(packet: &mut Packet) -> Result<(ipv6::Header, Message), DropReason> {
         Message::Advertisement { solicited, .. } => {
             source.is_unicast() && !(solicited && header.destination.is_multicast())
         }
-        _ => source.is_unicast(),
+        //= RFC 4861 6.1.2, 8.1: routers speak from their link-local address
+        Message::Router(ADVERTISEMENT | REDIRECT) => source.is_link_local_v6(),
+        Message::Router(_) => true,
+        Message::Solicitation { .. } => source.is_unicast(),
     };
     let stations = match message {
         Message::Solicitation { source_link: link, .. }
@@ -107,6 +140,7 @@ struct Solicited {
     station: EthernetAddress,
     target: Ipv6Addr,
     source_link: Option<EthernetAddress>,
+    nonce: Option<[u8; 6]>,
 }
 
 impl Solicited {
@@ -118,9 +152,15 @@ impl Solicited {
         counters: &mut Counters,
         egress: &mut Egress,
     ) {
-        let Solicited { source, station, target, source_link } = self;
+        let Solicited { source, station, target, source_link, nonce } = self;
         if link.has(index, source) {
             return counters.drop(DropReason::NdpConflict);
+        }
+        if source.is_unspecified()
+            && link.unit.answers_for_host()
+            && link.config.discovery.probed(index, target, nonce, now)
+        {
+            return counters.absorbed += 1;
         }
         if !link.has(index, target) {
             return counters.absorbed += 1;
@@ -140,7 +180,8 @@ impl Solicited {
             target_link: Some(link.interface(index).ethernet),
             router: false,
             solicited: !source.is_unspecified(),
-            overrides: true,
+            //= RFC 4429 3.3: what is still checked replaces nothing
+            overrides: !link.config.optimistic.contains(&target.into()),
         };
         //= RFC 4861 7.2.4: to nobody, it goes to all nodes
         let (to, station) = match source.is_unspecified() {
@@ -148,6 +189,121 @@ impl Solicited {
             false => (source, source_link.unwrap_or(station)),
         };
         send(&answer, target, to, (index, station), link, counters, egress);
+    }
+}
+
+/// The nonce of a message to or about a neighbour.
+fn nonce(message: &[u8]) -> Option<[u8; 6]> {
+    Options::of_neighbour(message).iter().find_map(|said| match said {
+        Says::Nonce(nonce) => Some(nonce),
+        _ => None,
+    })
+}
+
+/// Somebody else says that an address of ours is his. We say that it is ours, unless we have
+/// just done so.
+#[cold]
+fn defend(
+    target: Ipv6Addr,
+    link: &mut Link,
+    index: u16,
+    now: Instant,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
+    counters.drop(DropReason::NdpConflict);
+    let is_soon = link.defended.is_some_and(|at| now.since(at) < DEFEND_INTERVAL);
+    if is_soon || !link.unit.answers_for_host() {
+        return;
+    }
+    link.defended = Some(now);
+    counters.addresses_defended += 1;
+    let target_link = Some(link.interface(index).ethernet);
+    let (router, solicited, overrides) = (false, false, true);
+    let answer = Message::Advertisement { target, target_link, router, solicited, overrides };
+    let station = ipv6::ethernet_group(ALL_NODES);
+    send(&answer, target, ALL_NODES, (index, station), link, counters, egress);
+}
+
+/// A router says something.
+struct Heard {
+    router: Ipv6Addr,
+    index: u16,
+    now: Instant,
+}
+
+impl Heard {
+    /// It says who it is, and what the link is like (RFC 4861 6.3.4).
+    #[cold]
+    fn advertises(
+        self,
+        bytes: &[u8],
+        link: &mut Link,
+        counters: &mut Counters,
+        egress: &mut Egress,
+    ) {
+        let Heard { router, index, now } = self;
+        let Ok(said) = RouterAdvertisement::parse(bytes) else {
+            return counters.drop(DropReason::NdpMalformed);
+        };
+        if link.has(index, router) {
+            return counters.drop(DropReason::NdpConflict);
+        }
+        if link.unit.answers_for_host() {
+            let discovery = &link.config.discovery;
+            if !discovery.advertised(index, router, &said, now) {
+                return counters.drop(DropReason::NdpLimit);
+            }
+            if said.lifetime == 0 {
+                link.config.paths.lost(index, router.into());
+            }
+        }
+        let station = said.options.iter().find_map(|said| match said {
+            Says::SourceLink(station) => Some(station),
+            _ => None,
+        });
+        match station.filter(|station| station.is_station()) {
+            None => counters.absorbed += 1,
+            station => {
+                let said = Said { station, solicited: false, overrides: true, creates: true };
+                hear(router.into(), said, link, index, now, counters, egress);
+            }
+        }
+    }
+
+    /// It says that there is a better way to a host (RFC 4861 8.3).
+    #[cold]
+    fn redirects(
+        self,
+        bytes: &[u8],
+        link: &mut Link,
+        counters: &mut Counters,
+        egress: &mut Egress,
+    ) {
+        let Heard { router, index, now } = self;
+        let Ok(redirect) = Redirect::parse(bytes) else {
+            return counters.drop(DropReason::NdpMalformed);
+        };
+        let (target, destination) = (Address::from(redirect.target), redirect.destination.into());
+        let known = link.config.paths.path(destination).next_hop;
+        let first_hop = known.or_else(|| link.config.first_hop(destination));
+        let is_new = known != Some((index, target));
+        //= RFC 4861 8.1: only the router that packets go to now may say so
+        if is_new && first_hop != Some((index, router.into())) || link.has(index, redirect.target) {
+            return counters.drop(DropReason::NdpRedirect);
+        }
+        let takes = || link.config.discovery.takes_redirect(index, now);
+        if is_new && link.unit.answers_for_host() && !takes() {
+            return counters.drop(DropReason::NdpLimit);
+        }
+        link.config.paths.redirect(destination, index, target);
+        let station = redirect.options.iter().find_map(|said| match said {
+            Says::TargetLink(station) => Some(station),
+            _ => None,
+        });
+        let station = station.filter(|station| station.is_station());
+        let said = Said { station, solicited: false, overrides: true, creates: true };
+        learn(target, said, link, now, counters, egress);
     }
 }
 
@@ -162,9 +318,21 @@ fn hear(
     egress: &mut Egress,
 ) {
     // What is not on the link is reached by a router, whoever says that he has it.
-    if !address.is_unicast() || link.interface(index).network_of(address).is_none() {
+    if !address.is_unicast() || !link.config.is_on_link(index, address) {
         return counters.absorbed += 1;
     }
+    learn(address, said, link, now, counters, egress);
+}
+
+/// As [`hear`], of a neighbour whose address says nothing of the link.
+fn learn(
+    address: Address,
+    said: Said,
+    link: &mut Link,
+    now: Instant,
+    counters: &mut Counters,
+    egress: &mut Egress,
+) {
     let station = said.station;
     // What is known may be doubted now.
     link.last = None;
@@ -195,7 +363,10 @@ pub(super) fn solicit(
     let of_link = || ours.addresses.iter().map(|(a, _)| *a).find(|a| a.is_link_local_v6());
     let source = ours.network_of(target.into()).or_else(of_link);
     let Some(source) = source.and_then(Address::v6) else { return };
-    let message = Message::Solicitation { target, source_link: Some(ours.ethernet) };
+    // While our address is checked, nobody is told who has it (RFC 4429 3.3).
+    let is_checked = link.config.optimistic.contains(&source.into());
+    let source_link = (!is_checked).then_some(ours.ethernet);
+    let message = Message::Solicitation { target, source_link };
     let group = ipv6::solicited_node(target);
     let (to, station) = match known {
         Some(station) => (target, station),

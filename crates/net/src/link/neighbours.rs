@@ -124,6 +124,8 @@ pub(super) enum Resolved {
     Waiting,
     /// Not known; the packet waits, and a request is to be sent.
     Ask,
+    /// As [`Resolved::Ask`]: it was known, and has not answered when it was asked.
+    Lost,
 }
 
 /// What [`Neighbours::learn`] made of what was said.
@@ -192,7 +194,8 @@ impl Neighbours {
                     return resolved;
                 }
                 self.forget(&address);
-                return self.wait(address, interface, (unit, packet), now, dropped);
+                self.wait(address, interface, (unit, packet), now, dropped);
+                return Resolved::Lost;
             }
             // Its time is over: the address is used, and the station itself is asked. It
             // is forgotten if it does not answer for as long again.

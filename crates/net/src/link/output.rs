@@ -72,6 +72,10 @@ fn resolve(
             frame(packet.expect("not taken"), ethernet, link, counters, egress);
         }
         Resolved::Ask => link.solicit(next_hop, index, None, counters, egress),
+        Resolved::Lost => {
+            link.lost(next_hop, index);
+            link.solicit(next_hop, index, None, counters, egress);
+        }
         Resolved::Waiting => {}
     }
 }

@@ -151,7 +151,7 @@ fn neighbours_beyond_the_table_stop_none_that_is_used() {
 fn only_what_is_on_the_link_is_learnt() {
     let mut host = Host::lonely(Unit::ONLY, |config| {
         let (network, gateway) = (Ipv4Addr::UNSPECIFIED.into(), PEER.into());
-        config.routes = vec![crate::config::RouteConfig { network, prefix: 0, gateway, metric: 0 }];
+        config.routes = vec![crate::config::RouteConfig::new(network, 0, gateway)];
     });
     for n in 0..100 {
         let far = Ipv4Addr::from_bits(0xc000_0200 + n);

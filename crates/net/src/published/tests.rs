@@ -48,11 +48,10 @@ fn a_domain_has_the_new_addresses_at_once() {
 #[test]
 fn the_least_metric_wins_and_a_longer_prefix_before_it() {
     // RFC 1122 3.3.1.1/1
-    let route = |prefix, last, metric| RouteConfig {
-        network: Ipv4Addr::new(if prefix == 0 { 0 } else { 192 }, 0, 0, 0).into(),
-        prefix,
-        gateway: Ipv4Addr::new(10, 0, 0, last).into(),
-        metric,
+    let route = |prefix, last, metric| {
+        let network = Ipv4Addr::new(if prefix == 0 { 0 } else { 192 }, 0, 0, 0);
+        let gateway = Ipv4Addr::new(10, 0, 0, last);
+        RouteConfig { metric, ..RouteConfig::new(network.into(), prefix, gateway.into()) }
     };
     let mut config = Config::new(vec![interface()], 1);
     config.routes = vec![route(0, 2, 9), route(0, 3, 5), route(0, 4, 5), route(8, 5, 99)];

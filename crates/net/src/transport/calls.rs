@@ -49,6 +49,7 @@ impl<A: Application> Transport<A> {
                 config.claims.due(&mut self.down);
                 self.flush_udp(&socket, cx.app, routes, cx.counters);
             }
+            Call::Look => self.config.discovery.due(cx.now, &*self.config, &mut self.down),
             Call::Reset => {
                 self.listeners.drain().for_each(|(_, listener)| cx.app.listener_closed(listener));
                 self.udp.drain().for_each(|(_, socket)| cx.app.udp_closed(socket));
@@ -82,7 +83,8 @@ impl<A: Application> Transport<A> {
         cx: &mut Cx<'_, A, C>,
         routes: &mut Routes,
     ) -> Result<(), (A::Connection, ConnectError)> {
-        let Some(route) = self.route_to(remote, routes) else {
+        let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
+        let Some(route) = self.route_to(address, remote, routes) else {
             return Err((user, ConnectError::NoRoute));
         };
         if self.share.pressure() == Pressure::Full {
@@ -92,7 +94,6 @@ impl<A: Application> Transport<A> {
             return Err((user, ConnectError::Refused(why)));
         }
         // RFC 9293 MUST-43, MUST-44
-        let address = local.map(|l| l.address).filter(|a| !a.is_unspecified());
         let source = address.unwrap_or(route.source);
         if source.is_unspecified()
             || self.config.escapes(source, route.interface)
@@ -136,13 +137,19 @@ impl<A: Application> Transport<A> {
     }
 
     /// The route to a peer that can be connected to.
-    fn route_to(&self, remote: Endpoint, routes: &mut Routes) -> Option<Route> {
         // RFC 9293 MUST-46
+    fn route_to(
+        &self,
+        source: Option<Address>,
+        remote: Endpoint,
+        routes: &mut Routes,
+    ) -> Option<Route> {
         //= RFC 9293 3.9.2.3: an OPEN to a broadcast or multicast address is rejected
         let possible = remote.address.is_unicast()
             && !self.config.is_broadcast(remote.address)
             && remote.port != 0;
-        routes.lookup(remote.address).filter(|_| possible)
+        let source = source.unwrap_or(remote.address.unspecified());
+        routes.lookup_from(source, remote.address).filter(|_| possible)
     }
 
     /// Opens the connection of `flow`, whose port may have come from the allocator, with

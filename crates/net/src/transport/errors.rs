@@ -6,8 +6,8 @@ use crate::connections::Connections;
 use crate::ip::icmp::{Error, Kind};
 use tcp::IcmpError;
 use wire::icmpv4::Unreachable;
-use wire::protocol;
 use wire::tcp::mss_for;
+use wire::{FlowKey, Instant, protocol};
 
 impl<A: Application> Transport<A> {
     /// Takes an ICMP error.
@@ -16,12 +16,19 @@ impl<A: Application> Transport<A> {
         // RFC 1122 3.2.2.1/2, 3.2.2.4/1, 3.2.2.5/1, 4.1.3.3/1
         if error.protocol == protocol::UDP {
             let socket = Transport::<A>::bound(&self.udp, &error.flow.local).cloned();
+            if let (Some(socket), Kind::Unreachable(Unreachable::FragmentationNeeded(mtu))) =
+                (&socket, error.kind)
+                && let Some(mtu) = self.shrink(&error.flow, mtu, cx.now)
+            {
+                return cx.app.datagram_too_large(socket, error.flow.remote, mtu);
+            }
             if let (Some(socket), Some(why)) = (socket, meaning(error.kind)) {
                 cx.app.datagram_error(&socket, error.flow.remote, why);
             }
             return;
         }
-        let ready = &mut self.ready;
+        let (ready, now) = (&mut self.ready, cx.now);
+        let mut smaller = None;
         cx.conns.with_flow(&error.flow, |connection| {
             let tcb = &mut connection.tcb;
             if !tcb.is_in_flight(error.seq) {
@@ -33,6 +40,7 @@ impl<A: Application> Transport<A> {
                     // A router that does not say (RFC 1191 5): the next of the
                     // usual sizes below would be a guess; take the smallest
                     // that every host must take (RFC 791).
+                    smaller = Some(mtu);
                     let mtu = if mtu == 0 { 576 } else { mtu };
                     tcb.on_mss(error.seq, mss_for(mtu.into(), error.flow.remote.address));
                 }
@@ -42,6 +50,17 @@ impl<A: Application> Transport<A> {
             }
             ready.schedule(connection);
         });
+        if let Some(mtu) = smaller {
+            self.shrink(&error.flow, mtu, now);
+        }
+    }
+
+    /// The way to the peer of a flow of ours carries no more than this. Returns what is believed
+    /// of that, if it is less than was known.
+    fn shrink(&self, flow: &FlowKey, mtu: u16, now: Instant) -> Option<usize> {
+        let remote = flow.remote.address;
+        let link = self.config.mtu_from(flow.local.address, remote);
+        self.config.paths.shrink(remote, mtu.into(), link, now)
     }
 }
 

@@ -10,6 +10,9 @@ use crate::observe::Layer;
 use tcp::{Pressure, State, TransmitOffload};
 use wire::Instant;
 
+/// Bytes of the largest headers of IP and TCP that stand in front of what a device segments.
+const HEADERS: usize = wire::ipv6::LEN + 60;
+
 /// What is left to do for a connection after its turn.
 enum After {
     Nothing,
@@ -105,7 +108,7 @@ impl<A: Application> Transport<A> {
         // common, nothing is looked up.
         let interface = &self.config.interfaces[self.interface_of(connection)];
         let offload = TransmitOffload {
-            segmentation: interface.segmentation.saturating_sub(40 + 60),
+            segmentation: interface.segmentation.saturating_sub(HEADERS),
             want_sum: !interface.transmit_checksum,
         };
         let (ttl, tos) = (A::ttl(&connection.user), A::tos(&connection.user));

@@ -220,12 +220,12 @@ impl Arrived {
         None
     }
 
-    /// Bytes of the largest segment that the link takes.
+    /// Bytes of the largest segment that the way back takes.
     fn mss<A: Application>(&self, transport: &Transport<A>) -> u16 {
         // RFC 9293 SHLD-6
         // RFC 6691 3/1
-        let mtu = transport.config.interfaces[self.interface as usize].mtu;
-        mss_for(mtu, self.flow.remote.address)
+        let remote = self.flow.remote.address;
+        mss_for(transport.config.path_mtu(self.interface, remote), remote)
     }
 
     /// Answers the SYN, and keeps nothing of it.

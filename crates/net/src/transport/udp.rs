@@ -2,7 +2,7 @@
 
 use super::Transport;
 use crate::application::{Application, Datagram};
-use crate::ip::Routes;
+use crate::ip::{Route, Routes};
 use crate::{Counters, DropReason};
 use wire::packet::ChecksumState;
 use wire::udp::{Header, LEN};
@@ -73,7 +73,7 @@ impl<A: Application> Transport<A> {
         routes: &mut Routes,
         counters: &mut Counters,
     ) {
-        let ttl = A::datagram_ttl(socket);
+        let (ttl, whole) = (A::datagram_ttl(socket), A::sends_whole(socket));
         while let Some(mut datagram) = app.next_datagram(socket) {
             if may_be_for_many(datagram.remote.address) {
                 let how = A::sending_to_groups(socket);
@@ -83,7 +83,8 @@ impl<A: Application> Transport<A> {
                     continue;
                 }
             }
-            let route = routes.lookup(datagram.remote.address);
+            let (local, remote) = (datagram.local.address, datagram.remote);
+            let route = routes.lookup_from(local, remote.address);
             if let Some(route) = route
                 && datagram.local.address.is_unspecified()
             {
@@ -91,9 +92,8 @@ impl<A: Application> Transport<A> {
             }
             let source = datagram.local.address;
             // RFC 1122 3.2.1.3/3, 3.3.6/2
-            let stays = |r: &crate::ip::Route| {
-                !source.is_unspecified() && !self.config.escapes(source, r.interface)
-            };
+            let stays =
+                |r: &Route| !source.is_unspecified() && !self.config.escapes(source, r.interface);
             let packet = route.filter(stays).and_then(|route| {
                 let interface = &self.config.interfaces[route.interface as usize];
                 // A device sums whole datagrams only.
@@ -101,14 +101,25 @@ impl<A: Application> Transport<A> {
                 packet(datagram, if interface.transmit_checksum { room } else { 0 })
             });
             match packet {
+                Some(packet) if whole && is_too_large(&packet, route) => {
+                    counters.out_dropped += 1;
+                    app.datagram_too_large(socket, remote, route.map_or(0, |route| route.mtu));
+                }
                 Some(mut packet) => {
-                    packet.meta_mut().ttl = ttl;
+                    (packet.meta_mut().ttl, packet.meta_mut().whole) = (ttl, whole);
                     self.down.push(packet);
                 }
                 None => counters.out_dropped += 1,
             }
         }
     }
+}
+
+/// Is a datagram too large for the way that it goes?
+#[cold]
+fn is_too_large(packet: &Packet, route: Option<Route>) -> bool {
+    let total = packet.len() + header_len(packet.meta().destination);
+    route.is_some_and(|route| total > route.mtu)
 }
 
 /// Can it be a group's, or that of all hosts? A quick look, for most are not.

@@ -26,6 +26,8 @@ impl Router {
     pub(crate) fn route<A: Application>(&self, call: Call<A>, to: impl FnMut(u16, Call<A>)) {
         let one = |call: &Call<A>| match call {
             Call::Notify(id) => id.unit,
+            // It answers for the host, or any does.
+            Call::Look => 0,
             Call::FlushUdp(socket) => A::bound_to(socket).map_or(0, |at| at.port % self.units),
             Call::Connect { remote, local: Some(local), .. } if local.port != 0 => {
                 self.unit_of(*local, *remote)
@@ -73,7 +75,7 @@ pub(crate) fn each_or_one<A: Application>(
         }
         Call::UnbindUdp(local) => units.for_each(|unit| to(unit, Call::UnbindUdp(local))),
         Call::Reset => units.for_each(|unit| to(unit, Call::Reset)),
-        call @ (Call::Connect { .. } | Call::Notify(_) | Call::FlushUdp(_)) => {
+        call @ (Call::Connect { .. } | Call::Notify(_) | Call::FlushUdp(_) | Call::Look) => {
             to(one(&call), call);
         }
     }

@@ -28,7 +28,7 @@ pub(in crate::ip) fn output(
     let whole = total <= mtu || meta.gso_size != 0;
     let unsummed = meta.checksum == ChecksumState::Partial;
     // Unlike IPv4's, the length field does not count the header itself.
-    if packet.len() > usize::from(u16::MAX) || (!whole && (is_tcp || unsummed)) {
+    if packet.len() > usize::from(u16::MAX) || (!whole && (is_tcp || unsummed || meta.whole)) {
         return Err(packet);
     }
     let header = Header {

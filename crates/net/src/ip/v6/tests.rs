@@ -334,7 +334,7 @@ fn routers_are_reached_by_their_link_local_address() {
     let router: Ipv6Addr = "fe80::99".parse().unwrap();
     let mut host = lonely6(|config| {
         let (network, gateway) = (Ipv6Addr::UNSPECIFIED.into(), router.into());
-        config.routes = vec![crate::config::RouteConfig { network, prefix: 0, gateway, metric: 0 }];
+        config.routes = vec![crate::config::RouteConfig::new(network, 0, gateway)];
     });
     let (_, header, payload) = checked6(&host.say6("2606:4700::1111".parse().unwrap(), b"x")[0]);
     let Ok(ndp::Message::Solicitation { target, .. }) = ndp::Message::parse(&payload) else {

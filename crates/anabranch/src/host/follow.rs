@@ -1,0 +1,111 @@
+//! What becomes of the configuration by what the units find out about the host's links
+//! ([`net::discovery`]).
+
+use super::held::{Held, take_out};
+use super::{Event, MAX_ADDRESSES};
+use crate::Prefix;
+use crate::addresses::{Cidr, Route};
+use crate::servers::Origin;
+use net::Config;
+use net::config::RouteConfig;
+use net::discovery::{Change, DefaultRouter, Follow};
+use std::net::{IpAddr, Ipv6Addr};
+use wire::Address;
+
+impl Follow for Held {
+    fn follow(&self, changes: Vec<Change>) {
+        for change in &changes {
+            if let Change::Servers(servers) = change {
+                let servers = servers.iter().map(|(_, address)| IpAddr::V6(*address));
+                self.servers().set(Origin::Routers, servers.collect());
+            }
+        }
+        // Nothing of it is refused.
+        let _ = self.change(|config| {
+            let mut events = Vec::new();
+            for change in changes {
+                make(config, self.count(), change, &mut events);
+            }
+            Ok(events)
+        });
+    }
+}
+
+fn make(config: &mut Config, count: usize, change: Change, events: &mut Vec<Event>) {
+    match change {
+        Change::Add { interface, address, prefix, temporary, optimistic } => {
+            let ours = Address::from(address);
+            let Some(of) = config.interfaces.get_mut(usize::from(interface)) else { return };
+            let Ok(cidr) = Cidr::new(address, prefix) else { return };
+            if of.addresses.len() >= MAX_ADDRESSES || of.addresses.iter().any(|(a, _)| *a == ours) {
+                return;
+            }
+            of.addresses.push((ours, prefix));
+            config.temporary.extend(temporary.then_some(ours));
+            config.optimistic.extend(optimistic.then_some(ours));
+            events.push(Event::AddressAdded(interface.into(), cidr));
+        }
+        Change::Verified(interface, address) => {
+            config.optimistic.retain(|known| *known != Address::from(address));
+            events.push(Event::Verified(interface.into(), address));
+        }
+        Change::Duplicate(interface, address) => {
+            events.push(Event::Duplicate(interface.into(), address));
+            events.extend(take_out(config, count, address.into()).into_iter().flatten());
+        }
+        Change::Remove(_, address) => {
+            events.extend(take_out(config, count, address.into()).into_iter().flatten());
+        }
+        Change::Deprecated(address, deprecated) => {
+            config.deprecated.retain(|known| *known != Address::from(address));
+            config.deprecated.extend(deprecated.then_some(Address::from(address)));
+            events.push(Event::Deprecated(address.into(), deprecated));
+        }
+        Change::OnLink(interface, network, bits, is_there) => {
+            let known = (interface, Address::from(network), bits);
+            config.on_link.retain(|other| *other != known);
+            config.on_link.extend(is_there.then_some(known));
+            let prefix = Prefix::new(network, bits).ok();
+            let event = |prefix| Event::OnLink(interface.into(), prefix, is_there);
+            events.extend(prefix.map(event));
+        }
+        Change::Routers(routers) => replace_routers(config, &routers, events),
+        Change::Mtu(interface, mtu) => {
+            config.mtu_v6.retain(|(index, _)| *index != interface);
+            config.mtu_v6.push((interface, mtu));
+            events.push(Event::Mtu(interface.into(), mtu));
+        }
+        Change::Servers(_) => events.push(Event::DnsServers),
+    }
+}
+
+/// These are the routers that were heard of now.
+fn replace_routers(config: &mut Config, routers: &[DefaultRouter], events: &mut Vec<Event>) {
+    let is_discovered = |route: &RouteConfig| route.discovered;
+    let (before, by_hand): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut config.routes).into_iter().partition(is_discovered);
+    let everywhere = Address::from(Ipv6Addr::UNSPECIFIED);
+    let route = |router: &DefaultRouter| RouteConfig {
+        metric: router.metric,
+        interface: Some(router.interface),
+        discovered: true,
+        ..RouteConfig::new(everywhere, 0, router.address.into())
+    };
+    let now: Vec<RouteConfig> = routers.iter().map(route).collect();
+    let told = |routes: &[RouteConfig]| routes.iter().map(Route::of).collect::<Vec<_>>();
+    let (old, new) = (told(&before), told(&now));
+    let gone = old.iter().filter(|route| !new.contains(route));
+    events.extend(gone.map(|route| Event::RouteRemoved(*route)));
+    let come = new.iter().filter(|route| !old.contains(route));
+    events.extend(come.map(|route| Event::RouteAdded(*route)));
+    config.routes = by_hand;
+    config.routes.extend(now);
+}
+
+/// An address that names of hosts are asked at, and its interface's number where it needs one.
+pub(super) fn server((interface, address): (u16, Ipv6Addr)) -> std::net::SocketAddr {
+    const DNS: u16 = 53;
+    let is_local = Address::from(address).is_link_local_v6();
+    let scope = if is_local { u32::from(interface) + 1 } else { 0 };
+    std::net::SocketAddrV6::new(address, DNS, 0, scope).into()
+}

@@ -1,0 +1,148 @@
+use super::*;
+use crate::{Stack, TcpListener, TcpStream, UdpSocket};
+use ::device::memory;
+use std::io::{ErrorKind, Read, Write};
+use std::net::IpAddr;
+
+/// A stack on two links, and one on each of these, all with link-local addresses of their
+/// own only.
+fn three() -> [Stack; 3] {
+    let (left, one) = memory::pair(memory::Config::default());
+    let (right, other) = memory::pair(memory::Config::default());
+    let start = |builder: crate::Builder| builder.start().expect("a stack");
+    [
+        start(
+            Stack::builder().device(left).address("fe80::1/64").device(right).address("fe80::2/64"),
+        ),
+        start(Stack::builder().device(one).address("fe80::9/64")),
+        start(Stack::builder().device(other).address("fe80::9/64")),
+    ]
+}
+
+fn text(address: io::Result<SocketAddr>) -> String {
+    address.expect("an end").to_string()
+}
+
+/// The peers have the same address: the scope says which is meant.
+#[test]
+fn two_hosts_of_a_link_talk_by_its_scope() {
+    let [both, one, other] = three();
+    for (peer, scope, ours) in [(&one, 1, "fe80::1"), (&other, 2, "fe80::2")] {
+        let listener = TcpListener::bind(peer, "[fe80::9%1]:80").expect("bind");
+        let to = format!("[fe80::9%{scope}]:80");
+        let mut there = TcpStream::connect(&both, &*to).expect("connect");
+        let (mut here, from) = listener.accept().expect("accept");
+        assert_eq!((from.ip().to_string(), text(there.peer_addr())), (ours.into(), to));
+        assert_eq!(
+            from,
+            there
+                .local_addr()
+                .map(|a| SocketAddrV6::new(
+                    match a.ip() {
+                        IpAddr::V6(ip) => ip,
+                        IpAddr::V4(_) => panic!("{a}"),
+                    },
+                    a.port(),
+                    0,
+                    1,
+                )
+                .into())
+                .expect("an end")
+        );
+        there.write_all(b"there").expect("write");
+        let mut bytes = [0; 5];
+        here.read_exact(&mut bytes).expect("read");
+        assert_eq!(&bytes, b"there");
+        // Back, without a word of the scope: there is one link.
+        let back = TcpListener::bind(&both, "[::]:81").expect("bind");
+        let connected = TcpStream::connect(peer, format!("[{ours}]:81")).expect("connect");
+        assert!(
+            text(back.accept().expect("accept").0.peer_addr()).ends_with(&format!(
+                "%{scope}]:{}",
+                connected.local_addr().expect("an end").port()
+            ))
+        );
+    }
+}
+
+#[test]
+fn datagrams_go_by_the_scope_and_say_it() {
+    let [both, one, other] = three();
+    let socket = UdpSocket::bind(&both, "[::]:0").expect("bind");
+    let timeout = Some(std::time::Duration::from_secs(60));
+    socket.set_read_timeout(timeout).expect("a time");
+    for (peer, scope) in [(&one, 1u32), (&other, 2)] {
+        let echo = UdpSocket::bind(peer, "[fe80::9]:7").expect("bind");
+        echo.set_read_timeout(timeout).expect("a time");
+        let to = format!("[fe80::9%{scope}]:7");
+        socket.send_to(&[scope as u8], &*to).expect("send");
+        let mut bytes = [0; 8];
+        let (len, from) = echo.recv_from(&mut bytes).expect("it comes");
+        assert_eq!(bytes[..len], [scope as u8]);
+        echo.send_to(b"back", from).expect("send");
+        let (len, from) = socket.recv_from(&mut bytes).expect("it comes");
+        assert_eq!((&bytes[..len], from.to_string()), (&b"back"[..], to.clone()));
+        // Connected to one, the other is not heard.
+        socket.connect(from).expect("connect");
+        assert_eq!(text(socket.peer_addr()), to);
+        socket.send(b"again").expect("send");
+        assert_eq!(echo.recv(&mut bytes).expect("it comes"), 5);
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_told() {
+    let [both, ..] = three();
+    let connect = |to: &str| TcpStream::connect(&both, to).expect_err(to);
+    for (to, kind) in [
+        ("[fe80::9]:80", ErrorKind::InvalidInput),
+        ("[fe80::9%3]:80", ErrorKind::InvalidInput),
+        ("[fe80::9%70000]:80", ErrorKind::InvalidInput),
+        ("[fe80::9%nowhere]:80", ErrorKind::InvalidInput),
+    ] {
+        let error = connect(to);
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(!error.to_string().contains('\n'));
+    }
+    let bound = |at: &str| UdpSocket::bind(&both, at).map(|_| ()).map_err(|e| e.kind());
+    assert_eq!(bound("[fe80::1%2]:53"), Err(ErrorKind::AddrNotAvailable));
+    assert_eq!(bound("[fe80::1%1]:53"), Ok(()));
+    let from = "[fe80::1%1]:0".parse().expect("an end");
+    let error = TcpStream::connect_from(&both, from, "[fe80::9%2]:80").expect_err("two links");
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn names_of_devices_are_scopes() {
+    let [both, ..] = three();
+    let name = both.host().interfaces()[1].name.clone();
+    let names: Vec<_> = both.host().interfaces().into_iter().map(|i| i.name).collect();
+    let by = |host: &str| scoped(host, 80, &names).map(|a| a.expect("known").to_string());
+    assert_eq!(by("fe80::1%2"), Some("[fe80::1%2]:80".into()));
+    assert_eq!(by("[fe80::1%1]"), Some("[fe80::1%1]:80".into()));
+    assert_eq!(by("example.org"), None);
+    assert_eq!(by("100%"), None);
+    let first = both.host().interfaces()[0].name.clone();
+    let number = if name == first { 1 } else { 2 };
+    assert_eq!(by(&format!("fe80::1%{name}")), Some(format!("[fe80::1%{number}]:80")));
+}
+
+#[test]
+fn the_number_goes_in_and_comes_out() {
+    for text in ["[fe80::1%7]:80", "[fe80::1%65535]:80", "[febf::9%2]:1"] {
+        let address: SocketAddr = text.parse().expect("an address");
+        let (scope, end) = split(endpoint(address));
+        let SocketAddr::V6(v6) = address else { panic!("{address}") };
+        assert_eq!(scope.map(u32::from), Some(v6.scope_id()));
+        assert_eq!(end.address, Address::from(*v6.ip()));
+    }
+    for text in ["[fe80::1]:80", "[2001:db8::1%7]:80", "10.0.0.1:80"] {
+        let address: SocketAddr = text.parse().expect("an address");
+        assert_eq!(split(endpoint(address)), (None, Endpoint::from(address)));
+    }
+    assert_eq!(router("fe80::1%2"), Some(("fe80::1".parse().expect("one"), Some(1))));
+    assert_eq!(router("10.0.0.1"), Some(("10.0.0.1".parse().expect("one"), None)));
+    for bad in ["fe80::1%0", "fe80::1%", "2001:db8::1%1", "10.0.0.1%1", "%1"] {
+        assert_eq!(router(bad), None, "{bad}");
+    }
+}

@@ -1,0 +1,237 @@
+//! Addresses that are checked and that come by themselves, in each organization. Routers and
+//! other stations are played by hand, at the other end of the link.
+
+mod link;
+
+use super::PATIENCE;
+use anabranch::device::memory;
+use anabranch::host::{Dad, Event, Events};
+use anabranch::{Organization, Stack, TcpListener, TcpStream, UdpSocket};
+use link::{Other, prefix, servers};
+use std::net::{IpAddr, Ipv6Addr};
+
+const HOUR: u32 = 3600;
+const ROUTER: &str = "fe80::99";
+
+fn address(text: &str) -> Ipv6Addr {
+    text.parse().expect("an address")
+}
+
+/// A stack under an organization, and the other end of its link.
+fn stack(
+    organization: Organization,
+    tune: impl FnOnce(anabranch::Builder) -> anabranch::Builder,
+) -> (Stack, Other) {
+    let (left, right) = memory::pair(memory::Config::default());
+    let builder = Stack::builder().device(left).organization(organization);
+    (tune(builder).start().expect("a stack"), Other::new(right))
+}
+
+/// The largest segment that a connection to a host beyond fd00::9 announces. Ends the stack.
+fn mss(stack: &Stack, other: &mut Other) -> u16 {
+    std::thread::scope(|scope| {
+        let connecting = scope.spawn(|| TcpStream::connect(stack, "[fd01::5]:80"));
+        let mss = other.hears_mss(address("fd00::9"));
+        stack.stop();
+        connecting.join().expect("no panic").expect_err("nobody answers");
+        mss
+    })
+}
+
+/// The next event that is `wanted`.
+fn next<T>(events: &Events, wanted: impl Fn(&Event) -> Option<T>) -> T {
+    loop {
+        let event = events.next(PATIENCE).expect("an event");
+        if let Some(found) = wanted(&event) {
+            return found;
+        }
+    }
+}
+
+fn is(wanted: Event) -> impl Fn(&Event) -> Option<()> {
+    move |event| (*event == wanted).then_some(())
+}
+
+/// A stack without any address finds a router, and is a host of its network.
+#[test]
+fn a_stack_configures_itself_by_what_a_router_says() {
+    for organization in Organization::all() {
+        let (stack, mut other) = stack(organization, |b| b.slaac().stable_secret("a secret"));
+        let (host, events) = (stack.host(), stack.host().watch());
+        assert_eq!(other.asked_routers(), "ff02::2", "{organization}");
+        let dns = address("2001:db8::53");
+        let network = address("2001:db8:7::");
+        let mtu = vec![5, 1, 0, 0, 0, 0, 5, 0x14];
+        let options = [prefix(network, HOUR, HOUR), mtu, servers(60, dns)];
+        other.advertise(ROUTER, 1800, &options);
+        next(&events, is(Event::DnsServers));
+        let route = host.routes()[0];
+        assert_eq!(route.to_string(), format!("default via {ROUTER}%1 metric 1024"));
+        let servers: Vec<_> = host.router_dns_servers().iter().map(|s| s.ip()).collect();
+        assert_eq!(servers, [IpAddr::from(dns)], "{organization}");
+        assert_eq!(host.dns_servers(), servers);
+        let addresses = host.interfaces().remove(0).addresses;
+        let ours = addresses.iter().map(|cidr| cidr.address());
+        let ours: Vec<_> = ours.filter(|a| a.to_string().starts_with("2001:db8:7:")).collect();
+        assert_eq!((addresses.len(), ours.len()), (2, 1), "{addresses:?}");
+
+        // It is answered, and answers; what goes beyond the link goes by the router.
+        let IpAddr::V6(us) = ours[0] else { panic!("{ours:?}") };
+        assert!(other.pings(address("2001:db8:7::9"), us), "{organization}");
+        let socket = UdpSocket::bind(&stack, "[::]:5000").expect("bind");
+        socket.send_to(b"far", "[2606:4700::1]:53").expect("send");
+        assert_eq!(other.asked_neighbour(), address(ROUTER), "{organization}");
+        // All are ours after a second in which nobody said otherwise.
+        assert!(host.wait_checked(PATIENCE), "{organization}");
+        // It is no router any more.
+        other.advertise(ROUTER, 0, &[]);
+        next(&events, is(Event::RouteRemoved(route)));
+        assert!(host.routes().is_empty());
+        assert_eq!(host.interfaces()[0].addresses.len(), 2, "{organization}: addresses stay");
+    }
+}
+
+/// The same secret and network give the same address.
+#[test]
+fn addresses_are_stable_and_temporary_ones_are_not() {
+    let network = address("2001:db8:7::");
+    let form = |secret: &str, temporary: bool| {
+        let (stack, mut other) = stack(Organization::default(), |b| match temporary {
+            true => b.temporary_addresses().stable_secret(secret),
+            false => b.slaac().stable_secret(secret),
+        });
+        let events = stack.host().watch();
+        other.asked_routers();
+        other.advertise(ROUTER, 0, &[prefix(network, HOUR, HOUR)]);
+        let added = |event: &Event| match event {
+            Event::AddressAdded(0, cidr) if cidr.prefix() == 128 => Some(cidr.address()),
+            _ => None,
+        };
+        let first = next(&events, added);
+        (first, temporary.then(|| next(&events, added)), stack, other)
+    };
+    let (one, none, ..) = form("a secret", false);
+    let (again, first, stack, mut other) = form("a secret", true);
+    let (strange, second, ..) = form("another", true);
+    assert_eq!((one, none), (again, None));
+    assert_ne!(one, strange);
+    assert_ne!(first, second);
+    // What goes out goes from the temporary one (RFC 6724 5, rule 7).
+    let socket = UdpSocket::bind(&stack, "[::]:0").expect("bind");
+    socket.send_to(b"who am I?", "[2001:db8:7::9]:9").expect("send");
+    let source = other.answers_and_hears(address("2001:db8:7::9"));
+    assert_eq!(Some(IpAddr::V6(source)), first);
+}
+
+/// Another station says that it has an address of ours while that is checked.
+#[test]
+fn an_address_of_another_station_is_told_and_not_kept() {
+    for organization in Organization::all() {
+        for dad in [Dad::Optimistic, Dad::Strict] {
+            let (stack, mut other) = stack(organization, |b| b.dad(dad).address("fd00::1/64"));
+            let (host, events) = (stack.host(), stack.host().watch());
+            let ours = address("fd00::1");
+            let is_there = || {
+                let addresses = host.interfaces().remove(0).addresses;
+                addresses.iter().any(|cidr| cidr.address() == IpAddr::V6(ours))
+            };
+            assert_eq!(is_there(), dad == Dad::Optimistic, "{organization}");
+            other.probed(ours);
+            other.claim(ours);
+            next(&events, is(Event::Duplicate(0, ours)));
+            assert!(!is_there() || dad == Dad::Optimistic);
+            if dad == Dad::Optimistic {
+                next(&events, |event| matches!(event, Event::AddressRemoved(0, _)).then_some(()));
+            }
+            let error = TcpListener::bind(&stack, "[fd00::1]:80").expect_err("not ours");
+            assert_eq!(error.kind(), std::io::ErrorKind::AddrNotAvailable, "{organization}");
+            // One by hand, while it runs, is asked for at once.
+            host.add_address(0, "fd00::2/64".parse().expect("one")).expect("added");
+            other.probed(address("fd00::2"));
+        }
+    }
+}
+
+/// Two stacks of ours with the same address: who comes later goes without.
+#[test]
+fn who_comes_later_goes_without() {
+    let (left, right) = memory::pair(memory::Config::default());
+    let start = |device| Stack::builder().device(device).address("fd00::1/64").start();
+    let first = start(left).expect("a stack");
+    assert!(first.host().wait_checked(PATIENCE));
+    let second = start(right).expect("a stack");
+    let events = second.host().watch();
+    if second.host().tentative().len() == 2 {
+        next(&events, |event| matches!(event, Event::Duplicate(..)).then_some(()));
+    }
+    assert!(second.host().wait_checked(PATIENCE));
+    let count = |stack: &Stack| stack.host().interfaces()[0].addresses.len();
+    assert_eq!((count(&first), count(&second)), (2, 1));
+}
+
+#[test]
+fn strict_addresses_are_there_when_they_were_checked() {
+    let (left, right) = memory::pair(memory::Config::default());
+    let start = |device, address: &str| {
+        Stack::builder().device(device).dad(Dad::Strict).address(address).start().expect("a stack")
+    };
+    let (server, client) = (start(left, "fd00::1/64"), start(right, "fd00::2/64"));
+    TcpListener::bind(&server, "[fd00::1]:80").expect_err("it is still checked");
+    let error = server.host().add_address(0, "fd00::1/64".parse().expect("one"));
+    assert_eq!(error.expect_err("it is").kind(), std::io::ErrorKind::AlreadyExists);
+    assert!(server.host().wait_checked(PATIENCE) && client.host().wait_checked(PATIENCE));
+    let listener = TcpListener::bind(&server, "[fd00::1]:80").expect("bind");
+    TcpStream::connect(&client, "[fd00::1]:80").expect("connect");
+    listener.accept().expect("accept");
+    // What is not checked yet can be taken back.
+    let new = "fd00::7/64".parse().expect("one");
+    server.host().add_address(0, new).expect("added");
+    assert_eq!(server.host().tentative(), [new.address()]);
+    server.host().remove_address(new.address()).expect("it was ours to be");
+    assert!(server.host().tentative().is_empty());
+}
+
+/// A router says that a datagram was too large: the next ones to this host are smaller.
+#[test]
+fn a_smaller_path_is_told_to_sockets_and_to_new_connections() {
+    for organization in Organization::all() {
+        let (stack, mut other) = stack(organization, |b| {
+            b.dad(Dad::Off).address("fd00::1/64").route("default via fd00::9")
+        });
+        let far = "[fd01::5]:9";
+        let socket = UdpSocket::bind(&stack, "[fd00::1]:5000").expect("bind");
+        socket.set_dont_fragment(true);
+        socket.connect(far).expect("connect");
+        assert_eq!(socket.path_mtu(far).expect("a route"), 1500);
+        socket.send(&[7; 1452]).expect("as large as the link");
+        let error = socket.send(&[7; 1453]).expect_err("larger");
+        assert_eq!(error.raw_os_error(), Some(90), "{error}: EMSGSIZE");
+        let datagram = other.hears_udp(address("fd00::9"));
+        other.too_big(address("fd00::9"), &datagram, 1400);
+        socket.set_read_timeout(Some(PATIENCE)).expect("a time");
+        let error = socket.recv(&mut [0]).expect_err("told");
+        assert_eq!(error.raw_os_error(), Some(90), "{organization}: {error}");
+        assert_eq!(socket.path_mtu(far).expect("a route"), 1400, "{organization}");
+        assert_eq!(socket.path_mtu("[fd01::6]:9").expect("a route"), 1500);
+        socket.send(&[7; 1352]).expect("it fits");
+        socket.send(&[7; 1353]).expect_err("it does not");
+        // Who does not mind sends fragments.
+        socket.set_dont_fragment(false);
+        socket.send(&[7; 1452]).expect("in two pieces");
+        assert_eq!(other.hears_udp(address("fd00::9")).len(), 1400);
+        // A new connection takes it into account.
+        assert_eq!(mss(&stack, &mut other), 1400 - 60, "{organization}");
+    }
+}
+
+/// A route may say how large datagrams are.
+#[test]
+fn a_route_has_an_mtu() {
+    let (stack, mut other) = stack(Organization::default(), |b| {
+        b.dad(Dad::Off).address("fd00::1/64").route("default via fd00::9 mtu 1300")
+    });
+    let socket = UdpSocket::bind(&stack, "[fd00::1]:5000").expect("bind");
+    assert_eq!(socket.path_mtu("[fd01::5]:9").expect("a route"), 1300);
+    assert_eq!(socket.path_mtu("[fd00::7]:9").expect("a neighbour"), 1500);
+    assert_eq!(mss(&stack, &mut other), 1300 - 60);
+}

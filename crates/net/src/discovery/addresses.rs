@@ -1,0 +1,208 @@
+//! Addresses that are formed in the networks that routers tell of (RFC 4862 5.5): stable ones
+//! that tell nothing of the machine (RFC 7217), and temporary ones (RFC 8981).
+
+use super::checks::RETRANSMIT;
+use super::identifier::{self, BITS};
+use super::table::{Formed, Kind, MAX_FORMED, Table, after};
+use super::{Change, Dad};
+use std::net::Ipv6Addr;
+use wire::Instant;
+use wire::ndp::Prefix;
+use wire::time::Duration;
+
+/// How often another identifier is tried after one was another's (RFC 7217 6: `IDGEN_RETRIES`,
+/// RFC 8981 3.8: `TEMP_IDGEN_RETRIES`).
+const RETRIES: u8 = 3;
+const TWO_HOURS: Duration = Duration::from_secs(2 * 60 * 60);
+/// How long a temporary address is valid, and preferred, at most (RFC 8981 3.8).
+const TEMPORARY_VALID: Duration = Duration::from_secs(2 * 24 * 60 * 60);
+const TEMPORARY_PREFERRED: Duration = Duration::from_secs(24 * 60 * 60);
+/// By how much the latter is less, at most, so that hosts do not change together.
+const MAX_DESYNC: Duration = Duration::from_secs(24 * 60 * 60 * 2 / 5);
+/// How long before its predecessor is deprecated the next one is formed: as long as it may
+/// take to find one.
+const ADVANCE: Duration = Duration::from_secs(2 + RETRIES as u64);
+/// The network of addresses of one link only.
+const LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0);
+
+impl Formed {
+    /// When something is to be done with it.
+    pub(super) fn due(&self) -> Instant {
+        let deprecated = if self.deprecated { Instant::FAR_FUTURE } else { self.preferred };
+        let next = match self.kind {
+            Kind::Temporary if !self.succeeded && !self.deprecated => self.preferred - ADVANCE,
+            _ => Instant::FAR_FUTURE,
+        };
+        self.valid.min(deprecated).min(next)
+    }
+
+    /// Lifetimes are those that a router says now, so that nobody can take away an address
+    /// at once whose network was valid for long (RFC 4862 5.5.3 e).
+    fn renew(&mut self, prefix: &Prefix, now: Instant) {
+        let valid = after(now, prefix.valid);
+        let remaining = self.valid.since(now);
+        let is_long = Duration::from_secs(prefix.valid.into()) > TWO_HOURS;
+        if is_long || valid > self.valid {
+            self.valid = valid;
+        } else if remaining > TWO_HOURS {
+            self.valid = now + TWO_HOURS;
+        }
+        self.preferred = after(now, prefix.preferred).min(self.valid);
+        if self.kind == Kind::Temporary {
+            self.valid = self.valid.min(self.since + TEMPORARY_VALID);
+            self.preferred = self.preferred.min(self.most_preferred);
+        }
+    }
+}
+
+impl Table {
+    /// The address of the link, where the host was given none.
+    pub(super) fn form_local(&mut self, interface: u16) {
+        let for_ever = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
+        self.form(interface, (LOCAL, Kind::Local, 0), for_ever, Instant::ZERO);
+    }
+
+    /// A router tells of a network that hosts may form addresses in.
+    pub(super) fn autonomous(&mut self, interface: u16, prefix: &Prefix, now: Instant) {
+        //= RFC 4862 5.5.3 c: a preferred lifetime beyond the valid one is ignored
+        if prefix.preferred > prefix.valid || prefix.bits != BITS {
+            return;
+        }
+        let Some(state) = self.state(interface) else { return };
+        let Some(slaac) = state.link.slaac else { return };
+        let mut known = [false; 2];
+        let mut changed = Vec::new();
+        for formed in state.formed.iter_mut().filter(|formed| formed.network == prefix.network) {
+            formed.renew(prefix, now);
+            known[usize::from(formed.kind == Kind::Temporary)] |= !formed.succeeded;
+            let deprecated = formed.preferred <= now;
+            if formed.deprecated != deprecated {
+                formed.deprecated = deprecated;
+                changed.push(Change::Deprecated(formed.address, deprecated));
+            }
+        }
+        self.changes.extend(changed);
+        if prefix.valid == 0 {
+            return;
+        }
+        let lifetimes = (after(now, prefix.valid), after(now, prefix.preferred));
+        if !known[0] {
+            self.form(interface, (prefix.network, Kind::Stable, 0), lifetimes, now);
+        }
+        if !known[1] && slaac.temporary {
+            self.form_temporary(interface, prefix.network, 0, lifetimes, now);
+        }
+    }
+
+    /// A temporary address, if it would be preferred for long enough (RFC 8981 3.4).
+    fn form_temporary(
+        &mut self,
+        interface: u16,
+        network: Ipv6Addr,
+        tries: u8,
+        (valid, preferred): (Instant, Instant),
+        now: Instant,
+    ) {
+        let valid = valid.min(now + TEMPORARY_VALID);
+        if preferred.since(now) > ADVANCE {
+            self.form(interface, (network, Kind::Temporary, tries), (valid, preferred), now);
+        }
+    }
+
+    /// Forms an address, and checks it.
+    fn form(
+        &mut self,
+        interface: u16,
+        (network, kind, tries): (Ipv6Addr, Kind, u8),
+        (valid, preferred): (Instant, Instant),
+        now: Instant,
+    ) {
+        let desync = self.chance.up_to(MAX_DESYNC);
+        let most_preferred = match kind {
+            Kind::Temporary => now + (TEMPORARY_PREFERRED - desync),
+            Kind::Local | Kind::Stable => Instant::FAR_FUTURE,
+        };
+        let preferred = preferred.min(most_preferred).min(valid);
+        let mut chance = std::iter::from_fn(|| Some(self.chance.next()));
+        let random = chance.find(|id| !identifier::is_reserved(*id)).unwrap_or(1);
+        let at = now + self.delay(interface, kind);
+        let Some(state) = self.state(interface) else { return };
+        let Some(slaac) = state.link.slaac else { return };
+        let (dad, is_full) = (state.link.dad, state.formed.len() >= MAX_FORMED);
+        if is_full {
+            return self.turned_away.addresses += 1;
+        }
+        let identifier = match kind {
+            Kind::Temporary => random,
+            Kind::Local | Kind::Stable => identifier::stable(slaac.key, network, tries),
+        };
+        let address = identifier::address(network, identifier);
+        let (deprecated, succeeded) = (preferred <= now && kind != Kind::Local, false);
+        state.formed.push(Formed {
+            address,
+            network,
+            kind,
+            since: now,
+            valid,
+            preferred,
+            most_preferred,
+            deprecated,
+            tries,
+            succeeded,
+        });
+        // That hosts of a network are on the link is said apart (RFC 5942 4).
+        let prefix = if kind == Kind::Local { BITS } else { 128 };
+        let (temporary, optimistic) = (kind == Kind::Temporary, dad == Dad::Optimistic);
+        if dad != Dad::Strict {
+            self.changes.push(Change::Add { interface, address, prefix, temporary, optimistic });
+        }
+        if deprecated {
+            self.changes.push(Change::Deprecated(address, true));
+        }
+        if dad != Dad::Off {
+            self.check(interface, (address, prefix, temporary), at);
+        }
+    }
+
+    /// Another station has an address that was formed: another one, a few times.
+    pub(super) fn form_another(&mut self, interface: u16, formed: Formed, now: Instant) {
+        let Formed { network, kind, valid, preferred, tries, .. } = formed;
+        if tries < RETRIES {
+            self.form(interface, (network, kind, tries + 1), (valid, preferred), now);
+        }
+    }
+
+    /// Lets addresses grow old.
+    pub(super) fn due_addresses(&mut self, now: Instant) {
+        let mut next = Vec::new();
+        for state in &mut self.states {
+            let index = state.index;
+            for formed in state.formed.iter_mut().filter(|formed| formed.due() <= now) {
+                if formed.valid <= now {
+                    let gone = formed.address;
+                    state.checks.retain(|check| check.address != gone);
+                    self.changes.push(Change::Remove(index, gone));
+                    continue;
+                }
+                if formed.kind == Kind::Temporary && !formed.succeeded {
+                    formed.succeeded = true;
+                    next.push((index, formed.network));
+                }
+                if formed.preferred <= now && !formed.deprecated {
+                    formed.deprecated = true;
+                    self.changes.push(Change::Deprecated(formed.address, true));
+                }
+            }
+            state.formed.retain(|formed| formed.valid > now);
+        }
+        for (interface, network) in next {
+            let Some(state) = self.state(interface) else { continue };
+            let mut stable = state.formed.iter().filter(|formed| formed.kind == Kind::Stable);
+            let Some(stable) = stable.find(|formed| formed.network == network) else { continue };
+            let lifetimes = (stable.valid, stable.preferred);
+            self.form_temporary(interface, network, 0, lifetimes, now);
+        }
+    }
+}
+
+const _: () = assert!(ADVANCE.as_secs() > RETRANSMIT.as_secs());

@@ -1,0 +1,56 @@
+//! Networks that are on the link (RFC 4861 6.3.4).
+
+use super::Change;
+use super::table::{MAX_NETWORKS, Network, Table, after};
+use std::net::Ipv6Addr;
+use wire::Instant;
+use wire::ndp::Prefix;
+
+impl Table {
+    /// A router tells of a network.
+    pub(super) fn prefix(&mut self, interface: u16, prefix: &Prefix, now: Instant) {
+        let mask = u128::MAX.checked_shl(128 - u32::from(prefix.bits)).unwrap_or(0);
+        let network = Ipv6Addr::from_bits(prefix.network.to_bits() & mask);
+        let segment = network.segments()[0];
+        //= RFC 4861 6.3.4: the link-local prefix is ignored; so is what no host is in
+        if segment & 0xffc0 == 0xfe80 || segment >> 8 == 0xff || prefix.bits == 0 {
+            return;
+        }
+        let prefix = Prefix { network, ..*prefix };
+        if prefix.on_link {
+            self.on_link(interface, &prefix, now);
+        }
+        if prefix.autonomous {
+            self.autonomous(interface, &prefix, now);
+        }
+    }
+
+    fn on_link(&mut self, interface: u16, prefix: &Prefix, now: Instant) {
+        let Some(state) = self.state(interface) else { return };
+        let (network, bits, until) = (prefix.network, prefix.bits, after(now, prefix.valid));
+        let same = |known: &Network| known.network == network && known.bits == bits;
+        match state.networks.iter().position(same) {
+            Some(at) if prefix.valid == 0 => {
+                state.networks.swap_remove(at);
+                self.changes.push(Change::OnLink(interface, network, bits, false));
+            }
+            Some(at) => state.networks[at].until = until,
+            None if prefix.valid == 0 => {}
+            None if state.networks.len() >= MAX_NETWORKS => self.turned_away.networks += 1,
+            None => {
+                state.networks.push(Network { network, bits, until });
+                self.changes.push(Change::OnLink(interface, network, bits, true));
+            }
+        }
+    }
+
+    /// Forgets networks whose time is over.
+    pub(super) fn due_networks(&mut self, now: Instant) {
+        for state in &mut self.states {
+            for gone in state.networks.iter().filter(|network| network.until <= now) {
+                self.changes.push(Change::OnLink(state.index, gone.network, gone.bits, false));
+            }
+            state.networks.retain(|network| network.until > now);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+use super::*;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+fn host(n: u32) -> Address {
+    Ipv4Addr::from_bits(0xc633_0000 + n).into()
+}
+
+fn host6(n: u128) -> Address {
+    Ipv6Addr::from_bits(0x2001_0db8 << 96 | n).into()
+}
+
+const NOW: Instant = Instant::from_millis(1000);
+
+#[test]
+fn a_smaller_mtu_is_believed_for_ten_minutes() {
+    let paths = Paths::default();
+    assert_eq!(paths.path(host(1)), Path::default());
+    assert_eq!(paths.shrink(host(1), 1400, 1500, NOW), Some(1400));
+    assert_eq!(paths.shrink(host(1), 1450, 1500, NOW), None, "it says nothing new");
+    assert_eq!(paths.shrink(host(2), 1500, 1500, NOW), None, "as the link");
+    assert_eq!((paths.path(host(1)).mtu, paths.path(host(2)).mtu), (Some(1400), None));
+    let generation = paths.generation();
+    paths.due(NOW + LIFETIME - Duration::from_nanos(1));
+    assert_eq!((paths.path(host(1)).mtu, paths.generation()), (Some(1400), generation));
+    assert_eq!(paths.next_timeout(), Some(NOW + LIFETIME));
+    paths.due(NOW + LIFETIME);
+    assert!(paths.is_empty() && paths.next_timeout().is_none());
+    assert_ne!(paths.generation(), generation);
+}
+
+#[test]
+fn nobody_makes_crumbs() {
+    let paths = Paths::default();
+    assert_eq!(paths.shrink(host(1), 68, 1500, NOW), Some(LEAST_V4));
+    //= RFC 1191 5: an old router does not say
+    assert_eq!(paths.shrink(host(2), 0, 1500, NOW), Some(576));
+    assert_eq!(paths.shrink(host6(1), 0, 1500, NOW), Some(1280));
+    assert_eq!(paths.shrink(host6(2), 1000, 1500, NOW), Some(1280));
+    assert_eq!(paths.shrink(host6(3), 1000, 1280, NOW), None);
+}
+
+#[test]
+fn a_neighbour_that_is_lost_takes_its_redirects_along() {
+    let paths = Paths::default();
+    let (router, other) = (host6(7), host6(8));
+    paths.redirect(host6(1), 0, router);
+    paths.redirect(host6(2), 0, other);
+    assert_eq!(paths.shrink(host6(1), 1400, 1500, NOW), Some(1400));
+    assert_eq!(paths.path(host6(1)), Path { mtu: Some(1400), next_hop: Some((0, router)) });
+    let generation = paths.generation();
+    paths.redirect(host6(1), 0, router);
+    paths.lost(1, router);
+    paths.lost(0, host6(9));
+    assert_eq!(paths.generation(), generation, "nothing has changed");
+    paths.lost(0, router);
+    assert_eq!(paths.path(host6(1)), Path { mtu: Some(1400), next_hop: None });
+    assert_eq!(paths.path(host6(2)).next_hop, Some((0, other)));
+    paths.lost(0, other);
+    assert_eq!(paths.len(), 1);
+}
+
+#[test]
+fn a_flood_leaves_so_many_and_no_more() {
+    let paths = Paths::default();
+    for n in 0..100_000 {
+        paths.shrink(host(n), 1400, 1500, NOW);
+        assert!(paths.table.read().order.len() <= MAX_PATHS);
+    }
+    assert_eq!(paths.len(), MAX_PATHS);
+    assert_eq!(paths.evicted(), 100_000 - MAX_PATHS as u64);
+    assert_eq!(paths.path(host(99_999)).mtu, Some(1400));
+    // What is known already makes no room.
+    paths.shrink(host(99_999), 1300, 1500, NOW);
+    assert_eq!(paths.evicted(), 100_000 - MAX_PATHS as u64);
+    paths.due(NOW + LIFETIME);
+    assert!(paths.is_empty() && paths.table.read().order.is_empty());
+}
