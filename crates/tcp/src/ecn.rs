@@ -62,8 +62,7 @@ impl Tcb {
         if self.recovery.phase == Phase::Open {
             // No D-SACK may undo it: it was for no loss.
             self.recovery.episode = None;
-            self.congestion.on_loss(self.flight(), self.mss(), now);
-            self.congestion.on_recovered(u32::MAX, now);
+            self.congestion.on_marks(self.flight(), self.mss(), now);
         }
         self.touch();
     }

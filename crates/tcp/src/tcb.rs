@@ -356,7 +356,10 @@ impl Tcb {
     /// The time by which [`Tcb::on_timeout`] wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        match self.congestion.pacer() {
+            None => self.timers.next(),
+            Some(pacer) => Instant::earlier(self.timers.next(), pacer.deadline()),
+        }
     }
 
     /// May [`Tcb::poll_transmit`] return something? `false` is certain.
@@ -440,6 +443,7 @@ impl Tcb {
         self.state = State::Closed;
         self.error = self.error.or(error);
         self.timers = Timers::OFF;
+        self.release_paced(Instant::FAR_FUTURE);
         self.snd.nxt = self.snd.nxt.latest(self.snd.una);
         self.send.clear();
         self.board.clear(self.snd.nxt);

@@ -91,6 +91,7 @@ impl Tcb {
             && self.assembler.is_none()
             && self.reset_reply.is_none()
             && !self.cwr_due()
+            && !self.is_paced_out()
             && self.snd.una != self.snd.nxt;
         if !plain || self.window_left() < mss {
             return None;
@@ -102,7 +103,8 @@ impl Tcb {
         let seq = self.snd.nxt;
         let (slice, sum) = self.send.whole(seq, mss as usize)?;
         let payload = slice.clone();
-        let then = self.rate.on_send(false, self.delivered, now);
+        let flight = (pipe + mss, self.board.lost_ever);
+        let then = self.rate.on_send(false, self.delivered, flight, now);
         self.board.push(Record::new(seq, mss, false, mss, (now, then)));
         self.snd.nxt = seq + mss;
         self.note_usage(pipe + mss);
@@ -118,6 +120,7 @@ impl Tcb {
             return None;
         }
         let now = self.clamp(now);
+        self.release_paced(now);
         if self.has_errand() {
             let outgoing = self.transmit(now, offload);
             if outgoing.is_none() {
@@ -181,7 +184,9 @@ impl Tcb {
     pub(crate) fn may_send_new(&self) -> bool {
         let unsent = self.unsent() as u32;
         let fin = self.fin_due();
-        let stuck = self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off;
+        let stuck = self.snd.una == self.snd.nxt
+            && self.timers.kind == Retransmit::Off
+            && !self.is_paced_out();
         (unsent > 0 || fin)
             && (stuck || self.amount(unsent, fin, TransmitOffload::default()).is_some())
     }
@@ -259,7 +264,7 @@ impl Tcb {
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.flags.sack;
-        let then = self.rate.on_send(true, self.delivered, now);
+        let then = self.rate.on_send(true, self.delivered, (1, 0), now);
         if self.snd.nxt == self.snd.iss {
             self.snd.nxt = self.snd.iss + 1;
             self.board.push(Record::new(self.snd.iss, 1, false, 1, (now, then)));
@@ -313,10 +318,12 @@ impl Tcb {
         let idle = self.snd.una == seq;
         let cut = self.cut(seq, len, fin, true, offload);
         let header = self.header(seq, cut.flags, now);
-        let then = self.rate.on_send(idle, self.delivered, now);
+        let pipe = self.pipe() + cut.len;
+        let flight = (pipe, self.board.lost_ever);
+        let then = self.rate.on_send(idle, self.delivered, flight, now);
         self.board.push(Record::new(seq, cut.len, cut.flags.fin(), self.mss(), (now, then)));
         self.snd.nxt = seq + cut.len;
-        self.note_usage(self.pipe());
+        self.note_usage(pipe);
         // The last of the segments that a device cuts may be small, too.
         if !cut.len.is_multiple_of(self.mss()) {
             self.snd.small_end = self.snd.nxt;
