@@ -2,6 +2,7 @@
 //! they are used.
 
 use crate::{Config, Keepalive};
+use std::collections::VecDeque;
 use wire::time::Duration;
 use wire::{Instant, Seq};
 
@@ -78,6 +79,14 @@ pub(crate) struct Settings {
 /// What a connection knows of marks. Few have one.
 #[derive(Debug, Default)]
 pub(crate) struct Ecn {
+    /// Each mark counts, both ways (RFC 8257), not only whether there was one in a round
+    /// trip.
+    pub each: bool,
+    /// The acknowledgment that is looked at tells of marks.
+    pub told: bool,
+    /// What has to be acknowledged by itself, since what follows it is marked and it was
+    /// not, or the other way round; and whether it was.
+    pub owed: VecDeque<(Seq, bool)>,
     /// Both ends have agreed. Before that our SYN asks for it.
     pub on: bool,
     /// Acknowledgments tell the peer of a mark until it says that it has heard.

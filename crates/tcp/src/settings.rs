@@ -203,6 +203,8 @@ impl Tcb {
         if self.congestion.algorithm() != algorithm {
             let (window, ssthresh) = (self.congestion.window(), self.congestion.ssthresh());
             self.congestion = Congestion::resume(algorithm, window, ssthresh);
+            self.ask_ecn();
+            self.count_marks();
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
 use crate::send::SendQueue;
 use crate::timers::Timers;
-use crate::{Config, EcnMode, Error, Events, Isn, State};
+use crate::{Config, Error, Events, Isn, State};
 use std::sync::Arc;
 use wire::tcp::Header;
 use wire::{Instant, Seq};
@@ -238,9 +238,7 @@ impl Tcb {
     pub fn connect(config: &Arc<Config>, isn: Isn, mss: u16, now: Instant) -> Tcb {
         let mut tcb = Tcb::new(config, isn, mss, now);
         tcb.state = State::SynSent;
-        if config.ecn == EcnMode::Ask {
-            tcb.ask_ecn();
-        }
+        tcb.ask_ecn();
         tcb
     }
 

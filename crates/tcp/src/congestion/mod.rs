@@ -8,6 +8,7 @@ mod registry;
 
 mod bbr;
 mod cubic;
+mod dctcp;
 mod hystart;
 mod new_reno;
 mod pacer;
@@ -27,6 +28,9 @@ algorithms! {
     /// BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path, made of how fast it
     /// delivers and of its least round-trip time, says how fast to send.
     "bbr" => Bbr(bbr::Bbr),
+    /// DCTCP (RFC 8257), for networks of one owner whose queues mark early: the window is
+    /// reduced by as much as is marked. It asks for explicit congestion notification.
+    "dctcp" => Dctcp(dctcp::Dctcp),
 }
 
 /// How fast data was delivered (draft-ietf-ccwg-bbr 4.1).
@@ -61,6 +65,8 @@ pub struct Sample {
     pub delivered: u32,
     /// Bytes that it shows to be lost.
     pub lost: u32,
+    /// Of `delivered`: bytes that queues have marked, as far as the peer tells.
+    pub marked: u32,
     /// May the window grow? Not in fast recovery, nor by what comes out of order.
     pub grow: bool,
     /// Did the window limit what was sent before? One that is not used says
@@ -159,6 +165,7 @@ impl Sample {
         Sample {
             delivered,
             lost: 0,
+            marked: 0,
             grow: true,
             limited: true,
             round: false,
@@ -206,6 +213,12 @@ pub trait CongestionControl {
     fn on_marks(&mut self, flight: u32, mss: u32, now: Instant) {
         self.on_loss(flight, mss, now);
         self.on_recovered(u32::MAX, now);
+    }
+
+    /// Does it count marks (RFC 8257)? Then connections ask for explicit congestion
+    /// notification unless it is off, and tell their peers of each mark.
+    fn counts_marks(&self) -> bool {
+        false
     }
 
     /// Does it make a model of the path? Then [`Sample::path`] is told, and it hears of

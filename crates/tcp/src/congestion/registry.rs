@@ -100,6 +100,9 @@ macro_rules! algorithms {
             pub(crate) fn on_marks(&mut self, flight: u32, mss: u32, now: Instant) {
                 match self { $(Congestion::$variant(c) => c.on_marks(flight, mss, now),)* }
             }
+            pub(crate) fn counts_marks(&self) -> bool {
+                match self { $(Congestion::$variant(c) => c.counts_marks(),)* }
+            }
             #[inline]
             pub(crate) fn models(&self) -> bool {
                 match self { $(Congestion::$variant(c) => c.models(),)* }

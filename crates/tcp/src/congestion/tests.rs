@@ -10,7 +10,10 @@ fn names_are_parsed_and_told() {
     }
     assert_eq!(Algorithm::default(), Algorithm::Cubic);
     let error = "bic".parse::<Algorithm>().unwrap_err().to_string();
-    assert_eq!(error, "no congestion control is called \"bic\": use cubic or newreno or bbr");
+    assert_eq!(
+        error,
+        "no congestion control is called \"bic\": use cubic or newreno or bbr or dctcp"
+    );
     assert_eq!(format!("{:>8}", Algorithm::Cubic), "   cubic");
 }
 

@@ -26,8 +26,11 @@ impl Tcb {
             return false;
         }
         self.heard(now);
-        if h.flags.has(Flags::ECE) && self.ecn.is_some() {
-            self.on_echo(now);
+        if let Some(ecn) = &mut self.ecn {
+            ecn.told = h.flags.has(Flags::ECE);
+            if ecn.told {
+                self.on_echo(now);
+            }
         }
         let una = self.snd.una;
         let mut news = self.no_news(h, now);

@@ -22,9 +22,11 @@ impl Tcb {
     pub(super) fn grow(&mut self, growth: Growth<'_>, now: Instant) {
         let path = if self.congestion.models() { Some(self.path(&growth)) } else { None };
         let Growth { delivered, lost, grow, taken, rtt, .. } = growth;
+        let marked = if self.is_told_of_marks() { delivered } else { 0 };
         self.congestion.on_ack(&Sample {
             delivered,
             lost,
+            marked,
             grow,
             limited: self.is_window_limited(),
             round: taken.round,

@@ -24,7 +24,7 @@ impl Tcb {
     /// SND.NXT, or the edge of the peer's window if that has shrunk: the peer does
     /// not look at what stands beyond it. (An edge that is off by the rounding of
     /// window scaling has not shrunk.)
-    fn acceptable_seq(&self) -> Seq {
+    pub(crate) fn acceptable_seq(&self) -> Seq {
         let edge = self.snd.una + self.snd.wnd;
         let beyond = self.snd.nxt.distance_from(edge) as i32;
         if beyond < 1 << self.snd.shift { self.snd.nxt } else { edge }

@@ -150,6 +150,7 @@ impl Tcb {
             || self.reset_reply.is_some()
             || self.assembler.is_some()
             || self.acks.dsack.is_some()
+            || self.owes_marks()
     }
 
     /// There is nothing to send until something happens.
@@ -177,7 +178,7 @@ impl Tcb {
             && self.orphan_limit().is_some();
         let data = self.state.transmits() && (self.may_retransmit_any() || self.may_send_new());
         let tail = self.state.transmits() && self.recovery.tail_due;
-        self.acks.now || self.flags.probe_due || orphan || tail || data
+        self.acks.now || self.flags.probe_due || orphan || tail || data || self.owes_marks()
     }
 
     /// May anything go that was never sent, or does the persist timer have to run?
@@ -208,6 +209,9 @@ impl Tcb {
                 }
             }
             _ => {}
+        }
+        if let Some(ack) = self.acknowledge_marks(now) {
+            return Some(ack);
         }
         // SACK blocks would not fit beside a full segment.
         let sack_first = self.assembler.is_some() || self.acks.dsack.is_some();
@@ -404,15 +408,22 @@ impl Tcb {
         Cut { len: len + u32::from(fin), flags, payload, sum, gso_size, ect }
     }
 
-    /// A header with all that every segment carries. With `seq` at SND.NXT, what
-    /// it acknowledges needs no acknowledgment any more.
+    /// A header with nothing but a timestamp.
     #[inline]
-    pub(crate) fn header(&mut self, seq: Seq, flags: Flags, now: Instant) -> Header {
+    pub(crate) fn plain_header(&self, seq: Seq, flags: Flags, now: Instant) -> Header {
         let mut header = plain(seq, flags);
         if self.flags.timestamps {
             let echo = if flags.ack() { self.ts.recent } else { 0 };
             header.options.timestamps = Some((self.timestamp(now), echo));
         }
+        header
+    }
+
+    /// A header with all that every segment carries. With `seq` at SND.NXT, what
+    /// it acknowledges needs no acknowledgment any more.
+    #[inline]
+    pub(crate) fn header(&mut self, seq: Seq, flags: Flags, now: Instant) -> Header {
+        let mut header = self.plain_header(seq, flags, now);
         if flags.ack() {
             header.ack = self.rcv.nxt;
             header.window = self.announce();
