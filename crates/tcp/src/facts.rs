@@ -71,9 +71,28 @@ pub(crate) struct Settings {
     pub deferred_until: Option<Instant>,
     /// When the peer is asked whether it is there.
     pub keepalive: Option<Keepalive>,
-    /// The most that a segment took before a router said that it was too much, and when
-    /// it will be tried again.
-    pub larger: Option<(u16, Instant)>,
+    /// The search for the largest segment that the path carries, if that is less than both
+    /// ends take.
+    pub search: Option<Search>,
+}
+
+/// The search for the path MTU. Sizes are bytes of payload and options.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Search {
+    /// What segments had before they were too large: it goes no further.
+    pub most: u16,
+    /// The most that may arrive.
+    pub high: u16,
+    /// The size of the next probe.
+    pub next: u16,
+    /// Do routers say what is too large? Then nothing else has to tell it.
+    pub told: bool,
+    /// When that may go.
+    pub at: Instant,
+    /// The probe that is under way, and its size.
+    pub probe: Option<(Seq, u16)>,
+    /// How many of this size were lost.
+    pub failed: u8,
 }
 
 /// What a connection knows of marks. Few have one.

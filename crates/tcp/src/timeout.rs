@@ -68,6 +68,7 @@ impl Tcb {
             self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
             self.flags.syn_due = true;
         } else {
+            self.doubt_path();
             self.lose_all(now);
         }
         // RFC 6298 5.5 backs the timer off, 5.6 starts it again.

@@ -119,6 +119,9 @@ impl Tcb {
         // An orphan has more time again.
         self.timers.linger = Instant::FAR_FUTURE;
         let rtt = self.measure(news, h, now);
+        if self.settings.is_some() {
+            self.judge_probe(now);
+        }
         self.detect_spurious(news.echo);
         self.judge_forward(true);
         if self.snd.una == self.snd.nxt {

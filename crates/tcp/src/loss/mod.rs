@@ -133,6 +133,9 @@ impl Tcb {
         }
         let Some(end) = found.end else { return false };
         self.touch();
+        if self.settings.is_some() && self.judge_lost_probe() {
+            return true;
+        }
         if recovering {
             self.recovery.above |= end.after(self.recovery.recover);
         } else {

@@ -290,8 +290,10 @@ impl Tcb {
         if self.snd.una == self.snd.nxt {
             self.restart_after_idle(now);
         }
-        if self.settings.is_some() {
-            self.try_larger_path(now);
+        if self.settings.is_some()
+            && let Some(len) = self.begin_probe(unsent, now)
+        {
+            return Some((len, false));
         }
         // The devices that cut segments do not all know that CWR is for the first only.
         let offload =
@@ -325,7 +327,12 @@ impl Tcb {
         let pipe = self.pipe() + cut.len;
         let flight = (pipe, self.board.lost_ever);
         let then = self.rate.on_send(idle, self.delivered, flight, now);
-        self.board.push(Record::new(seq, cut.len, cut.flags.fin(), self.mss(), (now, then)));
+        let mut size = self.mss();
+        if self.is_probe(seq) {
+            size = cut.len;
+            self.probe_sent(seq, size);
+        }
+        self.board.push(Record::new(seq, cut.len, cut.flags.fin(), size, (now, then)));
         self.snd.nxt = seq + cut.len;
         self.note_usage(pipe);
         // The last of the segments that a device cuts may be small, too.
@@ -404,7 +411,7 @@ impl Tcb {
             flags = flags.with(self.take_cwr());
         }
         let sum = if offload.want_sum { sum } else { None };
-        let gso_size = if len > self.mss() { self.snd.mss } else { 0 };
+        let gso_size = if len > self.mss() && !self.is_probe(seq) { self.snd.mss } else { 0 };
         Cut { len: len + u32::from(fin), flags, payload, sum, gso_size, ect }
     }
 

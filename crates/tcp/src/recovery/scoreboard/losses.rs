@@ -116,6 +116,12 @@ impl Scoreboard {
         })
     }
 
+    /// Is the segment that holds `seq` lost?
+    pub(crate) fn is_lost(&self, seq: Seq) -> bool {
+        let r = self.records.get(self.find(seq)).filter(|r| seq.after_or_at(r.seq));
+        r.is_some_and(|r| r.lost >> r.segment_of(seq) & 1 == 1)
+    }
+
     /// Is the first segment lost?
     pub(crate) fn front_is_lost(&self) -> bool {
         self.records.front().is_some_and(|r| r.lost >> r.segment_of(self.una) & 1 == 1)
