@@ -54,7 +54,7 @@ fn info(sim: &mut Sim) -> Info {
 
 #[test]
 fn a_hole_that_swallows_large_segments_is_found_and_measured() {
-    for algorithm in [Algorithm::Cubic, Algorithm::NewReno] {
+    for algorithm in Algorithm::ALL.iter().copied() {
         // IPv4 with 1,500 bytes at both ends and a tunnel between; IPv6 likewise; and a path
         // of IPv6's least MTU.
         for (mss, carries) in [(1460, 1400), (1460, 1452), (1440, 1360), (1440, 1220)] {
