@@ -109,6 +109,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
+    congestion: crate::congestion::Congestion,
+    #[command(flatten)]
     choices: Choices,
     #[command(flatten)]
     drivers: Drivers,
@@ -170,6 +172,7 @@ impl Args {
             confine: self.confine,
             seconds: self.seconds,
             repeat: self.repeat,
+            congestion: self.congestion.algorithm(),
             options: self.choices.options(),
             burst: self.choices.burst(),
             instruments: !self.no_instruments,

@@ -5,6 +5,7 @@
 mod bench;
 mod calibrate;
 mod choices;
+mod congestion;
 mod demo;
 mod doctor;
 mod failure;

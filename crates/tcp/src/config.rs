@@ -75,6 +75,10 @@ pub struct Config {
     /// Find out whether a time-out was spurious before more than one segment is sent
     /// again (F-RTO, RFC 5682, with SACK). Time stamps tell it without. Default true.
     pub f_rto: bool,
+    /// Find out by probing what segments the path carries where full ones time out again
+    /// and again, or where a router has made them smaller ten minutes ago (RFC 4821, RFC
+    /// 8899). If not, segments stay as they are. Default true.
+    pub path_probing: bool,
     /// Initial congestion window in segments (RFC 6928). Default 10.
     pub initial_window: u32,
     /// Congestion control of new connections. Default
@@ -126,6 +130,7 @@ impl Default for Config {
             timestamps: true,
             sack: true,
             f_rto: true,
+            path_probing: true,
             initial_window: 10,
             congestion: congestion::Algorithm::Cubic,
             ecn: EcnMode::Accept,
@@ -181,6 +186,7 @@ setters! { Config {
     with_timestamps timestamps: bool,
     with_sack sack: bool,
     with_f_rto f_rto: bool,
+    with_path_probing path_probing: bool,
     with_initial_window initial_window: u32,
     with_congestion congestion: congestion::Algorithm,
     with_ecn ecn: EcnMode,

@@ -2,6 +2,7 @@
 //! they are used.
 
 use crate::{Config, Keepalive};
+use std::collections::VecDeque;
 use wire::time::Duration;
 use wire::{Instant, Seq};
 
@@ -70,14 +71,41 @@ pub(crate) struct Settings {
     pub deferred_until: Option<Instant>,
     /// When the peer is asked whether it is there.
     pub keepalive: Option<Keepalive>,
-    /// The most that a segment took before a router said that it was too much, and when
-    /// it will be tried again.
-    pub larger: Option<(u16, Instant)>,
+    /// The search for the largest segment that the path carries, if that is less than both
+    /// ends take.
+    pub search: Option<Search>,
+}
+
+/// The search for the path MTU. Sizes are bytes of payload and options.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Search {
+    /// What segments had before they were too large: it goes no further.
+    pub most: u16,
+    /// The most that may arrive.
+    pub high: u16,
+    /// The size of the next probe.
+    pub next: u16,
+    /// Do routers say what is too large? Then nothing else has to tell it.
+    pub told: bool,
+    /// When that may go.
+    pub at: Instant,
+    /// The probe that is under way, and its size.
+    pub probe: Option<(Seq, u16)>,
+    /// How many of this size were lost.
+    pub failed: u8,
 }
 
 /// What a connection knows of marks. Few have one.
 #[derive(Debug, Default)]
 pub(crate) struct Ecn {
+    /// Each mark counts, both ways (RFC 8257), not only whether there was one in a round
+    /// trip.
+    pub each: bool,
+    /// The acknowledgment that is looked at tells of marks.
+    pub told: bool,
+    /// What has to be acknowledged by itself, since what follows it is marked and it was
+    /// not, or the other way round; and whether it was.
+    pub owed: VecDeque<(Seq, bool)>,
     /// Both ends have agreed. Before that our SYN asks for it.
     pub on: bool,
     /// Acknowledgments tell the peer of a mark until it says that it has heard.

@@ -22,6 +22,7 @@ impl Tcb {
             delivery_rate: self.rate.last.into(),
             reordering: self.recovery.rack.reordered,
             congestion: self.congestion.algorithm(),
+            pacing_rate: self.congestion.pacer().map_or(0, |pacer| pacer.rate()),
             recovering: self.recovery.phase != Phase::Open,
             mss: self.snd.mss,
             path_mss: self.snd.limit,
@@ -108,6 +109,8 @@ pub struct Info {
     pub reordering: bool,
     /// The congestion control that decides about both.
     pub congestion: Algorithm,
+    /// How fast data leaves, bytes per second; 0: as fast as the windows let it go.
+    pub pacing_rate: u64,
     /// Is a loss being repaired?
     pub recovering: bool,
     /// Most payload bytes of a segment that we send.

@@ -18,6 +18,7 @@ pub mod input;
 pub mod isn;
 mod loss;
 mod output;
+mod path;
 mod pressure;
 mod recovery;
 mod recv;

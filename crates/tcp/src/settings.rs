@@ -10,8 +10,6 @@ use wire::time::Duration;
 
 /// The least and the most of a segment that a user may ask for (as Linux).
 const SEGMENT: std::ops::RangeInclusive<u16> = 88..=32_767;
-/// How long a smaller path MTU is believed (RFC 1191 6.3).
-const PATH_LIFE: Duration = Duration::from_secs(600);
 /// Segments that are acknowledged at once when the user asks for it (as Linux).
 const QUICK: u8 = 16;
 
@@ -27,7 +25,7 @@ impl Tcb {
                 stuck: None,
                 deferred_until: None,
                 keepalive,
-                larger: None,
+                search: None,
             })
         })
     }
@@ -178,32 +176,14 @@ impl Tcb {
         true
     }
 
-    /// A router has made segments smaller; they took `before` bytes.
-    pub(crate) fn note_smaller_path(&mut self, before: u16) {
-        let again = self.now + PATH_LIFE;
-        let settings = self.settings();
-        let largest = settings.larger.map_or(before, |(largest, _)| largest.max(before));
-        settings.larger = Some((largest, again));
-    }
-
-    /// Tries segments again that were too large for the path some time ago: it may have
-    /// changed (RFC 1191 6.3). If it has not, a router says so.
-    #[cold]
-    pub(crate) fn try_larger_path(&mut self, now: Instant) {
-        let larger = self.settings.as_ref().and_then(|s| s.larger);
-        if let Some((largest, _)) = larger.filter(|(_, at)| now >= *at) {
-            self.settings().larger = None;
-            self.snd.limit = largest;
-            self.set_mss();
-        }
-    }
-
     /// Another congestion control goes on from the window that there is
     /// (TCP_CONGESTION).
     pub fn set_congestion(&mut self, algorithm: congestion::Algorithm) {
         if self.congestion.algorithm() != algorithm {
             let (window, ssthresh) = (self.congestion.window(), self.congestion.ssthresh());
             self.congestion = Congestion::resume(algorithm, window, ssthresh);
+            self.ask_ecn();
+            self.count_marks();
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
 use crate::send::SendQueue;
 use crate::timers::Timers;
-use crate::{Config, EcnMode, Error, Events, Isn, State};
+use crate::{Config, Error, Events, Isn, State};
 use std::sync::Arc;
 use wire::tcp::Header;
 use wire::{Instant, Seq};
@@ -239,9 +239,7 @@ impl Tcb {
     pub fn connect(config: &Arc<Config>, isn: Isn, mss: u16, now: Instant) -> Tcb {
         let mut tcb = Tcb::new(config, isn, mss, now);
         tcb.state = State::SynSent;
-        if config.ecn == EcnMode::Ask {
-            tcb.ask_ecn();
-        }
+        tcb.ask_ecn();
         tcb
     }
 
@@ -364,7 +362,10 @@ impl Tcb {
     /// The time by which [`Tcb::on_timeout`] wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        match self.congestion.pacer() {
+            None => self.timers.next(),
+            Some(pacer) => Instant::earlier(self.timers.next(), pacer.deadline()),
+        }
     }
 
     /// May [`Tcb::poll_transmit`] return something? `false` is certain.
@@ -452,6 +453,7 @@ impl Tcb {
         self.state = State::Closed;
         self.error = self.error.or(error);
         self.timers = Timers::OFF;
+        self.release_paced(Instant::FAR_FUTURE);
         self.snd.nxt = self.snd.nxt.latest(self.snd.una);
         self.send.clear();
         self.board.clear(self.snd.nxt);

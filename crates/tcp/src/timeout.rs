@@ -13,6 +13,7 @@ impl Tcb {
             self.timers.delayed_ack = Instant::FAR_FUTURE;
             self.ack_now();
         }
+        self.release_paced(now);
         if now >= self.timers.linger {
             self.on_linger();
             return self.check_touched();
@@ -35,6 +36,14 @@ impl Tcb {
             self.on_keepalive(now);
         }
         self.check_touched();
+    }
+
+    /// What pacing has held back may leave, if its time has come.
+    #[inline]
+    pub(crate) fn release_paced(&mut self, now: Instant) {
+        if self.congestion.pacer_mut().is_some_and(|pacer| pacer.release(now)) {
+            self.touch();
+        }
     }
 
     /// TIME-WAIT has passed, the peer never closed its half, or an orphan does not
@@ -64,6 +73,7 @@ impl Tcb {
             self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);
             self.flags.syn_due = true;
         } else {
+            self.doubt_path();
             self.lose_all(now);
         }
         // RFC 6298 5.5 backs the timer off, 5.6 starts it again.

@@ -305,6 +305,9 @@ impl Tcb {
     /// in flight are cut and sent again. A message about a segment that is not in
     /// flight, or not larger, is forged or late (RFC 5927 7.2), and does nothing.
     pub fn on_mss(&mut self, seq: Seq, mss: u16) {
+        if self.refuse_probe(seq, mss) {
+            return self.check_touched();
+        }
         let options = self.snd.limit.saturating_sub(self.snd.mss);
         let largest = self.board.segment_len(seq).map_or(0, |len| len.min(self.mss()));
         let too_large = largest + u32::from(options) > mss.into();

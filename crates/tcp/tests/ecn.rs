@@ -46,3 +46,35 @@ fn marks_instead_of_losses_cost_nothing_twice() {
         assert!(!info.ecn && info.retransmits > 0, "{algorithm}");
     }
 }
+
+/// A queue that marks above 40 kB, where the path holds 200 kB: how much of it is used, and
+/// the most that has waited, once the start is over.
+fn shallow(algorithm: Algorithm) -> (f64, u64) {
+    let config = Config::default().with_congestion(algorithm).with_ecn(EcnMode::Ask);
+    let mut a = End::new(config.clone(), 1460, 1);
+    let b = End::new(config, 1460, 2);
+    a.data = pattern(24 * MIB, 1);
+    let path = Path { delay: Duration::from_millis(10), ..Path::GOOD };
+    let mut sim = Sim::new(a, b, path, 1);
+    sim.bottlenecks[0] = Some(Bottleneck::new(10_000_000, 40_000, true));
+    assert!(sim.until(4_000_000, |sim| sim.ends[1].got.len() >= 8 * MIB));
+    let (from, before) = (sim.now, sim.ends[1].got.len());
+    if let Some(bottleneck) = &mut sim.bottlenecks[0] {
+        bottleneck.most = 0;
+    }
+    assert!(sim.until(4_000_000, |sim| sim.ends[1].got.len() == 24 * MIB), "{}", sim.story());
+    assert_eq!(sim.ends[0].tcb().info().retransmits, 0, "{algorithm}");
+    let passed = (sim.ends[1].got.len() - before) as f64;
+    let used = passed / sim.now.since(from).as_secs_f64() / 10_000_000.0;
+    (used, sim.bottlenecks[0].map_or(0, |b| b.most))
+}
+
+#[test]
+fn few_marks_leave_a_shallow_queue_that_is_never_empty() {
+    let (used, most) = shallow(Algorithm::Dctcp);
+    println!("dctcp: {used:.3} used, at most {most} bytes wait");
+    assert!(used > 0.95 && most < 100_000, "{used} {most}");
+    let (reno, _) = shallow(Algorithm::NewReno);
+    println!("newreno: {reno:.3} used");
+    assert!(reno < used, "who halves at each mark leaves it empty: {reno}");
+}

@@ -94,13 +94,15 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub processors: Option<u16>,
     #[command(flatten)]
+    pub congestion: crate::congestion::Congestion,
+    #[command(flatten)]
     pub choices: crate::choices::Choices,
     /// Serve on the kernel's own sockets instead, at ADDR [default: 127.0.0.1]: the same
     /// services, to compare with
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
           conflicts_with_all = ["tap", "existing-tap", "xdp", "address", "dhcp", "slaac", "peer_address", "gateway",
                                 "add_address", "route", "dns",
-                                "organization", "processors", "http_threads", "Choices", "mtu", "no_offload", "answers_per_second",
+                                "organization", "processors", "congestion", "http_threads", "Choices", "mtu", "no_offload", "answers_per_second",
                                 "fault", "pcap", "stats_json", "metrics"])]
     pub kernel: Option<IpAddr>,
 

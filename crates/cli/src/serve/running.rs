@@ -157,7 +157,7 @@ fn start_stack(
         .processors(settings.processors)
         .options(args.choices.options())
         .burst(args.choices.burst())
-        .tcp(tcp_config(settings.offload))
+        .tcp(tcp_config(settings.offload).with_congestion(args.congestion.algorithm()))
         .errors_per_second(args.answers_per_second)
         .dns(args.dns.iter().copied())
         .observable();

@@ -151,6 +151,7 @@ impl Case {
             _ => Peer::Driver,
         };
         let plan = BenchPlan {
+            congestion: Default::default(),
             workload,
             organizations: vec![self.organization().to_owned()],
             processors: self.processors(),

@@ -215,6 +215,8 @@ pub struct BenchPlan {
     pub warm_up: f64,
     /// Time for the bound before each sample, seconds.
     pub bound: f64,
+    /// The congestion control of both ends.
+    pub congestion: tcp::congestion::Algorithm,
     /// What the organizations leave open.
     pub options: organizations::Options,
     /// Packets that a connection may send in its turn.
@@ -261,6 +263,7 @@ impl Default for BenchPlan {
             repeat: 5,
             warm_up: 0.3,
             bound: 0.3,
+            congestion: Default::default(),
             options: organizations::Options::default(),
             burst: 32,
             instruments: false,

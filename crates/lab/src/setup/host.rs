@@ -148,16 +148,17 @@ pub(crate) fn config(plan: &BenchPlan, side: Side, device: &Device) -> Arc<net::
     config.steering = STEERING;
     config.burst = plan.burst;
     config.ephemeral_ports = (1024, 65535);
+    let tcp = || tcp::Config::default().with_congestion(plan.congestion);
+    config.tcp = Arc::new(tcp());
     if plan.peer == Peer::Driver && !plan.direction.receives() {
         // A stack that stops waits as long for what peers have not said yet; simulated
         // ones say it at once. What it receives itself, it answers at once, too.
         let delayed_ack = Duration::from_millis(5);
-        config.tcp = Arc::new(tcp::Config::default().with_delayed_ack(delayed_ack));
+        config.tcp = Arc::new(tcp().with_delayed_ack(delayed_ack));
     }
     if plan.workload == Workload::Crr {
         // Ports have to come back within the sample.
-        let tcp = tcp::Config::default().with_time_wait(Duration::from_millis(20));
-        config.tcp = Arc::new(tcp);
+        config.tcp = Arc::new(tcp().with_time_wait(Duration::from_millis(20)));
         config.max_time_wait = 8192;
     }
     Arc::new(config)

@@ -137,13 +137,13 @@ impl<A: Application> Transport<A> {
     }
 
     /// The route to a peer that can be connected to.
-        // RFC 9293 MUST-46
     fn route_to(
         &self,
         source: Option<Address>,
         remote: Endpoint,
         routes: &mut Routes,
     ) -> Option<Route> {
+        // RFC 9293 MUST-46
         //= RFC 9293 3.9.2.3: an OPEN to a broadcast or multicast address is rejected
         let possible = remote.address.is_unicast()
             && !self.config.is_broadcast(remote.address)

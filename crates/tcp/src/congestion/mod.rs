@@ -6,11 +6,15 @@
 
 mod registry;
 
+mod bbr;
 mod cubic;
+mod dctcp;
 mod hystart;
 mod new_reno;
+mod pacer;
 
 use crate::recovery::Measured;
+pub(crate) use pacer::Pacer;
 use registry::algorithms;
 use wire::Instant;
 
@@ -21,6 +25,12 @@ algorithms! {
     "cubic" => Cubic(cubic::Cubic),
     /// Reno's window (RFC 5681) with New Reno's recovery (RFC 6582).
     "newreno" => NewReno(new_reno::NewReno),
+    /// BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path, made of how fast it
+    /// delivers and of its least round-trip time, says how fast to send.
+    "bbr" => Bbr(bbr::Bbr),
+    /// DCTCP (RFC 8257), for networks of one owner whose queues mark early: the window is
+    /// reduced by as much as is marked. It asks for explicit congestion notification.
+    "dctcp" => Dctcp(dctcp::Dctcp),
 }
 
 /// How fast data was delivered (draft-ietf-ccwg-bbr 4.1).
@@ -55,6 +65,8 @@ pub struct Sample {
     pub delivered: u32,
     /// Bytes that it shows to be lost.
     pub lost: u32,
+    /// Of `delivered`: bytes that queues have marked, as far as the peer tells.
+    pub marked: u32,
     /// May the window grow? Not in fast recovery, nor by what comes out of order.
     pub grow: bool,
     /// Did the window limit what was sent before? One that is not used says
@@ -72,7 +84,77 @@ pub struct Sample {
     pub rate: DeliveryRate,
     /// Bytes of a full segment.
     pub mss: u32,
+    /// More about the path, for an algorithm that [asks for it](CongestionControl::models).
+    pub path: Option<Path>,
     /// The time it came.
+    pub now: Instant,
+}
+
+/// The rate sample of one acknowledgment (draft-ietf-ccwg-bbr 4.1), and what else a model
+/// of the path is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    /// C.delivered: bytes delivered so far.
+    pub delivered: u64,
+    /// RS.delivered: those of them that had not been delivered when the newest of the
+    /// segments was sent that this acknowledgment brings news of; 0 if there is none.
+    pub span: u32,
+    /// RS.interval: in how many microseconds; 0 if the sample says nothing.
+    pub micros: u32,
+    /// RS.is_app_limited: the application was the limit when that segment was sent.
+    pub app_limited: bool,
+    /// RS.tx_in_flight: bytes in the network when it was sent, its own included.
+    pub sent_in_flight: u32,
+    /// RS.lost: bytes found lost since.
+    pub lost_since: u32,
+    /// C.inflight: bytes in the network now.
+    pub in_flight: u32,
+    /// C.is_cwnd_limited: was the window the limit of what was sent last?
+    pub cwnd_limited: bool,
+    /// Is a recovery going on?
+    pub recovering: bool,
+    /// Does the peer tell what it has beyond a hole?
+    pub sack: bool,
+}
+
+impl Path {
+    /// RS.delivery_rate, bytes per second; 0 if nothing was measured.
+    pub fn rate(&self) -> u64 {
+        (u64::from(self.span) * 1_000_000).checked_div(self.micros.into()).unwrap_or(0)
+    }
+}
+
+/// What was sent at once and is found lost together.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// Bytes of it.
+    pub bytes: u32,
+    /// P.tx_in_flight: bytes in the network when it was sent, its own included.
+    pub sent_in_flight: u32,
+    /// Bytes found lost since it was sent, its own included.
+    pub since: u32,
+    /// P.is_app_limited: the application was the limit when it was sent.
+    pub app_limited: bool,
+    /// C.delivered: bytes delivered so far.
+    pub delivered: u64,
+    /// When it was found out.
+    pub now: Instant,
+}
+
+/// Something is sent, new or again.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Bytes of it.
+    pub bytes: u32,
+    /// Nothing else is in the network.
+    pub alone: bool,
+    /// The application is the limit.
+    pub app_limited: bool,
+    /// The smoothed round-trip time, microseconds; zero before there is one.
+    pub srtt: u32,
+    /// Bytes of a full segment.
+    pub mss: u32,
+    /// When.
     pub now: Instant,
 }
 
@@ -83,6 +165,7 @@ impl Sample {
         Sample {
             delivered,
             lost: 0,
+            marked: 0,
             grow: true,
             limited: true,
             round: false,
@@ -90,6 +173,7 @@ impl Sample {
             srtt: 0,
             rate: Measured::default().into(),
             mss,
+            path: None,
             now,
         }
     }
@@ -123,7 +207,54 @@ pub trait CongestionControl {
     fn on_undo(&mut self);
     /// Nothing was sent for longer than an RTO; `initial` is the initial window.
     fn on_idle(&mut self, initial: u32);
+
+    /// The peer tells of marks (RFC 3168), for the first time in a window of data; `flight`
+    /// bytes are in flight, and no recovery is going on. Most do as for a loss.
+    fn on_marks(&mut self, flight: u32, mss: u32, now: Instant) {
+        self.on_loss(flight, mss, now);
+        self.on_recovered(u32::MAX, now);
+    }
+
+    /// Does it count marks (RFC 8257)? Then connections ask for explicit congestion
+    /// notification unless it is off, and tell their peers of each mark.
+    fn counts_marks(&self) -> bool {
+        false
+    }
+
+    /// Does it make a model of the path? Then [`Sample::path`] is told, and it hears of
+    /// all that is sent and of each piece that is lost, and the window is its own in fast
+    /// recovery, too: otherwise proportional rate reduction (RFC 9937) says what may go.
+    fn models(&self) -> bool {
+        false
+    }
+    /// Something is sent, if it [asks](CongestionControl::models).
+    fn on_sent(&mut self, _: &Sent) {}
+    /// Something was found lost without a time-out, if it
+    /// [asks](CongestionControl::models). [`CongestionControl::on_loss`] follows if that
+    /// begins a recovery.
+    fn on_lost(&mut self, _: &Lost) {}
+    /// Does it keep the sender below what the network delivers, if it
+    /// [asks](CongestionControl::models)? Then the next samples say nothing.
+    fn drains(&self) -> bool {
+        false
+    }
 }
+
+/// A state that paces.
+pub(crate) trait Paces {
+    /// How fast data leaves, if the algorithm says so.
+    #[inline]
+    fn pacer(&self) -> Option<&Pacer> {
+        None
+    }
+    #[inline]
+    fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+        None
+    }
+}
+
+impl Paces for cubic::Cubic {}
+impl Paces for new_reno::NewReno {}
 
 impl std::fmt::Display for Algorithm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

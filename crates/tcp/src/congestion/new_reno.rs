@@ -22,6 +22,11 @@ impl NewReno {
         self.ssthresh = (flight / 2).max(2 * mss);
         self.acked = 0;
     }
+
+    /// The window is `window` from now on, beyond slow start.
+    pub(super) fn reduce_to(&mut self, window: u32) {
+        (self.cwnd, self.ssthresh, self.acked) = (window, window, 0);
+    }
 }
 
 impl CongestionControl for NewReno {

@@ -97,6 +97,33 @@ macro_rules! algorithms {
             pub(crate) fn on_idle(&mut self, initial: u32) {
                 match self { $(Congestion::$variant(c) => c.on_idle(initial),)* }
             }
+            pub(crate) fn on_marks(&mut self, flight: u32, mss: u32, now: Instant) {
+                match self { $(Congestion::$variant(c) => c.on_marks(flight, mss, now),)* }
+            }
+            pub(crate) fn counts_marks(&self) -> bool {
+                match self { $(Congestion::$variant(c) => c.counts_marks(),)* }
+            }
+            #[inline]
+            pub(crate) fn models(&self) -> bool {
+                match self { $(Congestion::$variant(c) => c.models(),)* }
+            }
+            pub(crate) fn on_sent(&mut self, sent: &Sent) {
+                match self { $(Congestion::$variant(c) => c.on_sent(sent),)* }
+            }
+            pub(crate) fn on_lost(&mut self, lost: &Lost) {
+                match self { $(Congestion::$variant(c) => c.on_lost(lost),)* }
+            }
+            pub(crate) fn drains(&self) -> bool {
+                match self { $(Congestion::$variant(c) => c.drains(),)* }
+            }
+            #[inline]
+            pub(crate) fn pacer(&self) -> Option<&Pacer> {
+                match self { $(Congestion::$variant(c) => c.pacer(),)* }
+            }
+            #[inline]
+            pub(crate) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+                match self { $(Congestion::$variant(c) => c.pacer_mut(),)* }
+            }
         }
     };
 }

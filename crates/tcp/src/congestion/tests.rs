@@ -10,8 +10,17 @@ fn names_are_parsed_and_told() {
     }
     assert_eq!(Algorithm::default(), Algorithm::Cubic);
     let error = "bic".parse::<Algorithm>().unwrap_err().to_string();
-    assert_eq!(error, "no congestion control is called \"bic\": use cubic or newreno");
+    assert_eq!(
+        error,
+        "no congestion control is called \"bic\": use cubic or newreno or bbr or dctcp"
+    );
     assert_eq!(format!("{:>8}", Algorithm::Cubic), "   cubic");
+}
+
+/// Those whose window follows losses, and that make no model.
+fn by_losses() -> impl Iterator<Item = Algorithm> {
+    let models = |a: &Algorithm| Congestion::new(*a, 10).models();
+    Algorithm::ALL.iter().copied().filter(move |a| !models(a))
 }
 
 #[test]
@@ -20,9 +29,29 @@ fn what_holds_for_every_algorithm() {
     const MSS: u32 = 1000;
     for algorithm in Algorithm::ALL {
         let now = Instant::from_millis(5);
-        let acked = Sample::of(MSS, MSS, now);
         let mut c = Congestion::new(*algorithm, 10 * MSS);
         assert_eq!(c.window(), 10 * MSS);
+        assert!(c.ssthresh() > c.window(), "it does not know the path");
+        c.on_loss(20 * MSS, MSS, now);
+        c.on_recovered(u32::MAX, now);
+        assert!(c.window() >= 2 * MSS, "{algorithm}");
+        c.on_timeout(c.window(), MSS, false, now);
+        assert_eq!(c.window(), MSS, "{algorithm}");
+        c.on_marks(MSS, MSS, now);
+        c.on_undo();
+        c.on_idle(10 * MSS);
+        assert!((MSS..=20 * MSS).contains(&c.window()), "{algorithm}");
+        assert_eq!(c.models(), c.pacer().is_some(), "what makes a model paces");
+    }
+}
+
+#[test]
+fn what_holds_where_losses_make_the_window() {
+    const MSS: u32 = 1000;
+    for algorithm in by_losses() {
+        let now = Instant::from_millis(5);
+        let acked = Sample::of(MSS, MSS, now);
+        let mut c = Congestion::new(algorithm, 10 * MSS);
         assert!(c.ssthresh() > c.window(), "slow start");
         (0..10).for_each(|_| c.on_ack(&acked));
         assert_eq!(c.window(), 20 * MSS, "{algorithm}");
@@ -49,8 +78,11 @@ fn connections_run_every_algorithm() {
         assert_eq!(p.tcb.info().congestion, *algorithm);
         p.send(50_000);
         assert_eq!(p.out().len(), 10);
+        let models = p.tcb.congestion.models();
+        p.wait(20);
         p.sack(1, &[(1001, 5001)]);
-        assert!(p.tcb.info().cwnd < 10_000, "{algorithm}");
+        assert!(p.tcb.info().cwnd < 10_000 || models, "{algorithm}");
+        assert!(p.tcb.info().recovering);
         assert_eq!(p.out()[0], s(".", 1, 1000, 1));
         p.wait(50);
         p.say(".", 1, 10_001, 0);

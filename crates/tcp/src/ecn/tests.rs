@@ -160,3 +160,30 @@ fn a_loss_in_the_same_window_reduces_no_further() {
     p.out();
     assert_eq!(p.tcb.info().ssthresh, cwnd);
 }
+
+/// RFC 8257 3.2: whoever counts marks is told of each, whatever comes in one batch.
+#[test]
+fn each_change_of_marks_is_acknowledged_by_itself() {
+    let congestion = crate::congestion::Algorithm::Dctcp;
+    let config = Config { congestion, ecn: EcnMode::Accept, ..sack() };
+    let mut p = Peer::connecting(config.clone());
+    let syn = p.outgoing().remove(0);
+    assert_eq!(syn.header.flags, Flags::SYN.with(Flags::ECE).with(Flags::CWR), "it asks");
+    p.input(with(Peer::syn("S.", 1, &config), Flags::ECE), 0);
+    p.outgoing();
+    for (seq, bits) in [(1, ECT_0), (101, CE), (201, CE), (301, ECT_0), (401, CE)] {
+        p.say_marked(header(".", seq, 1, 50_000), 100, bits);
+    }
+    let told = |p: &mut Peer| -> Vec<(u32, bool)> {
+        let acks = p.outgoing();
+        acks.iter().map(|o| (said(o).3, o.header.flags.has(Flags::ECE))).collect()
+    };
+    assert_eq!(told(&mut p), [(101, false), (301, true), (401, false), (501, true)]);
+    // CWR changes nothing: what is marked is told of, and what is not, is not.
+    p.say_marked(with(header(".", 501, 1, 50_000), Flags::CWR), 100, CE);
+    p.say_marked(header(".", 601, 1, 50_000), 100, ECT_0);
+    assert_eq!(told(&mut p), [(601, true), (701, false)]);
+    p.say_marked(header(".", 701, 1, 50_000), 100, ECT_0);
+    p.say_marked(header(".", 801, 1, 50_000), 100, ECT_0);
+    assert!(told(&mut p).iter().all(|(_, marked)| !marked));
+}

@@ -27,8 +27,11 @@ impl Tcb {
             return false;
         }
         self.heard(now);
-        if h.flags.has(Flags::ECE) && self.ecn.is_some() {
-            self.on_echo(now);
+        if let Some(ecn) = &mut self.ecn {
+            ecn.told = h.flags.has(Flags::ECE);
+            if ecn.told {
+                self.on_echo(now);
+            }
         }
         let una = self.snd.una;
         let mut news = self.no_news(h, now);
@@ -120,6 +123,9 @@ impl Tcb {
         // An orphan has more time again.
         self.timers.linger = Instant::FAR_FUTURE;
         let rtt = self.measure(news, h, now);
+        if self.settings.is_some() {
+            self.judge_probe(now);
+        }
         self.detect_spurious(news.echo);
         self.judge_forward(true);
         if self.snd.una == self.snd.nxt {

@@ -41,10 +41,10 @@ impl Tcb {
             State::Closed | State::Listen => {}
             State::SynSent => self.syn_sent(header, now),
             _ => {
-                let marked = self.is_marked(ecn);
-                if !marked && self.is_predicted(header, &payload) {
+                if !self.may_be_news(ecn) && self.is_predicted(header, &payload) {
                     self.predicted(header, payload, segment, now);
                 } else {
+                    let marked = self.is_marked(ecn);
                     self.synchronized(header, payload, segment, marked, now);
                 }
             }

@@ -4,21 +4,13 @@
 
 mod forward;
 mod tail;
+mod tell;
 mod undo;
 
 use crate::Tcb;
-use crate::congestion::Sample;
-use crate::recovery::{DUP_THRESHOLD, Episode, Forward, News, Phase, Prr};
+use crate::recovery::{DUP_THRESHOLD, Episode, Forward, News, Phase, Prr, Taken};
+use tell::Growth;
 use wire::Instant;
-
-/// What an acknowledgment says to the congestion control, as in [`Sample`].
-struct Growth {
-    delivered: u32,
-    lost: u32,
-    grow: bool,
-    round: bool,
-    rtt: Option<u32>,
-}
 
 impl Tcb {
     /// How many bytes may go now, new or again, as far as the congestion window and
@@ -32,6 +24,9 @@ impl Tcb {
     #[inline]
     pub(crate) fn on_sent(&mut self, len: u32, again: bool, now: Instant) {
         self.last_sent = now;
+        if self.congestion.models() {
+            self.tell_sent(len, now);
+        }
         if self.recovery.phase == Phase::Open && !again {
             return;
         }
@@ -56,10 +51,10 @@ impl Tcb {
         self.delivered += u64::from(news.delivered);
         // Whether it is still wanted is decided anew.
         self.recovery.tail_due = false;
-        let mut round = false;
+        let mut taken = Taken::default();
         if let Some(newest) = &news.newest {
             self.recovery.rack.on_news(newest, now);
-            round = self.rate.on_ack(newest, self.delivered, self.rtt.min, now);
+            taken = self.rate.on_ack(newest, self.delivered, self.rtt.min, now);
         }
         let order = self.recovery.phase == Phase::Open && self.board.lost == 0;
         if order && acked > 0 && !self.board.is_disordered() {
@@ -67,9 +62,9 @@ impl Tcb {
             let delivered = self.not_counted(news.delivered);
             self.open_progress();
             self.recovery.rack.reordered |= self.flags.sack && news.reordered;
-            self.grow(Growth { delivered, lost: 0, grow: true, round, rtt }, now);
+            self.grow(Growth { delivered, lost: 0, grow: true, taken, rtt, news }, now);
         } else {
-            self.on_unusual_news(news, acked, (round, rtt), now);
+            self.on_unusual_news(news, acked, (taken, rtt), now);
         }
         self.arm_tail(now);
     }
@@ -90,7 +85,7 @@ impl Tcb {
         &mut self,
         news: &News,
         acked: u32,
-        (round, rtt): (bool, Option<u32>),
+        (taken, rtt): (Taken, Option<u32>),
         now: Instant,
     ) {
         // RFC 8985 3.3/1
@@ -112,28 +107,10 @@ impl Tcb {
         }
         grow &= self.recovery.phase != Phase::Fast;
         let lost = self.board.lost.saturating_sub(lost_before);
-        self.grow(Growth { delivered, lost, grow, round, rtt }, now);
+        self.grow(Growth { delivered, lost, grow, taken, rtt, news }, now);
         if self.recovery.phase == Phase::Fast && news.delivered > 0 {
             self.reduce(news.delivered, acked > 0 && !found);
         }
-    }
-
-    /// Tells the congestion control of an acknowledgment that brings news.
-    #[inline(always)]
-    fn grow(&mut self, growth: Growth, now: Instant) {
-        let Growth { delivered, lost, grow, round, rtt } = growth;
-        self.congestion.on_ack(&Sample {
-            delivered,
-            lost,
-            grow,
-            limited: self.is_window_limited(),
-            round,
-            rtt,
-            srtt: self.rtt.srtt,
-            rate: self.rate.last.into(),
-            mss: self.mss(),
-            now,
-        });
     }
 
     /// PRR hears of an acknowledgment of `delivered` bytes in fast recovery, or of a
@@ -156,7 +133,12 @@ impl Tcb {
         let sacked = self.board.sacked_segments;
         let window = self.recovery.rack.window(recovering, sacked, least, self.rtt.srtt);
         let front = self.recovery.rack.front(window);
-        let found = self.board.detect_lost(&front, now);
+        let (total, congestion) = (self.delivered, &mut self.congestion);
+        let found = self.board.detect_lost(&front, now, |piece| {
+            if congestion.models() {
+                congestion.on_lost(&tell::lost(&piece, total, now));
+            }
+        });
         if let Some(at) = found.deadline {
             self.timers.set_reorder(at);
         } else {
@@ -164,6 +146,9 @@ impl Tcb {
         }
         let Some(end) = found.end else { return false };
         self.touch();
+        if self.settings.is_some() && self.judge_lost_probe() {
+            return true;
+        }
         if recovering {
             self.recovery.above |= end.after(self.recovery.recover);
         } else {
@@ -226,8 +211,11 @@ impl Tcb {
         self.recovery.recover = self.snd.nxt;
         self.recovery.phase = if out > 0 { Phase::Fast } else { Phase::Open };
         let before = out.saturating_sub(self.board.sacked).saturating_add(delivered);
-        let prr = self.flags.sack.then(|| Prr::new(before));
-        self.recovery.episode = Some(Episode::new(self.snd.una, prr));
+        let own = self.congestion.models();
+        let prr = (self.flags.sack && !own).then(|| Prr::new(before));
+        let mut episode = Episode::new(self.snd.una, prr);
+        episode.sacked = self.flags.sack;
+        self.recovery.episode = Some(episode);
     }
 
     /// RFC 6675 5: what was lost after the recovery that is over had begun is

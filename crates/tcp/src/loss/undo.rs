@@ -56,7 +56,7 @@ impl Tcb {
         if left.before(episode.from) || episode.unproven == 0 {
             return;
         }
-        self.recovery.rack.reordered |= episode.prr.is_some();
+        self.recovery.rack.reordered |= episode.sacked;
         episode.unproven = episode.unproven.saturating_sub(right.distance_from(left));
         if episode.unproven > 0 {
             return;

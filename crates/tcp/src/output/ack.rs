@@ -25,7 +25,7 @@ impl Tcb {
     /// SND.NXT, or the edge of the peer's window if that has shrunk: the peer does
     /// not look at what stands beyond it. (An edge that is off by the rounding of
     /// window scaling has not shrunk.)
-    fn acceptable_seq(&self) -> Seq {
+    pub(crate) fn acceptable_seq(&self) -> Seq {
         // RFC 9293 MUST-34
         // RFC 7323 2.4/1
         let edge = self.snd.una + self.snd.wnd;

@@ -91,6 +91,7 @@ impl Tcb {
             && self.assembler.is_none()
             && self.reset_reply.is_none()
             && !self.cwr_due()
+            && !self.is_paced_out()
             && self.snd.una != self.snd.nxt;
         if !plain || self.window_left() < mss {
             return None;
@@ -102,7 +103,8 @@ impl Tcb {
         let seq = self.snd.nxt;
         let (slice, sum) = self.send.whole(seq, mss as usize)?;
         let payload = slice.clone();
-        let then = self.rate.on_send(false, self.delivered, now);
+        let flight = (pipe + mss, self.board.lost_ever);
+        let then = self.rate.on_send(false, self.delivered, flight, now);
         self.board.push(Record::new(seq, mss, false, mss, (now, then)));
         self.snd.nxt = seq + mss;
         self.note_usage(pipe + mss);
@@ -118,6 +120,7 @@ impl Tcb {
             return None;
         }
         let now = self.clamp(now);
+        self.release_paced(now);
         if self.has_errand() {
             let outgoing = self.transmit(now, offload);
             if outgoing.is_none() {
@@ -147,6 +150,7 @@ impl Tcb {
             || self.reset_reply.is_some()
             || self.assembler.is_some()
             || self.acks.dsack.is_some()
+            || self.owes_marks()
     }
 
     /// There is nothing to send until something happens.
@@ -174,14 +178,16 @@ impl Tcb {
             && self.orphan_limit().is_some();
         let data = self.state.transmits() && (self.may_retransmit_any() || self.may_send_new());
         let tail = self.state.transmits() && self.recovery.tail_due;
-        self.acks.now || self.flags.probe_due || orphan || tail || data
+        self.acks.now || self.flags.probe_due || orphan || tail || data || self.owes_marks()
     }
 
     /// May anything go that was never sent, or does the persist timer have to run?
     pub(crate) fn may_send_new(&self) -> bool {
         let unsent = self.unsent() as u32;
         let fin = self.fin_due();
-        let stuck = self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off;
+        let stuck = self.snd.una == self.snd.nxt
+            && self.timers.kind == Retransmit::Off
+            && !self.is_paced_out();
         (unsent > 0 || fin)
             && (stuck || self.amount(unsent, fin, TransmitOffload::default()).is_some())
     }
@@ -205,6 +211,9 @@ impl Tcb {
             _ => {}
         }
         // RFC 6691 2/3
+        if let Some(ack) = self.acknowledge_marks(now) {
+            return Some(ack);
+        }
         // SACK blocks would not fit beside a full segment.
         let sack_first = self.assembler.is_some() || self.acks.dsack.is_some();
         if self.acks.now && sack_first {
@@ -266,7 +275,7 @@ impl Tcb {
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.flags.sack;
-        let then = self.rate.on_send(true, self.delivered, now);
+        let then = self.rate.on_send(true, self.delivered, (1, 0), now);
         if self.snd.nxt == self.snd.iss {
             self.snd.nxt = self.snd.iss + 1;
             self.board.push(Record::new(self.snd.iss, 1, false, 1, (now, then)));
@@ -288,8 +297,10 @@ impl Tcb {
         if self.snd.una == self.snd.nxt {
             self.restart_after_idle(now);
         }
-        if self.settings.is_some() {
-            self.try_larger_path(now);
+        if self.settings.is_some()
+            && let Some(len) = self.begin_probe(unsent, now)
+        {
+            return Some((len, false));
         }
         // The devices that cut segments do not all know that CWR is for the first only.
         let offload =
@@ -320,10 +331,17 @@ impl Tcb {
         let idle = self.snd.una == seq;
         let cut = self.cut(seq, len, fin, true, offload);
         let header = self.header(seq, cut.flags, now);
-        let then = self.rate.on_send(idle, self.delivered, now);
-        self.board.push(Record::new(seq, cut.len, cut.flags.fin(), self.mss(), (now, then)));
+        let pipe = self.pipe() + cut.len;
+        let flight = (pipe, self.board.lost_ever);
+        let then = self.rate.on_send(idle, self.delivered, flight, now);
+        let mut size = self.mss();
+        if self.is_probe(seq) {
+            size = cut.len;
+            self.probe_sent(seq, size);
+        }
+        self.board.push(Record::new(seq, cut.len, cut.flags.fin(), size, (now, then)));
         self.snd.nxt = seq + cut.len;
-        self.note_usage(self.pipe());
+        self.note_usage(pipe);
         // The last of the segments that a device cuts may be small, too.
         if !cut.len.is_multiple_of(self.mss()) {
             self.snd.small_end = self.snd.nxt;
@@ -403,8 +421,19 @@ impl Tcb {
             flags = flags.with(self.take_cwr());
         }
         let sum = if offload.want_sum { sum } else { None };
-        let gso_size = if len > self.mss() { self.snd.mss } else { 0 };
+        let gso_size = if len > self.mss() && !self.is_probe(seq) { self.snd.mss } else { 0 };
         Cut { len: len + u32::from(fin), flags, payload, sum, gso_size, ect }
+    }
+
+    /// A header with nothing but a timestamp.
+    #[inline]
+    pub(crate) fn plain_header(&self, seq: Seq, flags: Flags, now: Instant) -> Header {
+        let mut header = plain(seq, flags);
+        if self.flags.timestamps {
+            let echo = if flags.ack() { self.ts.recent } else { 0 };
+            header.options.timestamps = Some((self.timestamp(now), echo));
+        }
+        header
     }
 
     /// A header with all that every segment carries. With `seq` at SND.NXT, what
@@ -412,11 +441,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn header(&mut self, seq: Seq, flags: Flags, now: Instant) -> Header {
         // RFC 7323 3.2/2, 3.2/4
-        let mut header = plain(seq, flags);
-        if self.flags.timestamps {
-            let echo = if flags.ack() { self.ts.recent } else { 0 };
-            header.options.timestamps = Some((self.timestamp(now), echo));
-        }
+        let mut header = self.plain_header(seq, flags, now);
         if flags.ack() {
             header.ack = self.rcv.nxt;
             header.window = self.announce();

@@ -11,7 +11,8 @@ impl Tcb {
     /// answer, a timer has to.
     pub(crate) fn persist_if_stuck(&mut self, now: Instant) {
         // RFC 9293 MUST-35, SHLD-29
-        if self.snd.una == self.snd.nxt && self.timers.kind == Retransmit::Off {
+        let off = self.timers.kind == Retransmit::Off && !self.is_paced_out();
+        if self.snd.una == self.snd.nxt && off {
             let at = now.after_micros(self.rtt.rto(&self.config));
             self.timers.set_retransmit(Retransmit::Persist, at);
         }

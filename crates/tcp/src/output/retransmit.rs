@@ -24,6 +24,9 @@ impl Tcb {
     fn may_retransmit(&self) -> Option<Hole> {
         // RFC 9293 SHLD-16
         // RFC 2018 5/2
+        if self.is_paced_out() {
+            return None;
+        }
         // New data that shows whether the rest is lost went, or can go.
         let probes = || self.snd.nxt.after(self.recovery.recover) || self.may_send_new();
         if self.recovery.holds_back() && probes() {
@@ -82,7 +85,8 @@ impl Tcb {
         let header = self.header(hole.seq, cut.flags, now);
         let len = cut.len;
         debug_assert_eq!(len, hole.len, "a record was made of so many chunks");
-        let then = self.rate.on_send(false, self.delivered, now);
+        let flight = (self.pipe() + len, self.board.lost_ever);
+        let then = self.rate.on_send(false, self.delivered, flight, now);
         self.board.resent(hole.seq, len, (now, then));
         self.recovery.force = false;
         self.recovery.retransmits = self.recovery.retransmits.saturating_add(1);

@@ -23,8 +23,17 @@ impl Tcb {
     pub(crate) fn largest(&self, offload: TransmitOffload) -> u32 {
         let mss = self.mss();
         let most = u32::try_from(offload.segmentation).unwrap_or(u32::MAX).min(MAX_SEGMENTATION);
-        let most = most.min(MAX_SEGMENTS * mss);
+        let mut most = most.min(MAX_SEGMENTS * mss);
+        if let Some(pacer) = self.congestion.pacer() {
+            most = most.min(pacer.quantum());
+        }
         if most >= 2 * mss { most - most % mss } else { mss }
+    }
+
+    /// Must data wait although the windows would let it go, because it leaves at a rate?
+    #[inline]
+    pub(crate) fn is_paced_out(&self) -> bool {
+        self.congestion.pacer().is_some_and(|pacer| pacer.is_held())
     }
 
     /// How many of the `unsent` bytes go out now as one; 0 is a FIN alone.
@@ -43,6 +52,9 @@ impl Tcb {
             // RFC 8985 7.3/1
             // RFC 8985 7.3: one segment, whatever cwnd says
             return Some(unsent.min(usable).min(mss));
+        }
+        if self.is_paced_out() {
+            return None;
         }
         let n = unsent.min(usable).min(self.largest(offload));
         let n = self.within_cwnd(n)?;

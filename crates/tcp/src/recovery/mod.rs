@@ -12,9 +12,9 @@ mod scoreboard;
 pub(crate) use news::News;
 pub(crate) use prr::Prr;
 pub(crate) use rack::Rack;
-pub(crate) use rate::{Measured, Rate};
+pub(crate) use rate::{Measured, Rate, Taken};
 pub(crate) use record::{MAX_SEGMENTS, Record};
-pub(crate) use scoreboard::{Hole, Scoreboard};
+pub(crate) use scoreboard::{Hole, Piece, Scoreboard};
 use wire::Seq;
 
 /// DupThresh of RFC 6675 and RFC 8985.
@@ -55,8 +55,11 @@ pub(crate) enum Forward {
 /// A reduction of the window, as long as it may turn out to have been for nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Episode {
-    /// What may be sent in fast recovery; without SACK the window says.
+    /// What may be sent in fast recovery; without SACK the window says, or if the
+    /// congestion control wants it so.
     pub prr: Option<Prr>,
+    /// It began with what SACK has shown to be lost.
+    pub sacked: bool,
     /// SND.UNA when it began.
     pub from: Seq,
     /// When the first retransmission of it was sent, milliseconds.
@@ -75,6 +78,7 @@ impl Episode {
     pub(crate) fn new(from: Seq, prr: Option<Prr>) -> Box<Episode> {
         Box::new(Episode {
             prr,
+            sacked: false,
             from,
             stamp: None,
             unproven: 0,

@@ -14,6 +14,10 @@ pub(crate) struct Snapshot {
     pub first_sent: Instant,
     /// P.is_app_limited: the application had left room in the network unused.
     pub app_limited: bool,
+    /// P.tx_in_flight: bytes in the network, the segment's own included.
+    pub in_flight: u32,
+    /// P.lost: what had been found lost by then, modulo 2^32 bytes.
+    pub lost: u32,
 }
 
 /// The most recently sent segment of those that an acknowledgment brings news of.
@@ -36,6 +40,16 @@ pub(crate) struct Measured {
     pub micros: u32,
     /// The application was the limit, so the network may do more.
     pub app_limited: bool,
+}
+
+/// What an acknowledgment has measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taken {
+    /// A round trip is over.
+    pub round: bool,
+    /// In how many microseconds that was delivered which had not been when the newest
+    /// segment was sent; 0: nothing was measured.
+    pub micros: u32,
 }
 
 /// The state of the connection (C. of the draft).
@@ -69,9 +83,16 @@ impl Rate {
         }
     }
 
-    /// A segment is sent while `idle`: nothing else is in flight.
+    /// A segment is sent while `idle`: nothing else is in flight. With it `in_flight`
+    /// bytes are in the network, and `lost` have been found lost so far.
     #[inline]
-    pub(crate) fn on_send(&mut self, idle: bool, delivered: u64, now: Instant) -> Snapshot {
+    pub(crate) fn on_send(
+        &mut self,
+        idle: bool,
+        delivered: u64,
+        (in_flight, lost): (u32, u32),
+        now: Instant,
+    ) -> Snapshot {
         if idle {
             (self.first_sent, self.delivered_at) = (now, now);
         }
@@ -80,7 +101,14 @@ impl Rate {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             app_limited: self.limited,
+            in_flight,
+            lost,
         }
+    }
+
+    /// Is what is sent now limited by the application?
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.limited
     }
 
     /// The application has nothing to send, and `in_flight` bytes do not fill the
@@ -93,7 +121,7 @@ impl Rate {
 
     /// An acknowledgment has brought news, `newest` above all; `delivered` counts it
     /// already. `least` is the least round-trip time known, in microseconds: nothing
-    /// is delivered in less. Returns whether a round trip is over.
+    /// is delivered in less.
     #[inline]
     pub(crate) fn on_ack(
         &mut self,
@@ -101,7 +129,7 @@ impl Rate {
         delivered: u64,
         least: u32,
         now: Instant,
-    ) -> bool {
+    ) -> Taken {
         self.delivered_at = now;
         self.first_sent = newest.sent;
         let total = delivered as u32;
@@ -110,9 +138,12 @@ impl Rate {
         }
         let sending = newest.sent.micros_since(newest.then.first_sent);
         let acking = now.micros_since(newest.then.delivered_at);
-        let micros = sending.max(acking).min(u32::MAX.into()) as u32;
+        let mut micros = sending.max(acking).min(u32::MAX.into()) as u32;
         // A shorter interval is an artefact of acknowledgments that came in a batch.
-        if micros > 0 && micros >= least {
+        if micros < least {
+            micros = 0;
+        }
+        if micros > 0 {
             self.last = Measured {
                 delivered: total.wrapping_sub(newest.then.delivered),
                 micros,
@@ -123,7 +154,7 @@ impl Rate {
         if over {
             self.round_end = total;
         }
-        over
+        Taken { round: over, micros }
     }
 }
 

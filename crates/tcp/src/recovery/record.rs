@@ -20,6 +20,8 @@ pub(crate) struct Record {
     /// Sent more than once.
     pub resent: u64,
     delivered: u32,
+    in_flight: u32,
+    lost_before: u32,
     /// How long before `sent` these were, in units of 2^10 ns.
     delivered_at: u32,
     first_sent: u32,
@@ -55,6 +57,8 @@ impl Record {
             lost: 0,
             resent: 0,
             delivered: then.delivered,
+            in_flight: then.in_flight,
+            lost_before: then.lost,
             seq,
             len: len as u16,
             size: mss.min(len) as u16,
@@ -83,6 +87,8 @@ impl Record {
             delivered_at: before(self.sent, self.delivered_at),
             first_sent: before(self.sent, self.first_sent),
             app_limited: self.app_limited,
+            in_flight: self.in_flight,
+            lost: self.lost_before,
         }
     }
 

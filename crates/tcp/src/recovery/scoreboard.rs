@@ -7,6 +7,7 @@ mod losses;
 
 use super::marks::Marks;
 use super::news::News;
+use super::rate::Snapshot;
 use super::record::{Record, each};
 use std::collections::VecDeque;
 use wire::time::Duration;
@@ -14,6 +15,8 @@ use wire::{Instant, Seq};
 
 /// Records that an empty scoreboard keeps room for while the connection is busy.
 const BUSY: usize = 128;
+/// Records that it has room for at first: many connections never have more in flight.
+const FEW: usize = 3;
 
 /// What has to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,17 @@ pub(crate) struct Found {
     pub deadline: Option<Instant>,
 }
 
+/// What was sent at once and is found lost together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// Bytes of it.
+    pub bytes: u32,
+    /// What was known when it was sent.
+    pub then: Snapshot,
+    /// Bytes found lost since it was sent, its own included.
+    pub since: u32,
+}
+
 /// The records, in order and adjoining, from SND.UNA to SND.NXT.
 #[derive(Debug)]
 pub(crate) struct Scoreboard {
@@ -69,6 +83,8 @@ pub(crate) struct Scoreboard {
     pub sacked: u32,
     /// Bytes that are lost and not sent again.
     pub lost: u32,
+    /// Bytes found lost, ever, modulo 2^32.
+    pub lost_ever: u32,
     /// Segments that are SACKed.
     pub sacked_segments: u32,
     /// SND.UNA.
@@ -92,6 +108,7 @@ impl Scoreboard {
             records: VecDeque::new(),
             sacked: 0,
             lost: 0,
+            lost_ever: 0,
             sacked_segments: 0,
             una: iss,
             fack: iss,
@@ -112,6 +129,9 @@ impl Scoreboard {
     /// Adds what was just sent for the first time.
     #[inline]
     pub(crate) fn push(&mut self, record: Record) {
+        if self.records.capacity() == 0 {
+            self.records.reserve_exact(FEW);
+        }
         self.records.push_back(record);
     }
     /// How many records there are.

@@ -3,7 +3,7 @@ use crate::recovery::rate::Rate;
 
 fn newest(sent: u64, end: u32) -> Newest {
     let sent = Instant::from_millis(sent);
-    Newest { sent, end: Seq(end), then: Rate::new(sent).on_send(false, 0, sent) }
+    Newest { sent, end: Seq(end), then: Rate::new(sent).on_send(false, 0, (0, 0), sent) }
 }
 
 fn ms(n: u64) -> Duration {

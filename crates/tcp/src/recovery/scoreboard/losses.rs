@@ -1,6 +1,6 @@
 //! What is lost, how it is found out, and what of it goes next.
 
-use super::{Found, Front, Hole, Scoreboard};
+use super::{Found, Front, Hole, Piece, Scoreboard};
 use crate::recovery::news::Resent;
 use crate::recovery::rate::Snapshot;
 use crate::recovery::record::{MAX_SEGMENTS, below, each};
@@ -18,12 +18,19 @@ impl Scoreboard {
         }
         r.lost |= bits;
         self.lost += n;
+        self.lost_ever = self.lost_ever.wrapping_add(n);
         n
     }
 
     /// Marks as lost what was sent so long before `front`, which was delivered
     /// (RFC 8985 6.2 step 5): first what was sent once, then what was sent again.
-    pub(crate) fn detect_lost(&mut self, front: &Front, now: Instant) -> Found {
+    /// `tell` hears of each piece.
+    pub(crate) fn detect_lost(
+        &mut self,
+        front: &Front,
+        now: Instant,
+        mut tell: impl FnMut(Piece),
+    ) -> Found {
         // RFC 8985 6.2/8
         let mut found = Found::default();
         let mut i = self.find(self.decided);
@@ -47,8 +54,10 @@ impl Scoreboard {
             let part = r.sent == front.sent && r.end().after(front.end);
             let before = if part { below(r.segment_of(front.end)) } else { r.all() };
             let bits = before & undecided;
-            if self.mark_lost(i, bits) > 0 {
+            let bytes = self.mark_lost(i, bits);
+            if bytes > 0 {
                 found.end = Some(r.end_of(63 - bits.leading_zeros()));
+                tell(self.piece(bytes, r.then()));
             }
             if part {
                 break;
@@ -56,12 +65,23 @@ impl Scoreboard {
             self.decided = r.end();
             i += 1;
         }
-        self.detect_resent(front, now, &mut found);
+        self.detect_resent(front, now, &mut found, tell);
         found
     }
 
+    /// `bytes` that were sent when `then` was known are lost.
+    fn piece(&self, bytes: u32, then: Snapshot) -> Piece {
+        Piece { bytes, then, since: self.lost_ever.wrapping_sub(then.lost) }
+    }
+
     /// Retransmissions that are lost again.
-    fn detect_resent(&mut self, front: &Front, now: Instant, found: &mut Found) {
+    fn detect_resent(
+        &mut self,
+        front: &Front,
+        now: Instant,
+        found: &mut Found,
+        mut tell: impl FnMut(Piece),
+    ) {
         while let Some((seq, x)) = self.marks.as_ref().and_then(|m| m.oldest()) {
             self.step();
             if x.sent > front.sent || (x.sent == front.sent && x.end.after_or_at(front.end)) {
@@ -72,20 +92,21 @@ impl Scoreboard {
                 found.deadline = Some(found.deadline.map_or(due, |d| d.min(due)));
                 return;
             }
-            self.lose_again(seq);
+            let bytes = self.lose_again(seq);
+            tell(self.piece(bytes, x.then));
             found.end = Some(found.end.map_or(x.end, |e| e.latest(x.end)));
         }
     }
 
     /// The segment at `seq`, which was sent again, is lost.
-    fn lose_again(&mut self, seq: Seq) {
+    fn lose_again(&mut self, seq: Seq) -> u32 {
         if let Some(m) = self.marks.as_mut() {
             m.forget(seq);
         }
         let i = self.find(seq);
-        let Some(r) = self.records.get(i).filter(|r| seq.after_or_at(r.seq)) else { return };
+        let Some(r) = self.records.get(i).filter(|r| seq.after_or_at(r.seq)) else { return 0 };
         let bit = 1 << r.segment_of(seq);
-        self.mark_lost(i, bit & !(r.sacked | r.lost));
+        self.mark_lost(i, bit & !(r.sacked | r.lost))
     }
 
     /// Was the first segment sent only once, and is it not lost?
@@ -94,6 +115,12 @@ impl Scoreboard {
             let bit = 1 << r.segment_of(self.una);
             (r.sacked | r.lost | r.resent) & bit == 0
         })
+    }
+
+    /// Is the segment that holds `seq` lost?
+    pub(crate) fn is_lost(&self, seq: Seq) -> bool {
+        let r = self.records.get(self.find(seq)).filter(|r| seq.after_or_at(r.seq));
+        r.is_some_and(|r| r.lost >> r.segment_of(seq) & 1 == 1)
     }
 
     /// Is the first segment lost?
@@ -124,7 +151,7 @@ impl Scoreboard {
         }
         let marks = self.marks.get_or_insert_default();
         marks.forget_all();
-        self.lost = 0;
+        let before = std::mem::take(&mut self.lost);
         for r in &mut self.records {
             if reneged {
                 r.sacked = 0;
@@ -133,6 +160,7 @@ impl Scoreboard {
             self.lost += r.bytes(r.lost, una);
             self.decided = r.end();
         }
+        self.lost_ever = self.lost_ever.wrapping_add(self.lost.wrapping_sub(before));
         self.list_lost();
     }
 

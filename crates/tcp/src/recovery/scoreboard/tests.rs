@@ -6,7 +6,7 @@ const UNA: Seq = Seq(u32::MAX - 2500);
 const MSS: u32 = 1000;
 
 fn then(now: Instant) -> (Instant, Snapshot) {
-    (now, Rate::new(now).on_send(false, 0, now))
+    (now, Rate::new(now).on_send(false, 0, (0, 0), now))
 }
 
 fn at(nanos: u64) -> Instant {
@@ -54,7 +54,7 @@ fn sack(b: &mut Scoreboard, n: u32, blocks: &[(u32, u32)]) -> News {
 /// What was sent before the segment that ends at `end`, sent at `sent`, is lost.
 fn detect(b: &mut Scoreboard, sent: u64, end: u32) -> Found {
     let front = Front { sent: at(sent), end: UNA + end, wait: Duration::ZERO };
-    b.detect_lost(&front, at(1 << 20))
+    b.detect_lost(&front, at(1 << 20), |_| {})
 }
 
 #[test]
@@ -116,9 +116,12 @@ fn what_has_time_left_is_looked_at_again() {
     let mut b = board(10);
     sack(&mut b, 10, &[(5000, 6000)]);
     let front = Front { sent: at(5), end: UNA + 6000, wait: Duration::from_nanos(100) };
-    assert_eq!(b.detect_lost(&front, at(102)).deadline, Some(at(103)));
+    assert_eq!(b.detect_lost(&front, at(102), |_| {}).deadline, Some(at(103)));
     assert_eq!(picture(&b), "LLL..S....");
-    assert_eq!(b.detect_lost(&front, at(104)), Found { end: Some(UNA + 5000), deadline: None });
+    assert_eq!(
+        b.detect_lost(&front, at(104), |_| {}),
+        Found { end: Some(UNA + 5000), deadline: None }
+    );
     assert_eq!(picture(&b), "LLLLLS....");
 }
 

@@ -1,0 +1,145 @@
+//! BBR over links: random loss costs it little, it keeps queues short, and it follows the
+//! rate of the bottleneck.
+extern crate anabranch_simulator as simulator;
+
+use net::Call;
+use simulator::{Connection, HostId, Job, LinkConfig, LinkId, Network, Transfers, jain};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+use tcp::congestion::Algorithm;
+use wire::{Address, Endpoint};
+
+const RTT: Duration = Duration::from_millis(40);
+
+/// Flows from a host each through one bottleneck, in one direction.
+struct Shared {
+    network: Network<Transfers>,
+    server: HostId,
+    bottleneck: LinkId,
+    link: LinkConfig,
+}
+
+/// What has passed in some time.
+struct Passed {
+    /// Bytes of each flow.
+    shares: Vec<f64>,
+    /// Part of the bottleneck that they used, with their headers.
+    used: f64,
+    /// The queue, looked at each millisecond: mean, and most, bytes.
+    mean_queue: f64,
+    most_queue: usize,
+}
+
+impl Shared {
+    fn new(flows: u8, algorithm: Algorithm, link: LinkConfig) -> Shared {
+        let mut network = Network::new(42 + u64::from(flows));
+        let far = LinkConfig { delay: RTT / 2, ..LinkConfig::default() };
+        let link = LinkConfig { delay: RTT / 2, ..link };
+        let bottleneck = network.add_link(link);
+        let (back, near) = (network.add_link(far), network.add_link(LinkConfig::default()));
+        let tune = |config: &mut net::Config| {
+            config.tcp = Arc::new(tcp::Config::default().with_congestion(algorithm));
+        };
+        let address = |n| Address::from(Ipv4Addr::new(10, 0, 0, n));
+        let server = network.add_host(address(1), (near, near), Transfers::default(), tune);
+        let remote = Endpoint { address: address(1), port: 80 };
+        network.call(server, Call::Listen(remote, ()));
+        for flow in 0..flows {
+            let links = (bottleneck, back);
+            let sender = network.add_host(address(10 + flow), links, Transfers::default(), tune);
+            let connection = Connection::client(Job { id: flow.into(), up: Job::ENDLESS, down: 0 });
+            network.call(sender, Call::Connect { remote, local: None, connection });
+            network.run_until(network.now() + Duration::from_millis(100));
+        }
+        Shared { network, server, bottleneck, link }
+    }
+
+    fn got(&self) -> BTreeMap<u64, u64> {
+        self.network.domain(self.server).app.endless.clone()
+    }
+
+    fn pass(&mut self, time: Duration) -> Passed {
+        let (from, before) = (self.network.now(), self.got());
+        let (mut sum, mut most, mut looks) = (0, 0, 0);
+        while self.network.now() < from + time {
+            self.network.run_until(self.network.now() + Duration::from_millis(1));
+            let now = self.network.now();
+            let waiting = self.network.link_mut(self.bottleneck).waiting(now);
+            (sum, most, looks) = (sum + waiting, most.max(waiting), looks + 1);
+        }
+        let after = self.got();
+        let shares: Vec<f64> = after
+            .iter()
+            .map(|(id, bytes)| (bytes - before.get(id).copied().unwrap_or(0)) as f64)
+            .collect();
+        // 1,448 of 1,500 bytes are payload.
+        let bits = shares.iter().sum::<f64>() * 8.0 * 1500.0 / 1448.0;
+        let used = bits / self.link.rate as f64 / time.as_secs_f64();
+        Passed { shares, used, mean_queue: sum as f64 / f64::from(looks), most_queue: most }
+    }
+
+    fn set_rate(&mut self, rate: u64) {
+        self.link.rate = rate;
+        self.network.link_mut(self.bottleneck).set(self.link);
+    }
+}
+
+/// What the path holds at this rate, bytes.
+fn product(rate: u64) -> usize {
+    (rate as f64 / 8.0 * RTT.as_secs_f64()) as usize
+}
+
+/// A queue of four times what the path holds: CUBIC fills it, BBR does not need it.
+#[test]
+fn the_standing_queue_is_short() {
+    let rate = 50_000_000;
+    let link = LinkConfig { rate, queue: 4 * product(rate), ..LinkConfig::default() };
+    let queue = |algorithm| {
+        let mut shared = Shared::new(1, algorithm, link);
+        shared.pass(Duration::from_secs(3));
+        let passed = shared.pass(Duration::from_secs(12));
+        let part = passed.mean_queue / product(rate) as f64;
+        println!("{algorithm}: {:.3} used, queue {part:.3}, {}", passed.used, passed.most_queue);
+        assert!(passed.used > 0.9, "{algorithm}: {}", passed.used);
+        part
+    };
+    assert!(queue(Algorithm::Bbr) < 0.2);
+    assert!(queue(Algorithm::Cubic) > 0.5);
+}
+
+/// The bottleneck becomes five times as fast, and slow again.
+#[test]
+fn a_rise_and_a_fall_of_the_rate_are_followed() {
+    let (slow, fast) = (20_000_000, 100_000_000);
+    let link = LinkConfig { rate: slow, queue: product(fast), ..LinkConfig::default() };
+    let mut shared = Shared::new(1, Algorithm::Bbr, link);
+    shared.pass(Duration::from_secs(4));
+    let before = shared.pass(Duration::from_secs(3));
+    shared.set_rate(fast);
+    shared.pass(Duration::from_secs(6));
+    let risen = shared.pass(Duration::from_secs(3));
+    shared.set_rate(slow);
+    shared.pass(Duration::from_secs(12));
+    let fallen = shared.pass(Duration::from_secs(6));
+    println!("{:.3}, risen {:.3}, fallen {:.3}", before.used, risen.used, fallen.used);
+    for passed in [&before, &risen, &fallen] {
+        assert!(passed.used > 0.9, "{} {} {}", before.used, risen.used, fallen.used);
+    }
+    assert!(fallen.mean_queue < 0.5 * product(slow) as f64, "{}", fallen.mean_queue);
+}
+
+/// Four flows that began one after another.
+#[test]
+fn flows_share() {
+    let rate = 40_000_000;
+    let link = LinkConfig { rate, queue: product(rate), ..LinkConfig::default() };
+    let mut shared = Shared::new(4, Algorithm::Bbr, link);
+    shared.pass(Duration::from_secs(15));
+    let passed = shared.pass(Duration::from_secs(30));
+    let index = jain(&passed.shares);
+    println!("4 flows: index {index:.3}, {:.3} used, {:?}", passed.used, passed.shares);
+    assert!(index >= 0.9, "{:?}", passed.shares);
+    assert!(passed.used > 0.9, "{}", passed.used);
+}

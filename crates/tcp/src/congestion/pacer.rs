@@ -1,0 +1,84 @@
+//! Pacing: data leaves at a rate rather than as soon as the window lets it go.
+//!
+//! What was sent has a time at which the last of it would have left at that rate. Until
+//! then nothing more leaves. The time does not lag behind for more than a burst, so that a
+//! sender that had nothing to send for a while does not make up for it at once.
+
+use wire::Instant;
+use wire::time::Duration;
+
+/// The least time for which a sender may make up: timers are that late, for the wheel
+/// that they stand in has ticks of a millisecond.
+const LATE: Duration = Duration::from_millis(2);
+
+/// The state of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    /// Bytes a second; 0: as fast as the window lets them go.
+    rate: u64,
+    /// Most bytes that leave at once.
+    quantum: u32,
+    /// When what was sent has left at this rate.
+    next: Instant,
+    /// Nothing leaves before that.
+    held: bool,
+}
+
+impl Pacer {
+    /// Nothing is held back.
+    pub(crate) const OFF: Pacer =
+        Pacer { rate: 0, quantum: u32::MAX, next: Instant::ZERO, held: false };
+
+    /// `rate` bytes a second from now on, at most `quantum` at once.
+    pub(crate) fn set(&mut self, rate: u64, quantum: u32) {
+        (self.rate, self.quantum) = (rate.max(1), quantum);
+    }
+
+    /// Bytes a second; 0: there is no bound.
+    pub(crate) fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// Most bytes that leave at once.
+    pub(crate) fn quantum(&self) -> u32 {
+        self.quantum
+    }
+
+    /// How long `len` bytes take.
+    fn takes(&self, len: u32) -> Duration {
+        let nanos = u128::from(len) * 1_000_000_000 / u128::from(self.rate);
+        Duration::from_nanos(nanos.min(u64::MAX.into()) as u64)
+    }
+
+    /// `len` bytes leave.
+    pub(crate) fn on_sent(&mut self, len: u32, now: Instant) {
+        if self.rate == 0 {
+            return;
+        }
+        let burst = self.takes(self.quantum).max(LATE);
+        self.next = self.next.max(now - burst) + self.takes(len);
+        self.held = self.next > now;
+    }
+
+    /// Must data wait?
+    pub(crate) fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Until when, if it must.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.held.then_some(self.next)
+    }
+
+    /// Lets go of what has waited for long enough. Returns whether it did.
+    pub(crate) fn release(&mut self, now: Instant) -> bool {
+        let due = self.held && now >= self.next;
+        if due {
+            self.held = false;
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests;
