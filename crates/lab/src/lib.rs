@@ -37,7 +37,8 @@ pub use measure::detail::{Detail, SampleDetail};
 pub use measure::row::Row;
 pub use measure::run::{Progress, quick, run};
 pub use measure::{bound, busy, cacheline_latency, case, speed, usage};
-pub use setup::bench_plan::{BenchPlan, Direction, Peer, Presentation, ReceiveBuffers, Workload};
+pub use setup::bench_plan::{BenchPlan, Direction, Family, Peer};
+pub use setup::bench_plan::{Presentation, ReceiveBuffers, Workload};
 pub use setup::{affinity, machine};
 pub use statistics::{Spread, median};
 

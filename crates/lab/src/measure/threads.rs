@@ -108,8 +108,9 @@ fn list(plan: &BenchPlan, side: Side) -> Vec<Flow> {
 /// The two ends of flow number `index` that `sender` sends. To a driver, each
 /// queue has as many flows as the others.
 fn udp_ends(plan: &BenchPlan, sender: Side, index: usize) -> (Endpoint, Endpoint) {
-    let from = Endpoint { address: sender.address(), port: SENDERS + index as u16 };
-    let to = |port| Endpoint { address: sender.other().address(), port };
+    let address = |side: Side| side.address_of(plan.family);
+    let from = Endpoint { address: address(sender), port: SENDERS + index as u16 };
+    let to = |port| Endpoint { address: address(sender.other()), port };
     if plan.peer == Peer::Stack {
         return (from, to(RECEIVERS + index as u16));
     }
@@ -155,7 +156,7 @@ struct Stacks {
 impl Stacks {
     fn start(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
         let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
-        let loads = Loads::new(plan.bytes(), meter.clone());
+        let loads = Loads::new(plan.bytes(), meter.clone()).with_posted(plan.posted);
         if plan.peer == Peer::Driver {
             let (device, counts) = host::driver(plan);
             let ours = instruments.clone();

@@ -6,7 +6,7 @@ use super::level::Level;
 use crate::blocks::Blocks;
 use crate::setup::affinity;
 use crate::setup::bench_plan::{
-    BenchPlan, Direction, Peer, Presentation, ReceiveBuffers, Workload,
+    BenchPlan, Direction, Family, Peer, Presentation, ReceiveBuffers, Workload,
 };
 use device::fault::Spec;
 use std::collections::BTreeMap;
@@ -158,6 +158,8 @@ impl Case {
             active: self.count("active"),
             bytes: self.count("bytes"),
             mtu: self.count("mtu").unwrap_or(1500),
+            family: Family::Ipv4,
+            posted: false,
             segment: self.count("segment"),
             direction: self.direction(),
             peer,

@@ -74,6 +74,40 @@ impl Direction {
     }
 }
 
+/// The IP that all packets have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// RFC 791.
+    #[default]
+    Ipv4,
+    /// RFC 8200.
+    Ipv6,
+}
+
+impl Family {
+    /// Its name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Ipv4 => "ipv4",
+            Family::Ipv6 => "ipv6",
+        }
+    }
+    /// Bytes of its header.
+    const fn header(self) -> usize {
+        match self {
+            Family::Ipv4 => 20,
+            Family::Ipv6 => 40,
+        }
+    }
+    /// Bytes of the least MTU that it is measured at.
+    const fn least_mtu(self) -> usize {
+        match self {
+            Family::Ipv4 => 20 + TCP_HEADERS + 1,
+            Family::Ipv6 => 1280,
+        }
+    }
+}
+
 /// What stands at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -163,12 +197,17 @@ pub struct BenchPlan {
     pub bytes: Option<usize>,
     /// Bytes of the link's largest IP datagram.
     pub mtu: usize,
+    /// Which IP it is over.
+    pub family: Family,
     /// Which way data goes (bulk and udp).
     pub direction: Direction,
     /// What stands at the other end.
     pub peer: Peer,
     /// What stands above the transport, of bulk and udp.
     pub presentation: Presentation,
+    /// Readers in bulk wait with their buffers, so that data is verified as it is copied
+    /// there.
+    pub posted: bool,
     /// How the driver comes by the payload that it sends.
     pub receive_buffers: ReceiveBuffers,
     /// Are transport checksums computed and verified? If not, by neither end: as
@@ -220,9 +259,11 @@ impl Default for BenchPlan {
             active: None,
             bytes: None,
             mtu: 1500,
+            family: Family::Ipv4,
             direction: Direction::Send,
             peer: Peer::Stack,
             presentation: Presentation::None,
+            posted: false,
             receive_buffers: ReceiveBuffers::Lifo,
             checksum: true,
             segment: None,
@@ -240,14 +281,14 @@ impl Default for BenchPlan {
     }
 }
 
-/// Bytes of the IPv4 and TCP headers with timestamps (RFC 7323 3.2).
-const TCP_HEADERS: usize = 52;
+/// Bytes of the TCP header with timestamps (RFC 7323 3.2).
+const TCP_HEADERS: usize = 32;
 /// Bytes of a message of the presentation layer over TCP, about.
 const XDR_MESSAGE: usize = 4096;
 /// The least bytes of a datagram with a message of the presentation layer.
 const XDR_DATAGRAM: usize = 64;
-/// Bytes of the IPv4 and UDP headers.
-const UDP_HEADERS: usize = 28;
+/// Bytes of the UDP header.
+const UDP_HEADERS: usize = 8;
 /// The most connections that a plan may have: half of what a domain takes.
 const MAX_CONNECTIONS: usize = 1 << 19;
 
@@ -258,15 +299,20 @@ impl BenchPlan {
             Workload::Bulk if self.presentation == Presentation::Xdr => XDR_MESSAGE,
             Workload::Bulk => 64 * 1024,
             Workload::Rr | Workload::Crr | Workload::UdpRr => 64,
-            Workload::Udp => self.mtu.saturating_sub(UDP_HEADERS),
+            Workload::Udp => self.mtu.saturating_sub(self.headers()),
         })
+    }
+
+    /// Bytes of the headers of IP and of what is above it.
+    fn headers(&self) -> usize {
+        self.family.header() + if self.workload.is_udp() { UDP_HEADERS } else { TCP_HEADERS }
     }
 
     /// Bytes of payload in a packet that is as full as it gets: what the bound
     /// is measured with.
     pub fn payload_in_packet(&self) -> usize {
-        let headers = if self.workload.is_udp() { UDP_HEADERS } else { TCP_HEADERS };
-        let fits = self.mtu.saturating_sub(headers).min(self.segment.unwrap_or(usize::MAX)).max(1);
+        let fits =
+            self.mtu.saturating_sub(self.headers()).min(self.segment.unwrap_or(usize::MAX)).max(1);
         self.bytes().clamp(1, fits)
     }
 
@@ -316,19 +362,28 @@ impl BenchPlan {
         if self.active.is_some_and(|active| active > self.connections) {
             return no(format!("active must be at most the {} connections", self.connections));
         }
-        if !(68..=65535).contains(&self.mtu) || self.mtu <= TCP_HEADERS + 20 {
-            return no(format!("an MTU of {} bytes does not work: take 576 to 65535", self.mtu));
+        if !(self.family.least_mtu()..=65535).contains(&self.mtu) {
+            let least = self.family.least_mtu().max(576);
+            return no(format!(
+                "an MTU of {} bytes does not work: take {least} to 65535",
+                self.mtu
+            ));
         }
         if !(1..=16 << 20).contains(&self.bytes()) {
             return no("bytes must be from 1 to 16777216".to_owned());
         }
         let name = self.workload.name();
         if self.workload.is_udp() && !self.is_udp_payload() {
-            let most = self.mtu - UDP_HEADERS;
+            let most = self.mtu - self.headers();
             return no(format!("a datagram of {name} must have 16 to {most} bytes at this MTU"));
         }
         if self.workload.is_udp() && self.connections > 16384 {
             return no(format!("{name} takes at most 16384 flows"));
+        }
+        if self.posted
+            && (self.workload != Workload::Bulk || self.presentation != Presentation::None)
+        {
+            return no("--posted goes with bulk, without a presentation layer".to_owned());
         }
         self.check_driver()?;
         self.check_presentation()?;
@@ -345,6 +400,9 @@ impl BenchPlan {
         let circular = self.receive_buffers == ReceiveBuffers::Circular;
         if circular && (self.peer == Peer::Stack || self.direction != Direction::Receive) {
             return no("circular buffers are the driver's: --peer driver --direction receive");
+        }
+        if self.peer == Peer::Driver && self.family != Family::Ipv4 {
+            return no("the driver speaks IPv4: use --peer stack for IPv6");
         }
         if self.peer == Peer::Driver && self.faults.is_some() {
             return no(
@@ -404,7 +462,7 @@ impl BenchPlan {
     }
 
     fn is_udp_payload(&self) -> bool {
-        (16..=self.mtu - UDP_HEADERS).contains(&self.bytes())
+        (16..=self.mtu - self.headers()).contains(&self.bytes())
     }
 }
 

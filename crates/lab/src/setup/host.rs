@@ -2,9 +2,9 @@
 
 use crate::load::presentation::Presentation;
 use crate::load::{Call, LoadConn, Meter, NUMBER, Role};
-use crate::setup::bench_plan::{self, BenchPlan, Peer, Workload};
+use crate::setup::bench_plan::{self, BenchPlan, Family, Peer, Workload};
 use device::{Device, Medium, fault, memory};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 use traffic::PeerCounts;
@@ -24,6 +24,14 @@ impl Side {
     pub(crate) fn address(self) -> Address {
         let last = if self == Side::Tested { 1 } else { 2 };
         Ipv4Addr::new(10, 99, 0, last).into()
+    }
+    /// Its address in a plan of this family.
+    pub(crate) fn address_of(self, family: Family) -> Address {
+        let last = if self == Side::Tested { 1 } else { 2 };
+        match family {
+            Family::Ipv4 => self.address(),
+            Family::Ipv6 => Ipv6Addr::new(0xfd00, 0x99, 0, 0, 0, 0, 0, last).into(),
+        }
     }
     pub(crate) fn other(self) -> Side {
         if self == Side::Tested { Side::Peer } else { Side::Tested }
@@ -123,7 +131,10 @@ pub(crate) fn config(plan: &BenchPlan, side: Side, device: &Device) -> Arc<net::
         is_ethernet: device.capabilities.medium == Medium::Ethernet,
         ethernet: device.ethernet,
         vlan: None,
-        addresses: vec![(side.address(), 24)],
+        addresses: vec![(
+            side.address_of(plan.family),
+            if plan.family == Family::Ipv4 { 24 } else { 64 },
+        )],
         mtu: device.capabilities.mtu,
         transmit_checksum: device.capabilities.transmit_checksum,
         segmentation: device.capabilities.segmentation,
@@ -174,7 +185,7 @@ pub(crate) fn role(plan: &BenchPlan, side: Side) -> Role {
 /// The calls that make the peer listen.
 pub(crate) fn listens(plan: &BenchPlan) -> Vec<Call> {
     let ports = plan.connections.div_ceil(PER_PORT) as u16;
-    let any = Address::UNSPECIFIED_V4;
+    let any = Side::Peer.address_of(plan.family).unspecified();
     let active = (0..ports).map(|n| (ACTIVE_PORT + n, role(plan, Side::Peer)));
     let idle = (0..ports).map(|n| (IDLE_PORT + n, Role::Idle));
     let calls = active.chain(idle);
@@ -189,7 +200,7 @@ pub(crate) fn connect(plan: &BenchPlan, index: usize) -> Call {
         (IDLE_PORT, Role::Idle)
     };
     let port = first + (index / PER_PORT) as u16;
-    let remote = Endpoint { address: Side::Peer.address(), port };
+    let remote = Endpoint { address: Side::Peer.address_of(plan.family), port };
     let conn = LoadConn::new(role, Some(remote));
     let connection = if role == Role::Idle { conn } else { conn.counted() };
     Call::Connect { remote, local: None, connection }

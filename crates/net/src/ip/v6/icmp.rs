@@ -140,7 +140,8 @@ pub(in crate::ip) fn unreachable(
     let meta = *packet.meta();
     let (source, destination) = (meta.source.v6()?, meta.destination.v6()?);
     let header = ipv6::Header::new(source, destination, meta.protocol, packet.len());
-    ipv6::Header { hop_limit: meta.ttl, ..header }.emit(packet.push(ipv6::LEN));
+    let (hop_limit, traffic_class) = (meta.ttl, meta.tos);
+    ipv6::Header { hop_limit, traffic_class, ..header }.emit(packet.push(ipv6::LEN));
     let why = match why {
         icmpv4::Unreachable::Network => Unreachable::NoRoute,
         icmpv4::Unreachable::Prohibited => Unreachable::Prohibited,
@@ -219,4 +220,6 @@ fn reply_to(packet: &mut Packet, source: Address, destination: Address) {
     meta.protocol = protocol::ICMPV6;
     (meta.source, meta.destination) = (source, destination);
     (meta.ttl, meta.gso_size, meta.group) = (0, 0, false);
+    // As the request had it, but for what the network has put there.
+    meta.tos &= !wire::ipv4::ECN;
 }
