@@ -1,7 +1,8 @@
-//! `anabranch bench`: measures the stack in memory.
+//! `anabranch bench`: measures the stack in memory, and its web server over TAP.
 
 mod drivers;
 mod experiments;
+mod http;
 pub mod table;
 
 use crate::choices::{Choices, warn_of_processors};
@@ -55,6 +56,8 @@ enum Experiment {
     Hog(Box<HogArgs>),
     /// Everything at once over a bad link, looking at every byte
     Soak(Box<SoakArgs>),
+    /// The web server over TAP, beside the same one on the kernel's sockets
+    Http(Box<http::Args>),
 }
 
 /// What to measure.
@@ -88,6 +91,10 @@ pub struct Args {
     /// one at next to no cost [default: stack; of udp-rr, driver]
     #[arg(long, value_enum)]
     peer: Option<PeerArg>,
+    /// Readers wait with their buffers, so that data is verified as it is copied there
+    /// (bulk)
+    #[arg(long)]
+    posted: bool,
     /// Confine all threads to the first processors, as many as --processors says
     #[arg(long)]
     confine: bool,
@@ -145,6 +152,7 @@ impl Args {
                 None if workload == Workload::UdpRr => Peer::Driver,
                 Some(PeerArg::Stack) | None => Peer::Stack,
             },
+            posted: self.posted,
             confine: self.confine,
             seconds: self.seconds,
             repeat: self.repeat,
@@ -172,6 +180,7 @@ pub fn run(bench: Bench) -> Result<(), Failure> {
         Experiment::Blocks(args) => args.run(),
         Experiment::Hog(args) => args.run(),
         Experiment::Soak(args) => args.run(),
+        Experiment::Http(args) => args.run(),
     }
 }
 
