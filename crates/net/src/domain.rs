@@ -211,11 +211,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[inline(always)]
     fn express(&mut self, mut frame: Packet, now: Instant) -> Option<Packet> {
         let Domain { link, ip, .. } = self;
-        let plain = match ip.config.express {
-            true => express::read(&frame, link.interface(frame.meta().interface), ip),
-            false => None,
-        };
-        let Some(plain) = plain else { return Some(frame) };
+        if !ip.config.express {
+            return Some(frame);
+        }
+        let interface = link.interface(frame.meta().interface);
+        let Some(plain) = express::read(&frame, interface, ip) else { return Some(frame) };
         if self.app.has_posted() && self.post(&plain, &frame, now) {
             return None;
         }

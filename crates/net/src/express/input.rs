@@ -90,14 +90,17 @@ pub(crate) fn read(frame: &Packet, interface: &InterfaceConfig, ip: &Ip) -> Opti
         false => (0, *front.first()? >> 4 == 6),
     };
     let index = frame.meta().interface;
+    let datagram = front.get(at..)?;
+    let below = match is_v6 {
+        true => v6(datagram, frame, at, ip)?,
+        false => v4(datagram, frame, at, ip)?,
+    };
     if frame.meta().group || ip.config.loopback == Some(index) {
         return None;
     }
     if interface.is_ethernet && !is_for(interface.ethernet, front) {
         return None;
     }
-    let (datagram, len) = (front.get(at..)?, frame.len() - at);
-    let below = if is_v6 { v6(datagram, len, index, ip)? } else { v4(datagram, len, ip)? };
     let (fixed, options) = datagram.get(below.header..)?.split_first_chunk::<TCP>()?;
     let t = words(fixed);
     let flags = Flags((t[3] >> 16) as u8);
@@ -129,13 +132,16 @@ pub(crate) fn read(frame: &Packet, interface: &InterfaceConfig, ip: &Ip) -> Opti
     Some(Plain { segment, len: at + below.header + len, head })
 }
 
-/// The IPv4 header in front of a segment, if it is as usual: of a datagram of `len` bytes
-/// from one host to us.
+/// The IPv4 header in front of a segment, if it is as usual: of a datagram that begins at
+/// `at` of `frame`, and goes from one host to us.
 #[inline(always)]
-fn v4(datagram: &[u8], len: usize, ip: &Ip) -> Option<Below> {
+fn v4(datagram: &[u8], frame: &Packet, at: usize, ip: &Ip) -> Option<Below> {
     let bytes = datagram.first_chunk::<{ ipv4::LEN }>()?;
-    let w = words(bytes);
-    if bytes[9] != protocol::TCP || !is_usual(&w, len) {
+    if bytes[9] != protocol::TCP {
+        return None;
+    }
+    let (w, len) = (words(bytes), frame.len() - at);
+    if !is_usual(&w, len) {
         return None;
     }
     let (source, destination) = (Ipv4Addr::from_bits(w[3]), Ipv4Addr::from_bits(w[4]));
@@ -151,11 +157,14 @@ fn v4(datagram: &[u8], len: usize, ip: &Ip) -> Option<Below> {
 
 /// The IPv6 header in front of a segment, without extension headers; see [`v4`].
 #[inline(always)]
-fn v6(datagram: &[u8], len: usize, interface: u16, ip: &Ip) -> Option<Below> {
+fn v6(datagram: &[u8], frame: &Packet, at: usize, ip: &Ip) -> Option<Below> {
     let bytes = datagram.first_chunk::<{ ipv6::LEN }>()?;
     let (first, second) = (word(bytes, 0), word(bytes, 4));
-    let whole = ipv6::LEN + (second >> 16) as usize == len;
-    if first >> 28 != 6 || (second >> 8) as u8 != protocol::TCP || !whole {
+    if first >> 28 != 6 || (second >> 8) as u8 != protocol::TCP {
+        return None;
+    }
+    let (interface, len) = (frame.meta().interface, frame.len() - at);
+    if ipv6::LEN + (second >> 16) as usize != len {
         return None;
     }
     let (source, destination) = (address(bytes, 8), address(bytes, 24));
