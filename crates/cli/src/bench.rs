@@ -1,7 +1,8 @@
-//! `anabranch bench`: measures the stack in memory.
+//! `anabranch bench`: measures the stack in memory, and its web server over TAP.
 
 mod drivers;
 mod experiments;
+mod http;
 pub mod table;
 
 use crate::choices::{Choices, warn_of_processors};
@@ -56,6 +57,8 @@ enum Experiment {
     Hog(Box<HogArgs>),
     /// Everything at once over a bad link, looking at every byte
     Soak(Box<SoakArgs>),
+    /// The web server over TAP, beside the same one on the kernel's sockets
+    Http(Box<http::Args>),
 }
 
 /// What to measure.
@@ -92,6 +95,10 @@ pub struct Args {
     /// The family of the addresses, with a stack as peer
     #[arg(long, value_enum, default_value_t = FamilyArg::V4)]
     family: FamilyArg,
+    /// Readers wait with their buffers, so that data is verified as it is copied there
+    /// (bulk)
+    #[arg(long)]
+    posted: bool,
     /// Confine all threads to the first processors, as many as --processors says
     #[arg(long)]
     confine: bool,
@@ -169,6 +176,7 @@ impl Args {
                 Some(PeerArg::Stack) | None => Peer::Stack,
             },
             family: self.family.into(),
+            posted: self.posted,
             confine: self.confine,
             seconds: self.seconds,
             repeat: self.repeat,
@@ -197,6 +205,7 @@ pub fn run(bench: Bench) -> Result<(), Failure> {
         Experiment::Blocks(args) => args.run(),
         Experiment::Hog(args) => args.run(),
         Experiment::Soak(args) => args.run(),
+        Experiment::Http(args) => args.run(),
     }
 }
 

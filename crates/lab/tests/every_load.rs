@@ -3,7 +3,7 @@
 
 extern crate anabranch_lab as lab;
 
-use lab::{BenchPlan, Direction, Peer, Presentation, ReceiveBuffers, Row, Workload};
+use lab::{BenchPlan, Direction, Family, Peer, Presentation, ReceiveBuffers, Row, Workload};
 
 fn short(workload: Workload, organization: &str, processors: usize) -> BenchPlan {
     BenchPlan {
@@ -59,6 +59,31 @@ fn crr() {
 #[test]
 fn udp() {
     every_organization(Workload::Udp);
+}
+
+#[test]
+fn readers_wait_with_their_buffers() {
+    for entry in organizations::CATALOG {
+        check(&BenchPlan { posted: true, ..short(Workload::Bulk, entry.name, 1) });
+    }
+    let plan = BenchPlan { posted: true, ..short(Workload::Rr, "uniprocessor", 1) };
+    let no = plan.check().map_err(|error| error.to_string());
+    assert_eq!(no, Err("--posted goes with bulk, without a presentation layer".to_owned()));
+}
+
+#[test]
+fn all_loads_go_over_ipv6() {
+    for organization in ["uniprocessor", "group-locks"] {
+        for workload in [Workload::Bulk, Workload::Rr, Workload::Crr, Workload::Udp] {
+            check(&BenchPlan { family: Family::V6, ..short(workload, organization, 1) });
+        }
+    }
+    let plan = BenchPlan { family: Family::V6, ..short(Workload::Bulk, "uniprocessor", 1) };
+    let refused = |plan: BenchPlan| plan.check().map_err(|error| error.to_string());
+    let no = refused(BenchPlan { mtu: 1279, ..plan.clone() });
+    assert_eq!(no, Err("an MTU of 1279 bytes does not work: take 1280 to 65535".to_owned()));
+    let no = refused(BenchPlan { peer: Peer::Driver, ..plan });
+    assert_eq!(no, Err("the driver speaks IPv4: use --peer stack for IPv6".to_owned()));
 }
 
 #[test]

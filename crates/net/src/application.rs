@@ -126,6 +126,32 @@ pub trait Application: Sized + Send {
         now: Instant,
     ) -> bool;
 
+    /// Does any connection of the application wait with a buffer
+    /// ([`Application::posted`])? Asked for each segment with much data, so it should cost
+    /// next to nothing; it may be wrong.
+    fn has_posted(&self) -> bool {
+        false
+    }
+
+    /// The next `len` bytes of `connection` have come, with nothing before them that the
+    /// application has not taken out. If it waits for them with a buffer that has room for all,
+    /// it calls `fill` with the place for them: `len` bytes, once. `fill` verifies the bytes
+    /// as it copies them there. If it says `true`, they are the application's, who hears so in
+    /// [`Application::ready`], and says there by [`Tcb::set_unread_outside`] what it has not
+    /// read, as if it had taken them out itself. If it says `false`, the checksum is wrong:
+    /// the place may hold anything then, nothing counts as received, and the bytes that
+    /// belong there come later, there or by [`Tcb::receive`]. Returns what `fill` said, and
+    /// `false` if it was not called.
+    fn posted(
+        &mut self,
+        connection: &mut Self::Connection,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> bool {
+        let _ = (connection, len, fill);
+        false
+    }
+
     /// The connection has ended, for the reason in `tcb.error()` if there is one.
     /// What it has received and the application has not read is still there.
     fn closed(&mut self, connection: Self::Connection, tcb: &mut Tcb);

@@ -210,18 +210,37 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Takes a frame past the layers, if it is as nearly all are. Returns it if not.
     #[inline(always)]
     fn express(&mut self, mut frame: Packet, now: Instant) -> Option<Packet> {
-        let Domain { link, ip, counters, .. } = self;
-        let plain = match ip.config.express {
-            true => express::read(&frame, link.interface(frame.meta().interface), ip),
-            false => None,
-        };
-        let Some(Plain { segment, len }) = plain else { return Some(frame) };
-        counters.packets_in += 1;
-        counters.bytes_in += frame.len() as u64;
-        frame.pull(len);
+        let Domain { link, ip, .. } = self;
+        if !ip.config.express {
+            return Some(frame);
+        }
+        let interface = link.interface(frame.meta().interface);
+        let Some(plain) = express::read(&frame, interface, ip) else { return Some(frame) };
+        if self.app.has_posted() && self.post(&plain, &frame, now) {
+            return None;
+        }
+        if !plain.is_right(&frame) {
+            return Some(frame);
+        }
+        self.counters.packets_in += 1;
+        self.counters.bytes_in += frame.len() as u64;
+        frame.pull(plain.len);
         let (transport, mut cx) = self.cx(now);
-        segment.input(frame.into_parts(), transport, &mut cx);
+        plain.segment.input(frame.into_parts(), transport, &mut cx);
         None
+    }
+
+    /// Takes the data of a plain segment to where its application waits for it, if it does.
+    #[inline]
+    fn post(&mut self, plain: &Plain, frame: &Packet, now: Instant) -> bool {
+        let Some(payload) = plain.payload(frame) else { return false };
+        let (transport, mut cx) = self.cx(now);
+        if !transport.post(plain, payload, &mut cx) {
+            return false;
+        }
+        self.counters.packets_in += 1;
+        self.counters.bytes_in += frame.len() as u64;
+        true
     }
 
     /// ④ Takes a packet that another unit has put together from fragments and

@@ -96,8 +96,8 @@ impl<O: Observer> Below for Down<'_, O> {
         if !express::is_plain(&segment.header) {
             return None;
         }
-        let Link { departures, config, .. } = &*self.link;
-        let (frame, base) = departures.frame((flow, service), segment, config, self.now)?;
+        let departures = &self.link.departures;
+        let (frame, base) = departures.frame((flow, service), segment, self.ip, self.now)?;
         let interface = frame.meta().interface;
         counters.packets_out += 1;
         counters.bytes_out += frame.len() as u64;

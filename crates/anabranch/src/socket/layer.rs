@@ -116,6 +116,19 @@ impl Application for SocketLayer {
         false
     }
 
+    fn has_posted(&self) -> bool {
+        super::tcp::posted::any()
+    }
+
+    fn posted(
+        &mut self,
+        socket: &mut Arc<TcpShared>,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> bool {
+        socket.fill_posted(len, fill)
+    }
+
     fn closed(&mut self, socket: Arc<TcpShared>, tcb: &mut Tcb) {
         socket.closed(tcb, &mut self.wakes);
     }

@@ -17,5 +17,6 @@ pub(crate) use layer::SocketLayer;
 pub(crate) use registry::Registry;
 pub use sessions::SessionCounters;
 pub(crate) use sessions::{Session, SessionLimits, Sessions};
+pub(crate) use tcp::posted::NotPosted;
 pub(crate) use tcp::{ListenerShared, TcpShared, WriteLimits};
 pub(crate) use udp::UdpShared;

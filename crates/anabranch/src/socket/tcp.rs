@@ -1,5 +1,6 @@
 //! [`TcpShared`]: what a stream and its connection share.
 
+pub(crate) mod posted;
 mod user;
 
 use super::backlog::Backlog;
@@ -66,6 +67,8 @@ struct State {
     finished: bool,
     shut_read: bool,
     readers: Waiters,
+    /// A reader has left its buffer.
+    posted: Option<posted::Posted>,
 
     /// Written and not yet with TCP, with the sums of the bytes if known.
     unsent: VecDeque<(Slice, Option<u16>)>,
@@ -138,6 +141,7 @@ impl TcpShared {
             finished: false,
             shut_read: false,
             readers: Waiters::default(),
+            posted: None,
             unsent: VecDeque::new(),
             unsent_bytes: 0,
             queued: 0,
@@ -390,7 +394,8 @@ impl State {
         self.last_advertised = self.unread.len();
         tcb.set_memory_outside(self.unread.footprint());
         tcb.set_unread_outside(self.unread.len());
-        if (self.unread.len(), self.eof) != before {
+        let filled = self.posted.as_ref().is_some_and(|posted| posted.has_some());
+        if (self.unread.len(), self.eof) != before || filled {
             self.readers.take(wakes);
         }
     }

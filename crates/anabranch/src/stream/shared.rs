@@ -3,10 +3,11 @@
 use crate::Keepalive;
 use crate::options::{Setting, TcpOptions};
 use crate::scope;
-use crate::socket::{TcpShared, WriteLimits};
+use crate::socket::{NotPosted, TcpShared, WriteLimits};
 use crate::stack::Stack;
 use platform::Mutex;
 use smallvec::SmallVec;
+use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
@@ -97,6 +98,35 @@ impl Shared {
             buf[at..at + part.len()].copy_from_slice(part);
             at += part.len();
         })
+    }
+
+    /// Reads to `buffer`, which the stack has until something comes.
+    pub(crate) async fn read_posted(&self, mut buffer: Vec<u8>) -> (io::Result<usize>, Vec<u8>) {
+        loop {
+            let read = super::now(self.poll_read_to(None, &mut buffer, false));
+            if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+                return (read, buffer);
+            }
+            let waiting = match self.socket.post(buffer) {
+                Ok(waiting) => waiting,
+                Err(NotPosted::Ready(back)) => {
+                    buffer = back;
+                    continue;
+                }
+                Err(NotPosted::Occupied(mut back)) => {
+                    let read = poll_fn(|cx| self.poll_read_to(Some(cx), &mut back, false)).await;
+                    return (read, back);
+                }
+            };
+            let filled;
+            (filled, buffer) = poll_fn(|cx| waiting.poll(cx)).await;
+            if filled > 0 {
+                // What came to the queue behind it may have room, too.
+                let rest = &mut buffer[filled..];
+                let more = super::now(self.poll_read_to(None, rest, false)).unwrap_or(0);
+                return (Ok(filled + more), buffer);
+            }
+        }
     }
 
     /// As [`Shared::poll_read`], to several buffers, one behind the other.

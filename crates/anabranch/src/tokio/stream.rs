@@ -275,6 +275,22 @@ impl TcpStream {
         now(self.0.poll_write(None, bufs, false))
     }
 
+    /// Reads to `buffer`, and leaves it with the stack until something comes. Data that comes
+    /// meanwhile is verified as it is copied there, by the thread that has the connection,
+    /// where a read copies it a second time. Returns how many of its first bytes were read,
+    /// and the buffer; 0: the end, or there is no room in it.
+    ///
+    /// What stands behind the bytes that were read is anything: also bytes of segments
+    /// that were damaged on their way, which do not count and come again.
+    /// If the future is dropped before its end, the buffer is lost, but no byte: the next read
+    /// has what had come.
+    ///
+    /// # Errors
+    /// As reading.
+    pub async fn read_posted(&mut self, buffer: Vec<u8>) -> (io::Result<usize>, Vec<u8>) {
+        self.0.read_posted(buffer).await
+    }
+
     /// Reads without taking.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ mod groups;
 mod host;
 mod names;
 mod options;
+mod posted;
 mod start;
 mod tasks;
 mod ttl;

@@ -39,6 +39,30 @@ impl Load {
         sent > 0 && tcb.sendable() >= segment
     }
 
+    /// Takes the next `len` bytes at once, into the buffer that it would read them to.
+    #[inline]
+    pub(super) fn take_at_once(
+        &mut self,
+        conn: &mut LoadConn,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> bool {
+        let filled = with_buffer(self.bytes.max(len), |buffer| {
+            let place = &mut buffer[..len];
+            let filled = fill(place);
+            if filled && conn.role != Role::Drain && !self.pattern.fits(conn.in_at, place) {
+                self.fail(conn, "received wrong data");
+            }
+            filled
+        });
+        if filled {
+            conn.in_at = after(conn.in_at, len);
+            self.tally.received.add(len as u64);
+            conn.share.add(len as u64);
+        }
+        filled
+    }
+
     /// Reads all there is. Returns `false`: there is nothing to write.
     #[inline]
     pub(super) fn read(&mut self, conn: &mut LoadConn, tcb: &mut Tcb) -> bool {
@@ -60,6 +84,10 @@ impl Load {
         if total > 0 {
             self.tally.received.add(total as u64);
             conn.share.add(total as u64);
+        }
+        if self.posts {
+            // What was posted has been read.
+            tcb.set_unread_outside(0);
         }
         if tcb.eof() && !conn.closing {
             conn.closing = true;

@@ -146,6 +146,8 @@ pub struct Load {
     rescue: udp::Rescue,
     /// Begin no transaction any more, but each connection its first.
     pub(crate) resting: bool,
+    /// Who reads waits with its buffer.
+    posts: bool,
 }
 
 /// What all loads of a host have in common: makes them.
@@ -157,13 +159,15 @@ pub struct Loads {
     flows: Flows,
     presentation: Option<Arc<Presentation>>,
     soak: Option<Arc<soak::Shared>>,
+    posts: bool,
 }
 
 impl Loads {
     /// Loads with writes or messages of `bytes`, that count in `meter`.
     pub fn new(bytes: usize, meter: Arc<Meter>) -> Loads {
         let pattern = Pattern::new(bytes.max(READ));
-        Loads { bytes, pattern, meter, flows: Flows::default(), presentation: None, soak: None }
+        let (flows, posts) = (Flows::default(), false);
+        Loads { bytes, pattern, meter, flows, presentation: None, soak: None, posts }
     }
 
     /// Where they count.
@@ -179,6 +183,11 @@ impl Loads {
     /// Those of a host with this presentation layer.
     pub(crate) fn with_presentation(self, presentation: Option<Arc<Presentation>>) -> Loads {
         Loads { presentation, ..self }
+    }
+
+    /// Those whose readers wait with their buffers, if `posts`.
+    pub(crate) fn with_posted(self, posts: bool) -> Loads {
+        Loads { posts, ..self }
     }
 
     /// Those of a host that takes part in a soak.
@@ -203,6 +212,7 @@ impl Loads {
             echoes: VecDeque::new(),
             rescue: udp::Rescue::default(),
             resting: false,
+            posts: self.posts,
         }
     }
 }
@@ -301,6 +311,22 @@ impl Application for Load {
             Role::SoakClient | Role::SoakServer => self.converse(conn, tcb, now),
             Role::Client | Role::Churn => self.transact(conn, tcb, now),
         }
+    }
+
+    #[inline]
+    fn has_posted(&self) -> bool {
+        self.posts
+    }
+
+    #[inline]
+    fn posted(
+        &mut self,
+        conn: &mut LoadConn,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> bool {
+        let reads = matches!(conn.role, Role::Sink | Role::Drain) && conn.presented.is_none();
+        reads && conn.open && self.take_at_once(conn, len, fill)
     }
 
     fn closed(&mut self, conn: LoadConn, tcb: &mut Tcb) {

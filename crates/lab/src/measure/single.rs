@@ -126,7 +126,7 @@ impl Pair {
     /// As [`Pair::new`], by the time of `clock`.
     pub(crate) fn with_clock(plan: &BenchPlan, clock: Clock) -> Result<Pair, Error> {
         let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
-        let loads = Loads::new(plan.bytes(), meter.clone());
+        let loads = Loads::new(plan.bytes(), meter.clone()).with_posted(plan.posted);
         let (a, b) = host::devices(plan);
         let host = |side, device: Device| {
             let presentation = host::presentation(plan, &meter);

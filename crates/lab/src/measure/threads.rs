@@ -155,7 +155,7 @@ struct Stacks {
 impl Stacks {
     fn start(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
         let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
-        let loads = Loads::new(plan.bytes(), meter.clone());
+        let loads = Loads::new(plan.bytes(), meter.clone()).with_posted(plan.posted);
         if plan.peer == Peer::Driver {
             let (device, counts) = host::driver(plan);
             let ours = instruments.clone();

@@ -160,6 +160,7 @@ impl Case {
             bytes: self.count("bytes"),
             mtu: self.count("mtu").unwrap_or(1500),
             family: Family::V4,
+            posted: false,
             segment: self.count("segment"),
             direction: self.direction(),
             peer,

@@ -190,6 +190,8 @@ pub struct BenchPlan {
     pub bytes: Option<usize>,
     /// Bytes of the link's largest IP datagram.
     pub mtu: usize,
+    /// Which IP it is over.
+    pub family: Family,
     /// Which way data goes (bulk and udp).
     pub direction: Direction,
     /// What stands at the other end.
@@ -198,6 +200,9 @@ pub struct BenchPlan {
     pub family: Family,
     /// What stands above the transport, of bulk and udp.
     pub presentation: Presentation,
+    /// Readers in bulk wait with their buffers, so that data is verified as it is copied
+    /// there.
+    pub posted: bool,
     /// How the driver comes by the payload that it sends.
     pub receive_buffers: ReceiveBuffers,
     /// Are transport checksums computed and verified? If not, by neither end: as
@@ -255,6 +260,7 @@ impl Default for BenchPlan {
             peer: Peer::Stack,
             family: Family::V4,
             presentation: Presentation::None,
+            posted: false,
             receive_buffers: ReceiveBuffers::Lifo,
             checksum: true,
             segment: None,
@@ -372,6 +378,11 @@ impl BenchPlan {
         }
         if self.workload.is_udp() && self.connections > 16384 {
             return no(format!("{name} takes at most 16384 flows"));
+        }
+        if self.posted
+            && (self.workload != Workload::Bulk || self.presentation != Presentation::None)
+        {
+            return no("--posted goes with bulk, without a presentation layer".to_owned());
         }
         self.check_driver()?;
         self.check_presentation()?;

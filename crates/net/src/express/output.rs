@@ -1,17 +1,20 @@
 //! The way out: ⑥ ⑦ ⑧ in one go.
 
 use super::TIMESTAMPS;
-use crate::config::Config;
+use crate::ip::Ip;
 use tcp::Outgoing;
+use wire::ipv6::extension;
 use wire::packet::{ChecksumState, Meta};
 use wire::tcp::{Flags, Header};
-use wire::{Address, FlowKey, Instant, Packet, checksum, ipv4, protocol};
+use wire::{Address, FlowKey, Instant, Packet, checksum, ipv4, ipv6, protocol};
 
-/// Bytes of Ethernet with a tag, and of IPv4 without options: the most that stands in
-/// front of a segment here.
-const BELOW: usize = 18 + ipv4::LEN;
-/// The same without a tag, as nearly always.
+/// Bytes of Ethernet with a tag, and of IPv6: the most that stands in front of a segment
+/// here.
+const BELOW: usize = 18 + ipv6::LEN;
+/// Bytes of Ethernet without a tag, as nearly always, and of IPv4 without options.
 const UNTAGGED: usize = 14 + ipv4::LEN;
+/// The same of IPv6.
+const UNTAGGED_V6: usize = 14 + ipv6::LEN;
 /// Hosts that a unit remembers the way to; a power of two.
 const PLACES: usize = 16;
 /// Offset of the checksum field in a TCP header.
@@ -42,8 +45,12 @@ struct Departure {
     head: [u8; BELOW],
     /// Bytes of `head`.
     len: usize,
-    /// The sum of the IP header without its type of service, length and sum.
+    /// The bytes of `head` that are IP's.
+    ip_len: usize,
+    /// The sum of an IPv4 header without its type of service, length and sum.
     sum: u64,
+    /// The sum of the pseudo-header without the length.
+    pseudo: u64,
 }
 
 /// The ways to the hosts that were sent to last.
@@ -87,22 +94,28 @@ impl Departures {
         &self,
         (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
         segment: &mut Outgoing,
-        config: &Config,
+        ip: &Ip,
         now: Instant,
     ) -> Option<(Packet, u16)> {
         let departure = self.find(flow, ttl, now)?;
         let timestamps = segment.header.options.timestamps;
         let tcp_len = if timestamps.is_some() { 32 } else { 20 };
-        let total = ipv4::LEN + tcp_len + wire::total(&segment.payload);
-        if total > departure.mtu && segment.gso_size == 0 || total > usize::from(u16::MAX) {
+        let segment_len = tcp_len + wire::total(&segment.payload);
+        let total = departure.ip_len + segment_len;
+        // What the length field counts: with the header itself in IPv4, without it in IPv6.
+        let counted = if departure.is_v6() { segment_len } else { total };
+        if total > departure.mtu && segment.gso_size == 0 || counted > usize::from(u16::MAX) {
             return None;
         }
-        let partial = config.interfaces[usize::from(departure.meta.interface)].transmit_checksum;
+        let interface = &ip.config.interfaces[usize::from(departure.meta.interface)];
+        let partial = interface.transmit_checksum;
         let mut packet = Packet::from_parts(std::mem::take(&mut segment.payload));
         let len = departure.len;
         let bytes = packet.push(len + tcp_len);
-        departure.emit(&mut bytes[..len], total, tos);
-        let mut fields = Fields::of(flow, &segment.header, total - ipv4::LEN);
+        let label = if departure.is_v6() { ip.label(flow) } else { 0 };
+        departure.emit(&mut bytes[..len], counted, tos, label);
+        let pseudo = departure.pseudo + segment_len as u64;
+        let mut fields = Fields::of(flow, &segment.header, pseudo);
         let base = fields.base();
         fields.checksum = match (partial, segment.sum) {
             (true, _) => fields.pseudo(),
@@ -130,26 +143,34 @@ impl Departures {
     pub(crate) fn learn(&mut self, frame: &Packet, until: Instant, mtu: usize) {
         let mut meta = *frame.meta();
         let len = usize::from(meta.csum_start);
-        let Some(below) = frame.head().get(..len) else { return };
-        let Some((link, ip)) = below.split_last_chunk::<{ ipv4::LEN }>() else { return };
-        if len > BELOW
-            || !meta.destination.is_v4()
-            || ip[0] != 0x45
-            || meta.protocol != protocol::TCP
-            || meta.group
-        {
+        let is_v6 = !meta.destination.is_v4();
+        let ip_len = if is_v6 { ipv6::LEN } else { ipv4::LEN };
+        let (Some(below), Some(start)) = (frame.head().get(..len), len.checked_sub(ip_len)) else {
+            return;
+        };
+        let ip = &below[start..];
+        let is_usual = match is_v6 {
+            true => ip[0] >> 4 == 6 && ip[extension::NEXT_HEADER] == protocol::TCP,
+            false => ip[0] == 0x45,
+        };
+        if len > BELOW || !is_usual || meta.protocol != protocol::TCP || meta.group {
             return;
         }
         (meta.checksum, meta.csum_offset, meta.gso_size) = (ChecksumState::Complete, 0, 0);
         let mut head = [0; BELOW];
         head[..len].copy_from_slice(below);
-        let ip_head = &mut head[link.len()..len];
-        ip_head[1..4].fill(0);
-        ip_head[10..12].fill(0);
+        let ip_head = &mut head[start..len];
+        if !is_v6 {
+            ip_head[1..4].fill(0);
+            ip_head[10..12].fill(0);
+        }
         let sum = u64::from(checksum::sum(ip_head));
+        let (source, destination) = (meta.source, meta.destination);
+        let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, 0).into();
         self.places.resize_with(PLACES, || None);
-        let place = place(meta.destination);
-        self.places[place] = Some(Departure { meta, until, mtu, head, len, sum });
+        let place = place(destination);
+        let departure = Departure { meta, until, mtu, head, len, ip_len, sum, pseudo };
+        self.places[place] = Some(departure);
     }
 }
 
@@ -160,21 +181,41 @@ impl Departure {
         meta.destination == destination && meta.source == source && meta.ttl == ttl
     }
 
-    /// Writes the headers below TCP, for a datagram of `total` bytes and a type of service.
     #[inline(always)]
-    fn emit(&self, bytes: &mut [u8], total: usize, tos: u8) {
+    fn is_v6(&self) -> bool {
+        self.ip_len == ipv6::LEN
+    }
+
+    /// Writes the headers below TCP. The length field says `counted`; `label` is the
+    /// flow's, of IPv6.
+    #[inline(always)]
+    fn emit(&self, bytes: &mut [u8], counted: usize, tos: u8, label: u32) {
         // A copy of as many bytes as are known is a few stores.
-        match bytes.first_chunk_mut::<UNTAGGED>() {
-            Some(bytes) if self.len == UNTAGGED => {
-                bytes.copy_from_slice(&self.head[..UNTAGGED]);
-            }
-            _ => bytes.copy_from_slice(&self.head[..self.len]),
+        match self.len {
+            UNTAGGED => copy::<UNTAGGED>(bytes, &self.head),
+            UNTAGGED_V6 => copy::<UNTAGGED_V6>(bytes, &self.head),
+            len => bytes.copy_from_slice(&self.head[..len]),
         }
-        let ip = self.len - ipv4::LEN;
+        let length = (counted as u16).to_be_bytes();
+        let ip = self.len - self.ip_len;
+        if self.is_v6() {
+            let first = 6 << 28 | u32::from(tos) << 20 | label;
+            bytes[ip..ip + 4].copy_from_slice(&first.to_be_bytes());
+            bytes[ip + 4..ip + 6].copy_from_slice(&length);
+            return;
+        }
         bytes[ip + 1] = tos;
-        bytes[ip + 2..ip + 4].copy_from_slice(&(total as u16).to_be_bytes());
-        let sum = !checksum::fold(self.sum + u64::from(tos) + total as u64);
+        bytes[ip + 2..ip + 4].copy_from_slice(&length);
+        let sum = !checksum::fold(self.sum + u64::from(tos) + counted as u64);
         bytes[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Copies the first `N` bytes of `head`.
+#[inline(always)]
+fn copy<const N: usize>(bytes: &mut [u8], head: &[u8; BELOW]) {
+    if let (Some(bytes), Some(head)) = (bytes.first_chunk_mut::<N>(), head.first_chunk::<N>()) {
+        *bytes = *head;
     }
 }
 
@@ -192,16 +233,12 @@ struct Fields {
 }
 
 impl Fields {
-    /// The header of a segment that is `len` bytes long with it.
+    /// The header of a segment whose pseudo-header has this sum.
     #[inline(always)]
-    fn of(flow: &FlowKey, header: &Header, len: usize) -> Fields {
-        let [source, destination] = [flow.local, flow.remote].map(|end| end.address.words()[1]);
+    fn of(flow: &FlowKey, header: &Header, pseudo: u64) -> Fields {
         let offset: u32 = if header.options.timestamps.is_some() { 0x8000 } else { 0x5000 };
         Fields {
-            pseudo: (source & 0xffff_ffff)
-                + (destination & 0xffff_ffff)
-                + u64::from(protocol::TCP)
-                + len as u64,
+            pseudo,
             ports: u32::from(flow.local.port) << 16 | u32::from(flow.remote.port),
             seq: header.seq.0,
             ack: header.ack.0,

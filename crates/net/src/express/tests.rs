@@ -2,7 +2,8 @@
 //! with it and one without, and no frame, counter or connection may differ.
 
 use crate::application::ConnectError;
-use crate::harness::{MAC, PEER, PEER_MAC, US, end, interface};
+use crate::harness::v6::{PEER6, US6};
+use crate::harness::{MAC, PEER, PEER_MAC, US, interface};
 use crate::{Application, Call, Config, ConnId, Connections, Datagram, Domain, DropReason, Egress};
 use crate::{InterfaceConfig, Unit};
 use platform::SplitMix64;
@@ -10,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tcp::{Events, Tcb};
 use wire::packet::ChecksumState;
-use wire::{Endpoint, FlowKey, Instant, Packet, checksum};
+use wire::{Address, Endpoint, FlowKey, Instant, Packet, checksum, ipv4, ipv6};
+
+mod posted;
 
 /// Reads and writes at random, and ends now and then.
 struct Talker {
@@ -18,31 +21,75 @@ struct Talker {
     flows: Vec<FlowKey>,
     /// Nothing may be wrong with what it reads.
     read: u64,
+    /// It reads all there is at once.
+    eager: bool,
+    /// It waits for data with buffers of so many bytes.
+    posts: usize,
+    /// Bytes that came there, and how often they were wrong.
+    posted: (u64, u64),
+}
+
+/// What a connection has read.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Digest(u64);
+
+impl Digest {
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.wrapping_mul(0x100_0000_01b3).wrapping_add(u64::from(*byte) + 1);
+        }
+    }
 }
 
 impl Application for Talker {
-    type Connection = ();
+    type Connection = Digest;
     type Listener = ();
     type Udp = ();
     type Wakes = ();
 
-    fn incoming(&mut self, (): &()) -> Option<()> {
-        Some(())
+    fn incoming(&mut self, (): &()) -> Option<Digest> {
+        Some(Digest::default())
     }
     fn half_open_limit_reached(&self, (): &()) -> bool {
         false
     }
-    fn refused(&mut self, (): ()) {}
-    fn opened(&mut self, (): &mut (), _: ConnId, flow: &FlowKey) {
+    fn refused(&mut self, _: Digest) {}
+    fn opened(&mut self, _: &mut Digest, _: ConnId, flow: &FlowKey) {
         self.flows.push(*flow);
     }
-    fn connect_failed(&mut self, (): (), _: ConnectError) {}
-    fn ready(&mut self, (): &mut (), tcb: &mut Tcb, _: Events, _: Instant) -> bool {
+    fn connect_failed(&mut self, _: Digest, _: ConnectError) {}
+    fn has_posted(&self) -> bool {
+        self.posts > 0
+    }
+    fn posted(
+        &mut self,
+        digest: &mut Digest,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> bool {
+        let mut buffer = vec![0; len];
+        if len > self.posts {
+            return false;
+        }
+        if !fill(&mut buffer) {
+            self.posted.1 += 1;
+            return false;
+        }
+        digest.add(&buffer);
+        self.read += len as u64;
+        self.posted.0 += len as u64;
+        true
+    }
+    fn ready(&mut self, digest: &mut Digest, tcb: &mut Tcb, _: Events, _: Instant) -> bool {
         let choice = self.random.next_u64();
-        if choice & 3 > 0 {
+        if choice & 3 > 0 || self.eager {
             while let Some(slice) = tcb.pop_slice(usize::MAX) {
+                digest.add(&slice);
                 self.read += slice.len() as u64;
             }
+        }
+        if self.eager {
+            tcb.set_unread_outside(0);
         }
         let len = match choice >> 8 & 7 {
             0 => 0,
@@ -50,13 +97,14 @@ impl Application for Talker {
             5 | 6 => 1 + (choice >> 16) % 5_000,
             _ => 1 + (choice >> 16) % 60_000,
         };
-        let _ = tcb.send(&vec![choice as u8; len as usize]);
+        let bytes: Vec<u8> = (0..len).map(|n| (choice ^ n) as u8).collect();
+        let _ = tcb.send(&bytes);
         if choice >> 32 & 0x1ff == 0 {
             tcb.shutdown_write();
         }
         false
     }
-    fn closed(&mut self, (): (), _: &mut Tcb) {}
+    fn closed(&mut self, _: Digest, _: &mut Tcb) {}
     fn datagram(&mut self, (): &(), _: Datagram) -> bool {
         true
     }
@@ -71,11 +119,23 @@ impl Application for Talker {
 /// A link between two hosts.
 #[derive(Clone, Copy, Debug)]
 struct Link {
+    v6: bool,
     ethernet: bool,
     vlan: Option<u16>,
     /// What the devices do.
     checksum: bool,
     segmentation: usize,
+}
+
+impl Link {
+    fn address(&self, ours: bool) -> Address {
+        match (self.v6, ours) {
+            (false, true) => US.into(),
+            (false, false) => PEER.into(),
+            (true, true) => US6.into(),
+            (true, false) => PEER6.into(),
+        }
+    }
 }
 
 struct Host {
@@ -85,12 +145,12 @@ struct Host {
 
 impl Host {
     fn new(link: Link, ours: bool, seed: u64, express: bool) -> Host {
-        let (address, ethernet) = if ours { (US, MAC) } else { (PEER, PEER_MAC) };
+        let ethernet = if ours { MAC } else { PEER_MAC };
         let interface = InterfaceConfig {
             is_ethernet: link.ethernet,
             ethernet,
             vlan: link.vlan,
-            addresses: vec![(address.into(), 24)],
+            addresses: vec![(link.address(ours), if link.v6 { 64 } else { 24 })],
             transmit_checksum: link.checksum,
             segmentation: link.segmentation,
             ..interface()
@@ -101,15 +161,18 @@ impl Host {
         config.tcp = Arc::new(tcp);
         config.express = express;
         let random = SplitMix64::new(seed ^ u64::from(ours));
-        let app = Talker { random, flows: Vec::new(), read: 0 };
+        let flows = Vec::new();
+        let app = Talker { random, flows, read: 0, eager: false, posts: 0, posted: (0, 0) };
         let mut domain = Domain::new(Arc::new(config), Unit::ONLY, app);
         let (mut egress, now) = (Egress::new(1), Instant::from_millis(1000));
         if ours {
-            let any = end(std::net::Ipv4Addr::UNSPECIFIED, 80);
+            let any = Endpoint { address: link.address(ours).unspecified(), port: 80 };
             domain.call(Call::Listen(any, ()), now, &mut egress);
         } else {
             for _ in 0..3 {
-                let call = Call::Connect { remote: end(US, 80), local: None, connection: () };
+                let remote = Endpoint { address: link.address(!ours), port: 80 };
+                let connection = Digest::default();
+                let call = Call::Connect { remote, local: None, connection };
                 domain.call(call, now, &mut egress);
             }
         }
@@ -120,6 +183,10 @@ impl Host {
     fn step(&mut self, frames: Vec<Packet>, now: Instant) -> Vec<Packet> {
         for frame in frames {
             self.domain.input(frame, now, &mut self.egress);
+            if self.domain.app.eager {
+                // Each by itself: what goes to a buffer is not put together before.
+                self.domain.end_batch(now);
+            }
         }
         if self.domain.next_timeout().is_some_and(|at| at <= now) {
             self.domain.on_timeout(now, &mut self.egress);
@@ -134,14 +201,17 @@ impl Host {
     fn state(&mut self) -> String {
         let mut state = format!("{:?} {}", self.domain.counters, self.domain.app.read);
         for flow in self.domain.app.flows.clone() {
-            self.domain.conns.with_flow(&flow, |c| state += &format!("\n{flow:?}: {:?}", c.tcb));
+            self.domain.conns.with_flow(&flow, |c| {
+                state += &format!("\n{flow:?}: {:?} {:?}", c.user, c.tcb);
+            });
         }
         state
     }
 }
 
 /// What the network does to a frame; the same to that of either pair.
-fn mangle(frame: &Packet, ethernet: bool, chance: u64) -> Vec<Packet> {
+fn mangle(frame: &Packet, link: &Link, chance: u64) -> Vec<Packet> {
+    let ethernet = link.ethernet;
     let mut bytes = frame.to_vec();
     let ip = if !ethernet {
         0
@@ -151,43 +221,53 @@ fn mangle(frame: &Packet, ethernet: bool, chance: u64) -> Vec<Packet> {
         14
     };
     let at = (chance >> 16) as usize % bytes.len();
+    let bit = 1 << (chance >> 60 & 7);
+    let tcp = ip + if link.v6 { ipv6::LEN } else { ipv4::LEN };
     match chance % 40 {
         0 => return vec![],
         1 => return vec![frame.clone(), frame.clone()],
-        2 => bytes[at] ^= 1 << (chance >> 60 & 7),
+        2 => bytes[at] ^= bit,
         3 => bytes.extend([0; 7]),
         4 => bytes.truncate(at.max(1)),
-        5 | 6 if bytes.len() > ip + 20 => {
+        // Version, class, label, length, next header, hop limit; there is no sum.
+        5 | 6 if link.v6 && bytes.len() > tcp => bytes[ip + at % 8] ^= bit,
+        5 | 6 if !link.v6 && bytes.len() > tcp => {
             // Service, length, identification, fragment, time to live, protocol; the sum
             // is right.
-            bytes[ip + 1 + at % 9] ^= 1 << (chance >> 60 & 7);
-            bytes[ip + 10..ip + 12].fill(0);
-            let sum = !checksum::sum(&bytes[ip..ip + 20]);
-            bytes[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
+            bytes[ip + 1 + at % 9] ^= bit;
+            sum(&mut bytes[ip..tcp]);
         }
         7 if ethernet => bytes[..6].fill(0xff),
         8 if ethernet => bytes.splice(12..12, [0x81, 0, 0, 0]).for_each(drop),
         // Ports, numbers, offset, flags, options; the device says that the sum is right.
-        9..=12 if bytes.len() > ip + 20 + 32 => {
-            bytes[ip + 20 + at % 32] ^= 1 << (chance >> 60 & 7);
-        }
-        13..=15 if bytes.len() > ip + 20 => mark(&mut bytes[ip..ip + 20]),
+        9..=12 if bytes.len() > tcp + 32 => bytes[tcp + at % 32] ^= bit,
+        13..=15 if bytes.len() > tcp => mark(&mut bytes[ip..tcp]),
+        // An address of the network that is nobody's.
+        16 if link.v6 && bytes.len() > tcp => bytes[ip + 8 + at % 32] ^= bit,
         9..=20 => {}
         _ => return vec![frame.clone()],
     }
     // All in one piece, as a device that reads into one buffer gives it.
     let mut packet = Packet::copy_of(&bytes);
     *packet.meta_mut() = *frame.meta();
-    packet.meta_mut().group = false;
-    if matches!(chance % 40, 9..=13) && frame.meta().checksum == ChecksumState::Complete {
+    if matches!(chance % 40, 9..=13 | 16) && frame.meta().checksum == ChecksumState::Complete {
         packet.meta_mut().checksum = ChecksumState::Verified;
     }
     vec![packet]
 }
 
-/// Congestion experienced (RFC 3168 5), with the right sum.
+/// Congestion experienced (RFC 3168 5), with the right sum if there is one.
 fn mark(header: &mut [u8]) {
-    header[1] |= wire::ipv4::CE;
+    if header[0] >> 4 == 6 {
+        header[1] |= ipv4::CE << 4;
+    } else {
+        header[1] |= ipv4::CE;
+        sum(header);
+    }
+}
+
+/// Puts the right sum into a header of IPv4.
+fn sum(header: &mut [u8]) {
     header[10..12].fill(0);
     let sum = !checksum::sum(header);
     header[10..12].copy_from_slice(&sum.to_be_bytes());
@@ -197,12 +277,20 @@ fn bytes(frames: &[Packet]) -> Vec<(Vec<u8>, String)> {
     frames.iter().map(|frame| (frame.to_vec(), format!("{:?}", frame.meta()))).collect()
 }
 
-/// Two pairs live through what follows from `seed`. Returns what was read in all, and how
-/// many frames were dropped.
+/// Two pairs live through what follows from `seed`, one with the express way and one
+/// without. Returns what was read in all, and how many frames were dropped.
 fn live(seed: u64, link: Link) -> (u64, u64) {
-    let mut random = SplitMix64::new(seed);
-    let mut pairs =
+    let pairs =
         [true, false].map(|express| [false, true].map(|ours| Host::new(link, ours, seed, express)));
+    let hosts = same(seed, link, pairs);
+    let read = hosts.iter().map(|host| host.domain.app.read).sum();
+    (read, hosts.iter().map(|host| host.domain.counters.dropped_in_all()).sum())
+}
+
+/// Two pairs live through what follows from `seed`, and nothing may differ. Returns the
+/// first.
+fn same(seed: u64, link: Link, mut pairs: [[Host; 2]; 2]) -> [Host; 2] {
+    let mut random = SplitMix64::new(seed);
     let mut now = Instant::from_millis(1000);
     let mut wires: [[Vec<Packet>; 2]; 2] = Default::default();
     for round in 0..400 {
@@ -218,12 +306,12 @@ fn live(seed: u64, link: Link) -> (u64, u64) {
                 let take = (burst as usize % 12).min(wire.len());
                 let frames = wire.drain(..take).flat_map(|frame| match burst % 3 {
                     0 => vec![frame],
-                    _ => mangle(&frame, link.ethernet, chances.next_u64()),
+                    _ => mangle(&frame, &link, chances.next_u64()),
                 });
                 let frames = frames.map(|mut frame| {
                     // As a device gives it: nothing is known of what is below.
                     let meta = frame.meta_mut();
-                    (meta.protocol, meta.ttl, meta.tos) = (0, 0, 0);
+                    (meta.protocol, meta.ttl, meta.tos, meta.group) = (0, 0, 0, false);
                     frame
                 });
                 let frames = frames.collect();
@@ -245,8 +333,7 @@ fn live(seed: u64, link: Link) -> (u64, u64) {
         }
     }
     let [hosts, _] = pairs;
-    let read = hosts.iter().map(|host| host.domain.app.read).sum();
-    (read, hosts.iter().map(|host| host.domain.counters.dropped_in_all()).sum())
+    hosts
 }
 
 /// On how many seeds this is tried.
@@ -261,44 +348,61 @@ fn same_by_either_way(link: Link) {
     assert!(read > SEEDS * 50_000 && dropped > SEEDS, "{read} {dropped}");
 }
 
-const PLAIN: Link = Link { ethernet: true, vlan: None, checksum: false, segmentation: 0 };
+const PLAIN: Link =
+    Link { v6: false, ethernet: true, vlan: None, checksum: false, segmentation: 0 };
 
 #[test]
 fn ethernet_is_the_same_by_either_way() {
     same_by_either_way(PLAIN);
+    same_by_either_way(Link { v6: true, ..PLAIN });
 }
 
 #[test]
 fn a_vlan_is_the_same_by_either_way() {
     same_by_either_way(Link { vlan: Some(7), ..PLAIN });
+    same_by_either_way(Link { v6: true, vlan: Some(7), ..PLAIN });
 }
 
 #[test]
 fn bare_ip_is_the_same_by_either_way() {
     same_by_either_way(Link { ethernet: false, ..PLAIN });
+    same_by_either_way(Link { v6: true, ethernet: false, ..PLAIN });
 }
 
 #[test]
 fn a_device_that_sums_and_cuts_is_the_same_by_either_way() {
-    same_by_either_way(Link { checksum: true, segmentation: 65_000, ..PLAIN });
+    let link = Link { checksum: true, segmentation: 65_000, ..PLAIN };
+    same_by_either_way(link);
+    same_by_either_way(Link { v6: true, ..link });
 }
 
-#[test]
-fn most_segments_go_the_express_way() {
-    let link = Link { checksum: false, ..PLAIN };
-    let [mut client, mut server] = [false, true].map(|ours| Host::new(link, ours, 5, true));
+/// Of the frames that come to a client, how many go the express way; and how many of those
+/// with data are ECN-capable.
+fn shares(link: Link) -> (u32, u32, u32) {
+    let [mut client, mut server] = [false, true].map(|ours| Host::new(link, ours, 4, true));
     let (mut to_server, mut now) = (Vec::new(), Instant::from_millis(1000));
-    let (mut all, mut express) = (0, 0);
+    let (mut all, mut express, mut capable) = (0, 0, 0);
     for _ in 0..300 {
         now += Duration::from_micros(300);
         let to_client = server.step(to_server, now);
         for frame in &to_client {
             let Domain { link, ip, .. } = &client.domain;
+            let plain = super::read(frame, link.interface(0), ip);
             all += 1;
-            express += u32::from(super::read(frame, link.interface(0), ip).is_some());
+            express += u32::from(plain.is_some());
+            capable += u32::from(plain.is_some_and(|plain| plain.segment.ecn == ipv4::ECT_0));
         }
         to_server = client.step(to_client, now);
     }
-    assert!(all > 250 && express * 10 > all * 9, "{express} of {all}");
     assert_eq!(server.domain.counters.dropped(DropReason::TcpChecksum), 0);
+    (all, express, capable)
+}
+
+#[test]
+fn most_segments_go_the_express_way() {
+    for link in [PLAIN, Link { v6: true, ..PLAIN }, Link { v6: true, vlan: Some(9), ..PLAIN }] {
+        let (all, express, capable) = shares(link);
+        assert!(all > 250 && express * 10 > all * 9, "{express} of {all}");
+        assert!(capable * 2 > express, "{capable} of {express}");
+    }
 }

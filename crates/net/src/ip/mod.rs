@@ -61,8 +61,8 @@ pub struct Ip {
     /// Source and destination of datagrams from one host to us that were good, each at
     /// the place of its source.
     accepted: [(Ipv4Addr, Ipv4Addr); ACCEPTED],
-    /// Those of the last one of IPv6, with the interface.
-    accepted_v6: Option<(Address, Address, u16)>,
+    /// Those of IPv6, with the interface.
+    accepted_v6: [Option<(Address, Address, u16)>; ACCEPTED],
     /// The keyed hash that flow labels come from.
     labels: Steering,
     pub(crate) identifications: Arc<Identifications>,
@@ -80,7 +80,7 @@ impl Ip {
             errors: limit(unit.share(config.errors_per_second)),
             echoes: limit(config.errors_per_second),
             accepted: [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED],
-            accepted_v6: None,
+            accepted_v6: [None; ACCEPTED],
             labels: Steering::new(config.key(Purpose::FlowLabels)[0]),
             identifications: Arc::new(Identifications::new(&config, unit)),
             config,
@@ -91,7 +91,7 @@ impl Ip {
     pub fn configure(&mut self, config: Arc<Config>) {
         self.routes = Routes::new(&config);
         self.accepted = [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED];
-        self.accepted_v6 = None;
+        self.accepted_v6 = [None; ACCEPTED];
         self.config = config;
     }
 
@@ -129,6 +129,35 @@ impl Ip {
 
     fn note_accepted(&mut self, source: Ipv4Addr, destination: Ipv4Addr) {
         self.accepted[Ip::place(source)] = (source, destination);
+    }
+
+    /// The place of what comes from `source`, of IPv6.
+    #[inline]
+    fn place_v6(source: Address) -> usize {
+        let [high, low] = source.words();
+        ((high ^ low).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % ACCEPTED
+    }
+
+    /// As [`Ip::has_accepted`], for IPv6 and what came by `interface`.
+    #[inline]
+    pub(crate) fn has_accepted_v6(
+        &self,
+        source: Address,
+        destination: Address,
+        interface: u16,
+    ) -> bool {
+        self.accepted_v6[Ip::place_v6(source)] == Some((source, destination, interface))
+    }
+
+    fn note_accepted_v6(&mut self, source: Address, destination: Address, interface: u16) {
+        self.accepted_v6[Ip::place_v6(source)] = Some((source, destination, interface));
+    }
+
+    /// The flow label of what is sent for `flow`: the same for all its datagrams, and nothing
+    /// that others could tell beforehand (RFC 6437 3).
+    #[inline]
+    pub(crate) fn label(&self, flow: &wire::FlowKey) -> u32 {
+        (self.labels.flow(flow) & 0x000f_ffff).max(1)
     }
 
     /// Is `address` a broadcast address of one of our networks, or of all?

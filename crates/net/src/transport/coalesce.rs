@@ -41,6 +41,24 @@ impl GroBatch {
         GroBatch { flow, id, header, ecn: 0, parts: Parts::new(), next, count: 0 }
     }
 
+    /// Is it of this flow?
+    #[inline]
+    pub(super) fn has(&self, flow: &FlowKey) -> bool {
+        self.flow == *flow
+    }
+
+    /// Its connection.
+    #[inline]
+    pub(super) fn id(&self) -> ConnId {
+        self.id
+    }
+
+    /// Do segments wait?
+    #[inline]
+    pub(super) fn waits(&self) -> bool {
+        self.count > 0
+    }
+
     /// Does `header` continue what waits: in order, with nothing else new?
     #[inline]
     fn continues(&self, header: &Header, ecn: u8, len: u32) -> bool {

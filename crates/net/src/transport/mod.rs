@@ -8,6 +8,7 @@ mod context;
 mod errors;
 mod group;
 mod half_open;
+mod posted;
 mod ready_list;
 mod residence;
 mod serve;

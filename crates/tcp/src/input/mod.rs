@@ -41,8 +41,9 @@ impl Tcb {
             State::Closed | State::Listen => {}
             State::SynSent => self.syn_sent(header, now),
             _ => {
-                if !self.may_be_news(ecn) && self.is_predicted(header, &payload) {
-                    self.predicted(header, payload, segment, now);
+                let len = len(&payload);
+                if !self.may_be_news(ecn) && self.is_predicted(header, len) {
+                    self.predicted(header, len, segment, now, |tcb| tcb.deliver(payload));
                 } else {
                     let marked = self.is_marked(ecn);
                     self.synchronized(header, payload, segment, marked, now);
@@ -52,10 +53,34 @@ impl Tcb {
         self.check_touched();
     }
 
+    /// Would the `len` bytes of payload of a segment with this header, whose checksum has
+    /// not been verified yet, be what the application gets next? Then they may be verified
+    /// and copied to where it waits for them, and [`Tcb::input_taken`] has the rest of the
+    /// segment.
+    #[inline]
+    pub fn takes_at_once(&self, header: &Header, len: usize, ecn: u8) -> bool {
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
+        len > 0 && self.receive.is_empty() && !self.is_marked(ecn) && self.is_predicted(header, len)
+    }
+
+    /// As [`Tcb::input_coalesced`], for a segment whose `len` bytes of payload the
+    /// application has already: [`Tcb::takes_at_once`] has just said that it may. They count
+    /// as taken out and not read until [`Tcb::set_unread_outside`] says otherwise.
+    pub fn input_taken(&mut self, header: &Header, len: usize, segment: u16, now: Instant) {
+        debug_assert!(self.takes_at_once(header, len, 0), "{header:?} {self:?}");
+        let now = self.clamp(now);
+        let len = len as u32;
+        self.predicted(header, len, segment, now, |tcb| {
+            tcb.rcv.outside = tcb.rcv.outside.saturating_add(len);
+            tcb.advance(len);
+        });
+        self.check_touched();
+    }
+
     /// Is it what nearly all segments are: in order, in ESTABLISHED, with
     /// nothing that needs a decision (Van Jacobson's header prediction)?
     #[inline]
-    fn is_predicted(&self, h: &Header, payload: &Parts) -> bool {
+    fn is_predicted(&self, h: &Header, len: u32) -> bool {
         const MATTER: Flags = Flags(0xf7);
         self.state == State::Established
             && h.flags.0 & MATTER.0 == Flags::ACK.0
@@ -71,21 +96,29 @@ impl Tcb {
             && self.assembler.is_none()
             && self.rcv.fin.is_none()
             && !self.flags.released
-            && len(payload) <= self.rcv.edge.distance_from(self.rcv.nxt)
+            && len <= self.rcv.edge.distance_from(self.rcv.nxt)
     }
 
+    /// `put` takes in the `len` bytes of payload, if there are any.
     #[inline]
-    fn predicted(&mut self, h: &Header, payload: Parts, segment: u16, now: Instant) {
+    fn predicted(
+        &mut self,
+        h: &Header,
+        len: u32,
+        segment: u16,
+        now: Instant,
+        put: impl FnOnce(&mut Tcb),
+    ) {
         self.heard(now);
         self.take_timestamp(h, now);
-        if payload.is_empty() || h.ack != self.snd.una || !self.is_same_window(h) {
-            self.process_ack(h, payload.is_empty(), now);
+        if len == 0 || h.ack != self.snd.una || !self.is_same_window(h) {
+            self.process_ack(h, len == 0, now);
         } else {
             self.snd.wl1 = h.seq;
         }
-        if !payload.is_empty() {
-            self.note_segment_size(h, len(&payload), segment);
-            self.deliver(payload);
+        if len > 0 {
+            self.note_segment_size(h, len, segment);
+            put(self);
             self.schedule_ack(now);
         }
     }

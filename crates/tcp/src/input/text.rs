@@ -108,6 +108,12 @@ impl Tcb {
             len += slice.len() as u32;
             self.receive.push(slice, waste);
         }
+        self.advance(len);
+    }
+
+    /// So many bytes more have come in order.
+    #[inline]
+    pub(crate) fn advance(&mut self, len: u32) {
         self.rcv.nxt += len;
         self.received_total += u64::from(len);
         self.events.add(Events::READABLE);

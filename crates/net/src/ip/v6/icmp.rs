@@ -145,7 +145,8 @@ pub(in crate::ip) fn unreachable(
     let meta = *packet.meta();
     let (source, destination) = (meta.source.v6()?, meta.destination.v6()?);
     let header = ipv6::Header::new(source, destination, meta.protocol, packet.len());
-    ipv6::Header { hop_limit: meta.ttl, ..header }.emit(packet.push(ipv6::LEN));
+    let (hop_limit, traffic_class) = (meta.ttl, meta.tos);
+    ipv6::Header { hop_limit, traffic_class, ..header }.emit(packet.push(ipv6::LEN));
     let why = match why {
         icmpv4::Unreachable::Network => Unreachable::NoRoute,
         icmpv4::Unreachable::Prohibited => Unreachable::Prohibited,

@@ -63,7 +63,7 @@ fn headers(
     }
     packet.truncate(total);
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
-    if ip.accepted_v6 != Some((source, destination, index)) || packet.meta().group {
+    if !ip.has_accepted_v6(source, destination, index) || packet.meta().group {
         let group = packet.meta().group;
         let accepted = if ip.config.loopback == Some(index) {
             accept_own(source, destination, ip)
@@ -215,7 +215,7 @@ fn accept(
     if link_group {
         return Err(DropReason::IpLinkGroup);
     }
-    ip.accepted_v6 = Some((source, destination, index));
+    ip.note_accepted_v6(source, destination, index);
     Ok(false)
 }
 

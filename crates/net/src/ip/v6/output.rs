@@ -83,8 +83,7 @@ fn cut(
     }
 }
 
-/// The flow label: the same for all datagrams of a flow, and nothing that others could
-/// tell beforehand (RFC 6437 3).
+/// The flow label: that of the flow, or of what is between two hosts.
 fn label(packet: &Packet, ip: &Ip) -> u32 {
     let meta = packet.meta();
     let ports = match (meta.protocol, packet.front().first_chunk::<4>()) {
@@ -92,9 +91,8 @@ fn label(packet: &Packet, ip: &Ip) -> u32 {
         _ => [0; 4],
     };
     let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
-    let flow = FlowKey {
+    ip.label(&FlowKey {
         local: Endpoint { address: meta.source, port: port(0) },
         remote: Endpoint { address: meta.destination, port: port(2) },
-    };
-    (ip.labels.flow(&flow) & 0x000f_ffff).max(1)
+    })
 }

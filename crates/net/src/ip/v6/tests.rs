@@ -357,6 +357,20 @@ fn routers_are_reached_by_their_link_local_address() {
 }
 
 #[test]
+fn the_traffic_class_comes_and_goes() {
+    use wire::ipv4::CE;
+    let mut host = listening();
+    // An echo has the class of its request, but for the bits of congestion (RFC 3168 5).
+    let header = Header { traffic_class: 0xb8 | CE, ..ip6(protocol::ICMPV6) };
+    let out = host.take(&datagram6(header, &icmp6(128, 0, &[0, 1, 0, 2])));
+    assert_eq!(checked6(&out[0]).1.traffic_class, 0xb8);
+    // So has what an error quotes, with them.
+    let header = Header { traffic_class: 0xb8 | CE, ..ip6(protocol::UDP) };
+    let (_, quote) = error(&host.take(&datagram6(header, &udp6(54, b"x")))[0]);
+    assert_eq!(Header::parse(&quote).expect("quoted").traffic_class, 0xb8 | CE);
+}
+
+#[test]
 fn groups_are_reached_on_the_link_only() {
     let mut host = host6(|_| ());
     let (link, header, _) = checked6(&host.say6("ff02::fb".parse().unwrap(), b"x")[0]);
