@@ -3,6 +3,7 @@
 use crate::account::Account;
 use crate::groups::{Groups, Via};
 use crate::published::Published;
+use crate::raw::RawTaken;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -173,6 +174,8 @@ pub struct Config {
     pub account: Arc<Account>,
     /// The groups that the host is a member of.
     pub groups: Arc<Groups>,
+    /// Which datagrams that are neither TCP nor UDP go up.
+    pub raw: Arc<RawTaken>,
     /// Where a configuration is found that takes the place of this one.
     pub host: Arc<Published<Config>>,
 }
@@ -209,6 +212,7 @@ impl Config {
             max_orphans: 1 << 16,
             account: Arc::default(),
             groups: Arc::new(Groups::new(!seed)),
+            raw: Arc::default(),
             host: Arc::default(),
         }
     }

@@ -46,10 +46,12 @@ impl<A: Application> Transport<A> {
                 let config = &self.config;
                 config.groups.due(cx.now, |index| config.via(index), &mut self.down);
                 self.flush_udp(&socket, cx.app, routes, cx.counters);
+                self.flush_raw(cx.app, routes, cx.counters);
             }
             Call::Reset => {
                 self.listeners.drain().for_each(|(_, listener)| cx.app.listener_closed(listener));
                 self.udp.drain().for_each(|(_, socket)| cx.app.udp_closed(socket));
+                cx.app.raw_closed();
                 self.abort_all(cx.conns);
             }
         }
