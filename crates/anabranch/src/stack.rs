@@ -6,7 +6,7 @@ use crate::host::{Held, Host};
 use crate::names::Resolver;
 use crate::observe::{Connection, View};
 use crate::organization::Organization;
-use crate::socket::{SocketLayer, TcpShared};
+use crate::socket::{RawShared, SocketLayer, TcpShared};
 use crate::tasks;
 use crate::trace;
 use net::hash::{Keyed, Purpose};
@@ -258,6 +258,11 @@ impl Stack {
     #[cfg(feature = "control")]
     pub(crate) fn view(&self) -> &View {
         &self.0.view
+    }
+
+    /// Its datagrams that are neither TCP nor UDP.
+    pub(crate) fn raw(&self) -> &Arc<RawShared> {
+        &self.0.view.raw
     }
 
     pub(crate) fn notify(&self, id: Option<ConnId>) {
