@@ -279,7 +279,7 @@ fn ask<const N: usize>(server: &str, name: &str, kind: u8) -> (u8, [u8; N]) {
     socket.send_to(&question(name, kind), server).expect("send");
     let mut bytes = [0; 1024];
     let (n, from) = socket.recv_from(&mut bytes).expect("an answer");
-    assert_eq!((from.to_string().as_str(), &bytes[..2], bytes[2] & 0x80), (server, b"id", 0x80));
+    assert_eq!((from.to_string().as_str(), &bytes[..2], bytes[2] & 0x80), (server, &b"id"[..], 0x80));
     (bytes[3] & 0xf, bytes[n - N..n].try_into().expect("so many"))
 }
 
