@@ -57,10 +57,10 @@ fn put_target(to: &Target, into: &mut Vec<u8>) {
 
 /// What follows the address or name at the start of `bytes`, if it is one.
 fn behind_target(bytes: &[u8]) -> Option<&[u8]> {
-    let len = match bytes.first()? {
-        &IPV4 => 4,
-        &IPV6 => 16,
-        &NAME => 1 + usize::from(*bytes.get(1)?),
+    let len = match *bytes.first()? {
+        IPV4 => 4,
+        IPV6 => 16,
+        NAME => 1 + usize::from(*bytes.get(1)?),
         _ => return None,
     };
     bytes.get(1 + len + 2..)
