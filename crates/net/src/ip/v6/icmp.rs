@@ -62,6 +62,11 @@ pub(super) fn input(
             return None;
         }
     };
+    told(packet, kind, ip, counters)
+}
+
+/// An error that says `kind`: to whom it goes.
+fn told(packet: Packet, kind: Kind, ip: &Ip, counters: &mut Counters) -> Option<Up> {
     let mut quote = packet.clone();
     quote.pull(LEN);
     if ip.takes_error(&quote) {
