@@ -1,8 +1,8 @@
 //! The client: the kernel's sockets, on one thread. It prints one figure: Gbit/s, or what was
 //! done in a second.
 
-use crate::run::STACK;
-use crate::services::{CHARGEN, DISCARD, ECHO};
+use crate::run::{STACK, STACK_V6};
+use crate::services::{CHARGEN, DISCARD, ECHO, HEAD, HTTP, PAGE};
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
@@ -11,16 +11,68 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::LocalSet;
 
-/// The loads: a name, how many at a time, and what its figure is.
-pub const LOADS: [(&str, usize, &str); 8] = [
-    ("down", 1, "Gbit/s"),
-    ("up", 1, "Gbit/s"),
-    ("down", 8, "Gbit/s"),
-    ("up", 8, "Gbit/s"),
-    ("echo", 1, "1/s"),
-    ("echo", 64, "1/s"),
-    ("connect", 16, "1/s"),
-    ("udp", 64, "1/s"),
+/// A load.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// What is done.
+    pub name: &'static str,
+    /// By how many at a time.
+    pub count: usize,
+    /// What its figure is.
+    pub unit: &'static str,
+    /// Over IPv6.
+    pub v6: bool,
+    /// Over a path of 20 ms, on which so many of a thousand packets are lost each way.
+    pub path: Option<u32>,
+}
+
+impl Load {
+    const fn new(name: &'static str, count: usize, unit: &'static str) -> Load {
+        Load { name, count, unit, v6: false, path: None }
+    }
+    const fn v6(self) -> Load {
+        Load { v6: true, ..self }
+    }
+    const fn over(self, lost: u32) -> Load {
+        Load { path: Some(lost), ..self }
+    }
+    /// Is less of it better?
+    pub fn is_cost(&self) -> bool {
+        self.name == "idle"
+    }
+    /// As the client's argument.
+    pub fn word(&self) -> String {
+        format!("{}-{}-{}", self.name, self.count, if self.v6 { 6 } else { 4 })
+    }
+    /// As a row's title.
+    pub fn title(&self) -> String {
+        let family = if self.v6 { ", IPv6" } else { "" };
+        let path = self
+            .path
+            .map_or(String::new(), |lost| format!(", 20 ms, {} % lost", f64::from(lost) / 10.0));
+        format!("{}, {}{family}{path} ({})", self.name, self.count, self.unit)
+    }
+}
+
+/// All loads.
+pub const LOADS: [Load; 17] = [
+    Load::new("down", 1, "Gbit/s"),
+    Load::new("up", 1, "Gbit/s"),
+    Load::new("down", 8, "Gbit/s"),
+    Load::new("up", 8, "Gbit/s"),
+    Load::new("echo", 1, "1/s"),
+    Load::new("echo", 64, "1/s"),
+    Load::new("connect", 16, "1/s"),
+    Load::new("udp", 64, "1/s"),
+    Load::new("http", 64, "1/s"),
+    Load::new("idle", 10_000, "KiB each"),
+    Load::new("down", 1, "Gbit/s").v6(),
+    Load::new("echo", 1, "1/s").v6(),
+    Load::new("connect", 16, "1/s").v6(),
+    Load::new("slow down", 1, "Mbit/s").over(0),
+    Load::new("slow up", 1, "Mbit/s").over(0),
+    Load::new("slow down", 1, "Mbit/s").over(10),
+    Load::new("slow up", 1, "Mbit/s").over(10),
 ];
 
 const WARM: Duration = Duration::from_millis(300);
@@ -28,68 +80,110 @@ const MEASURED: Duration = Duration::from_millis(1500);
 /// Bytes of a question.
 const SIZE: usize = 64;
 
-/// Runs `NAME-COUNT`.
+/// What a path of 20 ms needs to fill.
+const SLOW_WARM: Duration = Duration::from_secs(1);
+const SLOW_MEASURED: Duration = Duration::from_secs(4);
+
+/// Runs `NAME-COUNT-FAMILY`.
 #[tokio::main(flavor = "current_thread")]
 pub async fn run(load: &str) {
-    let (name, count) = load.split_once('-').expect("NAME-COUNT");
+    let [name, count, family] = load.split('-').collect::<Vec<_>>()[..] else {
+        panic!("NAME-COUNT-FAMILY")
+    };
     let (name, count): (Rc<str>, usize) = (name.into(), count.parse().expect("a count"));
+    let stack = if family == "6" { STACK_V6 } else { STACK };
+    if &*name == "idle" {
+        return idle(stack, count).await;
+    }
+    let slow = name.starts_with("slow");
+    let (warm, span) = if slow { (SLOW_WARM, SLOW_MEASURED) } else { (WARM, MEASURED) };
     let done = Rc::new(Cell::new(0));
     let local = LocalSet::new();
     for _ in 0..count {
         let (name, done) = (name.clone(), done.clone());
         local.spawn_local(async move {
-            if let Err(error) = one(&name, &done).await {
+            if let Err(error) = one(&name, stack, &done).await {
                 eprintln!("{name}: {error}");
             }
         });
     }
     let measured = local.run_until(async {
-        tokio::time::sleep(WARM).await;
+        tokio::time::sleep(warm).await;
         let (start, before) = (Instant::now(), done.get());
-        tokio::time::sleep(MEASURED).await;
+        tokio::time::sleep(span).await;
         (done.get() - before) as f64 / start.elapsed().as_secs_f64()
     });
     let a_second = measured.await;
-    let is_bulk = matches!(&*name, "down" | "up");
-    println!("{}", if is_bulk { a_second * 8.0 / 1e9 } else { a_second });
+    let figure = match &*name {
+        "down" | "up" => a_second * 8.0 / 1e9,
+        "slow down" | "slow up" => a_second * 8.0 / 1e6,
+        _ => a_second,
+    };
+    println!("{figure}");
     std::process::exit(0);
 }
 
-async fn connect(port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((STACK, port)).await?;
+/// Opens so many connections, has a word on each, says so, and keeps them until it is killed.
+async fn idle(stack: &str, count: usize) {
+    let mut streams = Vec::new();
+    while streams.len() < count {
+        let mut stream = match connect(stack, ECHO).await {
+            Ok(stream) => stream,
+            Err(error) => return eprintln!("{} connections: {error}", streams.len()),
+        };
+        if let Err(error) = ask(&mut stream).await {
+            return eprintln!("{} connections: {error}", streams.len());
+        }
+        streams.push(stream);
+    }
+    println!("{count}");
+    std::future::pending().await
+}
+
+async fn connect(stack: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((stack, port)).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-async fn one(name: &str, done: &Cell<u64>) -> io::Result<()> {
+async fn one(name: &str, stack: &str, done: &Cell<u64>) -> io::Result<()> {
     let add = |n: usize| done.set(done.get() + n as u64);
     match name {
-        "down" => {
-            let (mut stream, mut bytes) = (connect(CHARGEN).await?, vec![0; 262_144]);
+        "down" | "slow down" => {
+            let (mut stream, mut bytes) = (connect(stack, CHARGEN).await?, vec![0; 262_144]);
             while let n @ 1.. = stream.read(&mut bytes).await? {
                 add(n);
             }
         }
-        "up" => {
-            let (mut stream, bytes) = (connect(DISCARD).await?, vec![0; 131_072]);
+        "up" | "slow up" => {
+            let (mut stream, bytes) = (connect(stack, DISCARD).await?, vec![0; 131_072]);
             loop {
                 add(stream.write(&bytes).await?);
             }
         }
         "echo" => {
-            let mut stream = connect(ECHO).await?;
+            let mut stream = connect(stack, ECHO).await?;
             loop {
                 ask(&mut stream).await?;
                 add(1);
             }
         }
         "connect" => loop {
-            ask(&mut connect(ECHO).await?).await?;
+            ask(&mut connect(stack, ECHO).await?).await?;
             add(1);
         },
+        "http" => {
+            let (mut stream, mut answer) =
+                (connect(stack, HTTP).await?, vec![0; HEAD.len() + PAGE]);
+            loop {
+                stream.write_all(b"GET / HTTP/1.1\r\nHost: stack\r\n\r\n").await?;
+                stream.read_exact(&mut answer).await?;
+                add(1);
+            }
+        }
         "udp" => loop {
             let socket = UdpSocket::bind("0.0.0.0:0").await?;
-            socket.connect((STACK, ECHO)).await?;
+            socket.connect((stack, ECHO)).await?;
             let patience = Duration::from_millis(200);
             // After a loss it begins again.
             while tokio::time::timeout(patience, exchange(&socket)).await.is_ok_and(|r| r.is_ok()) {

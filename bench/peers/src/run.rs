@@ -1,6 +1,7 @@
 //! The samples, and the table of them.
 
-use crate::client::LOADS;
+use crate::client::{LOADS, Load};
+use crate::relay::ENDS;
 use crate::stacks::{ALL, is_ours};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,18 +13,23 @@ pub const DEVICE: &str = "ana-peer0";
 pub const MTU: usize = 1500;
 /// An address that leads to it.
 pub const STACK: &str = "10.200.0.2";
+/// The same, of IPv6.
+pub const STACK_V6: &str = "fd00:200::2";
 const SPACE: &str = "ana-peers";
+/// The client's namespace where there is a path between it and the stack.
+const CLIENT: &str = "ana-peers-far";
 
 fn ip(arguments: &str) -> bool {
     let done = Command::new("ip").args(arguments.split(' ')).stderr(Stdio::null()).status();
     done.is_ok_and(|status| status.success())
 }
 
-/// This program again, in the namespace.
-fn inside(words: &[&str]) -> Command {
+/// This program again, in a namespace, with room for many sockets.
+fn inside(space: &str, words: &[&str]) -> Command {
     let own = std::env::current_exe().expect("it has a path");
     let mut command = Command::new("ip");
-    command.args(["netns", "exec", SPACE]).arg(own).args(words);
+    let shell = ["netns", "exec", space, "sh", "-c", "ulimit -n 100000; exec \"$0\" \"$@\""];
+    command.args(shell).arg(own).args(words);
     command
 }
 
@@ -37,32 +43,83 @@ impl Drop for Ends {
     }
 }
 
-/// One sample; `None` if it came to nothing.
-fn sample(stack: &str, load: &str) -> Option<f64> {
-    ip(&format!("netns delete {SPACE}"));
-    assert!(ip(&format!("netns add {SPACE}")), "run it as root");
-    assert!(ip(&format!("-n {SPACE} link set lo up")));
-    // Many connections come and go.
-    let knobs = ["net.ipv4.ip_local_port_range=1024 65535", "net.ipv4.tcp_tw_reuse=1"];
-    let sysctl = ["netns", "exec", SPACE, "sysctl", "-qw"];
-    let _ = Command::new("ip").args(sysctl).args(knobs).status();
-    let server = inside(&["stack", stack]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut server = Ends(server.expect("this program"));
+/// Starts this program in `space`, and waits until it is ready.
+fn started(space: &str, words: &[&str]) -> Option<Ends> {
+    let spawned = inside(space, words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = Ends(spawned.expect("this program"));
     let mut line = String::new();
-    BufReader::new(server.0.stdout.take()?).read_line(&mut line).ok()?;
-    if line.trim() != "ready"
-        || !ip(&format!("-n {SPACE} link set {DEVICE} up"))
+    BufReader::new(child.0.stdout.take()?).read_line(&mut line).ok()?;
+    (line.trim() == "ready").then_some(child)
+}
+
+/// A fresh namespace.
+fn space(name: &str) {
+    ip(&format!("netns delete {name}"));
+    assert!(ip(&format!("netns add {name}")), "run it as root");
+    assert!(ip(&format!("-n {name} link set lo up")));
+    // Many connections come and go, and packets pass.
+    let knobs = [
+        "net.ipv4.ip_local_port_range=1024 65535",
+        "net.ipv4.tcp_tw_reuse=1",
+        "net.ipv4.ip_forward=1",
+    ];
+    let sysctl = ["netns", "exec", name, "sysctl", "-qw"];
+    let _ = Command::new("ip").args(sysctl).args(knobs).status();
+}
+
+/// A path of 20 ms between the client's namespace and that of the stack.
+fn path(lost: u32) -> Option<Ends> {
+    space(CLIENT);
+    let relay = started(CLIENT, &["relay", &lost.to_string()])?;
+    let [near, far] = ENDS;
+    let done = [
+        format!("-n {CLIENT} link set {far} netns {SPACE}"),
+        format!("-n {CLIENT} link set {near} up"),
+        format!("-n {CLIENT} address add 10.201.0.1/24 dev {near}"),
+        format!("-n {CLIENT} route add 10.200.0.0/16 dev {near}"),
+        format!("-n {SPACE} link set {far} up"),
+        format!("-n {SPACE} route add 10.201.0.0/24 dev {far}"),
+    ];
+    done.iter().all(|words| ip(words)).then_some(relay)
+}
+
+/// KiB of memory that the process has.
+fn memory(of: &Ends) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", of.0.id())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+/// One sample; `None` if it came to nothing.
+fn sample(stack: &str, load: &Load) -> Option<f64> {
+    space(SPACE);
+    let server = started(SPACE, &["stack", stack])?;
+    if !ip(&format!("-n {SPACE} link set {DEVICE} up"))
         || !ip(&format!("-n {SPACE} address add 10.200.0.1/16 dev {DEVICE}"))
+        || !ip(&format!("-n {SPACE} address add fd00:200::1/64 dev {DEVICE} nodad"))
     {
         return None;
     }
+    let relay = match load.path {
+        Some(lost) => Some(path(lost)?),
+        None => None,
+    };
     std::thread::sleep(Duration::from_millis(100));
-    let done = inside(&["client", load]).stderr(Stdio::null()).output().ok()?;
-    String::from_utf8(done.stdout).ok()?.trim().parse().ok()
+    let before = memory(&server)?;
+    let from = if relay.is_some() { CLIENT } else { SPACE };
+    let mut client = inside(from, &["client", &load.word()]);
+    let mut client = Ends(client.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?);
+    let mut line = String::new();
+    BufReader::new(client.0.stdout.take()?).read_line(&mut line).ok()?;
+    let figure: f64 = line.trim().parse().ok()?;
+    match load.is_cost() {
+        true => Some((memory(&server)? - before) / figure),
+        false => Some(figure),
+    }
 }
 
-/// Measures everything so many times, and prints the table.
-pub fn all(rounds: usize) {
+/// Measures everything whose title has `part` in it so many times, and prints the table.
+pub fn all(rounds: usize, part: &str) {
     let mut header = String::from("| load |");
     let mut rule = String::from("|---|");
     for stack in ALL {
@@ -70,29 +127,33 @@ pub fn all(rounds: usize) {
         rule += "---|";
     }
     println!("{header} ratio |\n{rule}---|");
-    for (name, count, unit) in LOADS {
-        let load = format!("{name}-{count}");
+    for load in LOADS.iter().filter(|load| load.title().contains(part)) {
         let mut samples = vec![Vec::new(); ALL.len()];
         for _ in 0..rounds {
             for (stack, samples) in ALL.iter().zip(&mut samples) {
-                samples.extend(sample(stack, &load));
+                samples.extend(sample(stack, load));
             }
         }
-        println!("{}", row(&format!("{name}, {count} ({unit})"), samples, rounds));
+        println!("{}", row(load, samples, rounds));
     }
     ip(&format!("netns delete {SPACE}"));
+    ip(&format!("netns delete {CLIENT}"));
 }
 
-fn row(title: &str, mut samples: Vec<Vec<f64>>, rounds: usize) -> String {
-    let (mut line, mut best) = (format!("| {title} |"), [0.0_f64; 2]);
+fn row(load: &Load, mut samples: Vec<Vec<f64>>, rounds: usize) -> String {
+    let (mut line, mut best) = (format!("| {} |", load.title()), [None; 2]);
     for (stack, samples) in ALL.iter().zip(&mut samples) {
         samples.sort_by(f64::total_cmp);
         let Some(&median) = samples.get(samples.len() / 2) else {
             line += " failed |";
             continue;
         };
-        let best = &mut best[usize::from(is_ours(stack))];
-        *best = best.max(median);
+        let best: &mut Option<f64> = &mut best[usize::from(is_ours(stack))];
+        *best = Some(match *best {
+            Some(best) if load.is_cost() => best.min(median),
+            Some(best) => best.max(median),
+            None => median,
+        });
         let (low, high) = (samples[0], samples[samples.len() - 1]);
         line += &format!(" {} ({}–{})", figure(median), figure(low), figure(high));
         if samples.len() < rounds {
@@ -100,7 +161,11 @@ fn row(title: &str, mut samples: Vec<Vec<f64>>, rounds: usize) -> String {
         }
         line += " |";
     }
-    line + &format!(" {:.2} |", best[1] / best[0])
+    match best {
+        [Some(others), Some(ours)] if load.is_cost() => line + &format!(" {:.2} |", others / ours),
+        [Some(others), Some(ours)] => line + &format!(" {:.2} |", ours / others),
+        _ => line + " |",
+    }
 }
 
 fn figure(value: f64) -> String {

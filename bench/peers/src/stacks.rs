@@ -11,8 +11,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Their names, ours first.
-pub const ALL: [&str; 5] =
-    ["anabranch", "anabranch, 2 processors", "anabranch, no offload", "ipstack", "netstack-smoltcp"];
+pub const ALL: [&str; 6] = [
+    "anabranch, tasks on its threads",
+    "anabranch",
+    "anabranch, 2 processors",
+    "anabranch, no offload",
+    "ipstack",
+    "netstack-smoltcp",
+];
 
 /// Those that are ours.
 pub fn is_ours(name: &str) -> bool {
@@ -23,6 +29,7 @@ pub fn is_ours(name: &str) -> bool {
 #[tokio::main]
 pub async fn serve(name: &str) {
     match name {
+        "anabranch, tasks on its threads" => units().await,
         "anabranch" => anabranch("uniprocessor", 1, true).await,
         "anabranch, 2 processors" => anabranch("processor-per-connection", 2, true).await,
         "anabranch, no offload" => anabranch("uniprocessor", 1, false).await,
@@ -36,11 +43,34 @@ fn ready() {
     println!("ready");
 }
 
-async fn anabranch(organization: &str, processors: usize, offload: bool) {
+fn our_device(queues: usize, offload: bool) -> anabranch::device::Device {
     let config = ours::Config::default().with_name(DEVICE).with_mtu(MTU);
-    let device = ours::open(&config.with_queues(processors).with_offload(offload)).expect("a device");
+    ours::open(&config.with_queues(queues).with_offload(offload)).expect("a device")
+}
+
+/// A host with addresses of its own, whose ports are served by tasks on the stack's thread.
+/// UDP is served by a task of tokio: there is no other way.
+async fn units() {
+    let builder = Stack::builder().device(our_device(1, true)).organization("uniprocessor");
+    let builder = builder.address("10.200.0.2/16").address("fd00:200::2/64");
+    let builder = builder.route("default via 10.200.0.1").route("::/0 via fd00:200::1");
+    let stack = builder.start().expect("a stack");
+    let _servers =
+        [services::ECHO, services::DISCARD, services::CHARGEN, services::HTTP].map(|port| {
+            let serve = move |stream, _| services::serve(stream, port);
+            anabranch::unit::serve(&stack, ("::", port), serve).expect("a port")
+        });
+    let udp = anabranch::tokio::UdpSocket::bind(&stack, "10.200.0.2:7").await.expect("a port");
+    ready();
+    let mut bytes = [0; 2048];
+    while let Ok((n, from)) = udp.recv_from(&mut bytes).await {
+        let _ = udp.send_to(&bytes[..n], from).await;
+    }
+}
+
+async fn anabranch(organization: &str, processors: usize, offload: bool) {
     let builder = Stack::builder()
-        .device(device)
+        .device(our_device(processors, offload))
         .organization(organization)
         .processors(processors)
         .owns(Prefix::ALL_V4)

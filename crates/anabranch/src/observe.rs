@@ -4,7 +4,7 @@
 use crate::TcpInfo;
 use crate::closing::is_waking;
 use crate::organization::Organization;
-use crate::socket::{Registry, SocketLayer, TcpShared};
+use crate::socket::{RawShared, Registry, SocketLayer, TcpShared};
 use crate::tasks;
 use crate::wait::block_on;
 use ::device::capture::{Capture, Hub, Options};
@@ -33,6 +33,7 @@ pub struct Connection {
 pub(crate) struct View {
     pub(crate) running: Arc<dyn Running<SocketLayer>>,
     pub(crate) sockets: Arc<Registry<TcpShared>>,
+    pub(crate) raw: Arc<RawShared>,
     pub(crate) organization: Organization,
     #[cfg_attr(not(feature = "control"), expect(dead_code, reason = "for control sockets"))]
     pub(crate) processors: usize,

@@ -8,7 +8,7 @@ use crate::observe::{Connection, View};
 use crate::organization::Organization;
 use crate::scope;
 use crate::servers::Servers;
-use crate::socket::{SocketLayer, TcpShared};
+use crate::socket::{RawShared, SocketLayer, TcpShared};
 use crate::tasks;
 use crate::trace;
 use net::discovery::Follow;
@@ -299,6 +299,11 @@ impl Stack {
     #[cfg(feature = "control")]
     pub(crate) fn view(&self) -> &View {
         &self.0.view
+    }
+
+    /// Its datagrams that are neither TCP nor UDP.
+    pub(crate) fn raw(&self) -> &Arc<RawShared> {
+        &self.0.view.raw
     }
 
     pub(crate) fn notify(&self, id: Option<ConnId>) {

@@ -56,7 +56,7 @@ enum Command {
     Top(view::TopArgs),
     /// Capture what passes a running server, as pcapng
     Capture(view::CaptureArgs),
-    /// Carry what the kernel sends to a TUN device through a SOCKS5 proxy
+    /// Carry what the kernel sends to a TUN device through a SOCKS5 or HTTP proxy
     Tunnel(tunnel::Args),
     /// Measure the stack in memory
     Bench(bench::Bench),

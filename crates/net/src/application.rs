@@ -7,6 +7,7 @@
 
 use crate::connections::ConnId;
 use crate::groups::Sending;
+use crate::raw::RawDatagram;
 use tcp::{Events, Tcb};
 use wire::{Address, Endpoint, FlowKey, Instant, Parts};
 
@@ -238,6 +239,21 @@ pub trait Application: Sized + Send {
         None
     }
 
+    /// A datagram has come in that is neither TCP nor UDP, and of the kinds that are taken
+    /// ([`crate::RawTaken`]); `false` if there is no room for it.
+    fn raw(&mut self, datagram: RawDatagram) -> bool {
+        let _ = datagram;
+        false
+    }
+
+    /// The next such datagram that is to be sent. Asked with [`Call::FlushUdp`].
+    fn next_raw(&mut self) -> Option<RawDatagram> {
+        None
+    }
+
+    /// The stack ends ([`Call::Reset`]): nothing of that kind comes any more.
+    fn raw_closed(&mut self) {}
+
     /// When the application wants its wake-ups to be asked for, if nothing else happens
     /// before. Asked by the thread that is about to sleep, if the unit has one.
     fn next_timeout(&self) -> Option<Instant> {
@@ -273,8 +289,8 @@ pub enum Call<A: Application> {
     BindUdp(Endpoint, A::Udp),
     /// Receive no more.
     UnbindUdp(Endpoint),
-    /// Send what [`Application::next_datagram`] has for this socket, and what has to be told
-    /// of [`Groups`](crate::Groups).
+    /// Send what [`Application::next_datagram`] has for this socket, what
+    /// [`Application::next_raw`] has, and what has to be told of [`Groups`](crate::Groups).
     FlushUdp(A::Udp),
     /// Look what is due of what the host finds out about its links
     /// ([`Discovery`](crate::Discovery)): the unit does that which answers for the host.

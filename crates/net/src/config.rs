@@ -6,6 +6,7 @@ use crate::discovery::{Around, Discovery};
 use crate::groups::{Groups, Via};
 use crate::paths::Paths;
 use crate::published::Published;
+use crate::raw::RawTaken;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -203,6 +204,8 @@ pub struct Config {
     pub paths: Arc<Paths>,
     /// Addresses of which others may say that they are theirs.
     pub claims: Arc<Claims>,
+    /// Which datagrams that are neither TCP nor UDP go up.
+    pub raw: Arc<RawTaken>,
     /// Where a configuration is found that takes the place of this one.
     pub host: Arc<Published<Config>>,
 }
@@ -245,6 +248,7 @@ impl Config {
             discovery: Arc::new(Discovery::new([seed, !seed])),
             paths: Arc::default(),
             claims: Arc::default(),
+            raw: Arc::default(),
             host: Arc::default(),
         }
     }

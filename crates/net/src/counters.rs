@@ -89,6 +89,8 @@ drops! {
     UdpNotMember = "udp_not_member",
     /// A UDP datagram to a socket whose queue is full, or that is connected to another.
     UdpQueueFull = "udp_queue_full",
+    /// A datagram that is neither TCP nor UDP, for an application whose queue is full.
+    RawQueueFull = "raw_queue_full",
     /// A segment that is malformed.
     TcpMalformed = "tcp_malformed",
     /// A segment whose checksum is wrong.

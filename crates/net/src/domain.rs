@@ -186,6 +186,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             Up::Tcp(segment) => self.segment(segment, now),
             Up::Udp(datagram) => self.datagram(datagram, now),
             Up::Error(error) => self.error(&error, now),
+            Up::Raw(datagram) => transport::raw_input(datagram, &mut self.app, &mut self.counters),
         }
         self.send_replies(now, egress);
         observer.mark(Layer::Transport);

@@ -4,7 +4,7 @@ pub(crate) mod v6;
 
 use crate::application::ConnectError;
 use crate::{Application, Call, Config, ConnId, Counters, Datagram, Domain, DropReason, Egress};
-use crate::{InterfaceConfig, Unit};
+use crate::{InterfaceConfig, RawDatagram, Unit};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub(crate) struct App {
     pub(crate) datagrams: Vec<Datagram>,
     pub(crate) errors: Vec<(Endpoint, tcp::Error)>,
     pub(crate) leaving: VecDeque<Datagram>,
+    pub(crate) raw: Vec<RawDatagram>,
+    pub(crate) leaving_raw: VecDeque<RawDatagram>,
     pub(crate) close: bool,
     /// The application is gone.
     pub(crate) release: bool,
@@ -86,6 +88,15 @@ impl Application for App {
     }
     fn next_datagram(&mut self, (): &()) -> Option<Datagram> {
         self.leaving.pop_front()
+    }
+    fn raw(&mut self, datagram: RawDatagram) -> bool {
+        if !self.full {
+            self.raw.push(datagram);
+        }
+        !self.full
+    }
+    fn next_raw(&mut self) -> Option<RawDatagram> {
+        self.leaving_raw.pop_front()
     }
     fn listener_closed(&mut self, (): ()) {
         self.ports_closed += 1;

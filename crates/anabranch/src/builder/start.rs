@@ -7,7 +7,7 @@ use crate::addresses::{Cidr, Route};
 use crate::dns;
 use crate::observe::View;
 use crate::servers::Origin;
-use crate::socket::{Registry, SocketLayer};
+use crate::socket::{RawShared, Registry, SocketLayer};
 use crate::stack::Stack;
 use crate::unit;
 use crate::{Error, Prefix};
@@ -52,7 +52,8 @@ impl Builder {
         let instruments = self.instruments.or_else(dormant);
         let config = Arc::new(config);
         let registry = Arc::<Registry<_>>::default();
-        let sockets = registry.clone();
+        let (sockets, raw) = (registry.clone(), Arc::<RawShared>::default());
+        let datagrams = raw.clone();
         let clock = self.clock.unwrap_or_else(Clock::start);
         let own_thread = unit::threads_of(self.organization).is_ok().then_some(clock);
         let setup = Setup {
@@ -60,7 +61,9 @@ impl Builder {
             devices,
             processors: self.processors,
             options: self.options,
-            application: Box::new(move |_| SocketLayer::new(sockets.clone(), own_thread)),
+            application: Box::new(move |_| {
+                SocketLayer::new(sockets.clone(), datagrams.clone(), own_thread)
+            }),
             clock,
             instruments: instruments.clone(),
         };
@@ -71,7 +74,7 @@ impl Builder {
         let resolver = self.resolver.unwrap_or_else(|| dns::resolver(of.clone()));
         let (organization, processors) = (self.organization, self.processors);
         let sockets = registry;
-        let view = View { running, sockets, organization, processors, instruments, captures };
+        let view = View { running, sockets, raw, organization, processors, instruments, captures };
         let stack = Stack::new(view, (config, names), self.drain, resolver);
         // Only here.
         let _ = of.set(stack.downgrade());

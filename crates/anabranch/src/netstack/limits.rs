@@ -1,5 +1,6 @@
 //! [`Limits`]: how much a netstack may hold.
 
+use super::rates::Rates;
 use crate::builder::Bounds;
 use crate::socket::SessionLimits;
 use std::time::Duration;
@@ -41,11 +42,17 @@ pub struct Limits {
     pub session_bytes: usize,
     /// Bytes of memory that unread datagrams of all sessions together may hold.
     pub datagram_bytes: usize,
+    /// Bytes of memory that datagrams of other protocols may hold each way, if there is a
+    /// [`RawSocket`](super::RawSocket).
+    pub raw_bytes: usize,
     /// Bytes of fragments that wait for the rest of their datagrams.
     pub fragment_bytes: usize,
     /// A UDP session ends after so long without a datagram either way. Default: 2 minutes,
     /// the least that RFC 4787 (4.3) asks of a NAT.
     pub idle: Duration,
+    /// What each session may do, until it is told otherwise; streams of
+    /// [`Netstack::accept`](super::Netstack::accept) are none. Default: no bound.
+    pub rates: Rates,
 }
 
 impl Default for Limits {
@@ -56,8 +63,10 @@ impl Default for Limits {
             sessions: 1 << 14,
             session_bytes: 256 << 10,
             datagram_bytes: 16 << 20,
+            raw_bytes: 1 << 20,
             fragment_bytes: 4 << 20,
             idle: Duration::from_secs(120),
+            rates: Rates::default(),
         }
     }
 }
@@ -81,8 +90,10 @@ setters! {
     with_sessions sessions: usize,
     with_session_bytes session_bytes: usize,
     with_datagram_bytes datagram_bytes: usize,
+    with_raw_bytes raw_bytes: usize,
     with_fragment_bytes fragment_bytes: usize,
     with_idle idle: Duration,
+    with_rates rates: Rates,
 }
 
 impl Limits {
@@ -96,7 +107,8 @@ impl Limits {
         // UDP's way out holds 1 MiB, for all sessions together.
         self.connections
             .saturating_mul(connection)
-            .saturating_add(datagrams + self.fragment_bytes + REST + (1 << 20))
+            .saturating_add(datagrams + 2 * self.raw_bytes)
+            .saturating_add(self.fragment_bytes + REST + (1 << 20))
     }
 
     /// Limits such that [`Limits::memory`] is at most `bytes`, for 8 MiB and more: 256
@@ -107,6 +119,7 @@ impl Limits {
             sessions: 1024,
             datagram_bytes: bytes / 32,
             session_bytes: (bytes / 128).min(256 << 10),
+            raw_bytes: (bytes / 128).min(1 << 20),
             fragment_bytes: bytes / 64,
             connections: 0,
             buffer: 0,

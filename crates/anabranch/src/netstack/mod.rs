@@ -26,25 +26,36 @@
 //! # }
 //! ```
 
+mod alarm;
 mod limits;
+mod meter;
+mod rates;
+mod raw;
 mod session;
+mod span;
+mod tcp;
 
-pub use crate::socket::SessionCounters;
+pub use crate::socket::{RawCounters, SessionCounters};
 pub use limits::Limits;
+pub use rates::Rates;
+pub use raw::{RawHeader, RawKinds, RawSocket};
 pub use session::UdpSession;
+pub use tcp::{TcpSession, TcpSessionInfo};
 
 use crate::socket::{Sessions, UdpShared};
 use crate::tokio::{TcpListener, TcpStream};
 use crate::udp::Shared;
 use crate::{Builder, Error, Prefix, Stack};
 use ::device::Device;
+use meter::Meter;
 use platform::{Instant, thread};
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
+use tcp::TcpSessions;
 
 /// A stack that answers for whole networks, and gives its program all connections and
 /// conversations that others open.
@@ -56,6 +67,7 @@ pub struct Netstack {
     stack: Stack,
     tcp: TcpListener,
     udp: Timed,
+    tcp_sessions: Arc<TcpSessions>,
     limits: Limits,
 }
 
@@ -73,6 +85,8 @@ pub struct SessionInfo {
     pub peer: SocketAddr,
     /// What the session has counted.
     pub counters: SessionCounters,
+    /// How long there has been the session.
+    pub age: Duration,
     /// How long no datagram has gone either way.
     pub idle: Duration,
 }
@@ -103,7 +117,8 @@ impl Netstack {
         let weak = Arc::downgrade(udp.socket_shared());
         let timer = thread::Builder::new().name("ana-sessions".into());
         timer.spawn(move || expire(&weak)).map_err(organizations::StartError::from)?;
-        Ok(Netstack { stack, tcp, udp: Timed(udp), limits })
+        let tcp_sessions = Arc::default();
+        Ok(Netstack { stack, tcp, udp: Timed(udp), tcp_sessions, limits })
     }
 
     /// The next TCP connection. Its [`local_addr`](TcpStream::local_addr) is what the
@@ -123,6 +138,29 @@ impl Netstack {
         self.tcp.poll_accept(cx).map_ok(|(stream, _)| stream)
     }
 
+    /// As [`Netstack::accept`], as a session: it is counted and listed
+    /// ([`Netstack::tcp_sessions`]), and kept within [`Limits::rates`].
+    ///
+    /// # Errors
+    /// As [`Netstack::accept`].
+    pub async fn accept_tcp(&self) -> io::Result<TcpSession> {
+        poll_fn(|cx| self.poll_accept_tcp(cx)).await
+    }
+
+    /// As [`Netstack::accept_tcp`], as a poll.
+    ///
+    /// # Errors
+    /// As [`Netstack::accept`].
+    pub fn poll_accept_tcp(&self, cx: &mut Context<'_>) -> Poll<io::Result<TcpSession>> {
+        loop {
+            let stream = ready!(self.poll_accept(cx))?;
+            // One that has ended before it was taken is none.
+            if let Ok(session) = self.tcp_sessions.open(stream, self.limits.rates) {
+                return Poll::Ready(Ok(session));
+            }
+        }
+    }
+
     /// The next UDP session: a datagram has come whose two ends have none yet.
     ///
     /// # Errors
@@ -137,9 +175,22 @@ impl Netstack {
     /// As [`Netstack::accept_udp`].
     pub fn poll_accept_udp(&self, cx: &mut Context<'_>) -> Poll<io::Result<UdpSession>> {
         self.sessions().poll_accept(cx).map(|session| match session {
-            Some(session) => Ok(UdpSession::new(self.udp.0.clone(), session)),
+            Some(session) => {
+                let meter = Meter::new(self.limits.rates, self.tcp_sessions.alarms().clone());
+                Ok(UdpSession::new(self.udp.0.clone(), session, meter))
+            }
             None => Err(crate::error::SocketError::STOPPED.into()),
         })
+    }
+
+    /// The datagrams that are neither TCP nor UDP, of these kinds, for as long as what is
+    /// returned is there. At most [`Limits::raw_bytes`] wait each way; what comes beyond is
+    /// dropped and counted, and who sends beyond waits.
+    ///
+    /// # Errors
+    /// `AddrInUse` if there is such a socket already; `NetworkDown` if the stack has stopped.
+    pub fn raw(&self, kinds: RawKinds) -> io::Result<RawSocket> {
+        RawSocket::take(self.udp.0.clone(), kinds, self.limits.raw_bytes)
     }
 
     fn sessions(&self) -> &Sessions {
@@ -191,12 +242,24 @@ impl Netstack {
         &self.limits
     }
 
+    /// The TCP sessions that there are: those that [`Netstack::accept_tcp`] gave and the
+    /// program still has.
+    pub fn tcp_sessions(&self) -> Vec<TcpSessionInfo> {
+        self.tcp_sessions.all()
+    }
+
+    /// How many TCP sessions there are.
+    pub fn tcp_session_count(&self) -> usize {
+        self.tcp_sessions.len()
+    }
+
     /// The UDP sessions that there are.
     pub fn udp_sessions(&self) -> Vec<SessionInfo> {
         let info = |session: Arc<crate::socket::Session>| SessionInfo {
             local: session.flow().local.into(),
             peer: session.flow().remote.into(),
             counters: session.counters(),
+            age: session.age(),
             idle: session.idle(),
         };
         self.sessions().all().into_iter().map(info).collect()

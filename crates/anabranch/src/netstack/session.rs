@@ -1,5 +1,8 @@
 //! [`UdpSession`]: what two ends say to each other by UDP.
 
+use super::meter::{Meter, Way};
+use super::rates::Rates;
+use super::span::Span;
 use crate::socket::{Session, SessionCounters};
 use crate::stream::now;
 use crate::udp::Shared;
@@ -7,7 +10,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::ReadBuf;
 
@@ -18,11 +21,15 @@ use tokio::io::ReadBuf;
 pub struct UdpSession {
     socket: Arc<Shared>,
     session: Arc<Session>,
+    meter: Meter,
+    span: Span,
 }
 
 impl UdpSession {
-    pub(super) fn new(socket: Arc<Shared>, session: Arc<Session>) -> UdpSession {
-        UdpSession { socket, session }
+    pub(super) fn new(socket: Arc<Shared>, session: Arc<Session>, meter: Meter) -> UdpSession {
+        let flow = session.flow();
+        let span = Span::new("udp", flow.local.into(), flow.remote.into());
+        UdpSession { socket, session, meter, span }
     }
 
     /// The address and port that the peer sent to: what it believes to speak with.
@@ -65,7 +72,14 @@ impl UdpSession {
     }
 
     fn receive(&self, cx: Option<&Context<'_>>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.socket.sessions().poll_receive(&self.session, cx).map_ok(|datagram| {
+        // A whole datagram, and then so much longer nothing.
+        ready!(self.meter.poll_room(cx, Way::FromPeer, 1))?;
+        let received = self.socket.sessions().poll_receive(&self.session, cx);
+        if let (Poll::Pending, Some(cx)) = (&received, cx) {
+            self.meter.watch(cx);
+        }
+        received.map_ok(|datagram| {
+            self.meter.went(Way::FromPeer, wire::total(&datagram.payload));
             for part in &datagram.payload {
                 buf.put_slice(&part[..part.len().min(buf.remaining())]);
             }
@@ -85,9 +99,11 @@ impl UdpSession {
     /// # Errors
     /// As [`UdpSession::send`].
     pub fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.meter.poll_room(Some(cx), Way::ToPeer, bytes.len()))?;
         let flow = self.session.flow();
         let sent = self.socket.poll_send_from(Some(cx), bytes, flow.local, flow.remote);
         if matches!(sent, Poll::Ready(Ok(_))) {
+            self.meter.went(Way::ToPeer, bytes.len());
             self.socket.sessions().sending(&self.session, bytes.len())?;
         }
         sent
@@ -96,6 +112,27 @@ impl UdpSession {
     /// What it has counted.
     pub fn counters(&self) -> SessionCounters {
         self.session.counters()
+    }
+
+    /// What it is kept within.
+    pub fn rates(&self) -> Rates {
+        self.meter.rates()
+    }
+
+    /// Keeps it within other rates, from what is received or sent next.
+    pub fn set_rates(&self, rates: Rates) {
+        self.meter.set_rates(rates);
+    }
+
+    /// The span of its life, for what the program does for it.
+    #[cfg(feature = "tracing")]
+    pub fn span(&self) -> &tracing::Span {
+        self.span.inner()
+    }
+
+    /// How long there has been the session.
+    pub fn age(&self) -> Duration {
+        self.session.age()
     }
 
     /// How long no datagram has gone either way.
@@ -107,5 +144,7 @@ impl UdpSession {
 impl Drop for UdpSession {
     fn drop(&mut self) {
         self.socket.sessions().release(&self.session);
+        let counters = self.session.counters();
+        self.span.end((counters.bytes_in, counters.bytes_out), self.session.age());
     }
 }

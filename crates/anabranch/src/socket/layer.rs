@@ -2,10 +2,10 @@
 //! stack with sockets.
 
 use super::registry::Registry;
-use super::{ListenerShared, TcpShared, UdpShared};
+use super::{ListenerShared, RawShared, TcpShared, UdpShared};
 use crate::tasks;
 use net::application::ConnectError;
-use net::{Application, Call, ConnId, Datagram};
+use net::{Application, Call, ConnId, Datagram, RawDatagram};
 use organizations::Clock;
 use std::sync::Arc;
 use std::task::Waker;
@@ -18,6 +18,7 @@ pub(crate) struct SocketLayer {
     wakes: Vec<Waker>,
     /// The stack's.
     registry: Arc<Registry<TcpShared>>,
+    raw: Arc<RawShared>,
     /// By which the thread sleeps that all of this unit's work is done by, if there is
     /// one: it may have tasks.
     own_thread: Option<Clock>,
@@ -32,13 +33,14 @@ impl Drop for SocketLayer {
 }
 
 impl SocketLayer {
-    /// That of a unit of the stack with this registry. `own_thread`: the unit has a
+    /// That of a unit of the stack with this registry and these raw datagrams. `own_thread`: the unit has a
     /// thread, and its clock is this.
     pub(crate) fn new(
         registry: Arc<Registry<TcpShared>>,
+        raw: Arc<RawShared>,
         own_thread: Option<Clock>,
     ) -> SocketLayer {
-        SocketLayer { wakes: Vec::new(), registry, own_thread }
+        SocketLayer { wakes: Vec::new(), registry, raw, own_thread }
     }
 }
 
@@ -191,6 +193,18 @@ impl Application for SocketLayer {
 
     fn sends_whole(socket: &Arc<UdpShared>) -> bool {
         socket.sends_whole()
+    }
+
+    fn raw(&mut self, datagram: RawDatagram) -> bool {
+        self.raw.arrived(datagram, &mut self.wakes)
+    }
+
+    fn next_raw(&mut self) -> Option<RawDatagram> {
+        self.raw.next(&mut self.wakes)
+    }
+
+    fn raw_closed(&mut self) {
+        self.raw.close(&mut self.wakes);
     }
 
     fn next_datagram(&mut self, socket: &Arc<UdpShared>) -> Option<Datagram> {

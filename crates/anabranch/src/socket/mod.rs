@@ -6,6 +6,7 @@ mod backlog;
 mod footprint;
 mod groups;
 mod layer;
+mod raw;
 mod registry;
 mod sessions;
 mod tcp;
@@ -14,6 +15,8 @@ mod udp;
 
 pub(crate) use backlog::Acceptor;
 pub(crate) use layer::SocketLayer;
+pub use raw::RawCounters;
+pub(crate) use raw::RawShared;
 pub(crate) use registry::Registry;
 pub use sessions::SessionCounters;
 pub(crate) use sessions::{Session, SessionLimits, Sessions};

@@ -61,6 +61,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Session {
     flow: FlowKey,
+    began: Instant,
     state: Mutex<State>,
 }
 
@@ -301,14 +302,16 @@ fn ended(end: End, idle: Duration) -> io::Error {
 
 impl Session {
     fn new(flow: FlowKey) -> Session {
+        let began = Instant::now();
         Session {
             flow,
+            began,
             state: Mutex::new(State {
                 arrived: VecDeque::new(),
                 bytes: 0,
                 readers: Waiters::default(),
                 end: None,
-                last: Instant::now(),
+                last: began,
                 counters: SessionCounters::default(),
             }),
         }
@@ -320,6 +323,11 @@ impl Session {
 
     pub(crate) fn counters(&self) -> SessionCounters {
         self.state.lock().counters
+    }
+
+    /// How long there has been the session.
+    pub(crate) fn age(&self) -> Duration {
+        Instant::now().saturating_duration_since(self.began)
     }
 
     /// How long it has been idle.

@@ -5,6 +5,8 @@
 mod any_address;
 mod ends;
 mod memory;
+mod raw;
+mod sessions;
 mod tunnel;
 
 use anabranch::Stack;

@@ -10,18 +10,18 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread;
 use tokio::io::AsyncWriteExt;
 
-fn isolated(test: impl FnOnce() + Send) {
+pub(crate) fn isolated(test: impl FnOnce() + Send) {
     if let Err(error) = device::namespace::in_private(test) {
         println!("skipped: {error}");
     }
 }
 
-fn config(name: &str) -> tun::Config {
+pub(crate) fn config(name: &str) -> tun::Config {
     tun::Config::default().with_name(name).with_kernel_address([10, 99, 0, 1], 24)
 }
 
 /// Is it only that tests may not make devices here?
-fn missing(error: &anabranch::Error) -> bool {
+pub(crate) fn missing(error: &anabranch::Error) -> bool {
     use tun::Error::{NoAccess, NoDriver, NotAllowed};
     let missing = matches!(error, anabranch::Error::Device(NoDriver | NoAccess | NotAllowed(_)));
     if missing {

@@ -1,16 +1,21 @@
 //! `anabranch tunnel`: all that the kernel sends to a TUN device, by way of a proxy.
 
+mod dns;
+mod http;
+mod onward;
+mod proxy;
 mod socks;
 
 use crate::failure::Failure;
 use crate::say::say;
 use crate::serve::organization_names;
 use anabranch::device::tun;
-use anabranch::netstack::{Limits, UdpSession};
-use anabranch::tokio::TcpStream;
+use anabranch::netstack::{Limits, Rates, TcpSession, UdpSession};
 use anabranch::{Cidr, Netstack, Prefix, Stack};
-use socks::Proxy;
+use dns::Dns;
+use proxy::{Proxy, Target};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,9 +28,21 @@ Examples:
       then, in another terminal, for what is to go that way:
       sudo ip route add 203.0.113.0/24 dev ana-tunnel
 
+  sudo anabranch tunnel --proxy http://me:secret@127.0.0.1:3128 --dns
+      TCP by an HTTP proxy, and names: then, for the addresses that names get,
+      sudo ip route add 198.18.0.0/15 dev ana-tunnel
+      and `nameserver 10.98.0.2` in /etc/resolv.conf
+
 Whatever the kernel routes to the device goes to the proxy: TCP by CONNECT, UDP by UDP
-ASSOCIATE, IPv4 and IPv6. The way to the proxy itself must not lead through the device. A
-connection that the proxy refuses is reset; what else happens shows in the summary.
+ASSOCIATE of SOCKS5 (an HTTP proxy has no way for it), IPv4 and IPv6. The way to the proxy
+itself must not lead through the device. A connection that the proxy refuses is reset; what
+else happens shows in the summary.
+
+With --dns, whatever is asked at port 53, of any address behind the device, is answered
+here: a name gets addresses of 198.18.0.0/15 and fdab:616e:6162::/64 that stand for it for
+a minute at least, and who connects to one of them is carried to the name, which the proxy
+resolves. Questions for other things than addresses are refused. 16,384 names are known at
+a time.
 
 SIGINT (Ctrl-C) and SIGTERM end it and remove the device.
 
@@ -38,9 +55,12 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The proxy: socks5://[USER:PASSWORD@]ADDRESS:PORT
+    /// The proxy: socks5://[USER:PASSWORD@]ADDRESS:PORT or http://[USER:PASSWORD@]ADDRESS:PORT
     #[arg(long, value_name = "URL")]
     pub proxy: Proxy,
+    /// Answer questions for names (DNS), and give the proxy names instead of addresses
+    #[arg(long)]
+    pub dns: bool,
     /// TUN device to make; it is removed at the end
     #[arg(long, value_name = "NAME", default_value = "ana-tunnel")]
     pub tun: String,
@@ -59,9 +79,57 @@ pub struct Args {
     /// Threads that process packets
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub processors: u16,
+    /// Mbit/s that a connection or a UDP session may take each way; without, as much as it can
+    #[arg(long, value_name = "MBIT", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// Seconds after which a connection ends on which nothing goes either way; without, none does
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub idle: Option<u32>,
     /// MiB of memory that the stack may hold at most
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(8..))]
     pub memory: u32,
+}
+
+/// Is it a rate?
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (0.001..=1e6).contains(rate));
+    rate.ok_or_else(|| "it is a number of Mbit/s, from 0.001 to 1000000".into())
+}
+
+impl Args {
+    /// What each session is kept within.
+    fn rates(&self) -> Rates {
+        let mut rates = Rates::default();
+        if let Some(megabits) = self.rate {
+            rates = rates.with_rate((megabits * 125_000.0) as u64);
+        }
+        rates.idle = self.idle.map(|seconds| Duration::from_secs(seconds.into()));
+        rates
+    }
+}
+
+/// By what everything goes.
+#[derive(Debug)]
+struct Way {
+    proxy: Proxy,
+    dns: Option<Dns>,
+    tally: Tally,
+}
+
+impl Way {
+    /// Where `to` leads.
+    fn target(&self, to: SocketAddr) -> io::Result<Target> {
+        self.dns.as_ref().map_or_else(|| Ok(to.into()), |dns| dns.target(to))
+    }
+
+    /// Who answers what is sent to `to`, if that is a question for names.
+    fn resolver(&self, to: SocketAddr) -> Option<&Dns> {
+        self.dns.as_ref().filter(|_| to.port() == dns::PORT)
+    }
+
+    fn failed(&self, error: &io::Error) {
+        self.tally.failed(&self.proxy, error);
+    }
 }
 
 /// What has happened.
@@ -78,7 +146,12 @@ impl Tally {
     fn failed(&self, proxy: &Proxy, error: &io::Error) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         if !self.told.swap(true, Ordering::Relaxed) {
-            eprintln!("anabranch: by way of {proxy}: {error}: is the proxy up?");
+            use io::ErrorKind::{AddrNotAvailable, InvalidData, PermissionDenied, Unsupported};
+            let hint = match error.kind() {
+                AddrNotAvailable | InvalidData | PermissionDenied | Unsupported => "",
+                _ => ": is the proxy up?",
+            };
+            eprintln!("anabranch: by way of {proxy}: {error}{hint}");
         }
     }
 
@@ -118,7 +191,8 @@ fn open(args: &Args) -> Result<Netstack, Failure> {
         .organization(&args.organization)
         .processors(args.processors.into());
     let memory = (args.memory as usize).saturating_mul(1 << 20);
-    Netstack::start(builder, Limits::within(memory)).map_err(Failure::refused)
+    let limits = Limits::within(memory).with_rates(args.rates());
+    Netstack::start(builder, limits).map_err(Failure::refused)
 }
 
 async fn tunnel(args: &Args) -> Result<(), Failure> {
@@ -127,19 +201,26 @@ async fn tunnel(args: &Args) -> Result<(), Failure> {
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let netstack = open(args)?;
-    let (proxy, tally) = (Arc::new(args.proxy.clone()), Arc::new(Tally::default()));
-    say(format!("ready: {} to {proxy}, {} MiB of memory at most", args.tun, args.memory));
+    let (proxy, dns) = (args.proxy.clone(), args.dns.then(Dns::default));
+    let way = Arc::new(Way { proxy, dns, tally: Tally::default() });
+    say(format!(
+        "ready: {} to {}, {} MiB of memory at most{}",
+        args.tun,
+        way.proxy,
+        args.memory,
+        if args.dns { ", names answered" } else { "" }
+    ));
     let ended = loop {
         tokio::select! {
-            stream = netstack.accept() => match stream {
+            session = netstack.accept_tcp() => match session {
                 Ok(stream) => {
-                    tokio::spawn(connection(stream, proxy.clone(), tally.clone()));
+                    tokio::spawn(connection(stream, way.clone()));
                 }
                 Err(error) => break Err(Failure::failed(error)),
             },
             session = netstack.accept_udp() => match session {
                 Ok(session) => {
-                    tokio::spawn(conversation(session, proxy.clone(), tally.clone()));
+                    tokio::spawn(conversation(session, way.clone()));
                 }
                 Err(error) => break Err(Failure::failed(error)),
             },
@@ -148,50 +229,58 @@ async fn tunnel(args: &Args) -> Result<(), Failure> {
         }
     };
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-    let (connections, sessions) = (count(&tally.connections), count(&tally.sessions));
+    let (connections, sessions) = (count(&way.tally.connections), count(&way.tally.sessions));
     say(format!(
         "{connections} connections and {sessions} UDP sessions went through, {} failed",
-        count(&tally.failed)
+        count(&way.tally.failed)
     ));
     netstack.stack().stop();
     ended
 }
 
 /// Carries a connection to where its peer wants to go, and resets it if the proxy cannot.
-async fn connection(mut stream: TcpStream, proxy: Arc<Proxy>, tally: Arc<Tally>) {
-    let onward = async {
-        let to = stream.local_addr()?;
-        proxy.connect(to).await
-    };
+async fn connection(mut stream: TcpSession, way: Arc<Way>) {
+    let to = stream.local_addr();
+    if let Some(dns) = way.resolver(to) {
+        return dns.serve_connection(stream).await;
+    }
+    let onward = async { onward::connect(&way.proxy, &way.target(to)?).await };
     match onward.await {
         Ok(mut onward) => {
-            tally.went_well();
-            tally.connections.fetch_add(1, Ordering::Relaxed);
+            way.tally.went_well();
+            way.tally.connections.fetch_add(1, Ordering::Relaxed);
             // How it ends is the two ends' matter.
             let _ = copy_bidirectional_with_sizes(&mut stream, &mut onward, CHUNK, CHUNK).await;
         }
         Err(error) => {
-            tally.failed(&proxy, &error);
-            let _ = stream.set_linger(Some(Duration::ZERO));
+            way.failed(&error);
+            let _ = stream.stream().set_linger(Some(Duration::ZERO));
         }
     }
 }
 
 /// Carries the datagrams of a session, until it has been idle for too long or the proxy
 /// ends it.
-async fn conversation(session: UdpSession, proxy: Arc<Proxy>, tally: Arc<Tally>) {
+async fn conversation(session: UdpSession, way: Arc<Way>) {
     let to = session.local_addr();
-    let mut association = match proxy.associate().await {
-        Ok(association) => association,
-        Err(error) => return tally.failed(&proxy, &error),
+    if let Some(dns) = way.resolver(to) {
+        return dns.serve_session(session).await;
+    }
+    let opened = async {
+        let to = way.target(to)?;
+        Ok((onward::associate(&way.proxy).await?, to))
     };
-    tally.went_well();
-    tally.sessions.fetch_add(1, Ordering::Relaxed);
+    let (mut association, to) = match opened.await {
+        Ok(opened) => opened,
+        Err(error) => return way.failed(&error),
+    };
+    way.tally.went_well();
+    way.tally.sessions.fetch_add(1, Ordering::Relaxed);
     let (mut out, mut scratch, mut back) = (vec![0; usize::from(u16::MAX)], Vec::new(), Vec::new());
     loop {
         let went = tokio::select! {
             n = session.recv(&mut out) => match n {
-                Ok(n) => association.send(&out[..n], to, &mut scratch).await,
+                Ok(n) => association.send(&out[..n], &to, &mut scratch).await,
                 Err(error) => Err(error),
             },
             payload = association.receive(&mut back) => match payload {

@@ -1,15 +1,10 @@
 //! A client of SOCKS5 (RFC 1928): connections and datagrams by way of a proxy.
 
-use std::fmt;
+use super::proxy::{Login, Proxy, Target, bad};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::str::FromStr;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
-
-/// How long a proxy may take to answer a request.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 const VERSION: u8 = 5;
 /// The system's error for a datagram that is too long.
@@ -21,56 +16,8 @@ const ASSOCIATE: u8 = 3;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
-/// Bytes of the longest header of a datagram with an address in it (RFC 1928 7).
-const DATAGRAM_HEADER: usize = 3 + 1 + 16 + 2;
-
-/// A proxy: `socks5://[USER:PASSWORD@]ADDRESS:PORT`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Proxy {
-    address: SocketAddr,
-    login: Option<(String, String)>,
-    /// How long it may take to answer a request.
-    patience: Duration,
-}
-
-impl FromStr for Proxy {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Proxy, String> {
-        // Not the text itself: it may have a password in it.
-        let wrong =
-            || "write it like socks5://127.0.0.1:1080 or socks5://user:password@…".to_owned();
-        let rest = text.strip_prefix("socks5://").ok_or_else(wrong)?;
-        let (login, address) = match rest.rsplit_once('@') {
-            Some((login, address)) => {
-                let (user, password) = login.split_once(':').ok_or_else(wrong)?;
-                let fits = |part: &str| (1..=255).contains(&part.len());
-                if !fits(user) || !fits(password) {
-                    return Err("user and password have 1 to 255 bytes each".into());
-                }
-                (Some((user.to_owned(), password.to_owned())), address)
-            }
-            None => (None, rest),
-        };
-        let address = address.trim_end_matches('/').parse().map_err(|_| wrong())?;
-        Ok(Proxy { address, login, patience: PATIENCE })
-    }
-}
-
-impl fmt::Display for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "socks5://{}", self.address)
-    }
-}
-
-impl fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-fn bad(text: impl Into<String>) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, text.into())
-}
+/// Bytes of the longest header of a datagram, with a name in it (RFC 1928 7).
+const DATAGRAM_HEADER: usize = 3 + 1 + 256 + 2;
 
 /// What the proxy says by `code` (RFC 1928 6), as the system would.
 fn refusal(code: u8) -> io::Error {
@@ -85,19 +32,38 @@ fn refusal(code: u8) -> io::Error {
     io::Error::new(kind, text)
 }
 
-/// Appends `to` as SOCKS has addresses.
-fn put_address(to: SocketAddr, into: &mut Vec<u8>) {
-    match to.ip() {
-        IpAddr::V4(address) => {
+/// Appends `to` as SOCKS has addresses and names.
+fn put_target(to: &Target, into: &mut Vec<u8>) {
+    let port = match to {
+        Target::Address(SocketAddr::V4(to)) => {
             into.push(IPV4);
-            into.extend(address.octets());
+            into.extend(to.ip().octets());
+            to.port()
         }
-        IpAddr::V6(address) => {
+        Target::Address(SocketAddr::V6(to)) => {
             into.push(IPV6);
-            into.extend(address.octets());
+            into.extend(to.ip().octets());
+            to.port()
         }
-    }
-    into.extend(to.port().to_be_bytes());
+        Target::Name(name, port) => {
+            // A name of DNS has 253 bytes at most.
+            into.extend([NAME, name.len() as u8]);
+            into.extend(name.bytes());
+            *port
+        }
+    };
+    into.extend(port.to_be_bytes());
+}
+
+/// What follows the address or name at the start of `bytes`, if it is one.
+fn behind_target(bytes: &[u8]) -> Option<&[u8]> {
+    let len = match *bytes.first()? {
+        IPV4 => 4,
+        IPV6 => 16,
+        NAME => 1 + usize::from(*bytes.get(1)?),
+        _ => return None,
+    };
+    bytes.get(1 + len + 2..)
 }
 
 /// The address at the start of `bytes`, if it is one, and what follows it.
@@ -125,125 +91,113 @@ pub struct Association {
     relay: UdpSocket,
 }
 
-impl Proxy {
-    /// Connects to `to`.
-    ///
-    /// # Errors
-    /// What the system says of the proxy, or the proxy of `to`; `TimedOut` if it does not
-    /// answer for half a minute.
-    pub async fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
-        Ok(self.request(CONNECT, to).await?.0)
-    }
+/// Connects to `to` by way of `proxy`.
+///
+/// # Errors
+/// What the system says of the proxy, or the proxy of `to`.
+pub(super) async fn connect(proxy: &Proxy, to: &Target) -> io::Result<TcpStream> {
+    Ok(ask(proxy, CONNECT, to).await?.0)
+}
 
+/// Makes a request; the connection, and the address in the answer.
+async fn ask(proxy: &Proxy, command: u8, to: &Target) -> io::Result<(TcpStream, SocketAddr)> {
+    let mut stream = TcpStream::connect(proxy.address).await?;
+    stream.set_nodelay(true)?;
+    log_in(&mut stream, proxy.login.as_ref()).await?;
+    let mut request = vec![VERSION, command, 0];
+    put_target(to, &mut request);
+    stream.write_all(&request).await?;
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).await?;
+    if head[0] != VERSION {
+        return Err(bad("the proxy does not speak SOCKS5"));
+    }
+    if head[1] != 0 {
+        return Err(refusal(head[1]));
+    }
+    let bound = match head[3] {
+        IPV4 | IPV6 => {
+            let mut bytes = [0; 19];
+            let bytes = &mut bytes[..if head[3] == IPV4 { 7 } else { 19 }];
+            bytes[0] = head[3];
+            stream.read_exact(&mut bytes[1..]).await?;
+            take_address(bytes).ok_or_else(|| bad("no address"))?.0
+        }
+        NAME => {
+            let len = stream.read_u8().await?;
+            let mut name = vec![0; usize::from(len) + 2];
+            stream.read_exact(&mut name).await?;
+            let port = u16::from_be_bytes([name[name.len() - 2], name[name.len() - 1]]);
+            // Only the proxy itself can be meant.
+            SocketAddr::new(proxy.address.ip(), port)
+        }
+        _ => return Err(bad("the proxy answers with no address")),
+    };
+    Ok((stream, bound))
+}
+
+/// Agrees on who we are (RFC 1928 3, RFC 1929).
+async fn log_in(stream: &mut TcpStream, login: Option<&Login>) -> io::Result<()> {
+    let offer: &[u8] = match login {
+        Some(_) => &[VERSION, 2, NO_AUTHENTICATION, USER_AND_PASSWORD],
+        None => &[VERSION, 1, NO_AUTHENTICATION],
+    };
+    stream.write_all(offer).await?;
+    let mut chosen = [0; 2];
+    stream.read_exact(&mut chosen).await?;
+    match (chosen, login) {
+        ([VERSION, NO_AUTHENTICATION], _) => Ok(()),
+        ([VERSION, USER_AND_PASSWORD], Some(Login { user, password })) => {
+            let mut login = vec![1, user.len() as u8];
+            login.extend(user.bytes());
+            login.push(password.len() as u8);
+            login.extend(password.bytes());
+            stream.write_all(&login).await?;
+            stream.read_exact(&mut chosen).await?;
+            match chosen[1] {
+                0 => Ok(()),
+                _ => Err(io::Error::new(
+                    ErrorKind::PermissionDenied,
+                    "the proxy does not accept user and password",
+                )),
+            }
+        }
+        ([VERSION, _], _) => Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "the proxy wants a user and a password: give socks5://user:password@…",
+        )),
+        _ => Err(bad("the proxy does not speak SOCKS5")),
+    }
+}
+
+impl Association {
     /// Asks the proxy to relay datagrams.
     ///
     /// # Errors
-    /// As [`Proxy::connect`].
-    pub async fn associate(&self) -> io::Result<Association> {
-        let any: IpAddr = match self.address {
+    /// What the system says of the proxy, or the proxy itself.
+    pub(super) async fn open(proxy: &Proxy) -> io::Result<Association> {
+        let any: IpAddr = match proxy.address {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let (control, mut relay) = self.request(ASSOCIATE, (any, 0).into()).await?;
+        let nobody = Target::Address((any, 0).into());
+        let (control, mut relay) = ask(proxy, ASSOCIATE, &nobody).await?;
         if relay.ip().is_unspecified() {
-            relay.set_ip(self.address.ip());
+            relay.set_ip(proxy.address.ip());
         }
         let socket = UdpSocket::bind((any, 0)).await?;
         socket.connect(relay).await?;
         Ok(Association { control, relay: socket })
     }
 
-    /// Makes a request; the connection, and the address in the answer.
-    async fn request(&self, command: u8, to: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
-        let answer = tokio::time::timeout(self.patience, self.ask(command, to)).await;
-        answer.map_err(|_| io::Error::new(ErrorKind::TimedOut, "the proxy does not answer"))?
-    }
-
-    async fn ask(&self, command: u8, to: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
-        let mut stream = TcpStream::connect(self.address).await?;
-        stream.set_nodelay(true)?;
-        self.log_in(&mut stream).await?;
-        let mut request = vec![VERSION, command, 0];
-        put_address(to, &mut request);
-        stream.write_all(&request).await?;
-        let mut head = [0; 4];
-        stream.read_exact(&mut head).await?;
-        if head[0] != VERSION {
-            return Err(bad("the proxy does not speak SOCKS5"));
-        }
-        if head[1] != 0 {
-            return Err(refusal(head[1]));
-        }
-        let bound = match head[3] {
-            IPV4 | IPV6 => {
-                let mut bytes = [0; 19];
-                let bytes = &mut bytes[..if head[3] == IPV4 { 7 } else { 19 }];
-                bytes[0] = head[3];
-                stream.read_exact(&mut bytes[1..]).await?;
-                take_address(bytes).ok_or_else(|| bad("no address"))?.0
-            }
-            NAME => {
-                let len = stream.read_u8().await?;
-                let mut name = vec![0; usize::from(len) + 2];
-                stream.read_exact(&mut name).await?;
-                let port = u16::from_be_bytes([name[name.len() - 2], name[name.len() - 1]]);
-                // Only the proxy itself can be meant.
-                SocketAddr::new(self.address.ip(), port)
-            }
-            _ => return Err(bad("the proxy answers with no address")),
-        };
-        Ok((stream, bound))
-    }
-
-    /// Agrees on who we are (RFC 1928 3, RFC 1929).
-    async fn log_in(&self, stream: &mut TcpStream) -> io::Result<()> {
-        let offer: &[u8] = match self.login {
-            Some(_) => &[VERSION, 2, NO_AUTHENTICATION, USER_AND_PASSWORD],
-            None => &[VERSION, 1, NO_AUTHENTICATION],
-        };
-        stream.write_all(offer).await?;
-        let mut chosen = [0; 2];
-        stream.read_exact(&mut chosen).await?;
-        match (chosen, &self.login) {
-            ([VERSION, NO_AUTHENTICATION], _) => Ok(()),
-            ([VERSION, USER_AND_PASSWORD], Some((user, password))) => {
-                let mut login = vec![1, user.len() as u8];
-                login.extend(user.bytes());
-                login.push(password.len() as u8);
-                login.extend(password.bytes());
-                stream.write_all(&login).await?;
-                stream.read_exact(&mut chosen).await?;
-                match chosen[1] {
-                    0 => Ok(()),
-                    _ => Err(io::Error::new(
-                        ErrorKind::PermissionDenied,
-                        "the proxy does not accept user and password",
-                    )),
-                }
-            }
-            ([VERSION, _], _) => Err(io::Error::new(
-                ErrorKind::PermissionDenied,
-                "the proxy wants a user and a password: give socks5://user:password@…",
-            )),
-            _ => Err(bad("the proxy does not speak SOCKS5")),
-        }
-    }
-}
-
-impl Association {
     /// Sends a datagram to `to`; `scratch` is kept for its memory.
     ///
     /// # Errors
     /// Those of the system.
-    pub async fn send(
-        &self,
-        bytes: &[u8],
-        to: SocketAddr,
-        scratch: &mut Vec<u8>,
-    ) -> io::Result<()> {
+    pub async fn send(&self, bytes: &[u8], to: &Target, scratch: &mut Vec<u8>) -> io::Result<()> {
         scratch.clear();
         scratch.extend([0, 0, 0]);
-        put_address(to, scratch);
+        put_target(to, scratch);
         scratch.extend(bytes);
         match self.relay.send(scratch).await {
             // What is too long with the proxy's header is lost, as it would be on a link.
@@ -270,7 +224,7 @@ impl Association {
                 },
             };
             if let Some((&[_, _, 0], rest)) = buf[..n].split_first_chunk()
-                && let Some((_, payload)) = take_address(rest)
+                && let Some(payload) = behind_target(rest)
             {
                 return Ok(n - payload.len()..n);
             }
@@ -282,41 +236,9 @@ impl Association {
 mod tests {
     use super::*;
 
-    #[test]
-    fn proxies_are_named_by_urls() {
-        let proxy: Proxy = "socks5://127.0.0.1:1080".parse().expect("a proxy");
-        assert_eq!((proxy.address.port(), &proxy.login), (1080, &None));
-        let proxy: Proxy = "socks5://me:pass@word@[::1]:1/".parse().expect("a proxy");
-        assert_eq!(proxy.login, Some(("me".into(), "pass@word".into())));
-        assert_eq!(
-            (proxy.to_string(), format!("{proxy:?}").contains("pass")),
-            ("socks5://[::1]:1".into(), false)
-        );
-        for wrong in
-            ["127.0.0.1:1080", "socks5://", "socks5://me@127.0.0.1:1", "http://127.0.0.1:1"]
-        {
-            let error = wrong.parse::<Proxy>().expect_err(wrong);
-            assert!(!error.contains('\n') && error.contains("socks5://"), "{error}");
-        }
-        assert!("socks5://:x@127.0.0.1:1".parse::<Proxy>().is_err());
-    }
-
     fn run<T>(future: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(future)
-    }
-
-    #[test]
-    fn a_proxy_that_never_answers_is_given_up() {
-        let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("bind");
-        let address = silent.local_addr().expect("an address");
-        let proxy = Proxy { address, login: None, patience: Duration::from_millis(50) };
-        let (connected, associated) = run(async {
-            (proxy.connect(address).await.map(|_| ()), proxy.associate().await.map(|_| ()))
-        });
-        for asked in [connected, associated] {
-            assert_eq!(asked.expect_err("no answer").kind(), ErrorKind::TimedOut);
-        }
     }
 
     #[test]
@@ -328,7 +250,7 @@ mod tests {
             let control = TcpStream::connect(to).await.expect("connect");
             relay.connect(relay.local_addr().expect("an address")).await.expect("connect");
             let association = Association { control, relay };
-            let sent = association.send(&[0; 65_507], to, &mut Vec::new()).await;
+            let sent = association.send(&[0; 65_507], &to.into(), &mut Vec::new()).await;
             sent.expect("lost, and no more");
         });
     }
@@ -338,11 +260,18 @@ mod tests {
         for to in ["192.0.2.1:53", "[2001:db8::1]:443"] {
             let to: SocketAddr = to.parse().expect("an address");
             let mut bytes = Vec::new();
-            put_address(to, &mut bytes);
+            put_target(&to.into(), &mut bytes);
             assert!((0..bytes.len()).all(|n| take_address(&bytes[..n]).is_none()));
+            assert!((0..bytes.len()).all(|n| behind_target(&bytes[..n]).is_none()));
             bytes.push(7);
             assert_eq!(take_address(&bytes), Some((to, &[7][..])));
+            assert_eq!(behind_target(&bytes), Some(&[7][..]));
         }
+        let mut bytes = Vec::new();
+        put_target(&Target::Name("example.org".into(), 80), &mut bytes);
+        assert_eq!(bytes, b"\x03\x0bexample.org\0\x50");
+        assert!((0..bytes.len()).all(|n| behind_target(&bytes[..n]).is_none()));
+        assert_eq!(behind_target(&bytes), Some(&[][..]));
         assert!(take_address(&[9, 1, 2, 3, 4, 5, 6]).is_none());
     }
 }

@@ -190,8 +190,6 @@ pub struct BenchPlan {
     pub bytes: Option<usize>,
     /// Bytes of the link's largest IP datagram.
     pub mtu: usize,
-    /// Which IP it is over.
-    pub family: Family,
     /// Which way data goes (bulk and udp).
     pub direction: Direction,
     /// What stands at the other end.

@@ -1,7 +1,7 @@
 //! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2): echo, errors in and out. Of IPv6, what
 //! both families are asked for is handed on.
 
-use super::{Ip, v6};
+use super::{Ip, Up, v6};
 
 pub use super::error::{Error, Kind};
 use crate::{Counters, DropReason};
@@ -14,14 +14,15 @@ use wire::{Address, Instant, Packet, Parts, Slice, checksum, icmpv6, ipv4, proto
 /// the error must not exceed 576).
 const QUOTE: usize = 576 - ipv4::LEN - LEN;
 
-/// Takes an ICMP message: answers an echo request, returns an error.
+/// Takes an ICMP message: answers an echo request, returns an error, or what is the
+/// application's.
 pub(super) fn input(
     mut packet: Packet,
     ip: &mut Ip,
     now: Instant,
     counters: &mut Counters,
     replies: &mut Vec<Packet>,
-) -> Option<Error> {
+) -> Option<Up> {
     // RFC 9293 MUST-55
     // RFC 1122 3.2.2/1, 3.2.2.9/1
     let message = Message::parse(packet.front());
@@ -31,6 +32,11 @@ pub(super) fn input(
         return None;
     };
     let kind = match message {
+        Message::EchoRequest(..) | Message::EchoReply(..) | Message::Other(..)
+            if ip.takes_icmp(packet.meta()) =>
+        {
+            return Some(Up::Raw(packet));
+        }
         Message::EchoRequest(id, seq) => {
             counters.absorbed += 1;
             if packet.meta().group {
@@ -53,12 +59,15 @@ pub(super) fn input(
             return None;
         }
     };
-    packet.pull(LEN);
-    let error = about(&packet, kind);
-    match error {
+    let mut quote = packet.clone();
+    quote.pull(LEN);
+    if ip.takes_error(&quote) {
+        return Some(Up::Raw(packet));
+    }
+    match about(&quote, kind) {
         Some(error) if ip.config.owns(error.flow.local.address) => {
             counters.absorbed += 1;
-            Some(error)
+            Some(Up::Error(error))
         }
         _ => {
             counters.drop(DropReason::IcmpMalformed);

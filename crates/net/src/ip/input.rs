@@ -125,12 +125,16 @@ fn up(
         }
         protocol::ICMP => {
             packet.pull(header_len);
-            icmp::input(packet, ip, now, counters, replies).map(Up::Error)
+            icmp::input(packet, ip, now, counters, replies)
         }
         protocol::IGMP => {
             packet.pull(header_len);
             group::input(&packet, ip, now, counters);
             None
+        }
+        _ if ip.takes_raw(packet.meta()) => {
+            packet.pull(header_len);
+            Some(Up::Raw(packet))
         }
         _ => {
             counters.drop(DropReason::ProtocolUnknown);

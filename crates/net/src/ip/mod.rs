@@ -11,6 +11,7 @@ pub mod icmp;
 mod identification;
 mod input;
 mod output;
+mod raw;
 mod reassembling;
 mod reassembly;
 mod route;
@@ -48,6 +49,9 @@ pub enum Up {
     Udp(Packet),
     /// An ICMP error about something that we sent.
     Error(icmp::Error),
+    /// What follows IP's headers, of a kind that the application takes
+    /// ([`crate::RawTaken`]); `meta` has addresses and protocol.
+    Raw(Packet),
 }
 
 /// The state of the Internet layer.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use wire::{checksum, ipv4, protocol, udp};
 
 mod owned;
+mod raw;
 
 /// A host with a UDP socket on every address, port 53.
 fn listening() -> Host {

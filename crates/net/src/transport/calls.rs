@@ -48,11 +48,13 @@ impl<A: Application> Transport<A> {
                 config.groups.due(cx.now, |index| config.via(index), &mut self.down);
                 config.claims.due(&mut self.down);
                 self.flush_udp(&socket, cx.app, routes, cx.counters);
+                self.flush_raw(cx.app, routes, cx.counters);
             }
             Call::Look => self.config.discovery.due(cx.now, &*self.config, &mut self.down),
             Call::Reset => {
                 self.listeners.drain().for_each(|(_, listener)| cx.app.listener_closed(listener));
                 self.udp.drain().for_each(|(_, socket)| cx.app.udp_closed(socket));
+                cx.app.raw_closed();
                 self.abort_all(cx.conns);
             }
         }

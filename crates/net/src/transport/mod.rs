@@ -9,6 +9,7 @@ mod errors;
 mod group;
 mod half_open;
 mod posted;
+mod raw;
 mod ready_list;
 mod residence;
 mod serve;
@@ -17,6 +18,7 @@ mod tcp_output;
 mod udp;
 
 pub use context::Cx;
+pub use raw::input as raw_input;
 pub(crate) use residence::Residence;
 pub use tcp_input::input as tcp_input;
 pub use udp::input as udp_input;

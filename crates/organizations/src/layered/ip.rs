@@ -88,6 +88,7 @@ impl<A: Application> IpLayer<A> {
                         Some(Up::Tcp(segment)) => Some(FromIp::Tcp(segment)),
                         Some(Up::Udp(datagram)) => Some(FromIp::Udp(datagram)),
                         Some(Up::Error(error)) => Some(FromIp::Error(Box::new(error))),
+                        Some(Up::Raw(datagram)) => Some(FromIp::Raw(datagram)),
                         None => None,
                     });
                 }
@@ -236,7 +237,7 @@ fn owner(message: &FromIp, unit: impl Fn(&Packet) -> u16) -> Option<u16> {
 
 /// Counts a message that the transport does not take any more.
 pub(super) fn lost(message: &FromIp, counters: &mut Counters) {
-    if let FromIp::Tcp(_) | FromIp::Udp(_) = message {
+    if let FromIp::Tcp(_) | FromIp::Udp(_) | FromIp::Raw(_) = message {
         counters.drop(DropReason::MailboxFull);
     }
 }

@@ -116,6 +116,7 @@ enum FromIp {
     Tcp(Packet),
     Udp(Packet),
     Error(Box<icmp::Error>),
+    Raw(Packet),
     Report(Box<Report>),
 }
 

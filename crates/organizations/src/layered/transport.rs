@@ -175,6 +175,7 @@ impl<A: Application> TransportLayer<A> {
                     }
                 }
                 FromIp::Error(error) => transport.error(&error, &mut cx),
+                FromIp::Raw(datagram) => transport::raw_input(datagram, cx.app, cx.counters),
                 FromIp::Report(mut report) => {
                     transport.end_batch(&mut cx);
                     report.sum.add(cx.counters);

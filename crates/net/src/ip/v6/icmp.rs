@@ -2,7 +2,7 @@
 //! layer's.
 
 use crate::ip::error::{Error, Kind};
-use crate::ip::{Ip, group};
+use crate::ip::{Ip, Up, group};
 use crate::{Counters, DropReason};
 use wire::icmpv6::{LEN, Message, Unreachable};
 use wire::ipv6::{self, MIN_MTU, View};
@@ -13,14 +13,15 @@ use wire::{Address, Instant, Packet, Parts, Slice, checksum, icmpv4, ipv4, ndp, 
 /// it is no longer than every link carries.
 const QUOTE: usize = MIN_MTU - ipv6::LEN - LEN;
 
-/// Takes an ICMP message: answers an echo request, returns an error.
+/// Takes an ICMP message: answers an echo request, returns an error, or what is the
+/// application's.
 pub(super) fn input(
-    mut packet: Packet,
+    packet: Packet,
     ip: &mut Ip,
     now: Instant,
     counters: &mut Counters,
     replies: &mut Vec<Packet>,
-) -> Option<Error> {
+) -> Option<Up> {
     // RFC 4443 2.4/2
     let meta = *packet.meta();
     let (Ok(message), true) = (Message::parse(packet.front()), is_summed(&packet)) else {
@@ -28,6 +29,9 @@ pub(super) fn input(
         return None;
     };
     let kind = match message {
+        Message::EchoRequest(..) | Message::EchoReply(..) if ip.takes_icmp(&meta) => {
+            return Some(Up::Raw(packet));
+        }
         Message::EchoRequest(id, seq) => {
             replies.extend(echo(packet, (id, seq), ip, now, counters));
             return None;
@@ -53,16 +57,26 @@ pub(super) fn input(
             counters.drop(DropReason::NdpMalformed);
             return None;
         }
+        Message::Other(..) if ip.takes_icmp(&meta) => return Some(Up::Raw(packet)),
         Message::EchoReply(..) | Message::Other(..) => {
             counters.absorbed += 1;
             return None;
         }
     };
-    packet.pull(LEN);
-    match about(&packet, kind) {
+    told(packet, kind, ip, counters)
+}
+
+/// An error that says `kind`: to whom it goes.
+fn told(packet: Packet, kind: Kind, ip: &Ip, counters: &mut Counters) -> Option<Up> {
+    let mut quote = packet.clone();
+    quote.pull(LEN);
+    if ip.takes_error(&quote) {
+        return Some(Up::Raw(packet));
+    }
+    match about(&quote, kind) {
         Some(error) if ip.config.owns(error.flow.local.address) => {
             counters.absorbed += 1;
-            Some(error)
+            Some(Up::Error(error))
         }
         _ => {
             counters.drop(DropReason::IcmpMalformed);

@@ -94,7 +94,7 @@ fn extensions(
 ) -> Result<(), Stop> {
     let chain = walk(packet, LEN, header.next_header)?;
     let front = LEN + chain.len;
-    let Some(fragment) = chain.fragment else { return end(packet, &chain, front, counters) };
+    let Some(fragment) = chain.fragment else { return end(packet, &chain, front, ip, counters) };
     if fragment.offset == 0 && !is_whole(packet, front, &fragment) {
         //= RFC 7112 5: a first fragment without all headers is discarded
         return Err(Stop::Drop(DropReason::FragmentBad));
@@ -118,7 +118,7 @@ fn extensions(
     if chain.fragment.is_some() {
         return Err(Stop::Drop(DropReason::FragmentBad));
     }
-    end(packet, &chain, LEN + chain.len, counters)
+    end(packet, &chain, LEN + chain.len, ip, counters)
 }
 
 /// The headers end: takes them off, if what follows is known.
@@ -126,6 +126,7 @@ fn end(
     packet: &mut Packet,
     chain: &Chain,
     front: usize,
+    ip: &Ip,
     counters: &mut Counters,
 ) -> Result<(), Stop> {
     match chain.protocol {
@@ -137,6 +138,11 @@ fn end(
         protocol::NO_NEXT_HEADER => {
             counters.absorbed += 1;
             Err(Stop::Done)
+        }
+        _ if ip.takes_raw(packet.meta()) => {
+            packet.pull(front);
+            packet.meta_mut().protocol = chain.protocol;
+            Ok(())
         }
         //= RFC 8200 4: an unrecognized next header is told of
         _ => {
@@ -245,6 +251,7 @@ fn up(
     match packet.meta().protocol {
         protocol::TCP => Some(Up::Tcp(packet)),
         protocol::UDP => Some(Up::Udp(packet)),
-        _ => icmp::input(packet, ip, now, counters, replies).map(Up::Error),
+        protocol::ICMPV6 => icmp::input(packet, ip, now, counters, replies),
+        _ => Some(Up::Raw(packet)),
     }
 }

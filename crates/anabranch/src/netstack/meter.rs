@@ -1,0 +1,171 @@
+//! [`Meter`]: what a session has carried, and whether it may go on.
+
+use super::alarm::{Alarms, Name};
+use super::rates::{Bucket, Rates};
+use platform::atomic::{AtomicBool, Ordering};
+use platform::{Instant, Mutex};
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    FromPeer,
+    ToPeer,
+}
+
+#[derive(Debug)]
+struct State {
+    rates: Rates,
+    /// By [`Way`].
+    buckets: [Bucket; 2],
+    bytes: [u64; 2],
+    last: Instant,
+    /// Who waits for room, by [`Way`].
+    waits: [Option<Name>; 2],
+    /// Who is to be woken when the session has been silent for too long.
+    watch: Option<(Name, Waker)>,
+}
+
+/// What a session has carried, and whether it may go on.
+#[derive(Debug)]
+pub(super) struct Meter {
+    began: Instant,
+    alarms: Arc<Alarms>,
+    /// Is there anything that it is kept within?
+    bounded: AtomicBool,
+    state: Mutex<State>,
+}
+
+impl Meter {
+    pub(super) fn new(rates: Rates, alarms: Arc<Alarms>) -> Meter {
+        let now = Instant::now();
+        let (buckets, bytes, waits) = Default::default();
+        let state = State { rates, buckets, bytes, last: now, waits, watch: None };
+        let bounded = AtomicBool::new(rates.has_bounds());
+        Meter { began: now, alarms, bounded, state: Mutex::new(state) }
+    }
+
+    /// How many of `wanted` bytes may go this way now. Wakes the task of `cx` when more may.
+    ///
+    /// # Errors
+    /// `QuotaExceeded`, `TimedOut`: the session has had all that it may; `WouldBlock` if there
+    /// is no task.
+    pub(super) fn poll_room(
+        &self,
+        cx: Option<&Context<'_>>,
+        way: Way,
+        wanted: usize,
+    ) -> Poll<io::Result<usize>> {
+        if !self.bounded.load(Ordering::Relaxed) {
+            return Poll::Ready(Ok(wanted));
+        }
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        let State { rates, buckets, bytes, last, .. } = &mut *state;
+        if let Some(idle) = rates.idle.filter(|idle| now.saturating_duration_since(*last) >= *idle)
+        {
+            let text = format!("no byte either way for {} s", idle.as_secs_f32());
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
+        }
+        let left = rates.bytes.map_or(u64::MAX, |most| most.saturating_sub(bytes[0] + bytes[1]));
+        if left == 0 && wanted > 0 {
+            let text = format!("the session has carried its {} bytes", bytes[0] + bytes[1]);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::QuotaExceeded, text)));
+        }
+        let wanted = wanted.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let rate = rate(rates, way);
+        match buckets[way as usize].room(wanted, rate, rates.burst, now) {
+            Ok(room) => Poll::Ready(Ok(room)),
+            Err(at) => {
+                let Some(cx) = cx else {
+                    return Poll::Ready(Err(io::ErrorKind::WouldBlock.into()));
+                };
+                let before = state.waits[way as usize].replace(self.alarms.wake_at(at, cx.waker()));
+                before.into_iter().for_each(|name| self.alarms.cancel(name));
+                Poll::Pending
+            }
+        }
+    }
+
+    /// So many bytes have gone.
+    pub(super) fn went(&self, way: Way, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        let rate = rate(&state.rates, way);
+        state.buckets[way as usize].took(bytes, rate, now);
+        state.bytes[way as usize] += bytes as u64;
+        state.last = now;
+    }
+
+    /// The task of `cx` waits for the peer: wakes it when that has lasted for too long.
+    pub(super) fn watch(&self, cx: &Context<'_>) {
+        if !self.bounded.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut state = self.state.lock();
+        let Some(idle) = state.rates.idle else { return };
+        let at = state.last + idle;
+        let now = Instant::now();
+        let is_watched = |((until, _), waker): &(Name, Waker)| {
+            *until > now && *until <= at && waker.will_wake(cx.waker())
+        };
+        if state.watch.as_ref().is_some_and(is_watched) {
+            return;
+        }
+        let name = self.alarms.wake_at(at, cx.waker());
+        if let Some((before, _)) = state.watch.replace((name, cx.waker().clone())) {
+            self.alarms.cancel(before);
+        }
+    }
+
+    pub(super) fn set_rates(&self, rates: Rates) {
+        let mut state = self.state.lock();
+        state.rates = rates;
+        // What is owed is time at the old rates.
+        state.buckets = Default::default();
+        drop(state);
+        self.bounded.store(rates.has_bounds(), Ordering::Relaxed);
+    }
+
+    pub(super) fn rates(&self) -> Rates {
+        self.state.lock().rates
+    }
+
+    /// Bytes from the peer, and to it.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        let [from, to] = self.state.lock().bytes;
+        (from, to)
+    }
+
+    /// How long there has been the session.
+    pub(super) fn age(&self) -> Duration {
+        Instant::now().saturating_duration_since(self.began)
+    }
+
+    /// How long no byte has gone.
+    pub(super) fn idle(&self) -> Duration {
+        Instant::now().saturating_duration_since(self.state.lock().last)
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        let watch = state.watch.take().map(|(name, _)| name);
+        let waits = std::mem::take(&mut state.waits);
+        waits.into_iter().flatten().chain(watch).for_each(|name| self.alarms.cancel(name));
+    }
+}
+
+fn rate(rates: &Rates, way: Way) -> Option<u64> {
+    match way {
+        Way::FromPeer => rates.from_peer,
+        Way::ToPeer => rates.to_peer,
+    }
+}

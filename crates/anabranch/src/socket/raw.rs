@@ -1,0 +1,166 @@
+//! [`RawShared`]: datagrams that are neither TCP nor UDP, between all domains of a stack and
+//! the one socket that has them.
+
+use super::footprint::footprint_of;
+use crate::error::SocketError;
+use crate::wait::Waiters;
+use net::RawDatagram;
+use platform::Mutex;
+use platform::atomic::{AtomicBool, Ordering};
+use std::collections::VecDeque;
+use std::io;
+use std::task::{Context, Poll, Waker};
+
+/// What a socket for raw datagrams has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RawCounters {
+    /// Datagrams that came, those that were dropped not among them.
+    pub datagrams_in: u64,
+    /// Bytes of their payload.
+    pub bytes_in: u64,
+    /// Datagrams that came and were dropped, since nobody read those before them.
+    pub dropped_in: u64,
+    /// Datagrams that were sent.
+    pub datagrams_out: u64,
+    /// Bytes of their payload.
+    pub bytes_out: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// A socket has them.
+    taken: bool,
+    /// The stack has ended.
+    closed: bool,
+    /// Bytes of memory that may wait each way.
+    most: usize,
+    arrived: VecDeque<RawDatagram>,
+    arrived_bytes: usize,
+    readers: Waiters,
+    leaving: VecDeque<RawDatagram>,
+    leaving_bytes: usize,
+    writers: Waiters,
+    counters: RawCounters,
+}
+
+/// What the socket and all domains share.
+#[derive(Debug, Default)]
+pub(crate) struct RawShared {
+    /// There may be something in `leaving`: asked whenever a UDP socket sends.
+    leaves: AtomicBool,
+    state: Mutex<State>,
+}
+
+impl RawShared {
+    /// From now on there is a socket; `most` bytes of memory may wait each way.
+    ///
+    /// # Errors
+    /// `AddrInUse` if there is one already; `NetworkDown`.
+    pub(crate) fn take(&self, most: usize) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(SocketError::STOPPED.into());
+        }
+        if state.taken {
+            let text = "another socket has the raw datagrams: drop it first";
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
+        }
+        *state = State { taken: true, most, ..State::default() };
+        Ok(())
+    }
+
+    /// The socket is gone.
+    pub(crate) fn release(&self) {
+        let mut state = self.state.lock();
+        *state = State { closed: state.closed, ..State::default() };
+    }
+
+    pub(super) fn arrived(&self, datagram: RawDatagram, wakes: &mut Vec<Waker>) -> bool {
+        let memory = footprint_of(&datagram.payload);
+        let mut state = self.state.lock();
+        if !state.taken || state.closed || state.arrived_bytes + memory > state.most {
+            state.counters.dropped_in += 1;
+            return false;
+        }
+        state.arrived_bytes += memory;
+        state.counters.datagrams_in += 1;
+        state.counters.bytes_in += wire::total(&datagram.payload) as u64;
+        state.arrived.push_back(datagram);
+        state.readers.take(wakes);
+        true
+    }
+
+    pub(super) fn next(&self, wakes: &mut Vec<Waker>) -> Option<RawDatagram> {
+        if !self.leaves.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut state = self.state.lock();
+        let Some(datagram) = state.leaving.pop_front() else {
+            self.leaves.store(false, Ordering::Release);
+            return None;
+        };
+        state.leaving_bytes -= footprint_of(&datagram.payload);
+        state.writers.take(wakes);
+        Some(datagram)
+    }
+
+    /// The stack has ended.
+    pub(super) fn close(&self, wakes: &mut Vec<Waker>) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.leaving.clear();
+        state.leaving_bytes = 0;
+        state.readers.take(wakes);
+        state.writers.take(wakes);
+    }
+
+    pub(crate) fn poll_receive(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<RawDatagram>> {
+        let mut state = self.state.lock();
+        if let Some(datagram) = state.arrived.pop_front() {
+            state.arrived_bytes -= footprint_of(&datagram.payload);
+            return Poll::Ready(Ok(datagram));
+        }
+        if state.closed {
+            return Poll::Ready(Err(SocketError::STOPPED.into()));
+        }
+        match cx {
+            Some(cx) => state.readers.add(cx),
+            None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+        }
+        Poll::Pending
+    }
+
+    /// Queues what `make` makes, once there is room for it.
+    pub(crate) fn poll_send(
+        &self,
+        cx: Option<&Context<'_>>,
+        make: impl FnOnce() -> RawDatagram,
+    ) -> Poll<io::Result<()>> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Poll::Ready(Err(SocketError::STOPPED.into()));
+        }
+        if state.leaving_bytes > state.most {
+            match cx {
+                Some(cx) => state.writers.add(cx),
+                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+            }
+            return Poll::Pending;
+        }
+        // Copied without the lock: a domain must not wait for it.
+        drop(state);
+        let datagram = make();
+        let mut state = self.state.lock();
+        state.leaving_bytes += footprint_of(&datagram.payload);
+        state.counters.datagrams_out += 1;
+        state.counters.bytes_out += wire::total(&datagram.payload) as u64;
+        state.leaving.push_back(datagram);
+        self.leaves.store(true, Ordering::Release);
+        Poll::Ready(Ok(()))
+    }
+
+    pub(crate) fn counters(&self) -> RawCounters {
+        self.state.lock().counters
+    }
+}

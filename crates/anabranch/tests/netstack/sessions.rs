@@ -1,0 +1,164 @@
+//! What sessions count, and what they are kept within.
+
+use super::{CLIENT, block_on, client, wire};
+use anabranch::netstack::{Limits, Rates};
+use anabranch::tokio::{TcpStream, UdpSocket};
+use anabranch::{Netstack, Prefix, Stack};
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn pair(rates: Rates) -> (Netstack, Stack) {
+    let (left, right) = wire(1);
+    let builder = Stack::builder().device(left).owns(Prefix::ALL_V4).owns(Prefix::ALL_V6);
+    let limits = Limits::default().with_rates(rates);
+    (Netstack::start(builder, limits).expect("a netstack"), client(right, 1))
+}
+
+#[test]
+fn sessions_are_counted_and_listed() {
+    let (netstack, client) = pair(Rates::default());
+    block_on(async {
+        let mut there = TcpStream::connect(&client, "192.0.2.1:80").await.expect("connect");
+        let mut here = netstack.accept_tcp().await.expect("accept");
+        there.write_all(&[1; 5000]).await.expect("write");
+        here.read_exact(&mut [0; 3000]).await.expect("read");
+        here.write_all(&[2; 700]).await.expect("write");
+        let all = netstack.tcp_sessions();
+        assert_eq!((all.len(), netstack.tcp_session_count()), (1, 1));
+        let info = all[0];
+        assert_eq!((info.local, info.peer), (here.local_addr(), here.peer_addr()));
+        assert_eq!(info.local, "192.0.2.1:80".parse().expect("an address"));
+        assert_eq!((info.bytes_in, info.bytes_out), (3000, 700));
+        assert!(info.idle <= info.age);
+        drop(here);
+        assert_eq!((netstack.tcp_sessions().len(), netstack.tcp_session_count()), (0, 0));
+        let socket = UdpSocket::bind(&client, (CLIENT, 0)).await.expect("bind");
+        socket.send_to(b"x", "192.0.2.1:9").await.expect("send");
+        let session = netstack.accept_udp().await.expect("accept");
+        let listed = netstack.udp_sessions()[0];
+        assert!(listed.idle <= listed.age && listed.age <= session.age());
+    });
+}
+
+#[test]
+fn rates_are_kept_both_ways() {
+    let rates = Rates::default().with_rate(1_000_000).with_burst(50_000);
+    let (netstack, client) = pair(rates);
+    block_on(async {
+        let (mut there, here) =
+            tokio::join!(TcpStream::connect(&client, "192.0.2.1:80"), netstack.accept_tcp());
+        let (there, mut here) = (there.as_mut().expect("connect"), here.expect("accept"));
+        // Never faster: what is measured can only be more.
+        let least = Duration::from_millis(250);
+        let start = Instant::now();
+        let mut bytes = vec![0; 300_000];
+        let (wrote, read) =
+            tokio::join!(there.write_all(&[1; 300_000]), here.read_exact(&mut bytes));
+        wrote.and(read).expect("all of it");
+        assert!(start.elapsed() >= least && bytes == [1; 300_000], "{:?}", start.elapsed());
+        let start = Instant::now();
+        let (wrote, read) =
+            tokio::join!(here.write_all(&[2; 300_000]), there.read_exact(&mut bytes));
+        wrote.and(read.map(drop)).expect("all of it");
+        assert!(start.elapsed() >= least && bytes == [2; 300_000], "{:?}", start.elapsed());
+        // At a byte a second it would be days until more may come; told otherwise, it comes.
+        here.set_rates(Rates::default().with_rate(1).with_burst(100_000));
+        there.write_all(&[3; 300_000]).await.expect("write");
+        here.read_exact(&mut [0; 100_000]).await.expect("the burst");
+        here.set_rates(Rates::default().with_rate(1 << 30).with_burst(100_000));
+        here.read_exact(&mut [0; 200_000]).await.expect("the rest");
+        // Told otherwise, it is as quick as it can be: this would take 100 s.
+        here.set_rates(Rates::default());
+        assert_eq!(here.rates(), Rates::default());
+        let mut bytes = vec![0; 100_000_000 / 8];
+        let sent = bytes.clone();
+        let (wrote, read) = tokio::join!(there.write_all(&sent), here.read_exact(&mut bytes));
+        wrote.and(read.map(drop)).expect("all of it");
+    });
+}
+
+#[test]
+fn datagrams_wait_for_their_turn() {
+    let (netstack, client) = pair(Rates::default().with_rate(100_000).with_burst(10_000));
+    block_on(async {
+        let socket = UdpSocket::bind(&client, (CLIENT, 0)).await.expect("bind");
+        for _ in 0..20 {
+            socket.send_to(&[1; 1000], "192.0.2.1:9").await.expect("send");
+        }
+        let session = netstack.accept_udp().await.expect("accept");
+        let (start, mut bytes) = (Instant::now(), [0; 2000]);
+        for _ in 0..20 {
+            assert_eq!(session.recv(&mut bytes).await.expect("receive"), 1000);
+        }
+        // The last one goes once there is room for a byte of it.
+        assert!(start.elapsed() >= Duration::from_millis(85), "{:?}", start.elapsed());
+        let error = session.try_recv(&mut bytes).expect_err("too soon");
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        let start = Instant::now();
+        for _ in 0..20 {
+            session.send(&[2; 1000]).await.expect("send");
+            socket.recv_from(&mut bytes).await.expect("receive");
+        }
+        assert!(start.elapsed() >= Duration::from_millis(95), "{:?}", start.elapsed());
+    });
+}
+
+#[test]
+fn a_session_ends_when_it_has_carried_enough() {
+    let (netstack, client) = pair(Rates::default().with_bytes(10_000));
+    block_on(async {
+        let mut there = TcpStream::connect(&client, "192.0.2.1:80").await.expect("connect");
+        let mut here = netstack.accept_tcp().await.expect("accept");
+        there.write_all(&[1; 20_000]).await.expect("write");
+        here.write_all(&[2; 4000]).await.expect("write");
+        here.read_exact(&mut [0; 6000]).await.expect("read");
+        let error = here.read(&mut [0; 1]).await.expect_err("it had enough");
+        assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
+        let error = here.write(&[0; 1]).await.expect_err("it had enough");
+        assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
+        here.set_rates(Rates::default());
+        here.read_exact(&mut [0; 14_000]).await.expect("the rest");
+    });
+}
+
+#[test]
+fn a_silent_session_ends() {
+    let (netstack, client) = pair(Rates::default().with_idle(Duration::from_millis(200)));
+    block_on(async {
+        let _there = TcpStream::connect(&client, "192.0.2.1:80").await.expect("connect");
+        let mut here = netstack.accept_tcp().await.expect("accept");
+        let error = here.read(&mut [0; 1]).await.expect_err("it was silent");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let error = here.write(&[0; 1]).await.expect_err("it has ended");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    });
+}
+
+/// Many come and go, and nothing is left of them.
+#[test]
+fn short_sessions_leave_nothing() {
+    let (netstack, client) =
+        pair(Rates::default().with_rate(1 << 30).with_idle(Duration::from_secs(3600)));
+    block_on(async {
+        for i in 0..500_u16 {
+            let to = format!("192.0.2.{}:{}", 1 + i % 250, 1 + i);
+            let mut there = TcpStream::connect(&client, to.as_str()).await.expect("connect");
+            let mut here = netstack.accept_tcp().await.expect("accept");
+            there.write_all(&[1; 100]).await.expect("write");
+            here.read_exact(&mut [0; 100]).await.expect("read");
+            // Waits for more, so that it is watched.
+            let waits = tokio::time::timeout(Duration::ZERO, here.read(&mut [0; 1])).await;
+            assert!(waits.is_err() && netstack.tcp_session_count() == 1);
+            let socket = UdpSocket::bind(&client, (CLIENT, 0)).await.expect("bind");
+            socket.send_to(&[2; 100], to.as_str()).await.expect("send");
+            let session = netstack.accept_udp().await.expect("accept");
+            assert_eq!(session.recv(&mut [0; 200]).await.expect("receive"), 100);
+        }
+        assert_eq!((netstack.tcp_session_count(), netstack.udp_session_count()), (0, 0));
+        assert_eq!(netstack.udp_bytes(), 0);
+        while !netstack.stack().connections(Duration::from_secs(1)).is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+}

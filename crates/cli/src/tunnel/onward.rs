@@ -1,0 +1,67 @@
+//! The way onward: connections and datagrams by whatever a proxy speaks.
+
+use super::http;
+use super::proxy::{Protocol, Proxy, Target};
+use super::socks::{self, Association};
+use std::io::{self, ErrorKind};
+use tokio::net::TcpStream;
+
+/// Connects to `to` by way of `proxy`.
+///
+/// # Errors
+/// What the system says of the proxy, or the proxy of `to`; `TimedOut` if it does not answer
+/// for half a minute.
+pub async fn connect(proxy: &Proxy, to: &Target) -> io::Result<TcpStream> {
+    let connected = async {
+        match proxy.protocol {
+            Protocol::Socks5 => socks::connect(proxy, to).await,
+            Protocol::Http => http::connect(proxy, to).await,
+        }
+    };
+    in_time(proxy, connected).await
+}
+
+/// Asks `proxy` to relay datagrams.
+///
+/// # Errors
+/// `Unsupported` if its protocol has no way for them; as [`connect`].
+pub async fn associate(proxy: &Proxy) -> io::Result<Association> {
+    match proxy.protocol {
+        Protocol::Socks5 => in_time(proxy, Association::open(proxy)).await,
+        Protocol::Http => {
+            Err(io::Error::new(ErrorKind::Unsupported, "an HTTP proxy carries no datagrams"))
+        }
+    }
+}
+
+async fn in_time<T>(proxy: &Proxy, request: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let answer = tokio::time::timeout(proxy.patience, request).await;
+    answer.map_err(|_| io::Error::new(ErrorKind::TimedOut, "the proxy does not answer"))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_proxy_that_never_answers_is_given_up() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("bind");
+        let address = silent.local_addr().expect("an address");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            for protocol in [Protocol::Socks5, Protocol::Http] {
+                let patience = Duration::from_millis(50);
+                let proxy = Proxy { protocol, address, login: None, patience };
+                let connected = connect(&proxy, &address.into()).await.map(|_| ());
+                assert_eq!(connected.expect_err("no answer").kind(), ErrorKind::TimedOut);
+                let associated = associate(&proxy).await.map(|_| ());
+                let kind = match protocol {
+                    Protocol::Socks5 => ErrorKind::TimedOut,
+                    Protocol::Http => ErrorKind::Unsupported,
+                };
+                assert_eq!(associated.expect_err("no answer").kind(), kind);
+            }
+        });
+    }
+}

@@ -1,0 +1,116 @@
+//! [`Link`]: datagrams of the stack, encrypted, to the peer and back.
+
+use crate::config::{Config, Network};
+use anabranch::device::custom::Packets;
+use boringtun::noise::{Tunn, TunnResult};
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use tokio::net::UdpSocket;
+
+/// How often WireGuard's timers are looked at.
+const TICK: Duration = Duration::from_millis(250);
+/// Bytes of the longest datagram, inside or outside.
+const LONGEST: usize = 65_536;
+
+/// The tunnel between a stack and a UDP socket.
+pub struct Link {
+    inside: Packets,
+    outside: UdpSocket,
+    noise: Tunn,
+    peer: Option<SocketAddr>,
+    allowed: Vec<Network>,
+}
+
+impl Link {
+    /// As `config` says.
+    pub fn new(config: &Config, inside: Packets, outside: UdpSocket) -> Link {
+        let noise = Tunn::new(
+            config.private_key.clone(),
+            config.public_key,
+            config.preshared_key,
+            config.keepalive,
+            1,
+            None,
+        );
+        Link { inside, outside, noise, peer: config.endpoint, allowed: config.allowed.clone() }
+    }
+
+    /// Carries datagrams until the stack has ended.
+    pub async fn run(mut self) {
+        let mut tick = tokio::time::interval(TICK);
+        let (mut datagram, mut scratch) = (vec![0; LONGEST], vec![0; LONGEST]);
+        loop {
+            tokio::select! {
+                packet = self.inside.next() => match packet {
+                    Some(packet) => self.leaves(&packet, &mut scratch).await,
+                    None => return,
+                },
+                got = self.outside.recv_from(&mut datagram) => {
+                    // What the system says of an earlier datagram is that one's loss.
+                    if let Ok((n, from)) = got {
+                        self.arrives(&datagram[..n], from, &mut scratch).await;
+                    }
+                }
+                _ = tick.tick() => {
+                    if let TunnResult::WriteToNetwork(bytes) = self.noise.update_timers(&mut scratch) {
+                        send(&self.outside, bytes, self.peer).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A datagram of the stack. It waits in the tunnel while there are no keys yet.
+    async fn leaves(&mut self, packet: &[u8], scratch: &mut [u8]) {
+        let to = Tunn::dst_address(packet);
+        if !to.is_some_and(|to| self.allows(to)) {
+            return;
+        }
+        if let TunnResult::WriteToNetwork(bytes) = self.noise.encapsulate(packet, scratch) {
+            send(&self.outside, bytes, self.peer).await;
+        }
+    }
+
+    /// A datagram from outside. What is not the peer's, the keys show.
+    async fn arrives(&mut self, mut datagram: &[u8], from: SocketAddr, scratch: &mut [u8]) {
+        loop {
+            let (packet, source) = match self.noise.decapsulate(Some(from.ip()), datagram, scratch)
+            {
+                TunnResult::WriteToNetwork(bytes) => {
+                    send(&self.outside, bytes, Some(from)).await;
+                    // There may be more that has waited for the keys.
+                    datagram = &[];
+                    continue;
+                }
+                TunnResult::WriteToTunnelV4(packet, source) => (packet, IpAddr::V4(source)),
+                TunnResult::WriteToTunnelV6(packet, source) => (packet, IpAddr::V6(source)),
+                TunnResult::Done | TunnResult::Err(_) => return,
+            };
+            // It may have moved.
+            self.peer = Some(from);
+            let packet = Bytes::copy_from_slice(packet);
+            if self.allows(source) && self.inside.send(packet).await.is_err() {
+                return;
+            }
+            return;
+        }
+    }
+
+    /// May datagrams of this address pass (WireGuard's paper, 2: cryptokey routing)?
+    fn allows(&self, address: IpAddr) -> bool {
+        self.allowed.iter().any(|network| network.has(address))
+    }
+}
+
+/// What is lost is sent again by whom it belongs to.
+async fn send(outside: &UdpSocket, bytes: &[u8], to: Option<SocketAddr>) {
+    let Some(to) = to else { return };
+    let is_v6 = outside.local_addr().is_ok_and(|local| local.is_ipv6());
+    let to = match to {
+        SocketAddr::V4(v4) if is_v6 => (v4.ip().to_ipv6_mapped(), v4.port()).into(),
+        to => to,
+    };
+    let _ = outside.send_to(bytes, to).await;
+}
