@@ -422,12 +422,3 @@ fn connections_open_and_learn_the_path() {
     let out = host.take(&tcp6(&segment, &[]));
     assert!(Tcp::parse(&checked6(&out[0]).2).expect("TCP").0.flags.rst());
 }
-
-/// What the network marks, and what a user sets, is in the traffic class.
-#[test]
-fn the_traffic_class_comes_and_goes() {
-    let mut host = host6(|_| ());
-    let ask = Header { traffic_class: 0x2b, ..ip6(protocol::ICMPV6) };
-    let out = host.take(&datagram6(ask, &icmp6(128, 0, &[0; 20])));
-    assert_eq!(checked6(&out[0]).1.traffic_class, 0x28, "without the bits of ECN");
-}
