@@ -83,7 +83,10 @@ fn all_loads_go_over_ipv6() {
     let no = refused(BenchPlan { mtu: 1279, ..plan.clone() });
     assert_eq!(no, Err("an MTU of 1279 bytes does not work: take 1280 to 65535".to_owned()));
     let no = refused(BenchPlan { peer: Peer::Driver, ..plan });
-    assert_eq!(no, Err("the driver speaks IPv4: use --peer stack for IPv6".to_owned()));
+    assert_eq!(
+        no,
+        Err("the driver speaks IPv4: use --peer stack with --family 6, or --family 4".to_owned())
+    );
 }
 
 #[test]

@@ -37,7 +37,10 @@ pub fn to_itself(rig: Rig) {
     let counters = stack.counters();
     pair.client.stop();
     conserved(&pair.client.counters());
-    assert_eq!(pair.server.counters().packets_in, 0, "nothing left the host: {counters:?}");
+    // Nothing left the host but questions whether an address of IPv6 is anybody else's.
+    let there = pair.server.counters();
+    assert_eq!(there.packets_in, there.absorbed, "{there:?}, where we have {counters:?}");
+    assert!(there.packets_in <= 4, "{there:?}");
 }
 
 /// UDP, in datagrams of all sizes.
