@@ -38,8 +38,9 @@ pub(super) fn input(
     // A probe (RFC 5227) has no sender address yet, and what is not on the link is
     // reached by a router: both are answered, and teach nothing.
     if sender.is_unicast() && link.config.is_on_link(index, sender) {
-        let learn =
-            |table: &mut super::Neighbours| table.learn(sender, message.sender, for_us, now);
+        let learn = |table: &mut super::Neighbours| {
+            table.learn((index, sender), message.sender, for_us, now)
+        };
         match link.neighbours.with(learn) {
             Learned::Locked => return counters.drop(DropReason::ArpLocked),
             Learned::Ignored => {}
