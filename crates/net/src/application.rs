@@ -227,6 +227,12 @@ pub trait Application: Sized + Send {
         let _ = (socket, remote, mtu);
     }
 
+    /// Is `socket` connected to `remote`? What routers say of the way there is believed then.
+    fn is_peer(&self, socket: &Self::Udp, remote: Endpoint) -> bool {
+        let _ = (socket, remote);
+        false
+    }
+
     /// Must nobody cut what `socket` sends into fragments?
     fn sends_whole(socket: &Self::Udp) -> bool {
         let _ = socket;

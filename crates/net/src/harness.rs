@@ -32,6 +32,10 @@ pub(crate) struct App {
     pub(crate) leaving: VecDeque<Datagram>,
     pub(crate) raw: Vec<RawDatagram>,
     pub(crate) leaving_raw: VecDeque<RawDatagram>,
+    /// What the next connection that is ready sends.
+    pub(crate) text: Vec<u8>,
+    /// Whom sockets are connected to.
+    pub(crate) connected: Option<Endpoint>,
     pub(crate) close: bool,
     /// The application is gone.
     pub(crate) release: bool,
@@ -66,6 +70,7 @@ impl Application for App {
     }
     fn ready(&mut self, (): &mut (), tcb: &mut Tcb, _: Events, _: Instant) -> bool {
         while tcb.pop_slice(usize::MAX).is_some() {}
+        let _ = tcb.send(&std::mem::take(&mut self.text));
         if self.close {
             tcb.shutdown_write();
         }
@@ -85,6 +90,9 @@ impl Application for App {
     }
     fn datagram_error(&mut self, (): &(), remote: Endpoint, error: tcp::Error) {
         self.errors.push((remote, error));
+    }
+    fn is_peer(&self, (): &(), remote: Endpoint) -> bool {
+        self.connected == Some(remote)
     }
     fn next_datagram(&mut self, (): &()) -> Option<Datagram> {
         self.leaving.pop_front()

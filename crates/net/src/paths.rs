@@ -16,8 +16,8 @@ pub const MAX_PATHS: usize = 4096;
 /// How long a smaller MTU is believed (RFC 8201 4, RFC 1191 6.3). Then a larger one is tried.
 pub const LIFETIME: Duration = Duration::from_secs(600);
 /// No path of IPv4 is believed to carry less, or anybody could have datagrams cut into crumbs.
-/// Every host takes 576 bytes (RFC 791 3.1); some links carry a little less.
-const LEAST_V4: usize = 552;
+/// Every host takes 576 bytes (RFC 791 3.1).
+const LEAST_V4: usize = 576;
 
 #[derive(Clone, Copy, Default)]
 struct Entry {

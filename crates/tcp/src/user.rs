@@ -303,16 +303,18 @@ impl Tcb {
     /// A router says that the path carries only segments of `mss` bytes of payload
     /// and options (RFC 1191 6.4), and quotes one that begins at `seq`. Larger ones
     /// in flight are cut and sent again. A message about a segment that is not in
-    /// flight, or not larger, is forged or late (RFC 5927 7.2), and does nothing.
-    pub fn on_mss(&mut self, seq: Seq, mss: u16) {
+    /// flight, or not larger, is forged or late (RFC 5927 7.2), and does nothing. Returns
+    /// whether it was believed.
+    pub fn on_mss(&mut self, seq: Seq, mss: u16) -> bool {
         if self.refuse_probe(seq, mss) {
-            return self.check_touched();
+            self.check_touched();
+            return true;
         }
         let options = self.snd.limit.saturating_sub(self.snd.mss);
         let largest = self.board.segment_len(seq).map_or(0, |len| len.min(self.mss()));
         let too_large = largest + u32::from(options) > mss.into();
         if mss >= self.snd.limit || largest == 0 || !too_large || self.state == State::Closed {
-            return;
+            return false;
         }
         self.note_smaller_path(self.snd.limit);
         self.snd.limit = mss.max(LEAST_PATH_MSS).min(self.snd.limit);
@@ -325,6 +327,7 @@ impl Tcb {
             self.touch();
         }
         self.check_touched();
+        true
     }
 
     /// Was `seq` sent and not acknowledged? An ICMP message about any other

@@ -111,6 +111,7 @@ impl Held {
         let discovery = self.discovery();
         let dad = u16::try_from(index).map_or(Dad::Off, |index| discovery.dad(index));
         let tentative = discovery.tentative();
+        let checked_here = u16::try_from(index).map_or(Vec::new(), |i| discovery.tentative_on(i));
         let mut checked = Vec::new();
         self.change(|config| {
             if index >= self.names.len() {
@@ -123,7 +124,7 @@ impl Held {
                 let text = format!("{address} is an address of this stack already");
                 return Err(error(io::ErrorKind::AlreadyExists, text));
             }
-            let mut added = with_link_local(&config.interfaces[index], cidr, &tentative)?;
+            let mut added = with_link_local(&config.interfaces[index], cidr, &checked_here)?;
             if dad != Dad::Off {
                 checked.extend(added.iter().filter(|cidr| cidr.address().is_ipv6()));
             }
@@ -149,14 +150,19 @@ impl Held {
     }
 
     pub(super) fn remove_address(&self, address: IpAddr) -> io::Result<()> {
-        let removed = self.change(|config| {
-            take_out(config, self.names.len(), address).ok_or_else(|| not_ours(address))
-        });
         let discovery = self.discovery();
-        let IpAddr::V6(v6) = address else { return removed };
-        let is_tentative = removed.is_err() && discovery.tentative().contains(&v6);
-        discovery.forget(v6);
-        if is_tentative { Ok(()) } else { removed }
+        let is_tentative = match address {
+            IpAddr::V4(_) => false,
+            IpAddr::V6(v6) => discovery.tentative().contains(&v6),
+        };
+        let removed = self.change(|config| {
+            let events = take_out(config, self.names.len(), address);
+            events.or(is_tentative.then(Vec::new)).ok_or_else(|| not_ours(address))
+        });
+        if let IpAddr::V6(v6) = address {
+            discovery.forget(v6);
+        }
+        removed
     }
 
     pub(super) fn set_deprecated(&self, address: IpAddr, deprecated: bool) -> io::Result<()> {
@@ -230,14 +236,15 @@ impl Held {
 /// if it is no interface's of the first `count`.
 pub(super) fn take_out(config: &mut Config, count: usize, address: IpAddr) -> Option<Vec<Event>> {
     let wanted = Address::from(address);
+    // Even of one that is still checked, and that no interface has yet.
+    for special in [&mut config.deprecated, &mut config.optimistic, &mut config.temporary] {
+        special.retain(|a| *a != wanted);
+    }
     let interfaces = config.interfaces.iter_mut().take(count).enumerate();
     let (index, prefix) = interfaces.into_iter().find_map(|(index, interface)| {
         let at = interface.addresses.iter().position(|(a, _)| *a == wanted)?;
         Some((index, interface.addresses.remove(at).1))
     })?;
-    for special in [&mut config.deprecated, &mut config.optimistic, &mut config.temporary] {
-        special.retain(|a| *a != wanted);
-    }
     let cidr = Cidr::new(address, prefix).ok();
     let mut events: Vec<_> =
         cidr.into_iter().map(|cidr| Event::AddressRemoved(index, cidr)).collect();
@@ -262,13 +269,16 @@ fn is_neighbour(config: &Config, gateway: Address, count: usize) -> bool {
     !config.is_ours(gateway) && config.interfaces.iter().take(count).enumerate().any(on_link)
 }
 
-/// What `interface` gets by `cidr`: itself, and the link-local address that IPv6 needs.
+/// What `interface` gets by `cidr`: itself, and the link-local address that IPv6 needs. It has
+/// `tentative` or will have them.
 fn with_link_local(
     interface: &net::InterfaceConfig,
     cidr: Cidr,
     tentative: &[std::net::Ipv6Addr],
 ) -> io::Result<Vec<Cidr>> {
     let mut added = vec![cidr];
+    let has = |address: Address| interface.addresses.iter().any(|(ours, _)| *ours == address);
+    let coming = || tentative.iter().map(|a| Address::from(*a)).filter(|a| !has(*a));
     if cidr.address().is_ipv6() {
         let mtu = interface.mtu;
         if mtu < wire::ipv6::MIN_MTU {
@@ -277,13 +287,13 @@ fn with_link_local(
         }
         let mut all = interface.addresses.iter().map(|(a, _)| *a);
         let needs = !all.any(Address::is_link_local_v6)
-            && !tentative.iter().any(|a| Address::from(*a).is_link_local_v6())
+            && !coming().any(Address::is_link_local_v6)
             && !Address::from(cidr.address()).is_link_local_v6();
         if interface.is_ethernet && needs {
             added.extend(Cidr::new(wire::ipv6::link_local(interface.ethernet), 64).ok());
         }
     }
-    if interface.addresses.len() + tentative.len() + added.len() > MAX_ADDRESSES {
+    if interface.addresses.len() + coming().count() + added.len() > MAX_ADDRESSES {
         let text = format!("an interface has {MAX_ADDRESSES} addresses at most: remove one");
         return Err(error(io::ErrorKind::QuotaExceeded, text));
     }

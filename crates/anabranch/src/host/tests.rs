@@ -1,7 +1,10 @@
 use super::*;
 use crate::Stack;
 use ::device::memory;
+use net::discovery::{Change, Follow};
 use std::io::ErrorKind;
+use std::net::IpAddr;
+use wire::EthernetAddress;
 
 fn stack() -> Stack {
     let (device, _) = memory::pair(memory::Config::default());
@@ -130,4 +133,52 @@ fn who_watches_no_more_is_forgotten() {
     assert!(host.0.watchers() <= 2, "{}", host.0.watchers());
     host.add_address(0, cidr("10.0.0.1/24")).expect("the first");
     assert!(events.next(Duration::ZERO).is_some());
+}
+
+/// What is checked on one interface is no other's.
+#[test]
+fn each_interface_has_a_link_local_address_of_its_own() {
+    let device = |last| {
+        let ethernet = [last, last + 1].map(|last| EthernetAddress([2, 0, 0, 0, 0, last]));
+        let mut config = memory::Config::default();
+        config.ethernet = ethernet;
+        memory::pair(config).0
+    };
+    let builder = Stack::builder().dad(net::discovery::Dad::Strict);
+    let stack = builder.device(device(1)).device(device(3)).start().expect("a stack");
+    let host = stack.host();
+    host.add_address(0, cidr("fd00::1/64")).expect("one");
+    host.add_address(1, cidr("fd01::1/64")).expect("one of another");
+    let local = |last: u16| IpAddr::from([0xfe80, 0, 0, 0, 0, 0xff, 0xfe00, last]);
+    assert!(host.wait_checked(Duration::from_secs(60)));
+    let has = |at: usize, of| host.interfaces()[at].addresses.iter().any(|c| c.address() == of);
+    assert!(has(0, local(1)) && has(1, local(3)), "{:?}", host.interfaces());
+}
+
+/// One that is used while it is checked counts once.
+#[test]
+fn an_interface_has_as_many_addresses_as_it_may() {
+    let (device, _) = memory::pair(memory::Config::default());
+    let builder = Stack::builder().dad(net::discovery::Dad::Optimistic);
+    let stack = builder.device(device).start().expect("a stack");
+    let address = |n: usize| cidr(&format!("fd00::{n:x}/64"));
+    // The link-local address comes with the first.
+    for n in 2..=MAX_ADDRESSES {
+        stack.host().add_address(0, address(n)).expect("room");
+    }
+    let full = stack.host().add_address(0, address(1));
+    assert_eq!(kind(full), ErrorKind::QuotaExceeded);
+}
+
+/// Whatever routers tell, nothing is left of an address that is gone, or never came.
+#[test]
+fn an_address_that_never_came_leaves_nothing_behind() {
+    let stack = stack();
+    let held = &stack.host().0;
+    for n in 0..100u16 {
+        let address = std::net::Ipv6Addr::new(0xfd00, 0, 0, n, 0, 0, 0, 1);
+        held.follow(vec![Change::Deprecated(address, true), Change::Remove(0, address)]);
+        held.follow(vec![Change::Deprecated(address, true), Change::Duplicate(0, address)]);
+    }
+    assert_eq!(held.current().deprecated, []);
 }

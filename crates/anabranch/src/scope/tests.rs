@@ -3,12 +3,15 @@ use crate::{Stack, TcpListener, TcpStream, UdpSocket};
 use ::device::memory;
 use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
+use wire::EthernetAddress;
 
 /// A stack on two links, and one on each of these, all with link-local addresses of their
 /// own only.
 fn three() -> [Stack; 3] {
     let (left, one) = memory::pair(memory::Config::default());
-    let (right, other) = memory::pair(memory::Config::default());
+    let mut config = memory::Config::default();
+    config.ethernet = [0x11, 0x12].map(|last| EthernetAddress([2, 0, 0, 0, 0, last]));
+    let (right, other) = memory::pair(config);
     let start = |builder: crate::Builder| builder.start().expect("a stack");
     [
         start(

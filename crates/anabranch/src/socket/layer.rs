@@ -191,6 +191,10 @@ impl Application for SocketLayer {
         socket.too_large(remote, &mut self.wakes);
     }
 
+    fn is_peer(&self, socket: &Arc<UdpShared>, remote: Endpoint) -> bool {
+        socket.peer() == Some(remote)
+    }
+
     fn sends_whole(socket: &Arc<UdpShared>) -> bool {
         socket.sends_whole()
     }

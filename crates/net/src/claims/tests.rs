@@ -84,6 +84,22 @@ fn an_address_that_we_have_is_lost_to_who_insists() {
     assert_eq!(host.config().claims.taken(0, US), Some(PEER_MAC));
 }
 
+/// Who would like to have it is told that it is ours (RFC 5227 2.1.1).
+#[test]
+fn an_address_that_we_have_is_not_lost_to_who_asks_for_it() {
+    let mut host = Host::new(|_| ());
+    host.config().claims.watch(0, US);
+    for _ in 0..3 {
+        let out = host.take(&arp_frame(Operation::Request, NONE, US));
+        assert_eq!(out.len(), 1, "one answer");
+        let bytes = out[0].to_vec();
+        let (_, len) = ethernet::Header::parse(&bytes).expect("Ethernet");
+        let answer = Message::parse(&bytes[len..]).expect("ARP");
+        assert_eq!((answer.operation, answer.sender_ip), (Operation::Reply, US));
+        assert_eq!(host.config().claims.taken(0, US), None);
+    }
+}
+
 #[test]
 fn there_are_not_more_than_there_may_be() {
     let mut host = without();

@@ -203,6 +203,11 @@ impl Discovery {
         self.table.lock().tentative()
     }
 
+    /// Those of them that are checked on one interface.
+    pub fn tentative_on(&self, interface: u16) -> Vec<Ipv6Addr> {
+        self.table.lock().tentative_on(interface)
+    }
+
     /// The servers of names that routers told of, with the interface that each is reached by.
     pub fn servers(&self) -> Vec<(u16, Ipv6Addr)> {
         self.table.lock().server_list()

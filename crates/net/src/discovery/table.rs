@@ -242,6 +242,11 @@ impl Table {
         self.states.iter().flat_map(|state| &state.checks).map(|check| check.address).collect()
     }
 
+    pub(super) fn tentative_on(&self, interface: u16) -> Vec<Ipv6Addr> {
+        let states = self.states.iter().filter(|state| state.index == interface);
+        states.flat_map(|state| &state.checks).map(|check| check.address).collect()
+    }
+
     pub(super) fn server_list(&self) -> Vec<(u16, Ipv6Addr)> {
         self.servers.iter().map(|(interface, address, _)| (*interface, *address)).collect()
     }

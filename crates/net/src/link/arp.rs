@@ -30,13 +30,17 @@ pub(super) fn input(
     if is_ours(sender) {
         return conflict(&message, link, index, now, counters, egress);
     }
-    link.config.claims.heard(index, link.interface(index).ethernet, &message);
     let for_us = is_ours(message.target_ip.into());
+    //= RFC 5227 2.1.1: a probe for what we use is answered, and is no conflict
+    if !(for_us && sender.is_unspecified()) {
+        link.config.claims.heard(index, link.interface(index).ethernet, &message);
+    }
     // A probe (RFC 5227) has no sender address yet, and what is not on the link is
     // reached by a router: both are answered, and teach nothing.
     if sender.is_unicast() && link.config.is_on_link(index, sender) {
-        let learn =
-            |table: &mut super::Neighbours| table.learn(sender, message.sender, for_us, now);
+        let learn = |table: &mut super::Neighbours| {
+            table.learn((index, sender), message.sender, for_us, now)
+        };
         match link.neighbours.with(learn) {
             Learned::Locked => return counters.drop(DropReason::ArpLocked),
             Learned::Ignored => {}

@@ -99,8 +99,8 @@ impl Link {
     }
 
     #[cfg(test)]
-    pub(crate) fn state(&mut self, address: Address, now: Instant) -> Option<neighbours::State> {
-        self.neighbours.with(|neighbours| neighbours.state(address, now))
+    pub(crate) fn state(&mut self, of: (u16, Address), now: Instant) -> Option<neighbours::State> {
+        self.neighbours.with(|neighbours| neighbours.state(of, now))
     }
 
     #[cfg(test)]
@@ -147,7 +147,7 @@ impl Link {
             (neighbours.on_timeout(now, unit, failed), neighbours.next_timeout(unit))
         });
         self.again = again;
-        for (address, interface) in ask {
+        for (interface, address) in ask {
             self.solicit(address, interface, None, counters, egress);
         }
         counters.out_dropped += failed.len() as u64;

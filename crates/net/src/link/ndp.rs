@@ -303,7 +303,7 @@ impl Heard {
         });
         let station = station.filter(|station| station.is_station());
         let said = Said { station, solicited: false, overrides: true, creates: true };
-        learn(target, said, link, now, counters, egress);
+        learn((index, target), said, link, now, counters, egress);
     }
 }
 
@@ -321,12 +321,12 @@ fn hear(
     if !address.is_unicast() || !link.config.is_on_link(index, address) {
         return counters.absorbed += 1;
     }
-    learn(address, said, link, now, counters, egress);
+    learn((index, address), said, link, now, counters, egress);
 }
 
 /// As [`hear`], of a neighbour whose address says nothing of the link.
 fn learn(
-    address: Address,
+    neighbour: (u16, Address),
     said: Said,
     link: &mut Link,
     now: Instant,
@@ -337,7 +337,7 @@ fn learn(
     // What is known may be doubted now.
     link.last = None;
     link.departures.clear();
-    match link.neighbours.with(|table| table.hear(address, said, now)) {
+    match link.neighbours.with(|table| table.hear(neighbour, said, now)) {
         Learned::Locked => counters.drop(DropReason::NdpLocked),
         Learned::Ignored => counters.absorbed += 1,
         Learned::Yes(waiting) => {

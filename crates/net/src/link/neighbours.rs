@@ -50,7 +50,6 @@ struct Known {
 }
 
 struct Asked {
-    interface: u16,
     tries: u8,
     since: Instant,
     again: Instant,
@@ -114,6 +113,10 @@ pub(crate) enum State {
     Probe,
 }
 
+/// A neighbour: the interface of its link, and its address there. Routers of two links may have
+/// the same link-local address.
+pub(super) type Neighbour = (u16, Address);
+
 /// What [`Neighbours::resolve`] found.
 pub(super) enum Resolved {
     /// The address, and until when it is trusted.
@@ -141,11 +144,11 @@ pub(super) enum Learned {
 /// The table.
 pub struct Neighbours {
     lifetime: Duration,
-    known: HashMap<Address, Known, Keyed>,
+    known: HashMap<Neighbour, Known, Keyed>,
     /// Those that are known, to be looked at in turn for one that makes room.
-    order: Vec<Address>,
+    order: Vec<Neighbour>,
     hand: usize,
-    asked: HashMap<Address, Asked, Keyed>,
+    asked: HashMap<Neighbour, Asked, Keyed>,
 }
 
 opaque_debug!([] Neighbours, "Neighbours");
@@ -173,28 +176,27 @@ impl Neighbours {
         self.known.is_empty()
     }
 
-    /// The Ethernet address of `address`. If it has to be asked for, the packet of
+    /// The Ethernet address of a neighbour. If it has to be asked for, the packet of
     /// `unit` is taken and waits. Packets that make room for it are `dropped`.
     pub(super) fn resolve(
         &mut self,
-        address: Address,
-        interface: u16,
+        neighbour: Neighbour,
         unit: u16,
         packet: &mut Option<Packet>,
         now: Instant,
         dropped: &mut u64,
     ) -> Resolved {
-        if let Some(known) = self.known.get_mut(&address) {
+        if let Some(known) = self.known.get_mut(&neighbour) {
             known.used = now;
             if now < known.trusted_until {
                 return Resolved::Known(known.ethernet, known.trusted_until);
             }
-            if !address.is_v4() {
+            if !neighbour.1.is_v4() {
                 if let Some(resolved) = known.probe(now) {
                     return resolved;
                 }
-                self.forget(&address);
-                self.wait(address, interface, (unit, packet), now, dropped);
+                self.forget(&neighbour);
+                self.wait(neighbour, (unit, packet), now, dropped);
                 return Resolved::Lost;
             }
             // Its time is over: the address is used, and the station itself is asked. It
@@ -206,26 +208,24 @@ impl Neighbours {
                 }
                 return Resolved::Known(known.ethernet, now);
             }
-            self.forget(&address);
+            self.forget(&neighbour);
         }
-        self.wait(address, interface, (unit, packet), now, dropped)
+        self.wait(neighbour, (unit, packet), now, dropped)
     }
 
     fn wait(
         &mut self,
-        address: Address,
-        interface: u16,
+        neighbour: Neighbour,
         (unit, packet): (u16, &mut Option<Packet>),
         now: Instant,
         dropped: &mut u64,
     ) -> Resolved {
         // RFC 1122 2.3.2.1/2, 2.3.2.2/1
-        let mut is_new = !self.asked.contains_key(&address);
+        let mut is_new = !self.asked.contains_key(&neighbour);
         if is_new && self.asked.len() >= MAX_ASKED {
             *dropped += self.give_up_one(now);
         }
-        let asked = self.asked.entry(address).or_insert_with(|| Asked {
-            interface,
+        let asked = self.asked.entry(neighbour).or_insert_with(|| Asked {
             tries: 1,
             since: now,
             again: now + INTERVAL,
@@ -251,22 +251,22 @@ impl Neighbours {
             return 0;
         }
         let oldest = self.asked.iter().min_by_key(|(_, asked)| asked.since);
-        let Some(oldest) = oldest.map(|(address, _)| *address) else { return 0 };
+        let Some(oldest) = oldest.map(|(neighbour, _)| *neighbour) else { return 0 };
         self.asked.remove(&oldest).map_or(0, |asked| asked.waiting.len() as u64)
     }
 
-    /// `address` is at `ethernet`. Unless `create`, this only refreshes what is
+    /// A neighbour is at `ethernet`. Unless `create`, this only refreshes what is
     /// known or asked for (RFC 826).
     pub(super) fn learn(
         &mut self,
-        address: Address,
+        neighbour: Neighbour,
         ethernet: EthernetAddress,
         create: bool,
         now: Instant,
     ) -> Learned {
-        let asked = self.asked.remove(&address);
+        let asked = self.asked.remove(&neighbour);
         let trusted_until = now + self.lifetime;
-        if let Some(known) = self.known.get_mut(&address) {
+        if let Some(known) = self.known.get_mut(&neighbour) {
             let answers = asked.is_some() || now.since(known.asked) < INTERVAL;
             if known.ethernet != ethernet && !answers && now < known.confirmed + LOCK_TIME {
                 return Learned::Locked;
@@ -280,21 +280,21 @@ impl Neighbours {
             let (asked, place) = (Instant::ZERO, self.order.len());
             let confirmed = now;
             let known = Known { ethernet, confirmed, trusted_until, asked, probes: 0, used, place };
-            self.order.push(address);
-            self.known.insert(address, known);
+            self.order.push(neighbour);
+            self.known.insert(neighbour, known);
         } else {
             return Learned::Ignored;
         }
         Learned::Yes(asked.map(|asked| asked.waiting).unwrap_or_default())
     }
 
-    /// A message of neighbour discovery says where `address` is (RFC 4861 7.2.3, 7.2.5).
-    pub(super) fn hear(&mut self, address: Address, said: Said, now: Instant) -> Learned {
-        let is_asked = self.asked.contains_key(&address);
-        let Some(known) = self.known.get_mut(&address) else {
+    /// A message of neighbour discovery says where a neighbour is (RFC 4861 7.2.3, 7.2.5).
+    pub(super) fn hear(&mut self, neighbour: Neighbour, said: Said, now: Instant) -> Learned {
+        let is_asked = self.asked.contains_key(&neighbour);
+        let Some(known) = self.known.get_mut(&neighbour) else {
             let Some(ethernet) = said.station else { return Learned::Ignored };
-            let learned = self.learn(address, ethernet, said.creates, now);
-            if let Some(known) = self.known.get_mut(&address)
+            let learned = self.learn(neighbour, ethernet, said.creates, now);
+            if let Some(known) = self.known.get_mut(&neighbour)
                 && !said.solicited
             {
                 known.trusted_until = now;
@@ -320,10 +320,10 @@ impl Neighbours {
         Learned::Yes(VecDeque::new())
     }
 
-    /// The state of the entry for `address` (RFC 4861 7.3.2).
+    /// The state of the entry for a neighbour (RFC 4861 7.3.2).
     #[cfg(test)]
-    pub(super) fn state(&self, address: Address, now: Instant) -> Option<State> {
-        if let Some(known) = self.known.get(&address) {
+    pub(super) fn state(&self, neighbour: Neighbour, now: Instant) -> Option<State> {
+        if let Some(known) = self.known.get(&neighbour) {
             return Some(match known.probes {
                 _ if now < known.trusted_until => State::Reachable,
                 0 => State::Stale,
@@ -331,21 +331,21 @@ impl Neighbours {
                 _ => State::Probe,
             });
         }
-        self.asked.contains_key(&address).then_some(State::Incomplete)
+        self.asked.contains_key(&neighbour).then_some(State::Incomplete)
     }
 
     /// Forgets one entry: of the next few, the one that was not used for longest.
     fn make_room(&mut self) {
         let count = self.order.len();
         let next = (0..CANDIDATES.min(count)).map(|n| self.order[(self.hand + n) % count]);
-        let used = |address: &Address| self.known.get(address).map_or(Instant::ZERO, |k| k.used);
+        let used = |of: &Neighbour| self.known.get(of).map_or(Instant::ZERO, |k| k.used);
         let Some(victim) = next.min_by_key(used) else { return };
         self.hand = (self.hand + CANDIDATES) % count;
         self.forget(&victim);
     }
 
-    fn forget(&mut self, address: &Address) {
-        let Some(known) = self.known.remove(address) else { return };
+    fn forget(&mut self, neighbour: &Neighbour) {
+        let Some(known) = self.known.remove(neighbour) else { return };
         self.order.swap_remove(known.place);
         if let Some(moved) = self.order.get(known.place)
             && let Some(entry) = self.known.get_mut(moved)
@@ -367,9 +367,9 @@ impl Neighbours {
         now: Instant,
         unit: u16,
         failed: &mut Vec<Packet>,
-    ) -> Vec<(Address, u16)> {
+    ) -> Vec<Neighbour> {
         let mut again = Vec::new();
-        self.asked.retain(|address, asked| {
+        self.asked.retain(|neighbour, asked| {
             if now < asked.again {
                 return true;
             }
@@ -386,7 +386,7 @@ impl Neighbours {
             }
             asked.tries += 1;
             asked.again = now + INTERVAL;
-            again.push((*address, asked.interface));
+            again.push(*neighbour);
             true
         });
         again

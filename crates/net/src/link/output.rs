@@ -57,7 +57,7 @@ fn resolve(
     let (unit, dropped) = (link.unit.index, &mut counters.out_dropped);
     let resolved = link
         .neighbours
-        .with(|neighbours| neighbours.resolve(next_hop, index, unit, &mut packet, now, dropped));
+        .with(|neighbours| neighbours.resolve((index, next_hop), unit, &mut packet, now, dropped));
     if packet.is_none() {
         link.wait(now);
     }

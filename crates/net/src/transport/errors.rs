@@ -16,8 +16,11 @@ impl<A: Application> Transport<A> {
         // RFC 1122 3.2.2.1/2, 3.2.2.4/1, 3.2.2.5/1, 4.1.3.3/1
         if error.protocol == protocol::UDP {
             let socket = Transport::<A>::bound(&self.udp, &error.flow.local).cloned();
+            // Nothing in the quotation shows that we have sent it, so only what is said of the
+            // peer of a connected socket is believed.
             if let (Some(socket), Kind::Unreachable(Unreachable::FragmentationNeeded(mtu))) =
                 (&socket, error.kind)
+                && cx.app.is_peer(socket, error.flow.remote)
                 && let Some(mtu) = self.shrink(&error.flow, mtu, cx.now)
             {
                 return cx.app.datagram_too_large(socket, error.flow.remote, mtu);
@@ -40,9 +43,9 @@ impl<A: Application> Transport<A> {
                     // A router that does not say (RFC 1191 5): the next of the
                     // usual sizes below would be a guess; take the smallest
                     // that every host must take (RFC 791).
-                    smaller = Some(mtu);
-                    let mtu = if mtu == 0 { 576 } else { mtu };
-                    tcb.on_mss(error.seq, mss_for(mtu.into(), error.flow.remote.address));
+                    let told = if mtu == 0 { 576 } else { mtu };
+                    let mss = mss_for(told.into(), error.flow.remote.address);
+                    smaller = tcb.on_mss(error.seq, mss).then_some(mtu);
                 }
                 Kind::Unreachable(why) => tcb.icmp_error(IcmpError::Hard(why_of(why))),
                 Kind::TimeExceeded => tcb.icmp_error(IcmpError::Soft(tcp::Unreachable::Host)),
@@ -56,9 +59,12 @@ impl<A: Application> Transport<A> {
     }
 
     /// The way to the peer of a flow of ours carries no more than this. Returns what is believed
-    /// of that, if it is less than was known.
+    /// of that, if it is less than was known. There is no router on the way to ourselves.
     fn shrink(&self, flow: &FlowKey, mtu: u16, now: Instant) -> Option<usize> {
         let remote = flow.remote.address;
+        if self.config.owns(remote) {
+            return None;
+        }
         let link = self.config.mtu_from(flow.local.address, remote);
         self.config.paths.shrink(remote, mtu.into(), link, now)
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use wire::tcp::{Flags, Header, Options};
 use wire::{Endpoint, FlowKey, Seq, ipv4, protocol};
 
+mod paths;
+
 const SECOND: Duration = Duration::from_secs(1);
 
 fn header(source_port: u16, destination_port: u16, seq: u32, ack: u32, flags: Flags) -> Header {

@@ -18,7 +18,7 @@ fn said(frame: &Packet) -> (EthernetAddress, ipv6::Header, Message) {
 
 fn state(host: &mut Host, address: Ipv6Addr) -> Option<State> {
     let now = host.now;
-    host.domain.link().state(address.into(), now)
+    host.domain.link().state((0, address.into()), now)
 }
 
 #[test]
