@@ -317,8 +317,13 @@ fn hear(
     counters: &mut Counters,
     egress: &mut Egress,
 ) {
-    // What is not on the link is reached by a router, whoever says that he has it.
-    if !address.is_unicast() || !link.config.is_on_link(index, address) {
+    // What is not on the link is reached by a router, whoever says that he has it, unless we
+    // speak to it on the link already: a redirect says so (RFC 4861 8.3).
+    let mut is_neighbour = || {
+        link.config.is_on_link(index, address)
+            || link.neighbours.with(|table| table.concerns((index, address)))
+    };
+    if !address.is_unicast() || !is_neighbour() {
         return counters.absorbed += 1;
     }
     learn((index, address), said, link, now, counters, egress);

@@ -320,6 +320,11 @@ impl Neighbours {
         Learned::Yes(VecDeque::new())
     }
 
+    /// Is it known, or asked for?
+    pub(super) fn concerns(&self, neighbour: Neighbour) -> bool {
+        self.known.contains_key(&neighbour) || self.asked.contains_key(&neighbour)
+    }
+
     /// The state of the entry for a neighbour (RFC 4861 7.3.2).
     #[cfg(test)]
     pub(super) fn state(&self, neighbour: Neighbour, now: Instant) -> Option<State> {

@@ -1,7 +1,7 @@
 use crate::DropReason;
 use crate::harness::v6::*;
 use crate::harness::{Host, MAC, PEER_MAC};
-use crate::link::neighbours::{DELAY, INTERVAL, LOCK_TIME, MAX_ENTRIES, State};
+use crate::link::neighbours::{DELAY, INTERVAL, LOCK_TIME, MAX_ENTRIES, Said, State};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 use wire::ndp::Message;
@@ -165,4 +165,20 @@ fn a_flood_drops_one_and_never_all() {
         host.take(&advertisement(target, Some(OTHER_MAC), false, true));
     }
     assert_eq!(host.domain.neighbours(), 0);
+}
+
+/// A redirect makes a neighbour of an address that no network of the link has.
+#[test]
+fn who_is_a_neighbour_by_a_redirect_is_heard() {
+    let mut host = lonely6(|_| ());
+    let far: Ipv6Addr = "2001:db8:9::5".parse().unwrap();
+    let answer = advertisement(far, Some(PEER_MAC), true, true);
+    host.take(&answer);
+    assert_eq!(state(&mut host, far), None, "nobody asked");
+    let now = host.now;
+    let told = Said { station: Some(PEER_MAC), solicited: false, overrides: true, creates: true };
+    host.domain.link().neighbours.with(|table| table.hear((0, far.into()), told, now));
+    assert_eq!(state(&mut host, far), Some(State::Stale));
+    host.take(&answer);
+    assert_eq!(state(&mut host, far), Some(State::Reachable));
 }
