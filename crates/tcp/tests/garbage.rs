@@ -212,7 +212,9 @@ impl Victim {
             Step::Shutdown => self.tcb.shutdown_write(),
             Step::Release => self.tcb.release(),
             Step::Abort => self.tcb.abort(),
-            Step::Mtu(mss) => self.tcb.on_mss(Seq(self.seq.wrapping_sub(1)), *mss),
+            Step::Mtu(mss) => {
+                self.tcb.on_mss(Seq(self.seq.wrapping_sub(1)), *mss);
+            }
             Step::Icmp(true) => self.tcb.icmp_error(IcmpError::Hard(Unreachable::Port)),
             Step::Icmp(false) => self.tcb.icmp_error(IcmpError::Soft(Unreachable::Host)),
             Step::Nagle(on) => self.tcb.set_nagle(*on),

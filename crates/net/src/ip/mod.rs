@@ -75,6 +75,14 @@ pub struct Ip {
 opaque_debug!([] Ip, "Ip");
 
 impl Ip {
+    /// Bytes of the largest datagram that the interface of a packet carries. A segment that is larger
+    /// than its way is known to carry leaves nevertheless: who cannot pass it on says so, and
+    /// the connection learns of it (RFC 1191 6.4).
+    #[cold]
+    fn link_mtu(&self, meta: &wire::packet::Meta) -> usize {
+        self.config.interfaces[usize::from(meta.interface)].mtu
+    }
+
     /// The Internet layer of one unit.
     pub fn new(config: Arc<Config>, unit: Unit) -> Ip {
         let limit = |per_second| Arc::new(RateLimit::new(&config, per_second));

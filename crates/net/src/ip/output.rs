@@ -1,7 +1,7 @@
 //! ⑦ Segments and messages down to IP datagrams.
 
 use super::{Ip, Route, TTL, fragment, v6};
-use wire::packet::{ChecksumState, Meta};
+use wire::packet::ChecksumState;
 use wire::{Packet, ipv4, protocol};
 
 /// Time to live of what we send to a group unless a socket says otherwise: it stays on the
@@ -19,14 +19,6 @@ fn by_interface(packet: &Packet, ip: &Ip) -> Route {
         mtu: ip.config.interfaces[usize::from(meta.interface)].mtu,
         to_group: true,
     }
-}
-
-/// Bytes of the largest datagram that the interface of a packet carries. A segment that is larger
-/// than its way is known to carry leaves nevertheless: who cannot pass it on says so, and the
-/// connection learns of it (RFC 1191 6.4).
-#[cold]
-pub(super) fn link_mtu(meta: &Meta, ip: &Ip) -> usize {
-    ip.config.interfaces[usize::from(meta.interface)].mtu
 }
 
 /// Puts an IP header in front of a packet whose `meta` has the addresses and the
@@ -60,7 +52,7 @@ pub fn output(
         return v6::output(packet, mtu, ip, down);
     };
     let is_tcp = meta.protocol == protocol::TCP;
-    let whole = total <= mtu || meta.gso_size != 0 || (is_tcp && total <= link_mtu(meta, ip));
+    let whole = total <= mtu || meta.gso_size != 0 || (is_tcp && total <= ip.link_mtu(meta));
     let unsummed = meta.checksum == ChecksumState::Partial;
     if total > usize::from(u16::MAX) {
         return Err(packet);

@@ -1,6 +1,5 @@
 //! ⑦ Segments and messages down to datagrams of IPv6.
 
-use crate::ip::output::link_mtu;
 use crate::ip::{Ip, TTL, fragment::split};
 use wire::ipv6::{FRAGMENT_LEN, Fragment, Header, LEN, MIN_MTU, extension};
 use wire::packet::ChecksumState;
@@ -26,7 +25,7 @@ pub(in crate::ip) fn output(
     };
     let is_tcp = meta.protocol == protocol::TCP;
     let total = packet.len() + LEN;
-    let whole = total <= mtu || meta.gso_size != 0 || (is_tcp && total <= link_mtu(meta, ip));
+    let whole = total <= mtu || meta.gso_size != 0 || (is_tcp && total <= ip.link_mtu(meta));
     let unsummed = meta.checksum == ChecksumState::Partial;
     // Unlike IPv4's, the length field does not count the header itself.
     if packet.len() > usize::from(u16::MAX) || (!whole && (is_tcp || unsummed || meta.whole)) {
