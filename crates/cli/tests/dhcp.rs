@@ -209,10 +209,31 @@ fn an_address_is_checked_used_and_given_back() {
 #[test]
 fn without_a_server_it_waits_and_ends_when_told() {
     isolated(|| {
-        let Some(mut serve) = Serve::start("") else { return };
+        let place = tempfile::tempdir().expect("a directory");
+        let stats = place.path().join("stats.json");
+        let arguments = format!("--stats-json {}", stats.display());
+        let Some(mut serve) = Serve::start(&arguments) else { return };
+        let written = || std::fs::read_to_string(&stats).is_ok_and(|text| text.ends_with("}\n"));
+        kill_process(Pid::from_child(&serve.child), Signal::USR1).expect("a signal");
+        let start = Instant::now();
+        while !written() {
+            assert!(start.elapsed() < PATIENCE, "no statistics");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::fs::write(&stats, "").expect("a file");
         serve.says("no server has given an address on ana-test for 10 s", PATIENCE);
-        serve.terminate();
+        kill_process(Pid::from_child(&serve.child), Signal::TERM).expect("a signal");
+        serve.says("ended: ", PATIENCE);
+        assert_eq!(serve.child.wait().expect("a child").code(), Some(0), "{:#?}", serve.seen);
+        assert!(written(), "no statistics at the end");
         assert_eq!(interfaces(), ["lo"]);
+
+        let Some(mut serve) = Serve::start("") else { return };
+        if !ip("link del ana-test") {
+            return println!("skipped: no `ip` here");
+        }
+        serve.says("the TAP device `ana-test` was deleted", PATIENCE);
+        assert_eq!(serve.child.wait().expect("a child").code(), Some(1), "{:#?}", serve.seen);
     });
 }
 

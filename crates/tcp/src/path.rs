@@ -136,6 +136,10 @@ impl Tcb {
             if let Some(most) = most {
                 (search.high, search.next, search.failed) = (most, most, 0);
                 search.told = true;
+                if most <= low {
+                    // It carries no more than before: asked again when that is old.
+                    (search.high, search.next, search.at) = (search.most, search.most, now + LIFE);
+                }
             } else if search.failed >= TRIES {
                 search.high = size - 1;
                 search.narrow(low, now);

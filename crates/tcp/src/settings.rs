@@ -184,6 +184,9 @@ impl Tcb {
             self.congestion = Congestion::resume(algorithm, window, ssthresh);
             self.ask_ecn();
             self.count_marks();
+            // What the old one held back waits for no timer any more.
+            self.touch();
+            self.check_touched();
         }
     }
 }

@@ -14,7 +14,8 @@ use std::io;
 /// `/BYTES` is a page of so many bytes; any other is a greeting.
 async fn page(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path();
-    let body = match path[1..].parse::<usize>() {
+    // What CONNECT asks for has no path.
+    let body = match path.trim_start_matches('/').parse::<usize>() {
         Ok(bytes) => Bytes::from(vec![b'w'; bytes.min(100 << 20)]),
         Err(_) => format!("Hello from inside the tunnel: {path}\n").into(),
     };

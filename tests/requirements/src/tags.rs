@@ -18,12 +18,13 @@ pub struct Place {
 /// What the comments of a file name, each with its place.
 ///
 /// # Errors
-/// A comment in a file of tests that stands at no test.
+/// A comment in a file of tests that stands at no test; one that has a key beside what is none.
 pub fn tags(file: &str, text: &str) -> io::Result<Vec<(Key, Place)>> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        let keys = keys(line);
+        let keys = keys(line)
+            .map_err(|word| io::Error::other(format!("{file}:{}: `{word}` is no key", at + 1)))?;
         if keys.is_empty() {
             continue;
         }
@@ -47,17 +48,27 @@ fn is_of_tests(file: &str) -> bool {
 }
 
 /// The keys that a line names, if it is such a comment.
-fn keys(line: &str) -> Vec<Key> {
-    let words = || {
+///
+/// # Errors
+/// The word that is no key, where another is one, or one of them begins as keys do.
+fn keys(line: &str) -> Result<Vec<Key>, &str> {
+    let words = || -> Option<(u16, Vec<&str>)> {
         let rest = line.trim_start().strip_prefix("// RFC ")?;
-        let (number, keys) = rest.split_once(' ')?;
-        let keys: Vec<&str> = keys.split(", ").collect();
-        let number = number.parse().ok()?;
-        keys.iter()
-            .all(|key| is_key(key))
-            .then(|| keys.iter().map(|key| (number, (*key).to_owned())).collect())
+        let (number, words) = rest.split_once(' ')?;
+        Some((number.parse().ok()?, words.split(", ").collect()))
     };
-    words().unwrap_or_default()
+    let Some((number, words)) = words() else { return Ok(Vec::new()) };
+    match words.iter().find(|word| !is_key(word)) {
+        None => Ok(words.iter().map(|key| (number, (*key).to_owned())).collect()),
+        Some(wrong) if words.iter().any(|word| is_meant(word)) => Err(wrong),
+        Some(_) => Ok(Vec::new()),
+    }
+}
+
+/// Is it a key, or meant to be one? A sentence is not.
+fn is_meant(word: &str) -> bool {
+    let begins = ["MUST", "SHLD", "REC"].iter().any(|kind| word.starts_with(kind));
+    is_key(word) || (begins && !word.contains(' '))
 }
 
 fn indentation(line: &str) -> usize {

@@ -50,6 +50,17 @@ fn comments_are_found_with_their_items() {
 }
 
 #[test]
+fn a_key_that_is_misspelt_is_told() {
+    for (keys, wrong) in
+        [("7 MUST-1, SHLD2", "SHLD2"), ("7 3.2/1, 3.2", "3.2"), ("7 MUST_1", "MUST_1")]
+    {
+        let text = format!("fn a() {{\n    {}\n}}", comment(keys));
+        let error = tags("crates/a/src/lib.rs", &text).expect_err(keys).to_string();
+        assert_eq!(error, format!("crates/a/src/lib.rs:2: `{wrong}` is no key"));
+    }
+}
+
+#[test]
 fn a_test_is_one() {
     let body = |attribute: &str| {
         format!("{attribute}\nfn it_opens() {{\n    {}\n}}\n", comment("7 MUST-1"))

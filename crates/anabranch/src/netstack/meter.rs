@@ -25,8 +25,9 @@ struct State {
     last: Instant,
     /// Who waits for room, by [`Way`].
     waits: [Option<Name>; 2],
-    /// Who is to be woken when the session has been silent for too long.
-    watch: Option<(Name, Waker)>,
+    /// Who is to be woken when the session has been silent for too long, by [`Way`]: reader and
+    /// writer may be two tasks.
+    watches: [Option<(Name, Waker)>; 2],
 }
 
 /// What a session has carried, and whether it may go on.
@@ -42,8 +43,8 @@ pub(super) struct Meter {
 impl Meter {
     pub(super) fn new(rates: Rates, alarms: Arc<Alarms>) -> Meter {
         let now = Instant::now();
-        let (buckets, bytes, waits) = Default::default();
-        let state = State { rates, buckets, bytes, last: now, waits, watch: None };
+        let (buckets, bytes, waits, watches) = Default::default();
+        let state = State { rates, buckets, bytes, last: now, waits, watches };
         let bounded = AtomicBool::new(rates.has_bounds());
         Meter { began: now, alarms, bounded, state: Mutex::new(state) }
     }
@@ -103,8 +104,8 @@ impl Meter {
         state.last = now;
     }
 
-    /// The task of `cx` waits for the peer: wakes it when that has lasted for too long.
-    pub(super) fn watch(&self, cx: &Context<'_>) {
+    /// The task of `cx` waits for the peer this way: wakes it when that has lasted for too long.
+    pub(super) fn watch(&self, cx: &Context<'_>, way: Way) {
         if !self.bounded.load(Ordering::Relaxed) {
             return;
         }
@@ -115,11 +116,12 @@ impl Meter {
         let is_watched = |((until, _), waker): &(Name, Waker)| {
             *until > now && *until <= at && waker.will_wake(cx.waker())
         };
-        if state.watch.as_ref().is_some_and(is_watched) {
+        if state.watches[way as usize].as_ref().is_some_and(is_watched) {
             return;
         }
         let name = self.alarms.wake_at(at, cx.waker());
-        if let Some((before, _)) = state.watch.replace((name, cx.waker().clone())) {
+        let watch = (name, cx.waker().clone());
+        if let Some((before, _)) = state.watches[way as usize].replace(watch) {
             self.alarms.cancel(before);
         }
     }
@@ -157,9 +159,9 @@ impl Meter {
 impl Drop for Meter {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        let watch = state.watch.take().map(|(name, _)| name);
-        let waits = std::mem::take(&mut state.waits);
-        waits.into_iter().flatten().chain(watch).for_each(|name| self.alarms.cancel(name));
+        let watches = std::mem::take(&mut state.watches).into_iter().flatten();
+        let waits = std::mem::take(&mut state.waits).into_iter().flatten();
+        waits.chain(watches.map(|(name, _)| name)).for_each(|name| self.alarms.cancel(name));
     }
 }
 

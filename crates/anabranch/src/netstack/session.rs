@@ -76,7 +76,7 @@ impl UdpSession {
         ready!(self.meter.poll_room(cx, Way::FromPeer, 1))?;
         let received = self.socket.sessions().poll_receive(&self.session, cx);
         if let (Poll::Pending, Some(cx)) = (&received, cx) {
-            self.meter.watch(cx);
+            self.meter.watch(cx, Way::FromPeer);
         }
         received.map_ok(|datagram| {
             self.meter.went(Way::FromPeer, wire::total(&datagram.payload));

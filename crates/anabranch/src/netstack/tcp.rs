@@ -161,7 +161,7 @@ impl AsyncRead for TcpSession {
         let read = self.stream.0.poll_read(Some(cx), room, false, |part| buf.put_slice(part));
         match &read {
             Poll::Ready(Ok(n)) => self.meter().went(Way::FromPeer, *n),
-            Poll::Pending => self.meter().watch(cx),
+            Poll::Pending => self.meter().watch(cx, Way::FromPeer),
             Poll::Ready(Err(_)) => {}
         }
         read.map_ok(|_| ())
@@ -178,7 +178,7 @@ impl AsyncWrite for TcpSession {
         let wrote = Pin::new(&mut self.stream).poll_write(cx, &bytes[..room]);
         match &wrote {
             Poll::Ready(Ok(n)) => self.meter().went(Way::ToPeer, *n),
-            Poll::Pending => self.meter().watch(cx),
+            Poll::Pending => self.meter().watch(cx, Way::ToPeer),
             Poll::Ready(Err(_)) => {}
         }
         wrote

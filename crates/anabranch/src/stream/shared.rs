@@ -121,10 +121,15 @@ impl Shared {
             let filled;
             (filled, buffer) = poll_fn(|cx| waiting.poll(cx)).await;
             if filled > 0 {
-                // What came to the queue behind it may have room, too.
-                let rest = &mut buffer[filled..];
-                let more = super::now(self.poll_read_to(None, rest, false)).unwrap_or(0);
-                return (Ok(filled + more), buffer);
+                // What came to the queue behind it may have room, too. An error is the next read's.
+                let (parts, notify) = self.socket.read_unread(buffer.len() - filled);
+                let mut end = filled;
+                for part in &parts {
+                    buffer[end..end + part.len()].copy_from_slice(part);
+                    end += part.len();
+                }
+                self.stack.notify(notify);
+                return (Ok(end), buffer);
             }
         }
     }

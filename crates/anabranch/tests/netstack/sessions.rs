@@ -135,6 +135,30 @@ fn a_silent_session_ends() {
     });
 }
 
+/// The silence is told to the reader and to the writer, though they are two tasks.
+#[test]
+fn a_silent_session_ends_for_both_its_tasks() {
+    let (netstack, client) = pair(Rates::default().with_idle(Duration::from_millis(200)));
+    block_on(async {
+        let _there = TcpStream::connect(&client, "192.0.2.1:80").await.expect("connect");
+        let here = netstack.accept_tcp().await.expect("accept");
+        let (mut reader, mut writer) = tokio::io::split(here);
+        let reader = tokio::spawn(async move { reader.read(&mut [0; 1]).await.map(drop) });
+        // Nobody reads it, so that the writer waits for room at last.
+        let writer = tokio::spawn(async move {
+            loop {
+                if let Err(error) = writer.write_all(&[1; 65_536]).await {
+                    return error.kind();
+                }
+            }
+        });
+        assert_eq!(writer.await.expect("no panic"), ErrorKind::TimedOut);
+        let read = tokio::time::timeout(Duration::from_secs(60), reader).await;
+        let error = read.expect("it is woken").expect("no panic").expect_err("it was silent");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    });
+}
+
 /// Many come and go, and nothing is left of them.
 #[test]
 fn short_sessions_leave_nothing() {

@@ -1,7 +1,12 @@
 //! Reads that leave their buffer with the stack.
 
-use super::{PATIENCE, SERVER, block_on, pair_over};
+use super::{PATIENCE, SERVER, block_on, pair, pair_over};
 use anabranch::tokio::{TcpListener, TcpStream};
+use std::io::ErrorKind;
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Bytes that are sent.
@@ -65,5 +70,44 @@ fn what_comes_to_buffers_is_what_was_sent() {
         let both = async { tokio::join!(sender, reader).1 };
         let got = tokio::time::timeout(PATIENCE, both).await.expect("it does not hang");
         assert_eq!(got, BYTES);
+    });
+}
+
+struct Tell(mpsc::Sender<()>);
+
+impl Wake for Tell {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.send(());
+    }
+}
+
+/// What came to the buffer is read first, and then that the connection was reset.
+#[test]
+fn a_reset_behind_what_came_is_told() {
+    let (server, client) = pair();
+    block_on(async {
+        let listener = TcpListener::bind(&server, (SERVER, 80)).await.expect("bind");
+        let (there, here) =
+            tokio::join!(listener.accept(), TcpStream::connect(&client, (SERVER, 80)));
+        let ((mut there, _), mut here) = (there.expect("accept"), here.expect("connect"));
+        let (tell, woken) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Tell(tell)));
+        {
+            let mut read = pin!(here.read_posted(vec![0; 100]));
+            assert!(read.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            there.write_all(b"first").await.expect("write");
+            woken.recv_timeout(PATIENCE).expect("it has come");
+            there.set_linger(Some(Duration::ZERO)).expect("set");
+            drop(there);
+            while !client.connections(Duration::from_secs(1)).is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let Poll::Ready((read, buffer)) = read.poll(&mut Context::from_waker(&waker)) else {
+                panic!("it was woken");
+            };
+            assert_eq!(&buffer[..read.expect("read")], b"first");
+        }
+        let error = here.read_posted(vec![0; 100]).await.0.expect_err("a reset");
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     });
 }

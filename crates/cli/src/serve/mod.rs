@@ -241,42 +241,50 @@ async fn serve(settings: Settings) -> Result<(Vec<Arc<dyn Report>>, Result<(), F
 
     let running = Running::start(&settings).await?;
     let _control = show(&running, &settings).await?;
-    if let Some(leased) = &running.leased {
-        let ended = tokio::select! {
-            () = leased.wait() => false,
-            () = ends.one() => true,
-        };
-        if ended {
-            running.stop();
-            return Ok((Vec::new(), Ok(())));
-        }
-    }
-    say(report::ready_line(&running, &settings));
-    let mut look = tokio::time::interval(Duration::from_millis(500));
-    let mut gone = Ok(());
-    loop {
-        tokio::select! {
-            _ = look.tick() => {
-                running.leased.iter().for_each(Leased::tell);
-                if running.is_gone() {
-                    gone = Err(Failure::failed(format!(
-                        "the {} `{}` was deleted: start the server again to make a new one",
-                        settings.args.link.kind.title, running.device
-                    )));
-                    break;
-                }
-            },
-            () = ends.one() => break,
-            _ = user.recv() => {
-                if let Err(failure) = report::write(&running, &settings) {
-                    eprintln!("anabranch: {failure}");
-                }
-            }
-        }
-    }
+    let gone = until_the_end(&running, &settings, &mut ends, &mut user).await;
     let written = report::write(&running, &settings);
     say(report::summary(&running, &settings).trim_end());
     let reports = running.reports.clone();
     running.stop();
     Ok((reports, gone.and(written)))
+}
+
+/// Says when it is ready, and answers signals until one of them ends it, or the device is gone.
+async fn until_the_end(
+    running: &Running,
+    settings: &Settings,
+    ends: &mut Ends,
+    user: &mut Signal,
+) -> Result<(), Failure> {
+    let mut is_ready = false;
+    let mut leased = std::pin::pin!(async {
+        if let Some(leased) = &running.leased {
+            leased.wait().await;
+        }
+    });
+    let mut look = tokio::time::interval(Duration::from_millis(500));
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut leased, if !is_ready => {
+                is_ready = true;
+                say(report::ready_line(running, settings));
+            }
+            () = ends.one() => return Ok(()),
+            _ = user.recv() => {
+                if let Err(failure) = report::write(running, settings) {
+                    eprintln!("anabranch: {failure}");
+                }
+            }
+            _ = look.tick() => {
+                running.leased.iter().for_each(Leased::tell);
+                if running.is_gone() {
+                    return Err(Failure::failed(format!(
+                        "the {} `{}` was deleted: start the server again to make a new one",
+                        settings.args.link.kind.title, running.device
+                    )));
+                }
+            }
+        }
+    }
 }

@@ -101,7 +101,8 @@ fn check_addresses(args: &Args) -> Result<(), Failure> {
 fn check_dhcp(args: &Args) -> Result<(), Failure> {
     if args.link.kind.has_peers {
         return Err(Failure::refused(
-            "--dhcp is not for --xdp, by which only what is for a known address comes: give              --address, or take a TAP device on a bridge with the interface",
+            "--dhcp is not for --xdp, by which only what is for a known address comes: give \
+             --address, or take a TAP device on a bridge with the interface",
         ));
     }
     check_added(args, None)

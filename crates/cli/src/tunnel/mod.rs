@@ -249,8 +249,12 @@ async fn connection(mut stream: TcpSession, way: Arc<Way>) {
         Ok(mut onward) => {
             way.tally.went_well();
             way.tally.connections.fetch_add(1, Ordering::Relaxed);
-            // How it ends is the two ends' matter.
-            let _ = copy_bidirectional_with_sizes(&mut stream, &mut onward, CHUNK, CHUNK).await;
+            let carried = copy_bidirectional_with_sizes(&mut stream, &mut onward, CHUNK, CHUNK);
+            if carried.await.is_err() {
+                // One of them was cut off: the other must not take what it has for all.
+                let _ = stream.stream().set_linger(Some(Duration::ZERO));
+                let _ = onward.set_zero_linger();
+            }
         }
         Err(error) => {
             way.failed(&error);

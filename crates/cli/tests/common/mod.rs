@@ -26,6 +26,7 @@ pub fn refused(arguments: &str) -> String {
     assert!(stdout.is_empty(), "{arguments}");
     assert_eq!(stderr.lines().count(), 1, "{arguments}: {stderr}");
     assert!(stderr.starts_with("anabranch: "), "{stderr}");
+    assert!(!stderr.contains("  "), "two spaces in a row: {stderr}");
     stderr
 }
 

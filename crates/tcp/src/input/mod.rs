@@ -60,7 +60,10 @@ impl Tcb {
     #[inline]
     pub fn takes_at_once(&self, header: &Header, len: usize, ecn: u8) -> bool {
         let len = u32::try_from(len).unwrap_or(u32::MAX);
-        len > 0 && self.receive.is_empty() && !self.is_marked(ecn) && self.is_predicted(header, len)
+        len > 0
+            && self.receive.is_empty()
+            && !self.may_be_news(ecn)
+            && self.is_predicted(header, len)
     }
 
     /// As [`Tcb::input_coalesced`], for a segment whose `len` bytes of payload the

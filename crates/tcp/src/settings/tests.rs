@@ -243,3 +243,22 @@ fn a_path_that_took_less_is_tried_again_after_ten_minutes() {
     p.tcb.on_mss(wire::Seq(ISS) + 3001, 400);
     assert_eq!(p.tcb.mss(), 400);
 }
+
+#[test]
+fn a_router_that_says_the_same_again_is_asked_again_later() {
+    let mut p = Peer::established(bare());
+    p.tcb.set_nagle(false);
+    p.send(1000);
+    p.out();
+    p.tcb.on_mss(wire::Seq(ISS) + 1, 500);
+    p.out();
+    p.say(".", 1, 1001, 0);
+    for at in [1001, 2001, 3001] {
+        p.wait(601_000);
+        p.send(1000);
+        assert_eq!(p.out()[0].2, 1000, "ten minutes later it is tried, after {at}");
+        p.tcb.on_mss(wire::Seq(ISS) + at, 500);
+        assert_eq!(p.out()[0].2, 500);
+        p.say(".", 1, at + 1000, 0);
+    }
+}

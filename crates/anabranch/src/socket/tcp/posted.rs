@@ -3,7 +3,7 @@
 
 use super::{Phase, State, TcpShared};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use wire::Slice;
 
 /// Buffers that readers have left, with any connection of the process. It says only whether
@@ -27,6 +27,10 @@ impl Posted {
     fn new(buffer: Vec<u8>) -> Posted {
         POSTED.fetch_add(1, Ordering::Relaxed);
         Posted { buffer, filled: 0 }
+    }
+
+    fn place(&self) -> usize {
+        self.buffer.as_ptr().addr()
     }
 
     /// Has anything come?
@@ -53,11 +57,17 @@ pub(crate) enum NotPosted {
 /// A reader that waits for what comes to its buffer. If it is dropped before, what has come
 /// is read by the next one.
 #[derive(Debug)]
-pub(crate) struct Waiting<'a>(&'a TcpShared);
+pub(crate) struct Waiting<'a> {
+    socket: &'a TcpShared,
+    /// Where the buffer lies in memory: another reader's may stand there in the meantime.
+    buffer: usize,
+}
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.take_back();
+        let mut wakes = Vec::new();
+        self.socket.take_back(self.buffer, &mut wakes);
+        wakes.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -65,13 +75,14 @@ impl Waiting<'_> {
     /// Waits until something has come, there or to the queue, or reading has ended. Gives the
     /// buffer back, with how many bytes of it were filled.
     pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<(usize, Vec<u8>)> {
-        let mut state = self.0.state.lock();
-        let filled = state.posted.as_ref().is_some_and(Posted::has_some);
+        let mut state = self.socket.state.lock();
+        let own = state.posted.as_ref().filter(|posted| posted.place() == self.buffer);
+        let filled = own.is_some_and(Posted::has_some);
         if !filled && state.must_wait() {
             state.readers.add(cx);
             return Poll::Pending;
         }
-        Poll::Ready(match state.posted.take() {
+        Poll::Ready(match state.posted.take_if(|posted| posted.place() == self.buffer) {
             Some(mut posted) => (posted.filled, std::mem::take(&mut posted.buffer)),
             // It was polled again after its end.
             None => (0, Vec::new()),
@@ -97,8 +108,8 @@ impl TcpShared {
         if !state.must_wait() {
             return Err(NotPosted::Ready(buffer));
         }
-        state.posted = Some(Posted::new(buffer));
-        Ok(Waiting(self))
+        let posted = state.posted.insert(Posted::new(buffer));
+        Ok(Waiting { buffer: posted.place(), socket: self })
     }
 
     /// The next `len` bytes go to the buffer that a reader has left, if there is room for all
@@ -118,14 +129,15 @@ impl TcpShared {
     }
 
     /// The reader does not wait any more. What has come to its buffer is read first by the
-    /// next one.
-    fn take_back(&self) {
+    /// next one, which is woken.
+    fn take_back(&self, place: usize, wakes: &mut Vec<Waker>) {
         let mut state = self.state.lock();
-        let Some(posted) = state.posted.take() else { return };
+        let Some(posted) = state.posted.take_if(|posted| posted.place() == place) else { return };
         let mut bytes = &posted.buffer[..posted.filled];
         if bytes.is_empty() || state.shut_read {
             return;
         }
+        state.readers.take(wakes);
         let mut later = std::mem::take(&mut state.unread);
         while !bytes.is_empty() {
             let slice = Slice::copy_of(bytes);

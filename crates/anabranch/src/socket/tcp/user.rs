@@ -81,12 +81,26 @@ impl TcpShared {
             }
             return Poll::Pending;
         }
+        Poll::Ready(Ok(TcpShared::take_unread(&mut state, max, peek)))
+    }
+
+    /// As [`TcpShared::poll_read`], of what is there: it says nothing of the end, and leaves
+    /// the error to the next read.
+    pub(crate) fn read_unread(&self, max: usize) -> (wire::Parts, Option<ConnId>) {
+        let mut state = self.state.lock();
+        if state.shut_read || max == 0 || state.unread.is_empty() {
+            return (wire::Parts::new(), None);
+        }
+        TcpShared::take_unread(&mut state, max, false)
+    }
+
+    fn take_unread(state: &mut State, max: usize, peek: bool) -> (wire::Parts, Option<ConnId>) {
         let parts = if peek { state.unread.peek_parts(max) } else { state.unread.pop_parts(max) };
         let read = state.last_advertised.saturating_sub(state.unread.len());
         let notify = (read > 0 && read >= state.receive_buffer / 8)
-            .then(|| TcpShared::to_notify(&mut state))
+            .then(|| TcpShared::to_notify(state))
             .flatten();
-        Poll::Ready(Ok((parts, notify)))
+        (parts, notify)
     }
 
     /// How much may be written now, and how.

@@ -82,3 +82,15 @@ fn ends_end_the_wait() {
     assert!(matches!(socket.post(vec![]), Err(NotPosted::Ready(_))));
     assert!(matches!(poll(&waiting), Poll::Ready((0, buffer)) if buffer.is_empty()));
 }
+
+#[test]
+fn a_reader_that_ends_takes_back_no_others_buffer() {
+    let socket = open();
+    let first = socket.post(vec![0; 8]).expect("it waits");
+    assert!(comes(&socket, b"abc"));
+    let Poll::Ready((3, _kept)) = poll(&first) else { panic!("not filled") };
+    let second = socket.post(vec![0; 8]).expect("the place is free");
+    drop(first);
+    assert!(comes(&socket, b"de"), "the second waits still");
+    assert!(matches!(poll(&second), Poll::Ready((2, _))));
+}
