@@ -5,11 +5,7 @@ use super::neighbours::Learned;
 use super::{Link, frame};
 use crate::{Counters, DropReason, Egress};
 use wire::arp::{self, Message, Operation};
-use wire::time::Duration;
 use wire::{Address, EthernetAddress, Instant, Packet};
-
-/// An address is defended no more often than this (RFC 5227 1.1).
-const DEFEND_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) fn input(
     packet: &Packet,
@@ -82,14 +78,15 @@ fn conflict(
     let ours = link.interface(index).ethernet;
     // What we have said ourselves may come back to us.
     let is_echo = message.sender == ours;
-    let is_soon = link.defended.is_some_and(|at| now.since(at) < DEFEND_INTERVAL);
+    let address = message.sender_ip.into();
+    let is_soon = link.was_defended(index, address, now);
     if is_soon && !is_echo {
         link.config.claims.lost(index, message.sender_ip, message.sender);
     }
     if is_echo || is_soon || !link.unit.answers_for_host() {
         return;
     }
-    link.defended = Some(now);
+    link.defends(index, address, now);
     counters.addresses_defended += 1;
     //= RFC 5227 2.4: it broadcasts one single ARP Announcement
     let announcement = Message {

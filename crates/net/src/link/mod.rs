@@ -18,8 +18,15 @@ use crate::config::{Config, InterfaceConfig, Unit};
 use crate::express::Departures;
 use crate::maybe_shared::Shared;
 use crate::{Counters, Egress};
+use std::collections::VecDeque;
 use std::sync::Arc;
+use wire::time::Duration;
 use wire::{Address, EthernetAddress, Instant, Packet};
+
+/// An address is defended no more often than this (RFC 5227 1.1), one of IPv6 as well.
+const DEFEND_INTERVAL: Duration = Duration::from_secs(10);
+/// Of so many addresses it is remembered when they were defended.
+const MAX_DEFENDED: usize = 64;
 
 /// The state of the link layer.
 pub struct Link {
@@ -31,8 +38,8 @@ pub struct Link {
     /// The last neighbour that a frame went to, so that a burst to one asks
     /// once: address, interface, Ethernet address, EtherType, until when to trust this.
     last: Option<(Address, u16, EthernetAddress, u16, Instant)>,
-    /// When an address of ours was last defended (RFC 5227).
-    defended: Option<Instant>,
+    /// Which addresses of ours were last defended, and when (RFC 5227).
+    defended: VecDeque<(u16, Address, Instant)>,
     /// Questions of [`crate::Discovery`] on their way.
     asking: Vec<Packet>,
     /// What the layers put in front of segments to hosts that were sent to lately.
@@ -50,7 +57,7 @@ impl Link {
             unit,
             again: None,
             last: None,
-            defended: None,
+            defended: VecDeque::new(),
             asking: Vec::new(),
             departures: Departures::default(),
         }
@@ -116,6 +123,21 @@ impl Link {
     fn has(&self, index: u16, address: std::net::Ipv6Addr) -> bool {
         let address = Address::from(address);
         self.interface(index).addresses.iter().any(|(ours, _)| *ours == address)
+    }
+
+    /// Was this address of an interface defended less than [`DEFEND_INTERVAL`] ago?
+    fn was_defended(&self, index: u16, address: Address, now: Instant) -> bool {
+        let mut lately = self.defended.iter();
+        lately.any(|(of, a, at)| (*of, *a) == (index, address) && now.since(*at) < DEFEND_INTERVAL)
+    }
+
+    /// An address is defended now. Of too many, the one that was defended first is forgotten.
+    fn defends(&mut self, index: u16, address: Address, now: Instant) {
+        self.defended.retain(|(of, a, _)| (*of, *a) != (index, address));
+        if self.defended.len() >= MAX_DEFENDED {
+            self.defended.pop_front();
+        }
+        self.defended.push_back((index, address, now));
     }
 
     /// When [`Link::on_timeout`] has something to do.

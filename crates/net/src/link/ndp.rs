@@ -5,13 +5,10 @@ use super::neighbours::{Learned, Said};
 use super::{Link, frame};
 use crate::{Counters, DropReason, Egress};
 use std::net::Ipv6Addr;
-use std::time::Duration;
 use wire::ndp::{HOP_LIMIT, Message, Options, Redirect, RouterAdvertisement, Said as Says, TYPES};
 use wire::packet::ChecksumState;
 use wire::{Address, EthernetAddress, Instant, Malformed, Packet, checksum, ipv6, protocol};
 
-/// An address is defended no more often than this, as one of IPv4 is (RFC 5227 1.1).
-const DEFEND_INTERVAL: Duration = Duration::from_secs(10);
 /// The most of a router's message that is read: what a link usually carries.
 const LARGEST: usize = 1500;
 /// The messages of routers.
@@ -212,11 +209,11 @@ fn defend(
     egress: &mut Egress,
 ) {
     counters.drop(DropReason::NdpConflict);
-    let is_soon = link.defended.is_some_and(|at| now.since(at) < DEFEND_INTERVAL);
+    let is_soon = link.was_defended(index, target.into(), now);
     if is_soon || !link.unit.answers_for_host() {
         return;
     }
-    link.defended = Some(now);
+    link.defends(index, target.into(), now);
     counters.addresses_defended += 1;
     let target_link = Some(link.interface(index).ethernet);
     let (router, solicited, overrides) = (false, false, true);

@@ -182,3 +182,14 @@ fn who_is_a_neighbour_by_a_redirect_is_heard() {
     host.take(&answer);
     assert_eq!(state(&mut host, far), Some(State::Reachable));
 }
+
+/// That one address was defended leaves the others no less to be defended.
+#[test]
+fn each_address_is_defended_for_itself() {
+    let mut host = lonely6(|_| ());
+    for ours in [US6, our_link_local()] {
+        let theirs = advertisement(ours, Some(OTHER_MAC), false, true);
+        assert_eq!(host.take(&theirs).len(), 1, "{ours}");
+        assert!(host.take(&theirs).is_empty(), "a moment ago");
+    }
+}
