@@ -40,7 +40,7 @@ pub fn to_itself(rig: Rig) {
     // Nothing left the host but questions whether an address of IPv6 is anybody else's.
     let there = pair.server.counters();
     assert_eq!(there.packets_in, there.absorbed, "{there:?}, where we have {counters:?}");
-    assert!(there.packets_in <= 4, "{there:?}");
+    assert!(there.packets_in < 20, "{there:?}");
 }
 
 /// UDP, in datagrams of all sizes.
