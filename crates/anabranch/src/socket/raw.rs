@@ -66,14 +66,16 @@ impl RawShared {
             let text = "another socket has the raw datagrams: drop it first";
             return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
         }
-        *state = State { taken: true, most, ..State::default() };
+        let State { leaving, leaving_bytes, .. } = std::mem::take(&mut *state);
+        *state = State { taken: true, most, leaving, leaving_bytes, ..State::default() };
         Ok(())
     }
 
-    /// The socket is gone.
+    /// The socket is gone. What it has sent still leaves.
     pub(crate) fn release(&self) {
         let mut state = self.state.lock();
-        *state = State { closed: state.closed, ..State::default() };
+        let State { closed, leaving, leaving_bytes, .. } = std::mem::take(&mut *state);
+        *state = State { closed, leaving, leaving_bytes, ..State::default() };
     }
 
     pub(super) fn arrived(&self, datagram: RawDatagram, wakes: &mut Vec<Waker>) -> bool {
@@ -164,3 +166,6 @@ impl RawShared {
         self.state.lock().counters
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -187,3 +187,20 @@ fn each_change_of_marks_is_acknowledged_by_itself() {
     p.say_marked(header(".", 801, 1, 50_000), 100, ECT_0);
     assert!(told(&mut p).iter().all(|(_, marked)| !marked));
 }
+
+/// What would be copied straight to a waiting reader has to be looked at if each mark counts.
+#[test]
+fn where_each_mark_counts_nothing_passes_by() {
+    let congestion = crate::congestion::Algorithm::Dctcp;
+    let config = Config { congestion, ecn: EcnMode::Accept, ..sack() };
+    let mut p = Peer::connecting(config.clone());
+    p.outgoing();
+    p.input(with(Peer::syn("S.", 1, &config), Flags::ECE), 0);
+    p.outgoing();
+    for bits in [ECT_0, CE] {
+        assert!(!p.tcb.takes_at_once(&header(".", 1, 1, 50_000), 100, bits));
+    }
+    let p = agreed();
+    assert!(p.tcb.takes_at_once(&header(".", 1, 1, 50_000), 100, ECT_0));
+    assert!(!p.tcb.takes_at_once(&header(".", 1, 1, 50_000), 100, CE));
+}

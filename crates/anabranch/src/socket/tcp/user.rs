@@ -3,6 +3,7 @@
 use super::{Phase, State, TcpShared, WriteLimits};
 use crate::options::{Setting, TcpOptions};
 use net::ConnId;
+use platform::MutexGuard;
 use platform::atomic::Ordering;
 use std::io;
 use std::task::{Context, Poll, Waker};
@@ -230,6 +231,17 @@ impl TcpShared {
         if bytes.is_none() {
             state.notsent = 0;
         }
+        TcpShared::wake_for_room(state);
+    }
+
+    /// Wakes who waits to write, if there is room now.
+    fn wake_for_room(mut state: MutexGuard<'_, State>) {
+        let mut wakes = Vec::new();
+        if state.room() > 0 {
+            state.writers.take(&mut wakes);
+        }
+        drop(state);
+        wakes.into_iter().for_each(Waker::wake);
     }
 
     /// Sets the type of service.
@@ -249,5 +261,6 @@ impl TcpShared {
         if state.phase == Phase::Open {
             state.send_buffer = bytes.max(1);
         }
+        TcpShared::wake_for_room(state);
     }
 }

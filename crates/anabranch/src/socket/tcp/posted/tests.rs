@@ -94,3 +94,49 @@ fn a_reader_that_ends_takes_back_no_others_buffer() {
     assert!(comes(&socket, b"de"), "the second waits still");
     assert!(matches!(poll(&second), Poll::Ready((2, _))));
 }
+
+/// Counts how often it is called.
+#[derive(Default)]
+struct Calls(AtomicUsize);
+
+impl std::task::Wake for Calls {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn another_reader_hears_of_what_is_given_back() {
+    let socket = open();
+    let waiting = socket.post(vec![0; 8]).expect("it waits");
+    let calls = Arc::new(Calls::default());
+    let waker = Waker::from(calls.clone());
+    let other = Context::from_waker(&waker);
+    assert!(socket.poll_read(Some(&other), 100, false).is_pending());
+    assert!(comes(&socket, b"data"));
+    drop(waiting);
+    assert_eq!(calls.0.load(Ordering::Relaxed), 1);
+    assert!(socket.poll_read(Some(&other), 100, false).is_ready());
+}
+
+#[test]
+fn more_room_wakes_who_waits_to_write() {
+    let socket = open();
+    {
+        let mut state = socket.state.lock();
+        (state.send_buffer, state.queued) = (100, 100);
+    }
+    let calls = Arc::new(Calls::default());
+    let waker = Waker::from(calls.clone());
+    let cx = Context::from_waker(&waker);
+    assert!(socket.poll_room(Some(&cx)).is_pending());
+    socket.set_send_buffer(100);
+    assert_eq!(calls.0.load(Ordering::Relaxed), 0, "there is no room");
+    socket.set_send_buffer(200);
+    assert_eq!(calls.0.load(Ordering::Relaxed), 1);
+    socket.state.lock().notsent = 50;
+    socket.set_notsent_lowat(Some(50));
+    assert!(socket.poll_room(Some(&cx)).is_pending());
+    socket.set_notsent_lowat(None);
+    assert_eq!(calls.0.load(Ordering::Relaxed), 2);
+}
