@@ -20,25 +20,21 @@ use crate::servers::Origin;
 use crate::{Stack, UdpSocket};
 use ::dhcp::v4::{CLIENT_PORT, Client, Config, SERVER_PORT};
 pub use ::dhcp::v4::{Event, Lease, Lost};
-use platform::{Condvar, Mutex, thread};
+use platform::thread;
+use service::{LOOK, Line, Service, Shared};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trial::Trial;
 use wire::{EthernetAddress, Instant};
 
+mod service;
 mod trial;
 mod v6;
 
 pub use v6::Dhcp6;
-
-/// The longest that the client's thread sleeps: so soon it sees that it is to end.
-const LOOK: Duration = Duration::from_millis(100);
-/// Bytes of the largest message that is read.
-const LARGEST: usize = 1500;
 
 /// Events that wait for who asks for them; beyond, the oldest goes.
 const MAX_EVENTS: usize = 64;
@@ -81,35 +77,6 @@ struct Held {
     events: VecDeque<Event>,
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    held: Mutex<Held>,
-    changed: Condvar,
-    stop: AtomicBool,
-}
-
-impl Shared {
-    /// Waits until `take` finds something; `None` after `timeout`.
-    fn wait<T>(
-        &self,
-        timeout: Duration,
-        mut take: impl FnMut(&mut Held) -> Option<T>,
-    ) -> Option<T> {
-        let end = platform::Instant::now() + timeout;
-        let mut held = self.held.lock();
-        loop {
-            if let Some(found) = take(&mut held) {
-                return Some(found);
-            }
-            let left = end.saturating_duration_since(platform::Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            self.changed.wait_for(&mut held, left);
-        }
-    }
-}
-
 /// A DHCP client of one interface. Dropping it gives the address back.
 ///
 /// It adds the address that a server gives, and a default route by the first router if there
@@ -121,10 +88,7 @@ impl Shared {
 /// or if another host insists on an address in use, it tells the server, and begins anew after
 /// ten seconds.
 #[derive(Debug)]
-pub struct Dhcp {
-    shared: Arc<Shared>,
-    thread: Option<thread::JoinHandle<()>>,
-}
+pub struct Dhcp(Service<Held>);
 
 impl Dhcp {
     /// Starts a client for the interface of this index, from 0 on in the order of the builder.
@@ -156,8 +120,7 @@ impl Dhcp {
         let socket = UdpSocket::bind(stack, (Ipv4Addr::UNSPECIFIED, CLIENT_PORT))?;
         socket.set_multicast_interface(u32::try_from(interface + 1).unwrap_or(u32::MAX))?;
         let seed = std::hash::BuildHasher::hash_one(&platform::RandomState::new(), ethernet.0);
-        let shared = Arc::<Shared>::default();
-        let began = platform::Instant::now();
+        let shared = Arc::<Shared<Held>>::default();
         let Options { check, host_name } = options;
         let config = Config { check, host_name, ..Config::new(ethernet.0, seed) };
         let worker = Worker {
@@ -166,42 +129,29 @@ impl Dhcp {
             interface,
             ethernet,
             check,
-            socket,
+            line: Line::new(socket),
             shared: shared.clone(),
-            began,
             trial: None,
             route: None,
             added: false,
         };
-        let thread = thread::Builder::new().name("ana-dhcp".into());
-        let thread = thread.spawn(move || worker.run())?;
-        Ok(Dhcp { shared, thread: Some(thread) })
+        Service::spawn("ana-dhcp", &shared, move || worker.run()).map(Dhcp)
     }
 
     /// What the interface has just now.
     pub fn lease(&self) -> Option<Lease> {
-        self.shared.held.lock().lease.clone()
+        self.0.shared.look(|held| held.lease.clone())
     }
 
     /// Waits until there is an address; `None` after `timeout`.
     pub fn wait(&self, timeout: Duration) -> Option<Lease> {
-        self.shared.wait(timeout, |held| held.lease.clone())
+        self.0.shared.wait(timeout, |held| held.lease.clone())
     }
 
     /// The next thing that has happened, in order; `None` if there is nothing for `timeout`. Of
     /// those that nobody asks for, the last 64 are kept.
     pub fn next(&self, timeout: Duration) -> Option<Event> {
-        self.shared.wait(timeout, |held| held.events.pop_front())
-    }
-}
-
-impl Drop for Dhcp {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // It ends within [`LOOK`], whatever servers do.
-            let _ = thread.join();
-        }
+        self.0.shared.wait(timeout, |held| held.events.pop_front())
     }
 }
 
@@ -212,9 +162,8 @@ struct Worker {
     interface: usize,
     ethernet: EthernetAddress,
     check: Duration,
-    socket: UdpSocket,
-    shared: Arc<Shared>,
-    began: platform::Instant,
+    line: Line,
+    shared: Arc<Shared<Held>>,
     /// The address that others are asked for, or told of.
     trial: Option<Trial>,
     /// The route that came with the lease.
@@ -224,31 +173,22 @@ struct Worker {
 }
 
 impl Worker {
-    fn now(&self) -> Instant {
-        Instant::ZERO + self.began.elapsed()
-    }
-
     fn run(mut self) {
-        let mut bytes = [0; LARGEST];
-        while !self.shared.stop.load(Ordering::Relaxed) {
-            self.client.on_timeout(self.now());
+        loop {
+            self.client.on_timeout(self.line.now());
             self.follow();
-            let due = self.client.next_timeout().map(|at| at.since(self.now()));
-            let wait = due.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK);
-            // Never zero.
-            let _ = self.socket.set_read_timeout(Some(wait));
-            match self.socket.recv_from(&mut bytes) {
-                Ok((len, from)) if from.port() == SERVER_PORT => {
+            let Worker { line, client, shared, .. } = &mut self;
+            let goes_on = line.receive(shared, client.next_timeout(), |bytes, from| {
+                if from.port() == SERVER_PORT {
                     // What makes no sense is passed over.
-                    let _ = self.client.input(&bytes[..len], self.now());
+                    let _ = client.input(bytes, line.now());
                 }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // The stack has stopped.
-                Err(_) => break,
+            });
+            if !goes_on {
+                break;
             }
         }
-        self.client.release(self.now());
+        self.client.release(self.line.now());
         // While the address is still there, and for as long as the server's may have to be
         // asked for. Nobody acknowledges it (RFC 2131 4.4.6).
         self.send();
@@ -266,17 +206,16 @@ impl Worker {
     fn send(&mut self) {
         while let Some(message) = self.client.poll_transmit() {
             let to = SocketAddr::from((message.destination, SERVER_PORT));
-            // It is sent again if that fails now.
-            let _ = self.socket.send_to(&message.payload, to);
+            self.line.send(&message.payload, to);
         }
     }
 
     /// Asks and tells others on the link of the address, and hears what they say.
     fn ask(&mut self) {
-        let now = self.now();
+        let now = self.line.now();
         let Some(trial) = &mut self.trial else { return };
         if trial.say(now) {
-            self.socket.0.tell();
+            self.line.socket.0.tell();
         }
         if trial.is_lost() {
             self.trial = None;
@@ -302,21 +241,20 @@ impl Worker {
         let lease = self.client.lease();
         let servers = lease.iter().flat_map(|lease| &lease.dns).map(|s| (*s).into()).collect();
         self.host.set_dns_servers(Origin::Dhcp(self.interface), servers);
-        let mut held = self.shared.held.lock();
-        held.lease = lease.cloned();
-        if held.events.len() == MAX_EVENTS {
-            held.events.pop_front();
-        }
-        held.events.push_back(event);
-        drop(held);
-        self.shared.changed.notify_all();
+        self.shared.change(|held| {
+            held.lease = lease.cloned();
+            if held.events.len() == MAX_EVENTS {
+                held.events.pop_front();
+            }
+            held.events.push_back(event);
+        });
     }
 
     /// Others are asked for this address.
     fn trial_of(&self, address: Ipv4Addr) -> Trial {
-        let claims = self.socket.0.stack().config().claims.clone();
+        let claims = self.line.socket.0.stack().config().claims.clone();
         let interface = self.interface as u16;
-        Trial::new(claims, (interface, self.ethernet), address, (self.now(), self.check))
+        Trial::new(claims, (interface, self.ethernet), address, (self.line.now(), self.check))
     }
 
     fn acquired(&mut self, lease: &Lease) {
@@ -328,7 +266,7 @@ impl Worker {
             Err(_) => return,
         };
         let mut trial = self.trial.take().unwrap_or_else(|| self.trial_of(lease.address));
-        trial.is_ours(self.now());
+        trial.is_ours(self.line.now());
         self.trial = Some(trial);
         let is_default = |route: &Route| {
             let config = route.config();

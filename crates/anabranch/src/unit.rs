@@ -195,6 +195,8 @@ where
         let task = Box::pin(async move {
             let _end = ResetIfPanicking { stack: stack.clone(), socket: socket.clone() };
             let stream = TcpStream(Stream::new(&stack, socket));
+            // With its link, as `peer_addr` says it.
+            let peer = stack.socket_addr(flow.remote, flow.local.address);
             drop(stack);
             handler(stream, peer).await;
         });

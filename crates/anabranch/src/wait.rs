@@ -59,6 +59,16 @@ impl Waiters {
             self.0.push(cx.waker().clone());
         }
     }
+    /// The task of `cx` waits; without one, nobody does, and the call would block.
+    pub(crate) fn wait<T>(&mut self, cx: Option<&Context<'_>>) -> Poll<io::Result<T>> {
+        match cx {
+            Some(cx) => {
+                self.add(cx);
+                Poll::Pending
+            }
+            None => Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+        }
+    }
     /// Moves all to `wakes`.
     pub(crate) fn take(&mut self, wakes: &mut Vec<Waker>) {
         wakes.extend(self.0.drain(..));

@@ -1,5 +1,4 @@
-//! BBR over links: random loss costs it little, it keeps queues short, and it follows the
-//! rate of the bottleneck.
+//! BBR over links: it keeps queues short, follows the rate of the bottleneck, and shares it.
 extern crate anabranch_simulator as simulator;
 
 use net::Call;

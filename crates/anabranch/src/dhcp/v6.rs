@@ -1,25 +1,18 @@
 //! [`Dhcp6`]: servers for names from a DHCPv6 server, without an address (RFC 8415 18.2.6).
 
-use super::{LARGEST, LOOK};
+use super::service::{Line, Service, Shared};
 use crate::host::Host;
 use crate::servers::Origin;
 use crate::{Stack, UdpSocket};
 use ::dhcp::v6::{CLIENT_PORT, Client, SERVER_PORT, SERVERS};
-use platform::{Condvar, Mutex, thread};
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use wire::{Address, Instant};
 
-#[derive(Debug, Default)]
-struct Shared {
-    /// What the last reply has told.
-    told: Mutex<Option<Vec<Ipv6Addr>>>,
-    changed: Condvar,
-    stop: AtomicBool,
-}
+/// What the last reply has told.
+type Told = Option<Vec<Ipv6Addr>>;
 
 /// Asks the DHCPv6 servers of one interface for servers of names, and again when what they said is
 /// old; it asks for no address ("stateless DHCPv6"). Dropping it forgets them.
@@ -28,10 +21,7 @@ struct Shared {
 /// or where that is known otherwise: nothing starts it but this call. What it is told is among
 /// [`Host::dns_servers`]. It has port 546 of the stack.
 #[derive(Debug)]
-pub struct Dhcp6 {
-    shared: Arc<Shared>,
-    thread: Option<thread::JoinHandle<()>>,
-}
+pub struct Dhcp6(Service<Told>);
 
 impl Dhcp6 {
     /// Starts to ask on the interface of this index, from 0 on in the order of the builder.
@@ -58,43 +48,21 @@ impl Dhcp6 {
         let socket = UdpSocket::bind_v6_only(stack, (Ipv6Addr::UNSPECIFIED, CLIENT_PORT))?;
         socket.set_multicast_interface(u32::try_from(interface + 1).unwrap_or(u32::MAX))?;
         let seed = std::hash::BuildHasher::hash_one(&platform::RandomState::new(), ethernet.0);
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<Shared<Told>>::default();
         let worker = Worker {
             client: Client::new(ethernet.0, seed, Instant::ZERO),
             host: stack.host(),
             interface,
-            socket,
+            line: Line::new(socket),
             shared: shared.clone(),
-            began: platform::Instant::now(),
         };
-        let thread = thread::Builder::new().name("ana-dhcp6".into());
-        let thread = thread.spawn(move || worker.run())?;
-        Ok(Dhcp6 { shared, thread: Some(thread) })
+        Service::spawn("ana-dhcp6", &shared, move || worker.run()).map(Dhcp6)
     }
 
     /// Waits for the first reply: the servers for names, the best first, eight at most; `None`
     /// after `timeout`.
     pub fn wait(&self, timeout: Duration) -> Option<Vec<Ipv6Addr>> {
-        let end = platform::Instant::now() + timeout;
-        let mut told = self.shared.told.lock();
-        while told.is_none() {
-            let left = end.saturating_duration_since(platform::Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            self.shared.changed.wait_for(&mut told, left);
-        }
-        told.clone()
-    }
-}
-
-impl Drop for Dhcp6 {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // It ends within [`LOOK`].
-            let _ = thread.join();
-        }
+        self.0.shared.wait(timeout, |told| told.clone())
     }
 }
 
@@ -103,44 +71,30 @@ struct Worker {
     client: Client,
     host: Host,
     interface: usize,
-    socket: UdpSocket,
-    shared: Arc<Shared>,
-    began: platform::Instant,
+    line: Line,
+    shared: Arc<Shared<Told>>,
 }
 
 impl Worker {
-    fn now(&self) -> Instant {
-        Instant::ZERO + self.began.elapsed()
-    }
-
     fn run(mut self) {
-        let mut bytes = [0; LARGEST];
-        while !self.shared.stop.load(Ordering::Relaxed) {
-            self.client.on_timeout(self.now());
+        loop {
+            self.client.on_timeout(self.line.now());
             if let Some(request) = self.client.poll_transmit() {
-                // It is sent again if that fails now.
-                let _ = self.socket.send_to(&request, SocketAddr::from((SERVERS, SERVER_PORT)));
+                self.line.send(&request, (SERVERS, SERVER_PORT));
             }
-            let due = self.client.next_timeout().map(|at| at.since(self.now()));
-            let wait = due.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK);
-            // Never zero.
-            let _ = self.socket.set_read_timeout(Some(wait));
-            match self.socket.recv_from(&mut bytes) {
-                Ok((len, _)) => self.input(&bytes[..len]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // The stack has stopped.
-                Err(_) => break,
+            let due = self.client.next_timeout();
+            let Worker { client, host, interface, line, shared } = &mut self;
+            let goes_on = line.receive(shared, due, |bytes, _| {
+                // What makes no sense is passed over.
+                let Ok(servers) = client.input(bytes, line.now()) else { return };
+                let all = servers.iter().map(|server| IpAddr::from(*server)).collect();
+                host.set_dns_servers(Origin::Dhcp6(*interface), all);
+                shared.change(|told| *told = Some(servers));
+            });
+            if !goes_on {
+                break;
             }
         }
         self.host.set_dns_servers(Origin::Dhcp6(self.interface), Vec::new());
-    }
-
-    fn input(&mut self, bytes: &[u8]) {
-        // What makes no sense is passed over.
-        let Ok(servers) = self.client.input(bytes, self.now()) else { return };
-        let all = servers.iter().map(|server| IpAddr::from(*server)).collect();
-        self.host.set_dns_servers(Origin::Dhcp6(self.interface), all);
-        *self.shared.told.lock() = Some(servers);
-        self.shared.changed.notify_all();
     }
 }

@@ -10,6 +10,7 @@
 //! use anabranch::Netstack;
 //! use anabranch::device::tun;
 //! use tokio::io::copy_bidirectional;
+//! use std::time::Duration;
 //! use tokio::net::TcpStream;
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +21,12 @@
 //!     let mut stream = netstack.accept().await?;
 //!     tokio::spawn(async move {
 //!         let mut onward = TcpStream::connect(stream.local_addr()?).await?;
-//!         copy_bidirectional(&mut stream, &mut onward).await
+//!         let carried = copy_bidirectional(&mut stream, &mut onward).await;
+//!         if carried.is_err() {
+//!             // A reset: the other end must not take what it has for all.
+//!             stream.set_linger(Some(Duration::ZERO))?;
+//!         }
+//!         carried
 //!     });
 //! }
 //! # }

@@ -1,20 +1,31 @@
 //! The memory that a datagram waits in.
 
-use net::Datagram;
+use net::{Datagram, RawDatagram};
 use wire::Parts;
 
 /// What a datagram costs beside its blocks.
 const OVERHEAD: usize = 256;
 
-/// What `datagram` keeps in memory. Parts that follow each other in memory are
-/// of one block, which counts once: fragments of a large datagram that was never
-/// copied share theirs.
-pub(super) fn footprint(datagram: &Datagram) -> usize {
-    footprint_of(&datagram.payload)
+/// What keeps memory while it waits.
+pub(super) trait Footprint {
+    /// How many bytes. Parts that follow each other in memory are of one block, which counts
+    /// once: fragments of a large datagram that was never copied share theirs.
+    fn footprint(&self) -> usize;
 }
 
-/// As [`footprint`], of a datagram with this payload.
-pub(super) fn footprint_of(payload: &Parts) -> usize {
+impl Footprint for Datagram {
+    fn footprint(&self) -> usize {
+        of(&self.payload)
+    }
+}
+
+impl Footprint for RawDatagram {
+    fn footprint(&self) -> usize {
+        of(&self.payload)
+    }
+}
+
+fn of(payload: &Parts) -> usize {
     let mut bytes = OVERHEAD;
     let mut end = std::ptr::null();
     for part in payload {

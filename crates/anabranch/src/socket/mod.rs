@@ -6,6 +6,7 @@ mod backlog;
 mod footprint;
 mod groups;
 mod layer;
+mod queue;
 mod raw;
 mod registry;
 mod sessions;

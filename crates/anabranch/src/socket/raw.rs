@@ -1,13 +1,11 @@
 //! [`RawShared`]: datagrams that are neither TCP nor UDP, between all domains of a stack and
 //! the one socket that has them.
 
-use super::footprint::footprint_of;
+use super::queue::Queue;
 use crate::error::SocketError;
-use crate::wait::Waiters;
 use net::RawDatagram;
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
-use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll, Waker};
 
@@ -35,12 +33,8 @@ struct State {
     closed: bool,
     /// Bytes of memory that may wait each way.
     most: usize,
-    arrived: VecDeque<RawDatagram>,
-    arrived_bytes: usize,
-    readers: Waiters,
-    leaving: VecDeque<RawDatagram>,
-    leaving_bytes: usize,
-    writers: Waiters,
+    arrived: Queue<RawDatagram>,
+    leaving: Queue<RawDatagram>,
     counters: RawCounters,
 }
 
@@ -66,30 +60,28 @@ impl RawShared {
             let text = "another socket has the raw datagrams: drop it first";
             return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
         }
-        let State { leaving, leaving_bytes, .. } = std::mem::take(&mut *state);
-        *state = State { taken: true, most, leaving, leaving_bytes, ..State::default() };
+        let leaving = std::mem::take(&mut state.leaving);
+        *state = State { taken: true, most, leaving, ..State::default() };
         Ok(())
     }
 
     /// The socket is gone. What it has sent still leaves.
     pub(crate) fn release(&self) {
         let mut state = self.state.lock();
-        let State { closed, leaving, leaving_bytes, .. } = std::mem::take(&mut *state);
-        *state = State { closed, leaving, leaving_bytes, ..State::default() };
+        let State { closed, leaving, .. } = std::mem::take(&mut *state);
+        *state = State { closed, leaving, ..State::default() };
     }
 
     pub(super) fn arrived(&self, datagram: RawDatagram, wakes: &mut Vec<Waker>) -> bool {
-        let memory = footprint_of(&datagram.payload);
-        let mut state = self.state.lock();
-        if !state.taken || state.closed || state.arrived_bytes + memory > state.most {
+        let state = &mut *self.state.lock();
+        let bytes = wire::total(&datagram.payload) as u64;
+        let reads = state.taken && !state.closed;
+        if !reads || !state.arrived.offer(datagram, state.most, wakes) {
             state.counters.dropped_in += 1;
             return false;
         }
-        state.arrived_bytes += memory;
         state.counters.datagrams_in += 1;
-        state.counters.bytes_in += wire::total(&datagram.payload) as u64;
-        state.arrived.push_back(datagram);
-        state.readers.take(wakes);
+        state.counters.bytes_in += bytes;
         true
     }
 
@@ -98,13 +90,11 @@ impl RawShared {
             return None;
         }
         let mut state = self.state.lock();
-        let Some(datagram) = state.leaving.pop_front() else {
+        let datagram = state.leaving.fetch(wakes);
+        if datagram.is_none() {
             self.leaves.store(false, Ordering::Release);
-            return None;
-        };
-        state.leaving_bytes -= footprint_of(&datagram.payload);
-        state.writers.take(wakes);
-        Some(datagram)
+        }
+        datagram
     }
 
     /// The stack has ended.
@@ -112,25 +102,17 @@ impl RawShared {
         let mut state = self.state.lock();
         state.closed = true;
         state.leaving.clear();
-        state.leaving_bytes = 0;
-        state.readers.take(wakes);
-        state.writers.take(wakes);
+        state.arrived.waiters.take(wakes);
+        state.leaving.waiters.take(wakes);
     }
 
     pub(crate) fn poll_receive(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<RawDatagram>> {
         let mut state = self.state.lock();
-        if let Some(datagram) = state.arrived.pop_front() {
-            state.arrived_bytes -= footprint_of(&datagram.payload);
-            return Poll::Ready(Ok(datagram));
+        match state.arrived.pop() {
+            Some(datagram) => Poll::Ready(Ok(datagram)),
+            None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
+            None => state.arrived.waiters.wait(cx),
         }
-        if state.closed {
-            return Poll::Ready(Err(SocketError::STOPPED.into()));
-        }
-        match cx {
-            Some(cx) => state.readers.add(cx),
-            None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-        }
-        Poll::Pending
     }
 
     /// Queues what `make` makes, once there is room for it.
@@ -143,21 +125,16 @@ impl RawShared {
         if state.closed {
             return Poll::Ready(Err(SocketError::STOPPED.into()));
         }
-        if state.leaving_bytes > state.most {
-            match cx {
-                Some(cx) => state.writers.add(cx),
-                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-            }
-            return Poll::Pending;
+        if state.leaving.bytes() > state.most {
+            return state.leaving.waiters.wait(cx);
         }
         // Copied without the lock: a domain must not wait for it.
         drop(state);
         let datagram = make();
         let mut state = self.state.lock();
-        state.leaving_bytes += footprint_of(&datagram.payload);
         state.counters.datagrams_out += 1;
         state.counters.bytes_out += wire::total(&datagram.payload) as u64;
-        state.leaving.push_back(datagram);
+        state.leaving.push(datagram);
         self.leaves.store(true, Ordering::Release);
         Poll::Ready(Ok(()))
     }

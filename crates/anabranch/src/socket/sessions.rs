@@ -1,6 +1,6 @@
 //! [`Sessions`]: the datagrams of a UDP socket on all ports, told apart by their ends.
 
-use super::footprint::footprint;
+use super::footprint::Footprint;
 use crate::wait::Waiters;
 use net::Datagram;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -145,7 +145,7 @@ impl Sessions {
     }
 
     fn push(&self, session: &Session, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {
-        let memory = footprint(&datagram);
+        let memory = datagram.footprint();
         let mut state = session.state.lock();
         let all = self.bytes.load(Ordering::Relaxed) + memory;
         let fits = state.bytes + memory <= self.limits.session_bytes;
@@ -183,7 +183,7 @@ impl Sessions {
     ) -> Poll<io::Result<Datagram>> {
         let mut state = session.state.lock();
         if let Some(datagram) = state.arrived.pop_front() {
-            let memory = footprint(&datagram);
+            let memory = datagram.footprint();
             state.bytes -= memory;
             self.bytes.fetch_sub(memory, Ordering::Relaxed);
             return Poll::Ready(Ok(datagram));
@@ -191,11 +191,7 @@ impl Sessions {
         if let Some(end) = state.end {
             return Poll::Ready(Err(ended(end, self.limits.idle)));
         }
-        match cx {
-            Some(cx) => state.readers.add(cx),
-            None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-        }
-        Poll::Pending
+        state.readers.wait(cx)
     }
 
     /// A datagram of `bytes` is about to leave.

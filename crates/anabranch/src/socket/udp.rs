@@ -1,15 +1,13 @@
 //! [`UdpShared`]: what a UDP socket and all domains share.
 
-use super::footprint::footprint;
 use super::groups::Memberships;
+use super::queue::Queue;
 use super::sessions::Sessions;
 use super::ttl::Ttl;
 use crate::error::SocketError;
-use crate::wait::Waiters;
 use net::Datagram;
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
-use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll, Waker};
 use wire::{Address, Endpoint};
@@ -20,17 +18,20 @@ const BUFFER: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 struct State {
-    arrived: VecDeque<Datagram>,
-    arrived_bytes: usize,
-    readers: Waiters,
-    leaving: VecDeque<Datagram>,
-    leaving_bytes: usize,
-    writers: Waiters,
+    arrived: Queue<Datagram>,
+    leaving: Queue<Datagram>,
     error: Option<SocketError>,
     /// Datagrams of others are not for this socket.
     peer: Option<Endpoint>,
     /// The stack has ended.
     closed: bool,
+}
+
+impl State {
+    fn wake_all(&mut self, wakes: &mut Vec<Waker>) {
+        self.arrived.waiters.take(wakes);
+        self.leaving.waiters.take(wakes);
+    }
 }
 
 /// A UDP port.
@@ -78,15 +79,8 @@ impl UdpShared {
             return sessions.arrived(datagram, wakes);
         }
         let mut state = self.state.lock();
-        let bytes = footprint(&datagram);
         let stranger = state.peer.is_some_and(|peer| peer != datagram.remote);
-        if stranger || state.arrived_bytes + bytes > BUFFER {
-            return false;
-        }
-        state.arrived_bytes += bytes;
-        state.arrived.push_back(datagram);
-        state.readers.take(wakes);
-        true
+        !stranger && state.arrived.offer(datagram, BUFFER, wakes)
     }
 
     pub(crate) fn failed(&self, remote: Endpoint, error: tcp::Error, wakes: &mut Vec<Waker>) {
@@ -95,8 +89,7 @@ impl UdpShared {
         // they are (RFC 1122 4.1.3.3, and as Linux does).
         if state.peer == Some(remote) {
             state.error = Some(error.into());
-            state.readers.take(wakes);
-            state.writers.take(wakes);
+            state.wake_all(wakes);
         }
     }
 
@@ -113,17 +106,12 @@ impl UdpShared {
         let mut state = self.state.lock();
         if state.peer == Some(remote) && self.sends_whole() {
             state.error = Some(SocketError::TooLarge);
-            state.readers.take(wakes);
-            state.writers.take(wakes);
+            state.wake_all(wakes);
         }
     }
 
     pub(crate) fn next(&self, wakes: &mut Vec<Waker>) -> Option<Datagram> {
-        let mut state = self.state.lock();
-        let datagram = state.leaving.pop_front()?;
-        state.leaving_bytes -= footprint(&datagram);
-        state.writers.take(wakes);
-        Some(datagram)
+        self.state.lock().leaving.fetch(wakes)
     }
 
     /// Nothing comes any more, and nothing can be sent.
@@ -131,9 +119,7 @@ impl UdpShared {
         let mut state = self.state.lock();
         state.closed = true;
         state.leaving.clear();
-        state.leaving_bytes = 0;
-        state.readers.take(wakes);
-        state.writers.take(wakes);
+        state.wake_all(wakes);
         drop(state);
         if let Some(sessions) = &self.sessions {
             sessions.close(wakes);
@@ -143,8 +129,7 @@ impl UdpShared {
     pub(crate) fn connect(&self, peer: Endpoint) {
         let mut state = self.state.lock();
         state.peer = Some(peer);
-        state.arrived.retain(|d| d.remote == peer);
-        state.arrived_bytes = state.arrived.iter().map(footprint).sum();
+        state.arrived.retain(|datagram| datagram.remote == peer);
     }
 
     pub(crate) fn peer(&self) -> Option<Endpoint> {
@@ -164,21 +149,12 @@ impl UdpShared {
         if let Some(error) = state.error.take() {
             return Poll::Ready(Err(error.into()));
         }
-        let found = if peek { state.arrived.front().cloned() } else { state.arrived.pop_front() };
-        if let Some(datagram) = found {
-            if !peek {
-                state.arrived_bytes -= footprint(&datagram);
-            }
-            return Poll::Ready(Ok(datagram));
+        let found = if peek { state.arrived.front().cloned() } else { state.arrived.pop() };
+        match found {
+            Some(datagram) => Poll::Ready(Ok(datagram)),
+            None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
+            None => state.arrived.waiters.wait(cx),
         }
-        if state.closed {
-            return Poll::Ready(Err(SocketError::STOPPED.into()));
-        }
-        match cx {
-            Some(cx) => state.readers.add(cx),
-            None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-        }
-        Poll::Pending
     }
 
     /// Queues what `make` makes, once there is room for it.
@@ -194,19 +170,13 @@ impl UdpShared {
         if state.closed {
             return Poll::Ready(Err(SocketError::STOPPED.into()));
         }
-        if state.leaving_bytes > BUFFER {
-            match cx {
-                Some(cx) => state.writers.add(cx),
-                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-            }
-            return Poll::Pending;
+        if state.leaving.bytes() > BUFFER {
+            return state.leaving.waiters.wait(cx);
         }
         // Copied without the lock: the domain must not wait for it.
         drop(state);
         let datagram = make()?;
-        let mut state = self.state.lock();
-        state.leaving_bytes += footprint(&datagram);
-        state.leaving.push_back(datagram);
+        self.state.lock().leaving.push(datagram);
         Poll::Ready(Ok(()))
     }
 
@@ -214,12 +184,12 @@ impl UdpShared {
     /// it.
     pub(crate) fn poll_ready(&self, cx: &Context<'_>, reads: bool) -> Poll<()> {
         let mut state = self.state.lock();
-        let has = if reads { !state.arrived.is_empty() } else { state.leaving_bytes <= BUFFER };
+        let has = if reads { !state.arrived.is_empty() } else { state.leaving.bytes() <= BUFFER };
         if has || state.closed || state.error.is_some() {
             return Poll::Ready(());
         }
-        let waiters = if reads { &mut state.readers } else { &mut state.writers };
-        waiters.add(cx);
+        let queue = if reads { &mut state.arrived } else { &mut state.leaving };
+        queue.waiters.add(cx);
         Poll::Pending
     }
 }

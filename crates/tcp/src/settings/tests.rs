@@ -262,3 +262,26 @@ fn a_router_that_says_the_same_again_is_asked_again_later() {
         p.say(".", 1, at + 1000, 0);
     }
 }
+
+#[test]
+fn what_a_pace_held_back_goes_on_without_it() {
+    let config = crate::Config { congestion: Algorithm::Bbr, ..bare() };
+    let answer = Peer::syn("S.", 1, &config);
+    let mut p = Peer::connecting(config);
+    p.out();
+    p.wait(100);
+    p.input(answer, 0);
+    let mut acked = 1;
+    // A slow path, and then an answer at once: nothing is in flight, and the pace still holds.
+    for wait in [100, 100, 0] {
+        p.send(15_000);
+        acked += p.out().iter().map(|said| said.2 as u32).sum::<u32>();
+        p.wait(wait);
+        p.say(".", 1, acked, 0);
+    }
+    assert!(p.tcb.is_paced_out());
+    assert!(p.tcb.unsent() > 0 && p.out().is_empty());
+    assert_eq!(p.tcb.snd.una, p.tcb.snd.nxt);
+    p.tcb.set_congestion(Algorithm::Cubic);
+    assert!(!p.out().is_empty());
+}

@@ -23,5 +23,5 @@ fn what_was_sent_leaves_although_the_socket_is_gone() {
     assert!(matches!(raw.poll_receive(None), Poll::Ready(Err(_))), "what came for another");
     assert_eq!(raw.next(wakes).map(|d| d.protocol), Some(99));
     assert!(raw.next(wakes).is_none());
-    assert_eq!(raw.state.lock().leaving_bytes, 0);
+    assert_eq!(raw.state.lock().leaving.bytes(), 0);
 }

@@ -76,11 +76,7 @@ impl TcpShared {
             if state.eof {
                 return Poll::Ready(Ok((wire::Parts::new(), None)));
             }
-            match cx {
-                Some(cx) => state.readers.add(cx),
-                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-            }
-            return Poll::Pending;
+            return state.readers.wait(cx);
         }
         Poll::Ready(Ok(TcpShared::take_unread(&mut state, max, peek)))
     }
@@ -118,11 +114,7 @@ impl TcpShared {
         }
         let room = state.room();
         if room == 0 {
-            match cx {
-                Some(cx) => state.writers.add(cx),
-                None => return Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-            }
-            return Poll::Pending;
+            return state.writers.wait(cx);
         }
         Poll::Ready(Ok(WriteLimits { room, chunk: state.chunk, sum: state.sum }))
     }
