@@ -91,6 +91,21 @@ fn an_existing_interface_is_taken_and_stays() {
 }
 
 #[test]
+fn an_interface_that_another_has_a_little_longer_is_waited_for() {
+    isolated(|| {
+        let Some(other) = attached("ana-late", libc::IFF_TAP | libc::IFF_NO_PI) else { return };
+        let held = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            drop(other);
+        });
+        let config = Config::default().with_name("ana-late").with_kernel_address(KERNEL, 24);
+        let mut station = Station::from(open(&config).expect("made when the other has gone"));
+        exchange(&mut station);
+        held.join().expect("no panic");
+    });
+}
+
+#[test]
 fn what_is_not_there_or_no_such_interface_is_not_taken() {
     isolated(|| {
         let take = |name: &str, queues| {

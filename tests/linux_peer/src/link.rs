@@ -8,7 +8,7 @@ use anabranch_conformance::{Rig, within};
 use device::{namespace, tap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The kernel's address.
 pub const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
@@ -103,13 +103,7 @@ impl Peer {
             .with_queues(self.rig.processors)
             .with_offload(link.offload)
             .with_kernel_address(kernel, prefix);
-        let end = Instant::now() + Duration::from_secs(5);
-        // A process that another test starts has the descriptors of a device that we have closed
-        // until it is the program that was asked for: so long the device stays.
-        let device = std::iter::repeat_with(|| tap::open(&config))
-            .inspect(|_| std::thread::sleep(Duration::from_millis(1)))
-            .find(|opened| !matches!(opened, Err(Error::InUse(_))) || Instant::now() > end);
-        match device.expect("the last one") {
+        match tap::open(&config) {
             Ok(device) => Some(device),
             Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
                 println!("skipped: {error}");

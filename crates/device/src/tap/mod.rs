@@ -20,6 +20,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use wire::EthernetAddress;
 use wire::steering::Steering;
 
@@ -165,6 +166,7 @@ const QUEUE_LENGTH: u16 = 2048;
 
 /// Makes a TAP device with its kernel end configured and up, or takes an existing
 /// one ([`Config::existing`]). One that was made vanishes when its queues are dropped.
+/// One that is in use is waited for, a second at most: so a program may follow another.
 ///
 /// # Errors
 /// [`Error`]; nothing is left behind then.
@@ -176,7 +178,7 @@ pub fn open(config: &Config) -> Result<Device, Error> {
 pub(crate) fn open_as(medium: Medium, config: &Config) -> Result<Device, Error> {
     let queues = config.queues.max(1);
     let opening = if config.existing { Opening::Existing } else { Opening::New };
-    let (first, name, multi) = open_first(medium, config, opening)?;
+    let (first, name, multi) = patiently(|| open_first(medium, config, opening))?;
     let mut files = vec![first];
     while files.len() < queues {
         files.push(open_queue(medium, &name, multi, Opening::Further, queues)?.0);
@@ -336,6 +338,24 @@ enum Opening {
     Existing,
     /// To be one more.
     Further,
+}
+
+/// The longest that [`open`] waits for an interface that is in use.
+const IN_USE: Duration = Duration::from_secs(1);
+
+/// Tries again while the interface is in use, for [`IN_USE`]. Not only a program that ends has
+/// it a little longer: so has each process that a program starts, until it is the program that
+/// was asked for, as a copy of the descriptors that are closed here.
+fn patiently<T>(open: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    let end = Instant::now() + IN_USE;
+    loop {
+        match open() {
+            Err(Error::InUse(_)) if Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            result => return result,
+        }
+    }
 }
 
 /// Opens the first queue. Returns its file, the interface's name, and whether the
