@@ -16,7 +16,7 @@
 
 use crate::addresses::{Cidr, Route};
 use crate::host::Host;
-use crate::servers::Origin;
+use crate::servers::{Origin, server};
 use crate::{Stack, UdpSocket};
 use ::dhcp::v4::{CLIENT_PORT, Client, Config, SERVER_PORT};
 pub use ::dhcp::v4::{Event, Lease, Lost};
@@ -239,7 +239,8 @@ impl Worker {
     /// Lets who waits know, of the address and of the event at once.
     fn tell(&self, event: Event) {
         let lease = self.client.lease();
-        let servers = lease.iter().flat_map(|lease| &lease.dns).map(|s| (*s).into()).collect();
+        let named = lease.iter().flat_map(|lease| &lease.dns);
+        let servers = named.map(|address| server((*address).into(), self.interface)).collect();
         self.host.set_dns_servers(Origin::Dhcp(self.interface), servers);
         self.shared.change(|held| {
             held.lease = lease.cloned();

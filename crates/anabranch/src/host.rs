@@ -83,7 +83,7 @@ pub enum Event {
     OnLink(usize, Prefix, bool),
     /// A router has told how many bytes a datagram of IPv6 may have on the interface.
     Mtu(usize, usize),
-    /// [`Host::router_dns_servers`] says something else, and [`Host::dns_servers`].
+    /// Routers have named other servers for names: see [`Host::dns_servers`].
     DnsServers,
 }
 
@@ -183,12 +183,6 @@ impl Host {
         true
     }
 
-    /// Servers of names that routers have told of (RFC 8106), with DNS's port, and the
-    /// interface's number as scope where one is link-local.
-    pub fn router_dns_servers(&self) -> Vec<SocketAddr> {
-        self.0.discovery().servers().into_iter().map(follow::server).collect()
-    }
-
     /// How much of what routers said was turned away, since it was too much: 16 routers, 16
     /// networks and 48 addresses of an interface, 8 servers of names, 16 messages a second.
     pub fn turned_away(&self) -> TurnedAway {
@@ -196,13 +190,14 @@ impl Host {
     }
 
     /// The servers for names that are asked, the best first: those that the stack was started
-    /// with, then those that DHCP servers and routers have named. Eight at most.
-    pub fn dns_servers(&self) -> Vec<IpAddr> {
+    /// with, then those that DHCP servers and routers (RFC 8106) have named, with DNS's port, and
+    /// the interface's number as scope where one is link-local. Eight at most.
+    pub fn dns_servers(&self) -> Vec<SocketAddr> {
         self.0.servers().all()
     }
 
     /// What `origin` says of servers for names.
-    pub(crate) fn set_dns_servers(&self, origin: Origin, servers: Vec<IpAddr>) {
+    pub(crate) fn set_dns_servers(&self, origin: Origin, servers: Vec<SocketAddr>) {
         self.0.servers().set(origin, servers);
     }
 

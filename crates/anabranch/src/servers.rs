@@ -1,7 +1,8 @@
 //! [`Servers`]: the servers for names that a stack knows, and what they have said.
 
 use platform::Mutex;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use wire::Address;
 
 /// The most servers that are asked.
 const MOST: usize = 8;
@@ -19,17 +20,38 @@ pub(crate) enum Origin {
     Routers,
 }
 
+/// DNS's port.
+const PORT: u16 = 53;
+
+/// A server that was named on the interface of this index, whose number is the scope of a
+/// link-local address.
+pub(crate) fn server(address: IpAddr, interface: usize) -> SocketAddr {
+    match address {
+        IpAddr::V6(v6) if Address::from(v6).is_link_local_v6() => {
+            let scope = u32::try_from(interface + 1).unwrap_or(u32::MAX);
+            SocketAddrV6::new(v6, PORT, 0, scope).into()
+        }
+        address => (address, PORT).into(),
+    }
+}
+
 /// The servers that a stack knows.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
-    known: Mutex<Vec<(Origin, Vec<IpAddr>)>>,
+    known: Mutex<Vec<(Origin, Vec<SocketAddr>)>>,
     #[cfg(feature = "dns")]
     pub(crate) answers: Answers,
 }
 
 impl Servers {
+    /// The builder names these: of none the interface is known.
+    pub(crate) fn set_by_hand(&self, servers: Vec<IpAddr>) {
+        let servers = servers.into_iter().map(|address| (address, PORT).into());
+        self.set(Origin::Builder, servers.collect());
+    }
+
     /// From now on `origin` names these, or none.
-    pub(crate) fn set(&self, origin: Origin, servers: Vec<IpAddr>) {
+    pub(crate) fn set(&self, origin: Origin, servers: Vec<SocketAddr>) {
         let mut known = self.known.lock();
         if known.iter().any(|(of, named)| *of == origin && *named == servers) {
             return;
@@ -46,7 +68,7 @@ impl Servers {
     }
 
     /// All of them, each once, [`MOST`] at most.
-    pub(crate) fn all(&self) -> Vec<IpAddr> {
+    pub(crate) fn all(&self) -> Vec<SocketAddr> {
         let mut all = Vec::new();
         for server in self.known.lock().iter().flat_map(|(_, servers)| servers) {
             if !all.contains(server) && all.len() < MOST {

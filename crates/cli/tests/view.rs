@@ -46,9 +46,15 @@ const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 #[test]
 fn ss_shows_the_connections() {
     isolated(|| {
-        for organization in ["uniprocessor", "message-parallel", "thread-per-connection"] {
+        for (organization, congestion) in [
+            ("uniprocessor", "bbr"),
+            ("message-parallel", "dctcp"),
+            ("thread-per-connection", "cubic"),
+        ] {
             let place = tempfile::tempdir().expect("a directory");
-            let arguments = format!("--tap ana-test --tcp-echo 7 --organization {organization}");
+            let arguments = format!(
+                "--tap ana-test --tcp-echo 7 --organization {organization} --congestion {congestion}"
+            );
             let Some(server) = server(place.path(), &arguments) else { return };
             let mut streams: Vec<TcpStream> = (0..5).map(|_| connect(OURS, 7)).collect();
             for stream in &mut streams {
@@ -66,6 +72,7 @@ fn ss_shows_the_connections() {
                 assert_eq!(connection["local"], "10.99.0.2:7");
                 assert_eq!(connection["state"], "ESTAB");
                 assert_eq!(connection["received"], 100);
+                assert_eq!(connection["congestion_control"], congestion);
                 assert!(connection["rto_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{connection}");
             }
             let table = text(place.path(), "ss ana-test");

@@ -6,7 +6,6 @@ use super::{Builder, loopback, observing};
 use crate::addresses::{Cidr, Route};
 use crate::dns;
 use crate::observe::View;
-use crate::servers::Origin;
 use crate::socket::{RawShared, Registry, SocketLayer};
 use crate::stack::Stack;
 use crate::unit;
@@ -78,7 +77,7 @@ impl Builder {
         let stack = Stack::new(view, (config, names), self.drain, resolver);
         // Only here.
         let _ = of.set(stack.downgrade());
-        stack.servers().set(Origin::Builder, self.dns);
+        stack.servers().set_by_hand(self.dns);
         #[cfg(feature = "control")]
         if let Some(name) = self.control {
             observing::open(&stack, name)?;

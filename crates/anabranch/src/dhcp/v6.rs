@@ -2,7 +2,7 @@
 
 use super::service::{Line, Service, Shared};
 use crate::host::Host;
-use crate::servers::Origin;
+use crate::servers::{Origin, server};
 use crate::{Stack, UdpSocket};
 use ::dhcp::v6::{CLIENT_PORT, Client, SERVER_PORT, SERVERS};
 use std::io;
@@ -87,7 +87,8 @@ impl Worker {
             let goes_on = line.receive(shared, due, |bytes, _| {
                 // What makes no sense is passed over.
                 let Ok(servers) = client.input(bytes, line.now()) else { return };
-                let all = servers.iter().map(|server| IpAddr::from(*server)).collect();
+                let named = |address: &Ipv6Addr| server(IpAddr::from(*address), *interface);
+                let all = servers.iter().map(named).collect();
                 host.set_dns_servers(Origin::Dhcp6(*interface), all);
                 shared.change(|told| *told = Some(servers));
             });

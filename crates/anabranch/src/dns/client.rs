@@ -17,6 +17,7 @@ use hickory_resolver::net::runtime::{DnsTcpStream, DnsUdpSocket, RuntimeProvider
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use wire::Address;
@@ -32,7 +33,7 @@ const MOST_ADDRESSES: usize = 16;
 /// The addresses of `name`, which is whole, and until when they are good.
 pub(super) fn lookup(
     stack: &Stack,
-    servers: &[IpAddr],
+    servers: &[SocketAddr],
     name: &str,
 ) -> io::Result<(Vec<IpAddr>, Instant)> {
     let runtime = ::tokio::runtime::Builder::new_current_thread().enable_time().build()?;
@@ -52,10 +53,10 @@ pub(super) fn lookup(
     }
 }
 
-async fn ask(stack: &Stack, servers: &[IpAddr], name: String) -> Result<LookupIp, NetError> {
-    let servers = servers.iter().map(|server| NameServerConfig::udp_and_tcp(*server)).collect();
-    let config = ResolverConfig::from_name_servers(servers);
-    let provider = Provider(stack.clone());
+async fn ask(stack: &Stack, servers: &[SocketAddr], name: String) -> Result<LookupIp, NetError> {
+    let named = servers.iter().map(|server| NameServerConfig::udp_and_tcp(server.ip())).collect();
+    let config = ResolverConfig::from_name_servers(named);
+    let provider = Provider { stack: stack.clone(), servers: servers.into() };
     let mut builder = hickory_resolver::Resolver::builder_with_config(config, provider);
     let options = builder.options_mut();
     (options.timeout, options.attempts) = (TIMEOUT, AGAIN);
@@ -70,15 +71,15 @@ fn unknown(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, text)
 }
 
-fn silent(name: &str, servers: &[IpAddr]) -> io::Error {
-    let list = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+fn silent(name: &str, servers: &[SocketAddr]) -> io::Error {
+    let list = servers.iter().map(|s| s.ip().to_string()).collect::<Vec<_>>().join(", ");
     let text = format!(
         "no server for names has answered for {name}: {list}; is there a way to one of them?"
     );
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
-fn failed(name: &str, servers: &[IpAddr], error: &NetError) -> io::Error {
+fn failed(name: &str, servers: &[SocketAddr], error: &NetError) -> io::Error {
     match error {
         NetError::Timeout => silent(name, servers),
         error if error.is_no_records_found() => unknown(name),
@@ -91,7 +92,15 @@ fn failed(name: &str, servers: &[IpAddr], error: &NetError) -> io::Error {
 
 /// What hickory runs on: our sockets, tokio's time.
 #[derive(Clone)]
-struct Provider(Stack);
+struct Provider {
+    stack: Stack,
+    servers: Arc<[SocketAddr]>,
+}
+
+/// `to`, with the link that it was named on, of which hickory knows nothing.
+fn on_its_link(servers: &[SocketAddr], to: SocketAddr) -> SocketAddr {
+    servers.iter().copied().find(|server| server.ip() == to.ip()).unwrap_or(to)
+}
 
 #[derive(Clone, Copy)]
 struct Tasks;
@@ -134,7 +143,7 @@ impl RuntimeProvider for Provider {
         local: Option<SocketAddr>,
         timeout: Option<Duration>,
     ) -> Pin<Box<dyn Send + Future<Output = io::Result<Stream>>>> {
-        let stack = self.0.clone();
+        let (stack, server) = (self.stack.clone(), on_its_link(&self.servers, server));
         Box::pin(async move {
             let connected = async {
                 match local {
@@ -152,12 +161,18 @@ impl RuntimeProvider for Provider {
         local: SocketAddr,
         _server: SocketAddr,
     ) -> Pin<Box<dyn Send + Future<Output = io::Result<Datagrams>>>> {
-        let stack = self.0.clone();
-        Box::pin(async move { Ok(Datagrams(UdpSocket::bind(&stack, local).await?)) })
+        let Provider { stack, servers } = self.clone();
+        Box::pin(async move {
+            let socket = UdpSocket::bind(&stack, local).await?;
+            Ok(Datagrams { socket, servers })
+        })
     }
 }
 
-struct Datagrams(UdpSocket);
+struct Datagrams {
+    socket: UdpSocket,
+    servers: Arc<[SocketAddr]>,
+}
 
 impl DnsUdpSocket for Datagrams {
     type Time = Timer;
@@ -168,7 +183,7 @@ impl DnsUdpSocket for Datagrams {
         bytes: &mut [u8],
     ) -> Poll<io::Result<(usize, SocketAddr)>> {
         let mut bytes = ReadBuf::new(bytes);
-        let from = ready!(self.0.poll_recv_from(cx, &mut bytes))?;
+        let from = ready!(self.socket.poll_recv_from(cx, &mut bytes))?;
         Poll::Ready(Ok((bytes.filled().len(), from)))
     }
 
@@ -178,7 +193,7 @@ impl DnsUdpSocket for Datagrams {
         bytes: &[u8],
         to: SocketAddr,
     ) -> Poll<io::Result<usize>> {
-        self.0.poll_send_to(cx, bytes, to)
+        self.socket.poll_send_to(cx, bytes, on_its_link(&self.servers, to))
     }
 }
 

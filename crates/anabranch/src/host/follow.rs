@@ -5,7 +5,7 @@ use super::held::{Held, take_out};
 use super::{Event, MAX_ADDRESSES};
 use crate::Prefix;
 use crate::addresses::{Cidr, Route};
-use crate::servers::Origin;
+use crate::servers::{Origin, server};
 use net::Config;
 use net::config::RouteConfig;
 use net::discovery::{Change, DefaultRouter, Follow};
@@ -16,8 +16,10 @@ impl Follow for Held {
     fn follow(&self, changes: Vec<Change>) {
         for change in &changes {
             if let Change::Servers(servers) = change {
-                let servers = servers.iter().map(|(_, address)| IpAddr::V6(*address));
-                self.servers().set(Origin::Routers, servers.collect());
+                let named = |(index, address): &(u16, Ipv6Addr)| {
+                    server(IpAddr::V6(*address), usize::from(*index))
+                };
+                self.servers().set(Origin::Routers, servers.iter().map(named).collect());
             }
         }
         // Nothing of it is refused.
@@ -100,12 +102,4 @@ fn replace_routers(config: &mut Config, routers: &[DefaultRouter], events: &mut 
     events.extend(come.map(|route| Event::RouteAdded(*route)));
     config.routes = by_hand;
     config.routes.extend(now);
-}
-
-/// An address that names of hosts are asked at, and its interface's number where it needs one.
-pub(super) fn server((interface, address): (u16, Ipv6Addr)) -> std::net::SocketAddr {
-    const DNS: u16 = 53;
-    let is_local = Address::from(address).is_link_local_v6();
-    let scope = if is_local { u32::from(interface) + 1 } else { 0 };
-    std::net::SocketAddrV6::new(address, DNS, 0, scope).into()
 }

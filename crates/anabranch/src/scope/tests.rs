@@ -149,3 +149,34 @@ fn the_number_goes_in_and_comes_out() {
         assert_eq!(router(bad), None, "{bad}");
     }
 }
+
+/// A server for names with a link-local address, as many routers at home have it, is asked on its
+/// link; another host has the same address on the other one.
+#[test]
+#[cfg(feature = "dns")]
+fn a_server_for_names_is_asked_on_its_link() {
+    use crate::servers::{Origin, server};
+    let [both, _one, other] = three();
+    let socket = UdpSocket::bind(&other, "[fe80::9%1]:53").expect("bind");
+    std::thread::spawn(move || {
+        let mut bytes = [0; 1500];
+        while let Ok((len, from)) = socket.recv_from(&mut bytes) {
+            // One name of one label and `test`, one question.
+            let end = 12 + bytes[12..len].iter().position(|byte| *byte == 0).expect("a root");
+            let is_v6 = bytes[end + 2] == 28;
+            let head = [0x81, 0x80, 0, 1, 0, is_v6.into(), 0, 0, 0, 0];
+            let mut said = [&bytes[..2], &head, &bytes[12..end + 5]].concat();
+            if is_v6 {
+                said.extend([0xc0, 12, 0, 28, 0, 1, 0, 0, 0, 9, 0, 16, 0xfd]);
+                said.extend([0; 14]);
+                said.push(7);
+            }
+            socket.send_to(&said, from).expect("send");
+        }
+    });
+    let router = "fe80::9".parse().expect("an address");
+    both.servers().set(Origin::Routers, vec![server(router, 1)]);
+    let found = both.resolver().resolve(("there.test", 80)).expect("found");
+    let expected: SocketAddr = "[fd00::7]:80".parse().expect("an address");
+    assert_eq!(found, [expected.into()]);
+}

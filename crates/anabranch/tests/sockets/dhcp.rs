@@ -4,7 +4,7 @@ use super::PATIENCE;
 use anabranch::device::memory;
 use anabranch::dhcp::{Dhcp, Event, Lost, Options};
 use anabranch::{Organization, Stack, UdpSocket};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// A message of a server that answers `asked`: its kind, and a lease of an hour.
@@ -56,7 +56,7 @@ fn a_stack_without_an_address_gets_one_and_gives_it_back() {
         let (address, dns) = (Ipv4Addr::new(10, 0, 0, 50), vec![Ipv4Addr::new(10, 0, 0, 1)]);
         assert_eq!((lease.address, lease.prefix, &lease.dns), (address, 24, &dns));
         assert_eq!(client.host().routes().len(), 1, "{organization}");
-        assert_eq!(client.host().dns_servers(), [dns[0]], "{organization}");
+        assert_eq!(client.host().dns_servers(), [SocketAddr::from((dns[0], 53))], "{organization}");
 
         // It is used: who says so comes back.
         let echo = UdpSocket::bind(&client, "10.0.0.50:7").expect("bind");

@@ -5,7 +5,7 @@ use anabranch::device::memory;
 use anabranch::dhcp::Dhcp6;
 use anabranch::{Organization, Stack, UdpSocket};
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 const NAMES: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x53);
@@ -49,7 +49,7 @@ fn servers_for_names_are_told_and_forgotten() {
         reply.extend(NAMES.octets());
         socket.send_to(&reply, from).expect("send");
         assert_eq!(dhcp.wait(PATIENCE), Some(vec![NAMES]), "{organization}");
-        assert_eq!(client.host().dns_servers(), [IpAddr::from(NAMES)], "{organization}");
+        assert_eq!(client.host().dns_servers(), [SocketAddr::from((NAMES, 53))], "{organization}");
         drop(dhcp);
         assert!(client.host().dns_servers().is_empty(), "{organization}");
     }

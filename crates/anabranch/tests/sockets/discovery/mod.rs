@@ -8,7 +8,7 @@ use anabranch::device::memory;
 use anabranch::host::{Dad, Event, Events};
 use anabranch::{Organization, Stack, TcpListener, TcpStream, UdpSocket};
 use link::{Other, prefix, servers};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 const HOUR: u32 = 3600;
 const ROUTER: &str = "fe80::99";
@@ -67,9 +67,7 @@ fn a_stack_configures_itself_by_what_a_router_says() {
         next(&events, is(Event::DnsServers));
         let route = host.routes()[0];
         assert_eq!(route.to_string(), format!("default via {ROUTER}%1 metric 1024"));
-        let servers: Vec<_> = host.router_dns_servers().iter().map(|s| s.ip()).collect();
-        assert_eq!(servers, [IpAddr::from(dns)], "{organization}");
-        assert_eq!(host.dns_servers(), servers);
+        assert_eq!(host.dns_servers(), [SocketAddr::from((dns, 53))], "{organization}");
         let addresses = host.interfaces().remove(0).addresses;
         let ours = addresses.iter().map(|cidr| cidr.address());
         let ours: Vec<_> = ours.filter(|a| a.to_string().starts_with("2001:db8:7:")).collect();
