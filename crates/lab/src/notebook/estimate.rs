@@ -13,6 +13,8 @@ pub const LEAST: usize = 5;
 /// The samples that a claim gets that the first ones leave undecided: as many as Yates et al.
 /// had.
 pub const ENOUGH: usize = 12;
+/// The samples that a claim gets that [`ENOUGH`] leave undecided.
+pub const MOST: usize = 24;
 /// Samples that are drawn from the samples.
 const DRAWN: usize = 1000;
 

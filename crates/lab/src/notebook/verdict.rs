@@ -2,7 +2,7 @@
 //! else.
 
 use super::case::{Case, cases};
-use super::estimate::{ENOUGH, Estimate, LEAST, SURE, bootstrap, seed_of};
+use super::estimate::{ENOUGH, Estimate, LEAST, MOST, SURE, bootstrap, seed_of};
 use super::experiment::{Claim, Experiment, From, Grid, Selector, Take};
 use super::metric;
 use super::record::{Data, Record, State};
@@ -102,11 +102,12 @@ pub fn verdicts(experiment: &Experiment, records: &[Record], machine: &str) -> V
 
 /// The cases, each with the place of its grid, of measured claims that need more runs than
 /// there are: fewer are of one state of the machine than an interval takes, or the first
-/// `rounds` rounds left the claim undecided and there are fewer than [`ENOUGH`] in all. None
-/// of claims with a run that failed.
+/// `rounds` rounds left the claim undecided and there are fewer than [`ENOUGH`] in all, or
+/// these left it undecided, too, and there are fewer than [`MOST`]. None of claims with a run
+/// that failed.
 ///
-/// What the rounds after the first ones gave decides only when there are [`ENOUGH`]: to stop
-/// as soon as an interval suits would make it miss more often than it says.
+/// So there are three looks at a claim, and between them no round decides: to stop as soon as
+/// an interval suits would make it miss more often than it says.
 pub(super) fn lacking(
     experiment: &Experiment,
     records: &[Record],
@@ -194,9 +195,23 @@ impl<'a> Judge<'a> {
             Ok(value) => value.pairs,
             Err(why) => return why == MOVED,
         };
-        self.first = Some(rounds);
-        let undecided = |value: Value| self.outcome(&value).0 == Outcome::Undecided;
-        pairs < LEAST || (pairs < ENOUGH && self.value(experiment).is_ok_and(undecided))
+        if pairs < LEAST {
+            return true;
+        }
+        let mut undecided = |first: usize| {
+            self.first = Some(first);
+            let value = self.value(experiment).ok();
+            value.map(|value| (value.pairs, self.outcome(&value).0 == Outcome::Undecided))
+        };
+        match undecided(rounds) {
+            Some((_, true)) if pairs < ENOUGH => true,
+            // The second look is at the first rounds that gave enough, however many there are.
+            Some((_, true)) if pairs < MOST => {
+                let second = (ENOUGH..).filter_map(&mut undecided).find(|(had, _)| *had >= ENOUGH);
+                second.is_some_and(|(_, undecided)| undecided)
+            }
+            _ => false,
+        }
     }
 
     fn outcome(&self, value: &Value) -> (Outcome, String) {

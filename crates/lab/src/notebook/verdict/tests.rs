@@ -189,3 +189,23 @@ fn what_the_first_rounds_leave_undecided_is_run_until_there_are_enough() {
     assert_eq!((more.len(), lacks(&more)), (12, 0));
     assert_eq!(judged(TEST, &rounds(&more)).outcome, Outcome::Holds);
 }
+
+#[test]
+fn what_twelve_leave_undecided_is_run_until_there_are_twice_as_many() {
+    let lacks = |records: &[Record]| {
+        let machine = machines(records).pop().unwrap_or_default();
+        lacking(&experiment(TEST), records, &machine, 5).len()
+    };
+    let mut open = [1.0, 1.2, 1.3, 0.9, 1.2].repeat(2);
+    open.extend([1.0, 1.2]);
+    assert_eq!(lacks(&rounds(&open)), 2);
+    // What comes after the second look does not change what was seen at it.
+    open.extend([1.2; 11]);
+    assert_eq!((open.len(), lacks(&rounds(&open))), (23, 2));
+    let mut records = rounds(&[&open[..], &[1.2]].concat());
+    assert_eq!(lacks(&records), 0);
+    assert_eq!(judged(TEST, &records).outcome, Outcome::Holds);
+    // A round in which the machine moved does not count: there are 23 again.
+    records[20].cacheline_ns = Some([30.0, 190.0]);
+    assert_eq!(lacks(&records), 2);
+}
