@@ -30,8 +30,12 @@ pub struct Args {
     output: Option<PathBuf>,
     /// Fewer connection counts: about half the time, and predictions that are less
     /// sure
-    #[arg(long)]
+    #[arg(long, conflicts_with = "full")]
     quick: bool,
+    /// More connection counts, and each case three times: some ten minutes, and predictions
+    /// that are surer
+    #[arg(long)]
+    full: bool,
 }
 
 /// Measures, and writes the file.
@@ -41,7 +45,11 @@ pub struct Args {
 /// measured.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let (path, output) = args.output()?;
-    let effort = if args.quick { Effort::quick() } else { Effort::default() };
+    let effort = match (args.quick, args.full) {
+        (true, _) => Effort::quick(),
+        (_, true) => Effort::full(),
+        _ => Effort::default(),
+    };
     let outcome = measure(&effort)?;
     let text = outcome.calibration.to_toml().map_err(Failure::failed)?;
     let Some(output) = output else {

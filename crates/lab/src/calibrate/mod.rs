@@ -40,6 +40,11 @@ pub struct Effort {
     pub besides: Vec<usize>,
     /// How long each case is measured.
     pub timing: Timing,
+    /// How often; of several samples the middle one counts.
+    pub samples: usize,
+    /// How long cases may take that are measured again, for the processors were moved or they
+    /// do not fit to their neighbours: until so long after the start.
+    pub patience: Duration,
     /// The seed of the order of cases.
     pub seed: u64,
 }
@@ -50,10 +55,6 @@ const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 5, speed
 /// The time before the first window where processors are several, seconds: threads that
 /// contend for a lock settle meanwhile.
 pub(crate) const SETTLED: f64 = 0.03;
-
-/// Cases that were measured while the processors were moved are measured again, until
-/// this time has passed.
-const BUDGET: Duration = Duration::from_secs(95);
 
 /// The timing of [`layers`], of which there are few.
 const LAYERS: Timing = Timing { warm_up: 0.02, window: 0.02, windows: 5, speed: 0.002 };
@@ -72,6 +73,8 @@ impl Default for Effort {
             connections: vec![1, 8, 64, 512, 3072],
             besides: vec![2],
             timing: TIMING,
+            samples: 1,
+            patience: Duration::from_secs(95),
             seed: 1,
         }
     }
@@ -81,6 +84,18 @@ impl Effort {
     /// Less: what `anabranch calibrate --quick` measures.
     pub fn quick() -> Effort {
         Effort { connections: vec![1, 64, 1024], ..Effort::default() }
+    }
+
+    /// More: what `anabranch calibrate --full` measures. Steps between numbers of connections
+    /// are smaller than a prediction's usual error, and no case hangs on one moment.
+    pub fn full() -> Effort {
+        Effort {
+            connections: vec![1, 2, 3, 4, 6, 10, 16, 32, 64, 160, 400, 1024, 3072],
+            besides: vec![5, 8],
+            samples: 3,
+            patience: Duration::from_secs(1000),
+            ..Effort::default()
+        }
     }
 }
 
@@ -134,11 +149,10 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         other_state: None,
     };
     let reference = speed::piece_ns_on(1, 0.01);
-    let deadline = start + BUDGET;
-    let mut all =
-        states::measure(&cases, &effort.timing, reference, deadline, &mut |done, what| {
-            tell(first + second + (1.0 - first - second) * done, what);
-        })?;
+    let deadline = start + effort.patience;
+    let mut all = states::measure(&cases, effort, reference, deadline, &mut |done, what| {
+        tell(first + second + (1.0 - first - second) * done, what);
+    })?;
     calibration.organizations = std::mem::take(&mut all.anchors);
     calibration.other_state = all.other_state.take();
     let other = calibration.other_state.iter_mut().flat_map(|other| &mut other.organizations);

@@ -2,7 +2,7 @@
 //! machine, the most common one ([`crate::cacheline_latency`]).
 
 use super::probe::estimate;
-use super::{anchors, held_out};
+use super::{Effort, anchors, held_out};
 use crate::Error;
 use crate::measure::cacheline_latency::{self, CachelineLatency};
 use crate::measure::case::{Case, TRIES as TRIES_OF_CASE, Timing};
@@ -55,15 +55,17 @@ impl Measured<'_> {
 /// [`Error::Plan`], if a case makes no sense.
 pub(super) fn measure(
     cases: &[Case],
-    timing: &Timing,
+    effort: &Effort,
     reference: f64,
     deadline: Instant,
     progress: &mut dyn FnMut(f64, &str),
 ) -> Result<All, Error> {
+    let timing = &effort.timing;
     let mut measured = Vec::new();
     let mut left_out = Vec::new();
+    let share = FIRST / (effort.samples.max(1) * cases.len().max(1)) as f64;
     for (n, case) in cases.iter().enumerate() {
-        progress(FIRST * n as f64 / cases.len() as f64, &case.organization);
+        progress(share * n as f64, &case.organization);
         match anchors::measure(case, timing, reference) {
             Ok((anchor, _)) if !is_figure(&anchor) => left_out.push(format!(
                 "{}, {} over {} connections on {} processors: nothing happened in some windows, \
@@ -83,7 +85,7 @@ pub(super) fn measure(
             if Instant::now() >= deadline {
                 break;
             }
-            progress(FIRST, &again.case.organization);
+            progress(share * cases.len() as f64, &again.case.organization);
             if let Ok((anchor, cacheline)) = anchors::measure(again.case, timing, reference)
                 && is_figure(&anchor)
             {
@@ -92,6 +94,11 @@ pub(super) fn measure(
             }
         }
     }
+    let mut done = share * cases.len() as f64;
+    more_samples(&mut measured, effort, reference, usual, &mut |organization| {
+        progress(done, organization);
+        done += share;
+    })?;
     aside.extend(measured.iter().filter(|m| !m.fits(usual)).cloned());
     measured_again(&mut measured, timing, reference, deadline, usual)?;
     left_out.extend(leave_out(&mut measured, usual));
@@ -122,6 +129,40 @@ fn other_state(mut aside: Vec<Measured<'_>>) -> Option<OtherState> {
         line_transfer_ns: estimate(&ways),
         organizations: by_organization(aside),
     })
+}
+
+/// Measures all again, as often as `effort` says, in rounds, and takes the middle of what was
+/// had in the usual state of the machine.
+fn more_samples(
+    measured: &mut [Measured<'_>],
+    effort: &Effort,
+    reference: f64,
+    usual: Option<f64>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), Error> {
+    let first = |m: &Measured<'_>| Vec::from_iter(m.fits(usual).then_some(m.anchor));
+    let mut samples: Vec<Vec<Anchor>> = measured.iter().map(first).collect();
+    for _ in 1..effort.samples {
+        for (one, samples) in measured.iter_mut().zip(&mut samples) {
+            progress(&one.case.organization);
+            let (anchor, cacheline) = match anchors::measure(one.case, &effort.timing, reference) {
+                Ok((anchor, cacheline)) if is_figure(&anchor) => (anchor, cacheline),
+                Err(error @ Error::Plan(_)) => return Err(error),
+                _ => continue,
+            };
+            let again = Measured { case: one.case, anchor, cacheline };
+            if again.fits(usual) {
+                samples.push(anchor);
+                *one = again;
+            }
+        }
+    }
+    for (one, samples) in measured.iter_mut().zip(&samples) {
+        if samples.len() > 1 {
+            one.anchor = held_out::middle(samples);
+        }
+    }
+    Ok(())
 }
 
 /// By how much a case may be off from what its neighbours make of it, as a logarithm, before it

@@ -9,6 +9,8 @@ fn short() -> Effort {
         connections: vec![1, 9],
         besides: Vec::new(),
         timing: Timing { warm_up: 0.002, window: 0.02, windows: 3, speed: 0.001 },
+        samples: 2,
+        patience: Duration::from_secs(95),
         seed: 3,
     }
 }
