@@ -99,6 +99,16 @@ const DRIVER_RING: usize = 1 << 16;
 fn driver_window(connections: usize) -> u32 {
     ((DRIVER_WINDOWS / connections.max(1)) as u32).clamp(LEAST_WINDOW, DRIVER_WINDOW)
 }
+
+/// The window that the stack under test announces to each simulated sender, bytes: as large, and
+/// at least two segments. Simulated senders have no congestion control: what a window lets them
+/// send and a queue of the stack has no room for is lost, and repeated late. So all windows
+/// together have to fit into queues, and do not grow.
+fn tested_window(plan: &BenchPlan) -> usize {
+    let two = 2 * plan.mtu.saturating_sub(40);
+    (DRIVER_WINDOWS / plan.connections.max(1)).clamp(two, (DRIVER_WINDOW as usize).max(two))
+}
+
 /// The port that simulated senders send to.
 pub(crate) const DRIVER_PORT: u16 = 5001;
 
@@ -156,6 +166,9 @@ pub(crate) fn config(plan: &BenchPlan, side: Side, device: &Device) -> Arc<net::
         let delayed_ack = Duration::from_millis(5);
         config.tcp = Arc::new(tcp().with_delayed_ack(delayed_ack));
     }
+    if plan.peer == Peer::Driver && plan.direction.receives() && plan.workload == Workload::Bulk {
+        config.tcp = Arc::new(tcp().with_receive_buffer(tested_window(plan)));
+    }
     if plan.workload == Workload::Crr {
         // Ports have to come back within the sample.
         config.tcp = Arc::new(tcp().with_time_wait(Duration::from_millis(20)));
@@ -210,3 +223,6 @@ pub(crate) fn connect(plan: &BenchPlan, index: usize) -> Call {
     let connection = if role == Role::Idle { conn } else { conn.counted() };
     Call::Connect { remote, local: None, connection }
 }
+
+#[cfg(test)]
+mod tests;
