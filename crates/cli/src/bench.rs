@@ -17,6 +17,9 @@ use lab::{BenchPlan, Direction, Family, Peer, Workload};
 use std::path::PathBuf;
 use table::table;
 
+/// The most processors that are tried, on as many as there are.
+const MOST_PROCESSORS: usize = 1024;
+
 const MORE: &str = "\
 Two hosts stand back to back in memory. With `uniprocessor` and `--peer stack`
 both are polled by one thread; else each has as many threads as `--processors`.
@@ -209,10 +212,26 @@ pub fn run(bench: Bench) -> Result<(), Failure> {
     }
 }
 
+/// Can so many processors be tried?
+fn check_processors(plan: &BenchPlan) -> Result<(), Failure> {
+    if plan.processors > MOST_PROCESSORS {
+        return Err(Failure::refused(format!("processors must be from 1 to {MOST_PROCESSORS}")));
+    }
+    let is_single = |name: &&String| name.parse().is_ok_and(anabranch::Organization::is_single);
+    match plan.organizations.iter().find(is_single) {
+        Some(name) if plan.processors > 1 && !plan.reference => Err(Failure::refused(format!(
+            "{name} runs on one processor, not on {}: change --processors or --organization",
+            plan.processors
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Measures a workload.
 fn measure(args: &Args, workload: Workload) -> Result<(), Failure> {
     let plan = args.plan(workload);
     plan.check().map_err(Failure::refused)?;
+    check_processors(&plan)?;
     args.choices.check(&plan.organizations)?;
     warn_of_processors(plan.processors);
     let json = Json::to(args.json.as_deref())?;

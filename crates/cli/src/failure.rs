@@ -37,7 +37,7 @@ impl Failure {
                 "{option} cannot be negative, and {value} is: give it a number from 0 on"
             ));
         }
-        let text = error.render().to_string();
+        let text = in_words(&error.render().to_string());
         let mut parts: Vec<String> = Vec::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             if line.starts_with("Usage:") {
@@ -54,6 +54,21 @@ impl Failure {
             }
         }
         Failure::refused(format!("{}; `--help` shows what there is", parts.join("; ")))
+    }
+
+    /// The arguments `words` end where `command` wants one more, of a few.
+    pub fn no_word(command: &clap::Command, words: impl IntoIterator<Item = OsString>) -> Failure {
+        let (mut command, mut said) = (command, command.get_name().to_owned());
+        for word in words.into_iter().skip(1) {
+            let Some(next) = command.find_subcommand(&word) else { break };
+            said += &format!(" {}", next.get_name());
+            command = next;
+        }
+        let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        Failure::refused(format!(
+            "`{said}` lacks what to do: choose from {}; `{said} --help` says what each is",
+            names.join(", ")
+        ))
     }
 
     /// Prints the line, and says with which code to end.
@@ -73,6 +88,19 @@ fn negative(words: impl IntoIterator<Item = OsString>) -> Option<(String, String
     };
     let pair = words.windows(2).find(|pair| pair[0].starts_with("--") && is_number(&pair[1]))?;
     Some((pair[0].clone(), pair[1].clone()))
+}
+
+/// What std says of a text that it cannot read, as what would be right.
+const SAID: [(&str, &str); 5] = [
+    ("invalid digit found in string", "write a whole number"),
+    ("cannot parse integer from empty string", "write a whole number"),
+    ("invalid float literal", "write a number"),
+    ("cannot parse float from empty string", "write a number"),
+    ("invalid IP address syntax", "write an address like 10.99.0.1 or fd00::1"),
+];
+
+fn in_words(text: &str) -> String {
+    SAID.iter().fold(text.to_owned(), |text, (said, right)| text.replace(said, right))
 }
 
 fn one_line(text: &str) -> String {
@@ -114,6 +142,10 @@ mod tests {
             let text = line(&["--two", "x", "--one", value]);
             let start = format!("--one cannot be negative, and {value} is");
             assert!(text.starts_with(&start), "{text}");
+        }
+        for (text, right) in [("x", "'x' for '--one <ONE>': write a whole number;"), ("", "whole")]
+        {
+            assert!(line(&["--two", "x", "--one", text]).contains(right), "{text}");
         }
         assert!(line(&["--twoo", "x"]).contains("tip: a similar argument exists: '--two'"));
     }

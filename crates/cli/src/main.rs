@@ -27,7 +27,7 @@ mod tunnel;
 mod validate;
 mod view;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -97,6 +97,9 @@ fn run(command: Command) -> Result<(), Failure> {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
+        Err(error) if error.kind() == failure::HELP_ASKED && std::env::args_os().len() > 1 => {
+            return Failure::no_word(&Arguments::command(), std::env::args_os()).report();
+        }
         Err(error) if error.use_stderr() && error.kind() != failure::HELP_ASKED => {
             return Failure::arguments(&error, std::env::args_os()).report();
         }

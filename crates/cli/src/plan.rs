@@ -9,7 +9,7 @@ use planner::{Calibration, Load, Predictor, calibration};
 use std::path::PathBuf;
 
 const MORE: &str = "\
-A load, in words of any order: the protocol (tcp, udp), what connections do (rr,
+A load, in words of any order: the protocol (tcp, udp), what connections do (rr, crr,
 send, receive, bulk), bytes of a message or packet (64B, 4KiB), how many
 connections (or flows), and how much (400k/s, 40 Gbit/s; left out: as much as goes).
 Arrivals from outside are `poisson` unless they are `steady` or `bursty 32`.

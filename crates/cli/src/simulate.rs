@@ -1,6 +1,7 @@
 //! `anabranch simulate`: processors that are not there, under any organization.
 
 mod costs;
+mod interval;
 mod numbers;
 mod output;
 
@@ -11,8 +12,9 @@ use crate::progress;
 use anabranch::Organization;
 use numbers::Numbers;
 use output::Row;
+use planner::load::MOST_BYTES;
 use planner::simulator::scenario::Steering;
-use planner::simulator::{Arrivals, Scenario, sweep};
+use planner::simulator::{Arrivals, Outcome, Scenario, sweep};
 use planner::{Load, Work};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -51,7 +53,7 @@ pub struct Args {
     /// Connections, or flows of UDP: a list or ends, likewise
     #[arg(long, value_name = "LIST", default_value = "256")]
     connections: Numbers,
-    /// What they do: tcp-rr, tcp-send, tcp-receive, udp-rr, udp-send, udp-receive
+    /// What they do: tcp-rr, tcp-crr, tcp-send, tcp-receive, udp-rr, udp-send, udp-receive
     #[arg(long, value_name = "NAME", default_value = "tcp-rr", value_parser = work)]
     work: Work,
     /// Bytes of payload of an operation [default: 64, or a full packet of Ethernet
@@ -84,8 +86,6 @@ pub struct Args {
     even: bool,
     #[command(flatten)]
     costs: costs::Given,
-    #[command(flatten)]
-    choices: Choices,
     /// The same seed gives the same figures
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -100,6 +100,9 @@ pub struct Args {
     /// or with --rate the 99th percentile of the latency
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    // Last, as its heading is that of all that follows.
+    #[command(flatten)]
+    choices: Choices,
 }
 
 /// Simulates, and prints what came out.
@@ -109,6 +112,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let organizations = args.organizations()?;
     args.choices.check(&organizations)?;
+    args.check()?;
     let arrivals = args.arrivals()?;
     let charged = args.scenarios(&organizations, &arrivals)?;
     let scenarios = &charged.scenarios;
@@ -118,17 +122,31 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
     let json = Json::to(args.json.as_deref())?;
     let svg = args.svg.as_deref().map(|path| Output::new("--svg", path)).transpose()?;
-    let bar = progress::bar(scenarios.len() as u64, "{bar:30} {pos}/{len} simulated  {elapsed}");
-    let outcomes = sweep(scenarios, |done| bar.set_position(done as u64));
-    bar.finish_and_clear();
-    let mut rows = Vec::new();
-    for (scenario, outcome) in scenarios.iter().zip(outcomes) {
-        rows.push(Row::new(scenario, outcome.map_err(Failure::failed)?));
-    }
+    let rows = simulated(&charged)?;
     if let Some(file) = svg {
         file.write(&output::figure(&rows, arrivals.is_some(), &charged.source)?)?;
     }
     json.report(&rows, || output::table(&rows, &charged))
+}
+
+/// Simulates all scenarios.
+fn simulated(charged: &costs::Charged) -> Result<Vec<Row>, Failure> {
+    let scenarios = &charged.scenarios;
+    let bar = progress::bar(scenarios.len() as u64, "{bar:30} {pos}/{len} simulated  {elapsed}");
+    let outcomes: Result<Vec<Outcome>, planner::Error> =
+        sweep(scenarios, |done| bar.set_position(done as u64)).into_iter().collect();
+    let outcomes = outcomes.map_err(Failure::failed)?;
+    let further = |done: usize, all: usize| {
+        bar.set_length((scenarios.len() + all) as u64);
+        bar.set_position((scenarios.len() + done) as u64);
+    };
+    let intervals = charged.doubts.as_ref();
+    let intervals =
+        intervals.map(|doubts| interval::of(scenarios, &outcomes, doubts, further)).transpose()?;
+    bar.finish_and_clear();
+    let interval = |row: usize| intervals.as_ref().map(|all| all[row]);
+    let rows = scenarios.iter().zip(outcomes).enumerate();
+    Ok(rows.map(|(row, (scenario, outcome))| Row::new(scenario, outcome, interval(row))).collect())
 }
 
 impl Args {
@@ -204,6 +222,22 @@ impl Args {
         let load: Load = words.parse().map_err(Failure::refused)?;
         load.rate_per_s
             .ok_or_else(|| Failure::refused(format!("'{rate}' is no rate: write one like 400k/s")))
+    }
+
+    /// What [`Scenario::check`] takes for something else, or leaves open.
+    fn check(&self) -> Result<(), Failure> {
+        let bytes = self.bytes();
+        if !(1..=MOST_BYTES).contains(&bytes) {
+            return Err(Failure::refused(format!(
+                "--bytes {bytes}: an operation has 1 to {MOST_BYTES}"
+            )));
+        }
+        if self.queues == Some(0) {
+            return Err(Failure::refused(
+                "--queues 0: a device has one at least; leave it out for as many as processors",
+            ));
+        }
+        Ok(())
     }
 
     /// All of them, organization by organization.

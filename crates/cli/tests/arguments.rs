@@ -40,6 +40,11 @@ fn bad_arguments() {
         ("serve --mtu 67", "67 is not in 68..=65521"),
         ("serve --fault lose=1%", "no fault is called `lose`"),
         ("serve --fault loss=200%", "how much loss"),
+        ("serve --fault loss=1%,loss=2%", "loss is given twice"),
+        ("serve --fault=", "it names no fault"),
+        ("serve --http abc", "write a whole number"),
+        ("serve --gateway gw", "write an address like 10.99.0.1"),
+        ("serve --kernel 192.0.2.1 --tcp-echo 7777", "give --kernel an address of this host"),
         ("serve --http 80 --tcp-echo 80", "port 80 is asked for twice, by --http and --tcp-echo"),
         ("serve --udp-echo 7 --udp-dial 7", "port 7 is asked for twice"),
         ("serve --http 80 --root /does/not/exist", "name a readable directory"),
@@ -60,6 +65,11 @@ fn bad_arguments() {
         ("lab validate --calibration /does/not/exist", "run `anabranch calibrate`"),
         ("lab validate --calibration /proc/version", "not a calibration"),
         ("bench udp-rr --peer stack", "use --peer driver"),
+        ("bench", "`anabranch bench` lacks what to do: choose from bulk, rr, crr"),
+        ("lab", "`anabranch lab` lacks what to do: choose from list, run"),
+        ("bench bulk --processors 2", "uniprocessor runs on one processor, not on 2"),
+        ("bench bulk --organization group-locks --processors 1000000", "from 1 to 1024"),
+        ("tunnel --proxy socks5://127.0.0.1:0", "nothing listens at port 0"),
         ("doctor --really", "unexpected argument '--really'"),
     ] {
         let line = refused(arguments);

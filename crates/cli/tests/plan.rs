@@ -125,3 +125,53 @@ fn what_makes_no_sense() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+/// Simulates two threads of their own from the calibration; what it prints.
+fn simulate(place: &Path, arguments: &str) -> String {
+    let common = "simulate --organization processor-per-connection --connections 64 --even \
+                  --operations 20000 --seed 1";
+    let output = anabranch(&format!("{common} {arguments}")).current_dir(place).output();
+    let output = output.expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    assert_eq!(output.status.code(), Some(0), "{}", text(output.stderr));
+    text(output.stdout)
+}
+
+#[test]
+fn simulated_rows_have_intervals() {
+    let place = directory();
+    let rows = |arguments: &str| -> Vec<serde_json::Value> {
+        let text = simulate(place.path(), &format!("{arguments} --json -"));
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let ends = |row: &serde_json::Value, what: &str| -> (f64, f64) {
+        let interval = &row["interval"];
+        assert_eq!(interval["confidence"], 0.9);
+        let end = |at: usize| interval[what][at].as_f64().expect("a number");
+        (end(0), end(1))
+    };
+    // What was measured is inside, and what was not is less sure.
+    let closed = rows("--calibration cal.toml --processors 1,2,8");
+    let [one, two, eight] = [0, 1, 2].map(|row| ends(&closed[row], "operations_per_s"));
+    assert!(one.0 < 2e6 && 2e6 < one.1 && two.0 < 4e6 && 4e6 < two.1, "{one:?} {two:?}");
+    assert!(two.1 / two.0 < 1.3 && eight.1 / eight.0 > 1.3, "{two:?} {eight:?}");
+    for (row, (low, high)) in closed.iter().zip([one, two, eight]) {
+        let value = row["outcome"]["operations_per_s"].as_f64().expect("a number");
+        assert!(low < value && value < high, "{low} {value} {high}");
+    }
+    let table = simulate(place.path(), "--calibration cal.toml --processors 1,2 --svg it.svg");
+    assert!(table.contains("low, high: 90 % interval of ops/s"), "{table}");
+
+    // Under a load from outside it is the latency that is in doubt.
+    let open = rows("--calibration cal.toml --processors 2 --rate 3.6M/s");
+    let (low, high) = ends(&open[0], "p99_ns");
+    let p99_ns = open[0]["outcome"]["latency"]["p99_ns"].as_f64().expect("a number");
+    assert!(low < p99_ns && p99_ns < high, "{low} {p99_ns} {high}");
+    let table = simulate(place.path(), "--calibration cal.toml --processors 2 --rate 3.6M/s");
+    assert!(table.contains("low, high: 90 % interval of p99"), "{table}");
+
+    // Nobody has measured the machines of papers for this.
+    assert!(rows("--costs schmidt1996 --processors 2")[0]["interval"].is_null());
+    let table = simulate(place.path(), "--costs schmidt1996 --processors 2");
+    assert!(table.contains("Without intervals") && !table.contains("low"), "{table}");
+}

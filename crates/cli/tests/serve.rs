@@ -306,25 +306,6 @@ fn a_name_in_use_is_refused_and_signals_are_heard() {
 }
 
 #[test]
-fn a_network_in_use_is_refused() {
-    isolated(|| {
-        let Some(server) = Server::start("--tap ana-test --tcp-echo 7") else { return };
-        // The default network is that of the first, and so is a part of it.
-        for addresses in ["", "--address 10.99.0.77/24 --peer-address 10.99.0.78/24"] {
-            let line = refused(&format!("serve --tap ana-second --tcp-echo 7 {addresses}"));
-            assert!(line.contains("`ana-test` has the network 10.99.0.0/24 already"), "{line}");
-            assert!(line.contains("choose another network"), "{line}");
-        }
-        assert_eq!(exchange(connect(7), b"still here"), b"still here");
-        let elsewhere =
-            "--tap ana-second --tcp-echo 7 --address 10.98.0.2/24 --peer-address 10.98.0.1/24";
-        let second = Server::start(elsewhere).expect("rights, as the first has them");
-        second.terminate();
-        server.terminate();
-    });
-}
-
-#[test]
 fn open_connections_are_reset_at_the_end() {
     isolated(|| {
         let Some(server) = Server::start("--tap ana-test --tcp-echo 7") else { return };
@@ -463,6 +444,26 @@ fn the_same_services_are_served_by_the_kernel() {
     assert!(line.contains("cannot be used with"), "{line}");
     let said = server.terminate();
     assert!(said.contains("ended: kernel") && said.contains("tcp-echo"), "{said}");
+}
+
+/// What the limit of answers forbade is told at the end.
+#[test]
+fn what_was_not_answered_is_told() {
+    isolated(|| {
+        let arguments = "--tap ana-test --processors 1 --udp-echo 7 --answers-per-second 8";
+        let Some(server) = Server::start(arguments) else { return };
+        let socket = datagrams();
+        for _ in 0..100 {
+            // One may be told of the answer to another.
+            let _ = socket.send_to(b"nobody", (OURS, 9));
+        }
+        udp_echo();
+        let said = server.terminate();
+        let told = "not answered, as --answers-per-second 8 has it: icmp_error ";
+        let told = said.split(told).nth(1).unwrap_or_else(|| panic!("{said}"));
+        let count: u32 = told.trim().parse().expect("a number");
+        assert!((50..100).contains(&count), "{said}");
+    });
 }
 
 /// Who tests stacks may have as many answers as he wants.

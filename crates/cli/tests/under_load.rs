@@ -1,5 +1,6 @@
 //! `ss`, `top`, `capture` and the metrics of a server under load, in organizations of three
 //! kinds: one thread for each processor, locks round groups, a thread for each connection.
+//! The load is wrk's, or where that is not here, that of clients of our own.
 
 mod common;
 
@@ -9,8 +10,9 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 const ORGANIZATIONS: [&str; 3] =
     ["processor-per-connection", "group-locks", "thread-per-connection"];
@@ -52,11 +54,64 @@ fn ask(done: &AtomicBool) {
     }
 }
 
+/// wrk, which is ended when dropped.
+struct Wrk(Child);
+
+impl Wrk {
+    /// `None` where it is not.
+    fn start() -> Option<Wrk> {
+        let connections = CONNECTIONS.to_string();
+        let spawned = Command::new("wrk")
+            .args(["--threads", "1", "--connections", &connections, "--duration", "10m"])
+            .arg("http://10.99.0.2/file")
+            .stdout(Stdio::null())
+            .spawn();
+        spawned.map(Wrk).inspect_err(|error| println!("skipped: wrk (of Debian): {error}")).ok()
+    }
+
+    fn is_running(&mut self) -> bool {
+        self.0.try_wait().expect("a child").is_none()
+    }
+}
+
+impl Drop for Wrk {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Loads the server while `looks` does.
+fn under_load(looks: impl FnOnce() + std::panic::UnwindSafe) {
+    if let Some(mut wrk) = Wrk::start() {
+        looks();
+        assert!(wrk.is_running(), "it has ended before all was seen");
+        return;
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(|| ask(&done))).collect();
+        let looked = std::panic::catch_unwind(looks);
+        done.store(true, Ordering::Relaxed);
+        clients.into_iter().for_each(|client| client.join().expect("served"));
+        looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+/// Waits until all connections are open, and no other any more: wrk tries one before.
 fn look_at_connections(place: &Path) {
-    let answer: Value = serde_json::from_str(&text(run(place, &["ss", "--json"]))).expect("JSON");
-    let connections = answer["connections"].as_array().expect("a list");
-    assert_eq!(connections.len(), CONNECTIONS);
-    assert!(connections.iter().all(|c| c["state"] == "ESTAB" && c["local"] == "10.99.0.2:80"));
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        let answer = text(run(place, &["ss", "--json"]));
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        let connections = answer["connections"].as_array().expect("a list");
+        assert!(connections.iter().all(|c| c["local"] == "10.99.0.2:80"), "{answer:#}");
+        let open = connections.iter().filter(|c| c["state"] == "ESTAB").count();
+        if (open, connections.len()) == (CONNECTIONS, CONNECTIONS) {
+            return;
+        }
+        assert!(Instant::now() < give_up, "{answer:#}");
+    }
 }
 
 fn look_at_rates(place: &Path, organization: &str) {
@@ -178,20 +233,11 @@ fn a_server_under_load_shows_itself() {
             let mut command = anabranch(&arguments);
             command.env("XDG_RUNTIME_DIR", place.path());
             let Some(server) = Server::start_by(command) else { return };
-            let done = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                let clients: Vec<_> =
-                    (0..CONNECTIONS).map(|_| scope.spawn(|| ask(&done))).collect();
-                let looked = std::panic::catch_unwind(|| {
-                    while scrape().1["anabranch_connections"] < CONNECTIONS as f64 {}
-                    look_at_connections(place.path());
-                    look_at_rates(place.path(), organization);
-                    look_at_packets(place.path());
-                    look_at_metrics();
-                });
-                done.store(true, Ordering::Relaxed);
-                clients.into_iter().for_each(|client| client.join().expect("served"));
-                looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            under_load(|| {
+                look_at_connections(place.path());
+                look_at_rates(place.path(), organization);
+                look_at_packets(place.path());
+                look_at_metrics();
             });
             server.terminate();
         }

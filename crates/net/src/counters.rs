@@ -112,8 +112,17 @@ drops! {
 }
 
 /// A number for each reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Drops([u64; DropReason::ALL.len()]);
+
+/// With their names, and without the reasons that did not occur.
+impl std::fmt::Debug for Drops {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let counted =
+            DropReason::ALL.iter().map(|reason| (reason.name(), self.0[*reason as usize]));
+        f.debug_map().entries(counted.filter(|(_, n)| *n > 0)).finish()
+    }
+}
 
 impl Default for Drops {
     fn default() -> Drops {
@@ -225,5 +234,20 @@ impl Counters {
         for (sum, n) in pairs {
             *sum += n;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_shown_by_name() {
+        let mut counters = Counters::default();
+        assert!(format!("{counters:?}").contains("drops: {},"));
+        counters.lost(DropReason::TcpNoPort, 3, 120);
+        counters.drop(DropReason::TcpBacklog);
+        let shown = format!("{counters:?}");
+        assert!(shown.contains(r#"drops: {"tcp_no_port": 3, "tcp_backlog": 1}"#), "{shown}");
     }
 }

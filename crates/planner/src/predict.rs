@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex};
 mod beyond;
 mod charges;
 mod curve;
+mod doubt;
 mod fit;
 mod held_out;
 mod payload;
@@ -40,6 +41,9 @@ use curve::{Curve, Value};
 /// The least half-width of an interval, in logarithms: the difference between two
 /// measurements of the same case, corrected for the machine's speed.
 pub const FLOOR: f64 = 0.03;
+
+/// The share of measurements that lie inside of intervals, if these are right.
+pub const SURE: f64 = 0.9;
 
 /// The most processors that are predicted for.
 pub const MOST_PROCESSORS: usize = 256;

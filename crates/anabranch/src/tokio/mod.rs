@@ -2,6 +2,9 @@
 //! argument. They need no runtime of their own and no reactor: any executor
 //! polls them.
 //!
+//! Import what is in this module, or the module by another name (`use anabranch::tokio as
+//! stack;`): by its own it hides the crate `tokio`.
+//!
 //! ```
 //! use anabranch::tokio::{TcpListener, TcpStream};
 //! use anabranch::{Stack, device::memory};

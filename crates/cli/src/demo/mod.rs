@@ -23,8 +23,8 @@ it in each parallel organization, while the kernel's own TCP fetches a large fil
 many small ones, and opens many connections. What arrives is compared by SHA-256.
 Then it measures the organizations in memory. No root is needed where the system
 allows user namespaces and /dev/net/tun is open to all (see `anabranch doctor`);
-where there can be no TAP device, it all runs in memory. It takes about half a
-minute, and leaves nothing behind.
+where there can be no TAP device, it all runs in memory. It takes about a minute on
+two processors, and leaves nothing behind.
 
 Exit code: 0 if all that arrived was right, 1 if not.";
 

@@ -18,7 +18,7 @@ use crate::view;
 use anabranch::control::Control;
 use anabranch::{Cidr, Route};
 use device::Report;
-use device::fault::Spec;
+use device::fault::{Spec, SpecError};
 use lease::Leased;
 use running::Running;
 use services::Services;
@@ -46,8 +46,9 @@ Examples:
 While it runs, `anabranch ss` shows its connections to its owner and to root, `anabranch
 top` what its threads do, and `anabranch capture` what passes.
 
-SIGINT (Ctrl-C) and SIGTERM end it: it prints a summary, writes the statistics and
-removes the device. SIGUSR1 writes the statistics now.
+SIGINT (Ctrl-C) and SIGTERM end it: it resets what is still open, prints a summary,
+writes the statistics and removes the device. SIGUSR1 writes the statistics now, or
+without --stats-json prints the summary.
 
 Exit codes: 0 ended by a signal; 1 failed while running; 2 not started, nothing left.";
 
@@ -95,8 +96,6 @@ pub struct Args {
     pub processors: Option<u16>,
     #[command(flatten)]
     pub congestion: crate::congestion::Congestion,
-    #[command(flatten)]
-    pub choices: crate::choices::Choices,
     /// Serve on the kernel's own sockets instead, at ADDR [default: 127.0.0.1]: the same
     /// services, to compare with
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
@@ -142,7 +141,7 @@ pub struct Args {
     /// Make the link bad: loss, reorder, duplicate, corrupt (shares like 2%),
     /// delay, jitter (times like 5ms), rate (like 100mbit), seed; implies
     /// --no-offload
-    #[arg(long, value_name = "SPEC", help_heading = "Link")]
+    #[arg(long, value_name = "SPEC", help_heading = "Link", value_parser = faults)]
     pub fault: Option<Spec>,
     /// Write what the stack sends and receives to FILE, in pcapng format
     #[arg(long, value_name = "FILE", help_heading = "Link")]
@@ -157,6 +156,17 @@ pub struct Args {
     /// as Prometheus reads it; any user of the host may ask
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub metrics: Option<u16>,
+    // Last, as its heading is that of all that follows.
+    #[command(flatten)]
+    pub choices: crate::choices::Choices,
+}
+
+/// At least one fault.
+fn faults(text: &str) -> Result<Spec, String> {
+    if text.trim().is_empty() {
+        return Err("it names no fault: write one like loss=2%, or leave it out".into());
+    }
+    text.parse().map_err(|error: SpecError| error.to_string())
 }
 
 /// Serves until a signal ends it.
@@ -243,7 +253,7 @@ async fn serve(settings: Settings) -> Result<(Vec<Arc<dyn Report>>, Result<(), F
     let _control = show(&running, &settings).await?;
     let gone = until_the_end(&running, &settings, &mut ends, &mut user).await;
     let written = report::write(&running, &settings);
-    say(report::summary(&running, &settings).trim_end());
+    say(report::summary(&running, &settings, "ended").trim_end());
     let reports = running.reports.clone();
     running.stop();
     Ok((reports, gone.and(written)))
@@ -272,6 +282,9 @@ async fn until_the_end(
             }
             () = ends.one() => return Ok(()),
             _ = user.recv() => {
+                if settings.stats.is_none() {
+                    say(report::summary(running, settings, "so far").trim_end());
+                }
                 if let Err(failure) = report::write(running, settings) {
                     eprintln!("anabranch: {failure}");
                 }

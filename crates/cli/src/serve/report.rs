@@ -80,11 +80,21 @@ fn drops(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
     counted.filter(|(_, n)| *n > 0)
 }
 
-/// Some lines for people.
-pub fn summary(running: &Running, settings: &Settings) -> String {
+/// Answers that the limit forbade, without the kinds that did not occur.
+fn limited(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
+    let counted = [
+        ("reset", counters.resets_limited),
+        ("icmp_error", counters.icmp_errors_limited),
+        ("echo_reply", counters.echo_replies_limited),
+    ];
+    counted.into_iter().filter(|(_, n)| *n > 0)
+}
+
+/// Some lines for people, which begin with `when`.
+pub fn summary(running: &Running, settings: &Settings, when: &str) -> String {
     let counters = running.stack.counters();
     let mut text = format!(
-        "ended: {} for {:.1} s\n  in   {}, {}\n  out  {}, {}\n  connections: {} accepted, {} opened, \
+        "{when}: {} for {:.1} s\n  in   {}, {}\n  out  {}, {}\n  connections: {} accepted, {} opened, \
          {} closed\n",
         settings.args.organization,
         running.started.elapsed().as_secs_f64(),
@@ -100,6 +110,15 @@ pub fn summary(running: &Running, settings: &Settings) -> String {
     let drops: Vec<String> = drops(&counters).map(|(name, n)| format!("{name} {n}")).collect();
     if !drops.is_empty() {
         let _ = writeln!(text, "  dropped: {}", drops.join(", "));
+    }
+    let limited: Vec<String> = limited(&counters).map(|(name, n)| format!("{name} {n}")).collect();
+    if !limited.is_empty() {
+        let limit = settings.args.answers_per_second;
+        let _ = writeln!(
+            text,
+            "  not answered, as --answers-per-second {limit} has it: {}",
+            limited.join(", ")
+        );
     }
     text
 }

@@ -121,7 +121,7 @@ impl Running {
 fn open(settings: &Settings) -> Result<Device, Failure> {
     let args = &settings.args;
     let ours = if args.dhcp { args.peer_address } else { args.address };
-    occupied::check(&args.link.name, ours, args.peer_address)?;
+    occupied::check(&args.link.name, ours, args.peer_address, &args.add_address)?;
     let others: Vec<_> = args.add_address.iter().map(Cidr::address).collect();
     let request = Request {
         others: &others,

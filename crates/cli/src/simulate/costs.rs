@@ -30,6 +30,9 @@ pub struct Given {
 pub struct Charged {
     /// The scenarios.
     pub scenarios: Vec<Scenario>,
+    /// By how much the times of each may be off, in logarithms ([`Predictor::doubt`]); none:
+    /// costs of a paper or a file, of which that is not known.
+    pub doubts: Option<Vec<f64>>,
     /// Where their costs are from, in words.
     pub source: String,
     /// The most processors that something was measured on; none: costs of a paper.
@@ -46,13 +49,15 @@ impl Given {
             let costs = named(name)?;
             let with = |scenario| Scenario { costs: costs.clone(), ..scenario };
             let scenarios = scenarios.into_iter().map(with).collect();
-            return Ok(Charged { scenarios, source: format!("costs of {name}"), measured: None });
+            let source = format!("costs of {name}");
+            return Ok(Charged { scenarios, doubts: None, source, measured: None });
         }
         let calibration = self.calibration()?;
         let anchors = calibration.organizations.values().flatten();
         let measured = anchors.map(|anchor| anchor.processors).max();
         let source = of_machine(&calibration);
-        Ok(Charged { scenarios: fitted(&calibration, scenarios)?, source, measured })
+        let (scenarios, doubts) = fitted(&calibration, scenarios)?;
+        Ok(Charged { scenarios, doubts: Some(doubts), source, measured })
     }
 
     fn calibration(&self) -> Result<Calibration, Failure> {
@@ -94,8 +99,12 @@ fn named(name: &str) -> Result<Costs, Failure> {
     Costs::parse(&text).map_err(|error| Failure::refused(format!("{name}: {error}")))
 }
 
-/// Costs fitted to what was measured of each organization.
-fn fitted(calibration: &Calibration, scenarios: Vec<Scenario>) -> Result<Vec<Scenario>, Failure> {
+/// Costs fitted to what was measured of each organization, and by how much the times that
+/// follow may be off.
+fn fitted(
+    calibration: &Calibration,
+    scenarios: Vec<Scenario>,
+) -> Result<(Vec<Scenario>, Vec<f64>), Failure> {
     let predictor = Predictor::new(calibration).map_err(Failure::refused)?;
     let fit = |scenario: Scenario| {
         let case = Case {
@@ -108,12 +117,14 @@ fn fitted(calibration: &Calibration, scenarios: Vec<Scenario>) -> Result<Vec<Sce
             steering: scenario.steering,
         };
         let fitted = predictor.costs(&case).map_err(Failure::refused)?;
-        Ok((Scenario { costs: fitted.costs, ..scenario }, fitted.notes))
+        let doubt = predictor.doubt(&case).map_err(Failure::refused)?;
+        Ok((Scenario { costs: fitted.costs, ..scenario }, (doubt, fitted.notes)))
     };
     let fitted: Result<Vec<_>, Failure> = scenarios.into_par_iter().map(fit).collect();
-    let (scenarios, notes): (Vec<Scenario>, Vec<Vec<String>>) = fitted?.into_iter().unzip();
+    let (scenarios, rest): (Vec<Scenario>, Vec<(f64, Vec<String>)>) = fitted?.into_iter().unzip();
+    let (doubts, notes): (Vec<f64>, Vec<Vec<String>>) = rest.into_iter().unzip();
     for note in notes.into_iter().flatten().collect::<BTreeSet<String>>() {
         eprintln!("anabranch: {note}");
     }
-    Ok(scenarios)
+    Ok((scenarios, doubts))
 }

@@ -1,11 +1,13 @@
 //! What was simulated, as a table, as JSON, and as curves.
 
 use super::costs::Charged;
+use super::interval::Interval;
 use crate::failure::Failure;
 use crate::table::render;
 use anabranch::Organization;
 use planner::Work;
 use planner::figure::{Figure, Series};
+use planner::predict::SURE;
 use planner::simulator::{Outcome, Scenario};
 use serde::Serialize;
 
@@ -22,11 +24,13 @@ pub struct Row {
     seed: u64,
     operations: u64,
     outcome: Outcome,
+    /// None with the costs of a paper or a file.
+    interval: Option<Interval>,
 }
 
 impl Row {
     /// What came out of a scenario.
-    pub fn new(scenario: &Scenario, outcome: Outcome) -> Row {
+    pub fn new(scenario: &Scenario, outcome: Outcome, interval: Option<Interval>) -> Row {
         Row {
             organization: scenario.organization.clone(),
             processors: scenario.processors,
@@ -37,7 +41,27 @@ impl Row {
             seed: scenario.seed,
             operations: scenario.operations,
             outcome,
+            interval,
         }
+    }
+
+    /// Its place in the figure.
+    fn point(&self, open: bool) -> (f64, f64) {
+        let y = match open {
+            true => self.outcome.latency.p99_ns / 1e3,
+            false => self.outcome.operations_per_s,
+        };
+        (self.processors as f64, y)
+    }
+
+    /// The interval round it.
+    fn bar(&self, open: bool) -> Option<(f64, f64, f64)> {
+        let interval = self.interval?;
+        let [low, high] = match open {
+            true => interval.p99_ns.map(|ns| ns / 1e3),
+            false => interval.operations_per_s,
+        };
+        Some((self.processors as f64, low, high))
     }
 
     fn busy(&self) -> f64 {
@@ -58,13 +82,12 @@ impl Row {
 /// For people.
 pub fn table(rows: &[Row], charged: &Charged) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let header = [
-        "organization",
-        "CPUs",
-        "conns",
-        "ops/s",
-        "p50 µs",
-        "p99 µs",
+    let ends: &[&str] = if charged.doubts.is_some() { &["low", "high"] } else { &[] };
+    let (closed, open) = match first.rate_per_s {
+        None => (ends, [].as_slice()),
+        Some(_) => ([].as_slice(), ends),
+    };
+    let rest = [
         "busy",
         "work",
         "locks",
@@ -76,7 +99,18 @@ pub fn table(rows: &[Row], charged: &Charged) -> String {
         "Jain",
         "busiest lock",
     ];
+    let header =
+        [&["organization", "CPUs", "conns", "ops/s"], closed, &["p50 µs", "p99 µs"], open, &rest]
+            .concat();
     let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
+    let low = match (&charged.doubts, first.rate_per_s) {
+        (None, _) => "Without intervals, which take a calibration".to_owned(),
+        (Some(_), rate) => format!(
+            "low, high: {:.0} % interval of {}, as far as predictions from this calibration miss",
+            100.0 * SURE,
+            if rate.is_some() { "p99" } else { "ops/s" }
+        ),
+    };
     let load = match first.rate_per_s {
         Some(rate_per_s) => format!("{} operations/s come", count(rate_per_s)),
         None => "closed loads".to_owned(),
@@ -91,6 +125,7 @@ pub fn table(rows: &[Row], charged: &Charged) -> String {
     };
     format!(
         "simulated: {}, {} bytes, {load}, {} operations each, seed {}\n{table}\
+         {low}.\n\
          work to rounds: ns of an operation over all processors; what is not work is lost.\n\
          {beyond}Costs: {}.",
         first.work, first.bytes, first.operations, first.seed, charged.source
@@ -102,15 +137,24 @@ fn cells(row: &Row) -> Vec<String> {
     let latency = &row.outcome.latency;
     let lost =
         [of.work_ns, of.lock_ns, of.hand_off_ns, of.cache_ns, of.scheduling_ns, of.overhead_ns];
+    let ends = |of: fn(&Interval) -> [f64; 2], shown: fn(f64) -> String| match &row.interval {
+        Some(interval) => of(interval).map(shown).to_vec(),
+        None => Vec::new(),
+    };
     let mut cells = vec![
         row.organization.clone(),
         row.processors.to_string(),
         row.connections.to_string(),
         count(row.outcome.operations_per_s),
-        us(latency.p50_ns),
-        us(latency.p99_ns),
-        format!("{:.0} %", row.busy() * 100.0),
     ];
+    if row.rate_per_s.is_none() {
+        cells.extend(ends(|interval| interval.operations_per_s, count));
+    }
+    cells.extend([us(latency.p50_ns), us(latency.p99_ns)]);
+    if row.rate_per_s.is_some() {
+        cells.extend(ends(|interval| interval.p99_ns, us));
+    }
+    cells.push(format!("{:.0} %", row.busy() * 100.0));
     cells.extend(lost.iter().map(|ns| if *ns < 1e4 { format!("{ns:.0}") } else { count(*ns) }));
     cells.push(row.outcome.dropped.to_string());
     cells.push(format!("{:.2}", row.outcome.jain));
@@ -151,20 +195,17 @@ pub fn figure(rows: &[Row], open: bool, source: &str) -> Result<String, Failure>
             true => format!("{}, {}", row.organization, row.connections),
             false => row.organization.clone(),
         };
-        let y = match open {
-            true => row.outcome.latency.p99_ns / 1e3,
-            false => row.outcome.operations_per_s,
-        };
-        let point = (row.processors as f64, y);
-        match series.iter_mut().find(|one| one.name == name) {
-            Some(one) => one.points.push(point),
-            None => {
-                // The same colour and mark in every figure.
-                let known = Organization::all().position(|o| o.name() == row.organization);
-                let dash = connections.iter().position(|count| *count == row.connections);
-                let one = Series::new(name, vec![point]);
-                series.push(one.styled(known.unwrap_or(0), dash.unwrap_or(0)));
-            }
+        if !series.iter().any(|one| one.name == name) {
+            // The same colour and mark in every figure.
+            let known = Organization::all().position(|o| o.name() == row.organization);
+            let dash = connections.iter().position(|count| *count == row.connections);
+            let of = rows.iter().filter(|other| {
+                other.organization == row.organization && other.connections == row.connections
+            });
+            let points = of.clone().map(|row| row.point(open)).collect();
+            let one =
+                Series::new(name, points).intervals(of.filter_map(|row| row.bar(open)).collect());
+            series.push(one.styled(known.unwrap_or(0), dash.unwrap_or(0)));
         }
     }
     let label = if open { "99th percentile of latency, µs" } else { "operations a second" };

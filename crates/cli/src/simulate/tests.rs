@@ -94,6 +94,8 @@ fn what_makes_no_sense_is_refused() {
     assert!(refusal(&["--rate", "1/s", "--arrivals", "never"]).contains("bursty:N"));
     assert!(refusal(&["--rate", "1/s", "--arrivals", "bursty:0"]).contains("bursts"));
     assert!(refusal(&["--rate", "nan/s"]).contains("nan"));
+    assert!(refusal(&["--bytes", "0"]).contains("1 to"));
+    assert!(refusal(&["--queues", "0"]).contains("leave it out"));
     assert!(refusal(&["--arrivals", "trace:/nowhere"]).contains("readable"));
     assert!(refusal(&["--rate", "1/s", "--arrivals", "trace:x"]).contains("--rate"));
     assert!(refusal(&["--costs", "/nowhere"]).contains("cannot read"));

@@ -87,7 +87,10 @@ impl FromStr for Proxy {
             }
             None => (None, rest),
         };
-        let address = address.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        let address: SocketAddr = address.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        if address.port() == 0 {
+            return Err("nothing listens at port 0: write the proxy's, such as 1080 or 3128".into());
+        }
         Ok(Proxy { protocol, address, login, patience: PATIENCE })
     }
 }

@@ -97,6 +97,11 @@ impl Server {
         self.child.id()
     }
 
+    /// What it says next, a line.
+    pub fn line(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("a line")
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);

@@ -49,6 +49,9 @@ pub enum SpecError {
         /// What could be.
         example: &'static str,
     },
+    /// A fault is given a second time.
+    #[error("{0} is given twice: leave one out")]
+    Twice(String),
 }
 
 fn probability(text: &str) -> Option<f64> {
@@ -86,9 +89,14 @@ impl FromStr for Spec {
 
     fn from_str(text: &str) -> Result<Spec, SpecError> {
         let mut spec = Spec::default();
+        let mut given = Vec::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (name, value) = (name.trim(), value.trim());
+            if given.contains(&name) {
+                return Err(SpecError::Twice(name.escape_debug().to_string()));
+            }
+            given.push(name);
             let error = |name, example| SpecError::Value { name, value: value.into(), example };
             let chance = |name| probability(value).ok_or(error(name, "a share like 2% or 0.02"));
             let time = |name| duration(value).ok_or(error(name, "a time like 5ms"));

@@ -254,6 +254,8 @@ fn specs_as_text() {
         "seed=-1",
         "delay=5 parsecs",
         "rate=.bit",
+        "loss=1%,loss=1%",
+        "seed=1, seed = 2",
     ] {
         let error = bad.parse::<Spec>().expect_err(bad).to_string();
         assert!(!error.contains('\n'), "{error}");

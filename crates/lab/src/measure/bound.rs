@@ -63,10 +63,12 @@ fn passes(payload: usize, time: Duration, pass: impl Fn(&mut [u8], &[u8]) -> u16
 }
 
 /// What `threads` threads copy and sum at once, Gbit/s in all, each wired to a
-/// processor as an organization's threads are. Less than `threads` times [`measure`] is
+/// processor as an organization's threads are; no more threads than there are processors, as
+/// they would share these. Less than `threads` times [`measure`] is
 /// the machine's doing (processors share caches and memory), and no organization can give
 /// it back.
 pub fn measure_many(payload: usize, time: Duration, threads: usize) -> f64 {
+    let threads = threads.min(crate::affinity::processors());
     if threads <= 1 {
         return measure(payload, time);
     }

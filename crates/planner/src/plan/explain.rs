@@ -4,31 +4,33 @@ use super::words::{latency, rate, time};
 use super::{Considered, Judged, Plan, Target};
 use crate::Error;
 use crate::figure::{Figure, Series};
+use crate::predict::SURE;
 use crate::simulator::outcome::Latency;
 
-/// What predictions and plans are of.
-const VALID_FOR: &str =
-    "the stack over a device in memory, without an application (`anabranch model` takes one)";
+/// What it carries, from the lower to the upper end.
+fn interval(one: &Judged) -> String {
+    format!("{:.0} %: {} to {}", 100.0 * SURE, rate(one.low_per_s), rate(one.high_per_s))
+}
 
 fn judged(one: &Judged, asked: Option<f64>) -> String {
     let carries = rate(one.carries_per_s);
-    let (low, high) = (rate(one.low_per_s), rate(one.high_per_s));
+    let interval = interval(one);
     if !one.carried {
-        return format!("carries {carries} ({low} to {high}), which is not enough");
+        return format!("carries {carries} ({interval}), which is not enough");
     }
     let misses = if one.meets { "" } else { ", which misses the targets" };
     let when = if asked.is_some() { "at the rate asked for" } else { "with all connections busy" };
     format!(
-        "carries {carries} ({low} to {high}); {when} {}{misses}, processors {:.0} % busy",
+        "carries {carries} ({interval}); {when} {}{misses}, processors {:.0} % busy",
         latency(&one.latency),
         100.0 * one.utilization
     )
 }
 
 /// What the figures of a plan are of. Calibrations know no other set-up.
-pub const SCOPE: &str = "the stack in memory, before a simulated peer: without a device, the \
-                         kernel or an application. To put their times in, write them into a \
-                         queueing network: `anabranch help model`";
+pub const SCOPE: &str = "the stack in memory, before a simulated peer, without an application, a \
+                         device or the kernel. To put their times in, write them into a queueing \
+                         network: `anabranch help model`";
 
 /// The plan in words, a line each.
 pub fn lines(plan: &Plan) -> Vec<String> {
@@ -36,7 +38,6 @@ pub fn lines(plan: &Plan) -> Vec<String> {
     let mut lines = vec![
         format!("take:        {}", best.configuration),
         format!("prediction:  {}", judged(best, plan.rate_per_s)),
-        format!("valid for:   {VALID_FOR}"),
     ];
     if plan.rate_per_s.is_some() {
         let within = if plan.targets.is_empty() { "" } else { " within the targets" };
@@ -49,8 +50,9 @@ pub fn lines(plan: &Plan) -> Vec<String> {
     lines.push(format!("saturates:   {} first, at {}", best.saturates, rate(best.carries_per_s)));
     if plan.rate_per_s.is_some() {
         lines.push(format!(
-            "sure to:     {} that it carries the load so, if predictions are off by no more than their 95 % intervals",
-            percent(plan.sureness)
+            "sure to:     {} that it carries the load so, if predictions are off as their {:.0} % intervals say",
+            percent(plan.sureness),
+            100.0 * SURE
         ));
     }
     lines.push(match &plan.runner_up {

@@ -15,6 +15,9 @@ const OPERATIONS: u64 = 40_000;
 const MANY_OPERATIONS: u64 = 200_000;
 /// A load is carried if at least this share of the arrivals is completed.
 const CARRIED: f64 = 0.98;
+/// Standard deviations from the middle of a normal distribution to the ends of the interval
+/// that has 90 % of it ([`crate::predict::SURE`]).
+const DEVIATIONS: f64 = 1.644_853_627;
 /// The step in which headrooms are compared.
 const ALIKE: f64 = 0.05;
 /// The rates of a curve, as shares of what the configuration carries.
@@ -255,8 +258,7 @@ pub(super) fn carries(curve: &Curve, request: &Request, judged: &Judged) -> f64 
 /// The probability that the load is carried within the targets.
 pub(super) fn sureness(request: &Request, carries_per_s: f64, best: &Judged) -> f64 {
     let Some(rate) = request.load.rate_per_s else { return 1.0 };
-    // Intervals are of 95 %, which is 1.96 standard deviations each way.
-    let deviation = (best.high_per_s / best.low_per_s).ln() / 2.0 / 1.96;
+    let deviation = (best.high_per_s / best.low_per_s).ln() / 2.0 / DEVIATIONS;
     let distance = (carries_per_s / rate).ln() / deviation.max(1e-6);
     0.5 * (1.0 + libm::erf(distance / std::f64::consts::SQRT_2))
 }

@@ -77,6 +77,20 @@ fn as_fast_as_it_goes() {
 }
 
 #[test]
+fn nine_of_ten_are_inside_of_an_interval() {
+    let predictor = predictor(0.0);
+    let plan = ask(&predictor, &request("tcp rr, 1k connections, 1M/s", &[], 1)).expect("carried");
+    // The rate is at the lower end: it is above that with the upper half of what is inside,
+    // and with all that is beyond.
+    let best = plan.best;
+    let middle = (best.low_per_s * best.high_per_s).sqrt();
+    let rate = best.low_per_s / 1e3;
+    let asked = request(&format!("tcp rr, 1k connections, {rate:.3}k/s"), &[], 1);
+    let sure = judge::sureness(&asked, middle, &best);
+    assert!((sure - 0.95).abs() < 1e-3, "{sure}");
+}
+
+#[test]
 fn words_and_figure() {
     let plan = ask(&predictor(0.0), &request("tcp rr, 1k connections, 1M/s", &["p50=50us"], 2));
     let plan = plan.expect("carried");
@@ -84,6 +98,8 @@ fn words_and_figure() {
     for part in [
         "take:",
         "prediction:",
+        "(90 %: ",
+        "their 90 % intervals",
         "without an application",
         "saturates:",
         "runner-up:",

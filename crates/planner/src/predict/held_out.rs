@@ -5,7 +5,7 @@
 //! flows share a group, where threads landed) and what a curve of a few points cannot know is in
 //! none of them, and it differs from organization to organization by ten times.
 
-use super::{Basis, Case, Measured, Predictor, Steering, rate};
+use super::{Basis, Case, Measured, Predictor, SURE, Steering, rate};
 use crate::Work;
 use std::collections::BTreeMap;
 
@@ -25,9 +25,6 @@ pub struct HeldOut {
     /// The half-width of the prediction's interval, in logarithms.
     pub error: f64,
 }
-
-/// The share of cases that an interval is to have.
-const SURE: f64 = 0.9;
 
 /// Without a case, its neighbours are about twice as far from it as predictions ever are, and
 /// midway between them. What noise adds stays, what a curve misses is a quarter. This is between

@@ -101,6 +101,14 @@ const MAX_OPERATIONS: u64 = 1_000_000_000;
 const MAX_UNDER_WAY: usize = 4_000_000;
 
 impl Scenario {
+    /// The same where all costs are `factor` times as high, which is limited to 0.001 to 1000.
+    #[must_use]
+    pub fn slower(&self, factor: f64) -> Scenario {
+        let mut slower = self.clone();
+        slower.costs.scale(factor);
+        slower
+    }
+
     /// An organization with its default choices. Each connection has one operation
     /// under way, and its peer answers at once. A run has 200,000 operations, of which
     /// a fifth is the warm-up.

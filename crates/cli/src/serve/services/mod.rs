@@ -149,6 +149,15 @@ impl Service {
 /// What each service that runs has done, with its name and port.
 pub type Tallies = Vec<(&'static str, u16, Arc<Tally>)>;
 
+/// What helps where a port cannot be had.
+fn mend(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => "give --kernel an address of this host",
+        io::ErrorKind::PermissionDenied => "choose a port from 1024 on, or run it by sudo",
+        _ => "choose another port",
+    }
+}
+
 /// Binds the services to their ports, and has them serve from now on.
 ///
 /// # Errors
@@ -165,8 +174,8 @@ pub async fn bind(
         let at = Context { net: net.clone(), root: root.cloned(), tally: tally.clone() };
         let at = Arc::new(at);
         let taken = |error: io::Error| {
-            let name = service.name;
-            Failure::refused(format!("cannot serve --{name} {port}: {error}: choose another port"))
+            let (name, mend) = (service.name, mend(&error));
+            Failure::refused(format!("cannot serve --{name} {port}: {error}: {mend}"))
         };
         match service.handler {
             _ if service.name == WEB && threads == HttpThreads::Own => {
