@@ -35,9 +35,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
-use wire::EthernetAddress;
+use wire::{Address, EthernetAddress};
 
-pub use net::discovery::{Dad, TurnedAway};
+pub use net::discovery::{Dad, Dhcp6Flags, TurnedAway};
 
 /// The most addresses of one interface.
 pub const MAX_ADDRESSES: usize = 64;
@@ -58,6 +58,18 @@ pub struct Interface {
     pub mtu: usize,
     /// Its addresses, in the order in which they were given.
     pub addresses: Vec<Cidr>,
+}
+
+/// What is known of the way to another host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PathTo {
+    /// The host.
+    pub destination: IpAddr,
+    /// Bytes of the largest datagram, if a router has said that it is less than the link's.
+    pub mtu: Option<u32>,
+    /// The neighbour that a router has redirected to.
+    pub neighbour: Option<IpAddr>,
 }
 
 /// What has changed.
@@ -83,6 +95,8 @@ pub enum Event {
     OnLink(usize, Prefix, bool),
     /// A router has told how many bytes a datagram of IPv6 may have on the interface.
     Mtu(usize, usize),
+    /// Routers on the link of the interface say something else of DHCPv6 than before.
+    Dhcp6(usize, Dhcp6Flags),
     /// Routers have named other servers for names: see [`Host::dns_servers`].
     DnsServers,
 }
@@ -109,7 +123,8 @@ impl Host {
     }
 
     /// Gives the interface of this index another address. The first one of IPv6 on Ethernet
-    /// comes with a link-local one, if there is none.
+    /// comes with a link-local one, if there is none. One that the interface has formed by what a
+    /// router said stays for good by this, with the prefix that is given here.
     ///
     /// # Errors
     /// `InvalidInput` if there is no such interface, or its MTU is too small for IPv6;
@@ -161,6 +176,32 @@ impl Host {
         self.0.remove_route(route)
     }
 
+    /// What routers have told of the way to single hosts, 4096 at most: smaller datagrams, which are
+    /// believed for ten minutes, and other neighbours to send by.
+    pub fn paths(&self) -> Vec<PathTo> {
+        let path = |(destination, path): (Address, net::paths::Path)| PathTo {
+            destination: destination.ip(),
+            mtu: path.mtu.and_then(|mtu| u32::try_from(mtu).ok()),
+            neighbour: path.next_hop.map(|(_, neighbour)| neighbour.ip()),
+        };
+        self.0.current().paths.all().into_iter().map(path).collect()
+    }
+
+    /// Forgets what routers have told of the way to a host, as when the network is known to be
+    /// another one now.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing is known.
+    pub fn forget_path(&self, destination: IpAddr) -> io::Result<()> {
+        match self.0.current().paths.remove(destination.into()) {
+            true => Ok(()),
+            false => {
+                let text = format!("no router has told anything of the way to {destination}");
+                Err(io::Error::new(io::ErrorKind::NotFound, text))
+            }
+        }
+    }
+
     /// Addresses that are checked just now, whether they are used already or not
     /// ([`Builder::dad`](crate::Builder::dad)).
     pub fn tentative(&self) -> Vec<IpAddr> {
@@ -181,6 +222,14 @@ impl Host {
             events.next(left.min(Duration::from_millis(100)));
         }
         true
+    }
+
+    /// What routers on the link of the interface of this index say of DHCPv6 (RFC 4861 4.2). What
+    /// is to be had without an address is asked for by [`Dhcp6`](crate::dhcp::Dhcp6); addresses by
+    /// DHCPv6 are not there.
+    pub fn dhcp6_flags(&self, interface: usize) -> Dhcp6Flags {
+        let index = u16::try_from(interface);
+        index.map_or(Dhcp6Flags::default(), |index| self.0.discovery().dhcp6(index))
     }
 
     /// How much of what routers said was turned away, since it was too much: 16 routers, 16

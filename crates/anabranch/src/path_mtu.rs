@@ -47,7 +47,8 @@ macro_rules! path_calls {
             /// `IP_MTU_DISCOVER` with `IP_PMTUDISC_DO`)? Then a datagram that is larger than
             /// [`path_mtu`](Self::path_mtu) is not sent, and the call fails with `EMSGSIZE`;
             /// and where a router says that one was too large, the next call of a connected
-            /// socket does. Default: no, and what is too large goes in fragments.
+            /// socket does. One without a peer is told nothing, but the path counts as small for
+            /// what it sends next. Default: no, and what is too large goes in fragments.
             pub fn set_dont_fragment(&self, on: bool) {
                 self.0.socket().set_sends_whole(on);
             }

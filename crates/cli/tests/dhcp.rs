@@ -2,12 +2,12 @@
 
 mod common;
 
+use common::lines::{Serve, ip};
 use common::{PATIENCE, interfaces, isolated};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// The kernel's end.
@@ -15,82 +15,6 @@ const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 /// The kernel has this address on the link, too.
 const TAKEN: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 50);
 const FREE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 51);
-
-fn ip(arguments: &str) -> bool {
-    let done = Command::new("ip").args(arguments.split(' ')).output();
-    done.is_ok_and(|done| done.status.success())
-}
-
-/// A `serve` whose lines on both outputs are one stream.
-struct Serve {
-    child: Child,
-    lines: Receiver<String>,
-    seen: Vec<String>,
-}
-
-impl Serve {
-    /// Starts it on `ana-test`, and waits until the device is there.
-    fn start(more: &str) -> Option<Serve> {
-        let mut command = common::anabranch(&format!("serve --tap ana-test --dhcp {more}"));
-        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the command runs");
-        let (to, lines) = channel();
-        let out: Box<dyn Read + Send> = Box::new(child.stdout.take().expect("piped"));
-        let err: Box<dyn Read + Send> = Box::new(child.stderr.take().expect("piped"));
-        for pipe in [out, err] {
-            let to = to.clone();
-            std::thread::spawn(move || {
-                BufReader::new(pipe).lines().map_while(Result::ok).try_for_each(|l| to.send(l))
-            });
-        }
-        let serve = Serve { child, lines, seen: Vec::new() };
-        let start = Instant::now();
-        while !interfaces().contains(&"ana-test".to_owned()) {
-            if let Ok(line) = serve.lines.try_recv() {
-                let missing = ["not allowed to make", "/dev/net/tun"];
-                assert!(missing.iter().any(|why| line.contains(why)), "{line}");
-                println!("skipped: {line}");
-                return None;
-            }
-            assert!(start.elapsed() < PATIENCE, "no device");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Some(serve)
-    }
-
-    /// A line with this in it, which was not asked for before.
-    fn says(&mut self, what: &str, patience: Duration) -> String {
-        if let Some(at) = self.seen.iter().position(|line| line.contains(what)) {
-            return self.seen.remove(at);
-        }
-        let end = Instant::now() + patience;
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
-                Ok(line) => {
-                    if line.contains(what) {
-                        return line;
-                    }
-                    self.seen.push(line);
-                }
-                Err(_) => panic!("it does not say {what:?}: {:#?}", self.seen),
-            }
-        }
-    }
-
-    /// Ends it by SIGTERM; it has to end well.
-    fn terminate(mut self) {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("a signal");
-        assert_eq!(self.child.wait().expect("a child").code(), Some(0), "{:#?}", self.seen);
-    }
-}
-
-impl Drop for Serve {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// What echoes at the port for it.
 fn echo(address: Ipv4Addr) {
@@ -175,7 +99,8 @@ fn dial_by_name() {
 #[test]
 fn an_address_is_checked_used_and_given_back() {
     isolated(|| {
-        let Some(mut serve) = Serve::start("--tcp-echo 7 --udp-dial 8 --processors 2") else {
+        let Some(mut serve) = Serve::start("--dhcp --tcp-echo 7 --udp-dial 8 --processors 2")
+        else {
             return;
         };
         let started = Instant::now();
@@ -211,7 +136,7 @@ fn without_a_server_it_waits_and_ends_when_told() {
     isolated(|| {
         let place = tempfile::tempdir().expect("a directory");
         let stats = place.path().join("stats.json");
-        let arguments = format!("--stats-json {}", stats.display());
+        let arguments = format!("--dhcp --stats-json {}", stats.display());
         let Some(mut serve) = Serve::start(&arguments) else { return };
         let written = || std::fs::read_to_string(&stats).is_ok_and(|text| text.ends_with("}\n"));
         kill_process(Pid::from_child(&serve.child), Signal::USR1).expect("a signal");
@@ -228,7 +153,7 @@ fn without_a_server_it_waits_and_ends_when_told() {
         assert!(written(), "no statistics at the end");
         assert_eq!(interfaces(), ["lo"]);
 
-        let Some(mut serve) = Serve::start("") else { return };
+        let Some(mut serve) = Serve::start("--dhcp") else { return };
         if !ip("link del ana-test") {
             return println!("skipped: no `ip` here");
         }
@@ -272,7 +197,7 @@ fn leases_of_dnsmasq() {
     };
     isolated(|| {
         let place = tempfile::tempdir().expect("a directory");
-        let Some(mut serve) = Serve::start("--tcp-echo 7") else { return };
+        let Some(mut serve) = Serve::start("--dhcp --tcp-echo 7") else { return };
         std::thread::sleep(Duration::from_millis(500));
         assert!(ip(&format!("addr add {TAKEN}/32 dev ana-test")));
         let range = ["--dhcp-range=10.99.0.50,10.99.0.50,255.255.255.0,2m"];

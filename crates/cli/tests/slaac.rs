@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::lines::Serve;
 use common::{PATIENCE, Server, isolated};
 use rustix::net::{AddressFamily, SocketType, ipproto, socket, sockopt};
 use std::io::{Read, Write};
@@ -33,11 +34,12 @@ fn index() -> u32 {
     }
 }
 
-/// Says to all on the link that this is a router, and how addresses are formed (RFC 4861 4.2).
-fn advertise(seconds: u16) {
+/// Says to all on the link that this is a router, with these flags, and how addresses are formed
+/// (RFC 4861 4.2).
+fn advertise(seconds: u16, flags: u8) {
     let raw = socket(AddressFamily::INET6, SocketType::RAW, Some(ipproto::ICMPV6)).expect("root");
     sockopt::set_ipv6_multicast_hops(&raw, 255).expect("set");
-    let mut said = vec![134, 0, 0, 0, 64, 0];
+    let mut said = vec![134, 0, 0, 0, 64, flags];
     said.extend(seconds.to_be_bytes());
     said.extend([0; 8]);
     said.extend([3, 4, 64, 0xc0]);
@@ -78,7 +80,7 @@ fn an_address_is_formed_as_the_router_says() {
             return println!("skipped: no `ip` here");
         }
         let listener = TcpListener::bind((ROUTER, 0)).expect("bind");
-        advertise(1800);
+        advertise(1800, 0);
         let start = Instant::now();
         let formed = loop {
             match dialled(&listener) {
@@ -94,5 +96,48 @@ fn an_address_is_formed_as_the_router_says() {
         stream.read_exact(&mut back).expect("read");
         assert_eq!(&back, b"formed");
         server.terminate();
+    });
+}
+
+/// The value of an option of a message of DHCPv6.
+fn option(message: &[u8], wanted: u16) -> Option<&[u8]> {
+    let mut rest = message.get(4..)?;
+    while let Some([a, b, c, d]) = rest.first_chunk::<4>() {
+        let len = usize::from(u16::from_be_bytes([*c, *d]));
+        let value = rest.get(4..4 + len)?;
+        if u16::from_be_bytes([*a, *b]) == wanted {
+            return Some(value);
+        }
+        rest = &rest[4 + len..];
+    }
+    None
+}
+
+/// Routers say that other things are to be had by DHCPv6: a server is asked. That it gives
+/// addresses is told, and no more.
+#[test]
+fn a_server_that_a_router_speaks_of_is_asked() {
+    isolated(|| {
+        let arguments = "--slaac --address fd00:9::2/64 --peer-address fd00:9::1/64";
+        let Some(mut serve) = Serve::start(arguments) else { return };
+        let socket = UdpSocket::bind("[::]:547").expect("bind");
+        let servers = "ff02::1:2".parse().expect("a group");
+        socket.join_multicast_v6(&servers, index()).expect("join");
+        socket.set_read_timeout(Some(PATIENCE)).expect("set");
+        advertise(1800, 0x40);
+        serve.says("slaac: default via fe80", PATIENCE);
+        serve.says("slaac: has 2001:db8:5:0:", PATIENCE);
+        let mut bytes = [0; 1500];
+        let (len, from) = socket.recv_from(&mut bytes).expect("it asks");
+        assert_eq!((bytes[0], from.port()), (11, 546));
+        let client = option(&bytes[..len], 1).expect("who asks");
+        let mut reply = [&[7], &bytes[1..4], &[0, 1, 0, client.len() as u8], client].concat();
+        reply.extend([0, 2, 0, 4, 0, 3, 0, 1, 0, 23, 0, 16]);
+        reply.extend(ROUTER.octets());
+        socket.send_to(&reply, from).expect("send");
+        serve.says("DHCPv6 server names servers for names: 2001:db8:5::1", PATIENCE);
+        advertise(1800, 0xc0);
+        serve.says("addresses are to be had by DHCPv6, which are not asked for", PATIENCE);
+        serve.terminate();
     });
 }

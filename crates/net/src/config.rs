@@ -335,11 +335,13 @@ impl Config {
 
     /// What reports of groups by this interface need to know.
     pub(crate) fn via(&self, interface: u16) -> Option<Via> {
-        let interface = self.interfaces.get(usize::from(interface))?;
+        let (index, interface) = (interface, self.interfaces.get(usize::from(interface))?);
         let addresses = || interface.addresses.iter().map(|(a, _)| *a);
         let local = addresses().filter(|a| a.is_link_local_v6()).find_map(Address::v6);
+        let all = Address::from(Ipv6Addr::UNSPECIFIED);
         Some(Via {
-            mtu: interface.mtu,
+            // Reports of both families fit.
+            mtu: self.link_mtu(index, all),
             v4: addresses().find_map(Address::v4).unwrap_or(Ipv4Addr::UNSPECIFIED),
             v6: local.unwrap_or(Ipv6Addr::UNSPECIFIED),
         })
@@ -349,6 +351,18 @@ impl Config {
     pub fn is_ours(&self, address: Address) -> bool {
         self.interfaces.iter().any(|i| i.addresses.iter().any(|(a, _)| *a == address))
             || (self.loopback.is_some() && address.is_loopback())
+    }
+
+    /// A link-local address for another interface with this station: the one that comes from it
+    /// (RFC 4291, appendix A), or, where an interface has that one or will have it, for it is among
+    /// those that are `tentative`, another number in the place of 0xfffe. For which interface
+    /// something leaves by is known by our address.
+    pub fn new_link_local(&self, station: EthernetAddress, tentative: &[Ipv6Addr]) -> Ipv6Addr {
+        let usual = wire::ipv6::link_local(station).to_bits();
+        let numbered = |n: u128| Ipv6Addr::from_bits(usual - (n << 24));
+        let mut all = (0..=self.interfaces.len() as u128).map(numbered);
+        let is_free = |a: &Ipv6Addr| !self.is_ours((*a).into()) && !tentative.contains(a);
+        all.find(is_free).unwrap_or(numbered(0))
     }
 
     /// Is what is sent to `address` for us: is it one of our addresses, or in a network

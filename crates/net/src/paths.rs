@@ -5,7 +5,10 @@
 //! All units share it. Whoever looks for a route asks whether it has changed, by a number; the
 //! table itself is read only for another destination than last time.
 
+mod sent;
+
 use platform::RwLock;
+use sent::Sent;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::time::Duration;
@@ -18,6 +21,11 @@ pub const LIFETIME: Duration = Duration::from_secs(600);
 /// No path of IPv4 is believed to carry less, or anybody could have datagrams cut into crumbs.
 /// Every host takes 576 bytes (RFC 791 3.1).
 const LEAST_V4: usize = 576;
+
+/// No path to `destination` is believed to carry less.
+pub(crate) fn least(destination: Address) -> usize {
+    if destination.is_v4() { LEAST_V4 } else { ipv6::MIN_MTU }
+}
 
 #[derive(Clone, Copy, Default)]
 struct Entry {
@@ -51,6 +59,7 @@ pub struct Paths {
     next: AtomicU64,
     /// Entries that made room for others.
     evicted: AtomicU64,
+    sent: Sent,
 }
 
 opaque_debug!([] Paths, "Paths");
@@ -62,6 +71,7 @@ impl Default for Paths {
             generation: AtomicU64::new(0),
             next: AtomicU64::new(u64::MAX),
             evicted: AtomicU64::new(0),
+            sent: Sent::default(),
         }
     }
 }
@@ -99,6 +109,26 @@ impl Paths {
         Path { mtu: known.mtu.map(|(mtu, _)| mtu), next_hop: known.next_hop }
     }
 
+    /// All that is known, by host.
+    pub fn all(&self) -> Vec<(Address, Path)> {
+        let table = self.table.read();
+        let path =
+            |entry: &Entry| Path { mtu: entry.mtu.map(|(mtu, _)| mtu), next_hop: entry.next_hop };
+        table.entries.iter().map(|(host, entry)| (*host, path(entry))).collect()
+    }
+
+    /// Nothing is known of the way to `destination` from now on. Was there anything?
+    pub fn remove(&self, destination: Address) -> bool {
+        let mut table = self.table.write();
+        let known = table.entries.remove(&destination).is_some();
+        table.order.retain(|address| *address != destination);
+        drop(table);
+        if known {
+            self.generation.fetch_add(1, Ordering::Release);
+        }
+        known
+    }
+
     /// A router says that a datagram to `destination` may have `mtu` bytes at most, 0 if it
     /// does not say. Returns what is believed, if that is less than before.
     pub fn shrink(
@@ -108,8 +138,8 @@ impl Paths {
         link_mtu: usize,
         now: Instant,
     ) -> Option<usize> {
-        let least = if destination.is_v4() { LEAST_V4 } else { ipv6::MIN_MTU };
-        let mtu = if mtu == 0 { 576 } else { mtu }.max(least);
+        // RFC 8201 4/2, 4/3, 5.2/1
+        let mtu = if mtu == 0 { 576 } else { mtu }.max(least(destination));
         let before = self.path(destination).mtu.unwrap_or(link_mtu);
         if mtu >= before {
             return None;
@@ -118,6 +148,18 @@ impl Paths {
         self.change(destination, |entry| entry.mtu = Some((mtu, until)));
         self.next.fetch_min(until.as_nanos(), Ordering::Relaxed);
         Some(mtu)
+    }
+
+    /// A datagram of `len` bytes leaves, headers included, which not every link carries; its flow
+    /// has this hash.
+    pub(crate) fn sends(&self, flow: u64, len: usize) {
+        self.sent.note(flow, len);
+    }
+
+    /// Was a datagram to `destination`, of a flow with this hash, sent lately that was larger than
+    /// what is believed of a router that says `mtu`?
+    pub(crate) fn has_sent(&self, flow: u64, destination: Address, mtu: usize) -> bool {
+        self.sent.has(flow, mtu.max(least(destination)))
     }
 
     /// A router says that packets to `destination` shall go to this neighbour.
@@ -179,6 +221,7 @@ impl Paths {
 
     #[cold]
     fn forget(&self, now: Instant) {
+        // RFC 8201 4/4, 5.2/2
         let mut table = self.table.write();
         for entry in table.entries.values_mut() {
             entry.mtu = entry.mtu.filter(|(_, until)| *until > now);

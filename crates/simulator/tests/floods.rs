@@ -1,10 +1,13 @@
 //! Floods of neighbours and fragments: tables are bounded, and no established flow stops.
 extern crate anabranch_simulator as simulator;
 
-use net::Call;
+use net::discovery::{Dad, Link, MAX_SERVERS, Slaac};
+use net::groups::Filter;
+use net::{Call, Config, Discovery, Groups};
 use platform::SplitMix64;
 use simulator::{Connection, HostId, Job, LinkConfig, Network, Transfers};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 use std::time::Duration;
 use wire::ethernet::{self, ethertype};
 use wire::{Address, Endpoint, EthernetAddress, Packet};
@@ -78,6 +81,74 @@ fn solicitation(n: u32) -> Packet {
     frame(n, ipv6::ethernet_group(group), ethertype::IPV6, &bytes)
 }
 
+/// ICMP to a group from a station of the link, with this hop limit and with what follows IP's header
+/// in front of it.
+fn multicast(n: u32, to: Ipv6Addr, hop_limit: u8, front: &[u8], mut message: Vec<u8>) -> Packet {
+    let [a, b, c, d] = n.to_be_bytes().map(u16::from);
+    let source = Ipv6Addr::new(0xfe80, 0, 0, 0, a, b, c, d + 2);
+    let len = message.len() as u32;
+    let pseudo = checksum::pseudo_header(source.into(), to.into(), protocol::ICMPV6, len);
+    let sum = !checksum::add(pseudo, checksum::sum(&message));
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut bytes = vec![0; ipv6::LEN];
+    let next = if front.is_empty() { protocol::ICMPV6 } else { 0 };
+    let header = ipv6::Header::new(source, to, next, front.len() + message.len());
+    ipv6::Header { hop_limit, ..header }.emit(&mut bytes);
+    bytes.extend_from_slice(front);
+    bytes.extend_from_slice(&message);
+    frame(n, ipv6::ethernet_group(to), ethertype::IPV6, &bytes)
+}
+
+/// A group that the victim is a member of.
+const GROUP: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 0);
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+
+/// A router that nobody knows tells of 40 networks, each of them new until there were 10,000, and
+/// of a server for names.
+fn router(n: u32) -> Packet {
+    let mut message = vec![134, 0, 0, 0, 64, 0, 0x07, 0x08, 0, 0, 0, 0, 0, 0, 0, 0];
+    for network in (0..40).map(|m| n % 250 * 40 + m) {
+        let [a, b, c, d] = network.to_be_bytes();
+        message.extend([3, 4, 64, 0xc0, 0, 0, 0x0e, 0x10, 0, 0, 0x0e, 0x10, 0, 0, 0, 0]);
+        message.extend([0x20, 1, 0x0d, 0xb8, a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    let [a, b, c, d] = n.to_be_bytes();
+    message.extend([25, 3, 0, 0, 0, 0, 0, 60]);
+    message.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d]);
+    multicast(n, ALL_NODES, 255, &[], message)
+}
+
+/// Somebody says by MLD that he is a member of groups, or asks who is one.
+fn membership(n: u32) -> Packet {
+    let alert = [protocol::ICMPV6, 0, 5, 2, 0, 0, 1, 0];
+    let group = Ipv6Addr::from_bits(0xff05 << 112 | u128::from(n));
+    if n.is_multiple_of(3) {
+        let mut question = vec![130, 0, 0, 0, 0, 10, 0, 0];
+        question.extend(if n.is_multiple_of(2) { group.octets() } else { [0; 16] });
+        question.extend([2, 125, 0, 0]);
+        return multicast(n, ALL_NODES, 1, &alert, question);
+    }
+    let mut report = vec![143, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0];
+    report.extend(group.octets());
+    multicast(n, ALL_NODES, 1, &alert, report)
+}
+
+/// A part of a datagram of IPv6 of which no other comes.
+fn fragment_v6(n: u32) -> Packet {
+    let source = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 1, (n % 50) as u16);
+    let mut bytes = vec![0; ipv6::LEN + ipv6::FRAGMENT_LEN];
+    let len = ipv6::FRAGMENT_LEN + 1400;
+    let header = ipv6::Header::new(source, VICTIM_V6, ipv6::extension::FRAGMENT, len);
+    header.emit(&mut bytes[..ipv6::LEN]);
+    let is_first = n.is_multiple_of(2);
+    let offset = if is_first { 0 } else { 1448 };
+    let next_header = protocol::UDP;
+    let fragment = ipv6::Fragment { next_header, offset, more: is_first, identification: n };
+    fragment.emit(&mut bytes[ipv6::LEN..]);
+    bytes.extend([7; 1400]);
+    frame(n, STATION, ethertype::IPV6, &bytes)
+}
+
 fn datagram(n: u32, header: ipv4::Header, payload: &[u8]) -> Packet {
     let mut bytes = vec![0; ipv4::LEN];
     header.emit(&mut bytes);
@@ -116,6 +187,17 @@ fn connect(network: &mut Network<Transfers>, host: HostId, job: Job) {
     network.call(host, Call::Connect { remote, local: None, connection });
 }
 
+/// Has the victim listen to routers, and be a member of a group.
+fn exposed(config: &mut Config) -> (Arc<Discovery>, Arc<Groups>) {
+    config.interfaces[0].addresses = vec![(VICTIM.into(), 8), (VICTIM_V6.into(), 64)];
+    let slaac = Some(Slaac { key: [1, 2], temporary: true });
+    let (dad, given) = (Dad::Optimistic, vec![VICTIM_V6]);
+    config.discovery.begin(0, Link { ethernet: STATION, mtu: 1500, dad, slaac, given });
+    let member = Filter { exclude: true, sources: Default::default() };
+    config.groups.set(1, 0, GROUP.into(), member).expect("room");
+    (config.discovery.clone(), config.groups.clone())
+}
+
 /// Four flows to a server keep 90 % of their goodput while `FLOOD` frames come to it in 5 s,
 /// and a new client is served in the midst of them.
 fn others_go_on(name: &str, flood: fn(u32) -> Packet) {
@@ -127,8 +209,9 @@ fn others_go_on(name: &str, flood: fn(u32) -> Packet) {
         ..LinkConfig::default()
     };
     let links = (network.add_link(mbit(1000)), network.add_link(mbit(1000)));
+    let mut found = None;
     let victim = network.add_host(VICTIM.into(), links, Transfers::default(), |config| {
-        config.interfaces[0].addresses = vec![(VICTIM.into(), 8), (VICTIM_V6.into(), 64)];
+        found = Some(exposed(config));
     });
     network.call(victim, Call::Listen(Endpoint { address: VICTIM.into(), port: 80 }, ()));
     let mut clients = Vec::new();
@@ -165,6 +248,9 @@ fn others_go_on(name: &str, flood: fn(u32) -> Packet) {
     assert!(outcomes.iter().any(|o| o.whole), "{name}: the new client was not served");
     let counters = &network.domain(victim).counters;
     assert!(counters.packets_in - before.packets_in > u64::from(FLOOD), "{name}: it did not come");
+    let (discovery, groups) = found.expect("a host");
+    assert_eq!(groups.count(), 1);
+    assert!(discovery.servers().len() <= MAX_SERVERS && discovery.tentative().len() <= 128);
     for host in &clients[..4] {
         assert_eq!(network.infos(*host).len(), 1, "{name}: a flow has ended");
     }
@@ -193,4 +279,20 @@ fn a_hundred_thousand_neighbours_who_want_to_be_told() {
 #[test]
 fn a_hundred_thousand_parts_of_datagrams() {
     others_go_on("fragments", fragment);
+}
+
+#[test]
+fn a_hundred_thousand_parts_of_datagrams_of_ipv6() {
+    others_go_on("fragments of IPv6", fragment_v6);
+}
+
+/// Ten thousand networks, by a hundred thousand routers.
+#[test]
+fn a_hundred_thousand_routers() {
+    others_go_on("routers", router);
+}
+
+#[test]
+fn a_hundred_thousand_members_of_groups() {
+    others_go_on("members", membership);
 }

@@ -20,6 +20,8 @@ use wire::{Address, Endpoint, Instant, Packet, Parts, Slice, checksum, ethernet,
 const STEPS: usize = 1000;
 /// The most rounds until a domain has no more immediate work.
 const ROUNDS: usize = 300;
+/// The most addresses that are given by hand.
+const GIVEN: usize = 8;
 const OURS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const ROUTER: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x99);
 const FAR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1);
@@ -42,6 +44,9 @@ struct World {
     now: Instant,
     /// The last frame of ours.
     last: Vec<u8>,
+    /// Is what was formed given by hand, too?
+    gives: bool,
+    given: Vec<Ipv6Addr>,
 }
 
 /// Drives a new host as `bytes` say. Returns its counters.
@@ -84,7 +89,8 @@ impl World {
         config.discovery.attach(Arc::downgrade(&follower));
         let dad = [Dad::Off, Dad::Optimistic, Dad::Strict, Dad::Strict][usize::from(kind & 3)];
         let slaac = Some(Slaac { key: [5, 6], temporary: is(4) });
-        let link = Link { ethernet: frames::OURS, mtu: 1500, dad, slaac, has_local: !is(8) };
+        let given = if is(8) { Vec::new() } else { vec![local] };
+        let link = Link { ethernet: frames::OURS, mtu: 1500, dad, slaac, given };
         config.discovery.begin(0, link);
         if is(16) {
             config.discovery.check(0, OURS, 64);
@@ -97,6 +103,8 @@ impl World {
             egress: Egress::new(1),
             now: Instant::from_millis(1000),
             last: Vec::new(),
+            gives: is(32),
+            given: Vec::new(),
         };
         let any = Endpoint { address: Address::UNSPECIFIED_V6, port: 53 };
         world.call(Call::BindUdp(any, ()));
@@ -254,6 +262,10 @@ impl World {
             match change {
                 Change::Add { address, prefix, .. } => addresses.push((address.into(), prefix)),
                 Change::Remove(_, gone) | Change::Duplicate(_, gone) => {
+                    if matches!(change, Change::Remove(..)) {
+                        assert!(!self.given.contains(&gone), "it was given by hand");
+                    }
+                    self.given.retain(|given| *given != gone);
                     addresses.retain(|(address, _)| *address != gone.into());
                 }
                 Change::OnLink(interface, network, bits, is_there) => {
@@ -273,12 +285,26 @@ impl World {
                     config.mtu_v6 = vec![(interface, mtu)];
                 }
                 Change::Servers(servers) => assert!(servers.len() <= MAX_SERVERS),
-                Change::Verified(..) | Change::Deprecated(..) => {}
+                Change::Verified(..) | Change::Deprecated(..) | Change::Dhcp6(..) => {}
             }
         }
-        assert!(config.interfaces[0].addresses.len() <= 2 + MAX_FORMED + 1);
+        assert!(config.interfaces[0].addresses.len() <= 2 + MAX_FORMED + 1 + GIVEN);
         self.config = Arc::new(config);
         self.config.host.publish(&self.config);
+        if self.gives {
+            self.give();
+        }
+    }
+
+    /// What there is now, was given by hand.
+    fn give(&mut self) {
+        let addresses = &self.config.interfaces[0].addresses;
+        for address in addresses.iter().take(GIVEN).filter_map(|(address, _)| address.v6()) {
+            self.config.discovery.give(0, address, 64);
+            if !self.given.contains(&address) {
+                self.given.push(address);
+            }
+        }
     }
 
     /// Does all that is to do at once.

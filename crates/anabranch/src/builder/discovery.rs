@@ -29,7 +29,8 @@ impl Builder {
     /// an MTU and servers of names by what routers say (RFC 4861, RFC 4862, RFC 8106). Its
     /// addresses are the same in each network whenever the stack starts, and tell nothing of
     /// the machine (RFC 7217). What comes and goes is told as events
-    /// ([`Host::watch`](crate::Host::watch)). Default: addresses and routes by hand only.
+    /// ([`Host::watch`](crate::Host::watch)). What routers say of DHCPv6 is told, too, and asked for
+    /// by who wants it ([`Host::dhcp6_flags`](crate::Host::dhcp6_flags)). Default: addresses and routes by hand only.
     pub fn slaac(mut self) -> Builder {
         self.interface().slaac.get_or_insert(false);
         self
@@ -74,14 +75,13 @@ impl Forming {
         if !interface.is_ethernet {
             return;
         }
-        let has_local = interface.addresses.iter().any(|(a, _)| a.is_link_local_v6());
         let key = stable_key(&self.secret, name);
         let link = Link {
             ethernet: interface.ethernet,
             mtu: interface.mtu,
             dad: self.dad,
             slaac: slaac.map(|temporary| Slaac { key, temporary }),
-            has_local,
+            given: v6(interface).into_iter().map(|(address, _)| address).collect(),
         };
         let checked = match self.dad {
             Dad::Off => Vec::new(),

@@ -3,7 +3,7 @@
 use crate::addresses::Cidr;
 use crate::{Error, Prefix};
 use ::device::{Device, Medium};
-use net::InterfaceConfig;
+use net::{Config, InterfaceConfig};
 use wire::{Address, EthernetAddress};
 
 /// Bytes of the smallest datagram that every link carries (RFC 791 3.2).
@@ -30,17 +30,24 @@ impl Interface {
     }
 
     /// Its addresses, with a link-local one where IPv6 needs one.
-    fn addresses(&self, ethernet: EthernetAddress, is_ethernet: bool) -> Vec<(Address, u8)> {
+    fn addresses(
+        &self,
+        ethernet: EthernetAddress,
+        is_ethernet: bool,
+        others: &Config,
+    ) -> Vec<(Address, u8)> {
         let ours = self.addresses.iter().map(|a| (Address::from(a.address()), a.prefix()));
         let mut addresses: Vec<_> = ours.collect();
         let has_link_local = addresses.iter().any(|(a, _)| a.is_link_local_v6());
         if self.has_v6() && is_ethernet && !has_link_local {
-            addresses.push((wire::ipv6::link_local(ethernet).into(), 64));
+            let tentative = others.discovery.tentative();
+            addresses.push((others.new_link_local(ethernet, &tentative).into(), 64));
         }
         addresses
     }
 
-    pub(super) fn config(self, device: &Device) -> Result<InterfaceConfig, Error> {
+    /// As the layers below take it, beside the interfaces that there are.
+    pub(super) fn config(self, device: &Device, others: &Config) -> Result<InterfaceConfig, Error> {
         let capabilities = device.capabilities;
         let is_ethernet = capabilities.medium == Medium::Ethernet;
         let name = || device.name.clone();
@@ -69,7 +76,7 @@ impl Interface {
             is_ethernet,
             ethernet,
             vlan: self.vlan,
-            addresses: self.addresses(ethernet, is_ethernet),
+            addresses: self.addresses(ethernet, is_ethernet, others),
             mtu,
             transmit_checksum: capabilities.transmit_checksum,
             segmentation: capabilities.segmentation,

@@ -111,7 +111,8 @@ fn add_interfaces(
             config.on_link.push((index, Ipv4Addr::UNSPECIFIED.into(), 0));
         }
         let slaac = interface.slaac;
-        config.interfaces.push(interface.config(&device)?);
+        let interface = interface.config(&device, config)?;
+        config.interfaces.push(interface);
         forming.begin(config, &device.name, slaac);
         devices.push(spread::over(device, queues, config.steering));
     }

@@ -17,8 +17,8 @@ type Told = Option<Vec<Ipv6Addr>>;
 /// Asks the DHCPv6 servers of one interface for servers of names, and again when what they said is
 /// old; it asks for no address ("stateless DHCPv6"). Dropping it forgets them.
 ///
-/// It is for networks whose routers say that there is such a server (the O flag of RFC 4861 4.2),
-/// or where that is known otherwise: nothing starts it but this call. What it is told is among
+/// It is for networks whose routers say that there is such a server
+/// ([`Host::dhcp6_flags`]), or where that is known otherwise: nothing starts it but this call. What it is told is among
 /// [`Host::dns_servers`]. It has port 546 of the stack.
 #[derive(Debug)]
 pub struct Dhcp6(Service<Told>);

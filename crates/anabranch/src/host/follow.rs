@@ -34,6 +34,7 @@ impl Follow for Held {
 }
 
 fn make(config: &mut Config, count: usize, change: Change, events: &mut Vec<Event>) {
+    // RFC 4862 5.4.5/1
     match change {
         Change::Add { interface, address, prefix, temporary, optimistic } => {
             let ours = Address::from(address);
@@ -77,6 +78,7 @@ fn make(config: &mut Config, count: usize, change: Change, events: &mut Vec<Even
             config.mtu_v6.push((interface, mtu));
             events.push(Event::Mtu(interface.into(), mtu));
         }
+        Change::Dhcp6(interface, flags) => events.push(Event::Dhcp6(interface.into(), flags)),
         Change::Servers(_) => events.push(Event::DnsServers),
     }
 }

@@ -3,7 +3,7 @@
 use super::{Event, Events, Interface, MAX_ADDRESSES, MAX_EVENTS, MAX_ROUTES};
 use crate::addresses::{Cidr, Route};
 use crate::servers::Servers;
-use net::discovery::Dad;
+use net::discovery::{Dad, Given};
 use net::{Config, Discovery};
 use platform::Mutex;
 use std::io;
@@ -107,6 +107,47 @@ impl Held {
     }
 
     pub(super) fn add_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
+        let IpAddr::V6(address) = cidr.address() else {
+            return self.put_address(index, cidr);
+        };
+        let discovery = self.discovery();
+        let interface = u16::try_from(index).unwrap_or(u16::MAX);
+        // Before it is there, so that no router takes it away meanwhile.
+        match discovery.give(interface, address, cidr.prefix()) {
+            Given::Formed => self.keep_address(index, cidr),
+            Given::Again => self.put_address(index, cidr),
+            Given::New => self.put_address(index, cidr).inspect_err(|_| {
+                discovery.take_back(interface, address);
+            }),
+        }
+    }
+
+    /// An address that was formed is one by hand from now on.
+    fn keep_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
+        let address = Address::from(cidr.address());
+        self.change(|config| {
+            let mut ours = config.interfaces[index].addresses.iter_mut();
+            // It may still be checked, before it is there.
+            let Some((_, prefix)) = ours.find(|(ours, _)| *ours == address) else {
+                return Ok(Vec::new());
+            };
+            let before = std::mem::replace(prefix, cidr.prefix());
+            let mut events = Vec::new();
+            if before != cidr.prefix() {
+                let gone = Cidr::new(cidr.address(), before).ok();
+                events.extend(gone.map(|gone| Event::AddressRemoved(index, gone)));
+                events.push(Event::AddressAdded(index, cidr));
+            }
+            config.temporary.retain(|other| *other != address);
+            if config.deprecated.contains(&address) {
+                config.deprecated.retain(|other| *other != address);
+                events.push(Event::Deprecated(cidr.address(), false));
+            }
+            Ok(events)
+        })
+    }
+
+    fn put_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
         let address = Address::from(cidr.address());
         let discovery = self.discovery();
         let dad = u16::try_from(index).map_or(Dad::Off, |index| discovery.dad(index));
@@ -124,7 +165,7 @@ impl Held {
                 let text = format!("{address} is an address of this stack already");
                 return Err(error(io::ErrorKind::AlreadyExists, text));
             }
-            let mut added = with_link_local(&config.interfaces[index], cidr, &checked_here)?;
+            let mut added = with_link_local(config, index, cidr, (&checked_here, &tentative))?;
             if dad != Dad::Off {
                 checked.extend(added.iter().filter(|cidr| cidr.address().is_ipv6()));
             }
@@ -272,10 +313,12 @@ fn is_neighbour(config: &Config, gateway: Address, count: usize) -> bool {
 /// What `interface` gets by `cidr`: itself, and the link-local address that IPv6 needs. It has
 /// `tentative` or will have them.
 fn with_link_local(
-    interface: &net::InterfaceConfig,
+    config: &Config,
+    index: usize,
     cidr: Cidr,
-    tentative: &[std::net::Ipv6Addr],
+    (tentative, elsewhere): (&[std::net::Ipv6Addr], &[std::net::Ipv6Addr]),
 ) -> io::Result<Vec<Cidr>> {
+    let interface = &config.interfaces[index];
     let mut added = vec![cidr];
     let has = |address: Address| interface.addresses.iter().any(|(ours, _)| *ours == address);
     let coming = || tentative.iter().map(|a| Address::from(*a)).filter(|a| !has(*a));
@@ -290,7 +333,7 @@ fn with_link_local(
             && !coming().any(Address::is_link_local_v6)
             && !Address::from(cidr.address()).is_link_local_v6();
         if interface.is_ethernet && needs {
-            added.extend(Cidr::new(wire::ipv6::link_local(interface.ethernet), 64).ok());
+            added.extend(Cidr::new(config.new_link_local(interface.ethernet, elsewhere), 64).ok());
         }
     }
     if interface.addresses.len() + coming().count() + added.len() > MAX_ADDRESSES {

@@ -180,3 +180,41 @@ fn a_server_for_names_is_asked_on_its_link() {
     let expected: SocketAddr = "[fd00::7]:80".parse().expect("an address");
     assert_eq!(found, [expected.into()]);
 }
+
+/// Two interfaces with one station have two link-local addresses, so that it is known which of them
+/// something leaves by.
+#[test]
+fn two_links_of_one_station_are_told_apart() {
+    let (left, one) = memory::pair(memory::Config::default());
+    let (right, other) = memory::pair(memory::Config::default());
+    let ours = EthernetAddress([2, 0, 0, 0, 0, 0x77]);
+    let both = Stack::builder().device(left).ethernet(ours).address("fd01::1/64");
+    let both = both.device(right).ethernet(ours).address("fd02::1/64").start().expect("a stack");
+    let at = |index: usize| {
+        let addresses = both.host().interfaces().remove(index).addresses;
+        let local = addresses.iter().find(|a| Address::from(a.address()).is_link_local_v6());
+        local.expect("a link-local address").address()
+    };
+    assert_eq!(at(0), IpAddr::V6(wire::ipv6::link_local(ours)));
+    assert_ne!(at(0), at(1));
+    for (number, device) in [(1, one), (2, other)] {
+        let peer = Stack::builder().device(device).address("fe80::9/64").start().expect("a stack");
+        let listener = TcpListener::bind(&peer, "[::]:80").expect("bind");
+        let _there = TcpStream::connect(&both, format!("[fe80::9%{number}]:80")).expect("connect");
+        let (_here, from) = listener.accept().expect("accept");
+        assert_eq!(from.ip(), at(number - 1));
+    }
+    // Also while addresses are still checked.
+    let (left, _one) = memory::pair(memory::Config::default());
+    let (right, _other) = memory::pair(memory::Config::default());
+    let later = Stack::builder().dad(crate::host::Dad::Strict);
+    let later = later.device(left).ethernet(ours).device(right).ethernet(ours);
+    let later = later.start().expect("a stack");
+    let host = later.host();
+    for (index, address) in ["fd01::1/64", "fd02::1/64"].into_iter().enumerate() {
+        host.add_address(index, address.parse().expect("an address")).expect("added");
+    }
+    assert!(host.wait_checked(std::time::Duration::from_secs(60)));
+    let count = |interface: &crate::host::Interface| interface.addresses.len();
+    assert_eq!(host.interfaces().iter().map(count).collect::<Vec<_>>(), [2, 2]);
+}

@@ -123,6 +123,7 @@ impl Race {
 /// The addresses of a name in the order in which they are tried: those that can be reached
 /// first, the rest as RFC 6724 6 orders them, and the two families in turns (RFC 8305 4).
 pub(crate) fn sorted(endpoints: Vec<Endpoint>, config: &Arc<Config>) -> Vec<Endpoint> {
+    // RFC 6724 6/10
     let mut routes = Routes::new(config);
     let mut ranked: Vec<_> = endpoints
         .into_iter()
@@ -149,6 +150,7 @@ pub(crate) fn sorted(endpoints: Vec<Endpoint>, config: &Arc<Config>) -> Vec<Endp
 type Rank = (bool, bool, bool, u8, u8, u32);
 
 fn rank(destination: Address, source: Option<Address>) -> Rank {
+    // RFC 6724 6/1, 6/2, 6/5, 6/6, 6/8, 6/9
     let (precedence, label) = policy(destination);
     let reached = source.filter(|source| !source.is_unspecified());
     let Some(source) = reached else {
@@ -165,6 +167,7 @@ fn rank(destination: Address, source: Option<Address>) -> Rank {
 
 /// Precedence and label (RFC 6724 2.1).
 fn policy(address: Address) -> (u8, u8) {
+    // RFC 6724 2.1/1
     let Some(v6) = address.v6() else { return (35, 4) };
     match v6.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] => (50, 0),

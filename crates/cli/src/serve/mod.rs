@@ -1,5 +1,6 @@
 //! `anabranch serve`: files and small services over a TAP device.
 
+mod discovered;
 mod kernel;
 mod lease;
 mod occupied;
@@ -19,6 +20,7 @@ use anabranch::control::Control;
 use anabranch::{Cidr, Route};
 use device::Report;
 use device::fault::{Spec, SpecError};
+use discovered::Discovered;
 use lease::Leased;
 use running::Running;
 use services::Services;
@@ -66,7 +68,8 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["address", "gateway", "route"])]
     pub dhcp: bool,
     /// Get addresses of IPv6, routers and servers for names by what routers on the link say, beside
-    /// the address that is given
+    /// the address that is given. Where they say so, a DHCPv6 server is asked for servers for names;
+    /// what happens is told on standard error
     #[arg(long)]
     pub slaac: bool,
     /// Address of the kernel's end of the device, in the same network
@@ -291,6 +294,7 @@ async fn until_the_end(
             }
             _ = look.tick() => {
                 running.leased.iter().for_each(Leased::tell);
+                running.discovered.iter().for_each(Discovered::tell);
                 if running.is_gone() {
                     return Err(Failure::failed(format!(
                         "the {} `{}` was deleted: start the server again to make a new one",

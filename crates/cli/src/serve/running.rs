@@ -1,5 +1,6 @@
 //! [`Running`]: a device, a stack on it, and services on that.
 
+use super::discovered::Discovered;
 use super::lease::Leased;
 use super::occupied;
 use super::services::{self, Net, Tallies};
@@ -24,6 +25,8 @@ pub struct Running {
     pub(super) stack: Stack,
     /// Who keeps the address, with `--dhcp`.
     pub(super) leased: Option<Leased>,
+    /// Who tells what routers say, with `--slaac`.
+    pub(super) discovered: Option<Discovered>,
     /// The device's name as the kernel has it.
     pub(super) device: String,
     pub(super) counts: Arc<Counts>,
@@ -45,8 +48,10 @@ impl Running {
             (device.name.clone(), device.counts.clone(), device.reports.clone());
         let instruments = settings.args.stats_json.as_ref().map(|_| Instruments::new());
         let result = async {
+            let stack = start_stack(settings, device, instruments.clone())?;
             let mut running = Running {
-                stack: start_stack(settings, device, instruments.clone())?,
+                discovered: settings.args.slaac.then(|| Discovered::new(&stack)),
+                stack,
                 leased: None,
                 device: name,
                 counts,
@@ -112,7 +117,7 @@ impl Running {
     /// Gives the address back if it is a server's, resets all connections, and removes the
     /// device.
     pub fn stop(mut self) {
-        drop(self.leased.take());
+        drop((self.leased.take(), self.discovered.take()));
         self.stack.stop();
     }
 }

@@ -1,6 +1,8 @@
 //! A server in a private network namespace, and the kernel as its client.
 #![allow(dead_code)]
 
+pub mod lines;
+
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;

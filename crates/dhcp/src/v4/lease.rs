@@ -37,6 +37,7 @@ impl Lease {
     /// # Errors
     /// [`Ignored::Unusable`].
     pub(super) fn of(message: &Message, asked: Instant) -> Result<Lease, Ignored> {
+        // RFC 2131 4.4.1/2
         let options = &message.options;
         let (Some(server), Some(seconds)) = (options.server, options.lease) else {
             return Err(Ignored::Unusable);
@@ -87,6 +88,7 @@ const LEAST_RENEWAL: Duration = Duration::from_secs(60);
 /// T1 and T2: the server's if they are in order, else a half and seven eighths (RFC 2131
 /// 4.4.5).
 fn times(t1: Option<u32>, t2: Option<u32>, whole: Duration) -> (Duration, Duration) {
+    // RFC 2131 4.4.5/1
     let told = |t: Option<u32>, usual| t.map_or(usual, |t| Duration::from_secs(t.into()));
     let usual = (whole / 2, whole / 8 * 7);
     let told = (told(t1, usual.0), told(t2, usual.1));

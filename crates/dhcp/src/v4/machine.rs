@@ -203,6 +203,7 @@ impl Client {
 
     /// Another host has the address that is checked, or in use.
     pub fn conflict(&mut self, now: Instant) {
+        // RFC 2131 3.1/3, 3.1/4
         let Some(lease) = self.lease.take() else { return };
         self.events.push_back(match self.state {
             State::Checking => Event::Declined(lease.address),
@@ -224,6 +225,7 @@ impl Client {
     /// # Errors
     /// [`Ignored`]: why it was passed over.
     pub fn input(&mut self, bytes: &[u8], now: Instant) -> Result<(), Ignored> {
+        // RFC 2131 4.1/2
         let message = Message::parse(bytes)?;
         if message.xid != self.xid || message.chaddr != self.config.ethernet {
             return Err(Ignored::Foreign);
@@ -252,6 +254,7 @@ impl Client {
     }
 
     fn acknowledged(&mut self, message: &Message, now: Instant) -> Result<(), Ignored> {
+        // RFC 2131 3.1/2
         let lease = Lease::of(message, self.asked)?;
         let wanted = match (self.state, &self.lease) {
             (State::Requesting, _) => self.offer,
@@ -280,6 +283,7 @@ impl Client {
     }
 
     fn refused(&mut self, message: &Message, now: Instant) -> Result<(), Ignored> {
+        // RFC 2131 4.4.5/4
         let by = message.options.server.ok_or(Ignored::Malformed)?;
         let ours = match self.state {
             State::Requesting => self.offer.map(|(_, server)| server),
@@ -299,6 +303,7 @@ impl Client {
     }
 
     fn lose(&mut self, why: Lost) {
+        // RFC 2131 4.4.5/3
         if let Some(lease) = self.lease.take() {
             self.events.push_back(Event::Lost(lease.address, why));
         }
@@ -355,6 +360,7 @@ impl Client {
     }
 
     fn request(&mut self, now: Instant) {
+        // RFC 2131 3.1/1
         let (requested, server) = match self.offer {
             Some((address, server)) => (Some(address), Some(server)),
             None => (self.config.previous, None),
@@ -373,6 +379,7 @@ impl Client {
 
     /// Asks for more time, of the server that gave the lease, later of any; or it is over.
     fn keep(&mut self, now: Instant) {
+        // RFC 2131 4.4.5/2
         let Some(Lease { address, server, rebinding, end, .. }) = self.lease.clone() else {
             return;
         };
@@ -407,6 +414,7 @@ impl Client {
     /// When the next message of this exchange goes: four seconds later, then twice that, with
     /// a second more or less.
     fn again(&mut self, now: Instant) {
+        // RFC 2131 4.1/1
         let wait = (FIRST * (1 << (self.sent - 1).min(4))).min(LONGEST);
         let spread = self.up_to(Duration::from_secs(2));
         self.timer = Some(now + wait + spread - Duration::from_secs(1));

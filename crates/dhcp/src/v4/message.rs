@@ -160,6 +160,7 @@ impl Message {
 
 /// Adds the options of a field to `found`. What comes twice is one value in pieces (RFC 3396).
 fn gather(mut bytes: &[u8], found: &mut BTreeMap<u8, Vec<u8>>) -> Result<(), Ignored> {
+    // RFC 2131 2/1
     loop {
         match bytes {
             // Some servers leave the end out.

@@ -4,7 +4,7 @@
 use super::checks::RETRANSMIT;
 use super::identifier::{self, BITS};
 use super::table::{Formed, Kind, MAX_FORMED, Table, after};
-use super::{Change, Dad};
+use super::{Change, Dad, Given};
 use std::net::Ipv6Addr;
 use wire::Instant;
 use wire::ndp::Prefix;
@@ -39,6 +39,7 @@ impl Formed {
     /// Lifetimes are those that a router says now, so that nobody can take away an address
     /// at once whose network was valid for long (RFC 4862 5.5.3 e).
     fn renew(&mut self, prefix: &Prefix, now: Instant) {
+        // RFC 4862 5.5.3/3
         let valid = after(now, prefix.valid);
         let remaining = self.valid.since(now);
         let is_long = Duration::from_secs(prefix.valid.into()) > TWO_HOURS;
@@ -58,12 +59,14 @@ impl Formed {
 impl Table {
     /// The address of the link, where the host was given none.
     pub(super) fn form_local(&mut self, interface: u16) {
+        // RFC 4862 5.3/1
         let for_ever = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
         self.form(interface, (LOCAL, Kind::Local, 0), for_ever, Instant::ZERO);
     }
 
     /// A router tells of a network that hosts may form addresses in.
     pub(super) fn autonomous(&mut self, interface: u16, prefix: &Prefix, now: Instant) {
+        // RFC 4862 5.5.3/1, 5.5.3/2
         //= RFC 4862 5.5.3 c: a preferred lifetime beyond the valid one is ignored
         if prefix.preferred > prefix.valid || prefix.bits != BITS {
             return;
@@ -91,6 +94,29 @@ impl Table {
         }
         if !known[1] && slaac.temporary {
             self.form_temporary(interface, prefix.network, 0, lifetimes, now);
+        }
+    }
+
+    /// An address is given by hand: what was formed stays for as long as that wants it.
+    pub(super) fn give(&mut self, interface: u16, address: Ipv6Addr, prefix: u8) -> Given {
+        let Some(state) = self.state(interface) else { return Given::New };
+        if state.link.given.contains(&address) {
+            return Given::Again;
+        }
+        state.link.given.push(address);
+        if let Some(check) = state.checks.iter_mut().find(|check| check.address == address) {
+            (check.prefix, check.temporary) = (prefix, false);
+        }
+        let formed = state.formed.iter().position(|formed| formed.address == address);
+        match formed.map(|at| state.formed.remove(at)) {
+            Some(_) => Given::Formed,
+            None => Given::New,
+        }
+    }
+
+    pub(super) fn take_back(&mut self, interface: u16, address: Ipv6Addr) {
+        if let Some(state) = self.state(interface) {
+            state.link.given.retain(|given| *given != address);
         }
     }
 
@@ -137,6 +163,10 @@ impl Table {
             Kind::Local | Kind::Stable => identifier::stable(slaac.key, network, tries),
         };
         let address = identifier::address(network, identifier);
+        if state.link.given.contains(&address) {
+            // It is there, and no lifetime of its network ends it.
+            return;
+        }
         let (deprecated, succeeded) = (preferred <= now && kind != Kind::Local, false);
         state.formed.push(Formed {
             address,
@@ -174,6 +204,7 @@ impl Table {
 
     /// Lets addresses grow old.
     pub(super) fn due_addresses(&mut self, now: Instant) {
+        // RFC 4862 5.5.4/2
         let mut next = Vec::new();
         for state in &mut self.states {
             let index = state.index;

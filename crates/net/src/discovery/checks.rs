@@ -29,6 +29,7 @@ impl Table {
         (address, prefix, temporary): (Ipv6Addr, u8, bool),
         at: Instant,
     ) {
+        // RFC 4862 5.4/1
         if !self.has_room_to_check(interface) {
             return self.turned_away.addresses += 1;
         }
@@ -40,6 +41,7 @@ impl Table {
 
     pub(super) fn forget(&mut self, address: Ipv6Addr) {
         for state in &mut self.states {
+            state.link.given.retain(|given| *given != address);
             state.checks.retain(|check| check.address != address);
             state.formed.retain(|formed| formed.address != address);
         }
@@ -78,6 +80,7 @@ impl Table {
         nonce: Option<[u8; 6]>,
         now: Instant,
     ) -> bool {
+        // RFC 4862 5.4.3/1
         let Some(state) = self.state(interface) else { return false };
         let check = state.checks.iter_mut().find(|check| check.address == target);
         match check {
@@ -92,12 +95,14 @@ impl Table {
 
     /// Another station has `target`.
     pub(super) fn claimed(&mut self, (interface, target): (u16, Ipv6Addr), now: Instant) -> bool {
+        // RFC 4862 5.4.4/1
         let Some(state) = self.state(interface) else { return false };
         let before = state.checks.len();
         state.checks.retain(|check| check.address != target);
         if state.checks.len() == before {
             return false;
         }
+        state.link.given.retain(|given| *given != target);
         let formed = state.formed.iter().position(|formed| formed.address == target);
         let formed = formed.map(|at| state.formed.remove(at));
         self.changes.push(Change::Duplicate(interface, target));
@@ -111,6 +116,7 @@ impl Table {
     /// router has just told all of them (RFC 4862 5.4.2). Where addresses are used at once,
     /// nothing is won by it.
     pub(super) fn delay(&mut self, interface: u16, kind: Kind) -> Duration {
+        // RFC 4862 5.4.2/1
         match self.dad(interface) {
             Dad::Strict if kind != Kind::Local => self.chance.up_to(RETRANSMIT),
             _ => Duration::ZERO,

@@ -67,8 +67,28 @@ pub struct Link {
     pub dad: Dad,
     /// Does it listen to routers, and form addresses?
     pub slaac: Option<Slaac>,
-    /// Was it given a link-local address?
-    pub has_local: bool,
+    /// Its addresses that were given by hand.
+    pub given: Vec<Ipv6Addr>,
+}
+
+/// What a router says of DHCPv6 (RFC 4861 4.2: the flags M and O).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dhcp6Flags {
+    /// A server gives addresses (M).
+    pub managed: bool,
+    /// A server tells of other things, such as servers for names (O).
+    pub other: bool,
+}
+
+/// What was known of an address that is given by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// It was given by hand before.
+    Again,
+    /// It was formed, and stays as one that was given by hand.
+    Formed,
+    /// Nothing.
+    New,
 }
 
 /// A default router that was heard of.
@@ -112,6 +132,8 @@ pub enum Change {
     Routers(Vec<DefaultRouter>),
     /// Bytes of the largest datagram of IPv6 on an interface.
     Mtu(u16, usize),
+    /// Routers of an interface say this of DHCPv6 now.
+    Dhcp6(u16, Dhcp6Flags),
     /// These are the servers of names now.
     Servers(Vec<(u16, Ipv6Addr)>),
 }
@@ -191,6 +213,22 @@ impl Discovery {
     /// been checked, [`Change::Add`] follows.
     pub fn check(&self, interface: u16, address: Ipv6Addr, prefix: u8) {
         self.with(|table| table.check_given(interface, address, prefix));
+    }
+
+    /// An address was given by hand, with the length of its network's prefix: no router takes it
+    /// away again.
+    pub fn give(&self, interface: u16, address: Ipv6Addr, prefix: u8) -> Given {
+        self.with(|table| table.give(interface, address, prefix))
+    }
+
+    /// An address was not given by hand after all.
+    pub fn take_back(&self, interface: u16, address: Ipv6Addr) {
+        self.with(|table| table.take_back(interface, address));
+    }
+
+    /// What routers of an interface say of DHCPv6.
+    pub fn dhcp6(&self, interface: u16) -> Dhcp6Flags {
+        self.table.lock().dhcp6(interface)
     }
 
     /// An address was taken away by hand.

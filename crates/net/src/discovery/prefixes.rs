@@ -9,6 +9,7 @@ use wire::ndp::Prefix;
 impl Table {
     /// A router tells of a network.
     pub(super) fn prefix(&mut self, interface: u16, prefix: &Prefix, now: Instant) {
+        // RFC 4862 5.5.3/1
         let mask = u128::MAX.checked_shl(128 - u32::from(prefix.bits)).unwrap_or(0);
         let network = Ipv6Addr::from_bits(prefix.network.to_bits() & mask);
         let segment = network.segments()[0];
@@ -26,6 +27,7 @@ impl Table {
     }
 
     fn on_link(&mut self, interface: u16, prefix: &Prefix, now: Instant) {
+        // RFC 4861 6.3.4/3
         let Some(state) = self.state(interface) else { return };
         let (network, bits, until) = (prefix.network, prefix.bits, after(now, prefix.valid));
         let same = |known: &Network| known.network == network && known.bits == bits;

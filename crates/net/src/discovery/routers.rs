@@ -1,7 +1,7 @@
 //! Routers: they are asked (RFC 4861 6.3.7, RFC 7559), heard, and forgotten.
 
 use super::table::{MAX_ROUTERS, MAX_SERVERS, Router, Soliciting, State, Table, after};
-use super::{Around, Change, DefaultRouter, Link, message};
+use super::{Around, Change, DefaultRouter, Dhcp6Flags, Link, message};
 use std::net::Ipv6Addr;
 use wire::ndp::{Preference, RouterAdvertisement, Said};
 use wire::time::Duration;
@@ -15,7 +15,8 @@ const LOST: u32 = 4096;
 
 impl Table {
     pub(super) fn begin(&mut self, index: u16, link: Link) {
-        let (listens, has_local) = (link.slaac.is_some(), link.has_local);
+        let is_local = |given: &Ipv6Addr| Address::from(*given).is_link_local_v6();
+        let (listens, has_local) = (link.slaac.is_some(), link.given.iter().any(is_local));
         self.states.retain(|state| state.index != index);
         self.states.push(State::new(index, link));
         if listens && let Some(state) = self.state(index) {
@@ -28,6 +29,7 @@ impl Table {
 
     /// Does what is due, and adds what is to be asked to `packets`.
     pub(super) fn due(&mut self, now: Instant, around: &impl Around, packets: &mut Vec<Packet>) {
+        // RFC 4861 6.3.5/1
         self.due_checks(now, packets);
         self.due_addresses(now);
         self.due_networks(now);
@@ -52,6 +54,7 @@ impl Table {
 
     /// Asks routers, if it is time.
     fn solicit(&mut self, at: usize, now: Instant, around: &impl Around) -> Option<Packet> {
+        // RFC 4861 6.3.7/1
         let Table { states, chance, .. } = self;
         let state = states.get_mut(at)?;
         let soliciting = state.soliciting.as_mut().filter(|soliciting| soliciting.at <= now)?;
@@ -85,6 +88,7 @@ impl Table {
             return false;
         }
         self.router(interface, router, said, now);
+        self.flags(interface, Dhcp6Flags { managed: said.managed, other: said.other });
         for option in said.options.iter() {
             match option {
                 Said::Prefix(prefix) => self.prefix(interface, &prefix, now),
@@ -109,6 +113,7 @@ impl Table {
         said: &RouterAdvertisement<'_>,
         now: Instant,
     ) {
+        // RFC 4861 6.3.4/1, 6.3.7/2
         let Some(state) = self.state(interface) else { return };
         let known = state.routers.iter().position(|router| router.address == address);
         if said.lifetime == 0 {
@@ -131,8 +136,19 @@ impl Table {
         }
     }
 
+    /// What the last router said counts (RFC 4861 6.3.4).
+    fn flags(&mut self, interface: u16, flags: Dhcp6Flags) {
+        // RFC 4861 6.3.4/5
+        let Some(state) = self.state(interface) else { return };
+        if state.dhcp6 != flags {
+            state.dhcp6 = flags;
+            self.changes.push(Change::Dhcp6(interface, flags));
+        }
+    }
+
     /// The link carries no more than this (RFC 4861 6.3.4), if that is possible.
     fn mtu(&mut self, interface: u16, mtu: u32) {
+        // RFC 4861 6.3.4/2
         let Some(state) = self.state(interface) else { return };
         let mtu = usize::try_from(mtu).unwrap_or(usize::MAX);
         let possible = (ipv6::MIN_MTU..=state.link.mtu).contains(&mtu);
@@ -160,6 +176,7 @@ impl Table {
 
     /// A router answers, or it does not (RFC 4861 6.3.6): then others go before it, in turns.
     pub(super) fn reached(&mut self, interface: u16, address: Ipv6Addr, is_there: bool) {
+        // RFC 4861 6.3.6/1, 7.3.3/1
         let losses = self.losses + 1;
         let Some(state) = self.state(interface) else { return };
         let known = state.routers.iter_mut().find(|router| router.address == address);

@@ -1,6 +1,6 @@
 //! [`Table`]: what was found out on each interface, bounded, and what has to be done when.
 
-use super::{Change, Dad, DefaultRouter, Follow, Link};
+use super::{Change, Dad, DefaultRouter, Dhcp6Flags, Follow, Link};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::net::Ipv6Addr;
@@ -111,6 +111,8 @@ pub(super) struct State {
     pub(super) soliciting: Option<Soliciting>,
     /// Bytes of the largest datagram of IPv6, as was told last.
     pub(super) mtu: usize,
+    /// What routers say of DHCPv6.
+    pub(super) dhcp6: Dhcp6Flags,
     /// When all messages that may be heard in a row may be heard again, nanoseconds.
     full: u64,
 }
@@ -174,6 +176,7 @@ impl State {
             networks: Vec::new(),
             routers: Vec::new(),
             soliciting: None,
+            dhcp6: Dhcp6Flags::default(),
             full: 0,
         }
     }
@@ -228,6 +231,11 @@ impl Table {
     pub(super) fn dad(&self, interface: u16) -> Dad {
         let state = self.states.iter().find(|state| state.index == interface);
         state.map_or(Dad::Off, |state| state.link.dad)
+    }
+
+    pub(super) fn dhcp6(&self, interface: u16) -> Dhcp6Flags {
+        let state = self.states.iter().find(|state| state.index == interface);
+        state.map_or(Dhcp6Flags::default(), |state| state.dhcp6)
     }
 
     pub(super) fn checking(&self) -> usize {

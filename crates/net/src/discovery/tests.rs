@@ -37,7 +37,7 @@ pub(super) fn host(dad: Dad, slaac: Option<bool>) -> (Host, Arc<Notes>) {
     let host = lonely6(|config| {
         config.discovery.attach(Arc::downgrade(&follower));
         let slaac = slaac.map(|temporary| Slaac { key: [1, 2], temporary });
-        let link = Link { ethernet: MAC, mtu: 1500, dad, slaac, has_local: true };
+        let link = Link { ethernet: MAC, mtu: 1500, dad, slaac, given: vec![our_link_local()] };
         config.discovery.begin(0, link);
     });
     (host, notes)
@@ -94,6 +94,7 @@ const NEW: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x77);
 
 #[test]
 fn silence_makes_an_address_ours() {
+    // RFC 4862 5.4/1
     for dad in [Dad::Strict, Dad::Optimistic] {
         let (mut host, notes) = host(dad, None);
         host.config().discovery.check(0, NEW, 64);
@@ -117,6 +118,7 @@ fn silence_makes_an_address_ours() {
 
 #[test]
 fn who_has_it_or_wants_it_says_so() {
+    // RFC 4862 5.4.3/1, 5.4.4/1
     let theirs = advertisement(NEW, Some(PEER_MAC), false, true);
     let other = [7; 6];
     for frame in [theirs, probe_of_another(NEW, None), probe_of_another(NEW, Some(other))] {
@@ -141,6 +143,7 @@ fn who_has_it_or_wants_it_says_so() {
 
 #[test]
 fn our_own_question_that_comes_back_is_no_other_station() {
+    // RFC 4862 5.4.3/1
     let (mut host, notes) = host(Dad::Strict, None);
     host.config().discovery.check(0, NEW, 64);
     let out = host.call(crate::Call::Look);

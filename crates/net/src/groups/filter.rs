@@ -37,6 +37,7 @@ impl Filter {
 
     /// What passes one of `filters` at least (RFC 3376 3.2, RFC 3810 4.2).
     pub(super) fn merged<'a>(filters: impl Iterator<Item = &'a Filter>) -> Filter {
+        // RFC 3810 4.2/1
         let mut merged = Filter::none();
         for filter in filters {
             let (a, b) = (&merged.sources, &filter.sources);
@@ -60,6 +61,7 @@ impl Filter {
     /// The record that answers a query for some sources (RFC 3376 5.2, RFC 3810 6.3); `None`
     /// if none of them is wanted.
     pub(super) fn answer(&self, group: Address, asked: &BTreeSet<Address>) -> Option<Record> {
+        // RFC 3810 6.2/2
         let sources: Vec<Address> =
             asked.iter().copied().filter(|source| self.passes(*source)).collect();
         (!sources.is_empty()).then_some(Record { kind: Kind::IsInclude, group, sources })

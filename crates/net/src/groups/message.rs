@@ -15,6 +15,7 @@ pub(super) fn reports(
     (index, via): (u16, Via),
     packets: &mut Vec<Packet>,
 ) {
+    // RFC 3810 5.2/1
     let room = via.mtu.saturating_sub(FRONT + 8);
     let to = if is_v4 { REPORTS_V4.into() } else { REPORTS_V6.into() };
     let mut rest = records;
@@ -78,6 +79,7 @@ fn datagram_v4(message: &[u8], source: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
 }
 
 fn datagram_v6(message: &[u8], source: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
+    // RFC 3810 5/1
     let header =
         ipv6::Header { hop_limit: 1, ..ipv6::Header::new(source, to, 0, 8 + message.len()) };
     let mut bytes = vec![0; ipv6::LEN];

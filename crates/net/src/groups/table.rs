@@ -75,6 +75,7 @@ impl Table {
         name: (u16, Address),
         filter: Filter,
     ) -> Result<(), Full> {
+        // RFC 3810 4.1/1
         if filter.sources.len() > MAX_SOURCES {
             return Err(Full::Sources);
         }
@@ -111,6 +112,7 @@ impl Table {
 
     /// The owners of a group have changed.
     fn changed(&mut self, name: (u16, Address)) {
+        // RFC 3810 6.1/1
         let Some(member) = self.members.get_mut(&name) else { return };
         let new = Filter::merged(member.owners.iter().map(|(_, filter)| filter));
         let old = std::mem::replace(&mut member.filter, new);
@@ -136,6 +138,7 @@ impl Table {
 
     /// The version that is spoken on a link.
     fn version(&self, link: Link, now: Instant) -> Version {
+        // RFC 3810 8.2/1, 8.2/2
         let is_there = |n: u8| self.older.get(&(link, n)).is_some_and(|until| now < *until);
         match (is_there(1), is_there(2)) {
             (true, _) => Version::V1,
@@ -152,6 +155,7 @@ impl Table {
 
     /// A router asks (RFC 3376 5.2, RFC 3810 6.2).
     pub(super) fn asked(&mut self, query: &Query, interface: u16, is_v4: bool, now: Instant) {
+        // RFC 3810 6.2/1
         let link = (interface, is_v4);
         let before = self.version(link, now);
         match query.version {
@@ -315,6 +319,7 @@ impl Member {
 /// Is it a group that reports tell of? Not one that all are members of, or that does not leave
 /// a host (RFC 3376 5, RFC 3810 6).
 fn is_reported(group: Address) -> bool {
+    // RFC 3810 6/1
     let scope = group.v6().map_or(2, |v6| v6.octets()[1] & 0x0f);
     !group.is_all_hosts() && scope > 1
 }

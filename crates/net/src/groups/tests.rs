@@ -81,6 +81,7 @@ const TO_EXCLUDE: u8 = Kind::ToExclude as u8;
 
 #[test]
 fn a_join_is_told_twice_and_so_is_a_leave() {
+    // RFC 3810 6.1/1
     let mut host = listening();
     host.drops(&to_group(b"x"), DropReason::IpNotOurs);
     let out = set(&mut host, 1, Filter::any());
@@ -105,6 +106,7 @@ fn a_join_is_told_twice_and_so_is_a_leave() {
 
 #[test]
 fn sources_that_pass_are_told_and_others_dropped() {
+    // RFC 3810 4.1/1, 4.2/1
     let mut host = listening();
     let other = Ipv4Addr::new(10, 0, 0, 7);
     let out = set(&mut host, 1, only(&[other]));
@@ -125,6 +127,7 @@ fn sources_that_pass_are_told_and_others_dropped() {
 
 #[test]
 fn queries_are_answered_in_time_and_once() {
+    // RFC 3810 6.2/1, 6.2/2
     let mut host = listening();
     set(&mut host, 1, except(&[Ipv4Addr::new(10, 0, 0, 7)]));
     host.wait(Duration::from_secs(2));
@@ -152,6 +155,7 @@ fn queries_are_answered_in_time_and_once() {
 
 #[test]
 fn routers_of_older_versions_are_understood() {
+    // RFC 3810 8.2/1, 8.2/2
     let mut host = listening();
     set(&mut host, 1, Filter::any());
     host.wait(Duration::from_secs(2));
@@ -232,6 +236,7 @@ fn who_has_no_address_yet_is_heard_by_all_and_only_so() {
 
 #[test]
 fn of_ipv6_it_is_told_by_mld() {
+    // RFC 3810 5/1
     let mut host = host6(|_| ());
     let group: Ipv6Addr = "ff05::1:3".parse().expect("one");
     host.call(Call::BindUdp(Endpoint { address: Address::UNSPECIFIED_V6, port: 53 }, ()));
@@ -273,6 +278,7 @@ fn of_ipv6_it_is_told_by_mld() {
 
 #[test]
 fn a_router_of_mld_is_answered_if_it_is_on_the_link() {
+    // RFC 3810 5.1/1, 6.2/1, 6.2/2
     let mut host = host6(|_| ());
     let group: Ipv6Addr = "ff05::1:3".parse().expect("one");
     host.config().groups.set(1, 0, group.into(), Filter::any()).expect("room");

@@ -11,6 +11,7 @@ const LARGEST: usize = 1500;
 /// Takes a message of IGMP, or of MLD whose checksum is right; that header is in front.
 #[cold]
 pub(super) fn input(packet: &Packet, ip: &Ip, now: Instant, counters: &mut Counters) {
+    // RFC 3810 5.1/1
     let meta = packet.meta();
     let is_v4 = meta.source.is_v4();
     let mut bytes = [0; LARGEST];

@@ -16,7 +16,7 @@ fn by_interface(packet: &Packet, ip: &Ip) -> Route {
         interface: meta.interface,
         next_hop: meta.destination,
         source: meta.source,
-        mtu: ip.config.interfaces[usize::from(meta.interface)].mtu,
+        mtu: ip.config.link_mtu(meta.interface, meta.destination),
         to_group: true,
     }
 }

@@ -10,6 +10,7 @@ const GLOBAL: u8 = 14;
 
 /// The scope of an address, as multicast counts them (RFC 6724 3.1).
 fn scope(address: Ipv6Addr) -> u8 {
+    // RFC 6724 3.1/1
     match address.segments()[0] {
         first if address.is_multicast() => first as u8 & 0x0f,
         first if first & 0xffc0 == 0xfe80 => 2,
@@ -21,6 +22,7 @@ fn scope(address: Ipv6Addr) -> u8 {
 
 /// The label of an address by the default policy table (RFC 6724 2.1).
 fn label(address: Ipv6Addr) -> u8 {
+    // RFC 6724 2.1/1
     match address.segments() {
         _ if address.is_loopback() => 0,
         [0, 0, 0, 0, 0, 0xffff, ..] => 4,
@@ -39,6 +41,8 @@ fn label(address: Ipv6Addr) -> u8 {
 /// a host does not have here, and rule 5 is the route's. An address that is still checked is
 /// taken after others (RFC 4429 3.3).
 pub(super) fn choose(config: &Config, index: u16, destination: Address) -> Option<Address> {
+    // RFC 6724 5/1, 5/2, 5/3, 5/5, 5/6, 5/7, 5/8
+    // RFC 4862 5.5.4/1
     let to = destination.v6()?;
     let wanted = scope(to);
     let rank = |&&(ours, prefix): &&(Address, u8)| {

@@ -85,6 +85,7 @@ pub(super) fn input(
 
 /// The header and the message, if it is not to be discarded (RFC 4861 7.1).
 fn check(packet: &mut Packet) -> Result<(ipv6::Header, Message), DropReason> {
+    // RFC 4861 6.1.2/1, 7.1.1/1, 7.1.2/1
     let bad = |_: Malformed| DropReason::NdpMalformed;
     let header = ipv6::Header::parse(packet.front()).map_err(bad)?;
     if header.hop_limit != HOP_LIMIT {
@@ -149,6 +150,7 @@ impl Solicited {
         counters: &mut Counters,
         egress: &mut Egress,
     ) {
+        // RFC 4861 7.2.4/1
         let Solicited { source, station, target, source_link, nonce } = self;
         if link.has(index, source) {
             return counters.drop(DropReason::NdpConflict);
@@ -277,6 +279,7 @@ impl Heard {
         counters: &mut Counters,
         egress: &mut Egress,
     ) {
+        // RFC 4861 8.1/1, 8.3/1
         let Heard { router, index, now } = self;
         let Ok(redirect) = Redirect::parse(bytes) else {
             return counters.drop(DropReason::NdpMalformed);

@@ -73,6 +73,7 @@ impl Known {
     /// What a neighbour of IPv6 whose time is over is reached by: for a while as it was,
     /// then it is asked. `None`: it has not answered, and is to be forgotten.
     fn probe(&mut self, now: Instant) -> Option<Resolved> {
+        // RFC 4861 7.3.2/1
         let waits = if self.probes == 1 { DELAY } else { INTERVAL };
         if self.probes == 0 {
             (self.probes, self.asked) = (1, now);
@@ -220,6 +221,7 @@ impl Neighbours {
         now: Instant,
         dropped: &mut u64,
     ) -> Resolved {
+        // RFC 4861 7.2.2/1
         // RFC 1122 2.3.2.1/2, 2.3.2.2/1
         let mut is_new = !self.asked.contains_key(&neighbour);
         if is_new && self.asked.len() >= MAX_ASKED {
@@ -290,6 +292,7 @@ impl Neighbours {
 
     /// A message of neighbour discovery says where a neighbour is (RFC 4861 7.2.3, 7.2.5).
     pub(super) fn hear(&mut self, neighbour: Neighbour, said: Said, now: Instant) -> Learned {
+        // RFC 4861 7.2.3/1, 7.2.5/1, 7.2.5/2
         let is_asked = self.asked.contains_key(&neighbour);
         let Some(known) = self.known.get_mut(&neighbour) else {
             let Some(ethernet) = said.station else { return Learned::Ignored };
@@ -373,6 +376,7 @@ impl Neighbours {
         unit: u16,
         failed: &mut Vec<Packet>,
     ) -> Vec<Neighbour> {
+        // RFC 4861 7.2.2/2
         let mut again = Vec::new();
         self.asked.retain(|neighbour, asked| {
             if now < asked.again {

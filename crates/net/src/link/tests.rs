@@ -39,6 +39,7 @@ fn a_probe_is_answered_and_teaches_nothing() {
 
 #[test]
 fn packets_wait_for_the_answer_in_order() {
+    // RFC 4861 7.2.2/1
     // RFC 1122 2.3.2.2/1
     let mut host = lonely();
     let mut out = host.say(PEER, b"0");
@@ -59,6 +60,7 @@ fn packets_wait_for_the_answer_in_order() {
 
 #[test]
 fn who_never_answers_is_asked_three_times() {
+    // RFC 4861 7.2.2/2
     // RFC 1122 2.3.2.1/2
     let mut host = lonely();
     host.call(Call::Connect { remote: end(PEER, 80), local: None, connection: () });

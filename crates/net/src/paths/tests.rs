@@ -13,6 +13,7 @@ const NOW: Instant = Instant::from_millis(1000);
 
 #[test]
 fn a_smaller_mtu_is_believed_for_ten_minutes() {
+    // RFC 8201 4/2, 4/3, 4/4, 5.2/2
     let paths = Paths::default();
     assert_eq!(paths.path(host(1)), Path::default());
     assert_eq!(paths.shrink(host(1), 1400, 1500, NOW), Some(1400));
@@ -74,4 +75,35 @@ fn a_flood_leaves_so_many_and_no_more() {
     assert_eq!(paths.evicted(), 100_000 - MAX_PATHS as u64);
     paths.due(NOW + LIFETIME);
     assert!(paths.is_empty() && paths.table.read().order.is_empty());
+}
+
+#[test]
+fn of_what_was_sent_the_largest_counts_and_little_is_kept() {
+    let paths = Paths::default();
+    let flow = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) << 10;
+    paths.sends(flow(1), 1400);
+    paths.sends(flow(1), 1300);
+    let has = |flow, mtu| paths.has_sent(flow, host(1), mtu);
+    assert_eq!([1399, 1400].map(|mtu| has(flow(1), mtu)), [true, false]);
+    assert!(has(flow(1), 0) && !has(flow(2), 0));
+    // Of two with one place the later one is known.
+    paths.sends(flow(2), 600);
+    assert!(!has(flow(1), 1000) && has(flow(2), 0) && !has(flow(2), 600));
+    paths.sends(flow(3), 100_000);
+    assert!(has(flow(3), 65_534) && !has(flow(3), 65_535));
+}
+
+#[test]
+fn what_is_known_can_be_seen_and_taken_away() {
+    let paths = Paths::default();
+    paths.shrink(host6(1), 1400, 1500, NOW);
+    paths.redirect(host6(2), 0, host6(7));
+    let (small, redirected) = (paths.path(host6(1)), paths.path(host6(2)));
+    assert_eq!(paths.all(), [(host6(1), small), (host6(2), redirected)]);
+    let generation = paths.generation();
+    assert!(!paths.remove(host6(3)) && paths.generation() == generation);
+    assert!(paths.remove(host6(1)) && paths.generation() != generation);
+    assert_eq!(paths.all(), [(host6(2), redirected)]);
+    paths.due(NOW + LIFETIME);
+    assert_eq!(paths.len(), 1, "a redirect has no end of its own");
 }

@@ -4,6 +4,7 @@ use super::{Cx, Transport};
 use crate::application::Application;
 use crate::connections::Connections;
 use crate::ip::icmp::{Error, Kind};
+use std::hash::BuildHasher;
 use tcp::IcmpError;
 use wire::icmpv4::Unreachable;
 use wire::tcp::mss_for;
@@ -12,15 +13,16 @@ use wire::{FlowKey, Instant, protocol};
 impl<A: Application> Transport<A> {
     /// Takes an ICMP error.
     pub fn error<C: Connections<A::Connection>>(&mut self, error: &Error, cx: &mut Cx<'_, A, C>) {
+        // RFC 8201 4/5, 5.4/1, 5.5/1
         // RFC 9293 MUST-54
         // RFC 1122 3.2.2.1/2, 3.2.2.4/1, 3.2.2.5/1, 4.1.3.3/1
         if error.protocol == protocol::UDP {
             let socket = Transport::<A>::bound(&self.udp, &error.flow.local).cloned();
             // Nothing in the quotation shows that we have sent it, so only what is said of the
-            // peer of a connected socket is believed.
+            // peer of a connected socket is believed, and of whom we have sent as much to.
             if let (Some(socket), Kind::Unreachable(Unreachable::FragmentationNeeded(mtu))) =
                 (&socket, error.kind)
-                && cx.app.is_peer(socket, error.flow.remote)
+                && (cx.app.is_peer(socket, error.flow.remote) || self.has_sent(&error.flow, mtu))
                 && let Some(mtu) = self.shrink(&error.flow, mtu, cx.now)
             {
                 return cx.app.datagram_too_large(socket, error.flow.remote, mtu);
@@ -56,6 +58,12 @@ impl<A: Application> Transport<A> {
         if let Some(mtu) = smaller {
             self.shrink(&error.flow, mtu, now);
         }
+    }
+
+    /// Has a datagram of this flow left lately that is too large for `mtu`?
+    fn has_sent(&self, flow: &FlowKey, mtu: u16) -> bool {
+        let hash = self.udp.hasher().hash_one(flow);
+        self.config.paths.has_sent(hash, flow.remote.address, mtu.into())
     }
 
     /// The way to the peer of a flow of ours carries no more than this. Returns what is believed

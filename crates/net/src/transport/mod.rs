@@ -34,7 +34,7 @@ use hashbrown::HashMap;
 use ready_list::ReadyList;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use wire::{Endpoint, Instant, Packet};
+use wire::{Endpoint, FlowKey, Instant, Packet};
 
 /// The state of the transport layer, but for the connections themselves.
 pub struct Transport<A: Application> {
@@ -56,6 +56,8 @@ pub struct Transport<A: Application> {
     pub(crate) down: Vec<Packet>,
     /// The connection that the last segment was for, and what waits for it.
     batch: Option<coalesce::GroBatch>,
+    /// The flow of the last datagram that not every link carries, and the largest one's bytes.
+    last_large: Option<(FlowKey, usize)>,
     /// Memory and orphans.
     pub(crate) share: Share,
     /// Where the connections live.
@@ -80,6 +82,7 @@ impl<A: Application> Transport<A> {
             resets: Arc::new(RateLimit::new(&config, unit.share(config.errors_per_second))),
             down: Vec::new(),
             batch: None,
+            last_large: None,
             share: Share::new(&config, unit),
             residence: Residence::Settled,
             unit,

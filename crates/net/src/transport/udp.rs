@@ -3,10 +3,12 @@
 use super::Transport;
 use crate::application::{Application, Datagram};
 use crate::ip::{Route, Routes};
+use crate::paths;
 use crate::{Counters, DropReason};
+use std::hash::BuildHasher;
 use wire::packet::ChecksumState;
 use wire::udp::{Header, LEN};
-use wire::{Address, Endpoint, Packet, checksum, ipv4, ipv6, protocol};
+use wire::{Address, Endpoint, FlowKey, Packet, checksum, ipv4, ipv6, protocol};
 
 /// Offset of the checksum field in a UDP header.
 const CHECKSUM: usize = 6;
@@ -65,6 +67,13 @@ fn dropped(counters: &mut Counters, reason: DropReason) -> Option<Packet> {
 }
 
 impl<A: Application> Transport<A> {
+    /// Notes that a datagram leaves which not every link carries, once for many of a flow.
+    #[cold]
+    fn sends_large(&mut self, flow: FlowKey, len: usize) {
+        self.last_large = Some((flow, len));
+        self.config.paths.sends(self.udp.hasher().hash_one(flow), len);
+    }
+
     /// Sends the datagrams that a socket has.
     pub(super) fn flush_udp(
         &mut self,
@@ -91,6 +100,7 @@ impl<A: Application> Transport<A> {
                 datagram.local.address = route.source;
             }
             let source = datagram.local.address;
+            let flow = FlowKey { local: datagram.local, remote };
             // RFC 1122 3.2.1.3/3, 3.3.6/2
             let stays =
                 |r: &Route| !source.is_unspecified() && !self.config.escapes(source, r.interface);
@@ -107,6 +117,11 @@ impl<A: Application> Transport<A> {
                 }
                 Some(mut packet) => {
                     (packet.meta_mut().ttl, packet.meta_mut().whole) = (ttl, whole);
+                    let len = packet.len() + header_len(remote.address);
+                    let is_news = |(known, most)| known != flow || most < len;
+                    if len > paths::least(remote.address) && self.last_large.is_none_or(is_news) {
+                        self.sends_large(flow, len);
+                    }
                     self.down.push(packet);
                 }
                 None => counters.out_dropped += 1,

@@ -38,7 +38,7 @@ pub fn ping_v6(peer: Peer) {
         let wait = Some(Duration::from_secs(20));
         sockopt::set_socket_timeout(&raw, sockopt::Timeout::Recv, wait).expect("time-out");
         let mut bytes = vec![0; 70_000];
-        for (seq, len) in [1usize, 56, 1452, 1453, 5000, 20_000, 65_000].into_iter().enumerate() {
+        for (seq, len) in [1usize, 56, 1452, 1453, 5000, 20_000, 65_507].into_iter().enumerate() {
             // The kernel fills in the checksum, and looks at that of the answer.
             let mut request = vec![128, 0, 0, 0, 0x12, 0x34, 0, seq as u8];
             request.extend(Pattern::new(seq as u64).take(len));

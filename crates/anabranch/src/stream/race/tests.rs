@@ -34,6 +34,7 @@ fn order(ours: &[&str], theirs: &[&str]) -> Vec<String> {
 
 #[test]
 fn families_take_turns_and_ipv6_begins() {
+    // RFC 6724 6/6, 6/10
     let theirs = ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2", "2001:db8::3"];
     assert_eq!(
         order(&["10.0.0.1/24", "2001:db8:1::1/64"], &theirs),
@@ -43,6 +44,7 @@ fn families_take_turns_and_ipv6_begins() {
 
 #[test]
 fn what_cannot_be_reached_comes_last() {
+    // RFC 6724 6/1
     let theirs = ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2"];
     assert_eq!(
         order(&["10.0.0.1/24"], &theirs),
@@ -53,6 +55,7 @@ fn what_cannot_be_reached_comes_last() {
 
 #[test]
 fn an_address_of_a_site_is_not_for_the_world() {
+    // RFC 6724 6/2, 6/5, 6/9
     // Rule 5: labels that differ; rule 2: scopes that differ.
     assert_eq!(
         order(&["10.0.0.1/24", "fd00::1/64"], &["2001:db8::1", "192.0.2.1"]),

@@ -132,7 +132,12 @@ impl Other {
 
     /// Is a router for so many seconds, and says more.
     pub fn advertise(&mut self, router: &str, lifetime: u16, options: &[Vec<u8>]) {
-        let mut bytes = vec![134, 0, 0, 0, 64, 0];
+        self.advertise_with(0, router, lifetime, options);
+    }
+
+    /// The same, with these flags (RFC 4861 4.2).
+    pub fn advertise_with(&mut self, flags: u8, router: &str, lifetime: u16, options: &[Vec<u8>]) {
+        let mut bytes = vec![134, 0, 0, 0, 64, flags];
         bytes.extend(lifetime.to_be_bytes());
         bytes.extend([0; 8]);
         bytes.extend(options.concat());

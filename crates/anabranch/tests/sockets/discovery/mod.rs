@@ -6,7 +6,7 @@ mod link;
 use super::PATIENCE;
 use anabranch::device::memory;
 use anabranch::host::{Dad, Event, Events};
-use anabranch::{Organization, Stack, TcpListener, TcpStream, UdpSocket};
+use anabranch::{Cidr, Organization, Stack, TcpListener, TcpStream, UdpSocket};
 use link::{Other, prefix, servers};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -55,6 +55,7 @@ fn is(wanted: Event) -> impl Fn(&Event) -> Option<()> {
 /// A stack without any address finds a router, and is a host of its network.
 #[test]
 fn a_stack_configures_itself_by_what_a_router_says() {
+    // RFC 4862 5.3/1, 5.5.3/2
     for organization in Organization::all() {
         let (stack, mut other) = stack(organization, |b| b.slaac().stable_secret("a secret"));
         let (host, events) = (stack.host(), stack.host().watch());
@@ -92,6 +93,7 @@ fn a_stack_configures_itself_by_what_a_router_says() {
 /// The same secret and network give the same address.
 #[test]
 fn addresses_are_stable_and_temporary_ones_are_not() {
+    // RFC 6724 5/7
     let network = address("2001:db8:7::");
     let form = |secret: &str, temporary: bool| {
         let (stack, mut other) = stack(Organization::default(), |b| match temporary {
@@ -124,6 +126,7 @@ fn addresses_are_stable_and_temporary_ones_are_not() {
 /// Another station says that it has an address of ours while that is checked.
 #[test]
 fn an_address_of_another_station_is_told_and_not_kept() {
+    // RFC 4862 5.4.5/1
     for organization in Organization::all() {
         for dad in [Dad::Optimistic, Dad::Strict] {
             let (stack, mut other) = stack(organization, |b| b.dad(dad).address("fd00::1/64"));
@@ -192,6 +195,7 @@ fn strict_addresses_are_there_when_they_were_checked() {
 /// A router says that a datagram was too large: the next ones to this host are smaller.
 #[test]
 fn a_smaller_path_is_told_to_sockets_and_to_new_connections() {
+    // RFC 8201 4/2, 5.2/1, 5.5/1
     for organization in Organization::all() {
         let (stack, mut other) = stack(organization, |b| {
             b.dad(Dad::Off).address("fd00::1/64").route("default via fd00::9")
@@ -211,6 +215,9 @@ fn a_smaller_path_is_told_to_sockets_and_to_new_connections() {
         assert_eq!(error.raw_os_error(), Some(90), "{organization}: {error}");
         assert_eq!(socket.path_mtu(far).expect("a route"), 1400, "{organization}");
         assert_eq!(socket.path_mtu("[fd01::6]:9").expect("a route"), 1500);
+        let known = stack.host().paths();
+        assert_eq!((known.len(), known[0].mtu, known[0].neighbour), (1, Some(1400), None));
+        assert_eq!(known[0].destination, IpAddr::V6(address("fd01::5")));
         socket.send(&[7; 1352]).expect("it fits");
         socket.send(&[7; 1353]).expect_err("it does not");
         // Who does not mind sends fragments.
@@ -231,5 +238,36 @@ fn a_route_has_an_mtu() {
     let socket = UdpSocket::bind(&stack, "[fd00::1]:5000").expect("bind");
     assert_eq!(socket.path_mtu("[fd01::5]:9").expect("a route"), 1300);
     assert_eq!(socket.path_mtu("[fd00::7]:9").expect("a neighbour"), 1500);
+    let error = stack.host().forget_path(address("fd01::5").into()).expect_err("nothing is known");
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     assert_eq!(mss(&stack, &mut other), 1300 - 60);
+}
+
+/// A router's network is over, an address in it that was given by hand is not; what the router
+/// says of DHCPv6 is told.
+#[test]
+fn what_was_given_by_hand_stays_when_a_network_goes() {
+    let (stack, mut other) =
+        stack(Organization::default(), |b| b.dad(Dad::Off).slaac().stable_secret("a secret"));
+    let (host, events) = (stack.host(), stack.host().watch());
+    other.asked_routers();
+    let network = address("2001:db8:7::");
+    other.advertise_with(0xc0, ROUTER, 0, &[prefix(network, 2, 1)]);
+    next(&events, |event| matches!(event, Event::Dhcp6(0, _)).then_some(()));
+    let formed = next(&events, |event| match event {
+        Event::AddressAdded(0, cidr) if cidr.prefix() == 128 => Some(*cidr),
+        _ => None,
+    });
+    let flags = host.dhcp6_flags(0);
+    assert_eq!((flags.managed, flags.other), (true, true));
+    let ours = Cidr::new(formed.address(), 64).expect("an address");
+    host.add_address(0, ours).expect("it is kept");
+    next(&events, is(Event::AddressRemoved(0, formed)));
+    next(&events, is(Event::AddressAdded(0, ours)));
+    let error = host.add_address(0, ours).expect_err("it is there");
+    assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+    // The network is no longer on the link after two seconds; then the address would be gone.
+    next(&events, |event| matches!(event, Event::OnLink(0, _, false)).then_some(()));
+    assert!(host.interfaces()[0].addresses.contains(&ours));
+    assert!(host.deprecated().is_empty());
 }

@@ -67,6 +67,7 @@ impl World {
 
 #[test]
 fn discover_offer_request_ack() {
+    // RFC 2131 3.1/1
     let mut world = World::new(|config| config.host_name = Some("here".into()));
     assert_eq!(world.due(), Duration::ZERO);
     let (source, destination, discover) = world.said();
@@ -92,6 +93,7 @@ fn discover_offer_request_ack() {
 
 #[test]
 fn without_offers_it_asks_at_doubled_intervals() {
+    // RFC 2131 4.1/1
     let mut world = World::new(|_| ());
     world.due();
     world.said();
@@ -114,6 +116,7 @@ fn without_offers_it_asks_at_doubled_intervals() {
 
 #[test]
 fn a_lease_is_renewed_by_its_server() {
+    // RFC 2131 4.4.5/1
     let mut world = World::bound();
     assert_eq!(world.due(), Duration::from_secs(1800));
     let (source, destination, request) = world.said();
@@ -131,6 +134,7 @@ fn a_lease_is_renewed_by_its_server() {
 
 #[test]
 fn without_an_answer_any_server_is_asked_and_then_it_ends() {
+    // RFC 2131 4.4.5/1, 4.4.5/2, 4.4.5/3
     let mut world = World::bound();
     let end = world.client.lease().and_then(|lease| lease.end).expect("an hour");
     let (mut renewals, mut rebindings) = (0, 0);
@@ -158,6 +162,7 @@ fn without_an_answer_any_server_is_asked_and_then_it_ends() {
 
 #[test]
 fn another_server_may_give_more_time_and_a_refusal_ends_it() {
+    // RFC 2131 4.4.5/4
     let mut world = World::bound();
     while world.client.state() != State::Rebinding {
         world.due();
@@ -193,6 +198,7 @@ fn a_server_that_refuses_what_it_offers_is_asked_ever_more_rarely() {
 
 #[test]
 fn an_address_that_somebody_has_is_declined() {
+    // RFC 2131 3.1/2, 3.1/3, 3.1/4
     let mut world = World::new(|config| config.check = Duration::from_secs(2));
     world.due();
     world.said();
@@ -270,6 +276,7 @@ fn what_is_released_is_told_and_nothing_follows() {
 
 #[test]
 fn offers_that_cannot_be_used_are_passed_over() {
+    // RFC 2131 4.1/2, 4.4.1/2
     let mut world = World::new(|_| ());
     world.due();
     world.said();

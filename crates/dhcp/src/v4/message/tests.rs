@@ -43,6 +43,7 @@ fn what_is_written_is_read() {
 
 #[test]
 fn options_go_on_in_the_fields_of_names() {
+    // RFC 2131 2/1
     let mut bytes = from_server(&offer());
     bytes.truncate(240);
     bytes.extend([52, 1, 3, 53, 1, 2, 255]);

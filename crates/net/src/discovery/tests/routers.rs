@@ -3,7 +3,8 @@
 use super::{NEW, Notes, SECOND, frame_of, host, said};
 use crate::DropReason;
 use crate::discovery::{
-    Change, Dad, DefaultRouter, MAX_FORMED, MAX_NETWORKS, MAX_ROUTERS, MAX_SERVERS,
+    Change, Dad, DefaultRouter, Dhcp6Flags, Given, MAX_FORMED, MAX_NETWORKS, MAX_ROUTERS,
+    MAX_SERVERS,
 };
 use crate::harness::v6::*;
 use crate::harness::{Host, MAC, PEER_MAC};
@@ -68,6 +69,7 @@ fn routers(notes: &Notes) -> Vec<(Ipv6Addr, u32)> {
 
 #[test]
 fn routers_are_asked_ever_more_rarely() {
+    // RFC 4861 6.3.5/1, 6.3.7/1, 6.3.7/2
     let (mut host, _notes) = host(Dad::Off, Some(false));
     let mut waits = Vec::new();
     let out = host.call(crate::Call::Look);
@@ -97,6 +99,7 @@ fn routers_are_asked_ever_more_rarely() {
 
 #[test]
 fn all_that_an_advertisement_says_is_told() {
+    // RFC 4861 6.3.4/1, 6.3.4/2, 6.3.4/3
     let (mut host, notes) = host(Dad::Optimistic, Some(false));
     let dns = "2001:db8::53".parse().expect("one");
     let mtu = vec![5, 1, 0, 0, 0, 0, 0x05, 0x14];
@@ -136,6 +139,8 @@ fn all_that_an_advertisement_says_is_told() {
 
 #[test]
 fn advertisements_that_are_none_are_dropped() {
+    // RFC 4862 5.5.3/1, 5.5.3/2
+    // RFC 4861 6.1.2/1, 6.3.4/2, 6.3.4/3
     let (mut host, notes) = host(Dad::Off, Some(false));
     assert_eq!(host.call(crate::Call::Look).len(), 1);
     let good = advertisement(1800, &[]);
@@ -170,6 +175,7 @@ fn advertisements_that_are_none_are_dropped() {
 
 #[test]
 fn nobody_takes_an_address_away_at_once() {
+    // RFC 4862 5.5.3/3, 5.5.4/2
     let (mut host, notes) = host(Dad::Off, Some(false));
     let say = |host: &mut Host, valid, preferred| {
         host.take(&advertisement(0, &[prefix(network(1), 0x40, valid, preferred)]));
@@ -252,6 +258,7 @@ fn temporary_addresses_follow_each_other() {
 
 #[test]
 fn a_router_that_does_not_answer_goes_behind_the_others() {
+    // RFC 4861 6.3.6/1, 7.3.3/1
     let (mut host, notes) = host(Dad::Off, Some(false));
     let at = |n: u16| Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, n);
     // Of low, medium and high preference.
@@ -344,6 +351,7 @@ fn routed() -> Host {
 
 #[test]
 fn a_redirect_changes_the_way_to_one_host() {
+    // RFC 4861 8.1/1, 8.3/1
     let mut host = routed();
     let station = |host: &mut Host, to| checked6(&host.say6(to, b"x")[0]).0.destination;
     host.take(&solicitation(ROUTER, Some(PEER_MAC), our_link_local()));
@@ -389,4 +397,70 @@ fn a_flood_of_redirects_is_bounded() {
     }
     assert!(host.config().paths.len() <= crate::paths::MAX_PATHS);
     assert!(passed > 0);
+}
+
+/// What is given by hand stays, whatever routers say of its network.
+#[test]
+fn an_address_by_hand_outlives_its_network() {
+    let frame = advertisement(0, &[prefix(network(1), 0x40, 7200, 3600)]);
+    let (mut host, notes) = super::host(Dad::Off, Some(false));
+    host.take(&frame);
+    let address = added(&notes.take())[0];
+    // It was formed before: from now on it is ours.
+    let discovery = host.config().discovery.clone();
+    assert_eq!(discovery.give(0, address, 64), Given::Formed);
+    assert_eq!(discovery.give(0, address, 64), Given::Again);
+    host.take(&frame);
+    host.wait(Duration::from_secs(8000));
+    assert_eq!(notes.take(), [], "neither deprecated nor gone");
+    // It was given before a router came.
+    let (mut host, notes) = super::host(Dad::Strict, Some(false));
+    let discovery = host.config().discovery.clone();
+    assert_eq!(discovery.give(0, address, 64), Given::New);
+    host.take(&frame);
+    host.wait(Duration::from_secs(8000));
+    assert_eq!(notes.take(), []);
+    // Taken away by hand, it may be formed again.
+    discovery.forget(address);
+    host.take(&frame);
+    host.wait(2 * SECOND);
+    host.wait(2 * SECOND);
+    assert_eq!(added(&notes.take()), [address]);
+    // While it is still checked, its network becomes what is said by hand.
+    let (mut host, notes) = super::host(Dad::Strict, Some(false));
+    host.take(&frame);
+    assert_eq!(host.config().discovery.give(0, address, 64), Given::Formed);
+    host.wait(2 * SECOND);
+    host.wait(2 * SECOND);
+    let (interface, temporary, optimistic, prefix) = (0, false, false, 64);
+    let add = Change::Add { interface, address, prefix, temporary, optimistic };
+    assert_eq!(notes.take(), [add, Change::Verified(0, address)]);
+}
+
+/// The flags of DHCPv6 are told when they change.
+#[test]
+fn what_routers_say_of_dhcp_is_told() {
+    // RFC 4861 6.3.4/5
+    let (mut host, notes) = super::host(Dad::Off, Some(false));
+    let said = |managed, other| Dhcp6Flags { managed, other };
+    for (flags, expected) in [(0, None), (0x40, Some(said(false, true))), (0x40, None)] {
+        host.take(&advertisement_from(ROUTER, flags, 0, &[]));
+        let told: Vec<_> = expected.into_iter().map(|said| Change::Dhcp6(0, said)).collect();
+        assert_eq!(notes.take(), told);
+    }
+    host.take(&advertisement_from(ROUTER, 0xc0, 0, &[]));
+    assert_eq!(notes.take(), [Change::Dhcp6(0, said(true, true))]);
+    assert_eq!(host.config().discovery.dhcp6(0), said(true, true));
+    assert_eq!(host.config().discovery.dhcp6(1), said(false, false));
+}
+
+/// The MTU that a router tells of holds for what goes to groups, too.
+#[test]
+fn what_goes_to_groups_fits_the_link_of_the_router() {
+    // RFC 4861 6.3.4/2
+    let mut host = host6(|config| config.mtu_v6 = vec![(0, 1280)]);
+    let out = host.say6("ff02::fb".parse().expect("a group"), &[7; 1400]);
+    assert_eq!(out.len(), 2);
+    assert!(out.iter().all(|frame| frame.len() <= 1280 + 14), "{out:?}");
+    assert_eq!(host.config().via(0).expect("a link").mtu, 1280, "and for reports");
 }

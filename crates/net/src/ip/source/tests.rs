@@ -18,6 +18,7 @@ fn source(destination: &str, ours: &[&str]) -> String {
 /// Each pair both ways round, so that it is not the order which decides.
 #[test]
 fn the_examples_of_the_rfc() {
+    // RFC 6724 2.1/1, 3.1/1, 5/1, 5/2, 5/6, 5/8
     // RFC 9293 MUST-44
     //= RFC 6724 10.1
     for (destination, chosen, other) in [
@@ -37,6 +38,8 @@ fn the_examples_of_the_rfc() {
 #[test]
 fn what_the_rules_leave_open_and_what_they_do_not() {
     // RFC 1122 3.2.1.3/3
+    // RFC 4862 5.5.4/1
+    // RFC 6724 5/3
     // A local address for a local one, although others are longer alike.
     assert_eq!(source("fd00:1::1", &["2001:db8::1", "fd77::1"]), "fd77::1");
     assert_eq!(source("2606:4700::1", &["fd00::1", "2001:db8::1"]), "2001:db8::1");

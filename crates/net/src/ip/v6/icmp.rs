@@ -22,6 +22,7 @@ pub(super) fn input(
     counters: &mut Counters,
     replies: &mut Vec<Packet>,
 ) -> Option<Up> {
+    // RFC 8201 4/1
     // RFC 4443 2.4/2
     let meta = *packet.meta();
     let (Ok(message), true) = (Message::parse(packet.front()), is_summed(&packet)) else {

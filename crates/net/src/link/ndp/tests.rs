@@ -23,6 +23,7 @@ fn state(host: &mut Host, address: Ipv6Addr) -> Option<State> {
 
 #[test]
 fn we_say_who_we_are() {
+    // RFC 4861 7.2.4/1
     let mut host = lonely6(|_| ());
     for ours in [US6, our_link_local()] {
         let out = host.take(&solicitation(PEER6, Some(PEER_MAC), ours));
@@ -52,6 +53,7 @@ fn we_say_who_we_are() {
 
 #[test]
 fn what_is_not_of_the_link_or_makes_no_sense_is_dropped() {
+    // RFC 4861 7.1.1/1, 7.1.2/1
     let mut host = lonely6(|_| ());
     let good = solicitation(PEER6, Some(PEER_MAC), US6);
     let mut far = good.clone();
@@ -87,6 +89,7 @@ fn what_is_not_of_the_link_or_makes_no_sense_is_dropped() {
 
 #[test]
 fn a_neighbour_goes_through_its_states() {
+    // RFC 4861 7.3.2/1
     let mut host = lonely6(|config| config.neighbour_lifetime = Duration::from_secs(30));
     // INCOMPLETE: everybody is asked, and asked again.
     let out = host.say6(PEER6, b"first");
@@ -123,6 +126,7 @@ fn a_neighbour_goes_through_its_states() {
 
 #[test]
 fn an_answer_confirms_and_a_change_makes_stale() {
+    // RFC 4861 7.2.5/2
     let mut host = lonely6(|_| ());
     host.say6(PEER6, b"x");
     host.take(&advertisement(PEER6, Some(PEER_MAC), true, true));
@@ -143,6 +147,7 @@ fn an_answer_confirms_and_a_change_makes_stale() {
 
 #[test]
 fn a_flood_drops_one_and_never_all() {
+    // RFC 4861 7.2.5/1
     let mut host = host6(|_| ());
     host.say6(PEER6, b"in use");
     for n in 0..100_000u32 {
