@@ -2,7 +2,7 @@
 
 use crate::client::{LOADS, Load};
 use crate::relay::ENDS;
-use crate::stacks::{ALL, is_ours};
+use crate::stacks::{ALL, is_ours, serves};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -90,6 +90,11 @@ fn memory(of: &Ends) -> Option<f64> {
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
+/// A program that was started says that it serves.
+pub fn ready() {
+    println!("ready");
+}
+
 /// One sample; `None` if it came to nothing.
 fn sample(stack: &str, load: &Load) -> Option<f64> {
     space(SPACE);
@@ -118,34 +123,62 @@ fn sample(stack: &str, load: &Load) -> Option<f64> {
     }
 }
 
-/// Measures everything whose title has `part` in it so many times, and prints the table.
-pub fn all(rounds: usize, part: &str) {
+/// What is to be measured.
+pub struct Options<'a> {
+    /// Samples of each.
+    pub rounds: usize,
+    /// Parts of the loads' titles; of none, all loads.
+    pub loads: Vec<&'a str>,
+    /// Names of the stacks; of none, all stacks.
+    pub stacks: Vec<&'a str>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options { rounds: 3, loads: Vec::new(), stacks: Vec::new() }
+    }
+}
+
+/// Measures, and prints the table.
+pub fn all(options: &Options<'_>) {
+    // Tunnels are compared with each other: they do more than the stacks.
+    let wanted = |stack: &str| match options.stacks.as_slice() {
+        [] => !stack.starts_with("tunnel"),
+        names => names.contains(&stack),
+    };
+    let stacks: Vec<&str> = ALL.into_iter().filter(|stack| wanted(stack)).collect();
     let mut header = String::from("| load |");
     let mut rule = String::from("|---|");
-    for stack in ALL {
+    for stack in &stacks {
         header += &format!(" {stack} |");
         rule += "---|";
     }
     println!("{header} ratio |\n{rule}---|");
-    for load in LOADS.iter().filter(|load| load.title().contains(part)) {
-        let mut samples = vec![Vec::new(); ALL.len()];
-        for _ in 0..rounds {
-            for (stack, samples) in ALL.iter().zip(&mut samples) {
-                samples.extend(sample(stack, load));
+    assert!(!stacks.is_empty(), "stacks are: {}", ALL.join("; "));
+    let wanted = |load: &&Load| {
+        options.loads.is_empty() || options.loads.iter().any(|part| load.title().contains(part))
+    };
+    for load in LOADS.iter().filter(wanted) {
+        let mut samples = vec![Vec::new(); stacks.len()];
+        for _ in 0..options.rounds {
+            for (stack, samples) in stacks.iter().zip(&mut samples) {
+                if serves(stack, load.name) {
+                    samples.extend(sample(stack, load));
+                }
             }
         }
-        println!("{}", row(load, samples, rounds));
+        println!("{}", row(load, &stacks, samples, options.rounds));
     }
     ip(&format!("netns delete {SPACE}"));
     ip(&format!("netns delete {CLIENT}"));
 }
 
-fn row(load: &Load, mut samples: Vec<Vec<f64>>, rounds: usize) -> String {
+fn row(load: &Load, stacks: &[&str], mut samples: Vec<Vec<f64>>, rounds: usize) -> String {
     let (mut line, mut best) = (format!("| {} |", load.title()), [None; 2]);
-    for (stack, samples) in ALL.iter().zip(&mut samples) {
+    for (stack, samples) in stacks.iter().zip(&mut samples) {
         samples.sort_by(f64::total_cmp);
         let Some(&median) = samples.get(samples.len() / 2) else {
-            line += " failed |";
+            line += if serves(stack, load.name) { " failed |" } else { " – |" };
             continue;
         };
         let best: &mut Option<f64> = &mut best[usize::from(is_ours(stack))];

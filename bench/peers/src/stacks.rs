@@ -1,28 +1,57 @@
 //! The stacks, each set up as its own documentation does it.
 
-use crate::run::{DEVICE, MTU};
-use crate::services;
+use crate::run::{self, DEVICE, MTU};
+use crate::{services, tunnels};
 use anabranch::device::tun as ours;
 use anabranch::netstack::Limits;
-use anabranch::{Netstack, Prefix, Stack};
+use anabranch::{CongestionAlgorithm, Netstack, Prefix, Stack, TcpConfig};
 use futures::{SinkExt, StreamExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Their names, ours first.
-pub const ALL: [&str; 6] = [
+pub const ALL: [&str; 13] = [
     "anabranch, tasks on its threads",
     "anabranch",
+    "anabranch, io_uring",
     "anabranch, 2 processors",
+    "anabranch, BBR",
     "anabranch, no offload",
+    "anabranch, no offload, io_uring",
     "ipstack",
     "netstack-smoltcp",
+    "gvisor",
+    "system",
+    "tunnel: anabranch",
+    "tunnel: tun2proxy",
 ];
 
 /// Those that are ours.
 pub fn is_ours(name: &str) -> bool {
-    name.starts_with("anabranch")
+    name.starts_with("anabranch") || name == "tunnel: anabranch"
+}
+
+/// Does the stack serve such loads at all?
+pub fn serves(name: &str, load: &str) -> bool {
+    match name {
+        "gvisor" => Path::new(GVISOR).exists(),
+        "system" => load != "udp",
+        "tunnel: anabranch" | "tunnel: tun2proxy" => {
+            !["udp", "idle"].contains(&load) && tunnels::is_there(name)
+        }
+        _ => true,
+    }
+}
+
+/// gVisor's netstack is in Go: `cd gvisor && go build`.
+const GVISOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/gvisor/gvisor");
+
+fn gvisor() {
+    let error = std::process::Command::new(GVISOR).args([DEVICE, &MTU.to_string()]).exec();
+    panic!("{GVISOR}: {error}");
 }
 
 /// Serves until it is killed.
@@ -30,28 +59,41 @@ pub fn is_ours(name: &str) -> bool {
 pub async fn serve(name: &str) {
     match name {
         "anabranch, tasks on its threads" => units().await,
-        "anabranch" => anabranch("uniprocessor", 1, true).await,
-        "anabranch, 2 processors" => anabranch("processor-per-connection", 2, true).await,
-        "anabranch, no offload" => anabranch("uniprocessor", 1, false).await,
+        "anabranch" => anabranch("uniprocessor", 1, our_config()).await,
+        "anabranch, io_uring" => anabranch("uniprocessor", 1, by_ring()).await,
+        "anabranch, 2 processors" => anabranch("processor-per-connection", 2, our_config()).await,
+        "anabranch, BBR" => {
+            let bbr = CongestionAlgorithm::Bbr;
+            with_congestion(bbr, "uniprocessor", 1, our_config()).await;
+        }
+        "anabranch, no offload" => {
+            anabranch("uniprocessor", 1, our_config().with_offload(false)).await;
+        }
+        "anabranch, no offload, io_uring" => {
+            anabranch("uniprocessor", 1, by_ring().with_offload(false)).await;
+        }
         "ipstack" => ipstack().await,
         "netstack-smoltcp" => smoltcp().await,
+        "gvisor" => gvisor(),
+        "system" => crate::system::serve().await,
+        "tunnel: anabranch" | "tunnel: tun2proxy" => tunnels::serve(name).await,
         _ => panic!("no stack is called {name}"),
     }
 }
 
-fn ready() {
-    println!("ready");
+/// A device of ours.
+pub fn our_config() -> ours::Config {
+    ours::Config::default().with_name(DEVICE).with_mtu(MTU)
 }
 
-fn our_device(queues: usize, offload: bool) -> anabranch::device::Device {
-    let config = ours::Config::default().with_name(DEVICE).with_mtu(MTU);
-    ours::open(&config.with_queues(queues).with_offload(offload)).expect("a device")
+fn by_ring() -> ours::Config {
+    our_config().with_io_uring(ours::IoUring::Required)
 }
 
 /// A host with addresses of its own, whose ports are served by tasks on the stack's thread.
 /// UDP is served by a task of tokio: there is no other way.
 async fn units() {
-    let builder = Stack::builder().device(our_device(1, true)).organization("uniprocessor");
+    let builder = Stack::builder().tun(&our_config()).organization("uniprocessor");
     let builder = builder.address("10.200.0.2/16").address("fd00:200::2/64");
     let builder = builder.route("default via 10.200.0.1").route("::/0 via fd00:200::1");
     let stack = builder.start().expect("a stack");
@@ -61,22 +103,32 @@ async fn units() {
             anabranch::unit::serve(&stack, ("::", port), serve).expect("a port")
         });
     let udp = anabranch::tokio::UdpSocket::bind(&stack, "10.200.0.2:7").await.expect("a port");
-    ready();
+    run::ready();
     let mut bytes = [0; 2048];
     while let Ok((n, from)) = udp.recv_from(&mut bytes).await {
         let _ = udp.send_to(&bytes[..n], from).await;
     }
 }
 
-async fn anabranch(organization: &str, processors: usize, offload: bool) {
+async fn anabranch(organization: &str, processors: usize, config: ours::Config) {
+    with_congestion(CongestionAlgorithm::Cubic, organization, processors, config).await;
+}
+
+async fn with_congestion(
+    congestion: CongestionAlgorithm,
+    organization: &str,
+    processors: usize,
+    config: ours::Config,
+) {
     let builder = Stack::builder()
-        .device(our_device(processors, offload))
+        .tun(&config.with_queues(processors))
+        .tcp(TcpConfig::default().with_congestion(congestion))
         .organization(organization)
         .processors(processors)
         .owns(Prefix::ALL_V4)
         .owns(Prefix::ALL_V6);
     let netstack = Arc::new(Netstack::start(builder, Limits::default()).expect("a stack"));
-    ready();
+    run::ready();
     let sessions = netstack.clone();
     tokio::spawn(async move {
         while let Ok(session) = sessions.accept_udp().await {
@@ -109,7 +161,7 @@ async fn ipstack() {
     let mut config = IpStackConfig::default();
     config.mtu(MTU as u16).expect("an MTU").with_tcp_config(tcp);
     let mut stack = IpStack::new(config, device());
-    ready();
+    run::ready();
     while let Ok(stream) = stack.accept().await {
         match stream {
             IpStackStream::Tcp(stream) => {
@@ -154,7 +206,7 @@ async fn smoltcp() {
             let _ = write.send((data, remote, local)).await;
         }
     });
-    ready();
+    run::ready();
     let mut listener = listener.expect("TCP is on");
     while let Some((stream, _, remote)) = listener.next().await {
         tokio::spawn(services::serve(stream, remote.port()));

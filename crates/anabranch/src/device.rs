@@ -25,12 +25,12 @@ pub mod memory {
 
 /// TAP devices: Ethernet frames to and from the Linux kernel.
 pub mod tap {
-    pub use ::device::tap::{Config, Error, from_fds, open};
+    pub use ::device::tap::{Config, Error, IoUring, from_fds, io_uring_permitted, open};
 }
 
 /// TUN devices: bare IP datagrams to and from the Linux kernel.
 pub mod tun {
-    pub use ::device::tun::{Config, Error, from_fds, open};
+    pub use ::device::tun::{Config, Error, IoUring, from_fds, open};
 }
 
 /// AF_XDP: an interface that the Linux kernel keeps, but for what is for our addresses.

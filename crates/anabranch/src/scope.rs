@@ -52,11 +52,14 @@ fn local_of(config: &Config, index: usize) -> Option<Address> {
     addresses.iter().map(|(a, _)| *a).find(|a| a.is_link_local_v6())
 }
 
-/// `end` as its users see it; `ours` is our end, which shows what link it is on.
+/// `end` as its users see it; `ours` is our end, which shows what link it is on. It may be of a
+/// network that is ours as a whole.
 pub(crate) fn socket_addr(config: &Config, end: Endpoint, ours: Address) -> SocketAddr {
     match SocketAddr::from(end) {
         SocketAddr::V6(v6) if end.address.is_link_local_v6() => {
-            let scope = interface_of(config, ours).map_or(0, |index| index as u32 + 1);
+            let owner = || config.owner(ours).map(usize::from);
+            let index = interface_of(config, ours).or_else(owner);
+            let scope = index.map_or(0, |index| index as u32 + 1);
             SocketAddrV6::new(*v6.ip(), v6.port(), 0, scope).into()
         }
         address => address,

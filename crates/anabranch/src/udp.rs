@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use wire::{Endpoint, Parts, Slice};
+use wire::{Endpoint, FlowKey, Parts, Slice};
 
 /// Bytes of the largest payload over IPv4.
 const LARGEST: usize = 65535 - 20 - 8;
@@ -68,6 +68,12 @@ impl Shared {
 
     pub(crate) fn socket_shared(&self) -> &Arc<UdpShared> {
         &self.socket
+    }
+
+    /// The two ends of a flow, ours first, as their users see them.
+    pub(crate) fn ends_of(&self, flow: FlowKey) -> (SocketAddr, SocketAddr) {
+        let seen = |end| self.stack.socket_addr(end, flow.local.address);
+        (seen(flow.local), seen(flow.remote))
     }
 
     /// The conversations.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use wire::steering::Steering;
 
-pub use crate::tap::Error;
+pub use crate::tap::{Error, IoUring};
 
 /// How a TUN device is made.
 #[derive(Clone, Debug)]
@@ -33,13 +33,16 @@ pub struct Config {
     /// Chooses the queue that a flow's datagrams arrive on, if there are several.
     /// Where the system does not permit the program for it, the kernel chooses.
     pub steering: Steering,
+    /// Whether many datagrams are read and written by one call.
+    pub io_uring: IoUring,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        let tap::Config { name, existing, queues, mtu, offload, kernel_address, steering, .. } =
-            tap::Config::default();
-        Config { name, existing, queues, mtu, offload, kernel_address, steering }
+        let common = tap::Config::default();
+        let tap::Config { name, existing, queues, mtu, offload, kernel_address, .. } = common;
+        let (steering, io_uring) = (common.steering, common.io_uring);
+        Config { name, existing, queues, mtu, offload, kernel_address, steering, io_uring }
     }
 }
 
@@ -49,6 +52,7 @@ setters! { Config {
     with_offload offload: bool,
     with_steering steering: Steering,
     with_existing existing: bool,
+    with_io_uring io_uring: IoUring,
 } }
 
 impl Config {
@@ -67,10 +71,20 @@ impl Config {
     }
 
     fn common(&self) -> tap::Config {
-        let Config { name, existing, queues, mtu, offload, kernel_address, steering } =
-            self.clone();
-        let ethernet = None;
-        tap::Config { name, existing, queues, mtu, offload, kernel_address, ethernet, steering }
+        let own = self.clone();
+        let Config { name, existing, queues, mtu, offload, kernel_address, .. } = own;
+        let (ethernet, steering, io_uring) = (None, own.steering, own.io_uring);
+        tap::Config {
+            name,
+            existing,
+            queues,
+            mtu,
+            offload,
+            kernel_address,
+            ethernet,
+            steering,
+            io_uring,
+        }
     }
 }
 
@@ -88,7 +102,8 @@ pub fn open(config: &Config) -> Result<Device, Error> {
 /// latter is there is not checked, for the kernel does not say): a VPN service, a
 /// service manager, or a helper with the rights. The interface may be in another network
 /// namespace and is not configured; its MTU is [`Config::mtu`]. Without `IFF_VNET_HDR`
-/// there is no offload. Of the other settings `offload` and `steering` count.
+/// there is no offload. Of the other settings `offload`,
+/// `steering` and `io_uring` count.
 ///
 /// # Errors
 /// [`Error::Unsuitable`] if a descriptor is not such a queue; [`Error::System`].

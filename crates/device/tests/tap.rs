@@ -14,9 +14,9 @@ use wire::{Packet, Parts, Seq, Slice, protocol, tcp, udp};
 
 #[test]
 fn udp_both_ways() {
-    isolated(|| {
+    isolated(|calls| {
         for offload in [false, true] {
-            let Some(mut station) = open("ana-udp", 1, offload) else { return };
+            let Some(mut station) = open("ana-udp", 1, offload, calls) else { return };
             let kernel = UdpSocket::bind((KERNEL, 7000)).expect("bind");
             kernel.send_to(b"question", (OURS, 53)).expect("send");
             let (_, packet) = station.next().pop().expect("one");
@@ -44,9 +44,81 @@ fn udp_both_ways() {
 }
 
 #[test]
+fn bursts_keep_their_order_and_nothing_is_lost() {
+    isolated(|calls| {
+        for offload in [false, true] {
+            let Some(mut station) = open("ana-burst", 1, offload, calls) else { return };
+            let kernel = UdpSocket::bind((KERNEL, 7000)).expect("bind");
+            let payload = |index: u16| {
+                let len = 2 + usize::from(index * 37 % 1400);
+                [&index.to_be_bytes()[..], &pattern(len)].concat()
+            };
+            kernel.send_to(b"", (OURS, 53)).expect("send");
+            station.next();
+            let mut expected = 0;
+            for index in 0..300 {
+                kernel.send_to(&payload(index), (OURS, 53)).expect("send");
+                // Packets are taken after 1, 2, 3 and so on.
+                if index * 8 != expected * (expected + 1) {
+                    continue;
+                }
+                while expected <= index {
+                    for (_, packet) in station.next() {
+                        let (_, at) = ip(&packet);
+                        let end = at + udp::LEN + payload(expected).len();
+                        assert_eq!(packet.to_vec()[at + udp::LEN..end], payload(expected));
+                        expected += 1;
+                    }
+                }
+            }
+            let answer = |index: u16| {
+                let mut answer = Packet::copy_of(&payload(index));
+                let length = (udp::LEN + answer.len()) as u16;
+                let header =
+                    udp::Header { source_port: 53, destination_port: 7000, length, checksum: 0 };
+                header.emit(answer.push(udp::LEN));
+                station.wrap(answer, protocol::UDP)
+            };
+            let mut batch: device::Batch = (0..75).map(answer).collect();
+            station.device.queues[0].transmit.transmit(&mut batch);
+            assert!(batch.is_empty());
+            let mut bytes = [0; 2048];
+            for index in 0..75 {
+                let n = kernel.recv(&mut bytes).expect("answer");
+                assert_eq!(bytes[..n], payload(index));
+            }
+        }
+    });
+}
+
+#[test]
+fn an_interface_that_goes_away_is_noticed() {
+    isolated(|calls| {
+        let Some(mut station) = open("ana-away", 1, true, calls) else { return };
+        station.announce();
+        let delete = ["link", "delete", "ana-away"];
+        match std::process::Command::new("ip").args(delete).status() {
+            Ok(done) => assert!(done.success()),
+            Err(error) => return println!("skipped: ip: {error}"),
+        }
+        let frame = || station.wrap(Packet::copy_of(b"question"), protocol::UDP);
+        let mut batch: device::Batch = (0..5).map(|_| frame()).collect();
+        let queue = &mut station.device.queues[0];
+        queue.transmit.transmit(&mut batch);
+        assert!(batch.is_empty(), "what cannot leave holds up nobody");
+        let dropped = &station.device.counts.transmit_dropped;
+        assert_eq!(dropped.load(std::sync::atomic::Ordering::Relaxed), 5);
+        for _ in 0..3 {
+            assert_eq!(queue.receive.receive(&mut Vec::new(), 64), 0);
+        }
+        assert!(queue.receive.wait_fd().is_none(), "nobody may wait for it");
+    });
+}
+
+#[test]
 fn the_kernel_answers_ping() {
-    isolated(|| {
-        let Some(mut station) = open("ana-ping", 1, true) else { return };
+    isolated(|calls| {
+        let Some(mut station) = open("ana-ping", 1, true, calls) else { return };
         let mut echo = *b"\x08\0\0\0\x12\x34\0\x01ping";
         let sum = !wire::checksum::sum(&echo);
         echo[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -138,21 +210,21 @@ fn kernel_sends(station: &mut Station, bytes: &[u8], offload: bool) -> usize {
 
 #[test]
 fn super_segments_arrive_with_offload_only() {
-    isolated(|| {
+    isolated(|calls| {
         let bytes = pattern(600_000);
-        let Some(mut station) = open("ana-tso", 1, true) else { return };
+        let Some(mut station) = open("ana-tso", 1, true, calls) else { return };
         let largest = kernel_sends(&mut station, &bytes, true);
         assert!(largest > 10 * SEGMENT, "{largest}");
         drop(station);
-        let Some(mut station) = open("ana-tso", 1, false) else { return };
+        let Some(mut station) = open("ana-tso", 1, false, calls) else { return };
         assert_eq!(kernel_sends(&mut station, &bytes, false), 1514);
     });
 }
 
 #[test]
 fn the_kernel_takes_super_segments() {
-    isolated(|| {
-        let Some(mut station) = open("ana-gso", 1, true) else { return };
+    isolated(|calls| {
+        let Some(mut station) = open("ana-gso", 1, true, calls) else { return };
         // A size that is no multiple, in parts of odd lengths.
         let bytes = pattern(60_000 + 77);
         std::thread::scope(|scope| {
@@ -181,8 +253,8 @@ fn the_kernel_takes_super_segments() {
 
 #[test]
 fn flows_arrive_on_the_queue_that_steering_says() {
-    isolated(|| {
-        let Some(mut station) = open("ana-queues", 4, true) else { return };
+    isolated(|calls| {
+        let Some(mut station) = open("ana-queues", 4, true, calls) else { return };
         if station.device.steering.is_none() {
             return println!("skipped: steering programs are not permitted here");
         }
@@ -230,9 +302,9 @@ fn flows_arrive_on_the_queue_that_steering_says() {
 
 #[test]
 fn names_in_use_and_cleanup() {
-    isolated(|| {
-        let Some(station) = open("ana-used", 2, true) else { return };
-        let config = device::tap::Config::default().with_name("ana-used");
+    isolated(|calls| {
+        let Some(station) = open("ana-used", 2, true, calls) else { return };
+        let config = device::tap::Config::default().with_name("ana-used").with_io_uring(calls);
         let Err(error) = device::tap::open(&config) else { panic!("opened twice") };
         assert!(matches!(error, device::tap::Error::InUse(_)), "{error}");
         let config = device::tap::Config::default().with_name("lo");

@@ -62,7 +62,7 @@ fn exchange(station: &mut Station) {
 
 #[test]
 fn an_existing_interface_is_taken_and_stays() {
-    isolated(|| {
+    isolated(|calls| {
         for (name, flags, queues) in [
             ("ana-kept", 0, 1),
             ("ana-kept-multi", libc::IFF_MULTI_QUEUE, 3),
@@ -71,7 +71,11 @@ fn an_existing_interface_is_taken_and_stays() {
             if !persistent(name, flags) {
                 return;
             }
-            let config = Config::default().with_name(name).with_existing(true).with_queues(queues);
+            let config = Config::default()
+                .with_name(name)
+                .with_existing(true)
+                .with_queues(queues)
+                .with_io_uring(calls);
             for _ in 0..2 {
                 let mut station = Station::from(open(&config).expect("taken"));
                 assert_eq!(station.device.queues.len(), queues);
@@ -92,13 +96,16 @@ fn an_existing_interface_is_taken_and_stays() {
 
 #[test]
 fn an_interface_that_another_has_a_little_longer_is_waited_for() {
-    isolated(|| {
+    isolated(|calls| {
         let Some(other) = attached("ana-late", libc::IFF_TAP | libc::IFF_NO_PI) else { return };
         let held = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(100));
             drop(other);
         });
-        let config = Config::default().with_name("ana-late").with_kernel_address(KERNEL, 24);
+        let config = Config::default()
+            .with_name("ana-late")
+            .with_kernel_address(KERNEL, 24)
+            .with_io_uring(calls);
         let mut station = Station::from(open(&config).expect("made when the other has gone"));
         exchange(&mut station);
         held.join().expect("no panic");
@@ -107,9 +114,13 @@ fn an_interface_that_another_has_a_little_longer_is_waited_for() {
 
 #[test]
 fn what_is_not_there_or_no_such_interface_is_not_taken() {
-    isolated(|| {
+    isolated(|calls| {
         let take = |name: &str, queues| {
-            let config = Config::default().with_name(name).with_existing(true).with_queues(queues);
+            let config = Config::default()
+                .with_name(name)
+                .with_existing(true)
+                .with_queues(queues)
+                .with_io_uring(calls);
             let error = open(&config).expect_err("refused");
             assert!(!error.to_string().contains('\n'));
             error
@@ -130,7 +141,7 @@ fn what_is_not_there_or_no_such_interface_is_not_taken() {
 
 #[test]
 fn open_descriptors_are_a_device() {
-    isolated(|| {
+    isolated(|calls| {
         let frames = libc::IFF_TAP | libc::IFF_NO_PI;
         for (name, flags, queues) in [
             ("ana-fd", frames, 1),
@@ -142,7 +153,8 @@ fn open_descriptors_are_a_device() {
             let control = Control::new().expect("socket");
             control.set_address(name, KERNEL.into(), 24).expect("address");
             control.set_up(name, true).expect("up");
-            let device = from_fds(descriptors, &Config::default()).expect("a device");
+            let device =
+                from_fds(descriptors, &Config::default().with_io_uring(calls)).expect("a device");
             assert_eq!((device.name.as_str(), device.queues.len()), (name, queues));
             let has_header = flags & libc::IFF_VNET_HDR != 0;
             assert_eq!(device.capabilities.transmit_checksum, has_header);
@@ -155,9 +167,10 @@ fn open_descriptors_are_a_device() {
 
 #[test]
 fn other_descriptors_are_refused() {
-    isolated(|| {
+    isolated(|calls| {
         let refused = |descriptors| {
-            let error = from_fds(descriptors, &Config::default()).expect_err("refused");
+            let error = from_fds(descriptors, &Config::default().with_io_uring(calls))
+                .expect_err("refused");
             assert!(matches!(error, Error::Unsuitable { .. }), "{error}");
             assert!(!error.to_string().contains('\n'), "{error}");
         };

@@ -3,7 +3,7 @@
 
 extern crate anabranch_device as device;
 
-use device::tun::{Config, Error, from_fds, open};
+use device::tun::{Config, Error, IoUring, from_fds, open};
 use device::{Batch, Device, Medium};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -17,17 +17,28 @@ use wire::{Packet, ipv4, protocol, udp};
 const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 
-fn isolated(test: impl FnOnce() + Send) {
-    if let Err(error) = device::namespace::in_private(test) {
-        println!("skipped: {error}");
+/// Runs `test` with and without io_uring, each time in a private network namespace, if the process
+/// may have one.
+fn isolated(test: impl Fn(IoUring) + Send + Sync) {
+    for calls in [IoUring::Off, IoUring::Required] {
+        if calls == IoUring::Required
+            && let Err(error) = device::tap::io_uring_permitted()
+        {
+            println!("skipped with io_uring: {error}");
+            continue;
+        }
+        if let Err(error) = device::namespace::in_private(|| test(calls)) {
+            println!("skipped: {error}");
+        }
     }
 }
 
-fn config(name: &str) -> Config {
+fn config(name: &str, calls: IoUring) -> Config {
     Config::default()
         .with_name(name)
         .with_kernel_address(KERNEL, 24)
         .with_steering(Steering::new(42))
+        .with_io_uring(calls)
 }
 
 fn made(config: &Config) -> Option<Device> {
@@ -89,9 +100,11 @@ fn exchange(device: &mut Device) {
 
 #[test]
 fn datagrams_go_both_ways_bare() {
-    isolated(|| {
+    isolated(|calls| {
         for offload in [false, true] {
-            let Some(mut device) = made(&config("ana-tun").with_offload(offload)) else { return };
+            let Some(mut device) = made(&config("ana-tun", calls).with_offload(offload)) else {
+                return;
+            };
             assert_eq!(device.capabilities.medium, Medium::Ip);
             assert_eq!(device.capabilities.segmentation > 0, offload);
             exchange(&mut device);
@@ -101,8 +114,8 @@ fn datagrams_go_both_ways_bare() {
 
 #[test]
 fn flows_arrive_on_the_queue_that_steering_says() {
-    isolated(|| {
-        let Some(mut device) = made(&config("ana-tunq").with_queues(4)) else { return };
+    isolated(|calls| {
+        let Some(mut device) = made(&config("ana-tunq", calls).with_queues(4)) else { return };
         if device.steering.is_none() {
             return println!("skipped: steering programs are not permitted here");
         }
@@ -141,13 +154,14 @@ fn attached(name: &str, flags: libc::c_int) -> Option<OwnedFd> {
 
 #[test]
 fn an_open_descriptor_is_a_device() {
-    isolated(|| {
+    isolated(|calls| {
         for (name, flags) in [("ana-fd", 0), ("ana-fd-header", libc::IFF_VNET_HDR)] {
             let Some(descriptor) = attached(name, libc::IFF_TUN | flags) else { return };
             let control = device::tap::Control::new().expect("socket");
             control.set_address(name, KERNEL.into(), 24).expect("address");
             control.set_up(name, true).expect("up");
-            let mut device = from_fds(vec![descriptor], &Config::default()).expect("a device");
+            let mut device = from_fds(vec![descriptor], &Config::default().with_io_uring(calls))
+                .expect("a device");
             assert_eq!((device.name.as_str(), device.queues.len()), (name, 1));
             assert_eq!(device.capabilities.transmit_checksum, flags != 0);
             exchange(&mut device);
@@ -157,9 +171,10 @@ fn an_open_descriptor_is_a_device() {
 
 #[test]
 fn ethernet_and_what_is_no_interface_are_refused() {
-    isolated(|| {
+    isolated(|calls| {
         let refused = |descriptors| {
-            let error = from_fds(descriptors, &Config::default()).expect_err("refused");
+            let error = from_fds(descriptors, &Config::default().with_io_uring(calls))
+                .expect_err("refused");
             assert!(matches!(error, Error::Unsuitable { .. }), "{error}");
             assert!(!error.to_string().contains('\n'), "{error}");
         };
@@ -167,7 +182,8 @@ fn ethernet_and_what_is_no_interface_are_refused() {
         refused(vec![File::open("/dev/null").expect("open").into()]);
         let Some(tap) = attached("ana-tap", libc::IFF_TAP) else { return };
         refused(vec![tap]);
-        let taken = open(&Config::default().with_name("lo").with_existing(true));
+        let taken =
+            open(&Config::default().with_name("lo").with_existing(true).with_io_uring(calls));
         let error = taken.expect_err("no TUN interface");
         assert!(matches!(error, Error::Unsuitable { .. } | Error::InUse(_)), "{error}");
     });

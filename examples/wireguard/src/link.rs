@@ -74,27 +74,25 @@ impl Link {
     }
 
     /// A datagram from outside. What is not the peer's, the keys show.
-    async fn arrives(&mut self, mut datagram: &[u8], from: SocketAddr, scratch: &mut [u8]) {
-        loop {
-            let (packet, source) = match self.noise.decapsulate(Some(from.ip()), datagram, scratch)
-            {
-                TunnResult::WriteToNetwork(bytes) => {
-                    send(&self.outside, bytes, Some(from)).await;
-                    // There may be more that has waited for the keys.
-                    datagram = &[];
-                    continue;
-                }
-                TunnResult::WriteToTunnelV4(packet, source) => (packet, IpAddr::V4(source)),
-                TunnResult::WriteToTunnelV6(packet, source) => (packet, IpAddr::V6(source)),
-                TunnResult::Done | TunnResult::Err(_) => return,
-            };
+    async fn arrives(&mut self, datagram: &[u8], from: SocketAddr, scratch: &mut [u8]) {
+        let mut result = self.noise.decapsulate(Some(from.ip()), datagram, scratch);
+        if is_of_peer(datagram, &result) {
             // It may have moved.
             self.peer = Some(from);
-            let packet = Bytes::copy_from_slice(packet);
-            if self.allows(source) && self.inside.send(packet).await.is_err() {
-                return;
-            }
-            return;
+        }
+        while let TunnResult::WriteToNetwork(bytes) = result {
+            send(&self.outside, bytes, Some(from)).await;
+            // There may be more that has waited for the keys.
+            result = self.noise.decapsulate(Some(from.ip()), &[], scratch);
+        }
+        let (packet, source) = match result {
+            TunnResult::WriteToTunnelV4(packet, source) => (packet, IpAddr::V4(source)),
+            TunnResult::WriteToTunnelV6(packet, source) => (packet, IpAddr::V6(source)),
+            _ => return,
+        };
+        if self.allows(source) {
+            // One that the stack does not take any more is not missed.
+            let _ = self.inside.send(Bytes::copy_from_slice(packet)).await;
         }
     }
 
@@ -102,6 +100,25 @@ impl Link {
     fn allows(&self, address: IpAddr) -> bool {
         self.allowed.iter().any(|network| network.has(address))
     }
+}
+
+/// The first byte of a message (WireGuard's paper, 5.4): handshakes, cookies, data.
+const INITIATION: u8 = 1;
+const RESPONSE: u8 = 2;
+const COOKIE: u8 = 3;
+const DATA: u8 = 4;
+
+/// Is `datagram`, of which came `result`, shown to be the peer's by its keys? Whoever asks too often
+/// is sent a cookie before anything is known of him, and a cookie of the peer's is no word from it.
+fn is_of_peer(datagram: &[u8], result: &TunnResult<'_>) -> bool {
+    let is_said_by_peer = matches!(datagram.first(), Some(&(INITIATION | RESPONSE | DATA)));
+    is_said_by_peer
+        && match result {
+            TunnResult::Err(_) => false,
+            TunnResult::WriteToNetwork(answer) => answer.first() != Some(&COOKIE),
+            // A datagram for the stack, or none: the peer keeps alive.
+            _ => true,
+        }
 }
 
 /// What is lost is sent again by whom it belongs to.

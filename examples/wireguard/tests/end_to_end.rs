@@ -64,6 +64,24 @@ async fn two_peers_speak_http_inside() {
     tokio::time::timeout(PATIENCE, all).await.expect("it hangs");
 }
 
+/// Who has said nothing but that it is there is found, wherever it is now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_keeps_alive_is_spoken_to_first() {
+    let all = async {
+        let (first, second) = files();
+        let (server, at) = served(&parse(&first)).await;
+        let text = second(at) + "PersistentKeepalive = 1\n";
+        for _ in 0..2 {
+            // The second time from another port.
+            let (client, _) = served(&parse(&text)).await;
+            let page = http::get(&server.stack, "10.66.0.2", "/").await.expect("a page");
+            assert_eq!(&page[..], b"Hello from inside the tunnel: /\n");
+            drop(client);
+        }
+    };
+    tokio::time::timeout(PATIENCE, all).await.expect("it hangs");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_has_another_key_gets_nothing() {
     let (first, _) = files();

@@ -1,6 +1,6 @@
 //! [`Peer`]: a stack and the kernel, connected by a device.
 
-use anabranch::device::tap::Error;
+use anabranch::device::tap::{Error, IoUring};
 use anabranch::device::xdp::{self, Take};
 use anabranch::device::{Device, fault};
 use anabranch::{Stack, TcpConfig};
@@ -31,6 +31,8 @@ pub struct Link {
     /// One end of a pair of interfaces by AF_XDP, the other being the kernel's, in place of
     /// a TAP device.
     pub xdp: bool,
+    /// The TAP device reads and writes many frames by one call.
+    pub io_uring: bool,
     /// Checksums and segmentation are left to the other side.
     pub offload: bool,
     /// Faults, as text.
@@ -102,10 +104,16 @@ impl Peer {
             .with_name("ana-peer")
             .with_queues(self.rig.processors)
             .with_offload(link.offload)
+            .with_io_uring(if link.io_uring { IoUring::Required } else { IoUring::Off })
             .with_kernel_address(kernel, prefix);
         match tap::open(&config) {
             Ok(device) => Some(device),
-            Err(error @ (Error::NoDriver | Error::NoAccess | Error::NotAllowed(_))) => {
+            Err(
+                error @ (Error::NoDriver
+                | Error::NoAccess
+                | Error::NotAllowed(_)
+                | Error::NoIoUring { .. }),
+            ) => {
                 println!("skipped: {error}");
                 None
             }

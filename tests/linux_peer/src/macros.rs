@@ -12,6 +12,7 @@ macro_rules! suite {
                     half_close_by_kernel half_close_by_us resets refusals keepalive
                     udp_echo udp_from_us ping
                     to_kernel_xdp from_kernel_xdp crowd_xdp
+                    to_kernel_uring from_kernel_uring crowd_uring
                     ping_v6 streams_v6 udp_echo_v6
                 }
             })*

@@ -261,12 +261,10 @@ impl Netstack {
 
     /// The UDP sessions that there are.
     pub fn udp_sessions(&self) -> Vec<SessionInfo> {
-        let info = |session: Arc<crate::socket::Session>| SessionInfo {
-            local: session.flow().local.into(),
-            peer: session.flow().remote.into(),
-            counters: session.counters(),
-            age: session.age(),
-            idle: session.idle(),
+        let info = |session: Arc<crate::socket::Session>| {
+            let (local, peer) = self.udp.0.ends_of(session.flow());
+            let (counters, age, idle) = (session.counters(), session.age(), session.idle());
+            SessionInfo { local, peer, counters, age, idle }
         };
         self.sessions().all().into_iter().map(info).collect()
     }

@@ -27,19 +27,19 @@ pub struct UdpSession {
 
 impl UdpSession {
     pub(super) fn new(socket: Arc<Shared>, session: Arc<Session>, meter: Meter) -> UdpSession {
-        let flow = session.flow();
-        let span = Span::new("udp", flow.local.into(), flow.remote.into());
+        let (local, peer) = socket.ends_of(session.flow());
+        let span = Span::new("udp", local, peer);
         UdpSession { socket, session, meter, span }
     }
 
     /// The address and port that the peer sent to: what it believes to speak with.
     pub fn local_addr(&self) -> SocketAddr {
-        self.session.flow().local.into()
+        self.socket.ends_of(self.session.flow()).0
     }
 
-    /// The peer.
+    /// The peer; where it is on a link of its own, with the scope of that.
     pub fn peer_addr(&self) -> SocketAddr {
-        self.session.flow().remote.into()
+        self.socket.ends_of(self.session.flow()).1
     }
 
     /// Receives a datagram; what does not fit into `buf` is lost.

@@ -186,3 +186,35 @@ fn short_sessions_leave_nothing() {
         }
     });
 }
+
+/// A link-local address is not whole without its link, and nobody has an address there but by
+/// owning them all.
+#[test]
+fn link_local_peers_are_told_with_their_link() {
+    let (left, right) = wire(1);
+    let (other, _far) = wire(1);
+    let builder = Stack::builder().device(other).address("fe80::7/64");
+    let builder = builder.device(left).owns(Prefix::ALL_V6);
+    let netstack = Netstack::start(builder, Limits::default()).expect("a netstack");
+    let client = Stack::builder().device(right).address("fe80::9/64").start().expect("a stack");
+    block_on(async {
+        let _there = TcpStream::connect(&client, "[fe80::5]:80").await.expect("connect");
+        let here = netstack.accept_tcp().await.expect("accept");
+        let socket = UdpSocket::bind(&client, "[fe80::9]:0").await.expect("bind");
+        socket.send_to(b"x", "[fe80::5]:9").await.expect("send");
+        let session = netstack.accept_udp().await.expect("accept");
+        let listed = (netstack.tcp_sessions()[0], netstack.udp_sessions()[0]);
+        for (local, peer) in [
+            (here.local_addr(), here.peer_addr()),
+            (session.local_addr(), session.peer_addr()),
+            (listed.0.local, listed.0.peer),
+            (listed.1.local, listed.1.peer),
+        ] {
+            assert!(local.to_string().starts_with("[fe80::5%2]:"), "{local}");
+            assert!(peer.to_string().starts_with("[fe80::9%2]:"), "{peer}");
+        }
+        session.send(b"back").await.expect("send");
+        let (n, from) = socket.recv_from(&mut [0; 8]).await.expect("it comes");
+        assert_eq!((n, from.port()), (4, 9));
+    });
+}

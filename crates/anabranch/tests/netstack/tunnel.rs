@@ -8,7 +8,7 @@ use anabranch::{Netstack, Organization, Prefix, Stack};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub(crate) fn isolated(test: impl FnOnce() + Send) {
     if let Err(error) = device::namespace::in_private(test) {
@@ -132,5 +132,63 @@ fn the_kernel_reaches_any_address_of_ipv6() {
             }
             converse_with(&netstack, "[fd00:99::77]:4321".parse().expect("an address"));
         }
+    });
+}
+
+/// How many sockets this process may have, less some for other tests.
+fn sockets() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let most = if raised.is_ok() { maximum } else { current };
+    most.map_or(usize::MAX, |most| most.saturating_sub(500) as usize)
+}
+
+/// Each of 10,000 connections asks at once, which is more than the interface's queue holds.
+#[test]
+fn a_burst_of_10_000_connections_is_answered_in_full() {
+    let count = sockets().min(10_000);
+    if count < 10_000 {
+        println!("{count} connections only: raise ulimit -n");
+    }
+    isolated(|| {
+        let builder = Stack::builder().tun(&config("ana-burst")).owns(Prefix::ALL_V4);
+        let netstack = match Netstack::start(builder, Limits::default()) {
+            Ok(netstack) => netstack,
+            Err(error) if missing(&error) => return,
+            Err(error) => panic!("{error}"),
+        };
+        let question = |index: usize| [index as u8; 64];
+        thread::scope(|scope| {
+            let kernel = scope.spawn(|| {
+                let connect = |_| TcpStream::connect("10.99.0.200:7").expect("connect");
+                let mut streams: Vec<TcpStream> = (0..count).map(connect).collect();
+                for round in 0..3 {
+                    for (index, stream) in streams.iter_mut().enumerate() {
+                        stream.write_all(&question(index + round)).expect("write");
+                    }
+                    for (index, stream) in streams.iter_mut().enumerate() {
+                        let mut answer = [0; 64];
+                        stream.read_exact(&mut answer).expect("read");
+                        assert_eq!(answer, question(index + round));
+                    }
+                }
+            });
+            block_on(async {
+                for _ in 0..count {
+                    let mut stream = netstack.accept().await.expect("accept");
+                    tokio::spawn(async move {
+                        let mut bytes = [0; 64];
+                        while stream.read_exact(&mut bytes).await.is_ok() {
+                            stream.write_all(&bytes).await.expect("write");
+                        }
+                    });
+                }
+                while !kernel.is_finished() {
+                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                }
+            });
+            kernel.join().expect("no panic");
+        });
     });
 }

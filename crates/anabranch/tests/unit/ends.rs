@@ -164,6 +164,33 @@ fn a_task_may_count_and_stop_its_own_stack() {
     }
 }
 
+/// Who watches for such tasks sleeps while there is none.
+#[test]
+fn a_task_that_keeps_its_thread_after_a_rest_is_counted() {
+    let (server, client) = pair("uniprocessor", 1);
+    let handler = |mut stream: TcpStream, _| async move {
+        let mut byte = [0];
+        while stream.read_exact(&mut byte).await.is_ok() {
+            std::thread::sleep(Duration::from_millis(byte[0].into()));
+            stream.write_all(&byte).await.expect("it is sent");
+        }
+    };
+    let _listening = unit::serve(&server, SERVER, handler).expect("it serves");
+    block_on(async {
+        let mut stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+        for round in 1..=3 {
+            stream.write_all(&[0]).await.expect("write");
+            stream.read_exact(&mut [0]).await.expect("read");
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            // The watchdog looks four times in that, when it is awake.
+            while server.tasks().blocked < round {
+                stream.write_all(&[250]).await.expect("write");
+                stream.read_exact(&mut [0]).await.expect("read");
+            }
+        }
+    });
+}
+
 #[test]
 fn a_task_that_keeps_its_thread_is_counted_once() {
     let (server, client) = pair("uniprocessor", 1);

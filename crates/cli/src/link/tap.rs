@@ -145,5 +145,14 @@ fn trial(rights: &Rights) -> Trial {
         Err(e) => (Finding::bad(what, e.to_string(), "sudo dmesg | tail"), false),
     };
     let usable = finding.good == Some(true);
-    Trial { findings: vec![finding, steering(rights, steered)], usable }
+    Trial { findings: vec![finding, steering(rights, steered), io_uring()], usable }
+}
+
+/// May packets be read and written by io_uring? Nothing needs it.
+fn io_uring() -> Finding {
+    let text = match tap::io_uring_permitted() {
+        Ok(()) => "TAP and TUN can read and write many packets by one call, where asked to".into(),
+        Err(error) => format!("not to be had: {error}; nothing needs it"),
+    };
+    Finding::note("io_uring", text)
 }

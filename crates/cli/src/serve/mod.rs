@@ -262,6 +262,10 @@ async fn serve(settings: Settings) -> Result<(Vec<Arc<dyn Report>>, Result<(), F
     Ok((reports, gone.and(written)))
 }
 
+/// How often it is looked whether the device is there still, and the lease. Each time some three
+/// threads wake, and a server that has nothing to do should wake once a second at most.
+const LOOK: Duration = Duration::from_secs(5);
+
 /// Says when it is ready, and answers signals until one of them ends it, or the device is gone.
 async fn until_the_end(
     running: &Running,
@@ -275,7 +279,7 @@ async fn until_the_end(
             leased.wait().await;
         }
     });
-    let mut look = tokio::time::interval(Duration::from_millis(500));
+    let mut look = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
             biased;

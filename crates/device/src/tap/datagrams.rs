@@ -14,6 +14,14 @@ const LENGTH: usize = 4;
 /// Bytes of the longest headers: Ethernet with a VLAN tag, IPv6 and UDP.
 const HEADERS: usize = ethernet::LEN + 4 + ipv6::LEN + udp::LEN;
 
+/// May `packet` be a datagram that leaves together with others?
+pub(super) fn may_join(packet: &Packet) -> bool {
+    let meta = packet.meta();
+    meta.checksum == ChecksumState::Partial
+        && meta.gso_size == 0
+        && usize::from(meta.csum_offset) == CHECKSUM
+}
+
 /// The first of datagrams that may leave together.
 struct First<'a> {
     /// All its headers.
@@ -29,12 +37,10 @@ struct First<'a> {
 impl First<'_> {
     /// `None` if `packet` is something else, or a fragment.
     fn of(packet: &Packet, medium: Medium) -> Option<First<'_>> {
-        let meta = packet.meta();
-        let (udp, payload) = (usize::from(meta.csum_start), packet.len());
-        let is_plain = meta.checksum == ChecksumState::Partial && meta.gso_size == 0;
-        if !is_plain || usize::from(meta.csum_offset) != CHECKSUM {
+        if !may_join(packet) {
             return None;
         }
+        let (udp, payload) = (usize::from(packet.meta().csum_start), packet.len());
         let headers = packet.head().get(..udp + udp::LEN).filter(|h| h.len() <= HEADERS)?;
         let ip = match medium {
             Medium::Ethernet => ethernet::Header::parse(headers).ok()?.1,

@@ -3,15 +3,21 @@
 //! queues steered by an eBPF program.
 
 mod datagrams;
+mod error;
 mod ifreq;
 mod queue;
+mod ring;
+mod room;
 mod steering;
 mod virtio;
 
+pub use error::Error;
 pub use ifreq::{Control, disable_ipv6};
+pub use ring::permitted as io_uring_permitted;
 
 use crate::{Capabilities, Counts, Device, Medium, Queue};
 use queue::{TapReceive, TapTransmit};
+use ring::Ring;
 use rustix::io::ioctl_fionbio;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -52,6 +58,21 @@ pub struct Config {
     /// Chooses the queue that a flow's frames arrive on, if there are several.
     /// Where the system does not permit the program for it, the kernel chooses.
     pub steering: Steering,
+    /// Whether many packets are read and written by one call.
+    pub io_uring: IoUring,
+}
+
+/// Whether packets are read and written by io_uring, many by one call, instead of by a call each.
+/// It is not faster as a rule: `docs/measurements.md` has figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IoUring {
+    /// A call for each packet.
+    #[default]
+    Off,
+    /// By io_uring where the kernel permits it ([`io_uring_permitted`]).
+    IfPermitted,
+    /// By io_uring, or not at all: [`Error::NoIoUring`].
+    Required,
 }
 
 impl Default for Config {
@@ -65,6 +86,7 @@ impl Default for Config {
             kernel_address: None,
             ethernet: None,
             steering: Steering::new(RandomState::new().hash_one(0)),
+            io_uring: IoUring::Off,
         }
     }
 }
@@ -75,6 +97,7 @@ setters! { Config {
     with_offload offload: bool,
     with_steering steering: Steering,
     with_existing existing: bool,
+    with_io_uring io_uring: IoUring,
 } }
 
 impl Config {
@@ -99,65 +122,6 @@ impl Config {
         self
     }
 }
-
-/// Why a TAP or TUN device could not be made, and what to do about it. Its `Debug` is its
-/// `Display`.
-#[derive(thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The kernel has no TUN/TAP driver, or its file is not here.
-    #[error(
-        "there is no /dev/net/tun: load the kernel module `tun`, or map the file into this container"
-    )]
-    NoDriver,
-    /// Its file must not be opened.
-    #[error("not allowed to open /dev/net/tun: run as root, or give the file mode 0666")]
-    NoAccess,
-    /// CAP_NET_ADMIN is missing.
-    #[error(
-        "not allowed to make TUN/TAP device `{0}`: run as root, grant CAP_NET_ADMIN, or use a private network namespace"
-    )]
-    NotAllowed(String),
-    /// There is an interface of this name.
-    #[error(
-        "there is an interface `{0}` already: choose another name, or end the program that holds it"
-    )]
-    InUse(String),
-    /// There is no interface of this name to take.
-    #[error(
-        "there is no interface `{0}` to take: make it with `ip tuntap add dev {0} mode tap` (or `tun`)"
-    )]
-    Missing(String),
-    /// The interface, or the descriptor, is something else than asked for.
-    #[error("`{name}` cannot be used: {reason}")]
-    Unsuitable {
-        /// The interface, or the descriptor.
-        name: String,
-        /// What is wrong, and what would be right.
-        reason: &'static str,
-    },
-    /// It cannot be a name.
-    #[error("`{0}` cannot be an interface name: use 1 to 15 bytes without spaces, `/` and `:`")]
-    BadName(String),
-    /// More queues than the kernel's TAP has.
-    #[error("{0} queues are more than a TUN/TAP device can have: ask for at most 256")]
-    TooManyQueues(usize),
-    /// The MTU is not one that the kernel takes.
-    #[error("an MTU of {0} bytes is not possible: choose 68 to 65521")]
-    BadMtu(usize),
-    /// Another system call failed.
-    #[error("cannot set up TUN/TAP device `{name}` ({step}): {source}; check the kernel's log")]
-    System {
-        /// The device's name.
-        name: String,
-        /// What was being done.
-        step: &'static str,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-}
-
-debug_is_display!(Error);
 
 /// Bytes of virtio's largest TCP packet, as IP datagram.
 const SEGMENTATION: usize = 65535;
@@ -193,7 +157,7 @@ pub(crate) fn open_as(medium: Medium, config: &Config) -> Result<Device, Error> 
 /// latter is there is not checked, for the kernel does not say). The interface may be
 /// in another network namespace and is not configured; its MTU is
 /// [`Config::mtu`]. Without `IFF_VNET_HDR` there is no offload. Of the other settings
-/// `offload`, `ethernet` and `steering` count.
+/// `offload`, `ethernet`, `steering` and `io_uring` count.
 ///
 /// # Errors
 /// [`Error::Unsuitable`] if a descriptor is not such a queue; [`Error::System`].
@@ -268,23 +232,18 @@ fn build(
     let counts = Arc::new(Counts::default());
     let link = if medium == Medium::Ethernet { wire::ethernet::LEN + 4 } else { 0 };
     let longest = if offload { SEGMENTATION } else { mtu } + link;
-    let queue = |file: File| {
+    let mut queues = Vec::new();
+    for file in files {
+        let ring = || ring_of(&file, &name, config.io_uring);
+        let rings = (ring()?, ring()?);
         let file = Arc::new(file);
-        Queue {
-            receive: Box::new(TapReceive::new(
-                file.clone(),
-                counts.clone(),
-                (medium, longest),
-                has_header,
-            )),
-            transmit: Box::new(TapTransmit::new(
-                file,
-                counts.clone(),
-                has_header,
-                cuts.then_some(medium),
-            )),
-        }
-    };
+        let from = (file.clone(), rings.0, counts.clone());
+        let to = (file, rings.1, counts.clone());
+        queues.push(Queue {
+            receive: Box::new(TapReceive::new(from, (medium, longest), has_header)),
+            transmit: Box::new(TapTransmit::new(to, has_header, cuts.then_some(medium))),
+        });
+    }
     Ok(Device {
         name,
         capabilities: Capabilities {
@@ -294,12 +253,23 @@ fn build(
             segmentation: if offload { SEGMENTATION } else { 0 },
         },
         ethernet: config.ethernet.unwrap_or(ours(kernel)),
-        queues: files.into_iter().map(queue).collect(),
+        queues,
         queues_detach: true,
         steering: steered.then_some(config.steering),
         counts: counts.clone(),
         reports: Vec::new(),
     })
+}
+
+/// What reads or writes many packets of this queue at once, if that is wanted and can be.
+fn ring_of(file: &File, name: &str, wanted: IoUring) -> Result<Option<Ring>, Error> {
+    match (wanted, || Ring::of(file.as_fd())) {
+        (IoUring::Off, _) => Ok(None),
+        (IoUring::IfPermitted, ring) => Ok(ring().ok()),
+        (IoUring::Required, ring) => {
+            ring().map(Some).map_err(|source| Error::NoIoUring { name: name.into(), source })
+        }
+    }
 }
 
 /// Has the kernel leave checksums, segments and datagrams of one size to us, or not. Says

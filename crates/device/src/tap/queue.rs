@@ -1,21 +1,17 @@
 //! ① and ⑨ of a TAP queue: one readv or writev a frame.
 
-use super::datagrams::Together;
+use super::datagrams::{self, Together};
+use super::ring::{MOST, Ring};
+use super::room::{Room, SLICES};
 use super::{Error, ifreq, virtio};
 use crate::{Batch, Counts, Medium, Receive, Transmit, segment};
-use buffer::{Buf, Slice};
 use platform::atomic::Ordering;
 use smallvec::SmallVec;
 use std::fs::File;
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
-use wire::{EthernetAddress, Packet, Parts};
-
-/// Capacities of the blocks that a frame is read into, in order, as many as the
-/// longest frame takes. Only blocks that were written to leave with the packet:
-/// a short frame takes a small block, and the large ones stay for the next.
-const BLOCKS: [usize; 4] = [2048, 4608, 16 * 1024, 65 * 1024];
+use wire::{EthernetAddress, Packet};
 
 /// Asks about the queue `descriptor`: `code` reads and writes one `ifreq`.
 fn ask(descriptor: BorrowedFd<'_>, code: libc::Ioctl) -> io::Result<libc::ifreq> {
@@ -68,14 +64,32 @@ const fn header_len(has_header: bool) -> usize {
     if has_header { virtio::LEN } else { 0 }
 }
 
+/// A queue, what reads or writes many packets of it at once, and what is counted of it.
+pub(super) type Half = (Arc<File>, Option<Ring>, Arc<Counts>);
+
+/// Notes what the kernel has said in place of a frame.
+fn failed(counts: &Counts, code: Option<i32>) {
+    // EBADFD: the interface was deleted under us. Its descriptor
+    // is readable for ever; nobody may wait for it.
+    if code == Some(libc::EBADFD) {
+        counts.gone.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The receiving half.
 pub(super) struct TapReceive {
     file: Arc<File>,
+    ring: Option<Ring>,
     header_len: usize,
-    blocks: SmallVec<[Buf; BLOCKS.len()]>,
+    longest: usize,
+    /// One, or as many as were ever asked for at once.
+    rooms: Vec<Room>,
     medium: Medium,
-    /// Datagrams that came together and were not asked for yet.
-    datagrams: Batch,
+    /// Packets that were read, and were not asked for yet.
+    waiting: Batch,
+    /// How many frames there may be to read, and how many bytes each had of late.
+    expected: usize,
+    each: usize,
     counts: Arc<Counts>,
 }
 
@@ -83,82 +97,126 @@ impl TapReceive {
     /// Of frames of `medium`. `longest`: bytes of the longest frame; `has_header`: a virtio header stands
     /// before it.
     pub(super) fn new(
-        file: Arc<File>,
-        counts: Arc<Counts>,
+        (file, ring, counts): Half,
         (medium, longest): (Medium, usize),
         has_header: bool,
     ) -> TapReceive {
-        let mut room = 0;
-        let mut blocks = SmallVec::new();
-        for capacity in BLOCKS {
-            if room < longest {
-                room += capacity;
-                blocks.push(Buf::with_capacity(capacity));
-            }
+        TapReceive {
+            file,
+            ring,
+            header_len: header_len(has_header),
+            longest,
+            rooms: vec![Room::of(longest)],
+            medium,
+            waiting: Batch::new(),
+            expected: 1,
+            each: 0,
+            counts,
         }
-        let (header_len, datagrams) = (header_len(has_header), Batch::new());
-        TapReceive { file, header_len, blocks, medium, datagrams, counts }
     }
 
     /// The next frame; `None` if there is none. `Some(None)`: one that its header lies
     /// about.
     fn read(&mut self) -> Option<Option<Packet>> {
-        let mut header = [0; virtio::LEN];
-        let mut slices: SmallVec<[IoSliceMut<'_>; BLOCKS.len() + 1]> = SmallVec::new();
-        slices.push(IoSliceMut::new(&mut header[..self.header_len]));
-        for block in &mut self.blocks {
-            slices.push(IoSliceMut::new(block.get_mut()?));
-        }
+        let mut slices = SmallVec::<[_; SLICES]>::new();
+        self.rooms[0].lend(self.header_len, &mut slices);
         let n = loop {
             match (&*self.file).read_vectored(&mut slices) {
                 Ok(n) => break n,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => {
-                    // EBADFD: the interface was deleted under us. Its descriptor
-                    // is readable for ever; nobody may wait for it.
-                    if e.raw_os_error() == Some(libc::EBADFD) {
-                        self.counts.gone.store(true, Ordering::Relaxed);
-                    }
+                    failed(&self.counts, e.raw_os_error());
                     return None;
                 }
             }
         };
         drop(slices);
-        let mut left = n.checked_sub(self.header_len)?;
-        let mut parts = Parts::new();
-        for block in &mut self.blocks {
-            if left == 0 {
-                break;
-            }
-            let capacity = block.capacity();
-            let len = left.min(capacity);
-            let full = std::mem::replace(block, Buf::with_capacity(capacity));
-            parts.push(Slice::new(full, 0, len));
-            left -= len;
+        let (header, mut packet) = self.rooms[0].take(n.checked_sub(self.header_len)?);
+        if !header.is_datagrams() && header.apply(&mut packet) {
+            return Some(Some(packet));
         }
-        let mut packet = Packet::from_parts(parts);
-        let header = virtio::Header::parse(&header);
-        let datagrams = &mut self.datagrams;
+        self.unpack(&header, packet);
+        Some(self.waiting.pop_front())
+    }
+
+    /// Puts a frame to those that wait, or drops it if its header lies about it.
+    fn unpack(&mut self, header: &virtio::Header, mut packet: Packet) {
         let kept = match header.apply(&mut packet) {
             false => None,
-            true if !header.is_datagrams() => return Some(Some(packet)),
-            true => segment::cut(packet, self.medium, datagrams).ok(),
+            true if !header.is_datagrams() => {
+                self.waiting.push_back(packet);
+                Some(())
+            }
+            true => segment::cut(packet, self.medium, &mut self.waiting).ok(),
         };
         if kept.is_none() {
             self.counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
         }
-        Some(datagrams.pop_front())
+    }
+
+    /// How many frames should be read at once, `max` at most.
+    fn at_once(&self, max: usize) -> usize {
+        match &self.ring {
+            Some(ring) if !ring.is_broken() => {
+                let fit = BATCH_BYTES / self.each.max(1);
+                self.expected.min(max).min(fit).max(1)
+            }
+            _ => 1,
+        }
+    }
+
+    /// Reads up to `count` frames at once, at most [`MOST`], to those that wait. Says how many there were.
+    fn read_many(&mut self, count: usize) -> usize {
+        let Some(ring) = &mut self.ring else { return 0 };
+        while self.rooms.len() < count {
+            self.rooms.push(Room::of(self.longest));
+        }
+        let mut slices = SmallVec::<[_; SLICES * MOST]>::new();
+        let mut ends = SmallVec::<[usize; MOST]>::new();
+        for room in &mut self.rooms[..count] {
+            room.lend(self.header_len, &mut slices);
+            ends.push(slices.len());
+        }
+        let results: SmallVec<[i32; MOST]> = ring.read(&mut slices, &ends).into();
+        drop(slices);
+        let (mut came, mut bytes) = (0, 0);
+        for (index, &result) in results.iter().enumerate() {
+            let Ok(n) = usize::try_from(result) else {
+                failed(&self.counts, Some(-result));
+                continue;
+            };
+            let Some(len) = n.checked_sub(self.header_len) else { continue };
+            let (header, packet) = self.rooms[index].take(len);
+            self.unpack(&header, packet);
+            (came, bytes) = (came + 1, bytes + len);
+        }
+        self.each = bytes.checked_div(came).unwrap_or(self.each);
+        // One more than there were: the same call then finds that there are no more.
+        self.expected = if came == count { 2 * count } else { came + 1 }.min(MOST);
+        came
     }
 }
 
 impl Receive for TapReceive {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
-        let (mut bytes, before) = (0, into.len());
-        for _ in 0..max {
+        let (mut bytes, before, mut more) = (0, into.len(), true);
+        for turn in 0..max {
             if bytes >= BATCH_BYTES {
                 break;
             }
-            let waiting = self.datagrams.pop_front().map(Some);
+            if self.ring.is_some() && self.waiting.is_empty() {
+                let count = self.at_once(max - turn);
+                if count > 1 {
+                    let came = if more { self.read_many(count) } else { 0 };
+                    more = came == count;
+                    if came == 0 {
+                        break;
+                    }
+                } else {
+                    self.expected = 2;
+                }
+            }
+            let waiting = self.waiting.pop_front().map(Some);
             let Some(read) = waiting.or_else(|| self.read()) else { break };
             bytes += read.as_ref().map_or(0, Packet::len);
             into.extend(read);
@@ -171,7 +229,7 @@ impl Receive for TapReceive {
     }
 
     fn arm(&mut self) -> bool {
-        self.datagrams.is_empty()
+        self.waiting.is_empty()
     }
 }
 
@@ -185,6 +243,7 @@ const USUAL_SLICES: usize = 56;
 /// The transmitting half.
 pub(super) struct TapTransmit {
     file: Arc<File>,
+    ring: Option<Ring>,
     header_len: usize,
     /// Of what the kernel cuts datagrams out of.
     datagrams: Option<Medium>,
@@ -194,12 +253,61 @@ pub(super) struct TapTransmit {
 impl TapTransmit {
     /// `datagrams`: if the kernel cuts datagrams, what its frames carry.
     pub(super) fn new(
-        file: Arc<File>,
-        counts: Arc<Counts>,
+        (file, ring, counts): Half,
         has_header: bool,
         datagrams: Option<Medium>,
     ) -> TapTransmit {
-        TapTransmit { file, header_len: header_len(has_header), datagrams, counts }
+        TapTransmit { file, ring, header_len: header_len(has_header), datagrams, counts }
+    }
+
+    /// Sends packets of the front of `batch` by one call. Says how many they are, 0 if the first has to go
+    /// by a call of its own, and whether all were sent; those for which there was no room are at the front still.
+    fn write_many(&mut self, batch: &mut Batch) -> (usize, bool) {
+        let alone = (0, true);
+        if batch.len() < 2 {
+            return alone;
+        }
+        let Some(ring) = self.ring.as_mut().filter(|ring| !ring.is_broken()) else {
+            return alone;
+        };
+        let headers: SmallVec<[[u8; virtio::LEN]; MOST]> = batch
+            .iter()
+            .take(MOST)
+            .take_while(|packet| self.datagrams.is_none() || !datagrams::may_join(packet))
+            .map_while(|packet| Some(virtio::Header::of(packet)?.emit()))
+            .collect();
+        let mut slices = SmallVec::<[IoSlice<'_>; 4 * USUAL_SLICES]>::new();
+        let mut ends = SmallVec::<[usize; MOST]>::new();
+        for (packet, header) in batch.iter().zip(&headers) {
+            let from = slices.len();
+            slices.push(IoSlice::new(&header[..self.header_len]));
+            slices.extend(packet.slices().map(IoSlice::new));
+            if slices.len() - from > MAX_SLICES {
+                slices.truncate(from);
+                break;
+            }
+            ends.push(slices.len());
+        }
+        if ends.len() < 2 {
+            return alone;
+        }
+        let results: SmallVec<[i32; MOST]> = ring.write(&slices, &ends).into();
+        drop(slices);
+        let mut left = SmallVec::<[Packet; MOST]>::new();
+        for (packet, result) in batch.drain(..results.len()).zip(&results) {
+            match -result {
+                ..=-1 => {}
+                0 | libc::EAGAIN | libc::EINTR => left.push(packet),
+                _ => {
+                    self.counts.transmit_dropped.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+        let all = left.is_empty();
+        for packet in left.into_iter().rev() {
+            batch.push_front(packet);
+        }
+        (results.len(), all)
     }
 
     /// Sends the datagrams at the front of `batch` that can leave as one packet. Says how
@@ -252,6 +360,11 @@ impl TapTransmit {
 impl Transmit for TapTransmit {
     fn transmit(&mut self, batch: &mut Batch) {
         loop {
+            match self.write_many(batch) {
+                (0, _) => {}
+                (_, true) => continue,
+                (_, false) => return,
+            }
             let (count, sent) = match self.write_together(batch) {
                 (0, _) => {
                     let Some(packet) = batch.front() else { return };

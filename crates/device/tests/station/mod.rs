@@ -3,7 +3,7 @@
 
 #![allow(dead_code)] // Each test program uses a part of it.
 
-use device::tap::Error;
+use device::tap::{Error, IoUring};
 use device::{Batch, Device};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::Ipv4Addr;
@@ -25,18 +25,28 @@ impl From<Device> for Station {
     }
 }
 
-/// Runs `test` in a private network namespace, if the process may have one.
-pub fn isolated(test: impl FnOnce() + Send) {
-    if let Err(error) = device::namespace::in_private(test) {
-        println!("skipped: {error}");
+/// Runs `test` with and without io_uring, each time in a private network namespace, if the process
+/// may have one.
+pub fn isolated(test: impl Fn(IoUring) + Send + Sync) {
+    for calls in [IoUring::Off, IoUring::Required] {
+        if calls == IoUring::Required
+            && let Err(error) = device::tap::io_uring_permitted()
+        {
+            println!("skipped with io_uring: {error}");
+            continue;
+        }
+        if let Err(error) = device::namespace::in_private(|| test(calls)) {
+            println!("skipped: {error}");
+        }
     }
 }
 
-pub fn open(name: &str, queues: usize, offload: bool) -> Option<Station> {
+pub fn open(name: &str, queues: usize, offload: bool, calls: IoUring) -> Option<Station> {
     let config = device::tap::Config::default()
         .with_name(name)
         .with_queues(queues)
         .with_offload(offload)
+        .with_io_uring(calls)
         .with_kernel_address(KERNEL, 24)
         .with_steering(wire::steering::Steering::new(42));
     match device::tap::open(&config) {

@@ -181,7 +181,9 @@ impl Routes {
         if self.config.is_ours(destination) {
             return None;
         }
-        let interface = self.config.interfaces.iter().position(has)? as u16;
+        let interface = self.config.interfaces.iter().position(has).map(|index| index as u16);
+        // It may be of a network that is ours as a whole.
+        let interface = interface.or_else(|| self.config.owner(source))?;
         if self.config.loopback == Some(interface) {
             return None;
         }

@@ -8,9 +8,9 @@ mod v6;
 pub use closing::{half_close_by_kernel, half_close_by_us, keepalive, refusals, resets};
 pub use datagrams::{ping, udp_echo, udp_from_us};
 pub use streams::{
-    crowd_from_kernel_impaired, crowd_to_kernel_impaired, crowd_xdp, echo, from_kernel,
-    from_kernel_offloaded, from_kernel_xdp, slow_kernel, slow_us, to_kernel, to_kernel_offloaded,
-    to_kernel_xdp,
+    crowd_from_kernel_impaired, crowd_to_kernel_impaired, crowd_uring, crowd_xdp, echo,
+    from_kernel, from_kernel_offloaded, from_kernel_uring, from_kernel_xdp, slow_kernel, slow_us,
+    to_kernel, to_kernel_offloaded, to_kernel_uring, to_kernel_xdp,
 };
 pub use v6::{ping_v6, streams_v6, udp_echo_v6};
 

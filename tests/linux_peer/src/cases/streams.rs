@@ -72,6 +72,16 @@ pub fn from_kernel_xdp(peer: Peer) {
     bulk_from_kernel(peer, Link { xdp: true, ..Link::default() });
 }
 
+/// Bulk to the kernel by io_uring, in single segments.
+pub fn to_kernel_uring(peer: Peer) {
+    bulk_to_kernel(peer, Link { io_uring: true, ..Link::default() });
+}
+
+/// Bulk from the kernel by io_uring, in super-segments.
+pub fn from_kernel_uring(peer: Peer) {
+    bulk_from_kernel(peer, Link { io_uring: true, offload: true, ..Link::default() });
+}
+
 /// Both ways at once on one connection, through our echo server.
 pub fn echo(peer: Peer) {
     const LEN: usize = 8 << 20;
@@ -160,7 +170,16 @@ pub fn crowd_to_kernel_impaired(peer: Peer) {
 
 /// Many connections each way over AF_XDP, whose flows are of all queues.
 pub fn crowd_xdp(peer: Peer) {
-    let Some(stack) = peer.stack(Link { xdp: true, ..Link::default() }) else { return };
+    crowd(peer, Link { xdp: true, ..Link::default() });
+}
+
+/// Many connections each way by io_uring.
+pub fn crowd_uring(peer: Peer) {
+    crowd(peer, Link { io_uring: true, ..Link::default() });
+}
+
+fn crowd(peer: Peer, link: Link) {
+    let Some(stack) = peer.stack(link) else { return };
     let listener = TcpListener::bind(&stack, (OURS, 5001)).expect("bind");
     let kernel = crowded_listener();
     std::thread::scope(|scope| {

@@ -212,7 +212,7 @@ fn accept(
         return if all || asks() || is_member() { Ok(true) } else { Err(DropReason::IpNotOurs) };
     }
     let ours = match destination.is_link_local_v6() {
-        true => has(destination),
+        true => has(destination) || ip.config.owner(destination) == Some(index),
         false => ip.config.owns(destination) && !destination.is_loopback(),
     };
     if !ours || destination.is_v4() {
