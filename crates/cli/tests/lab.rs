@@ -315,6 +315,32 @@ fn a_web_server_is_loaded_at_a_rate() {
     }
 }
 
+/// What is missing where there can be no such network.
+const MISSING: [&str; 4] =
+    ["not allowed to make", "/dev/net/tun", "cannot set up", "CUBIC cannot be had"];
+
+#[test]
+fn our_tcp_and_the_kernels_pass_the_same_box() {
+    let words = "lab goodput --rate 10 --loss 1 --rtt 10 --reorder 0,3 --seconds 2 --json -";
+    let output = run(words);
+    let error = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && MISSING.iter().any(|why| error.contains(why)) {
+        println!("skipped: {error}");
+        return;
+    }
+    assert!(output.status.success(), "{error}");
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = rows.as_array().expect("rows");
+    let reorder: Vec<_> = rows.iter().map(|row| row["reorder"].as_f64()).collect();
+    assert_eq!(reorder, [Some(0.0), Some(3.0)], "in the order of the paths");
+    for row in rows {
+        for sender in ["ours", "linux"] {
+            assert!(row[sender][0]["goodput"].as_f64() > Some(0.0), "{sender}: {row}");
+        }
+        assert!(row["ratio"].as_f64() > Some(0.0), "{row}");
+    }
+}
+
 /// The first browser of the Chromium kind that is installed.
 fn chromium() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome", "chrome-headless-shell"];

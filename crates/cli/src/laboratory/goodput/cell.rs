@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 const PORT: u16 = 5001;
-/// How much longer than its time a sender may take to begin and to end.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -97,7 +95,6 @@ fn receive(sender: Sender, path: Path, time: Duration, seed: u64) -> Result<Outc
     let listener =
         TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).map_err(wrong("the receiver"))?;
     std::thread::scope(|scope| {
-        // It says nothing until the sender is gone, and ends when that has closed.
         let reader = scope.spawn(|| read(&listener, time));
         let sent = match sender {
             Sender::Ours => send_ours(path, right, time, seed),
@@ -111,28 +108,35 @@ fn receive(sender: Sender, path: Path, time: Duration, seed: u64) -> Result<Outc
         }
         let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mut outcome = sent?;
-        outcome.goodput = read.map_err(wrong("the receiver"))? as f64 * 8.0 / time.as_secs_f64();
+        let (bytes, _stream) = read.map_err(wrong("the receiver"))?;
+        outcome.goodput = bytes as f64 * 8.0 / time.as_secs_f64();
         outcome.spurious = count("/proc/thread-self/net/netstat", "TcpExt:", "TCPDSACKOldSent")
             + count("/proc/thread-self/net/netstat", "TcpExt:", "TCPDSACKOfoSent");
         Ok(outcome)
     })
 }
 
-/// Reads until the end; how many bytes came within `time`.
-fn read(listener: &TcpListener, time: Duration) -> io::Result<u64> {
+/// How many bytes come within `time`. The connection stays, so that the sender sees no end
+/// that the last segments, which the path may lose, would have to tell of.
+fn read(listener: &TcpListener, time: Duration) -> io::Result<(u64, net::TcpStream)> {
     let (mut stream, _) = listener.accept()?;
-    stream.set_read_timeout(Some(PATIENCE))?;
     let (start, mut bytes, mut buffer) = (Instant::now(), 0, vec![0; 256 << 10]);
     loop {
-        let n = match stream.read(&mut buffer) {
-            Ok(0) => return Ok(bytes),
-            Ok(n) => n as u64,
-            // The sender ends by a reset, so that nothing of its queue has to go.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(bytes),
+        let left = time.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            return Ok((bytes, stream));
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok((bytes, stream)),
+            Ok(n) => bytes += n as u64,
+            // It ends by a reset, before time if the sender has failed.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                return Ok((bytes, stream));
+            }
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Err(error) => return Err(error),
-        };
-        if start.elapsed() <= time {
-            bytes += n;
         }
     }
 }
