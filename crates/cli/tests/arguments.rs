@@ -54,6 +54,15 @@ fn bad_arguments() {
         ("serve --pcap /tmp/ana-same --stats-json /tmp/ana-same", "both name /tmp/ana-same"),
         ("serve --http -1", "--http cannot be negative, and -1 is"),
         ("serve --processors -1", "--processors cannot be negative"),
+    ] {
+        let line = refused(arguments);
+        assert!(line.contains(part), "{arguments}: {line}");
+    }
+}
+
+#[test]
+fn bad_arguments_of_other_commands() {
+    for (arguments, part) in [
         ("simulate --rate -5/s", "--rate cannot be negative, and -5/s is"),
         ("demo --mebibytes 0", "0 is not in 1..=4096"),
         ("demo --seconds 60", "--seconds is not 0 to 10"),
