@@ -54,7 +54,15 @@ fn bad_arguments() {
         ("serve --pcap /tmp/ana-same --stats-json /tmp/ana-same", "both name /tmp/ana-same"),
         ("serve --http -1", "--http cannot be negative, and -1 is"),
         ("serve --processors -1", "--processors cannot be negative"),
-        ("simulate --rate -5/s", "--rate cannot be negative, and -5/s is"),
+    ] {
+        let line = refused(arguments);
+        assert!(line.contains(part), "{arguments}: {line}");
+    }
+}
+
+#[test]
+fn bad_arguments_of_what_measures() {
+    for (arguments, part) in [
         ("demo --mebibytes 0", "0 is not in 1..=4096"),
         ("demo --seconds 60", "--seconds is not 0 to 10"),
         ("calibrate --output /proc/none/x", "name a file that can be made"),
@@ -70,6 +78,7 @@ fn bad_arguments() {
         ("bench bulk --processors 2", "uniprocessor runs on one processor, not on 2"),
         ("bench bulk --organization group-locks --processors 1000000", "from 1 to 1024"),
         ("tunnel --proxy socks5://127.0.0.1:0", "nothing listens at port 0"),
+        ("simulate --rate -5/s", "--rate cannot be negative, and -5/s is"),
         ("doctor --really", "unexpected argument '--really'"),
     ] {
         let line = refused(arguments);
