@@ -31,7 +31,7 @@ pub(super) fn check(name: &str, ours: Cidr, theirs: Cidr, further: &[Cidr]) -> R
         v4.lines().filter_map(Route::v4).chain(v6.lines().filter_map(Route::v6)).collect();
     for (option, cidr) in [("--address", ours), ("--peer-address", theirs)] {
         if let Some(route) = rival(&routes, cidr) {
-            let Route { interface, network, length, .. } = route;
+            let Route { interface, network, length } = route;
             let why = format!("`{interface}` has the network {network}/{length}");
             return Err(refused(option, cidr, &why));
         }
