@@ -87,7 +87,7 @@ pub(super) struct TapReceive {
     medium: Medium,
     /// Packets that were read, and were not asked for yet.
     waiting: Batch,
-    /// How many frames there may be to read, and how many bytes each had of late.
+    /// How many frames there may be to read, and how many bytes each has, by the last call.
     expected: usize,
     each: usize,
     counts: Arc<Counts>,
@@ -156,13 +156,10 @@ impl TapReceive {
 
     /// How many frames should be read at once, `max` at most.
     fn at_once(&self, max: usize) -> usize {
-        match &self.ring {
-            Some(ring) if !ring.is_broken() => {
-                let fit = BATCH_BYTES / self.each.max(1);
-                self.expected.min(max).min(fit).max(1)
-            }
-            _ => 1,
-        }
+        let fit = BATCH_BYTES / self.each.max(1);
+        let count = self.expected.min(max).min(fit).min(MOST);
+        let has_ring = self.ring.as_ref().is_some_and(|ring| !ring.is_broken());
+        if has_ring && count >= LEAST_READ { count } else { 1 }
     }
 
     /// Reads up to `count` frames at once, at most [`MOST`], to those that wait. Says how many there were.
@@ -179,7 +176,7 @@ impl TapReceive {
         }
         let results: SmallVec<[i32; MOST]> = ring.read(&mut slices, &ends).into();
         drop(slices);
-        let (mut came, mut bytes) = (0, 0);
+        let mut came = 0;
         for (index, &result) in results.iter().enumerate() {
             let Ok(n) = usize::try_from(result) else {
                 failed(&self.counts, Some(-result));
@@ -188,39 +185,43 @@ impl TapReceive {
             let Some(len) = n.checked_sub(self.header_len) else { continue };
             let (header, packet) = self.rooms[index].take(len);
             self.unpack(&header, packet);
-            (came, bytes) = (came + 1, bytes + len);
+            came += 1;
         }
-        self.each = bytes.checked_div(came).unwrap_or(self.each);
-        // One more than there were: the same call then finds that there are no more.
-        self.expected = if came == count { 2 * count } else { came + 1 }.min(MOST);
         came
     }
 }
 
 impl Receive for TapReceive {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
-        let (mut bytes, before, mut more) = (0, into.len(), true);
+        let (mut bytes, before, mut came) = (0, into.len(), 0);
+        // 0: there are no more.
+        let mut at_once = self.at_once(max);
         for turn in 0..max {
             if bytes >= BATCH_BYTES {
                 break;
             }
-            if self.ring.is_some() && self.waiting.is_empty() {
-                let count = self.at_once(max - turn);
-                if count > 1 {
-                    let came = if more { self.read_many(count) } else { 0 };
-                    more = came == count;
-                    if came == 0 {
-                        break;
-                    }
-                } else {
-                    self.expected = 2;
+            let packet = match self.waiting.pop_front() {
+                Some(packet) => Some(packet),
+                None if at_once == 0 => break,
+                None if at_once == 1 => {
+                    let Some(read) = self.read() else { break };
+                    came += 1;
+                    read
                 }
-            }
-            let waiting = self.waiting.pop_front().map(Some);
-            let Some(read) = waiting.or_else(|| self.read()) else { break };
-            bytes += read.as_ref().map_or(0, Packet::len);
-            into.extend(read);
+                None => {
+                    let count = at_once.min(max - turn);
+                    let read = self.read_many(count);
+                    came += read;
+                    at_once = if read == count { at_once } else { 0 };
+                    self.waiting.pop_front()
+                }
+            };
+            bytes += packet.as_ref().map_or(0, Packet::len);
+            into.extend(packet);
         }
+        // One more than there were: the call that reads them then finds that there are no more.
+        self.expected = came + 1;
+        self.each = bytes.checked_div(came).unwrap_or(0);
         into.len() - before
     }
 
@@ -236,6 +237,10 @@ impl Receive for TapReceive {
 /// Bytes after which a batch is long enough: what is read should still be in the
 /// cache when it is processed.
 const BATCH_BYTES: usize = 256 * 1024;
+/// From how many on packets are read or written by one call: fewer cost less by a call each
+/// (`benches/tun.rs`).
+const LEAST_READ: usize = 16;
+const LEAST_WRITTEN: usize = 4;
 /// Slices that writev(2) takes (UIO_MAXIOV), and the usual number.
 const MAX_SLICES: usize = 1024;
 const USUAL_SLICES: usize = 56;
@@ -264,7 +269,7 @@ impl TapTransmit {
     /// by a call of its own, and whether all were sent; those for which there was no room are at the front still.
     fn write_many(&mut self, batch: &mut Batch) -> (usize, bool) {
         let alone = (0, true);
-        if batch.len() < 2 {
+        if batch.len() < LEAST_WRITTEN {
             return alone;
         }
         let Some(ring) = self.ring.as_mut().filter(|ring| !ring.is_broken()) else {
@@ -288,7 +293,7 @@ impl TapTransmit {
             }
             ends.push(slices.len());
         }
-        if ends.len() < 2 {
+        if ends.len() < LEAST_WRITTEN {
             return alone;
         }
         let results: SmallVec<[i32; MOST]> = ring.write(&slices, &ends).into();
