@@ -159,9 +159,21 @@ impl Json {
         let text = || serde_json::to_string_pretty(figures).map_err(Failure::failed);
         match self {
             Json::Nowhere => Ok(()),
-            Json::Stdout => writeln!(io::stdout().lock(), "{}", text()?).map_err(Failure::failed),
+            Json::Stdout => printed(writeln!(io::stdout().lock(), "{}", text()?)),
             Json::File(file) => file.write(&(text()? + "\n")),
         }
+    }
+}
+
+/// What came of printing figures. That nobody reads any more is no failure.
+fn printed(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(|error| {
+            Failure::failed(format!(
+                "cannot write to standard output: {error}: free some room, or name a file"
+            ))
+        }),
     }
 }
 

@@ -44,6 +44,7 @@ fn a_network_of_ipv6_in_use_is_refused() {
     isolated(|| {
         let first = "--tap ana-test --tcp-echo 7 --address fd99::2/64 --peer-address fd99::1/64";
         let Some(server) = Server::start(first) else { return };
+        echo("[fd99::2]:7");
         for addresses in [
             "--address fd99::2/64 --peer-address fd99::1/64",
             "--address fd99::77/64 --peer-address fd99::78/64",
@@ -56,6 +57,7 @@ fn a_network_of_ipv6_in_use_is_refused() {
                 "{line}"
             );
         }
+        echo("[fd99::2]:7");
         // Link-local addresses are on each link, and another network is nobody's.
         let elsewhere = "--address fd98::2/64 --peer-address fd98::1/64 --add-address fe80::77/64";
         let second = Server::start(&format!("--tap ana-second --tcp-echo 7 {elsewhere}"));

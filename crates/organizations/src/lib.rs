@@ -103,7 +103,7 @@ pub enum StartError {
     },
     /// Too many or no processors.
     #[error(
-        "{organization} runs on {allowed} processors, not on {processors}: change the number of processors or the organization"
+        "{organization} runs on {allowed}, not on {processors}: change the number of processors or the organization"
     )]
     Processors {
         /// The organization.

@@ -272,11 +272,12 @@ impl Figure {
         pixel: impl Fn(Option<f64>, Option<f64>) -> Pixel,
         (columns, rows): (Range<i32>, Range<i32>),
     ) -> Result<(), Box<dyn std::error::Error>> {
-        for (x, label) in &self.x_guides {
+        // Their labels stand below each other, as lines may be close.
+        for ((x, label), row) in self.x_guides.iter().zip(0..) {
             let (left, _) = pixel(Some(*x), None);
             if columns.contains(&left) {
                 GUIDE.draw(root, &[(left, rows.end), (left, rows.start)])?;
-                let at = (left + 4, rows.start + 2);
+                let at = (left + 4, rows.start + 2 + 14 * row);
                 root.draw(&Text::new(label.clone(), at, style::font(GUIDE.colour)))?;
             }
         }

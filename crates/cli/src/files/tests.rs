@@ -62,3 +62,11 @@ fn two_options_need_two_files() {
     let null = Some(Path::new("/dev/null"));
     distinct(&[("--pcap", null), ("--stats-json", null)]).expect("a device");
 }
+
+#[test]
+fn who_stops_reading_figures_is_told_nothing() {
+    assert!(printed(Ok(())).is_ok());
+    assert!(printed(Err(io::ErrorKind::BrokenPipe.into())).is_ok());
+    let full = printed(Err(io::ErrorKind::StorageFull.into())).expect_err("full");
+    assert!(full.to_string().contains("free some room"), "{full}");
+}

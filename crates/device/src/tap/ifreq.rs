@@ -206,6 +206,14 @@ pub fn disable_ipv6(name: &str) {
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
 }
 
+/// Has the kernel use its addresses of IPv6 on the interface at once, where that can be set: at
+/// the other end is nobody but who made it. While it looks for others that have an address, it
+/// would connect from one of another interface, to which no answer leads.
+pub(super) fn skip_dad(name: &str) {
+    // Failure costs a second.
+    let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/accept_dad"), "0");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

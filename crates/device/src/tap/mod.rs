@@ -432,8 +432,10 @@ fn make(medium: Medium, config: &Config, name: &str) -> Result<(EthernetAddress,
     let control = Control::new().map_err(step("socket"))?;
     // The kernel says much of its own over IPv6, which is for those who ask for it.
     let speaks_v6 = config.kernel_address.is_some_and(|(address, _)| address.is_ipv6());
-    if medium == Medium::Ethernet && !speaks_v6 {
-        disable_ipv6(name);
+    match (medium, speaks_v6) {
+        (Medium::Ethernet, true) => ifreq::skip_dad(name),
+        (Medium::Ethernet, false) => disable_ipv6(name),
+        _ => {}
     }
     control.set_mtu(name, config.mtu).map_err(|e| match e.raw_os_error() {
         Some(libc::EINVAL) => Error::BadMtu(config.mtu),

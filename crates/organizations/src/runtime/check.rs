@@ -18,7 +18,7 @@ pub(crate) fn check<A: Application>(
     let entry = catalog::find(organization).expect("it is in the catalog");
     let processors = setup.processors;
     if processors == 0 || processors > entry.most_processors() {
-        let allowed = if entry.single { "1" } else { "1 to 1024" };
+        let allowed = if entry.single { "one processor" } else { "1 to 1024 processors" };
         return Err(StartError::Processors { organization, allowed, processors });
     }
     let needed = entry.queues_on(processors);

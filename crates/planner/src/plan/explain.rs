@@ -121,7 +121,7 @@ impl Considered {
 }
 
 /// Latency against rate of the best and of the runner-up, as SVG, with the rate that was
-/// asked for and the targets; `note` says where the figures are from.
+/// asked for, the lower end of what the best carries, and the targets; `note` says where the figures are from.
 ///
 /// # Errors
 /// If there is nothing to draw: the load has no rate.
@@ -148,6 +148,9 @@ pub fn figure(plan: &Plan, note: &str) -> Result<String, Error> {
         Figure::new(&plan.load, "operations, thousands a second", "latency, µs").log_y().note(note);
     if let Some(asked) = plan.rate_per_s {
         figure = figure.at_x(asked / 1e3, format!("asked for: {}", rate(asked)));
+        let low = plan.best.low_per_s;
+        let share = 100.0 * (1.0 + SURE) / 2.0;
+        figure = figure.at_x(low / 1e3, format!("{share:.0} % sure to carry {}", rate(low)));
     }
     for target in plan.targets.iter().filter_map(|words| words.parse::<Target>().ok()) {
         figure = figure.at_y(target.at_most_ns / 1e3, target.to_string());

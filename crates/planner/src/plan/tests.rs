@@ -80,8 +80,8 @@ fn as_fast_as_it_goes() {
 fn nine_of_ten_are_inside_of_an_interval() {
     let predictor = predictor(0.0);
     let plan = ask(&predictor, &request("tcp rr, 1k connections, 1M/s", &[], 1)).expect("carried");
-    // The rate is at the lower end: it is above that with the upper half of what is inside,
-    // and with all that is beyond.
+    // The rate is the interval's lower end: above that are the 90 % inside, and the 5 % beyond
+    // its upper end.
     let best = plan.best;
     let middle = (best.low_per_s * best.high_per_s).sqrt();
     let rate = best.low_per_s / 1e3;
@@ -111,7 +111,9 @@ fn words_and_figure() {
     assert_eq!(plan.explanation().len(), plan.considered.len());
     assert!(text.contains("figures of:  the stack in memory") && text.contains("help model"));
     let drawn = figure(&plan, "a machine, a day").expect("a figure");
-    for part in ["<svg", "asked for: 1.00M/s", "p50=50us", "a machine, a day", "p99"] {
+    for part in
+        ["<svg", "asked for: 1.00M/s", "95 % sure to carry ", "p50=50us", "a machine, a day", "p99"]
+    {
         assert!(drawn.contains(part), "{part}");
     }
     let latencies: Vec<f64> = plan.curves[0].points.iter().map(|point| point.1.p99_ns).collect();
