@@ -33,6 +33,8 @@ pub(crate) struct Flags {
     pub pressure: Pressure,
     /// [`crate::Tcb::poll_transmit`] may have something to say.
     pub dirty: bool,
+    /// A pause is over, and the window leaves over a round trip.
+    pub resuming: bool,
 }
 
 impl Flags {
@@ -50,6 +52,7 @@ impl Flags {
             abort_due: false,
             pressure: Pressure::None,
             dirty: true,
+            resuming: false,
         }
     }
 }

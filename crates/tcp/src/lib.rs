@@ -33,6 +33,7 @@ mod timeout;
 mod timers;
 mod tuning;
 mod user;
+mod validation;
 
 pub use config::{Config, EcnMode, Keepalive};
 pub use cookie::Cookies;

@@ -1,7 +1,7 @@
 //! [`Tcb`]: the state of one connection.
 
 use crate::assembler::Assembler;
-use crate::congestion::{Congestion, initial_window};
+use crate::congestion::{Congestion, Validation, initial_window};
 use crate::facts::{Ecn, Flags, Settings};
 use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
@@ -223,6 +223,8 @@ pub struct Tcb {
     pub(crate) settings: Option<Box<Settings>>,
     /// Marks of congestion, if both ends speak of them.
     pub(crate) ecn: Option<Box<Ecn>>,
+    /// What is known of a congestion window that is larger than the initial one.
+    pub(crate) validation: Option<Box<Validation>>,
 }
 
 /// A peer that announces less is taken to have announced this (Linux's
@@ -290,6 +292,7 @@ impl Tcb {
             quick_acks: config.quick_acks,
             settings: None,
             ecn: None,
+            validation: None,
         }
     }
 
@@ -362,10 +365,11 @@ impl Tcb {
     /// The time by which [`Tcb::on_timeout`] wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        match self.congestion.pacer() {
+        let next = match self.congestion.pacer() {
             None => self.timers.next(),
             Some(pacer) => Instant::earlier(self.timers.next(), pacer.deadline()),
-        }
+        };
+        if self.flags.resuming { Instant::earlier(next, self.resumes_at()) } else { next }
     }
 
     /// May [`Tcb::poll_transmit`] return something? `false` is certain.

@@ -44,6 +44,9 @@ impl Tcb {
         if self.congestion.pacer_mut().is_some_and(|pacer| pacer.release(now)) {
             self.touch();
         }
+        if self.flags.resuming {
+            self.release_resumed(now);
+        }
     }
 
     /// TIME-WAIT has passed, the peer never closed its half, or an orphan does not

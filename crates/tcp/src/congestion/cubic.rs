@@ -244,10 +244,20 @@ impl CongestionControl for Cubic {
         self.ssthresh = self.ssthresh.max(before.ssthresh);
     }
 
-    fn on_idle(&mut self, initial: u32) {
-        self.cwnd = self.cwnd.min(initial);
+    fn on_disuse(&mut self, initial: u32) {
+        self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
+        self.cwnd = (self.cwnd / 2).max(initial).min(self.cwnd);
         if let Some(v) = &mut self.avoidance {
             (v.epoch, v.fraction) = (None, 0.0);
+        }
+    }
+
+    fn on_pause(&mut self, now: Instant) {
+        // RFC 9438 4.2/2
+        // RFC 9438 4.2: t does not contain the pause.
+        if let Some(epoch) = self.avoidance.as_mut().and_then(|v| v.epoch.as_mut()) {
+            epoch.start += now.since(epoch.last);
+            epoch.last = now;
         }
     }
 }

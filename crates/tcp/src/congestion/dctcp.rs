@@ -76,8 +76,8 @@ impl CongestionControl for Dctcp {
     fn on_undo(&mut self) {
         self.0.reno.on_undo();
     }
-    fn on_idle(&mut self, initial: u32) {
-        self.0.reno.on_idle(initial);
+    fn on_disuse(&mut self, initial: u32) {
+        self.0.reno.on_disuse(initial);
     }
     fn counts_marks(&self) -> bool {
         true

@@ -12,10 +12,12 @@ mod dctcp;
 mod hystart;
 mod new_reno;
 mod pacer;
+mod validation;
 
 use crate::recovery::Measured;
 pub(crate) use pacer::Pacer;
 use registry::algorithms;
+pub(crate) use validation::Validation;
 use wire::Instant;
 
 algorithms! {
@@ -205,8 +207,11 @@ pub trait CongestionControl {
     /// There was no loss: the last [`CongestionControl::on_loss`] or
     /// [`CongestionControl::on_timeout`] (not one `again`) was for nothing.
     fn on_undo(&mut self);
-    /// Nothing was sent for longer than an RTO; `initial` is the initial window.
-    fn on_idle(&mut self, initial: u32);
+    /// The window was not used for five minutes (RFC 7661 4.4.3): half of it goes, but no more
+    /// than what is beyond the initial window, `initial`.
+    fn on_disuse(&mut self, initial: u32);
+    /// Nothing was in flight for longer than an RTO.
+    fn on_pause(&mut self, _now: Instant) {}
 
     /// The peer tells of marks (RFC 3168), for the first time in a window of data; `flight`
     /// bytes are in flight, and no recovery is going on. Most do as for a loss.

@@ -96,9 +96,10 @@ impl CongestionControl for NewReno {
         self.ssthresh = self.ssthresh.max(self.before.1);
     }
 
-    fn on_idle(&mut self, initial: u32) {
-        //= RFC 5681 4.1: "RW = min(IW,cwnd)"
-        self.cwnd = self.cwnd.min(initial);
+    fn on_disuse(&mut self, initial: u32) {
+        self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
+        self.cwnd = (self.cwnd / 2).max(initial).min(self.cwnd);
+        self.acked = 0;
     }
 }
 

@@ -94,8 +94,11 @@ macro_rules! algorithms {
             pub(crate) fn on_undo(&mut self) {
                 match self { $(Congestion::$variant(c) => c.on_undo(),)* }
             }
-            pub(crate) fn on_idle(&mut self, initial: u32) {
-                match self { $(Congestion::$variant(c) => c.on_idle(initial),)* }
+            pub(crate) fn on_disuse(&mut self, initial: u32) {
+                match self { $(Congestion::$variant(c) => c.on_disuse(initial),)* }
+            }
+            pub(crate) fn on_pause(&mut self, now: Instant) {
+                match self { $(Congestion::$variant(c) => c.on_pause(now),)* }
             }
             pub(crate) fn on_marks(&mut self, flight: u32, mss: u32, now: Instant) {
                 match self { $(Congestion::$variant(c) => c.on_marks(flight, mss, now),)* }

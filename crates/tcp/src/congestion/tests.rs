@@ -39,7 +39,7 @@ fn what_holds_for_every_algorithm() {
         assert_eq!(c.window(), MSS, "{algorithm}");
         c.on_marks(MSS, MSS, now);
         c.on_undo();
-        c.on_idle(10 * MSS);
+        c.on_disuse(10 * MSS);
         assert!((MSS..=20 * MSS).contains(&c.window()), "{algorithm}");
         assert_eq!(c.models(), c.pacer().is_some(), "what makes a model paces");
     }
@@ -64,7 +64,7 @@ fn what_holds_where_losses_make_the_window() {
         assert!((before + MSS..before + 20 * MSS).contains(&c.window()), "{algorithm}");
         c.on_timeout(c.window(), MSS, false, now);
         assert_eq!(c.window(), MSS);
-        c.on_idle(MSS / 2);
+        c.on_disuse(MSS / 2);
         assert!(c.window() <= MSS);
         c.on_loss(0, MSS, now);
         assert_eq!(c.ssthresh(), 2 * MSS);

@@ -27,6 +27,9 @@ impl Tcb {
         if self.congestion.models() {
             self.tell_sent(len, now);
         }
+        if self.flags.resuming {
+            self.resumed(len, now);
+        }
         if self.recovery.phase == Phase::Open && !again {
             return;
         }
@@ -55,6 +58,7 @@ impl Tcb {
         if let Some(newest) = &news.newest {
             self.recovery.rack.on_news(newest, now);
             taken = self.rate.on_ack(newest, self.delivered, self.rtt.min, now);
+            self.watch_window(&taken, now);
         }
         let order = self.recovery.phase == Phase::Open && self.board.lost == 0;
         if order && acked > 0 && !self.board.is_disordered() {
@@ -203,7 +207,8 @@ impl Tcb {
         let out = self.snd.nxt.distance_from(self.snd.una);
         let flight = self.flight();
         if !self.is_reduced() {
-            self.congestion.on_loss(flight, self.mss(), now);
+            let used = self.used_at_loss(flight);
+            self.congestion.on_loss(used, self.mss(), now);
         }
         self.note_reduction();
         self.recovery.above = false;
@@ -283,6 +288,8 @@ impl Tcb {
         if fast && !undone {
             //= RFC 6582 3.2 step 3: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
             let window = if self.flags.sack { u32::MAX } else { self.pipe().max(mss) + mss };
+            let again = self.recovery.episode.as_ref().map_or(0, |e| e.unproven);
+            let window = window.min(self.window_after_loss(again));
             self.congestion.on_recovered(window, now);
         }
         if self.recovery.above {

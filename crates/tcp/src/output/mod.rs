@@ -5,7 +5,6 @@ mod persist;
 mod retransmit;
 mod sws;
 
-use crate::congestion::initial_window;
 use crate::recovery::Record;
 use crate::timers::Retransmit;
 use crate::{State, Tcb};
@@ -366,7 +365,7 @@ impl Tcb {
         self.received_total > 0 && now < self.last_received + self.config.delayed_ack
     }
 
-    /// RFC 5681 4.1: after an idle time the window has to be earned again.
+    /// What was left of the window after an idle time leaves slowly.
     #[inline]
     fn restart_after_idle(&mut self, now: Instant) {
         // The RTO is no less than it is without backing off.
@@ -379,8 +378,7 @@ impl Tcb {
     fn restart_after_rto(&mut self, now: Instant) {
         // RFC 5681 4.1/1
         if now > self.last_sent.after_micros(self.rtt.rto(&self.config)) {
-            let initial = initial_window(self.config.initial_window, self.mss());
-            self.congestion.on_idle(initial);
+            self.resume(now);
             self.last_sent = now;
         }
     }

@@ -99,7 +99,7 @@ pub(crate) struct Scoreboard {
     marks: Option<Box<Marks>>,
     /// Records and segments looked at, ever.
     #[cfg(test)]
-    pub steps: std::cell::Cell<u64>,
+    pub steps: std::cell::Cell<u32>,
 }
 
 impl Scoreboard {

@@ -294,7 +294,7 @@ impl CongestionControl for Bbr {
         self.0.undo_loss();
     }
     /// What the model says holds after a pause, too; data leaves at its rate.
-    fn on_idle(&mut self, _initial: u32) {}
+    fn on_disuse(&mut self, _initial: u32) {}
     fn on_marks(&mut self, flight: u32, _mss: u32, now: Instant) {
         self.0.now = now;
         self.0.marked(flight);

@@ -163,6 +163,20 @@ fn time_without_use_does_not_count() {
 }
 
 #[test]
+fn a_pause_does_not_count() {
+    // RFC 9438 4.2/2
+    let mut used = Path::new(1000, 100);
+    used.lose();
+    (0..20).for_each(|_| used.round(10, true));
+    let mut paused = Path { c: used.c.clone(), now: used.now + Duration::from_secs(60), rtt: 100 };
+    paused.c.on_pause(paused.now);
+    paused.round(10, true);
+    used.round(10, true);
+    let (a, b) = (paused.c.window(), used.c.window());
+    assert!(a.abs_diff(b) < 2 * MSS, "no leap: {a} {b}");
+}
+
+#[test]
 fn after_a_timeout_the_window_begins_at_its_own_plateau() {
     // RFC 9438 4.8/1
     let mut p = Path::new(1000, 100);
@@ -173,8 +187,9 @@ fn after_a_timeout_the_window_begins_at_its_own_plateau() {
     p.round(10, true);
     let epoch = p.c.avoidance.as_ref().unwrap().epoch.as_ref().unwrap();
     assert!(epoch.k == 0.0 && epoch.origin >= 700.0, "{epoch:?}");
-    p.c.on_idle(10_000);
-    assert_eq!((p.c.window(), p.c.avoidance.unwrap().epoch.is_some()), (10_000, false));
+    let before = p.c.window();
+    p.c.on_disuse(10_000);
+    assert_eq!((p.c.window(), p.c.avoidance.unwrap().epoch.is_some()), (before / 2, false));
 }
 
 #[test]

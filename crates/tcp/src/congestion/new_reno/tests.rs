@@ -54,15 +54,19 @@ fn a_second_timeout_keeps_the_threshold() {
 }
 
 #[test]
-fn recovery_ends_with_the_lesser_window_and_idleness_with_the_initial_one() {
+fn recovery_ends_with_the_lesser_window_and_disuse_with_half_of_it() {
     let mut c = NewReno::new(10 * MSS);
     c.on_loss(40_000, MSS, Instant::ZERO);
     c.on_recovered(3000, Instant::ZERO);
     assert_eq!((c.window(), c.ssthresh()), (3000, 20_000));
     c.on_recovered(u32::MAX, Instant::ZERO);
     assert_eq!(c.window(), 20_000);
-    c.on_idle(10_000);
-    assert_eq!(c.window(), 10_000);
+    c.on_disuse(5000);
+    assert_eq!((c.window(), c.ssthresh()), (10_000, 20_000));
+    c.on_disuse(8000);
+    assert_eq!(c.window(), 8000);
+    c.on_disuse(9000);
+    assert_eq!(c.window(), 8000);
 }
 
 #[test]

@@ -317,7 +317,7 @@ fn an_acknowledgment_costs_the_logarithm_of_what_is_in_flight() {
                 hole.cut(2 * SMALL);
                 b.resent(hole.seq, hole.len, then(at(1 << 19)));
             }
-            let steps = b.steps.get() - before;
+            let steps = u64::from(b.steps.get() - before);
             (most, total, acks) = (steps.max(most), total + steps, acks + 1);
         }
         b.check(UNA, nxt);
