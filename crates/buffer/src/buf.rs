@@ -56,6 +56,19 @@ impl Buf {
         }
     }
 
+    /// `len` bytes from `start` on.
+    ///
+    /// # Safety
+    /// `start + len` is at most the capacity.
+    #[inline]
+    pub(super) unsafe fn range(&self, start: usize, len: usize) -> &[u8] {
+        // SAFETY: as in `as_slice`; the caller promises that the range is in the block.
+        unsafe {
+            let bytes = self.0.as_ptr().cast::<u8>().add(HEADER + start);
+            std::slice::from_raw_parts(bytes, len)
+        }
+    }
+
     /// All bytes of the block to write, if this is the only reference to it.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut [u8]> {

@@ -127,9 +127,14 @@ impl<T> DerefMut for Pooled<T> {
 impl<T> Drop for Pooled<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the cell is there, and is not used again; nor is the block.
+        // SAFETY: the cell is there, and is not used again; nor is the block. An empty list
+        // in place, as those are whose slices were taken out, has nothing to drop.
         let block = unsafe {
-            self.cell().drop_in_place();
+            let Cell { value, parts } = self.cell().as_mut();
+            std::ptr::drop_in_place(value);
+            if parts.spilled() || !parts.is_empty() {
+                std::ptr::drop_in_place(parts);
+            }
             ManuallyDrop::take(&mut self.block)
         };
         pool::give(classes::CELLS, block);

@@ -5,6 +5,9 @@ use super::sum;
 use std::ops::Deref;
 
 /// A range of a [`Buf`]. Cloning and splitting share the bytes.
+///
+/// Invariant: the range is inside the block. So its bytes are found without a look at the
+/// block's header, which may not be near.
 #[derive(Clone, Debug)]
 pub struct Slice {
     buf: Buf,
@@ -65,7 +68,9 @@ impl Slice {
     /// The bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
-        &self.buf.as_slice()[self.start as usize..(self.start + self.len) as usize]
+        // SAFETY: the range is inside the block: `with_capacity`, `new` and `append` make it
+        // so, and all else only makes it smaller.
+        unsafe { self.buf.range(self.start as usize, self.len as usize) }
     }
 
     /// The bytes to write, if this is the only reference to the block.

@@ -12,7 +12,7 @@ use crate::config::{Config, Unit};
 use crate::connections::{Connections, OwnedTable};
 use crate::counters::Counters;
 use crate::down::{Below, Down};
-use crate::express::{self, Plain};
+use crate::express::Plain;
 use crate::ip::icmp::{self, Kind};
 use crate::ip::{self, Ip, SharedReassembly, Up};
 use crate::link::{self, Link};
@@ -210,13 +210,16 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
 
     /// Takes a frame past the layers, if it is as nearly all are. Returns it if not.
     #[inline(always)]
-    fn express(&mut self, mut frame: Packet, now: Instant) -> Option<Packet> {
+    fn express(&mut self, frame: Packet, now: Instant) -> Option<Packet> {
         let Domain { link, ip, .. } = self;
         if !ip.config.express {
             return Some(frame);
         }
         let interface = link.interface(frame.meta().interface);
-        let Some(plain) = express::read(&frame, interface, ip) else { return Some(frame) };
+        let mut plain = Plain::EMPTY;
+        if plain.read(&frame, interface, ip).is_none() {
+            return Some(frame);
+        }
         if self.app.has_posted() && self.post(&plain, &frame, now) {
             return None;
         }
@@ -224,10 +227,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             return Some(frame);
         }
         self.counters.packets_in += 1;
-        self.counters.bytes_in += frame.len() as u64;
-        frame.pull(plain.len);
+        self.counters.bytes_in += plain.bytes as u64;
         let (transport, mut cx) = self.cx(now);
-        plain.segment.input(frame.into_parts(), transport, &mut cx);
+        plain.segment.input(frame.into_payload(plain.len), transport, &mut cx);
         None
     }
 
@@ -240,7 +242,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             return false;
         }
         self.counters.packets_in += 1;
-        self.counters.bytes_in += frame.len() as u64;
+        self.counters.bytes_in += plain.bytes as u64;
         true
     }
 
@@ -303,10 +305,14 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Sends the answers that the layers have made.
     #[inline]
     fn send_replies(&mut self, now: Instant, egress: &mut Egress) {
-        let Domain { ip, link, transport, counters, replies, .. } = self;
-        if replies.is_empty() && transport.down.is_empty() {
-            return;
+        if !(self.replies.is_empty() && self.transport.down.is_empty()) {
+            self.send_all_replies(now, egress);
         }
+    }
+
+    #[inline(never)]
+    fn send_all_replies(&mut self, now: Instant, egress: &mut Egress) {
+        let Domain { ip, link, transport, counters, replies, .. } = self;
         let mut down = Down { ip, link, egress, now, observer: () };
         for packet in replies.drain(..).chain(transport.down.drain(..)) {
             down.send(packet, counters);

@@ -25,7 +25,7 @@ pub trait Below {
     /// Sends a plain segment of a flow past the layers, with a time to live and a type of
     /// service, if they would do nothing with it that is not known. It is empty then, and
     /// the interface that it leaves by comes back, with the sum of its pseudo-header and
-    /// header without the sequence number.
+    /// header without the sequence number, not folded.
     #[inline(always)]
     fn express(
         &mut self,
@@ -33,7 +33,7 @@ pub trait Below {
         service: (u8, u8),
         segment: &mut Outgoing,
         counters: &mut Counters,
-    ) -> Option<(u16, u16)> {
+    ) -> Option<(u16, u64)> {
         let _ = (flow, service, segment, counters);
         None
     }
@@ -92,7 +92,7 @@ impl<O: Observer> Below for Down<'_, O> {
         service: (u8, u8),
         segment: &mut Outgoing,
         counters: &mut Counters,
-    ) -> Option<(u16, u16)> {
+    ) -> Option<(u16, u64)> {
         if !express::is_plain(&segment.header) {
             return None;
         }

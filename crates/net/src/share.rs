@@ -91,8 +91,10 @@ impl Share {
     #[inline]
     pub(crate) fn count<U>(&mut self, connection: &mut Connection<U>) -> bool {
         let memory = connection.tcb.memory();
-        self.add(memory as i64 - connection.counted.memory as i64);
-        connection.counted.memory = memory;
+        if memory != connection.counted.memory {
+            self.add(memory as i64 - connection.counted.memory as i64);
+            connection.counted.memory = memory;
+        }
         let orphan = connection.tcb.is_orphan();
         if orphan == connection.counted.orphan {
             return false;

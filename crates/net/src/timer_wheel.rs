@@ -77,8 +77,10 @@ impl<T> TimerWheel<T> {
         if self.few.len() + 1 == self.len && self.len <= FEW {
             return self.few.push((tick, item));
         }
-        for (tick, item) in std::mem::take(&mut self.few) {
-            self.place(tick, item);
+        if !self.few.is_empty() {
+            for (tick, item) in std::mem::take(&mut self.few) {
+                self.place(tick, item);
+            }
         }
         self.place(tick, item);
     }

@@ -18,7 +18,8 @@ pub struct Isn {
 #[derive(Clone)]
 pub struct Generator {
     key: [u8; 16],
-    epoch: Duration,
+    /// Nanoseconds, modulo 2^64.
+    epoch: u64,
 }
 
 impl Generator {
@@ -27,7 +28,7 @@ impl Generator {
     /// increasing over a restart with the same key.
     pub fn new(key: [u8; 16], epoch: Duration) -> Generator {
         // RFC 9293 MUST-9
-        Generator { key, epoch }
+        Generator { key, epoch: epoch.as_nanos() as u64 }
     }
 
     /// ISN = M + F(flow, key), where M ticks every 4 µs and F is SipHash-2-4
@@ -38,7 +39,7 @@ impl Generator {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         flow.hash(&mut hasher);
         let f = hasher.finish();
-        let ticks = (self.epoch + now.since(Instant::ZERO)).as_micros() / 4;
+        let ticks = self.epoch.wrapping_add(now.as_nanos()) / 4000;
         Isn { seq: Seq(f as u32) + ticks as u32, timestamp_offset: (f >> 32) as u32 }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) struct Rtt {
     pub srtt: u32,
     /// RTTVAR.
     pub rttvar: u32,
-    /// RTO, not backed off.
+    /// RTO, not backed off, and no more than there may be.
     rto: u32,
     /// The least measurement there was.
     pub min: u32,
@@ -28,7 +28,8 @@ fn micros(d: Duration) -> u32 {
 
 impl Rtt {
     pub(crate) fn new(config: &Config) -> Rtt {
-        Rtt { srtt: 0, rttvar: 0, rto: micros(config.initial_rto), min: u32::MAX, backoff: 0 }
+        let rto = micros(config.initial_rto).min(micros(config.max_rto));
+        Rtt { srtt: 0, rttvar: 0, rto, min: u32::MAX, backoff: 0 }
     }
 
     /// Takes a measurement in, microseconds. One below a microsecond says that two threads
@@ -69,6 +70,9 @@ impl Rtt {
     /// The time-out, backed off (RFC 6298 5.5), microseconds.
     #[inline]
     pub(crate) fn rto(&self, config: &Config) -> u64 {
+        if self.backoff == 0 {
+            return self.rto.into();
+        }
         let rto = u64::from(self.rto) << self.backoff.min(24);
         rto.min(micros(config.max_rto).into())
     }
@@ -78,7 +82,8 @@ impl Rtt {
     pub(crate) fn syn_was_lost(&mut self, config: &Config) {
         // RFC 6298 5.7/1
         if self.srtt == 0 {
-            self.rto = self.rto.max(3 * micros(config.initial_rto).min(u32::MAX / 4));
+            let rto = self.rto.max(3 * micros(config.initial_rto).min(u32::MAX / 4));
+            self.rto = rto.min(micros(config.max_rto));
         }
     }
 }

@@ -141,18 +141,20 @@ impl SendQueue {
     #[inline]
     pub(crate) fn segment(&mut self, seq: Seq, len: usize, new: bool) -> (Parts, Option<u16>) {
         let mut index = if new { self.cursor as usize } else { self.find(seq) };
-        while self.chunks.get(index).is_some_and(|c| c.end().before_or_at(seq)) {
-            index += 1;
-        }
+        let chunk = loop {
+            match self.chunks.get(index) {
+                Some(chunk) if chunk.end().before_or_at(seq) => index += 1,
+                found => break found,
+            }
+        };
         if new {
             self.cursor = index as u32;
         }
-        let mut parts = Parts::new();
-        let Some(chunk) = self.chunks.get(index) else { return (parts, Some(0)) };
+        let Some(chunk) = chunk else { return (Parts::new(), Some(0)) };
         if chunk.seq == seq && chunk.slice.len() == len {
-            parts.push(chunk.slice.clone());
-            return (parts, chunk.sum);
+            return (Parts::from_buf([chunk.slice.clone()]), chunk.sum);
         }
+        let mut parts = Parts::new();
         let sum = self.gather(&mut parts, index, seq, len);
         (parts, sum)
     }
@@ -162,11 +164,13 @@ impl SendQueue {
     #[inline]
     pub(crate) fn whole(&mut self, seq: Seq, len: usize) -> Option<(&Slice, u16)> {
         let mut index = self.cursor as usize;
-        while self.chunks.get(index).is_some_and(|c| c.end().before_or_at(seq)) {
-            index += 1;
-        }
+        let chunk = loop {
+            match self.chunks.get(index)? {
+                chunk if chunk.end().before_or_at(seq) => index += 1,
+                chunk => break chunk,
+            }
+        };
         self.cursor = index as u32;
-        let chunk = self.chunks.get(index)?;
         let fits = chunk.seq == seq && chunk.slice.len() == len && chunk.end() != self.end;
         Some((&chunk.slice, chunk.sum.filter(|_| fits)?))
     }

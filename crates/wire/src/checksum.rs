@@ -22,12 +22,8 @@ pub fn pseudo_header(source: Address, destination: Address, protocol: u8, length
 
 /// The 16-bit ones' complement sum of the big-endian 16-bit words in `acc`.
 #[inline]
-pub fn fold(mut acc: u64) -> u16 {
-    acc = (acc & 0xffff_ffff) + (acc >> 32);
-    acc = (acc & 0xffff) + ((acc >> 16) & 0xffff) + (acc >> 32);
-    acc = (acc & 0xffff) + (acc >> 16);
-    acc = (acc & 0xffff) + (acc >> 16);
-    acc as u16
+pub fn fold(acc: u64) -> u16 {
+    buffer::sum::fold(acc)
 }
 
 /// Does data whose sum, checksum field included, is `sum` carry a right one?

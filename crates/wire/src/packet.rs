@@ -17,6 +17,8 @@ pub type Parts = buffer::Parts;
 /// largest IPv4 and TCP headers.
 pub const HEAD: usize = 18 + 60 + 60;
 const _: () = assert!(HEAD <= SCRATCH);
+/// Bytes of headers that hardly a packet exceeds: Ethernet, IPv6, and TCP with timestamps.
+const USUAL_HEAD: usize = 14 + 40 + 32;
 
 /// What is known of the transport checksum of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,25 +113,37 @@ impl Packet {
     /// A packet of these parts. The first must hold all headers.
     #[inline]
     pub fn from_parts(parts: Parts) -> Packet {
-        Packet(Pooled::new(Facts { meta: Meta::EMPTY, head_start: HEAD as u16 }, parts))
+        Packet::with_meta(Meta::EMPTY, parts)
+    }
+
+    /// A packet of these parts, with these facts.
+    #[inline]
+    pub fn with_meta(meta: Meta, parts: Parts) -> Packet {
+        Packet(Pooled::new(Facts { meta, head_start: HEAD as u16 }, parts))
     }
 
     /// A packet with a copy of the head and the facts of `like`, and `part` behind
     /// it.
     #[inline]
     pub fn like(like: &Packet, part: Slice) -> Packet {
-        let mut packet = Packet(Pooled::new(like.0.value, Parts::new()));
+        let mut packet = Packet(Pooled::new(like.0.value, Parts::from_buf([part])));
         packet.copy_head(like);
-        packet.0.parts.push(part);
         packet
     }
 
     /// Copies the head of `from`, where this packet's facts are its own already.
     #[inline]
     fn copy_head(&mut self, from: &Packet) {
-        let head = from.0.value.head_start as usize..HEAD;
+        let start = from.0.value.head_start as usize;
         let bytes = self.0.split_mut().1;
-        bytes[head.clone()].copy_from_slice(&from.0.scratch()[head]);
+        if start >= HEAD - USUAL_HEAD {
+            // A copy of as many bytes as are known is a few stores. What stands before the
+            // head is anything.
+            let all = HEAD - USUAL_HEAD..HEAD;
+            bytes[all.clone()].copy_from_slice(&from.0.scratch()[all]);
+        } else {
+            bytes[start..HEAD].copy_from_slice(&from.0.scratch()[start..HEAD]);
+        }
     }
 
     /// A packet with a copy of these bytes, in one part for as much as one
@@ -200,6 +214,17 @@ impl Packet {
             parts.insert(0, Slice::copy_of(self.head()));
         }
         parts
+    }
+
+    /// What stands behind the first `n` bytes, as parts; see [`Packet::pull`].
+    #[inline]
+    pub fn into_payload(mut self, n: usize) -> Parts {
+        let whole = self.parts().first().is_none_or(|part| !part.is_empty());
+        if self.head().len() == n && whole {
+            return self.take_parts();
+        }
+        self.pull(n);
+        self.into_parts()
     }
 
     /// Has what is not payload brought near: another processor may have written it
@@ -317,8 +342,9 @@ impl Packet {
     /// The ones' complement sum of the bytes from `start` on.
     #[inline]
     pub fn sum_from(&self, start: usize) -> u16 {
-        // Nearly every packet has its headers in the head, and one part.
+        // Nearly every packet has its headers in the head, and one part or none.
         match (self.head().get(start..), self.parts().as_slice()) {
+            (Some(head), []) => sum::sum(head),
             (Some(head), [part]) if head.len() % 2 == 0 => sum::add(sum::sum(head), sum::sum(part)),
             _ => self.sum_slices(start),
         }

@@ -225,10 +225,17 @@ fn add64(a: u64, b: u64) -> u64 {
 /// big-endian words would have had (RFC 1071 2(B)).
 #[inline]
 fn finish(acc: u64) -> u16 {
-    let half = (acc & 0xffff_ffff) + (acc >> 32);
-    let quarter = (half & 0xffff) + ((half >> 16) & 0xffff) + (half >> 32);
-    let quarter = (quarter & 0xffff) + (quarter >> 16);
-    u16::from_be(((quarter & 0xffff) + (quarter >> 16)) as u16)
+    u16::from_be(fold(acc))
+}
+
+/// The ones' complement sum of the four 16-bit words in `acc`: 0 only if all are 0.
+#[inline]
+pub fn fold(acc: u64) -> u16 {
+    let (half, carry) = (acc as u32).overflowing_add((acc >> 32) as u32);
+    let half = half + u32::from(carry);
+    // With its halves changed added to it, the upper half has the sum of both, and the
+    // carry out of the lower half, which is that of the sum: it comes round.
+    (half.wrapping_add(half.rotate_left(16)) >> 16) as u16
 }
 
 #[cfg(test)]

@@ -14,16 +14,37 @@ use wire::{Endpoint, FlowKey, Instant};
 
 struct Slot<U> {
     generation: u32,
+    /// That of the connection's flow, by which it is taken out.
+    hash: u32,
     connection: Option<Box<Connection<U>>>,
 }
 
-/// A place in the hash table: part of the hash, so that few other connections are
-/// looked at, and the slot.
+/// A place in the hash table: the hash, so that few other connections are looked at, and
+/// the slot.
 #[derive(Clone, Copy)]
 struct Place {
     hash: u32,
     slot: u32,
 }
+
+/// What the hash table takes for `hash`: it chooses the place by the lowest bits, and tells
+/// apart what meets there by the highest.
+#[inline]
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
+/// Where the connection was whose flow was looked up last, of those that have this place
+/// among the near ones.
+#[derive(Clone, Copy)]
+struct Near {
+    /// Those of the flow, so that hardly another connection is looked at.
+    ports: u32,
+    slot: u32,
+}
+
+/// Most places of near connections; a power of two.
+const NEAR: usize = 256;
 
 /// A table of connections for one owner.
 pub struct OwnedTable<U> {
@@ -31,6 +52,10 @@ pub struct OwnedTable<U> {
     max: usize,
     hasher: Keyed,
     places: HashTable<Place>,
+    /// Connections that are found without a keyed hash, as busy ones nearly always are: four
+    /// times as many places as there are connections, up to [`NEAR`]. Whoever makes flows
+    /// that meet in one place has them found by the hash.
+    near: Vec<Near>,
     slots: Vec<Slot<U>>,
     free: Vec<u32>,
     /// The generation of slots that were never used.
@@ -48,6 +73,7 @@ impl<U> OwnedTable<U> {
             max: config.max_connections,
             hasher: Keyed::new(config, Purpose::Tables),
             places: HashTable::new(),
+            near: Vec::new(),
             slots: Vec::new(),
             free: Vec::new(),
             generation: 0,
@@ -72,8 +98,7 @@ impl<U> OwnedTable<U> {
         }
         let connection = slot.connection.take()?;
         slot.generation = slot.generation.wrapping_add(1);
-        let hash = self.hasher.hash_one(connection.flow);
-        if let Ok(entry) = self.places.find_entry(hash, |p| p.slot == id.slot) {
+        if let Ok(entry) = self.places.find_entry(spread(slot.hash), |p| p.slot == id.slot) {
             entry.remove();
         }
         self.free.push(id.slot);
@@ -92,20 +117,24 @@ impl<U> OwnedTable<U> {
         if self.len() >= self.max {
             return Err((OpenError::TableFull, connection));
         }
-        if self.find(&connection.flow).is_some() {
+        let hash = self.hash(&connection.flow);
+        if self.find_hashed(hash, &connection.flow).is_some() {
             return Err((OpenError::Exists, connection));
         }
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: self.generation, connection: None });
+            self.slots.push(Slot { generation: self.generation, hash, connection: None });
             self.slots.len() as u32 - 1
         });
-        let hash = self.hasher.hash_one(connection.flow);
         let place = &mut self.slots[slot as usize];
         let id = ConnId { unit: self.unit, slot, generation: place.generation };
         (connection.id, connection.scheduled, connection.timers) = (id, false, Armed::NONE);
-        place.connection = Some(connection);
-        let entry = Place { hash: hash as u32, slot };
-        self.places.insert_unique(hash, entry, rehash(&self.slots, self.hasher));
+        (place.hash, place.connection) = (hash, Some(connection));
+        let entry = Place { hash, slot };
+        self.places.insert_unique(spread(hash), entry, |place| spread(place.hash));
+        let places = (4 * self.places.len()).next_power_of_two().min(NEAR);
+        if self.near.len() < places {
+            self.near = vec![Near { ports: 0, slot: 0 }; places];
+        }
         Ok(id)
     }
 
@@ -131,23 +160,36 @@ impl<U> OwnedTable<U> {
     }
 
     #[inline]
-    fn find(&self, flow: &FlowKey) -> Option<u32> {
-        let hash = self.hasher.hash_one(flow);
-        let slots = &self.slots;
-        let place = self.places.find(hash, |p| {
-            p.hash == hash as u32
-                && slots[p.slot as usize].connection.as_ref().is_some_and(|c| c.flow == *flow)
-        })?;
-        Some(place.slot)
+    fn find(&mut self, flow: &FlowKey) -> Option<u32> {
+        let ports = u32::from(flow.local.port) << 16 | u32::from(flow.remote.port);
+        let mixed = ports ^ ports >> 16 ^ flow.remote.address.words()[1] as u32;
+        // Before there is a connection there is no place.
+        let place = mixed as usize & self.near.len().wrapping_sub(1);
+        let near = *self.near.get(place)?;
+        if near.ports == ports && self.has(near.slot, flow) {
+            return Some(near.slot);
+        }
+        let slot = self.find_hashed(self.hash(flow), flow)?;
+        self.near[place] = Near { ports, slot };
+        Some(slot)
     }
-}
 
-/// The 64-bit hash that a place was inserted with is needed again when the hash
-/// table grows; its flow is in the connection.
-fn rehash<U>(slots: &[Slot<U>], hasher: Keyed) -> impl Fn(&Place) -> u64 {
-    move |place| {
-        let flow = slots[place.slot as usize].connection.as_ref().map(|c| c.flow);
-        flow.map_or(0, |flow| hasher.hash_one(flow))
+    /// Is the connection of `flow` in this slot?
+    #[inline]
+    fn has(&self, slot: u32, flow: &FlowKey) -> bool {
+        self.slots[slot as usize].connection.as_ref().is_some_and(|c| c.flow == *flow)
+    }
+
+    #[inline]
+    fn find_hashed(&self, hash: u32, flow: &FlowKey) -> Option<u32> {
+        let is_it = |place: &Place| place.hash == hash && self.has(place.slot, flow);
+        self.places.find(spread(hash), is_it).map(|place| place.slot)
+    }
+
+    /// As many bits of the keyed hash of `flow` as are kept.
+    #[inline]
+    fn hash(&self, flow: &FlowKey) -> u32 {
+        self.hasher.hash_one(flow) as u32
     }
 }
 
@@ -235,3 +277,6 @@ impl<U> Connections<U> for OwnedTable<U> {
         self.places.len()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,8 @@ use crate::ip::Ip;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::ethernet::{self, ethertype};
 use wire::packet::ChecksumState;
-use wire::tcp::{Flags, Header, Options};
-use wire::{Address, Endpoint, EthernetAddress, FlowKey, Packet, Seq};
+use wire::tcp::Flags;
+use wire::{Address, Endpoint, EthernetAddress, Packet, Seq};
 use wire::{checksum, ipv4, ipv6, protocol};
 
 /// What stands in front of the payload.
@@ -16,11 +16,18 @@ pub(crate) struct Plain {
     pub segment: Arriving,
     /// Bytes of all headers.
     pub len: usize,
-    /// The sum of the pseudo-header and TCP's; none if nothing needs to be verified.
-    head: Option<u16>,
+    /// Bytes of the frame.
+    pub bytes: usize,
+    /// The sum of the pseudo-header and TCP's, not folded; none if nothing needs to be
+    /// verified.
+    head: Option<u64>,
 }
 
 impl Plain {
+    /// What [`Plain::read`] fills in: it is large, so it is made where it is needed.
+    pub(crate) const EMPTY: Plain =
+        Plain { segment: Arriving::EMPTY, len: 0, bytes: 0, head: None };
+
     /// Is the checksum of `frame` right?
     #[inline(always)]
     pub(crate) fn is_right(&self, frame: &Packet) -> bool {
@@ -57,8 +64,8 @@ impl Plain {
 }
 
 #[inline(always)]
-fn right(head: u16, payload: u16) -> bool {
-    checksum::is_right(checksum::add(head, payload))
+fn right(head: u64, payload: u16) -> bool {
+    checksum::is_right(checksum::fold(head + u64::from(payload)))
 }
 
 /// Bytes of a TCP header without options.
@@ -79,68 +86,70 @@ struct Below {
     ecn: u8,
 }
 
-/// Reads the headers of `frame`, which came by `interface`, if it is a segment for us that
-/// the layers would hand to its connection if its checksum is right, with nothing in it but
-/// data and an acknowledgment.
-#[inline(always)]
-pub(crate) fn read(frame: &Packet, interface: &InterfaceConfig, ip: &Ip) -> Option<Plain> {
-    let front = frame.front();
-    let (at, is_v6) = match interface.is_ethernet {
-        true => link(front, interface.vlan)?,
-        false => (0, *front.first()? >> 4 == 6),
-    };
-    let index = frame.meta().interface;
-    let datagram = front.get(at..)?;
-    let below = match is_v6 {
-        true => v6(datagram, frame, at, ip)?,
-        false => v4(datagram, frame, at, ip)?,
-    };
-    if frame.meta().group || ip.config.loopback == Some(index) {
-        return None;
+impl Plain {
+    /// Reads the headers of `frame`, which came by `interface`, if it is a segment for us that
+    /// the layers would hand to its connection if its checksum is right, with nothing in it
+    /// but data, an acknowledgment, and perhaps the end of the data. If not, what is here says
+    /// nothing.
+    #[inline(always)]
+    pub(crate) fn read(
+        &mut self,
+        frame: &Packet,
+        interface: &InterfaceConfig,
+        ip: &Ip,
+    ) -> Option<()> {
+        let front = frame.front();
+        let (at, is_v6) = match interface.is_ethernet {
+            true => link(front, interface.vlan)?,
+            false => (0, *front.first()? >> 4 == 6),
+        };
+        let meta = frame.meta();
+        self.bytes = frame.len();
+        let (datagram, total) = (front.get(at..)?, self.bytes - at);
+        let below = match is_v6 {
+            true => v6(datagram, total, meta.interface, ip)?,
+            false => v4(datagram, total, ip)?,
+        };
+        if meta.group || ip.config.loopback == Some(meta.interface) {
+            return None;
+        }
+        if interface.is_ethernet && !is_for(interface.ethernet, front) {
+            return None;
+        }
+        let (fixed, options) = datagram.get(below.header..)?.split_first_chunk::<TCP>()?;
+        let t = words(fixed);
+        let (len, timestamps) = shape(t[3], options)?;
+        let (source_port, destination_port) = ((t[0] >> 16) as u16, t[0] as u16);
+        if source_port == 0 || destination_port == 0 || below.len < len {
+            return None;
+        }
+        self.head = (meta.checksum == ChecksumState::Complete).then(|| {
+            let option = timestamps.map_or(0, |(value, echo)| sum(&[TIMESTAMPS, value, echo]));
+            below.pseudo + below.len as u64 + sum(&t) + option
+        });
+        self.len = at + below.header + len;
+        let Arriving { flow, header, interface, segment, ecn } = &mut self.segment;
+        (header.source_port, header.destination_port) = (source_port, destination_port);
+        (header.seq, header.ack) = (Seq(t[1]), Seq(t[2]));
+        (header.flags, header.window) = (Flags((t[3] >> 16) as u8), t[3] as u16);
+        header.urgent = t[4] as u16;
+        header.options.timestamps = timestamps;
+        flow.local = Endpoint { address: below.destination, port: destination_port };
+        flow.remote = Endpoint { address: below.source, port: source_port };
+        (*interface, *segment, *ecn) = (meta.interface, meta.gso_size, below.ecn);
+        Some(())
     }
-    if interface.is_ethernet && !is_for(interface.ethernet, front) {
-        return None;
-    }
-    let (fixed, options) = datagram.get(below.header..)?.split_first_chunk::<TCP>()?;
-    let t = words(fixed);
-    let flags = Flags((t[3] >> 16) as u8);
-    let (len, timestamps) = shape(t[3], options)?;
-    let (source_port, destination_port) = ((t[0] >> 16) as u16, t[0] as u16);
-    if source_port == 0 || destination_port == 0 || below.len < len {
-        return None;
-    }
-    let head = (frame.meta().checksum == ChecksumState::Complete).then(|| {
-        let option = timestamps.map_or(0, |(value, echo)| sum(&[TIMESTAMPS, value, echo]));
-        checksum::fold(below.pseudo + below.len as u64 + sum(&t) + option)
-    });
-    let header = Header {
-        source_port,
-        destination_port,
-        seq: Seq(t[1]),
-        ack: Seq(t[2]),
-        flags,
-        window: t[3] as u16,
-        urgent: t[4] as u16,
-        options: Options { timestamps, ..Options::NONE },
-    };
-    let flow = FlowKey {
-        local: Endpoint { address: below.destination, port: destination_port },
-        remote: Endpoint { address: below.source, port: source_port },
-    };
-    let segment = frame.meta().gso_size;
-    let segment = Arriving { flow, header, interface: index, segment, ecn: below.ecn };
-    Some(Plain { segment, len: at + below.header + len, head })
 }
 
-/// The IPv4 header in front of a segment, if it is as usual: of a datagram that begins at
-/// `at` of `frame`, and goes from one host to us.
+/// The IPv4 header in front of a segment, if it is as usual: of a datagram of `len` bytes
+/// that goes from one host to us.
 #[inline(always)]
-fn v4(datagram: &[u8], frame: &Packet, at: usize, ip: &Ip) -> Option<Below> {
+fn v4(datagram: &[u8], len: usize, ip: &Ip) -> Option<Below> {
     let bytes = datagram.first_chunk::<{ ipv4::LEN }>()?;
     if bytes[9] != protocol::TCP {
         return None;
     }
-    let (w, len) = (words(bytes), frame.len() - at);
+    let w = words(bytes);
     if !is_usual(&w, len) {
         return None;
     }
@@ -155,15 +164,15 @@ fn v4(datagram: &[u8], frame: &Packet, at: usize, ip: &Ip) -> Option<Below> {
     })
 }
 
-/// The IPv6 header in front of a segment, without extension headers; see [`v4`].
+/// The IPv6 header in front of a segment that came by `interface`, without extension
+/// headers; see [`v4`].
 #[inline(always)]
-fn v6(datagram: &[u8], frame: &Packet, at: usize, ip: &Ip) -> Option<Below> {
+fn v6(datagram: &[u8], len: usize, interface: u16, ip: &Ip) -> Option<Below> {
     let bytes = datagram.first_chunk::<{ ipv6::LEN }>()?;
     let (first, second) = (word(bytes, 0), word(bytes, 4));
     if first >> 28 != 6 || (second >> 8) as u8 != protocol::TCP {
         return None;
     }
-    let (interface, len) = (frame.meta().interface, frame.len() - at);
     if ipv6::LEN + (second >> 16) as usize != len {
         return None;
     }
@@ -203,10 +212,10 @@ fn sum(words: &[u32]) -> u64 {
 }
 
 /// Bytes of a TCP header whose fourth word is `control`, and its timestamps, if it has them:
-/// of a segment that has no other `options`, and no flags but ACK and perhaps PSH.
+/// of a segment that has no other `options`, and no flags but ACK and perhaps PSH and FIN.
 #[inline(always)]
-fn shape(control: u32, options: &[u8]) -> Option<(usize, Option<(u32, u32)>)> {
-    match control >> 16 & !u32::from(Flags::PSH.0) {
+pub(super) fn shape(control: u32, options: &[u8]) -> Option<(usize, Option<(u32, u32)>)> {
+    match control >> 16 & !u32::from(Flags::PSH.with(Flags::FIN).0) {
         0x8010 => {
             let options = options.first_chunk::<{ TCP_TIMESTAMPS - TCP }>()?;
             let pair = (word(options, 4), word(options, 8));

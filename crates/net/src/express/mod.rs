@@ -2,7 +2,7 @@
 //! layers.
 //!
 //! Nearly all frames differ from others to or from the same host in the same few
-//! fields. On the way in, [`read`] looks at the headers of all layers at once: it
+//! fields. On the way in, [`Plain::read`] looks at the headers of all layers at once: it
 //! compares what has to be as usual, verifies both sums, and leaves the flow and the
 //! segment's header. On the way out, the headers below TCP are those of the last frame
 //! to the same host but for a length and a sum; TCP's are written and summed in one go.
@@ -13,7 +13,7 @@
 mod input;
 mod output;
 
-pub(crate) use input::{Plain, read};
+pub(crate) use input::Plain;
 pub(crate) use output::{Departures, is_plain};
 
 /// The big-endian word at `at`.

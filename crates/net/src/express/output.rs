@@ -23,15 +23,13 @@ const CHECKSUM: u16 = 16;
 /// Is it a segment of data and an acknowledgment, perhaps the last?
 #[inline]
 pub(crate) fn is_plain(header: &Header) -> bool {
-    let usual = Flags::ACK.with(Flags::PSH).with(Flags::FIN);
+    let may = Flags::PSH.with(Flags::FIN);
     let o = &header.options;
-    header.flags.without(usual).0 == 0
-        && header.flags.ack()
-        && header.urgent == 0
-        && o.sack.is_empty()
-        && o.mss.is_none()
-        && o.window_scale.is_none()
-        && !o.sack_permitted
+    let plain = header.flags.without(may) == Flags::ACK && o.sack.is_empty();
+    // TCP sends no urgent data, and these options with a SYN only.
+    let other = o.mss.is_some() || o.window_scale.is_some() || o.sack_permitted;
+    debug_assert!(!plain || (!other && header.urgent == 0), "{header:?}");
+    plain
 }
 
 /// How frames go to one host: what the layers put in front of a segment.
@@ -88,7 +86,8 @@ impl Departures {
     }
 
     /// The frame of a plain `segment` of `flow`, and the sum of its pseudo-header and
-    /// header without the sequence number, if the way is known. The payload is taken.
+    /// header without the sequence number, not folded, if the way is known. The payload is
+    /// taken.
     #[inline(always)]
     pub(crate) fn frame(
         &self,
@@ -96,7 +95,7 @@ impl Departures {
         segment: &mut Outgoing,
         ip: &Ip,
         now: Instant,
-    ) -> Option<(Packet, u16)> {
+    ) -> Option<(Packet, u64)> {
         let departure = self.find(flow, ttl, now)?;
         let timestamps = segment.header.options.timestamps;
         let tcp_len = if timestamps.is_some() { 32 } else { 20 };
@@ -109,25 +108,23 @@ impl Departures {
         }
         let interface = &ip.config.interfaces[usize::from(departure.meta.interface)];
         let partial = interface.transmit_checksum;
-        let mut packet = Packet::from_parts(std::mem::take(&mut segment.payload));
+        let payload = std::mem::take(&mut segment.payload);
+        let mut packet = Packet::with_meta(departure.meta, payload);
         let len = departure.len;
         let bytes = packet.push(len + tcp_len);
         let label = if departure.is_v6() { ip.label(flow) } else { 0 };
         departure.emit(&mut bytes[..len], counted, tos, label);
         let pseudo = departure.pseudo + segment_len as u64;
         let mut fields = Fields::of(flow, &segment.header, pseudo);
-        let base = fields.base();
-        fields.checksum = match (partial, segment.sum) {
-            (true, _) => fields.pseudo(),
-            (false, Some(sum)) => !checksum::add(fields.sum(), sum),
-            (false, None) => {
-                let payload = packet.sum_from(len + tcp_len);
-                !checksum::add(fields.sum(), payload)
-            }
+        let base = fields.without_seq();
+        fields.checksum = if partial {
+            fields.pseudo()
+        } else {
+            let payload = segment.sum.unwrap_or_else(|| packet.sum_from(len + tcp_len));
+            !checksum::fold(base + u64::from(fields.seq) + u64::from(payload))
         };
         fields.emit(&mut packet.head_mut()[len..]);
         let meta = packet.meta_mut();
-        *meta = departure.meta;
         meta.tos = tos;
         meta.gso_size = segment.gso_size;
         if partial {
@@ -261,16 +258,6 @@ impl Fields {
             .map_or(0, |(value, echo)| u64::from(TIMESTAMPS) + u64::from(value) + u64::from(echo));
         let words = [self.ports, self.ack, self.control];
         self.pseudo + words.into_iter().map(u64::from).sum::<u64>() + option
-    }
-
-    #[inline(always)]
-    fn base(&self) -> u16 {
-        checksum::fold(self.without_seq())
-    }
-
-    #[inline(always)]
-    fn sum(&self) -> u16 {
-        checksum::fold(self.without_seq() + u64::from(self.seq))
     }
 
     #[inline(always)]

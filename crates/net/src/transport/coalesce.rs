@@ -16,6 +16,8 @@ use wire::{FlowKey, Parts, Seq};
 /// Most bytes of a batch: what a device with segmentation would send at once.
 const MAX_LEN: u32 = 64 * 1024;
 
+/// Segments that a batch of more than one has room for at first.
+const SEVERAL: usize = 31;
 /// Bytes of payload in a segment that more like it are expected to follow.
 pub(super) const WORTH: usize = 512;
 
@@ -108,8 +110,15 @@ impl<A: Application> Transport<A> {
             batch.parts = std::mem::take(payload);
         } else {
             batch.header.flags = batch.header.flags.with(header.flags);
-            // One by one: there is nearly always one.
-            payload.drain(..).for_each(|part| batch.parts.push(part));
+            if batch.count == 1 {
+                // More may follow: they do not each look for room.
+                batch.parts.reserve(SEVERAL);
+            }
+            match std::mem::take(payload).into_inner() {
+                // As nearly always.
+                Ok([part]) => batch.parts.push(part),
+                Err(parts) => batch.parts.extend(parts),
+            }
         }
         batch.next = header.seq + len;
         batch.count += 1;

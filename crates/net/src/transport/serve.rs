@@ -113,30 +113,27 @@ impl<A: Application> Transport<A> {
         };
         let (ttl, tos) = (A::ttl(&connection.user), A::tos(&connection.user));
         let mut sent = 0;
-        while sent < quota
-            && let Some(mut segment) = connection.tcb.poll_transmit(now, offload)
-        {
-            let repeat =
-                tcp_output::SegmentTemplate::new(&segment, connection.tcb.mss(), interface);
+        while sent < quota {
+            let mut place = None;
+            connection.tcb.poll_transmit_to(&mut place, now, offload);
+            let Some(segment) = &mut place else { break };
+            let repeat = tcp_output::SegmentTemplate::new(segment, connection.tcb.mss(), interface);
             let service = (ttl, if segment.ect { tos | wire::ipv4::ECT_0 } else { tos });
-            let sent_by = match down.express(&connection.flow, service, &mut segment, counters) {
+            let sent_by = match down.express(&connection.flow, service, segment, counters) {
                 Some(known) => Some(known),
                 None => {
                     let (mut packet, base) =
-                        tcp_output::packet(&connection.flow, &mut segment, interface);
+                        tcp_output::packet(&connection.flow, segment, interface);
                     packet.meta_mut().ttl = ttl;
                     packet.meta_mut().tos |= tos;
-                    down.send(packet, counters).map(|by| (by, base))
+                    down.send(packet, counters).map(|by| (by, base.into()))
                 }
             };
             sent += 1;
             if let (Some(repeat), Some((by, base))) = (repeat, sent_by) {
-                while sent < quota
-                    && let Some(next) = connection.tcb.poll_transmit_next(now)
-                {
+                sent += connection.tcb.transmit_alike(now, quota - sent, |next| {
                     down.repeat(by, |last| repeat.frame(last, base, next), counters);
-                    sent += 1;
-                }
+                });
             }
         }
         sent
@@ -168,9 +165,10 @@ impl<A: Application> Transport<A> {
     ) {
         let Some(mut connection) = cx.conns.close(id, cx.now) else { return };
         self.share.forget(&mut connection);
-        let Connection { mut tcb, user, .. } = *connection;
+        // The control block stays where it is: it is large.
+        let Connection { ref mut tcb, user, .. } = *connection;
         cx.counters.closed += 1;
-        cx.app.closed(user, &mut tcb);
+        cx.app.closed(user, tcb);
         self.timers.clear_away(cx.conns);
     }
 

@@ -63,22 +63,21 @@ impl Arriving {
         }
         let (ready, now) = (&mut transport.ready, cx.now);
         let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
-        let mut payload = Some(payload);
         let found = cx.conns.with_flow(flow, |connection| {
-            let payload = payload.take().expect("taken once");
+            let payload = std::mem::take(&mut payload);
             connection.tcb.input_coalesced(header, payload, *segment, *ecn, now);
             ready.schedule(connection);
             connection.id
         });
-        match (found, payload) {
-            (Some(id), _) => {
+        match found {
+            Some(id) => {
                 cx.counters.delivered += 1;
                 if worth {
                     transport.batch = Some(GroBatch::new(*flow, id, header));
                 }
             }
-            (None, payload) => {
-                let len = payload.map_or(0, |p| wire::total(&p));
+            None => {
+                let len = wire::total(&payload);
                 let (flow, header, interface) = (*flow, *header, *interface);
                 let arrived = Arrived { flow, header, len, interface };
                 arrived.without_connection(transport, cx);

@@ -29,20 +29,20 @@ impl SegmentTemplate {
         mss: u32,
         interface: &InterfaceConfig,
     ) -> Option<SegmentTemplate> {
-        let plain = segment.header.flags == Flags::ACK
+        let full = matches!(segment.payload.as_slice(), [part] if part.len() == mss as usize);
+        let plain = full
+            && segment.header.flags == Flags::ACK
             && segment.gso_size == 0
             && !interface.transmit_checksum
             && interface.segmentation == 0;
-        let full = matches!(segment.payload.as_slice(), [part] if part.len() == mss as usize);
-        (plain && full).then(|| SegmentTemplate { header_len: segment.header.len() })
+        plain.then(|| SegmentTemplate { header_len: segment.header.len() })
     }
 
     /// The frame of `next`, like the `last` one but for sequence number, payload
-    /// and checksum, which is that of `base` and what differs.
+    /// and checksum, which is that of `base` (not folded) and what differs.
     #[inline]
-    pub(super) fn frame(&self, last: &Packet, base: u16, next: Next) -> Packet {
-        let sum = checksum::add(checksum::fold(next.seq.0.into()), next.sum);
-        let field = !checksum::add(base, sum);
+    pub(super) fn frame(&self, last: &Packet, base: u64, next: Next) -> Packet {
+        let field = !checksum::fold(base + u64::from(next.seq.0) + u64::from(next.sum));
         let mut frame = Packet::like(last, next.payload);
         let head = frame.head_mut();
         let start = head.len() - self.header_len;

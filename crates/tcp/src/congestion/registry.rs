@@ -1,7 +1,7 @@
 //! The registry of algorithms, as a macro: the table itself is in the parent.
 
-/// Makes `Algorithm`, the enumeration of states `Congestion`, and its dispatch,
-/// from rows `"name" => Variant(State)`. The first row is the default.
+/// Makes `Algorithm`, the enumeration of states `Control`, `Congestion` around it, and its
+/// dispatch, from rows `"name" => Variant(State)`. The first row is the default.
 macro_rules! algorithms {
     ($(#[$first_doc:meta])* $first_name:literal => $first:ident($first_state:ty),
      $($(#[$doc:meta])* $name:literal => $variant:ident($state:ty),)*) => {
@@ -30,36 +30,53 @@ macro_rules! algorithms {
 
         /// The state of the algorithm that a connection runs.
         #[derive(Clone, Debug)]
-        pub(crate) enum Congestion {
+        enum Control {
             $first($first_state),
             $($variant($state),)*
         }
 
+        /// The algorithm that a connection runs, and the window that it has said last: each
+        /// segment asks for that, several times.
+        #[derive(Clone, Debug)]
+        pub(crate) struct Congestion {
+            window: u32,
+            models: bool,
+            control: Control,
+        }
+
         impl Congestion {
             pub(crate) fn new(algorithm: Algorithm, initial_window: u32) -> Congestion {
-                match algorithm {
-                    Algorithm::$first => Congestion::$first(CongestionControl::new(initial_window)),
+                let control = match algorithm {
+                    Algorithm::$first => Control::$first(CongestionControl::new(initial_window)),
                     $(Algorithm::$variant => {
-                        Congestion::$variant(CongestionControl::new(initial_window))
+                        Control::$variant(CongestionControl::new(initial_window))
                     })*
-                }
+                };
+                let models = match &control {
+                    Control::$first(c) => c.models(),
+                    $(Control::$variant(c) => c.models(),)*
+                };
+                let mut new = Congestion { window: 0, models, control };
+                new.note();
+                new
             }
 
             /// As [`Congestion::new`], for a connection that had another before.
             pub(crate) fn resume(algorithm: Algorithm, window: u32, ssthresh: u32) -> Congestion {
                 let mut new = Congestion::new(algorithm, window);
-                match &mut new {
-                    Congestion::$first(c) => c.set_ssthresh(ssthresh),
-                    $(Congestion::$variant(c) => c.set_ssthresh(ssthresh),)*
+                match &mut new.control {
+                    Control::$first(c) => c.set_ssthresh(ssthresh),
+                    $(Control::$variant(c) => c.set_ssthresh(ssthresh),)*
                 }
+                new.note();
                 new
             }
 
             /// Which algorithm it is.
             pub(crate) fn algorithm(&self) -> Algorithm {
-                match self {
-                    Congestion::$first(_) => Algorithm::$first,
-                    $(Congestion::$variant(_) => Algorithm::$variant,)*
+                match self.control {
+                    Control::$first(_) => Algorithm::$first,
+                    $(Control::$variant(_) => Algorithm::$variant,)*
                 }
             }
         }
@@ -70,62 +87,82 @@ macro_rules! algorithms {
         impl Congestion {
             #[inline]
             pub(crate) fn window(&self) -> u32 {
-                match self { $(Congestion::$variant(c) => c.window(),)* }
+                self.window
             }
             #[inline]
             pub(crate) fn ssthresh(&self) -> u32 {
-                match self { $(Congestion::$variant(c) => c.ssthresh(),)* }
+                match &self.control { $(Control::$variant(c) => c.ssthresh(),)* }
             }
+            /// Notes what the algorithm says after it has heard something.
             #[inline]
+            fn note(&mut self) {
+                self.window = match &self.control { $(Control::$variant(c) => c.window(),)* };
+            }
+            #[inline(always)]
             pub(crate) fn on_ack(&mut self, sample: &Sample) {
-                match self { $(Congestion::$variant(c) => c.on_ack(sample),)* }
+                self.window = match &mut self.control {
+                    $(Control::$variant(c) => {
+                        c.on_ack(sample);
+                        c.window()
+                    })*
+                };
             }
             pub(crate) fn on_loss(&mut self, flight: u32, mss: u32, now: Instant) {
-                match self { $(Congestion::$variant(c) => c.on_loss(flight, mss, now),)* }
+                match &mut self.control { $(Control::$variant(c) => c.on_loss(flight, mss, now),)* }
+                self.note();
             }
             pub(crate) fn on_recovered(&mut self, window: u32, now: Instant) {
-                match self { $(Congestion::$variant(c) => c.on_recovered(window, now),)* }
+                match &mut self.control { $(Control::$variant(c) => c.on_recovered(window, now),)* }
+                self.note();
             }
             pub(crate) fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, now: Instant) {
-                match self {
-                    $(Congestion::$variant(c) => c.on_timeout(flight, mss, again, now),)*
+                match &mut self.control {
+                    $(Control::$variant(c) => c.on_timeout(flight, mss, again, now),)*
                 }
+                self.note();
             }
             pub(crate) fn on_undo(&mut self) {
-                match self { $(Congestion::$variant(c) => c.on_undo(),)* }
+                match &mut self.control { $(Control::$variant(c) => c.on_undo(),)* }
+                self.note();
             }
             pub(crate) fn on_disuse(&mut self, initial: u32) {
-                match self { $(Congestion::$variant(c) => c.on_disuse(initial),)* }
+                match &mut self.control { $(Control::$variant(c) => c.on_disuse(initial),)* }
+                self.note();
             }
             pub(crate) fn on_pause(&mut self, now: Instant) {
-                match self { $(Congestion::$variant(c) => c.on_pause(now),)* }
+                match &mut self.control { $(Control::$variant(c) => c.on_pause(now),)* }
+                self.note();
             }
             pub(crate) fn on_marks(&mut self, flight: u32, mss: u32, now: Instant) {
-                match self { $(Congestion::$variant(c) => c.on_marks(flight, mss, now),)* }
+                match &mut self.control { $(Control::$variant(c) => c.on_marks(flight, mss, now),)* }
+                self.note();
             }
             pub(crate) fn counts_marks(&self) -> bool {
-                match self { $(Congestion::$variant(c) => c.counts_marks(),)* }
+                match &self.control { $(Control::$variant(c) => c.counts_marks(),)* }
             }
             #[inline]
             pub(crate) fn models(&self) -> bool {
-                match self { $(Congestion::$variant(c) => c.models(),)* }
+                self.models
             }
             pub(crate) fn on_sent(&mut self, sent: &Sent) {
-                match self { $(Congestion::$variant(c) => c.on_sent(sent),)* }
+                match &mut self.control { $(Control::$variant(c) => c.on_sent(sent),)* }
+                self.note();
             }
             pub(crate) fn on_lost(&mut self, lost: &Lost) {
-                match self { $(Congestion::$variant(c) => c.on_lost(lost),)* }
+                match &mut self.control { $(Control::$variant(c) => c.on_lost(lost),)* }
+                self.note();
             }
             pub(crate) fn drains(&self) -> bool {
-                match self { $(Congestion::$variant(c) => c.drains(),)* }
+                match &self.control { $(Control::$variant(c) => c.drains(),)* }
             }
+            /// What paces, if something does: an algorithm that makes a model does.
             #[inline]
             pub(crate) fn pacer(&self) -> Option<&Pacer> {
-                match self { $(Congestion::$variant(c) => c.pacer(),)* }
+                match &self.control { $(Control::$variant(c) => c.pacer(),)* }
             }
             #[inline]
             pub(crate) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-                match self { $(Congestion::$variant(c) => c.pacer_mut(),)* }
+                match &mut self.control { $(Control::$variant(c) => c.pacer_mut(),)* }
             }
         }
     };

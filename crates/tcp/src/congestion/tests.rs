@@ -92,3 +92,36 @@ fn connections_run_every_algorithm() {
         assert_eq!(p.tcb.info().cwnd, 1000, "{algorithm}");
     }
 }
+
+/// The window that is kept beside the algorithm is the algorithm's, whatever it hears.
+#[test]
+fn the_window_is_what_the_algorithm_says() {
+    const MSS: u32 = 1000;
+    for algorithm in Algorithm::ALL {
+        let mut c = Congestion::new(*algorithm, 10 * MSS);
+        for step in 1..400u32 {
+            let now = Instant::from_millis(step.into());
+            match step * step % 31 {
+                1 => c.on_loss(c.window(), MSS, now),
+                2 => c.on_recovered(c.window() / 2, now),
+                4 => c.on_timeout(c.window(), MSS, step % 2 == 0, now),
+                5 => c.on_undo(),
+                7 => c.on_disuse(3 * MSS),
+                14 => c.on_pause(now),
+                8 => c.on_marks(c.window(), MSS, now),
+                9 => c = Congestion::resume(*algorithm, c.window(), 5 * MSS),
+                10 if c.models() => {
+                    let (alone, app_limited) = (step % 2 == 0, step % 3 == 0);
+                    c.on_sent(&Sent { bytes: MSS, alone, app_limited, srtt: 900, mss: MSS, now });
+                }
+                _ => {
+                    let path = c.models().then(Path::default);
+                    c.on_ack(&Sample { path, ..Sample::of(MSS, MSS, now) });
+                }
+            }
+            let said = c.window();
+            c.note();
+            assert_eq!(c.window(), said, "{algorithm}, step {step}");
+        }
+    }
+}

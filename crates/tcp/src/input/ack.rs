@@ -139,8 +139,7 @@ impl Tcb {
             self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.on_news(news, acked, rtt, now);
-        let queued = self.queued();
-        if self.send_room() >= queued / 2 || self.unsent() == 0 {
+        if self.unsent() == 0 || self.send_room() >= self.queued() / 2 {
             self.events.add(Events::WRITABLE);
         }
         self.touch();

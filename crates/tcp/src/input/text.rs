@@ -102,11 +102,11 @@ impl Tcb {
     /// `payload` is what RCV.NXT waits for.
     #[inline]
     pub(crate) fn deliver(&mut self, payload: Parts) {
-        let mut len = 0;
-        let waste = self.waste_allowed();
-        for slice in payload {
-            len += slice.len() as u32;
-            self.receive.push(slice, waste);
+        let (len, waste) = (super::len(&payload), self.waste_allowed());
+        match payload.into_inner() {
+            // As nearly always.
+            Ok([slice]) => self.receive.push(slice, waste),
+            Err(payload) => payload.into_iter().for_each(|s| self.receive.push(s, waste)),
         }
         self.advance(len);
     }

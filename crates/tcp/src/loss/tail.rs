@@ -69,7 +69,8 @@ impl Tcb {
     #[inline]
     pub(crate) fn arm_tail(&mut self, now: Instant) {
         let running = self.timers.early != Instant::FAR_FUTURE;
-        if !self.wants_tail() || (running && !self.timers.is_tail()) || self.is_alone() {
+        // Transactions ask no more than the first.
+        if self.is_alone() || !self.wants_tail() || (running && !self.timers.is_tail()) {
             return;
         }
         // More may have followed what was alone: then it need not be so long.

@@ -1,6 +1,7 @@
 //! ⑥ Segments to send.
 
 mod ack;
+mod header;
 mod persist;
 mod retransmit;
 mod sws;
@@ -8,7 +9,7 @@ mod sws;
 use crate::recovery::Record;
 use crate::timers::Retransmit;
 use crate::{State, Tcb};
-use wire::tcp::{Flags, Header, Options};
+use wire::tcp::{Flags, Header};
 use wire::time::Duration;
 use wire::{Instant, Parts, Seq, Slice};
 
@@ -41,7 +42,7 @@ pub struct Outgoing {
 }
 
 /// A segment that is like the one before it but for its sequence number and its
-/// payload, which is as long.
+/// payload, which is as long ([`Tcb::transmit_alike`]).
 #[derive(Clone, Debug)]
 pub struct Next {
     /// SEG.SEQ.
@@ -73,13 +74,18 @@ impl Cut {
 }
 
 impl Tcb {
-    /// The next segment to send, if it is like the one that
-    /// [`Tcb::poll_transmit`] has returned at this same `now`, which must have
-    /// been a full one of one part with no other flag than ACK. `None` says
-    /// nothing: ask `poll_transmit`. Nearly all segments of a sender in bulk come
-    /// this short way.
+    /// Gives `send` the next segments, as far as they are like the one that
+    /// [`Tcb::poll_transmit`] has returned at this same `now`, which must have been a full one
+    /// of one part with no other flag than ACK; `most` at most. Returns how many they were,
+    /// which says nothing of what comes then: ask `poll_transmit`. Nearly all segments of a
+    /// sender in bulk come this short way.
     #[inline]
-    pub fn poll_transmit_next(&mut self, now: Instant) -> Option<Next> {
+    pub fn transmit_alike(
+        &mut self,
+        now: Instant,
+        most: usize,
+        mut send: impl FnMut(Next),
+    ) -> usize {
         let now = self.clamp(now);
         let mss = self.mss();
         let plain = matches!(self.state, State::Established | State::CloseWait)
@@ -90,51 +96,77 @@ impl Tcb {
             && self.assembler.is_none()
             && self.reset_reply.is_none()
             && !self.cwr_due()
-            && !self.is_paced_out()
             && self.snd.una != self.snd.nxt;
-        if !plain || self.window_left() < mss {
-            return None;
+        let most = if plain { most } else { 0 };
+        let (mut sent, mut usage) = (0, 0);
+        while sent < most && !self.is_paced_out() && self.window_left() >= mss {
+            let pipe = self.pipe();
+            if self.recovery.allowance(self.congestion.window(), pipe) < mss {
+                break;
+            }
+            let seq = self.snd.nxt;
+            let Some((slice, sum)) = self.send.whole(seq, mss as usize) else { break };
+            let payload = slice.clone();
+            usage = pipe + mss;
+            let flight = (usage, self.board.lost_ever);
+            let then = self.rate.on_send(false, self.delivered, flight, now);
+            self.board.push(Record::new(seq, mss, false, mss, (now, then)));
+            self.snd.nxt = seq + mss;
+            self.on_sent(mss, false, now);
+            send(Next { seq, payload, sum });
+            sent += 1;
         }
-        let pipe = self.pipe();
-        if self.recovery.allowance(self.congestion.window(), pipe) < mss {
-            return None;
+        if sent > 0 {
+            // What was noted after each would be what is noted after the last.
+            self.note_usage(usage);
+            self.arm_tail(now);
         }
-        let seq = self.snd.nxt;
-        let (slice, sum) = self.send.whole(seq, mss as usize)?;
-        let payload = slice.clone();
-        let flight = (pipe + mss, self.board.lost_ever);
-        let then = self.rate.on_send(false, self.delivered, flight, now);
-        self.board.push(Record::new(seq, mss, false, mss, (now, then)));
-        self.snd.nxt = seq + mss;
-        self.note_usage(pipe + mss);
-        self.on_sent(mss, false, now);
-        self.arm_tail(now);
-        Some(Next { seq, payload, sum })
+        sent
     }
 
     /// The next segment to send; `None` if there is none now.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
+        let mut place = None;
+        self.poll_transmit_to(&mut place, now, offload);
+        place
+    }
+
+    /// As [`Tcb::poll_transmit`], which leaves the segment in an empty `place`: it is large,
+    /// and moves no more then.
+    pub fn poll_transmit_to(
+        &mut self,
+        place: &mut Option<Outgoing>,
+        now: Instant,
+        offload: TransmitOffload,
+    ) {
         if !self.flags.dirty {
-            return None;
+            return;
         }
         let now = self.clamp(now);
         self.release_paced(now);
         if self.has_errand() {
-            let outgoing = self.transmit(now, offload);
-            if outgoing.is_none() {
+            *place = self.transmit(now, offload);
+            if place.is_none() {
                 self.nothing_to_send();
             }
-            return outgoing;
+        } else if let Some((len, fin)) = self.next_new(now, offload) {
+            self.new_segment(place, (len, fin), now, offload);
+            self.look_for_more();
+        } else if self.acks.now {
+            *place = Some(self.pure_ack(now));
+            self.look_for_more();
+        } else {
+            self.nothing_to_send();
         }
-        if let Some((len, fin)) = self.next_new(now, offload) {
-            return Some(self.new_segment(len, fin, now, offload));
+    }
+
+    /// Nobody needs to ask once more if all is sent.
+    #[inline]
+    fn look_for_more(&mut self) {
+        if self.snd.nxt == self.send.end && !self.acks.now {
+            self.nothing_to_send();
         }
-        if self.acks.now {
-            return Some(self.pure_ack(now));
-        }
-        self.nothing_to_send();
-        None
     }
 
     /// Is there anything to send but new data and acknowledgments, as
@@ -194,7 +226,7 @@ impl Tcb {
     #[inline(never)]
     fn transmit(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
         if let Some(seq) = self.reset_reply.take() {
-            return Some(self.bare(Header { ack: Seq(0), ..plain(seq, Flags::RST) }));
+            return Some(self.reset_at(seq));
         }
         match self.state {
             State::Closed | State::Listen => return self.final_reset(now),
@@ -223,8 +255,10 @@ impl Tcb {
             if let Some(segment) = self.retransmit(now, offload) {
                 return Some(segment);
             }
-            if let Some((len, fin)) = self.next_new(now, offload) {
-                return Some(self.new_segment(len, fin, now, offload));
+            if let Some(amount) = self.next_new(now, offload) {
+                let mut place = None;
+                self.new_segment(&mut place, amount, now, offload);
+                return place;
             }
             // RFC 8985 7.3/1
             if self.recovery.tail_due {
@@ -312,15 +346,16 @@ impl Tcb {
         Some((len, fin && self.send.end.before(self.snd.una + self.snd.wnd)))
     }
 
-    /// A segment of `len` bytes, at most, of what was never sent, and perhaps the FIN.
+    /// Leaves a segment of `len` bytes, at most, of what was never sent, and perhaps the FIN
+    /// in the empty `place`.
     #[inline]
     fn new_segment(
         &mut self,
-        len: u32,
-        fin: bool,
+        place: &mut Option<Outgoing>,
+        (len, fin): (u32, bool),
         now: Instant,
         offload: TransmitOffload,
-    ) -> Outgoing {
+    ) {
         self.flags.override_sws = false;
         let seq = self.snd.nxt;
         if self.quick_acks > 0 && self.answers(now) {
@@ -351,7 +386,7 @@ impl Tcb {
         } else {
             self.start_rto(now);
         }
-        cut.with(header)
+        *place = Some(cut.with(header));
     }
 
     /// Is a FIN queued that was never sent?
@@ -369,7 +404,7 @@ impl Tcb {
     #[inline]
     fn restart_after_idle(&mut self, now: Instant) {
         // The RTO is no less than it is without backing off.
-        if now.micros_since(self.last_sent) >= self.rtt.least_rto() {
+        if now >= self.last_sent.after_micros(self.rtt.least_rto()) {
             self.restart_after_rto(now);
         }
     }
@@ -421,60 +456,6 @@ impl Tcb {
         let sum = if offload.want_sum { sum } else { None };
         let gso_size = if len > self.mss() && !self.is_probe(seq) { self.snd.mss } else { 0 };
         Cut { len: len + u32::from(fin), flags, payload, sum, gso_size, ect }
-    }
-
-    /// A header with nothing but a timestamp.
-    #[inline]
-    pub(crate) fn plain_header(&self, seq: Seq, flags: Flags, now: Instant) -> Header {
-        let mut header = plain(seq, flags);
-        if self.flags.timestamps {
-            let echo = if flags.ack() { self.ts.recent } else { 0 };
-            header.options.timestamps = Some((self.timestamp(now), echo));
-        }
-        header
-    }
-
-    /// A header with all that every segment carries. With `seq` at SND.NXT, what
-    /// it acknowledges needs no acknowledgment any more.
-    #[inline]
-    pub(crate) fn header(&mut self, seq: Seq, flags: Flags, now: Instant) -> Header {
-        // RFC 7323 3.2/2, 3.2/4
-        let mut header = self.plain_header(seq, flags, now);
-        if flags.ack() {
-            header.ack = self.rcv.nxt;
-            header.window = self.announce();
-            if !flags.syn() {
-                header.flags = flags.with(self.echo_flags());
-            }
-        }
-        // What is sent again may be old to the peer, and then it does not look
-        // at the acknowledgment in it (RFC 9293 3.10.7.4, first): if both ends
-        // relied on that, neither would ever hear of the other's progress.
-        if flags.ack() && seq == self.snd.nxt {
-            self.acknowledged();
-        }
-        header
-    }
-
-    /// A segment without payload.
-    pub(crate) fn bare(&self, header: Header) -> Outgoing {
-        // RFC 3168 6.1.1/4, 6.1.4/1
-        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0, ect: false }
-    }
-}
-
-/// A header without options.
-#[inline]
-fn plain(seq: Seq, flags: Flags) -> Header {
-    Header {
-        source_port: 0,
-        destination_port: 0,
-        seq,
-        ack: Seq(0),
-        flags,
-        window: 0,
-        urgent: 0,
-        options: Options::NONE,
     }
 }
 

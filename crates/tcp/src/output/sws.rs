@@ -60,7 +60,8 @@ impl Tcb {
         if self.is_paced_out() {
             return None;
         }
-        let n = unsent.min(usable).min(self.largest(offload));
+        let most = unsent.min(usable);
+        let n = if most <= mss { most } else { most.min(self.largest(offload)) };
         let n = self.within_cwnd(n)?;
         if n >= mss {
             let tail = n % mss;
@@ -69,9 +70,9 @@ impl Tcb {
         }
         // RFC 9293 3.8.6.2.1 (2): all that is queued, (3): a good part of the
         // largest window ever, (4): the override time-out
-        let good = n >= self.snd.max_wnd / 2 && self.may_be_small(false);
         let all = n == unsent && self.may_be_small(fin);
-        (all || good || self.flags.override_sws).then_some(n)
+        let good = || n >= self.snd.max_wnd / 2 && self.may_be_small(false);
+        (all || good() || self.flags.override_sws).then_some(n)
     }
 
     /// How much of `n` bytes the congestion window allows.

@@ -78,20 +78,23 @@ fn a_reset_of_an_abort_is_exact() {
     assert_eq!(p.tcb.next_timeout(), None);
 }
 
-/// What comes out of one that is asked for the next of a kind wherever it may be.
-fn quickly(p: &mut Peer) -> Vec<(Said, Option<u16>)> {
+/// What comes out of one that is asked for the next of a kind, `most` at once, wherever
+/// there may be some.
+fn quickly(p: &mut Peer, most: usize) -> Vec<(Said, Option<u16>)> {
     let mut all = Vec::new();
     while let Some(o) = p.tcb.poll_transmit(p.now, p.offload) {
         all.push((said(&o), o.sum));
         let ack = said(&o).3;
         let full = matches!(o.payload.as_slice(), [part] if part.len() as u32 == p.tcb.mss());
-        while full
-            && o.header.flags == flags(".")
-            && let Some(next) = p.tcb.poll_transmit_next(p.now)
-        {
+        let mut again = full && o.header.flags == flags(".");
+        while again {
+            let sent = p.tcb.transmit_alike(p.now, most, |next| {
+                let seq = next.seq.distance_from(wire::Seq(ISS));
+                all.push((s(".", seq, next.payload.len(), ack), Some(next.sum)));
+            });
             p.tcb.check_invariants();
-            let seq = next.seq.distance_from(wire::Seq(ISS));
-            all.push((s(".", seq, next.payload.len(), ack), Some(next.sum)));
+            assert!(sent <= most);
+            again = sent == most;
         }
     }
     all
@@ -127,14 +130,16 @@ fn the_short_way_says_the_same() {
     ];
     for config in [bare(), sack(), Config { timestamps: false, ..Config::default() }] {
         for (index, plan) in plans.iter().enumerate() {
-            let (mut a, mut b) =
-                (Peer::established(config.clone()), Peer::established(config.clone()));
-            plan(&mut a);
-            plan(&mut b);
-            let slowly: Vec<_> = a.outgoing().iter().map(|o| (said(o), o.sum)).collect();
-            assert_eq!(quickly(&mut b), slowly, "plan {index}");
-            assert_eq!(a.tcb.info(), b.tcb.info(), "plan {index}");
-            assert_eq!(a.tcb.next_timeout(), b.tcb.next_timeout(), "plan {index}");
+            for most in [1, 3, usize::MAX] {
+                let (mut a, mut b) =
+                    (Peer::established(config.clone()), Peer::established(config.clone()));
+                plan(&mut a);
+                plan(&mut b);
+                let slowly: Vec<_> = a.outgoing().iter().map(|o| (said(o), o.sum)).collect();
+                assert_eq!(quickly(&mut b, most), slowly, "plan {index}, {most} at once");
+                assert_eq!(a.tcb.info(), b.tcb.info(), "plan {index}, {most} at once");
+                assert_eq!(a.tcb.next_timeout(), b.tcb.next_timeout(), "plan {index}");
+            }
         }
     }
 }
@@ -200,4 +205,24 @@ fn output_that_nobody_announces_is_found_out() {
     p.tcb.flags.dirty = false;
     p.tcb.set_memory_outside(0);
     p.tcb.check_touched();
+}
+
+#[test]
+fn nobody_asks_once_more_when_all_is_sent() {
+    let mut p = Peer::established(bare());
+    p.send(100);
+    assert!(p.tcb.poll_transmit(p.now, p.offload).is_some());
+    assert!(!p.tcb.wants_transmit());
+    assert!(p.tcb.poll_transmit(p.now, p.offload).is_none());
+    p.say(".", 1, 101, 2000);
+    assert!(p.tcb.poll_transmit(p.now, p.offload).is_some(), "an acknowledgment of two segments");
+    assert!(!p.tcb.wants_transmit());
+    p.send(2500);
+    let left: Vec<bool> = (0..3)
+        .map(|_| {
+            assert!(p.tcb.poll_transmit(p.now, p.offload).is_some());
+            p.tcb.wants_transmit()
+        })
+        .collect();
+    assert_eq!(left, [true, true, false]);
 }

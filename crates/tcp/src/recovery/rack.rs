@@ -19,8 +19,10 @@ pub(crate) struct Rack {
     end: Seq,
     /// RACK.rtt, microseconds
     rtt: u32,
-    /// RACK.dsack_round: D-SACKs count again when this is acknowledged.
-    round: Option<Seq>,
+    /// RACK.dsack_round: D-SACKs count again when this is acknowledged, if one has counted.
+    round: Seq,
+    /// See `round`.
+    counted: bool,
     /// RACK.reo_wnd_mult
     steps: u8,
     /// RACK.reo_wnd_persist
@@ -35,7 +37,8 @@ impl Rack {
             sent: Instant::ZERO,
             end: iss,
             rtt: 0,
-            round: None,
+            round: iss,
+            counted: false,
             steps: 1,
             persist: PERSIST,
             reordered: false,
@@ -56,8 +59,8 @@ impl Rack {
     /// round trip.
     pub(crate) fn on_dsack(&mut self, una: Seq, nxt: Seq) {
         // RFC 8985 6.2/6
-        if self.round.is_none_or(|round| una.after_or_at(round)) {
-            self.round = Some(nxt);
+        if !self.counted || una.after_or_at(self.round) {
+            (self.round, self.counted) = (nxt, true);
             self.steps = self.steps.saturating_add(1);
             self.persist = PERSIST;
         }
@@ -66,7 +69,7 @@ impl Rack {
     /// SND.UNA is `una` now.
     #[inline]
     pub(crate) fn forget_round(&mut self, una: Seq) {
-        self.round = self.round.filter(|round| una.before(*round));
+        self.counted &= una.before(self.round);
     }
 
     /// A recovery is over.

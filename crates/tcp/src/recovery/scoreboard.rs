@@ -126,11 +126,11 @@ impl Scoreboard {
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Adds what was just sent for the first time.
-    #[inline]
+    /// Adds what was just sent for the first time. It is made where it stands then.
+    #[inline(always)]
     pub(crate) fn push(&mut self, record: Record) {
         if self.records.capacity() == 0 {
-            self.records.reserve_exact(FEW);
+            self.records = VecDeque::with_capacity(FEW);
         }
         self.records.push_back(record);
     }

@@ -126,3 +126,17 @@ fn an_empty_part_behind_takes_nothing_with_it() {
     packet.pull(4);
     assert!(packet.is_empty() && packet.parts().is_empty());
 }
+
+#[test]
+fn the_payload_is_what_is_left_when_headers_are_pulled_off() {
+    let bytes = |parts: Parts| parts.iter().flat_map(|part| part.to_vec()).collect::<Vec<u8>>();
+    for n in 0..=23 {
+        let mut pulled = packet();
+        pulled.pull(n);
+        assert_eq!(bytes(packet().into_payload(n)), bytes(pulled.into_parts()), "{n}");
+    }
+    // No empty part is left behind whole headers.
+    let mut empty = Packet::from_parts(Parts::from_buf([Slice::copy_of(b"")]));
+    empty.push(4);
+    assert!(empty.into_payload(4).is_empty());
+}

@@ -47,7 +47,7 @@ proptest! {
         };
         let (mut expected, _) = packet(&flow(), &mut wanted, &PLAIN);
         expected.push(34).fill(7);
-        let frame = repeat.frame(&last, base, next);
+        let frame = repeat.frame(&last, base.into(), next);
         prop_assert_eq!(frame.to_vec(), expected.to_vec());
         prop_assert_eq!(frame.meta().source, expected.meta().source);
     }

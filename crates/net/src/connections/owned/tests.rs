@@ -1,0 +1,47 @@
+use super::*;
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One of 512 flows. Most share their place among the near ones, and many their ports.
+fn flow(n: u16) -> FlowKey {
+    let end = |last, port| Endpoint { address: Ipv4Addr::new(10, 0, 0, last).into(), port };
+    FlowKey { local: end(1, 80), remote: end((n / 4 % 8) as u8, 1024 + n % 4 * 256 + n / 32) }
+}
+
+fn tcb(flow: &FlowKey) -> Tcb {
+    let now = Instant::from_millis(1000);
+    let isn = tcp::isn::Generator::new([1; 16], Duration::ZERO).isn(flow, now);
+    Tcb::connect(&Arc::new(tcp::Config::default()), isn, 1460, now)
+}
+
+/// Connections are opened, looked for and closed, as a map has them.
+#[test]
+fn whoever_looks_for_a_flow_finds_its_connection_or_none() {
+    let mut table = OwnedTable::new(0, &Config::new(Vec::new(), 7));
+    let mut map: HashMap<u16, ConnId> = HashMap::new();
+    let (mut random, mut found, mut missed) = (1u64, 0, 0);
+    for step in 0..60_000u32 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let n = (random >> 33) as u16 % 512;
+        match (random >> 50) % 16 {
+            0 => {
+                if let Ok(id) = table.open(flow(n), tcb(&flow(n)), n) {
+                    assert_eq!(map.insert(n, id), None, "step {step}");
+                }
+            }
+            1 => {
+                let closed = map.remove(&n).and_then(|id| table.close(id, Instant::ZERO));
+                assert!(closed.is_none_or(|c| c.user == n && c.flow == flow(n)), "step {step}");
+            }
+            _ => {
+                let here = table.with_flow(&flow(n), |c| (c.id, c.user, c.flow));
+                assert_eq!(here, map.get(&n).map(|id| (*id, n, flow(n))), "step {step}");
+                if here.is_some() { found += 1 } else { missed += 1 }
+            }
+        }
+        assert_eq!(table.len(), map.len());
+    }
+    assert!(found > 10_000 && missed > 10_000, "{found} {missed}");
+}
