@@ -184,7 +184,8 @@ impl<A: Application> Owner<A> {
             if let Some(at) = deadline {
                 self.shared.wake_by(self.processor, &self.mailbox.parker, at);
             }
-            !self.mailbox.is_empty()
+            // There may be room since: whoever made it has seen nobody asleep.
+            !self.mailbox.is_empty() || (round == Round::Full && self.mailbox.parker.has_room())
         });
         self.timer.slept();
     }

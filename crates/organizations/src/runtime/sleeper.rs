@@ -183,6 +183,11 @@ impl Parker {
         }
     }
 
+    /// Is its thread no longer among those that wait for room? Asked after the announcement.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.waits.load(Ordering::Relaxed)
+    }
+
     /// Sleeps until notified; but not if `ready` says, after the announcement, that there
     /// is something to do.
     pub(crate) fn sleep(&self, ready: impl FnOnce() -> bool) {

@@ -153,3 +153,6 @@ pub(crate) fn until_drained(clock: crate::Clock) -> impl Fn() -> bool {
     let since: Instant = clock.now();
     move || clock.now().since(since) < worker::DRAIN_TIMEOUT
 }
+
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod tests;
