@@ -15,7 +15,7 @@ use anabranch::{Cidr, Netstack, Prefix, Stack};
 use dns::Dns;
 use proxy::{Proxy, Target};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -117,8 +117,13 @@ struct Way {
 }
 
 impl Way {
-    /// Where `to` leads.
+    /// Where `to` leads. Addresses of a link lead nowhere beyond it (RFC 4291 2.5.6): the proxy
+    /// would look on a link of its own.
     fn target(&self, to: SocketAddr) -> io::Result<Target> {
+        if matches!(to.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local()) {
+            let text = "an address of a link does not lead to the proxy";
+            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
+        }
         self.dns.as_ref().map_or_else(|| Ok(to.into()), |dns| dns.target(to))
     }
 
@@ -287,7 +292,7 @@ async fn conversation(session: UdpSession, way: Arc<Way>) {
                 Ok(n) => association.send(&out[..n], &to, &mut scratch).await,
                 Err(error) => Err(error),
             },
-            payload = association.receive(&mut back) => match payload {
+            payload = association.receive(&to, &mut back) => match payload {
                 Ok(payload) => session.send(&back[payload]).await.map(|_| ()),
                 Err(error) => Err(error),
             },

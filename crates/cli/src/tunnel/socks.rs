@@ -66,6 +66,19 @@ fn behind_target(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(1 + len + 2..)
 }
 
+/// May what begins so be an answer of `target`? What is asked for by a name has an address that
+/// only the proxy knows.
+fn is_from(bytes: &[u8], target: &Target) -> bool {
+    let canonical = |address: SocketAddr| (address.ip().to_canonical(), address.port());
+    match (target, take_address(bytes)) {
+        // Some proxies say nothing of the sender.
+        (Target::Address(wanted), Some((sender, _))) => {
+            sender.ip().is_unspecified() || canonical(*wanted) == canonical(sender)
+        }
+        _ => true,
+    }
+}
+
 /// The address at the start of `bytes`, if it is one, and what follows it.
 fn take_address(bytes: &[u8]) -> Option<(SocketAddr, &[u8])> {
     let (&kind, rest) = bytes.split_first()?;
@@ -170,22 +183,28 @@ async fn log_in(stream: &mut TcpStream, login: Option<&Login>) -> io::Result<()>
     }
 }
 
+/// The unspecified address of the family of `address`.
+fn unspecified(address: SocketAddr) -> IpAddr {
+    match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
+
 impl Association {
     /// Asks the proxy to relay datagrams.
     ///
     /// # Errors
     /// What the system says of the proxy, or the proxy itself.
     pub(super) async fn open(proxy: &Proxy) -> io::Result<Association> {
-        let any: IpAddr = match proxy.address {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let nobody = Target::Address((any, 0).into());
+        let nobody = Target::Address((unspecified(proxy.address), 0).into());
         let (control, mut relay) = ask(proxy, ASSOCIATE, &nobody).await?;
+        // A proxy that listens on both families may say an address of IPv4 as one of IPv6.
+        relay.set_ip(relay.ip().to_canonical());
         if relay.ip().is_unspecified() {
             relay.set_ip(proxy.address.ip());
         }
-        let socket = UdpSocket::bind((any, 0)).await?;
+        let socket = UdpSocket::bind((unspecified(relay), 0)).await?;
         socket.connect(relay).await?;
         Ok(Association { control, relay: socket })
     }
@@ -207,11 +226,16 @@ impl Association {
     }
 
     /// The next datagram's payload: its place in `buf`. What makes no sense, or comes in
-    /// fragments, which hardly any proxy sends, is dropped.
+    /// fragments, which hardly any proxy sends, is dropped, and so is what another address has
+    /// sent than `from`, if that is one: a relay may take datagrams of anybody.
     ///
     /// # Errors
     /// Those of the system; `UnexpectedEof` once the proxy has ended the association.
-    pub async fn receive(&mut self, buf: &mut Vec<u8>) -> io::Result<std::ops::Range<usize>> {
+    pub async fn receive(
+        &mut self,
+        from: &Target,
+        buf: &mut Vec<u8>,
+    ) -> io::Result<std::ops::Range<usize>> {
         buf.resize(DATAGRAM_HEADER + usize::from(u16::MAX), 0);
         let mut byte = [0];
         loop {
@@ -225,6 +249,7 @@ impl Association {
             };
             if let Some((&[_, _, 0], rest)) = buf[..n].split_first_chunk()
                 && let Some(payload) = behind_target(rest)
+                && is_from(rest, from)
             {
                 return Ok(n - payload.len()..n);
             }
@@ -253,6 +278,27 @@ mod tests {
             let sent = association.send(&[0; 65_507], &to.into(), &mut Vec::new()).await;
             sent.expect("lost, and no more");
         });
+    }
+
+    #[test]
+    fn nobody_else_answers() {
+        let header = |address: &str| {
+            let mut bytes = Vec::new();
+            put_target(&Target::Address(address.parse().expect("an address")), &mut bytes);
+            bytes
+        };
+        let asked = Target::Address("192.0.2.1:53".parse().expect("an address"));
+        for (from, is) in [
+            ("192.0.2.1:53", true),
+            ("[::ffff:192.0.2.1]:53", true),
+            ("0.0.0.0:0", true),
+            ("192.0.2.1:54", false),
+            ("192.0.2.2:53", false),
+            ("[2001:db8::1]:53", false),
+        ] {
+            assert_eq!(is_from(&header(from), &asked), is, "{from}");
+            assert!(is_from(&header(from), &Target::Name("example.org".into(), 53)));
+        }
     }
 
     #[test]

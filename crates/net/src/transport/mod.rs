@@ -56,8 +56,8 @@ pub struct Transport<A: Application> {
     pub(crate) down: Vec<Packet>,
     /// The connection that the last segment was for, and what waits for it.
     batch: Option<coalesce::GroBatch>,
-    /// The flow of the last datagram that not every link carries, and the largest one's bytes.
-    last_large: Option<(FlowKey, usize)>,
+    /// The flow of the last datagram that not every link carries, and its hash.
+    last_large: Option<(FlowKey, u64)>,
     /// Memory and orphans.
     pub(crate) share: Share,
     /// Where the connections live.

@@ -67,11 +67,15 @@ fn dropped(counters: &mut Counters, reason: DropReason) -> Option<Packet> {
 }
 
 impl<A: Application> Transport<A> {
-    /// Notes that a datagram leaves which not every link carries, once for many of a flow.
-    #[cold]
+    /// Notes that a datagram leaves which not every link carries. Each of them is noted: a flow
+    /// of another unit may have taken this one's place.
     fn sends_large(&mut self, flow: FlowKey, len: usize) {
-        self.last_large = Some((flow, len));
-        self.config.paths.sends(self.udp.hasher().hash_one(flow), len);
+        let hash = match self.last_large {
+            Some((known, hash)) if known == flow => hash,
+            _ => self.udp.hasher().hash_one(flow),
+        };
+        self.last_large = Some((flow, hash));
+        self.config.paths.sends(hash, len);
     }
 
     /// Sends the datagrams that a socket has.
@@ -118,8 +122,7 @@ impl<A: Application> Transport<A> {
                 Some(mut packet) => {
                     (packet.meta_mut().ttl, packet.meta_mut().whole) = (ttl, whole);
                     let len = packet.len() + header_len(remote.address);
-                    let is_news = |(known, most)| known != flow || most < len;
-                    if len > paths::least(remote.address) && self.last_large.is_none_or(is_news) {
+                    if len > paths::least(remote.address) {
                         self.sends_large(flow, len);
                     }
                     self.down.push(packet);
