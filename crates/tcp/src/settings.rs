@@ -184,6 +184,9 @@ impl Tcb {
             self.congestion = Congestion::resume(algorithm, window, ssthresh);
             self.ask_ecn();
             self.count_marks();
+            // What was found of the window under the old one says nothing of the new one's.
+            self.validation = None;
+            self.flags.resuming = false;
             // What the old one held back waits for no timer any more.
             self.touch();
             self.check_touched();

@@ -4,7 +4,7 @@
 //! Only `cwnd` and `ssthresh`, which others see, are in bytes.
 
 use super::hystart::HyStart;
-use super::{CongestionControl, MAX_WINDOW, Sample};
+use super::{CongestionControl, MAX_WINDOW, Sample, recovered};
 use wire::Instant;
 use wire::time::Duration;
 
@@ -214,7 +214,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_recovered(&mut self, window: u32, _now: Instant) {
-        self.cwnd = self.ssthresh.min(window);
+        self.cwnd = recovered(self.cwnd, self.ssthresh).min(window);
     }
 
     fn on_timeout(&mut self, flight: u32, mss: u32, again: bool, _now: Instant) {

@@ -300,5 +300,12 @@ pub(crate) fn initial_window(segments: u32, mss: u32) -> u32 {
 /// No window gets larger, so that sums of windows do not overflow.
 pub(crate) const MAX_WINDOW: u32 = 1 << 30;
 
+/// The window after a recovery of an algorithm that has `window` and `ssthresh`. It may know of no
+/// reduction at all: another algorithm had the connection when it began, or it fell into what was
+/// reduced already and is undone. Then the window stays.
+fn recovered(window: u32, ssthresh: u32) -> u32 {
+    if ssthresh >= MAX_WINDOW { window } else { ssthresh }
+}
+
 #[cfg(test)]
 mod tests;

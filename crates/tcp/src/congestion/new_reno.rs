@@ -1,6 +1,6 @@
 //! Reno's congestion window (RFC 5681), counted in bytes (RFC 3465).
 
-use super::{CongestionControl, MAX_WINDOW, Sample};
+use super::{CongestionControl, MAX_WINDOW, Sample, recovered};
 use wire::Instant;
 
 /// The state of Reno.
@@ -76,7 +76,7 @@ impl CongestionControl for NewReno {
     }
 
     fn on_recovered(&mut self, window: u32, _now: Instant) {
-        self.cwnd = self.ssthresh.min(window);
+        self.cwnd = recovered(self.cwnd, self.ssthresh).min(window);
         self.acked = 0;
     }
 

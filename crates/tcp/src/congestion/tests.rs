@@ -125,3 +125,14 @@ fn the_window_is_what_the_algorithm_says() {
         }
     }
 }
+
+/// A recovery may end of whose beginning an algorithm has not heard: then there is no threshold.
+#[test]
+fn a_recovery_that_nobody_announced_opens_no_window() {
+    const MSS: u32 = 1000;
+    for algorithm in Algorithm::ALL {
+        let mut c = Congestion::resume(*algorithm, 20 * MSS, MAX_WINDOW);
+        c.on_recovered(u32::MAX, Instant::from_millis(1));
+        assert!(c.window() <= 20 * MSS, "{algorithm}: {}", c.window());
+    }
+}

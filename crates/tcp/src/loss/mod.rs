@@ -209,6 +209,9 @@ impl Tcb {
         if !self.is_reduced() {
             let used = self.used_at_loss(flight);
             self.congestion.on_loss(used, self.mss(), now);
+        } else if let Some(validation) = &mut self.validation {
+            // Of an earlier loss.
+            validation.used = 0;
         }
         self.note_reduction();
         self.recovery.above = false;
