@@ -40,19 +40,25 @@ impl Formed {
     /// at once whose network was valid for long (RFC 4862 5.5.3 e).
     fn renew(&mut self, prefix: &Prefix, now: Instant) {
         // RFC 4862 5.5.3/3
-        let valid = after(now, prefix.valid);
-        let remaining = self.valid.since(now);
+        let until = after(now, prefix.valid);
+        let (valid, preferred) = &mut self.lifetimes;
         let is_long = Duration::from_secs(prefix.valid.into()) > TWO_HOURS;
-        if is_long || valid > self.valid {
-            self.valid = valid;
-        } else if remaining > TWO_HOURS {
-            self.valid = now + TWO_HOURS;
+        if is_long || until > *valid {
+            *valid = until;
+        } else if valid.since(now) > TWO_HOURS {
+            *valid = now + TWO_HOURS;
         }
-        self.preferred = after(now, prefix.preferred).min(self.valid);
+        *preferred = after(now, prefix.preferred).min(*valid);
+        self.bound();
+    }
+
+    /// Its own lifetimes, from those of its network: temporary ones end sooner.
+    fn bound(&mut self) {
+        (self.valid, self.preferred) = self.lifetimes;
         if self.kind == Kind::Temporary {
             self.valid = self.valid.min(self.since + TEMPORARY_VALID);
-            self.preferred = self.preferred.min(self.most_preferred);
         }
+        self.preferred = self.preferred.min(self.most_preferred).min(self.valid);
     }
 }
 
@@ -126,21 +132,20 @@ impl Table {
         interface: u16,
         network: Ipv6Addr,
         tries: u8,
-        (valid, preferred): (Instant, Instant),
+        lifetimes: (Instant, Instant),
         now: Instant,
     ) {
-        let valid = valid.min(now + TEMPORARY_VALID);
-        if preferred.since(now) > ADVANCE {
-            self.form(interface, (network, Kind::Temporary, tries), (valid, preferred), now);
+        if lifetimes.1.since(now) > ADVANCE {
+            self.form(interface, (network, Kind::Temporary, tries), lifetimes, now);
         }
     }
 
-    /// Forms an address, and checks it.
+    /// Forms an address in a network of these `lifetimes`, and checks it.
     fn form(
         &mut self,
         interface: u16,
         (network, kind, tries): (Ipv6Addr, Kind, u8),
-        (valid, preferred): (Instant, Instant),
+        lifetimes: (Instant, Instant),
         now: Instant,
     ) {
         let desync = self.chance.up_to(MAX_DESYNC);
@@ -148,7 +153,6 @@ impl Table {
             Kind::Temporary => now + (TEMPORARY_PREFERRED - desync),
             Kind::Local | Kind::Stable => Instant::FAR_FUTURE,
         };
-        let preferred = preferred.min(most_preferred).min(valid);
         let mut chance = std::iter::from_fn(|| Some(self.chance.next()));
         let random = chance.find(|id| !identifier::is_reserved(*id)).unwrap_or(1);
         let at = now + self.delay(interface, kind);
@@ -167,19 +171,24 @@ impl Table {
             // It is there, and no lifetime of its network ends it.
             return;
         }
-        let (deprecated, succeeded) = (preferred <= now && kind != Kind::Local, false);
-        state.formed.push(Formed {
+        let (valid, preferred) = lifetimes;
+        let mut formed = Formed {
             address,
             network,
             kind,
             since: now,
+            lifetimes,
             valid,
             preferred,
             most_preferred,
-            deprecated,
+            deprecated: false,
             tries,
-            succeeded,
-        });
+            succeeded: false,
+        };
+        formed.bound();
+        formed.deprecated = formed.preferred <= now && kind != Kind::Local;
+        let deprecated = formed.deprecated;
+        state.formed.push(formed);
         // That hosts of a network are on the link is said apart (RFC 5942 4).
         let prefix = if kind == Kind::Local { BITS } else { 128 };
         let (temporary, optimistic) = (kind == Kind::Temporary, dad == Dad::Optimistic);
@@ -196,9 +205,9 @@ impl Table {
 
     /// Another station has an address that was formed: another one, a few times.
     pub(super) fn form_another(&mut self, interface: u16, formed: Formed, now: Instant) {
-        let Formed { network, kind, valid, preferred, tries, .. } = formed;
+        let Formed { network, kind, lifetimes, tries, .. } = formed;
         if tries < RETRIES {
-            self.form(interface, (network, kind, tries + 1), (valid, preferred), now);
+            self.form(interface, (network, kind, tries + 1), lifetimes, now);
         }
     }
 
@@ -217,7 +226,7 @@ impl Table {
                 }
                 if formed.kind == Kind::Temporary && !formed.succeeded {
                     formed.succeeded = true;
-                    next.push((index, formed.network));
+                    next.push((index, formed.network, formed.lifetimes));
                 }
                 if formed.preferred <= now && !formed.deprecated {
                     formed.deprecated = true;
@@ -226,11 +235,7 @@ impl Table {
             }
             state.formed.retain(|formed| formed.valid > now);
         }
-        for (interface, network) in next {
-            let Some(state) = self.state(interface) else { continue };
-            let mut stable = state.formed.iter().filter(|formed| formed.kind == Kind::Stable);
-            let Some(stable) = stable.find(|formed| formed.network == network) else { continue };
-            let lifetimes = (stable.valid, stable.preferred);
+        for (interface, network, lifetimes) in next {
             self.form_temporary(interface, network, 0, lifetimes, now);
         }
     }

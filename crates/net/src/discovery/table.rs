@@ -67,6 +67,8 @@ pub(super) struct Formed {
     pub(super) network: Ipv6Addr,
     pub(super) kind: Kind,
     pub(super) since: Instant,
+    /// Until when its network is valid, and preferred.
+    pub(super) lifetimes: (Instant, Instant),
     pub(super) valid: Instant,
     pub(super) preferred: Instant,
     /// Beyond this it is never preferred.

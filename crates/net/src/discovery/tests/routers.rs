@@ -220,6 +220,12 @@ fn another_identifier_is_tried_a_few_times() {
 
 #[test]
 fn temporary_addresses_follow_each_other() {
+    follow_each_other(false);
+    // The stable one need not be formed any more.
+    follow_each_other(true);
+}
+
+fn follow_each_other(stable_by_hand: bool) {
     let (mut host, notes) = host(Dad::Off, Some(true));
     let day = 24 * u64::from(HOUR);
     let frame = advertisement(0, &[prefix(network(1), 0x40, u32::MAX, u32::MAX)]);
@@ -229,6 +235,9 @@ fn temporary_addresses_follow_each_other() {
     assert_eq!(first.len(), 2);
     let is_temporary = |n: usize| matches!(changes[n], Change::Add { temporary: true, .. });
     assert!(!is_temporary(0) && is_temporary(1));
+    if stable_by_hand {
+        assert_eq!(host.config().discovery.give(0, first[0], 64), Given::Formed);
+    }
     // RFC 8981 3.8: preferred for a day at most, and for six tenths of it at least.
     host.wait(Duration::from_secs(day * 6 / 10 - 10));
     host.take(&frame);
