@@ -102,6 +102,14 @@ pub(crate) fn ends(
     Ok((set.or(Some(Endpoint { address, port })), remote))
 }
 
+/// Our addresses on other links than that of `ours`, if `remote` is good on that one only.
+pub(crate) fn elsewhere(config: &Config, ours: Endpoint, remote: Endpoint) -> Vec<Address> {
+    let index = interface_of(config, ours.address).filter(|_| remote.address.is_link_local_v6());
+    let Some(here) = index else { return Vec::new() };
+    let others = config.interfaces.iter().enumerate().filter(|(index, _)| *index != here);
+    others.flat_map(|(_, interface)| interface.addresses.iter().map(|(a, _)| *a)).collect()
+}
+
 /// The index of the interface of this number, or of the one that has `local`, or of the only one
 /// that has a link; `None` if there is none.
 fn link_to(

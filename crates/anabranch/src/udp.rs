@@ -1,6 +1,7 @@
 //! [`UdpSocket`], blocking, and what it shares with the one for tasks.
 
 use crate::names::{ToSocketAddrs, first};
+use crate::scope::elsewhere;
 use crate::socket::{SessionLimits, Sessions, UdpShared};
 use crate::stack::{Local, Protocol, Stack};
 use crate::stream::now;
@@ -33,7 +34,7 @@ struct Options {
     read_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
     nonblocking: bool,
-    /// The peer that the socket is connected to, as it was given.
+    /// The peer that the socket is connected to, as it was given, with the scope.
     peer: Option<Endpoint>,
 }
 
@@ -214,10 +215,9 @@ impl Shared {
     }
 
     pub(crate) fn connect(&self, remote: Endpoint) -> io::Result<()> {
-        // It is kept as it was given, with the scope.
-        let (_, peer) = self.ends(self.local.endpoint, remote)?;
+        let (ours, peer) = self.ends(self.local.endpoint, remote)?;
         self.options.lock().peer = Some(remote);
-        self.socket.connect(peer);
+        self.socket.connect(peer, elsewhere(&self.stack.config(), ours, peer));
         Ok(())
     }
 

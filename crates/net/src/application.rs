@@ -216,20 +216,21 @@ pub trait Application: Sized + Send {
     /// A datagram has come in; `false` if there is no room for it.
     fn datagram(&mut self, socket: &Self::Udp, datagram: Datagram) -> bool;
 
-    /// An ICMP error has come in about what `socket` sent to `remote`.
-    fn datagram_error(&mut self, socket: &Self::Udp, remote: Endpoint, error: tcp::Error) {
-        let _ = (socket, remote, error);
+    /// An ICMP error has come in about what `socket` sent by `flow`.
+    fn datagram_error(&mut self, socket: &Self::Udp, flow: FlowKey, error: tcp::Error) {
+        let _ = (socket, flow, error);
     }
 
-    /// What `socket` sent to `remote` was larger than the way there carries: `mtu` bytes with
+    /// What `socket` sent by `flow` was larger than the way there carries: `mtu` bytes with
     /// its IP header (RFC 1191, RFC 8201).
-    fn datagram_too_large(&mut self, socket: &Self::Udp, remote: Endpoint, mtu: usize) {
-        let _ = (socket, remote, mtu);
+    fn datagram_too_large(&mut self, socket: &Self::Udp, flow: FlowKey, mtu: usize) {
+        let _ = (socket, flow, mtu);
     }
 
-    /// Is `socket` connected to `remote`? What routers say of the way there is believed then.
-    fn is_peer(&self, socket: &Self::Udp, remote: Endpoint) -> bool {
-        let _ = (socket, remote);
+    /// Is `socket` connected to the remote end of `flow`? What routers say of the way there is
+    /// believed then.
+    fn is_peer(&self, socket: &Self::Udp, flow: FlowKey) -> bool {
+        let _ = (socket, flow);
         false
     }
 

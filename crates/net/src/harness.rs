@@ -88,11 +88,11 @@ impl Application for App {
         }
         !self.full
     }
-    fn datagram_error(&mut self, (): &(), remote: Endpoint, error: tcp::Error) {
-        self.errors.push((remote, error));
+    fn datagram_error(&mut self, (): &(), flow: FlowKey, error: tcp::Error) {
+        self.errors.push((flow.remote, error));
     }
-    fn is_peer(&self, (): &(), remote: Endpoint) -> bool {
-        self.connected == Some(remote)
+    fn is_peer(&self, (): &(), flow: FlowKey) -> bool {
+        self.connected == Some(flow.remote)
     }
     fn next_datagram(&mut self, (): &()) -> Option<Datagram> {
         self.leaving.pop_front()

@@ -7,7 +7,7 @@ use net::discovery::{Dad, Given};
 use net::{Config, Discovery};
 use platform::Mutex;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock, Weak};
 use wire::Address;
@@ -20,6 +20,9 @@ pub(crate) struct Held {
     state: Mutex<State>,
     /// Has a unit look what is due.
     look: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Those who give addresses do so one after the other: of two with the same one, the second
+    /// must not take back what the first has given.
+    giving: Mutex<()>,
 }
 
 struct State {
@@ -45,7 +48,7 @@ fn not_ours(address: IpAddr) -> io::Error {
 impl Held {
     pub(crate) fn new(config: Arc<Config>, names: Vec<String>, servers: Arc<Servers>) -> Held {
         let state = Mutex::new(State { config, watching: Vec::new() });
-        Held { names, servers, state, look: OnceLock::new() }
+        Held { names, servers, state, look: OnceLock::new(), giving: Mutex::new(()) }
     }
 
     /// What has a unit look what is due, from now on. That is asked for at once.
@@ -112,14 +115,24 @@ impl Held {
         };
         let discovery = self.discovery();
         let interface = u16::try_from(index).unwrap_or(u16::MAX);
+        let _giving = self.giving.lock();
         // Before it is there, so that no router takes it away meanwhile.
         match discovery.give(interface, address, cidr.prefix()) {
-            Given::Formed => self.keep_address(index, cidr),
+            Given::Formed if self.has(index, address) => self.keep_address(index, cidr),
             Given::Again => self.put_address(index, cidr),
-            Given::New => self.put_address(index, cidr).inspect_err(|_| {
+            // One that was formed may have found no room on its interface.
+            Given::Formed | Given::New => self.put_address(index, cidr).inspect_err(|_| {
                 discovery.take_back(interface, address);
             }),
         }
+    }
+
+    /// Does the interface have this address, or will it, once that is checked?
+    fn has(&self, index: usize, address: Ipv6Addr) -> bool {
+        let config = self.current();
+        let mut ours = config.interfaces[index].addresses.iter();
+        ours.any(|(ours, _)| *ours == Address::from(address))
+            || config.discovery.tentative_on(index as u16).contains(&address)
     }
 
     /// An address that was formed is one by hand from now on.

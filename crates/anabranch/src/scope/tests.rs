@@ -71,10 +71,10 @@ fn two_hosts_of_a_link_talk_by_its_scope() {
 #[test]
 fn datagrams_go_by_the_scope_and_say_it() {
     let [both, one, other] = three();
-    let socket = UdpSocket::bind(&both, "[::]:0").expect("bind");
     let timeout = Some(std::time::Duration::from_secs(60));
-    socket.set_read_timeout(timeout).expect("a time");
     for (peer, scope) in [(&one, 1u32), (&other, 2)] {
+        let socket = UdpSocket::bind(&both, "[::]:0").expect("bind");
+        socket.set_read_timeout(timeout).expect("a time");
         let echo = UdpSocket::bind(peer, "[fe80::9]:7").expect("bind");
         echo.set_read_timeout(timeout).expect("a time");
         let to = format!("[fe80::9%{scope}]:7");
@@ -85,12 +85,43 @@ fn datagrams_go_by_the_scope_and_say_it() {
         echo.send_to(b"back", from).expect("send");
         let (len, from) = socket.recv_from(&mut bytes).expect("it comes");
         assert_eq!((&bytes[..len], from.to_string()), (&b"back"[..], to.clone()));
-        // Connected to one, the other is not heard.
         socket.connect(from).expect("connect");
         assert_eq!(text(socket.peer_addr()), to);
         socket.send(b"again").expect("send");
         assert_eq!(echo.recv(&mut bytes).expect("it comes"), 5);
     }
+}
+
+/// Connected to one host, another with the same address on the other link is not heard: neither
+/// what it says, before and after, nor its errors.
+#[test]
+fn who_has_the_peers_address_on_another_link_is_not_heard() {
+    let [both, one, other] = three();
+    let bind = |stack, at| {
+        let socket = UdpSocket::bind(stack, at).expect("bind");
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time");
+        socket
+    };
+    let (socket, witness) = (bind(&both, "[::]:50"), bind(&both, "[::]:51"));
+    let (peer, stranger) = (bind(&one, "[fe80::9]:7"), bind(&other, "[fe80::9]:7"));
+    let mut bytes = [0; 8];
+    // What comes to the witness came behind what is for the socket.
+    let mut intrude = || {
+        stranger.send_to(b"stranger", "[fe80::2]:50").expect("send");
+        stranger.send_to(b"x", "[fe80::2]:51").expect("send");
+        assert_eq!(witness.recv(&mut bytes).expect("it comes"), 1);
+    };
+    intrude();
+    socket.connect("[fe80::9%1]:7").expect("connect");
+    intrude();
+    drop(stranger);
+    socket.send_to(b"x", "[fe80::9%2]:7").expect("send");
+    witness.connect("[fe80::9%2]:7").expect("connect");
+    witness.send(b"x").expect("send");
+    let error = witness.recv(&mut bytes).expect_err("nobody is there");
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    peer.send_to(b"peer", "[fe80::1]:50").expect("send");
+    assert_eq!((socket.recv(&mut bytes).expect("it comes"), &bytes[..4]), (4, &b"peer"[..]));
 }
 
 #[test]

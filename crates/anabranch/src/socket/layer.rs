@@ -183,16 +183,16 @@ impl Application for SocketLayer {
         socket.arrived(datagram, &mut self.wakes)
     }
 
-    fn datagram_error(&mut self, socket: &Arc<UdpShared>, remote: Endpoint, error: tcp::Error) {
-        socket.failed(remote, error, &mut self.wakes);
+    fn datagram_error(&mut self, socket: &Arc<UdpShared>, flow: FlowKey, error: tcp::Error) {
+        socket.failed(flow, error, &mut self.wakes);
     }
 
-    fn datagram_too_large(&mut self, socket: &Arc<UdpShared>, remote: Endpoint, _mtu: usize) {
-        socket.too_large(remote, &mut self.wakes);
+    fn datagram_too_large(&mut self, socket: &Arc<UdpShared>, flow: FlowKey, _mtu: usize) {
+        socket.too_large(flow, &mut self.wakes);
     }
 
-    fn is_peer(&self, socket: &Arc<UdpShared>, remote: Endpoint) -> bool {
-        socket.peer() == Some(remote)
+    fn is_peer(&self, socket: &Arc<UdpShared>, flow: FlowKey) -> bool {
+        socket.is_peer(flow)
     }
 
     fn sends_whole(socket: &Arc<UdpShared>) -> bool {

@@ -10,7 +10,7 @@ use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::task::{Context, Poll, Waker};
-use wire::{Address, Endpoint};
+use wire::{Address, Endpoint, FlowKey};
 
 /// Bytes of memory that may wait each way: those of the blocks that datagrams
 /// hold, not of their payload.
@@ -22,12 +22,31 @@ struct State {
     leaving: Queue<Datagram>,
     error: Option<SocketError>,
     /// Datagrams of others are not for this socket.
-    peer: Option<Endpoint>,
+    peer: Option<Peer>,
     /// The stack has ended.
     closed: bool,
 }
 
+/// Whom a socket is connected to.
+#[derive(Debug)]
+struct Peer {
+    remote: Endpoint,
+    /// Our addresses on other links, if its own is good on one link only: who speaks with these
+    /// has the same address by chance.
+    elsewhere: Vec<Address>,
+}
+
+impl Peer {
+    fn is(&self, local: Endpoint, remote: Endpoint) -> bool {
+        self.remote == remote && !self.elsewhere.contains(&local.address)
+    }
+}
+
 impl State {
+    fn is_peer(&self, flow: FlowKey) -> bool {
+        self.peer.as_ref().is_some_and(|peer| peer.is(flow.local, flow.remote))
+    }
+
     fn wake_all(&mut self, wakes: &mut Vec<Waker>) {
         self.arrived.waiters.take(wakes);
         self.leaving.waiters.take(wakes);
@@ -79,15 +98,16 @@ impl UdpShared {
             return sessions.arrived(datagram, wakes);
         }
         let mut state = self.state.lock();
-        let stranger = state.peer.is_some_and(|peer| peer != datagram.remote);
+        let stranger =
+            state.peer.as_ref().is_some_and(|peer| !peer.is(datagram.local, datagram.remote));
         !stranger && state.arrived.offer(datagram, BUFFER, wakes)
     }
 
-    pub(crate) fn failed(&self, remote: Endpoint, error: tcp::Error, wakes: &mut Vec<Waker>) {
+    pub(crate) fn failed(&self, flow: FlowKey, error: tcp::Error, wakes: &mut Vec<Waker>) {
         let mut state = self.state.lock();
         // Only a connected socket hears of errors: another could not tell whose
         // they are (RFC 1122 4.1.3.3, and as Linux does).
-        if state.peer == Some(remote) {
+        if state.is_peer(flow) {
             state.error = Some(error.into());
             state.wake_all(wakes);
         }
@@ -101,10 +121,10 @@ impl UdpShared {
         self.whole.store(on, Ordering::Relaxed);
     }
 
-    /// What was sent to `remote` was too large, and nobody may cut it.
-    pub(crate) fn too_large(&self, remote: Endpoint, wakes: &mut Vec<Waker>) {
+    /// What was sent by `flow` was too large, and nobody may cut it.
+    pub(crate) fn too_large(&self, flow: FlowKey, wakes: &mut Vec<Waker>) {
         let mut state = self.state.lock();
-        if state.peer == Some(remote) && self.sends_whole() {
+        if state.is_peer(flow) && self.sends_whole() {
             state.error = Some(SocketError::TooLarge);
             state.wake_all(wakes);
         }
@@ -126,14 +146,21 @@ impl UdpShared {
         }
     }
 
-    pub(crate) fn connect(&self, peer: Endpoint) {
+    /// Hears only `remote` from now on, and not what is for our addresses `elsewhere`, on other
+    /// links than that of a link-local peer.
+    pub(crate) fn connect(&self, remote: Endpoint, elsewhere: Vec<Address>) {
         let mut state = self.state.lock();
+        let peer = Peer { remote, elsewhere };
+        state.arrived.retain(|datagram| peer.is(datagram.local, datagram.remote));
         state.peer = Some(peer);
-        state.arrived.retain(|datagram| datagram.remote == peer);
+    }
+
+    pub(crate) fn is_peer(&self, flow: FlowKey) -> bool {
+        self.state.lock().is_peer(flow)
     }
 
     pub(crate) fn peer(&self) -> Option<Endpoint> {
-        self.state.lock().peer
+        self.state.lock().peer.as_ref().map(|peer| peer.remote)
     }
 
     pub(crate) fn take_error(&self) -> Option<io::Error> {

@@ -356,8 +356,8 @@ impl Application for Load {
         self.arrived(*socket, datagram)
     }
 
-    fn datagram_error(&mut self, socket: &Socket, remote: Endpoint, error: tcp::Error) {
-        self.meter.fail(format!("flow {} to {remote}: {error}", socket.flow));
+    fn datagram_error(&mut self, socket: &Socket, flow: FlowKey, error: tcp::Error) {
+        self.meter.fail(format!("flow {} to {}: {error}", socket.flow, flow.remote));
     }
 
     fn next_datagram(&mut self, socket: &Socket) -> Option<Datagram> {

@@ -108,7 +108,7 @@ impl Application for Talker {
     fn datagram(&mut self, (): &(), _: Datagram) -> bool {
         true
     }
-    fn datagram_error(&mut self, (): &(), _: Endpoint, _: tcp::Error) {}
+    fn datagram_error(&mut self, (): &(), _: FlowKey, _: tcp::Error) {}
     fn next_datagram(&mut self, (): &()) -> Option<Datagram> {
         None
     }

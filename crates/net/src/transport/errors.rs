@@ -22,13 +22,13 @@ impl<A: Application> Transport<A> {
             // peer of a connected socket is believed, and of whom we have sent as much to.
             if let (Some(socket), Kind::Unreachable(Unreachable::FragmentationNeeded(mtu))) =
                 (&socket, error.kind)
-                && (cx.app.is_peer(socket, error.flow.remote) || self.has_sent(&error.flow, mtu))
+                && (cx.app.is_peer(socket, error.flow) || self.has_sent(&error.flow, mtu))
                 && let Some(mtu) = self.shrink(&error.flow, mtu, cx.now)
             {
-                return cx.app.datagram_too_large(socket, error.flow.remote, mtu);
+                return cx.app.datagram_too_large(socket, error.flow, mtu);
             }
             if let (Some(socket), Some(why)) = (socket, meaning(error.kind)) {
-                cx.app.datagram_error(&socket, error.flow.remote, why);
+                cx.app.datagram_error(&socket, error.flow, why);
             }
             return;
         }

@@ -117,7 +117,7 @@ impl<A: Application> Transport<A> {
             match packet {
                 Some(packet) if whole && is_too_large(&packet, route) => {
                     counters.out_dropped += 1;
-                    app.datagram_too_large(socket, remote, route.map_or(0, |route| route.mtu));
+                    app.datagram_too_large(socket, flow, route.map_or(0, |route| route.mtu));
                 }
                 Some(mut packet) => {
                     (packet.meta_mut().ttl, packet.meta_mut().whole) = (ttl, whole);

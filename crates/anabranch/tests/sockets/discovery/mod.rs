@@ -271,3 +271,35 @@ fn what_was_given_by_hand_stays_when_a_network_goes() {
     assert!(host.interfaces()[0].addresses.contains(&ours));
     assert!(host.deprecated().is_empty());
 }
+
+/// An address that was formed while its interface had no room for it is there once it is given.
+#[test]
+fn what_had_no_room_when_it_was_formed_is_there_by_hand() {
+    let (stack, mut other) =
+        stack(Organization::default(), |b| b.dad(Dad::Off).slaac().stable_secret("a secret"));
+    let (host, events) = (stack.host(), stack.host().watch());
+    other.asked_routers();
+    let network = address("2001:db8:7::");
+    let form = |other: &mut Other| other.advertise(ROUTER, 0, &[prefix(network, HOUR, HOUR)]);
+    form(&mut other);
+    let formed = next(&events, |event| match event {
+        Event::AddressAdded(0, cidr) if cidr.prefix() == 128 => Some(cidr.address()),
+        _ => None,
+    });
+    host.remove_address(formed).expect("it is there");
+    let given = |n: u8| Cidr::new(IpAddr::from([10, 0, 0, n]), 24).expect("one");
+    let count = (1..=64).take_while(|n| host.add_address(0, given(*n)).is_ok()).count();
+    assert!(count < 64, "the interface has no room");
+    form(&mut other);
+    // What the router says next is heard after what it said before.
+    other.advertise_with(0x40, ROUTER, 0, &[]);
+    next(&events, |event| matches!(event, Event::Dhcp6(0, _)).then_some(()));
+    let ours = Cidr::new(formed, 64).expect("an address");
+    host.add_address(0, ours).expect_err("there is no room by hand either");
+    form(&mut other);
+    other.advertise_with(0xc0, ROUTER, 0, &[]);
+    next(&events, |event| matches!(event, Event::Dhcp6(0, _)).then_some(()));
+    host.remove_address(given(1).address()).expect("it is there");
+    host.add_address(0, ours).expect("there is room");
+    assert!(host.interfaces()[0].addresses.contains(&ours));
+}
