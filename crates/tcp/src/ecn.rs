@@ -101,6 +101,13 @@ impl Tcb {
         }
     }
 
+    /// The last reduction was for nothing, and is undone.
+    pub(crate) fn forget_reduction(&mut self) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.until = self.delivered;
+        }
+    }
+
     /// An acceptable segment of `len` bytes has come, perhaps `marked` on its way.
     pub(crate) fn on_mark(&mut self, h: &Header, len: u32, marked: bool) {
         // RFC 3168 6.1.3/1, 6.1.3/2, 6.1.5/2

@@ -16,7 +16,11 @@ fn with(mut h: Header, flags: Flags) -> Header {
 
 /// An open connection whose peer has agreed.
 fn agreed() -> Peer {
-    let mut p = Peer::connecting(asking());
+    agreed_by(asking())
+}
+
+fn agreed_by(config: Config) -> Peer {
+    let mut p = Peer::connecting(config);
     let syn = p.outgoing().remove(0);
     assert_eq!(syn.header.flags, Flags::SYN.with(Flags::ECE).with(Flags::CWR));
     assert!(!syn.ect, "RFC 3168 6.1.1: a SYN is not ECN-capable");
@@ -157,8 +161,36 @@ fn a_loss_in_the_same_window_reduces_no_further() {
     let cwnd = p.tcb.info().ssthresh;
     p.wait(10);
     p.sack(1001, &[(2001, 9001)]);
-    p.out();
+    let again = p.out();
     assert_eq!(p.tcb.info().ssthresh, cwnd);
+    // It was none: what was reduced for the mark stays.
+    assert!(again.iter().any(|o| o.1 == 1001));
+    p.wait(10);
+    p.say(".", 1, 9001, 0);
+    p.sack(9001, &[(1001, 2001)]);
+    assert_eq!(p.tcb.info().ssthresh, cwnd);
+}
+
+#[test]
+fn a_loss_behind_a_reduction_that_was_undone_counts() {
+    let mut p = agreed_by(Config { initial_window: 20, ..asking() });
+    p.send(40_000);
+    p.out();
+    p.wait(50);
+    p.sack(1, &[(3001, 8001)]);
+    let again = p.out().iter().filter(|o| o.1 < 3000).count();
+    p.wait(10);
+    // What was sent first comes late, and once more what was sent again.
+    p.say(".", 1, 20_001, 0);
+    p.out();
+    (0..again as u32).for_each(|n| p.sack(20_001, &[(1 + 1000 * n, 1001 + 1000 * n)]));
+    let before = p.tcb.info();
+    assert!(before.cwnd >= 20_000 && before.ssthresh > 20_000, "undone: {before:?}");
+    p.out();
+    p.wait(50);
+    p.sack(20_001, &[(23_001, 26_001)]);
+    assert!(p.tcb.info().recovering);
+    assert!(p.tcb.info().ssthresh < before.cwnd, "{:?}", p.tcb.info());
 }
 
 /// RFC 8257 3.2: whoever counts marks is told of each, whatever comes in one batch.

@@ -206,7 +206,8 @@ impl Tcb {
         // RFC 2018 7/1
         let out = self.snd.nxt.distance_from(self.snd.una);
         let flight = self.flight();
-        if !self.is_reduced() {
+        let reduces = !self.is_reduced();
+        if reduces {
             let used = self.used_at_loss(flight);
             self.congestion.on_loss(used, self.mss(), now);
         } else if let Some(validation) = &mut self.validation {
@@ -222,7 +223,7 @@ impl Tcb {
         let own = self.congestion.models();
         let prr = (self.flags.sack && !own).then(|| Prr::new(before));
         let mut episode = Episode::new(self.snd.una, prr);
-        episode.sacked = self.flags.sack;
+        (episode.sacked, episode.reduced) = (self.flags.sack, reduces);
         self.recovery.episode = Some(episode);
     }
 

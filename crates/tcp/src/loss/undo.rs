@@ -29,7 +29,7 @@ impl Tcb {
 
     /// Nothing of what was marked as lost is: all is as before the recovery.
     pub(crate) fn undo_loss(&mut self) {
-        self.congestion.on_undo();
+        self.restore_window();
         self.board.unmark_lost();
         self.rtt.backoff = 0;
         self.recovery.phase = Phase::Open;
@@ -39,6 +39,15 @@ impl Tcb {
         self.recovery.duplicates = 0;
         self.recovery.episode = None;
         self.touch();
+    }
+
+    /// The window is as before the episode, if that has reduced it. What is lost or marked from
+    /// now on reduces it again.
+    fn restore_window(&mut self) {
+        if self.recovery.episode.as_ref().is_none_or(|episode| episode.reduced) {
+            self.congestion.on_undo();
+            self.forget_reduction();
+        }
     }
 
     /// The peer has [`left`, `right`) twice (RFC 2883).
@@ -62,7 +71,7 @@ impl Tcb {
             return;
         }
         episode.undone = true;
-        self.congestion.on_undo();
+        self.restore_window();
         self.touch();
     }
 }

@@ -66,6 +66,9 @@ pub(crate) struct Episode {
     pub stamp: Option<u32>,
     /// Bytes sent again that the peer has not said it had twice.
     pub unproven: u32,
+    /// The congestion control has heard of it. If not, its window was reduced before, for marks or
+    /// for another loss, and that stands.
+    pub reduced: bool,
     /// The window was restored.
     pub undone: bool,
     /// Whether the time-out that it began with was spurious is being found out.
@@ -82,6 +85,7 @@ impl Episode {
             from,
             stamp: None,
             unproven: 0,
+            reduced: true,
             undone: false,
             forward: Forward::Off,
             until: None,
