@@ -269,7 +269,11 @@ impl Args {
             bytes: self.bytes(),
             arrivals: arrivals.clone().unwrap_or(self.closed(*connections)),
             steering: if self.even { Steering::Even } else { Steering::Hash },
-            short_lived: self.short_lived,
+            // As the costs are fitted, which `engines` in particular go by.
+            short_lived: match (self.work, self.short_lived) {
+                (Work::TcpCrr, 0) => *connections,
+                (_, given) => given,
+            },
             seed: self.seed,
             operations: self.operations,
             ..Scenario::new(name, *processors, *connections, self.work, Default::default())

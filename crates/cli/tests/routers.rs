@@ -25,11 +25,11 @@ impl Daemon {
         Daemon(child.unwrap_or_else(|error| panic!("{program}: {error}")))
     }
 
-    /// radvd tells of a network for 20 s, of itself for 6 s.
-    fn radvd(program: &str, place: &Path) -> Daemon {
+    /// radvd tells of a network for 20 s, of itself for so many.
+    fn radvd(program: &str, place: &Path, lifetime: u32) -> Daemon {
         let text = format!(
             "interface ana-test {{ AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;
-               AdvDefaultLifetime 6; AdvLinkMTU 1400;
+               AdvDefaultLifetime {lifetime}; AdvLinkMTU 1400;
                prefix 2001:db8:5::/64 {{ AdvValidLifetime 20; AdvPreferredLifetime 10; }};
                RDNSS {ROUTER} {{ AdvRDNSSLifetime 8; }}; }};"
         );
@@ -106,7 +106,7 @@ fn radvd_comes_goes_and_comes_back() {
     isolated(|| {
         let place = tempfile::tempdir().expect("a directory");
         let Some(mut serve) = serve() else { return };
-        let router = Daemon::radvd(&program, place.path());
+        let router = Daemon::radvd(&program, place.path(), 6);
         let address = formed(&mut serve);
         serve.says("slaac: default via fe80", PATIENCE);
         serve.says("slaac: the link carries 1400 bytes", PATIENCE);
@@ -129,15 +129,13 @@ fn radvd_comes_goes_and_comes_back() {
         let again = TcpStream::connect_timeout(&(address, 7).into(), Duration::from_secs(3));
         assert!(again.is_err(), "the address is in use after its network");
 
-        let router = Daemon::radvd(&program, place.path());
+        let router = Daemon::radvd(&program, place.path(), 600);
         assert_eq!(formed(&mut serve), address, "the same address");
         serve.says("slaac: default via fe80", PATIENCE);
         // What was sent meanwhile was lost; the connection is not.
         echo(&mut stream);
-        let ending = Instant::now();
         router.terminate();
-        serve.says("is gone", Duration::from_secs(5));
-        assert!(ending.elapsed() < Duration::from_secs(5));
+        serve.says("is gone", PATIENCE);
         serve.terminate();
     });
 }

@@ -3,9 +3,12 @@
 
 extern crate anabranch_device as device;
 
+mod station;
+
 use device::tun::{Config, Error, IoUring, from_fds, open};
 use device::{Batch, Device, Medium};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use station::isolated;
 use std::fs::File;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,22 +19,6 @@ use wire::{Packet, ipv4, protocol, udp};
 
 const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
-
-/// Runs `test` with and without io_uring, each time in a private network namespace, if the process
-/// may have one.
-fn isolated(test: impl Fn(IoUring) + Send + Sync) {
-    for calls in [IoUring::Off, IoUring::Required] {
-        if calls == IoUring::Required
-            && let Err(error) = device::tap::io_uring_permitted()
-        {
-            println!("skipped with io_uring: {error}");
-            continue;
-        }
-        if let Err(error) = device::namespace::in_private(|| test(calls)) {
-            println!("skipped: {error}");
-        }
-    }
-}
 
 fn config(name: &str, calls: IoUring) -> Config {
     Config::default()

@@ -95,10 +95,11 @@ pub(super) fn measure(
         }
     }
     let mut done = share * cases.len() as f64;
-    more_samples(&mut measured, effort, reference, usual, &mut |organization| {
+    let others = more_samples(&mut measured, effort, reference, usual, &mut |organization| {
         progress(done, organization);
         done += share;
     })?;
+    aside.extend(others);
     aside.extend(measured.iter().filter(|m| !m.fits(usual)).cloned());
     measured_again(&mut measured, timing, reference, deadline, usual)?;
     left_out.extend(leave_out(&mut measured, usual));
@@ -132,14 +133,15 @@ fn other_state(mut aside: Vec<Measured<'_>>) -> Option<OtherState> {
 }
 
 /// Measures all again, as often as `effort` says, in rounds, and takes the middle of what was
-/// had in the usual state of the machine.
-fn more_samples(
-    measured: &mut [Measured<'_>],
+/// had in the usual state of the machine. Returns what was had in others.
+fn more_samples<'a>(
+    measured: &mut [Measured<'a>],
     effort: &Effort,
     reference: f64,
     usual: Option<f64>,
     progress: &mut dyn FnMut(&str),
-) -> Result<(), Error> {
+) -> Result<Vec<Measured<'a>>, Error> {
+    let mut others = Vec::new();
     let first = |m: &Measured<'_>| Vec::from_iter(m.fits(usual).then_some(m.anchor));
     let mut samples: Vec<Vec<Anchor>> = measured.iter().map(first).collect();
     for _ in 1..effort.samples {
@@ -154,6 +156,8 @@ fn more_samples(
             if again.fits(usual) {
                 samples.push(anchor);
                 *one = again;
+            } else {
+                others.push(again);
             }
         }
     }
@@ -162,7 +166,7 @@ fn more_samples(
             one.anchor = held_out::middle(samples);
         }
     }
-    Ok(())
+    Ok(others)
 }
 
 /// By how much a case may be off from what its neighbours make of it, as a logarithm, before it

@@ -107,15 +107,3 @@ fn what_is_known_can_be_seen_and_taken_away() {
     paths.due(NOW + LIFETIME);
     assert_eq!(paths.len(), 1, "a redirect has no end of its own");
 }
-
-#[test]
-fn a_flow_that_goes_on_has_its_place_again() {
-    let paths = Paths::default();
-    // Two flows of one place, as two units have them.
-    let (one, other) = (7 << 20 | 5, 9 << 20 | 5);
-    paths.sends(one, 1400);
-    paths.sends(other, 1400);
-    assert!(!paths.has_sent(one, host6(1), 1300) && paths.has_sent(other, host6(1), 1300));
-    paths.sends(one, 1400);
-    assert!(paths.has_sent(one, host6(1), 1300));
-}
