@@ -171,15 +171,14 @@ impl Table {
             // It is there, and no lifetime of its network ends it.
             return;
         }
-        let (valid, preferred) = lifetimes;
         let mut formed = Formed {
             address,
             network,
             kind,
             since: now,
             lifetimes,
-            valid,
-            preferred,
+            valid: lifetimes.0,
+            preferred: lifetimes.1,
             most_preferred,
             deprecated: false,
             tries,
