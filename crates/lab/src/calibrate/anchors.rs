@@ -76,24 +76,34 @@ fn is_slow(organization: &str, work: Work, connections: usize) -> bool {
     organization == "thread-per-connection" && udp && connections > 512
 }
 
-/// Measures a case, and how far the processors were apart meanwhile; `reference`:
-/// what the piece of work took at first by which speeds are compared, ns.
+/// A case as it was measured.
+pub(crate) struct Taken {
+    pub(crate) anchor: Anchor,
+    /// How far the processors were apart meanwhile.
+    pub(crate) cacheline: Option<CachelineLatency>,
+    /// Was the machine at one pace?
+    pub(crate) steady: bool,
+}
+
+/// Measures a case; `reference`: what the piece of work took at first by which speeds are
+/// compared, ns. At the pace that is `wanted`, ns a piece, if there is some.
 pub(crate) fn measure(
     case: &Case,
     timing: &Timing,
     reference: f64,
-) -> Result<(Anchor, Option<CachelineLatency>), Error> {
+    wanted: Option<f64>,
+) -> Result<Taken, Error> {
     let settled = if case.processors > 1 { SETTLED } else { 0.0 };
     let warm_up = timing.warm_up.max(settled) + WARM_UP_EACH * case.connections as f64;
     let timing = Timing { warm_up, ..*timing };
     // Rates without instruments, as those who are predicted for have none.
-    let measured = case.measure(&timing, false)?;
+    let measured = case.measure(&timing, wanted, false)?;
     let mut anchor = anchor(case, &measured, reference);
     if case.processors > 1 && case.connections == WATCHED {
-        let watched = case.measure(&Timing { windows: 2, ..timing }, true)?;
+        let watched = case.measure(&Timing { windows: 2, ..timing }, None, true)?;
         anchor = with_waits(anchor, &watched);
     }
-    Ok((anchor, measured.cacheline))
+    Ok(Taken { anchor, cacheline: measured.cacheline, steady: measured.steady })
 }
 
 /// For each connection the time before the first window is longer by this, seconds:

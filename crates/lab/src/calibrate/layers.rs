@@ -16,7 +16,7 @@ const CONNECTIONS: usize = 16;
 pub(crate) fn measure(work: Work, timing: &Timing) -> Result<Layers, Error> {
     let organization = "uniprocessor".to_owned();
     let case = Case { organization, work, processors: 1, connections: CONNECTIONS };
-    let measured = case.measure(timing, true)?;
+    let measured = case.measure(timing, None, true)?;
     let report = measured.sample.details.as_ref().map(|details| &details.report);
     Ok(report.map_or_else(Layers::default, |report| layers(&measured, report)))
 }
@@ -26,7 +26,8 @@ pub(crate) fn measure(work: Work, timing: &Timing) -> Result<Layers, Error> {
 fn layers(measured: &Measured, report: &Report) -> Layers {
     let operations = measured.operations.max(1.0);
     let all: f64 = Layer::ALL.into_iter().map(|layer| report.layer_s(layer)).sum();
-    let operation_ns = measured.sample.seconds * 1e9 / operations;
+    // Between windows other work is measured, which is not the stack's.
+    let operation_ns = 1e9 / measured.rate().max(f64::MIN_POSITIVE);
     let part_ns = |layer| report.layer_s(layer) / all.max(1e-12) * operation_ns;
     let sum = |count: fn(&instrument::ThreadReport) -> u64| {
         report.threads.iter().map(count).sum::<u64>() as f64

@@ -17,7 +17,7 @@ mod states;
 use crate::Error;
 use crate::measure::cacheline_latency::is_alike;
 use crate::measure::case::Timing;
-use crate::measure::speed;
+use crate::measure::speed::Pace;
 use crate::setup::{affinity, machine};
 use planner::Work;
 use planner::calibration::{Calibration, Estimate, VERSION};
@@ -50,7 +50,7 @@ pub struct Effort {
 }
 
 /// The timing of a case: windows are few and short, since cases are many.
-const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 5, speed: 0.002 };
+const TIMING: Timing = Timing { warm_up: 0.012, window: 0.006, windows: 5, speed: 0.001 };
 
 /// The time before the first window where processors are several, seconds: threads that
 /// contend for a lock settle meanwhile.
@@ -148,7 +148,7 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         organizations: BTreeMap::new(),
         other_state: None,
     };
-    let reference = speed::piece_ns_on(1, 0.01);
+    let reference = Pace::now(1, 0.01).piece_ns;
     let deadline = start + effort.patience;
     let mut all = states::measure(&cases, effort, reference, deadline, &mut |done, what| {
         tell(first + second + (1.0 - first - second) * done, what);
@@ -196,7 +196,7 @@ fn fit_primitives(
 }
 
 /// Brings the speeds of all cases to their median: they were relative to a
-/// moment's, `reference`, ns ([`speed::piece_ns_on`]).
+/// moment's, `reference`, ns ([`Pace`]).
 fn settle(calibration: &mut Calibration, reference: f64) {
     let all = || calibration.organizations.values().flatten().map(|anchor| anchor.speed);
     let median = crate::statistics::median(&all().collect::<Vec<f64>>());

@@ -1,11 +1,14 @@
-//! All cases of a calibration, those of several processors in one state of the
-//! machine, the most common one ([`crate::cacheline_latency`]).
+//! All cases of a calibration in one state of the machine, the most common one: at one pace
+//! ([`crate::speed`]), and those of several processors with these as far apart as mostly
+//! ([`crate::cacheline_latency`]).
 
+use super::anchors::{self, Taken};
 use super::probe::estimate;
-use super::{Effort, anchors, held_out};
+use super::{Effort, held_out};
 use crate::Error;
 use crate::measure::cacheline_latency::{self, CachelineLatency};
-use crate::measure::case::{Case, TRIES as TRIES_OF_CASE, Timing};
+use crate::measure::case::{Case, TRIES as TRIES_OF_CASE};
+use crate::measure::speed;
 use planner::calibration::{Anchor, Estimate, OtherState};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -31,19 +34,97 @@ struct Measured<'a> {
     case: &'a Case,
     anchor: Anchor,
     cacheline: Option<CachelineLatency>,
+    /// Was the machine at one pace?
+    steady: bool,
 }
 
-impl Measured<'_> {
-    /// Was the machine in the state of `usual`?
-    fn fits(&self, usual: Option<f64>) -> bool {
-        match (self.cacheline, usual) {
+impl<'a> Measured<'a> {
+    fn new(case: &'a Case, taken: Taken) -> Measured<'a> {
+        let Taken { anchor, cacheline, steady } = taken;
+        Measured { case, anchor, cacheline, steady }
+    }
+
+    /// Were the processors as far apart as `usual`?
+    fn is_as_far(&self, usual: &Usual) -> bool {
+        match (self.cacheline, usual.cacheline) {
             (Some(cacheline), Some(usual)) => cacheline.is(usual),
             _ => true,
         }
     }
 
-    fn steady(&self) -> Option<f64> {
+    /// Was the machine in the state of `usual`?
+    fn fits(&self, usual: &Usual) -> bool {
+        let speed = usual.speeds.get(&self.case.processors);
+        let paced =
+            speed.is_none_or(|&speed| self.steady && speed::is_alike(self.anchor.speed, speed));
+        paced && self.is_as_far(usual)
+    }
+
+    fn distance(&self) -> Option<f64> {
         self.cacheline.and_then(|cacheline| cacheline.steady())
+    }
+}
+
+/// The state that the machine mostly was in.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Usual {
+    /// How far the processors were apart, ns.
+    cacheline: Option<f64>,
+    /// How fast so many processors at once were.
+    speeds: BTreeMap<usize, f64>,
+}
+
+impl Usual {
+    fn of(measured: &[Measured<'_>]) -> Usual {
+        let cacheline = distance(measured);
+        let as_far = Usual { cacheline, ..Usual::default() };
+        let mut speeds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for one in measured.iter().filter(|one| one.steady && one.is_as_far(&as_far)) {
+            speeds.entry(one.case.processors).or_default().push(one.anchor.speed);
+        }
+        let usual = |(processors, speeds): (usize, Vec<f64>)| {
+            speed::usual(&speeds).map(|speed| (processors, speed))
+        };
+        Usual { cacheline, speeds: speeds.into_iter().filter_map(usual).collect() }
+    }
+
+    /// The pace at which a case is to be measured, ns a piece; `reference`: what a piece takes at
+    /// speed 1.
+    fn pace(&self, case: &Case, reference: f64) -> Option<f64> {
+        self.speeds.get(&case.processors).map(|speed| reference / speed)
+    }
+}
+
+/// How far the processors mostly were apart.
+fn distance(measured: &[Measured<'_>]) -> Option<f64> {
+    let ways: Vec<f64> = measured.iter().filter_map(Measured::distance).collect();
+    cacheline_latency::usual(&ways)
+}
+
+/// How cases are measured.
+struct How<'a> {
+    effort: &'a Effort,
+    /// What the piece of work took at first by which speeds are compared, ns.
+    reference: f64,
+    deadline: Instant,
+}
+
+impl How<'_> {
+    /// A sample of `case`, at the pace of `usual` if there is some; `None` if it is no figure.
+    ///
+    /// # Errors
+    /// [`Error::Plan`], if the case makes no sense.
+    fn sample<'c>(&self, case: &'c Case, usual: &Usual) -> Result<Option<Measured<'c>>, Error> {
+        let wanted = usual.pace(case, self.reference);
+        match anchors::measure(case, &self.effort.timing, self.reference, wanted) {
+            Ok(taken) if is_figure(&taken.anchor) => Ok(Some(Measured::new(case, taken))),
+            Err(error @ Error::Plan(_)) => Err(error),
+            _ => Ok(None),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
     }
 }
 
@@ -60,52 +141,50 @@ pub(super) fn measure(
     deadline: Instant,
     progress: &mut dyn FnMut(f64, &str),
 ) -> Result<All, Error> {
-    let timing = &effort.timing;
+    let how = How { effort, reference, deadline };
     let mut measured = Vec::new();
     let mut left_out = Vec::new();
     let share = FIRST / (effort.samples.max(1) * cases.len().max(1)) as f64;
     for (n, case) in cases.iter().enumerate() {
         progress(share * n as f64, &case.organization);
-        match anchors::measure(case, timing, reference) {
-            Ok((anchor, _)) if !is_figure(&anchor) => left_out.push(format!(
+        match anchors::measure(case, &effort.timing, reference, None) {
+            Ok(taken) if !is_figure(&taken.anchor) => left_out.push(format!(
                 "{}, {} over {} connections on {} processors: nothing happened in some windows, \
                  {TRIES_OF_CASE} times in turn",
                 case.organization, case.work, case.connections, case.processors
             )),
-            Ok((anchor, cacheline)) => measured.push(Measured { case, anchor, cacheline }),
+            Ok(taken) => measured.push(Measured::new(case, taken)),
             Err(error @ Error::Plan(_)) => return Err(error),
             Err(error) => left_out.push(error.to_string()),
         }
     }
-    let usual = usual(&measured);
-    // What was met in another state is kept aside.
+    let usual = Usual::of(&measured);
+    // What was met with the processors otherwise apart is kept aside.
     let mut aside = Vec::new();
     for _ in 0..TRIES {
-        for again in measured.iter_mut().filter(|measured| !measured.fits(usual)) {
-            if Instant::now() >= deadline {
+        for again in measured.iter_mut().filter(|measured| !measured.fits(&usual)) {
+            if how.is_over() {
                 break;
             }
             progress(share * cases.len() as f64, &again.case.organization);
-            if let Ok((anchor, cacheline)) = anchors::measure(again.case, timing, reference)
-                && is_figure(&anchor)
-            {
-                let case = again.case;
-                aside.push(std::mem::replace(again, Measured { case, anchor, cacheline }));
+            if let Some(sample) = how.sample(again.case, &usual)? {
+                aside.push(std::mem::replace(again, sample));
             }
         }
     }
     let mut done = share * cases.len() as f64;
-    let others = more_samples(&mut measured, effort, reference, usual, &mut |organization| {
+    let others = more_samples(&mut measured, &how, &usual, &mut |organization| {
         progress(done, organization);
         done += share;
     })?;
     aside.extend(others);
-    aside.extend(measured.iter().filter(|m| !m.fits(usual)).cloned());
-    measured_again(&mut measured, timing, reference, deadline, usual)?;
-    left_out.extend(leave_out(&mut measured, usual));
-    let ways: Vec<f64> =
-        measured.iter().filter(|m| m.fits(usual)).filter_map(Measured::steady).collect();
-    let cacheline = usual.map(|_| estimate(&ways));
+    aside.extend(measured.iter().cloned());
+    aside.retain(|one| !one.is_as_far(&usual));
+    measured_again(&mut measured, &how, &usual)?;
+    left_out.extend(leave_out(&mut measured, &usual));
+    let near = measured.iter().filter(|m| m.is_as_far(&usual));
+    let ways: Vec<f64> = near.filter_map(Measured::distance).collect();
+    let cacheline = usual.cacheline.map(|_| estimate(&ways));
     let other_state = other_state(aside);
     Ok(All { anchors: by_organization(measured), cacheline, other_state, left_out })
 }
@@ -115,9 +194,9 @@ const MET: usize = 40;
 
 /// The most common state of what was set aside, if enough was measured in it.
 fn other_state(mut aside: Vec<Measured<'_>>) -> Option<OtherState> {
-    let other = usual(&aside)?;
-    aside.retain(|measured| measured.fits(Some(other)));
-    let ways: Vec<f64> = aside.iter().filter_map(Measured::steady).collect();
+    let other = Usual { cacheline: Some(distance(&aside)?), ..Usual::default() };
+    aside.retain(|measured| measured.is_as_far(&other));
+    let ways: Vec<f64> = aside.iter().filter_map(Measured::distance).collect();
     // Of several samples of a case, the last one.
     let mut known = Vec::new();
     aside.reverse();
@@ -132,29 +211,23 @@ fn other_state(mut aside: Vec<Measured<'_>>) -> Option<OtherState> {
     })
 }
 
-/// Measures all again, as often as `effort` says, in rounds, and takes the middle of what was
+/// Measures all again, as often as the effort says, in rounds, and takes the middle of what was
 /// had in the usual state of the machine. Returns what was had in others.
 fn more_samples<'a>(
     measured: &mut [Measured<'a>],
-    effort: &Effort,
-    reference: f64,
-    usual: Option<f64>,
+    how: &How<'_>,
+    usual: &Usual,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Measured<'a>>, Error> {
     let mut others = Vec::new();
     let first = |m: &Measured<'_>| Vec::from_iter(m.fits(usual).then_some(m.anchor));
     let mut samples: Vec<Vec<Anchor>> = measured.iter().map(first).collect();
-    for _ in 1..effort.samples {
+    for _ in 1..how.effort.samples {
         for (one, samples) in measured.iter_mut().zip(&mut samples) {
             progress(&one.case.organization);
-            let (anchor, cacheline) = match anchors::measure(one.case, &effort.timing, reference) {
-                Ok((anchor, cacheline)) if is_figure(&anchor) => (anchor, cacheline),
-                Err(error @ Error::Plan(_)) => return Err(error),
-                _ => continue,
-            };
-            let again = Measured { case: one.case, anchor, cacheline };
+            let Some(again) = how.sample(one.case, usual)? else { continue };
             if again.fits(usual) {
-                samples.push(anchor);
+                samples.push(again.anchor);
                 *one = again;
             } else {
                 others.push(again);
@@ -180,27 +253,19 @@ const MORE: usize = 2;
 /// would believe it.
 fn measured_again(
     measured: &mut [Measured<'_>],
-    timing: &Timing,
-    reference: f64,
-    deadline: Instant,
-    usual: Option<f64>,
+    how: &How<'_>,
+    usual: &Usual,
 ) -> Result<(), Error> {
     let odd = held_out::odd(measured.iter().map(|m| (m.case, &m.anchor)), ODD);
     for place in odd {
         let one = &mut measured[place];
         let mut samples = vec![one.anchor];
         for _ in 0..MORE {
-            if Instant::now() >= deadline {
+            if how.is_over() {
                 return Ok(());
             }
-            match anchors::measure(one.case, timing, reference) {
-                Ok((anchor, cacheline)) if is_figure(&anchor) => {
-                    let again = Measured { case: one.case, anchor, cacheline };
-                    samples.extend(again.fits(usual).then_some(again.anchor));
-                }
-                Err(error @ Error::Plan(_)) => return Err(error),
-                _ => {}
-            }
+            let again = how.sample(one.case, usual)?;
+            samples.extend(again.filter(|again| again.fits(usual)).map(|again| again.anchor));
         }
         one.anchor = held_out::middle(&samples);
     }
@@ -216,24 +281,20 @@ fn is_figure(anchor: &Anchor) -> bool {
 /// The share of the work that measuring each case once is.
 const FIRST: f64 = 0.9;
 
-/// How far the processors mostly were apart.
-fn usual(measured: &[Measured<'_>]) -> Option<f64> {
-    cacheline_latency::usual(&measured.iter().filter_map(Measured::steady).collect::<Vec<f64>>())
-}
-
-/// Leaves out what was measured in another state, but where there would be nothing
-/// left: a line that says how many, and what may be done.
-fn leave_out(measured: &mut Vec<Measured<'_>>, usual: Option<f64>) -> Option<String> {
+/// Leaves out what was measured with the processors otherwise apart, but where there would be
+/// nothing left: a line that says how many, and what may be done. What was measured at another pace
+/// stays, corrected by it.
+fn leave_out(measured: &mut Vec<Measured<'_>>, usual: &Usual) -> Option<String> {
     let kind = |m: &Measured<'_>| (m.case.organization.clone(), m.case.work, m.case.processors);
-    let known: Vec<_> = measured.iter().filter(|m| m.fits(usual)).map(kind).collect();
+    let known: Vec<_> = measured.iter().filter(|m| m.is_as_far(usual)).map(kind).collect();
     let before = measured.len();
-    measured.retain(|m| m.fits(usual) || !known.contains(&kind(m)));
-    let kept = measured.iter().filter(|m| !m.fits(usual)).count();
+    measured.retain(|m| m.is_as_far(usual) || !known.contains(&kind(m)));
+    let kept = measured.iter().filter(|m| !m.is_as_far(usual)).count();
     let strange = before - measured.len() + kept;
     (strange > 0).then(|| {
         format!(
             "{strange} cases: the machine's processors were not {:.0} ns apart, as mostly, while they were measured ({kept} are kept, for want of others): calibrate again when the machine is quiet",
-            usual.unwrap_or_default(),
+            usual.cacheline.unwrap_or_default(),
         )
     })
 }

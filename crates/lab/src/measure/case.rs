@@ -4,7 +4,7 @@
 use crate::Error;
 use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::sample::Sample;
-use crate::measure::{speed, threads};
+use crate::measure::windows::{self, Rate};
 use crate::setup::bench_plan::{BenchPlan, Direction, Peer, Workload};
 use planner::Work;
 
@@ -31,19 +31,22 @@ pub struct Timing {
     pub window: f64,
     /// Windows in a row.
     pub windows: usize,
-    /// For the machine's speed, just before, seconds.
+    /// For the machine's pace, before the first window and after each, seconds.
     pub speed: f64,
 }
 
 /// What was measured of a case.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Operations a second, window by window.
+    /// Operations a second, window by window: of those of one pace, if there are, and brought to
+    /// `piece_ns`.
     pub rates: Vec<f64>,
     /// Bytes of a message, of a datagram's payload, or of a segment's on average.
     pub bytes: usize,
-    /// What a fixed piece of work took just before, ns ([`speed::piece_ns_on`]).
+    /// What a fixed piece of work took meanwhile, ns ([`crate::speed`]).
     pub piece_ns: f64,
+    /// Did it take that all the time, on all processors?
+    pub steady: bool,
     /// How far the processors were apart, if there were several.
     pub cacheline: Option<CachelineLatency>,
     /// Operations in all windows.
@@ -114,39 +117,40 @@ impl Case {
     }
 
     /// Measures it, with connections of its own; anew, with new ones, if it stood still
-    /// in some windows: up to [`TRIES`] times in all.
+    /// in some windows: up to [`TRIES`] times in all. At the pace that is `wanted`, ns a piece, if
+    /// the machine is at that in some windows.
     ///
     /// # Errors
     /// [`Error`].
-    pub fn measure(&self, timing: &Timing, instruments: bool) -> Result<Measured, Error> {
-        moving(|| self.measure_once(timing, instruments))
+    pub fn measure(
+        &self,
+        timing: &Timing,
+        wanted: Option<f64>,
+        instruments: bool,
+    ) -> Result<Measured, Error> {
+        moving(|| self.measure_once(timing, wanted, instruments))
     }
 
-    fn measure_once(&self, timing: &Timing, instruments: bool) -> Result<Measured, Error> {
+    fn measure_once(
+        &self,
+        timing: &Timing,
+        wanted: Option<f64>,
+        instruments: bool,
+    ) -> Result<Measured, Error> {
         let plan = self.plan(timing, instruments);
         plan.check()?;
-        let piece_ns = speed::piece_ns_on(self.processors, timing.speed);
-        let windows = || threads::windows(&plan, &self.organization, timing.windows);
-        let (cacheline, measured) = CachelineLatency::around(self.processors, windows);
-        let (looks, sample) = measured?;
-        let payload = looks.last().map_or(1.0, |last| last.payload(&plan).max(1.0));
-        let counts: Vec<f64> = looks.iter().map(|look| look.operations(&plan, payload)).collect();
-        let rate = |n: usize| {
-            let seconds = looks[n + 1].at.duration_since(looks[n].at).as_secs_f64();
-            (counts[n + 1] - counts[n]) / seconds
-        };
-        let operations = match &counts[..] {
-            [first, .., last] => last - first,
-            _ => 0.0,
-        };
-        Ok(Measured {
-            rates: (0..counts.len().saturating_sub(1)).map(rate).collect(),
-            bytes: payload.round() as usize,
-            piece_ns,
-            cacheline,
-            operations,
-            sample,
-        })
+        let take = || windows::take(&plan, &self.organization, timing, wanted);
+        let (cacheline, measured) = CachelineLatency::around(self.processors, take);
+        let (windows, sample) = measured?;
+        let last = windows.last().map(|window| window.to);
+        let payload = last.map_or(1.0, |last| last.payload(&plan).max(1.0));
+        let rates: Vec<Rate> = windows.iter().map(|window| window.rate(&plan, payload)).collect();
+        let (rates, piece_ns, steady) = windows::chosen(&rates, wanted);
+        let first = windows.first().map(|window| window.from);
+        let count = |look: windows::Look| look.operations(&plan, payload);
+        let operations = last.map_or(0.0, count) - first.map_or(0.0, count);
+        let bytes = payload.round() as usize;
+        Ok(Measured { rates, bytes, piece_ns, steady, cacheline, operations, sample })
     }
 }
 

@@ -14,3 +14,4 @@ pub(crate) mod single;
 pub mod speed;
 pub(crate) mod threads;
 pub mod usage;
+pub(crate) mod windows;

@@ -5,6 +5,12 @@
 //! checksum, in about equal parts. It stays in the first-level cache: where the
 //! system puts a larger piece of memory makes a difference of a fifth, for as long as
 //! a process lives, and says nothing about speed.
+//!
+//! A virtual processor is a hyperthread of the host's. While the other one of its core has work,
+//! it has about two thirds of the core; that comes and goes within tenths of a second. What hurts
+//! it is not in one ratio: a stack whose threads sleep loses two thirds where a busy one loses
+//! one. So figures are compared that were measured at one [`Pace`], and the speed only corrects what
+//! is left.
 
 use crate::measure::usage::thread_time;
 use crate::setup::affinity;
@@ -43,21 +49,64 @@ struct Area {
     to: [u8; BYTES],
 }
 
-/// The mean of [`piece_ns`] on several processors at once, each with a pinned thread.
-/// Processors differ in speed.
-pub fn piece_ns_on(processors: usize, seconds: f64) -> f64 {
-    let count = processors.clamp(1, affinity::processors());
-    let times: Vec<f64> = std::thread::scope(|scope| {
-        let one = |index| {
-            scope.spawn(move || {
-                pin(index);
-                piece_ns(seconds)
-            })
-        };
-        let threads: Vec<_> = (0..count).map(one).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
-    });
-    times.iter().sum::<f64>() / times.len().max(1) as f64
+/// How fast several processors are just now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// What a piece takes, the mean over the processors, ns.
+    pub piece_ns: f64,
+    /// What it takes on the slowest of them, relative to the fastest.
+    pub spread: f64,
+    /// The processor time that it took to find out, s.
+    pub spent_s: f64,
+}
+
+impl Pace {
+    /// That of the first `processors`, or of all there are, at once, each with a pinned thread.
+    /// Takes about `seconds` of each.
+    pub fn now(processors: usize, seconds: f64) -> Pace {
+        let count = processors.clamp(1, affinity::processors());
+        let times: Vec<(f64, f64)> = std::thread::scope(|scope| {
+            let one = |index| {
+                scope.spawn(move || {
+                    pin(index);
+                    (piece_ns(seconds), thread_time().as_secs_f64())
+                })
+            };
+            let threads: Vec<_> = (0..count).map(one).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        let pieces = || times.iter().map(|&(piece, _)| piece);
+        let fastest = pieces().fold(f64::INFINITY, f64::min);
+        Pace {
+            piece_ns: pieces().sum::<f64>() / times.len().max(1) as f64,
+            spread: pieces().fold(0.0, f64::max) / fastest,
+            spent_s: times.iter().map(|&(_, spent)| spent).sum(),
+        }
+    }
+
+    /// What a piece took from one moment to another, ns, if all processors had the same pace
+    /// then, before and after.
+    pub fn steady(before: Pace, after: Pace) -> Option<f64> {
+        let even = before.spread < ALIKE && after.spread < ALIKE;
+        let steady = even && is_alike(before.piece_ns, after.piece_ns);
+        steady.then(|| f64::midpoint(before.piece_ns, after.piece_ns))
+    }
+}
+
+/// The factor by which the times of a piece may differ at one pace. Where the core's other half
+/// has work they differ by 1.6, and within that by a tenth.
+const ALIKE: f64 = 1.22;
+
+/// Are these times of a piece of one pace?
+pub fn is_alike(a: f64, b: f64) -> bool {
+    a < ALIKE * b && b < ALIKE * a
+}
+
+/// The median of the most common pace among `pieces`, ns.
+pub(crate) fn usual(pieces: &[f64]) -> Option<f64> {
+    let alike = |one: f64| pieces.iter().copied().filter(move |&other| is_alike(one, other));
+    let most = pieces.iter().copied().max_by_key(|&one| alike(one).count())?;
+    Some(median(&alike(most).collect::<Vec<f64>>()))
 }
 
 struct Work {
@@ -113,11 +162,29 @@ mod tests {
 
     #[test]
     fn a_piece_takes_time_and_is_work() {
-        assert!(piece_ns(0.001) > 0.0 && piece_ns_on(3, 0.001) > 0.0);
+        assert!(piece_ns(0.001) > 0.0);
+        let pace = Pace::now(3, 0.001);
+        assert!(pace.piece_ns > 0.0 && pace.spread >= 1.0 && pace.spent_s > 0.0, "{pace:?}");
         let (mut a, mut b) = (Work::new(), Work::new());
         a.some();
         b.some();
         assert_eq!((a.hash, a.area.table), (b.hash, b.area.table));
         assert!(a.area.from == a.area.to && a.hash != 1);
+    }
+
+    #[test]
+    fn a_pace_is_steady_if_all_processors_keep_it() {
+        let pace = |piece_ns, spread| Pace { piece_ns, spread, spent_s: 0.0 };
+        assert_eq!(Pace::steady(pace(70.0, 1.1), pace(80.0, 1.0)), Some(75.0));
+        // One of the processors has a neighbour, before or after; or both get one meanwhile.
+        assert_eq!(Pace::steady(pace(60.0, 1.6), pace(60.0, 1.0)), None);
+        assert_eq!(Pace::steady(pace(60.0, 1.0), pace(60.0, 1.6)), None);
+        assert_eq!(Pace::steady(pace(45.0, 1.0), pace(74.0, 1.0)), None);
+    }
+
+    #[test]
+    fn the_usual_pace_is_that_of_most() {
+        assert_eq!(usual(&[45.0, 74.0, 46.0, 75.0, 76.0]), Some(75.0));
+        assert_eq!(usual(&[]), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Two stacks with threads of their own, each under the organization measured.
 
 use crate::Error;
-use crate::load::{Call, Flow, Flows, Load, Loads, Meter, Role, Socket, Totals, Way};
+use crate::load::{Call, Flow, Flows, Load, Loads, Meter, Role, Socket, Way};
 use crate::measure::sample::{Mark, OPENING, PATIENCE, Sample, check, failed};
 use crate::setup::affinity::Confined;
 use crate::setup::bench_plan::{BenchPlan, Peer, Workload};
@@ -142,14 +142,14 @@ pub(crate) fn udp_calls(plan: &BenchPlan) -> Vec<(Side, Call)> {
 }
 
 /// The two stacks of a sample.
-struct Stacks {
+pub(crate) struct Stacks {
     tested: Stack,
     /// `None`: the peer is simulated.
     peer: Option<Stack>,
-    driver: Option<Arc<PeerCounts>>,
-    meter: Arc<Meter>,
+    pub(crate) driver: Option<Arc<PeerCounts>>,
+    pub(crate) meter: Arc<Meter>,
     /// Those of the stack under test.
-    instruments: Option<Arc<Instruments>>,
+    pub(crate) instruments: Option<Arc<Instruments>>,
 }
 
 impl Stacks {
@@ -292,7 +292,7 @@ impl Stacks {
     }
 
     /// Sleeps for `seconds`, or until something goes wrong.
-    fn pass(&self, seconds: f64) {
+    pub(crate) fn pass(&self, seconds: f64) {
         let end = Instant::now() + Duration::from_secs_f64(seconds);
         while let Some(left) = end.checked_duration_since(Instant::now())
             && !self.meter.has_failed()
@@ -312,7 +312,7 @@ impl Drop for Stacks {
 }
 
 /// Stacks of `plan` whose connections are warm.
-fn begin(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
+pub(crate) fn begin(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
     // Not among what the threads of the last sample have exchanged.
     buffer::release();
     let confined = plan.confine.then(|| Confined::to(plan.processors)).transpose()?;
@@ -338,59 +338,4 @@ pub(crate) fn sample(plan: &BenchPlan, organization: &str) -> Result<Sample, Err
         stacks.pass(0.05);
     }
     mark.sample(&stacks.meter, plan, organization)
-}
-
-/// What was counted at a moment.
-pub(crate) struct Look {
-    pub(crate) at: Instant,
-    totals: Totals,
-    driver: traffic::Totals,
-}
-
-impl Look {
-    fn now(stacks: &Stacks) -> Look {
-        let driver = stacks.driver.as_ref().map(|driver| driver.totals()).unwrap_or_default();
-        Look { at: Instant::now(), totals: stacks.meter.totals(), driver }
-    }
-
-    /// Bytes of payload of an operation, on average since the start.
-    pub(crate) fn payload(&self, plan: &BenchPlan) -> f64 {
-        let driver = &self.driver;
-        let (bytes, packets) = match (plan.workload, plan.driver_begins()) {
-            (Workload::Bulk, true) => (driver.bytes_sent, driver.packets_sent),
-            (Workload::Bulk, false) => (driver.bytes_received, driver.packets_received),
-            _ => return plan.bytes() as f64,
-        };
-        bytes as f64 / packets.max(1) as f64
-    }
-
-    /// Transactions, or packets of data whose bytes the receiver's application
-    /// has, so far.
-    pub(crate) fn operations(&self, plan: &BenchPlan, payload: f64) -> f64 {
-        if plan.workload.is_transactions() {
-            return self.totals.transactions as f64;
-        }
-        self.totals.received as f64 / payload
-    }
-}
-
-/// One sample against a driver in `count` windows, each as long as the plan says:
-/// what was counted at their ends, and what the sample was as a whole.
-pub(crate) fn windows(
-    plan: &BenchPlan,
-    organization: &str,
-    count: usize,
-) -> Result<(Vec<Look>, Sample), Error> {
-    let stacks = begin(plan, organization)?;
-    let mark = Mark::now(&stacks.meter, stacks.instruments.as_ref());
-    let mut looks = vec![Look::now(&stacks)];
-    for _ in 0..count {
-        stacks.pass(plan.seconds);
-        looks.push(Look::now(&stacks));
-    }
-    while mark.is_empty(&stacks.meter, plan) {
-        stacks.pass(plan.seconds);
-        looks.push(Look::now(&stacks));
-    }
-    Ok((looks, mark.sample(&stacks.meter, plan, organization)?))
 }

@@ -8,6 +8,7 @@ pub use report::{Best, Missing, Point, Report};
 
 use crate::measure::case::{self, Case, Measured, Timing};
 use crate::measure::run::Progress;
+use crate::measure::speed;
 use crate::random::SplitMix64;
 use crate::{Error, calibrate};
 use planner::predict::Steering;
@@ -83,7 +84,7 @@ impl Default for Validation {
             points: 72,
             seed: 1,
             samples: 3,
-            timing: Timing { warm_up: calibrate::SETTLED, window: 0.02, windows: 9, speed: 0.004 },
+            timing: Timing { warm_up: calibrate::SETTLED, window: 0.02, windows: 9, speed: 0.001 },
             most_connections: 3072,
         }
     }
@@ -206,7 +207,9 @@ impl Validation {
             for index in order {
                 let samples = &mut samples[index];
                 progress(Progress { done, total, organization: &samples.case.organization });
-                match samples.case.measure(&self.timing, false) {
+                let wanted =
+                    states.first().and_then(|state| pace(state.calibration, &samples.case));
+                match samples.case.measure(&self.timing, wanted, false) {
                     Ok(measured) => done += usize::from(samples.add(&measured, states)),
                     Err(error @ Error::Load { .. }) => samples.failed(&error),
                     Err(error) => return Err(error),
@@ -216,7 +219,7 @@ impl Validation {
         progress(Progress { done: total, total, organization: "" });
         let report = |(n, state): (usize, &Calibrated<'_>)| {
             let (had, missing): (Vec<&Samples>, Vec<&Samples>) =
-                samples.iter().partition(|samples| !samples.rates[n].is_empty());
+                samples.iter().partition(|samples| !samples.of_state(n).is_empty());
             let points = had.iter().map(|samples| samples.point(n, state.predict));
             let points = points.collect::<Result<Vec<Point>, Error>>()?;
             let missing = missing.iter().map(|samples| samples.missing()).collect();
@@ -231,40 +234,65 @@ impl Validation {
 /// that the calibration is of.
 const AGAIN: usize = 2;
 
+/// The pace at which most of what `calibration` has of as many processors as `case` has was
+/// measured, ns a piece.
+fn pace(calibration: &Calibration, case: &Case) -> Option<f64> {
+    let anchors = calibration.organizations.values().flatten();
+    let speeds: Vec<f64> = anchors
+        .filter(|anchor| anchor.processors == case.processors)
+        .map(|anchor| anchor.speed)
+        .collect();
+    let usual = speed::usual(&speeds)?;
+    Some(calibration.reference_ns / usual)
+}
+
 /// What was measured of a point so far.
 struct Samples {
     case: Case,
     bytes: usize,
     /// Operations a second, at the speed of the calibration, for each state.
     rates: Vec<Vec<f64>>,
+    /// Those that were measured at another pace, and only corrected by it: they count if there
+    /// are no others.
+    corrected: Vec<Vec<f64>>,
     /// Why a sample could not be taken.
     failure: Option<String>,
 }
 
 impl Samples {
     fn of(case: Case, states: usize) -> Samples {
-        Samples { case, bytes: 0, rates: vec![Vec::new(); states], failure: None }
+        let none = vec![Vec::new(); states];
+        Samples { case, bytes: 0, rates: none.clone(), corrected: none, failure: None }
+    }
+
+    /// What counts for state number `state`.
+    fn of_state(&self, state: usize) -> &[f64] {
+        let rates = &self.rates[state];
+        if rates.is_empty() { &self.corrected[state] } else { rates }
     }
 
     /// Adds a sample to each of `states` in which the machine's processors were as far apart: what
     /// they do that share memory is of another kind otherwise ([`crate::cacheline_latency`]).
-    /// Returns whether there was one.
+    /// Returns whether there was one, at the pace at which the calibration was measured.
     fn add(&mut self, measured: &Measured, states: &[Calibrated<'_>]) -> bool {
         // A pause of the machine in one window is no figure of the case; but where most
         // windows have nothing in them, all of them together are.
         let median = crate::statistics::median(&measured.rates);
         let rate = if median > 0.0 { median } else { measured.rate() };
         let mut fits = false;
-        for (Calibrated { calibration, .. }, rates) in states.iter().zip(&mut self.rates) {
+        for (n, Calibrated { calibration, .. }) in states.iter().enumerate() {
             let way = calibration.primitives.line_transfer_ns.value;
             if measured.cacheline.is_some_and(|cacheline| way > 0.0 && !cacheline.is(way)) {
                 continue;
             }
             let speed = calibration.reference_ns / measured.piece_ns;
-            rates.push(rate / speed);
-            fits = true;
+            let paced = pace(calibration, &self.case)
+                .is_none_or(|pace| measured.steady && speed::is_alike(pace, measured.piece_ns));
+            let rates = if paced { &mut self.rates } else { &mut self.corrected };
+            rates[n].push(rate / speed);
+            self.bytes = measured.bytes;
+            fits |= paced;
         }
-        self.bytes = if fits { measured.bytes } else { self.bytes };
         fits
     }
 
@@ -288,7 +316,7 @@ impl Samples {
     /// What state number `state` gave.
     fn point(&self, state: usize, predict: &dyn Predict) -> Result<Point, Error> {
         let predicted = predict.predict_case(&self.case, self.bytes).map_err(Error::Plan)?;
-        Ok(Point::new(&self.case, predicted, &self.rates[state]))
+        Ok(Point::new(&self.case, predicted, self.of_state(state)))
     }
 }
 

@@ -118,7 +118,9 @@ fn samples_of_another_state_do_not_count() {
         Case { organization: "a".to_owned(), work: Work::TcpRr, processors: 2, connections: 7 };
     let timing = Timing { warm_up: 0.001, window: 0.002, windows: 2, speed: 0.001 };
     let real = Case { organization: "processor-per-connection".to_owned(), ..case.clone() };
-    let sample = real.measure(&timing, false).expect("a sample");
+    let sample = real.measure(&timing, None, false).expect("a sample");
+    let sample = Measured { steady: true, ..sample };
+    calibration.reference_ns = sample.piece_ns;
     let of = |before, after| Measured {
         cacheline: Some(CachelineLatency { before, after }),
         ..sample.clone()
@@ -144,6 +146,22 @@ fn samples_of_another_state_do_not_count() {
     assert!(add(&of(180.0, 180.0), &calibration));
     assert!(add(&Measured { cacheline: None, ..sample.clone() }, &calibration));
     assert_eq!((samples.rates[0].len(), samples.rates[1].len()), (3, 3));
+    // Another guest has a part of the core: corrected by it, and counted where nothing else is.
+    let paced = Measured { cacheline: None, ..sample.clone() };
+    let mut add = |measured: &Measured, calibration: &Calibration| {
+        let predict: &dyn Predict = &Constant(1.0);
+        let states = [calibration, &far].map(|calibration| Calibrated { calibration, predict });
+        samples.add(measured, &states)
+    };
+    for slow in [
+        Measured { piece_ns: sample.piece_ns * 1.6, ..paced.clone() },
+        Measured { steady: false, ..paced },
+    ] {
+        assert!(!add(&slow, &calibration));
+    }
+    assert_eq!((samples.of_state(0).len(), samples.corrected[0].len()), (3, 2));
+    samples.rates[0].clear();
+    assert_eq!(samples.of_state(0), samples.corrected[0]);
     let mut never = Samples::of(real, 1);
     assert!(never.missing().why.contains("never as far apart"));
     never.failed(&Error::System(std::io::Error::other("no more")));

@@ -21,7 +21,7 @@ fn measured(case: &Case, before: f64, after: f64) -> Measured<'_> {
         lock_wait_ns: 0.0,
         speed: 1.0,
     };
-    Measured { case, anchor, cacheline: Some(CachelineLatency { before, after }) }
+    Measured { case, anchor, cacheline: Some(CachelineLatency { before, after }), steady: true }
 }
 
 #[test]
@@ -33,9 +33,9 @@ fn what_was_measured_in_another_state_is_left_out() {
         measured(&a[2], 38.0, 35.0),
         measured(&b, 180.0, 170.0),
     ];
-    let usual = usual(&all);
-    assert_eq!(usual, Some(36.5));
-    let line = leave_out(&mut all, usual).expect("two are strange");
+    let usual = Usual::of(&all);
+    assert_eq!(usual.cacheline, Some(36.5));
+    let line = leave_out(&mut all, &usual).expect("two are strange");
     assert!(line.starts_with("2 cases") && line.contains("1 are kept"), "{line}");
     let anchors = by_organization(all);
     let counts = |name: &str| anchors[name].iter().map(|a| a.connections).collect::<Vec<_>>();
@@ -49,8 +49,8 @@ fn one_state_leaves_nothing_out() {
         measured(&case, 36.0, 37.0),
         Measured { cacheline: None, ..measured(&case, 1.0, 9.0) },
     ];
-    let usual = usual(&all);
-    assert_eq!(leave_out(&mut all, usual), None);
+    let usual = Usual::of(&all);
+    assert_eq!(leave_out(&mut all, &usual), None);
     assert_eq!(all.len(), 2);
 }
 
@@ -62,4 +62,29 @@ fn an_interval_that_reaches_zero_is_no_figure() {
         Anchor { operations_per_s: Estimate { value: 1e6, low, high: 2e6 }, ..anchor }
     };
     assert!(is_figure(&with(0.9e6)) && !is_figure(&with(0.0)));
+}
+
+#[test]
+fn what_was_measured_at_another_pace_does_not_fit_but_stays() {
+    let (a, one) = ([case("a", 1), case("a", 8), case("a", 64), case("a", 512)], case("b", 1));
+    let one = Case { processors: 1, ..one };
+    let at = |case, speed: f64, steady| {
+        let mut measured = Measured { steady, ..measured(case, 36.0, 36.0) };
+        measured.anchor.speed = speed;
+        measured
+    };
+    let mut all = vec![
+        at(&a[0], 1.0, true),
+        at(&a[1], 1.05, true),
+        at(&a[2], 1.6, true),
+        at(&a[3], 1.0, false),
+        at(&one, 1.6, true),
+    ];
+    let usual = Usual::of(&all);
+    // One processor has a pace of its own: two may be halves of one core.
+    assert_eq!(usual.speeds, [(1, 1.6), (2, 1.025)].into());
+    let fits: Vec<bool> = all.iter().map(|one| one.fits(&usual)).collect();
+    assert_eq!(fits, [true, true, false, false, true]);
+    assert_eq!(usual.pace(&one, 80.0), Some(50.0));
+    assert_eq!((leave_out(&mut all, &usual), all.len()), (None, 5));
 }
