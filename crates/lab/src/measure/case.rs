@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::sample::Sample;
+pub use crate::measure::windows::Timing;
 use crate::measure::windows::{self, Rate};
 use crate::setup::bench_plan::{BenchPlan, Direction, Peer, Workload};
 use planner::Work;
@@ -20,19 +21,6 @@ pub struct Case {
     pub processors: usize,
     /// Connections, all busy.
     pub connections: usize,
-}
-
-/// How long a case is measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Timing {
-    /// From the last connection's establishment to the first window, seconds.
-    pub warm_up: f64,
-    /// One window, seconds.
-    pub window: f64,
-    /// Windows in a row.
-    pub windows: usize,
-    /// For the machine's pace, before the first window and after each, seconds.
-    pub speed: f64,
 }
 
 /// What was measured of a case.

@@ -3,13 +3,25 @@
 
 use crate::Error;
 use crate::load::Totals;
-use crate::measure::case::Timing;
 use crate::measure::sample::{Mark, Sample};
 use crate::measure::speed::{self, Pace};
 use crate::measure::threads::{self, Stacks};
 use crate::setup::bench_plan::{BenchPlan, Workload};
 use crate::statistics::median;
 use std::time::Instant;
+
+/// How long a case is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// From the last connection's establishment to the first window, seconds.
+    pub warm_up: f64,
+    /// One window, seconds.
+    pub window: f64,
+    /// Windows in a row.
+    pub windows: usize,
+    /// For the machine's pace, before the first window and after each, seconds.
+    pub speed: f64,
+}
 
 /// What was counted at a moment.
 #[derive(Clone, Copy)]
