@@ -166,8 +166,10 @@ pub fn resume(path: &Path) -> Result<(), Failure> {
 
 /// Makes the runs that are not done, and says what they gave.
 fn go_on(mut folder: Folder, session: &Session, records: Vec<Record>) -> Result<(), Failure> {
-    let words: Vec<String> = std::env::args().collect();
-    let setting = Setting::here(env!("ANABRANCH_COMMIT"), &words.join(" "));
+    // By its name, wherever it lies: the words are to be said again elsewhere.
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let command = format!("anabranch {}", words.join(" "));
+    let setting = Setting::here(env!("ANABRANCH_COMMIT"), &command);
     let bar = progress::bar(0, "{bar:30} {pos}/{len} runs  {elapsed}  {msg}");
     let watch = Watch::start();
     let summary = execute(&mut folder, session, records, &setting, &mut |at: Progress<'_>| {
