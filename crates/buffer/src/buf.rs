@@ -29,6 +29,22 @@ impl Buf {
         Buf(block.0)
     }
 
+    /// As [`Buf::with_capacity`], with what `fill` writes to its bytes. Beside it, what that
+    /// returned.
+    #[inline]
+    pub(super) fn filled<R>(size: usize, fill: impl FnOnce(&mut [u8]) -> R) -> (Buf, R) {
+        let class = classes::class_of(size);
+        let block = ManuallyDrop::new(pool::take(class));
+        // SAFETY: a block is valid memory that nothing else refers to.
+        unsafe { block.0.as_ref() }.references.store(1, Ordering::Relaxed);
+        let (buf, capacity) = (Buf(block.0), classes::capacity(class));
+        // SAFETY: as in `get_mut`: the block was just taken, so this is the only reference.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(block.bytes().as_ptr(), capacity) };
+        let returned = fill(bytes);
+        (buf, returned)
+    }
+
+    #[inline]
     fn header(&self) -> &Header {
         // SAFETY: the header lives as long as any reference.
         unsafe { self.0.as_ref() }

@@ -60,8 +60,17 @@ pub(super) fn capacity(class: usize) -> usize {
 }
 
 /// The class whose blocks hold `size` bytes; the largest if none does.
+#[inline]
 pub(super) fn class_of(size: usize) -> usize {
-    CLASSES.iter().position(|&c| c >= size).unwrap_or(CLASSES.len() - 1)
+    let [a, b, c, d, _] = CLASSES;
+    // Nearly all are of the first two.
+    if size <= b {
+        usize::from(size > a)
+    } else if size <= c {
+        2
+    } else {
+        3 + usize::from(size > d)
+    }
 }
 
 static ALLOCATED: [AtomicUsize; TABLE.len()] = [const { AtomicUsize::new(0) }; TABLE.len()];

@@ -40,6 +40,17 @@ impl Slice {
         slice
     }
 
+    /// As [`Slice::copy_of`], in a block that can take `capacity` bytes, and the
+    /// [sum](sum::sum) of what was copied, computed on the way.
+    #[inline]
+    pub fn sum_of(data: &[u8], capacity: usize) -> (Slice, u16) {
+        let (buf, (len, sum)) = Buf::filled(capacity, |block| {
+            let n = data.len().min(block.len());
+            (n, sum::copy_sum(&mut block[..n], &data[..n]))
+        });
+        (Slice { buf, start: 0, len: len as u32 }, sum)
+    }
+
     /// The number of bytes.
     #[inline]
     pub fn len(&self) -> usize {

@@ -17,6 +17,23 @@ fn a_clone_shares_and_a_unique_slice_appends() {
 }
 
 #[test]
+fn a_copy_that_is_summed_is_a_copy_and_a_sum() {
+    let data: Vec<u8> = (0..70_000u32).map(|n| (n * 7 + n / 251) as u8).collect();
+    for (len, capacity) in
+        [(0, 0), (1, 1), (63, 64), (256, 256), (257, 300), (1448, 1448), (9000, 2048)]
+            .into_iter()
+            .chain([(4609, 4609), (16_384, 16_384), (16_385, 16_385), (70_000, 70_000)])
+    {
+        let (slice, sum) = Slice::sum_of(&data[..len], capacity);
+        assert_eq!(slice.footprint(), Slice::with_capacity(capacity).footprint());
+        let n = len.min(slice.footprint());
+        assert!(*slice == data[..n] && slice.is_unique(), "{len} {capacity}");
+        assert_eq!(sum, sum::sum(&data[..n]), "{len} {capacity}");
+        assert!(slice.footprint() >= capacity.min(65 * 1024));
+    }
+}
+
+#[test]
 fn the_last_freed_block_is_the_next_one_taken() {
     let a = Slice::copy_of(b"a");
     let at = a.as_ptr();

@@ -46,6 +46,9 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     replies: Vec<Packet>,
     failed: Vec<Packet>,
     misrouted: Vec<Packet>,
+    /// What was read of the last frame that may go the express way. It stays here, since most of
+    /// it is the same for all.
+    plain: Plain,
     seen: Seen<Config>,
     /// [`Call::Reset`] has been done. It stands here, and not with those who make calls:
     /// only the holder of the domain knows which call came before and which after.
@@ -77,6 +80,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             replies: Vec::new(),
             failed: Vec::new(),
             misrouted: Vec::new(),
+            plain: Plain::EMPTY,
             over: false,
         }
     }
@@ -211,38 +215,39 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Takes a frame past the layers, if it is as nearly all are. Returns it if not.
     #[inline(always)]
     fn express(&mut self, frame: Packet, now: Instant) -> Option<Packet> {
-        let Domain { link, ip, .. } = self;
+        let Domain { link, ip, plain, .. } = self;
         if !ip.config.express {
             return Some(frame);
         }
         let interface = link.interface(frame.meta().interface);
-        let mut plain = Plain::EMPTY;
         if plain.read(&frame, interface, ip).is_none() {
             return Some(frame);
         }
-        if self.app.has_posted() && self.post(&plain, &frame, now) {
+        if self.app.has_posted() && self.post(&frame, now) {
             return None;
         }
+        let Domain { transport, conns, app, counters, plain, .. } = self;
         if !plain.is_right(&frame) {
             return Some(frame);
         }
-        self.counters.packets_in += 1;
-        self.counters.bytes_in += plain.bytes as u64;
-        let (transport, mut cx) = self.cx(now);
+        counters.packets_in += 1;
+        counters.bytes_in += plain.bytes as u64;
+        let mut cx = Cx { conns, app, counters, now };
         plain.segment.input(frame.into_payload(plain.len), transport, &mut cx);
         None
     }
 
-    /// Takes the data of a plain segment to where its application waits for it, if it does.
+    /// Takes the data of the plain segment that was read last to where its application waits
+    /// for it, if it does.
     #[inline]
-    fn post(&mut self, plain: &Plain, frame: &Packet, now: Instant) -> bool {
+    fn post(&mut self, frame: &Packet, now: Instant) -> bool {
+        let Domain { transport, conns, app, counters, plain, .. } = self;
         let Some(payload) = plain.payload(frame) else { return false };
-        let (transport, mut cx) = self.cx(now);
-        if !transport.post(plain, payload, &mut cx) {
+        if !transport.post(plain, payload, &mut Cx { conns, app, counters, now }) {
             return false;
         }
-        self.counters.packets_in += 1;
-        self.counters.bytes_in += plain.bytes as u64;
+        counters.packets_in += 1;
+        counters.bytes_in += plain.bytes as u64;
         true
     }
 

@@ -1,11 +1,12 @@
 //! ⑦ ⑧ The way down: from the transport layer through IP and link to the frames
 //! that leave.
 
+use crate::express::Pattern;
 use crate::ip::{self, Ip};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
 use crate::{Counters, Egress, express};
-use tcp::Outgoing;
+use tcp::{Outgoing, Tcb, TransmitOffload};
 use wire::{FlowKey, Instant, Packet, protocol};
 
 /// What the transport layer sends by.
@@ -38,12 +39,37 @@ pub trait Below {
         None
     }
 
+    /// Sends the next segment of `tcb` of this flow past the layers, if TCP and they say it
+    /// the short way. It is as if [`Tcb::poll_transmit`] had returned it and
+    /// [`Below::express`] had sent it.
+    #[inline(always)]
+    fn plain(
+        &mut self,
+        flow: &FlowKey,
+        service: (u8, u8),
+        (tcb, offload): (&mut Tcb, TransmitOffload),
+        counters: &mut Counters,
+    ) -> Option<Sent> {
+        let _ = (flow, service, tcb, offload, counters);
+        None
+    }
+
     /// What was done since the last mark was done in `layer`.
     #[inline(always)]
     fn mark(&mut self, layer: Layer) {
         let _ = layer;
     }
 }
+
+/// A segment that was sent by [`Below::plain`].
+pub struct Sent {
+    /// The interface that it leaves by, and the sum as [`Below::express`] returns it.
+    pub(crate) by: (u16, u64),
+    /// What others that follow it may be made like.
+    pub(crate) pattern: Pattern,
+}
+
+opaque_debug!([] Sent, "Sent");
 
 /// The layers below the transport, while it sends.
 pub struct Down<'a, O = ()> {
@@ -103,6 +129,23 @@ impl<O: Observer> Below for Down<'_, O> {
         counters.bytes_out += frame.len() as u64;
         self.egress.push(frame);
         Some((interface, base))
+    }
+
+    #[inline(always)]
+    fn plain(
+        &mut self,
+        flow: &FlowKey,
+        service: (u8, u8),
+        tcb: (&mut Tcb, TransmitOffload),
+        counters: &mut Counters,
+    ) -> Option<Sent> {
+        let departures = &self.link.departures;
+        let (frame, base, pattern) = departures.plain((flow, service), tcb, self.ip, self.now)?;
+        let interface = frame.meta().interface;
+        counters.packets_out += 1;
+        counters.bytes_out += frame.len() as u64;
+        self.egress.push(frame);
+        Some(Sent { by: (interface, base), pattern })
     }
 
     #[inline]

@@ -12,6 +12,11 @@ pub(crate) const ISS: u32 = 0xffff_fff0;
 pub(crate) const IRS: u32 = 0x7fff_fffe;
 pub(crate) const MSS: u16 = 1000;
 
+thread_local! {
+    /// The thread's connections take no short way.
+    pub(crate) static LONG: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
 /// A configuration in which segments are easy to count: no options, and the window
 /// halves.
 pub(crate) fn bare() -> Config {

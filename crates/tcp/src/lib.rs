@@ -40,7 +40,7 @@ pub use cookie::Cookies;
 pub use facts::Pressure;
 pub use info::Info;
 pub use isn::Isn;
-pub use output::{Next, Outgoing, TransmitOffload};
+pub use output::{Next, Outgoing, PlainSegment, TransmitOffload};
 pub use recv::ReceiveQueue;
 pub use state::{Error, Events, IcmpError, State, Unreachable};
 pub use tcb::Tcb;

@@ -61,10 +61,16 @@ impl SendQueue {
             // A lone small write gets a small block; writes that come while
             // others still wait will be followed by more.
             let size = if self.end.after(sent) { chunk } else { chunk.min(data.len()) };
-            let mut slice = Slice::with_capacity(size);
-            let n = data.len().min(chunk);
-            let (n, sum) = append(&mut slice, &data[..n], sum);
-            data = &data[n..];
+            let some = &data[..data.len().min(chunk)];
+            let (slice, sum) = if sum {
+                let (slice, sum) = Slice::sum_of(some, size);
+                (slice, Some(sum))
+            } else {
+                let mut slice = Slice::with_capacity(size);
+                slice.append(some);
+                (slice, None)
+            };
+            data = &data[slice.len()..];
             self.push_chunk(slice, sum);
         }
     }
@@ -173,6 +179,24 @@ impl SendQueue {
         self.cursor = index as u32;
         let fits = chunk.seq == seq && chunk.slice.len() == len && chunk.end() != self.end;
         Some((&chunk.slice, chunk.sum.filter(|_| fits)?))
+    }
+
+    /// The chunk that begins at `seq`, never sent before, if it is one of `len` bytes, and its
+    /// sum if that is known.
+    #[inline]
+    pub(crate) fn next_chunk(&mut self, seq: Seq, len: usize) -> Option<(Slice, Option<u16>)> {
+        let mut index = self.cursor as usize;
+        let chunk = loop {
+            match self.chunks.get(index)? {
+                chunk if chunk.end().before_or_at(seq) => index += 1,
+                chunk => break chunk,
+            }
+        };
+        if chunk.seq != seq || chunk.slice.len() != len {
+            return None;
+        }
+        self.cursor = index as u32;
+        Some((chunk.slice.clone(), chunk.sum))
     }
 
     fn gather(&self, parts: &mut Parts, index: usize, seq: Seq, len: usize) -> Option<u16> {

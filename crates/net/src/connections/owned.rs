@@ -44,7 +44,7 @@ struct Near {
 }
 
 /// Most places of near connections; a power of two.
-const NEAR: usize = 256;
+const NEAR: usize = 512;
 
 /// A table of connections for one owner.
 pub struct OwnedTable<U> {
@@ -52,9 +52,9 @@ pub struct OwnedTable<U> {
     max: usize,
     hasher: Keyed,
     places: HashTable<Place>,
-    /// Connections that are found without a keyed hash, as busy ones nearly always are: four
-    /// times as many places as there are connections, up to [`NEAR`]. Whoever makes flows
-    /// that meet in one place has them found by the hash.
+    /// Connections that are found without a keyed hash, as busy ones nearly always are: eight
+    /// times as many places as there are connections, up to [`NEAR`]. Whoever makes more
+    /// than two flows that meet in one place has them found by the hash.
     near: Vec<Near>,
     slots: Vec<Slot<U>>,
     free: Vec<u32>,
@@ -131,7 +131,7 @@ impl<U> OwnedTable<U> {
         (place.hash, place.connection) = (hash, Some(connection));
         let entry = Place { hash, slot };
         self.places.insert_unique(spread(hash), entry, |place| spread(place.hash));
-        let places = (4 * self.places.len()).next_power_of_two().min(NEAR);
+        let places = (8 * self.places.len()).next_power_of_two().min(NEAR);
         if self.near.len() < places {
             self.near = vec![Near { ports: 0, slot: 0 }; places];
         }
@@ -159,7 +159,7 @@ impl<U> OwnedTable<U> {
         self.closed_flows.leave(connection, now);
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, flow: &FlowKey) -> Option<u32> {
         let ports = u32::from(flow.local.port) << 16 | u32::from(flow.remote.port);
         let mixed = ports ^ ports >> 16 ^ flow.remote.address.words()[1] as u32;
@@ -169,8 +169,20 @@ impl<U> OwnedTable<U> {
         if near.ports == ports && self.has(near.slot, flow) {
             return Some(near.slot);
         }
+        self.find_farther(flow, ports, place)
+    }
+
+    /// The same, for a flow that is not the nearest of those of `place`.
+    #[inline(never)]
+    fn find_farther(&mut self, flow: &FlowKey, ports: u32, place: usize) -> Option<u32> {
+        let near = *self.near.get(place)?;
+        // Two may meet in a place, and both be busy.
+        let beside = *self.near.get(place ^ 1)?;
+        if beside.ports == ports && self.has(beside.slot, flow) {
+            return Some(beside.slot);
+        }
         let slot = self.find_hashed(self.hash(flow), flow)?;
-        self.near[place] = Near { ports, slot };
+        (self.near[place], self.near[place ^ 1]) = (Near { ports, slot }, near);
         Some(slot)
     }
 

@@ -1,6 +1,6 @@
 //! The way in: ② ③ and the front of ④ in one look.
 
-use super::{TIMESTAMPS, word};
+use super::{TCP, TCP_TIMESTAMPS, TIMESTAMPS, word};
 use crate::arriving::Arriving;
 use crate::config::InterfaceConfig;
 use crate::ip::Ip;
@@ -67,11 +67,6 @@ impl Plain {
 fn right(head: u64, payload: u16) -> bool {
     checksum::is_right(checksum::fold(head + u64::from(payload)))
 }
-
-/// Bytes of a TCP header without options.
-const TCP: usize = 20;
-/// Bytes of one with timestamps.
-const TCP_TIMESTAMPS: usize = 32;
 
 /// What stands below TCP.
 struct Below {

@@ -14,7 +14,7 @@ mod input;
 mod output;
 
 pub(crate) use input::Plain;
-pub(crate) use output::{Departures, is_plain};
+pub(crate) use output::{Departures, Pattern, is_plain};
 
 /// The big-endian word at `at`.
 #[inline(always)]
@@ -23,6 +23,10 @@ fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     u32::from_be_bytes(bytes)
 }
 
+/// Bytes of a TCP header without options.
+const TCP: usize = 20;
+/// Bytes of one with timestamps.
+const TCP_TIMESTAMPS: usize = 32;
 /// The first word of the timestamps option as all write it (RFC 7323 appendix A).
 const TIMESTAMPS: u32 = 0x0101_080a;
 

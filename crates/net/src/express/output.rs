@@ -1,12 +1,12 @@
 //! The way out: ⑥ ⑦ ⑧ in one go.
 
-use super::TIMESTAMPS;
+use super::{TCP, TCP_TIMESTAMPS, TIMESTAMPS};
 use crate::ip::Ip;
-use tcp::Outgoing;
+use tcp::{Outgoing, PlainSegment, Tcb, TransmitOffload};
 use wire::ipv6::extension;
 use wire::packet::{ChecksumState, Meta};
 use wire::tcp::{Flags, Header};
-use wire::{Address, FlowKey, Instant, Packet, checksum, ipv4, ipv6, protocol};
+use wire::{Address, FlowKey, Instant, Packet, Parts, Seq, checksum, ipv4, ipv6, protocol};
 
 /// Bytes of Ethernet with a tag, and of IPv6: the most that stands in front of a segment
 /// here.
@@ -97,41 +97,44 @@ impl Departures {
         now: Instant,
     ) -> Option<(Packet, u64)> {
         let departure = self.find(flow, ttl, now)?;
+        let Header { seq, ack, flags, window, .. } = segment.header;
         let timestamps = segment.header.options.timestamps;
-        let tcp_len = if timestamps.is_some() { 32 } else { 20 };
-        let segment_len = tcp_len + wire::total(&segment.payload);
-        let total = departure.ip_len + segment_len;
-        // What the length field counts: with the header itself in IPv4, without it in IPv6.
-        let counted = if departure.is_v6() { segment_len } else { total };
-        if total > departure.mtu && segment.gso_size == 0 || counted > usize::from(u16::MAX) {
+        let tcp = Tcp { seq, ack, flags, window, timestamps };
+        let len = tcp.len() + wire::total(&segment.payload);
+        let total = departure.ip_len + len;
+        if total > departure.mtu && segment.gso_size == 0 || total > departure.longest() {
             return None;
         }
-        let interface = &ip.config.interfaces[usize::from(departure.meta.interface)];
-        let partial = interface.transmit_checksum;
         let payload = std::mem::take(&mut segment.payload);
-        let mut packet = Packet::with_meta(departure.meta, payload);
-        let len = departure.len;
-        let bytes = packet.push(len + tcp_len);
-        let label = if departure.is_v6() { ip.label(flow) } else { 0 };
-        departure.emit(&mut bytes[..len], counted, tos, label);
-        let pseudo = departure.pseudo + segment_len as u64;
-        let mut fields = Fields::of(flow, &segment.header, pseudo);
-        let base = fields.without_seq();
-        fields.checksum = if partial {
-            fields.pseudo()
-        } else {
-            let payload = segment.sum.unwrap_or_else(|| packet.sum_from(len + tcp_len));
-            !checksum::fold(base + u64::from(fields.seq) + u64::from(payload))
-        };
-        fields.emit(&mut packet.head_mut()[len..]);
-        let meta = packet.meta_mut();
-        meta.tos = tos;
-        meta.gso_size = segment.gso_size;
-        if partial {
-            meta.checksum = ChecksumState::Partial;
-            meta.csum_offset = CHECKSUM;
+        let payload = Payload { parts: payload, sum: segment.sum, gso_size: segment.gso_size };
+        Some(departure.frame((flow, tos), &tcp, len, payload, ip))
+    }
+
+    /// The frame of the next segment of `tcb` of this `flow`, if the way is known and TCP
+    /// says it the [short way](Tcb::poll_plain); the sum as [`Departures::frame`] has it; and
+    /// what others like it differ from.
+    #[inline(always)]
+    pub(crate) fn plain(
+        &self,
+        (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
+        (tcb, offload): (&mut Tcb, TransmitOffload),
+        ip: &Ip,
+        now: Instant,
+    ) -> Option<(Packet, u64, Pattern)> {
+        let departure = self.find(flow, ttl, now)?;
+        let most = departure.ip_len + TCP_TIMESTAMPS + tcb.mss() as usize;
+        if most > departure.mtu.min(departure.longest()) {
+            return None;
         }
-        Some((packet, base))
+        let PlainSegment { seq, ack, flags, window, timestamps, payload, sum } =
+            tcb.poll_plain(now, offload)?;
+        let tcp = Tcp { seq, ack, flags, window, timestamps };
+        let full = payload.len() == tcb.mss() as usize && flags == Flags::ACK;
+        let pattern = Pattern { header_len: tcp.len(), full };
+        let len = tcp.len() + payload.len();
+        let payload = Payload { parts: Parts::from_buf([payload]), sum, gso_size: 0 };
+        let (packet, base) = departure.frame((flow, tos), &tcp, len, payload, ip);
+        Some((packet, base, pattern))
     }
 
     /// The layers have made `frame` of a segment. The next hop's address is good until
@@ -171,7 +174,86 @@ impl Departures {
     }
 }
 
+/// What differs from segment to segment of a flow in a TCP header.
+struct Tcp {
+    seq: Seq,
+    ack: Seq,
+    flags: Flags,
+    window: u16,
+    timestamps: Option<(u32, u32)>,
+}
+
+impl Tcp {
+    /// Bytes of the header.
+    #[inline(always)]
+    fn len(&self) -> usize {
+        if self.timestamps.is_some() { TCP_TIMESTAMPS } else { TCP }
+    }
+}
+
+/// What stands behind the headers, and what is known of it.
+struct Payload {
+    parts: Parts,
+    sum: Option<u16>,
+    /// As in [`Outgoing`].
+    gso_size: u16,
+}
+
+/// What a segment that was sent has in common with those that may follow.
+pub(crate) struct Pattern {
+    /// Bytes of the TCP header.
+    pub header_len: usize,
+    /// It is full, with no other flag than ACK.
+    pub full: bool,
+}
+
 impl Departure {
+    /// Bytes of the longest datagram whose length can be told.
+    #[inline(always)]
+    fn longest(&self) -> usize {
+        // The field counts the header itself in IPv4, and what follows it in IPv6.
+        usize::from(u16::MAX) + if self.is_v6() { self.ip_len } else { 0 }
+    }
+
+    /// The frame of a segment of `len` bytes, which fit, and the sum of its pseudo-header
+    /// and header without the sequence number, not folded.
+    #[inline(always)]
+    fn frame(
+        &self,
+        (flow, tos): (&FlowKey, u8),
+        tcp: &Tcp,
+        len: usize,
+        payload: Payload,
+        ip: &Ip,
+    ) -> (Packet, u64) {
+        let interface = &ip.config.interfaces[usize::from(self.meta.interface)];
+        let partial = interface.transmit_checksum;
+        let mut packet = Packet::with_meta(self.meta, payload.parts);
+        let mut fields = Fields::of(flow, tcp, self.pseudo + len as u64);
+        let base = fields.without_seq();
+        fields.checksum = if partial {
+            fields.pseudo()
+        } else {
+            let payload = payload.sum.unwrap_or_else(|| packet.sum_from(0));
+            !checksum::fold(base + u64::from(fields.seq) + u64::from(payload))
+        };
+        let (below, header) = packet.push(self.len + tcp.len()).split_at_mut(self.len);
+        let (counted, label) = match self.is_v6() {
+            true => (len, ip.label(flow)),
+            false => (self.ip_len + len, 0),
+        };
+        self.emit(below, counted, tos, label);
+        fields.emit(header);
+        let meta = packet.meta_mut();
+        meta.tos = tos;
+        meta.gso_size = payload.gso_size;
+        if partial {
+            meta.checksum = ChecksumState::Partial;
+            meta.csum_offset = CHECKSUM;
+        }
+        (packet, base)
+    }
+
     #[inline(always)]
     fn goes(&self, source: Address, destination: Address, ttl: u8) -> bool {
         let meta = &self.meta;
@@ -194,17 +276,18 @@ impl Departure {
             len => bytes.copy_from_slice(&self.head[..len]),
         }
         let length = (counted as u16).to_be_bytes();
-        let ip = self.len - self.ip_len;
+        let ip = &mut bytes[self.len - self.ip_len..];
         if self.is_v6() {
+            let Some(ip) = ip.first_chunk_mut::<{ ipv6::LEN }>() else { return };
             let first = 6 << 28 | u32::from(tos) << 20 | label;
-            bytes[ip..ip + 4].copy_from_slice(&first.to_be_bytes());
-            bytes[ip + 4..ip + 6].copy_from_slice(&length);
-            return;
+            ip[..4].copy_from_slice(&first.to_be_bytes());
+            ip[4..6].copy_from_slice(&length);
+        } else if let Some(ip) = ip.first_chunk_mut::<{ ipv4::LEN }>() {
+            ip[1] = tos;
+            ip[2..4].copy_from_slice(&length);
+            let sum = !checksum::fold(self.sum + u64::from(tos) + counted as u64);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
         }
-        bytes[ip + 1] = tos;
-        bytes[ip + 2..ip + 4].copy_from_slice(&length);
-        let sum = !checksum::fold(self.sum + u64::from(tos) + counted as u64);
-        bytes[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
     }
 }
 
@@ -232,15 +315,15 @@ struct Fields {
 impl Fields {
     /// The header of a segment whose pseudo-header has this sum.
     #[inline(always)]
-    fn of(flow: &FlowKey, header: &Header, pseudo: u64) -> Fields {
-        let offset: u32 = if header.options.timestamps.is_some() { 0x8000 } else { 0x5000 };
+    fn of(flow: &FlowKey, tcp: &Tcp, pseudo: u64) -> Fields {
+        let offset: u32 = if tcp.timestamps.is_some() { 0x8000 } else { 0x5000 };
         Fields {
             pseudo,
             ports: u32::from(flow.local.port) << 16 | u32::from(flow.remote.port),
-            seq: header.seq.0,
-            ack: header.ack.0,
-            control: (offset | u32::from(header.flags.0)) << 16 | u32::from(header.window),
-            timestamps: header.options.timestamps,
+            seq: tcp.seq.0,
+            ack: tcp.ack.0,
+            control: (offset | u32::from(tcp.flags.0)) << 16 | u32::from(tcp.window),
+            timestamps: tcp.timestamps,
             checksum: 0,
         }
     }
@@ -260,15 +343,34 @@ impl Fields {
         self.pseudo + words.into_iter().map(u64::from).sum::<u64>() + option
     }
 
+    /// Writes them to `bytes`, as many as there are.
     #[inline(always)]
     fn emit(&self, bytes: &mut [u8]) {
-        let pair = |a: u32, b: u32| (u64::from(a) << 32 | u64::from(b)).to_be_bytes();
+        match self.timestamps {
+            Some((value, echo)) => {
+                let Some(bytes) = bytes.first_chunk_mut::<TCP_TIMESTAMPS>() else { return };
+                let Some(fixed) = bytes.first_chunk_mut::<TCP>() else { return };
+                self.emit_fixed(fixed);
+                bytes[20..24].copy_from_slice(&TIMESTAMPS.to_be_bytes());
+                bytes[24..32].copy_from_slice(&pair(value, echo));
+            }
+            None => {
+                let Some(fixed) = bytes.first_chunk_mut::<TCP>() else { return };
+                self.emit_fixed(fixed);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn emit_fixed(&self, bytes: &mut [u8; TCP]) {
         bytes[..8].copy_from_slice(&pair(self.ports, self.seq));
         bytes[8..16].copy_from_slice(&pair(self.ack, self.control));
         bytes[16..20].copy_from_slice(&(u32::from(self.checksum) << 16).to_be_bytes());
-        if let Some((value, echo)) = self.timestamps {
-            bytes[20..24].copy_from_slice(&TIMESTAMPS.to_be_bytes());
-            bytes[24..32].copy_from_slice(&pair(value, echo));
-        }
     }
+}
+
+/// Two words as they stand in a header.
+#[inline(always)]
+fn pair(a: u32, b: u32) -> [u8; 8] {
+    (u64::from(a) << 32 | u64::from(b)).to_be_bytes()
 }

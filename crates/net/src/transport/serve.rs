@@ -1,14 +1,16 @@
 //! Connections in turn: the application is told what has happened, then the connection
 //! sends, up to a quota, so that none starves.
 
-use super::{Cx, Transport, tcp_output};
+use super::tcp_output::{self, SegmentTemplate};
+use super::{Cx, Transport};
 use crate::Counters;
 use crate::application::Application;
+use crate::config::InterfaceConfig;
 use crate::connections::{ConnId, Connection, Connections};
 use crate::down::Below;
 use crate::observe::Layer;
-use tcp::{Pressure, State, TransmitOffload};
-use wire::Instant;
+use tcp::{Pressure, State, Tcb, TransmitOffload};
+use wire::{FlowKey, Instant};
 
 /// Bytes of the largest headers of IP and TCP that stand in front of what a device segments.
 const HEADERS: usize = wire::ipv6::LEN + 60;
@@ -112,26 +114,20 @@ impl<A: Application> Transport<A> {
             want_sum: !interface.transmit_checksum,
         };
         let (ttl, tos) = (A::ttl(&connection.user), A::tos(&connection.user));
+        let Connection { flow, tcb, .. } = connection;
         let mut sent = 0;
-        while sent < quota {
-            let mut place = None;
-            connection.tcb.poll_transmit_to(&mut place, now, offload);
-            let Some(segment) = &mut place else { break };
-            let repeat = tcp_output::SegmentTemplate::new(segment, connection.tcb.mss(), interface);
-            let service = (ttl, if segment.ect { tos | wire::ipv4::ECT_0 } else { tos });
-            let sent_by = match down.express(&connection.flow, service, segment, counters) {
-                Some(known) => Some(known),
+        while sent < quota && tcb.wants_transmit() {
+            let (repeat, by) = match down.plain(flow, (ttl, tos), (&mut *tcb, offload), counters) {
+                Some(plain) => (SegmentTemplate::of(&plain.pattern, interface), Some(plain.by)),
                 None => {
-                    let (mut packet, base) =
-                        tcp_output::packet(&connection.flow, segment, interface);
-                    packet.meta_mut().ttl = ttl;
-                    packet.meta_mut().tos |= tos;
-                    down.send(packet, counters).map(|by| (by, base.into()))
+                    let way = (interface, (ttl, tos), offload);
+                    let Some(long) = long_way(flow, tcb, way, now, counters, down) else { break };
+                    long
                 }
             };
             sent += 1;
-            if let (Some(repeat), Some((by, base))) = (repeat, sent_by) {
-                sent += connection.tcb.transmit_alike(now, quota - sent, |next| {
+            if let (Some(repeat), Some((by, base))) = (repeat, by) {
+                sent += tcb.transmit_alike(now, quota - sent, |next| {
                     down.repeat(by, |last| repeat.frame(last, base, next), counters);
                 });
             }
@@ -188,6 +184,36 @@ impl<A: Application> Transport<A> {
             }
         });
     }
+}
+
+/// What the frame of a segment may be the template of, and the interface that it left by with
+/// the sum that its template needs.
+type Repeatable = (Option<SegmentTemplate>, Option<(u16, u64)>);
+
+/// Sends the next segment of `tcb`, whatever it is, by an interface like this; `None` if there is
+/// none.
+#[inline(never)]
+fn long_way(
+    flow: &FlowKey,
+    tcb: &mut Tcb,
+    (interface, (ttl, tos), offload): (&InterfaceConfig, (u8, u8), TransmitOffload),
+    now: Instant,
+    counters: &mut Counters,
+    down: &mut impl Below,
+) -> Option<Repeatable> {
+    let mut place = None;
+    tcb.poll_transmit_to(&mut place, now, offload);
+    let segment = place.as_mut()?;
+    let repeat = SegmentTemplate::new(segment, tcb.mss(), interface);
+    let service = (ttl, if segment.ect { tos | wire::ipv4::ECT_0 } else { tos });
+    if let Some(known) = down.express(flow, service, segment, counters) {
+        return Some((repeat, Some(known)));
+    }
+    let (mut packet, base) = tcp_output::packet(flow, segment, interface);
+    packet.meta_mut().ttl = ttl;
+    packet.meta_mut().tos |= tos;
+    let by = down.send(packet, counters).map(|by| (by, base.into()));
+    Some((repeat, by))
 }
 
 #[inline]

@@ -4,6 +4,7 @@ use super::Transport;
 use crate::Counters;
 use crate::application::Application;
 use crate::config::InterfaceConfig;
+use crate::express::Pattern;
 use tcp::{Next, Outgoing};
 use wire::packet::ChecksumState;
 use wire::tcp::{Flags, Header};
@@ -30,12 +31,15 @@ impl SegmentTemplate {
         interface: &InterfaceConfig,
     ) -> Option<SegmentTemplate> {
         let full = matches!(segment.payload.as_slice(), [part] if part.len() == mss as usize);
-        let plain = full
-            && segment.header.flags == Flags::ACK
-            && segment.gso_size == 0
-            && !interface.transmit_checksum
-            && interface.segmentation == 0;
-        plain.then(|| SegmentTemplate { header_len: segment.header.len() })
+        let full = full && segment.header.flags == Flags::ACK && segment.gso_size == 0;
+        SegmentTemplate::of(&Pattern { header_len: segment.header.len(), full }, interface)
+    }
+
+    /// The same of what is known to be plain.
+    #[inline]
+    pub(super) fn of(pattern: &Pattern, interface: &InterfaceConfig) -> Option<SegmentTemplate> {
+        let whole = pattern.full && !interface.transmit_checksum && interface.segmentation == 0;
+        whole.then_some(SegmentTemplate { header_len: pattern.header_len })
     }
 
     /// The frame of `next`, like the `last` one but for sequence number, payload

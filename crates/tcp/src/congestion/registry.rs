@@ -158,10 +158,16 @@ macro_rules! algorithms {
             /// What paces, if something does: an algorithm that makes a model does.
             #[inline]
             pub(crate) fn pacer(&self) -> Option<&Pacer> {
+                if !self.models {
+                    return None;
+                }
                 match &self.control { $(Control::$variant(c) => c.pacer(),)* }
             }
             #[inline]
             pub(crate) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+                if !self.models {
+                    return None;
+                }
                 match &mut self.control { $(Control::$variant(c) => c.pacer_mut(),)* }
             }
         }

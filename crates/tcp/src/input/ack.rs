@@ -34,6 +34,10 @@ impl Tcb {
             }
         }
         let una = self.snd.una;
+        if self.is_plain_ack(h) && h.ack.after(una) {
+            self.plain_ack_apart(h, now);
+            return true;
+        }
         let mut news = self.no_news(h, now);
         if self.flags.sack && !h.options.sack.is_empty() {
             self.take_sack(h, &mut news, now);
@@ -45,6 +49,58 @@ impl Tcb {
         }
         self.update_window(h, h.ack.after(una));
         true
+    }
+
+    /// Does an acknowledgment of at most what was sent, which comes in order, free something
+    /// of a connection in which nothing has to be decided?
+    #[inline]
+    pub(super) fn is_plain_ack(&self, h: &Header) -> bool {
+        h.ack != self.snd.una
+            && h.options.sack.is_empty()
+            && self.is_calm()
+            && self.recovery.tail.is_none()
+            && self.recovery.episode.is_none()
+            && self.board.fack == self.snd.una
+    }
+
+    /// As [`Tcb::process_ack`], of one that [is as nearly all are](Tcb::is_plain_ack): each
+    /// step of that which would do something, and no other.
+    #[inline(always)]
+    pub(super) fn plain_ack(&mut self, h: &Header, now: Instant) {
+        let acked = h.ack.distance_from(self.snd.una);
+        let Some((first_sent, newest)) = self.board.acked_plain(h.ack) else { return };
+        self.snd.una = h.ack;
+        self.snd.small_end = self.snd.small_end.latest(h.ack);
+        self.send.acked(h.ack);
+        self.timeouts = 0;
+        self.timers.linger = Instant::FAR_FUTURE;
+        let rtt = now.micros_since(first_sent).min(u32::MAX.into()) as u32;
+        self.rtt.sample(rtt, &self.config);
+        self.rtt.backoff = 0;
+        if self.snd.una == self.snd.nxt {
+            self.timers.stop_retransmit();
+        } else {
+            self.timers
+                .set_retransmit(Retransmit::Rto, now.after_micros(self.rtt.rto(&self.config)));
+        }
+        self.on_plain_news(&newest, acked, rtt, now);
+        self.tell_room();
+        self.touch();
+        self.update_window(h, true);
+    }
+
+    /// The same, for what is not [predicted](Tcb::input): as of a FIN.
+    #[inline(never)]
+    fn plain_ack_apart(&mut self, h: &Header, now: Instant) {
+        self.plain_ack(h, now);
+    }
+
+    /// Tells the user that there is room for more, if there is much or nothing waits.
+    #[inline]
+    fn tell_room(&mut self) {
+        if self.unsent() == 0 || self.send_room() >= self.queued() / 2 {
+            self.events.add(Events::WRITABLE);
+        }
     }
 
     /// The time stamp that `h` echoes, in milliseconds of our clock.
@@ -139,9 +195,7 @@ impl Tcb {
             self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.on_news(news, acked, rtt, now);
-        if self.unsent() == 0 || self.send_room() >= self.queued() / 2 {
-            self.events.add(Events::WRITABLE);
-        }
+        self.tell_room();
         self.touch();
     }
 

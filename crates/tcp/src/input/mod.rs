@@ -115,7 +115,11 @@ impl Tcb {
         self.heard(now);
         self.take_timestamp(h, now);
         if len == 0 || h.ack != self.snd.una || !self.is_same_window(h) {
-            self.process_ack(h, len == 0, now);
+            if self.is_plain_ack(h) {
+                self.plain_ack(h, now);
+            } else {
+                self.process_ack(h, len == 0, now);
+            }
         } else {
             self.snd.wl1 = h.seq;
         }

@@ -8,7 +8,7 @@ mod tell;
 mod undo;
 
 use crate::Tcb;
-use crate::recovery::{DUP_THRESHOLD, Episode, Forward, News, Phase, Prr, Taken};
+use crate::recovery::{DUP_THRESHOLD, Episode, Forward, Newest, News, Phase, Prr, Taken};
 use tell::Growth;
 use wire::Instant;
 
@@ -71,6 +71,44 @@ impl Tcb {
             self.on_unusual_news(news, acked, (taken, rtt), now);
         }
         self.arm_tail(now);
+    }
+
+    /// As [`Tcb::on_news`], if nothing has to be [decided](Tcb::is_calm): an acknowledgment
+    /// of `acked` bytes up to `newest`, the first of which were sent `rtt` microseconds ago.
+    #[inline(always)]
+    pub(crate) fn on_plain_news(&mut self, newest: &Newest, acked: u32, rtt: u32, now: Instant) {
+        self.delivered += u64::from(acked);
+        self.recovery.tail_due = false;
+        self.recovery.rack.on_news(newest, now);
+        let taken = self.rate.on_ack(newest, self.delivered, self.rtt.min, now);
+        self.watch_window(&taken, now);
+        self.open_progress();
+        self.grow_plain(acked, &taken, rtt, now);
+        self.arm_tail(now);
+    }
+
+    /// Does nothing need a decision before what is in flight is acknowledged: is no recovery
+    /// going on, nothing known of losses or of what came out of order, no mark counted, no
+    /// model of the path made, nothing set for this connection?
+    #[inline]
+    pub(crate) fn is_calm(&self) -> bool {
+        Tcb::takes_short_ways()
+            && self.recovery.phase == Phase::Open
+            && self.recovery.duplicates == 0
+            && self.board.lost == 0
+            && !self.board.is_disordered()
+            && self.ecn.is_none()
+            && self.settings.is_none()
+            && !self.congestion.models()
+    }
+
+    /// A unit test compares connections that take no short way.
+    #[inline(always)]
+    fn takes_short_ways() -> bool {
+        #[cfg(test)]
+        return !crate::harness::LONG.get();
+        #[cfg(not(test))]
+        true
     }
 
     /// How much of `delivered` bytes that an acknowledgment tells of is news: without SACK each

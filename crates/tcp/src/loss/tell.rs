@@ -42,6 +42,26 @@ impl Tcb {
         }
     }
 
+    /// As [`Tcb::grow`], for an acknowledgment of `delivered` bytes that brings nothing but
+    /// that and a measurement.
+    #[inline(always)]
+    pub(super) fn grow_plain(&mut self, delivered: u32, taken: &Taken, rtt: u32, now: Instant) {
+        self.congestion.on_ack(&Sample {
+            delivered,
+            lost: 0,
+            marked: 0,
+            grow: true,
+            limited: self.is_window_limited(),
+            round: taken.round,
+            rtt: Some(rtt),
+            srtt: self.rtt.srtt,
+            rate: self.rate.last.into(),
+            mss: self.mss(),
+            path: None,
+            now,
+        });
+    }
+
     /// The rate sample of an acknowledgment.
     #[cold]
     fn path(&self, growth: &Growth<'_>) -> Path {

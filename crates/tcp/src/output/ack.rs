@@ -100,6 +100,10 @@ impl Tcb {
     #[inline]
     pub(crate) fn window_update_due(&self) -> bool {
         let known = self.rcv.edge.distance_from(self.rcv.nxt);
+        // As nearly always: no more than the buffer can be free.
+        if known > self.rcv.limit / 2 {
+            return false;
+        }
         let first = self.rcv.limit.min(u16::MAX.into());
         if known > first / 2 && self.rcv.edge == self.rcv.irs + 1 + first {
             return false;

@@ -3,12 +3,14 @@
 mod ack;
 mod header;
 mod persist;
+mod plain;
 mod retransmit;
 mod sws;
 
 use crate::recovery::Record;
 use crate::timers::Retransmit;
 use crate::{State, Tcb};
+pub use plain::PlainSegment;
 use wire::tcp::{Flags, Header};
 use wire::time::Duration;
 use wire::{Instant, Parts, Seq, Slice};

@@ -120,14 +120,14 @@ impl Tcb {
     #[inline]
     pub(crate) fn is_window_limited(&self) -> bool {
         let cwnd = self.congestion.window();
-        let slow_start = cwnd < self.congestion.ssthresh();
-        self.snd.cwnd_limited || (slow_start && cwnd < self.snd.most_out.saturating_mul(2))
+        self.snd.cwnd_limited
+            || (cwnd < self.snd.most_out.saturating_mul(2) && cwnd < self.congestion.ssthresh())
     }
 
     /// May a segment that is not full go out? Minshall: not while another is
     /// unacknowledged.
     #[inline]
-    fn may_be_small(&self, fin: bool) -> bool {
+    pub(super) fn may_be_small(&self, fin: bool) -> bool {
         // RFC 9293 SHLD-7
         let nagle = !self.flags.nagle || self.snd.small_end.before_or_at(self.snd.una);
         fin || (nagle && !self.is_corked())

@@ -12,7 +12,7 @@ mod scoreboard;
 pub(crate) use news::News;
 pub(crate) use prr::Prr;
 pub(crate) use rack::Rack;
-pub(crate) use rate::{Measured, Rate, Taken};
+pub(crate) use rate::{Measured, Newest, Rate, Taken};
 pub(crate) use record::{MAX_SEGMENTS, Record};
 pub(crate) use scoreboard::{Hole, Piece, Scoreboard};
 use wire::Seq;

@@ -7,7 +7,7 @@ mod losses;
 
 use super::marks::Marks;
 use super::news::News;
-use super::rate::Snapshot;
+use super::rate::{Newest, Snapshot};
 use super::record::{Record, each};
 use std::collections::VecDeque;
 use wire::time::Duration;
@@ -210,6 +210,34 @@ impl Scoreboard {
                 self.records = VecDeque::new();
             }
         }
+    }
+
+    /// As [`Scoreboard::acked`], where all that is in flight was sent once, and nothing of
+    /// it or beyond was delivered or lost. Returns when the first of what lies below `ack`
+    /// was sent, and the last of it.
+    #[inline(always)]
+    pub(crate) fn acked_plain(&mut self, ack: Seq) -> Option<(Instant, Newest)> {
+        debug_assert!(self.lost == 0 && !self.is_disordered() && self.fack == self.una);
+        let first_sent = self.records.front()?.sent;
+        while self.records.front()?.end().before(ack) {
+            self.step();
+            self.records.pop_front();
+            self.first += 1;
+        }
+        let last = self.records.front()?;
+        self.step();
+        debug_assert!(last.is_plain());
+        let newest = Newest { sent: last.sent, end: ack, then: last.then() };
+        if last.end() == ack {
+            self.records.pop_front();
+            self.first += 1;
+            if self.records.is_empty() && self.records.capacity() > BUSY {
+                self.records = VecDeque::new();
+            }
+        }
+        (self.una, self.fack) = (ack, ack);
+        self.decided = self.decided.latest(ack);
+        Some((first_sent, newest))
     }
 
     /// Takes off the first record, which has marks, up to `to`.

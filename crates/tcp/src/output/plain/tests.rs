@@ -1,0 +1,173 @@
+//! Two pairs of connections live through the same: one takes the short ways out and in, the
+//! other takes none. What they send and what they are may not differ.
+
+use crate::congestion::Algorithm;
+use crate::harness::LONG;
+use crate::{Config, EcnMode, Isn, Outgoing, Tcb, TransmitOffload};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::{Instant, Seq};
+
+/// Chances that follow from a seed.
+struct Chances(u64);
+
+impl Chances {
+    /// One of 0 to `n` - 1.
+    fn of(&mut self, n: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// What happens next, to the end with this number.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Send(usize, usize),
+    Receive(usize, usize),
+    /// The first segment on its way to it arrives.
+    Arrive(usize),
+    Lose(usize),
+    /// The first segment on its way to it comes later than all others.
+    Delay(usize),
+    Wait(u64),
+    Nagle(usize, bool),
+    Close(usize),
+}
+
+impl Step {
+    fn any(chances: &mut Chances, rough: bool) -> Step {
+        let end = chances.of(2) as usize;
+        match chances.of(64) {
+            0..=11 => Step::Send(end, 1 + chances.of(1200) as usize),
+            12..=14 => Step::Send(end, 1 + chances.of(40_000) as usize),
+            15..=24 => Step::Receive(end, 1 + chances.of(30_000) as usize),
+            25..=50 => Step::Arrive(end),
+            51 if rough => Step::Lose(end),
+            52 if rough => Step::Delay(end),
+            53 => Step::Wait(1_000_000 + chances.of(2_000_000_000)),
+            54 => Step::Nagle(end, chances.of(2) == 0),
+            55 if chances.of(40) == 0 => Step::Close(end),
+            _ => Step::Wait(chances.of(300_000)),
+        }
+    }
+}
+
+struct Pair {
+    ends: [Tcb; 2],
+    /// What is on its way to each.
+    wires: [VecDeque<Outgoing>; 2],
+    now: Instant,
+    offload: TransmitOffload,
+    /// It takes no short way.
+    long: bool,
+    /// Segments that were said the short way.
+    short: u32,
+}
+
+impl Pair {
+    fn new(config: &Config, offload: TransmitOffload, long: bool) -> Pair {
+        let (config, now) = (Arc::new(config.clone()), Instant::from_millis(1000));
+        let isn = |n| Isn { seq: Seq(n), timestamp_offset: n };
+        let mut client = Tcb::connect(&config, isn(0xffff_f000), 1000, now);
+        let syn = client.poll_transmit(now, offload).expect("a SYN");
+        let server = Tcb::accept(&config, isn(0x7fff_0000), 1000, &syn.header, now);
+        let ends = [client, server];
+        Pair { ends, wires: Default::default(), now, offload, long, short: 0 }
+    }
+
+    /// Returns all that is sent, as text.
+    fn step(&mut self, step: Step) -> String {
+        let now = self.now;
+        LONG.set(self.long);
+        match step {
+            Step::Send(end, n) => {
+                let _ = self.ends[end].send(&vec![n as u8; n]);
+            }
+            Step::Receive(end, n) => {
+                let _ = self.ends[end].receive(&mut vec![0; n]);
+            }
+            Step::Arrive(end) => {
+                if let Some(o) = self.wires[end].pop_front() {
+                    let ecn = if o.ect { wire::ipv4::ECT_0 } else { 0 };
+                    self.ends[end].input_coalesced(&o.header, o.payload, o.gso_size, ecn, now);
+                }
+            }
+            Step::Lose(end) => drop(self.wires[end].pop_front()),
+            Step::Delay(end) => {
+                if let Some(o) = self.wires[end].pop_front() {
+                    self.wires[end].push_back(o);
+                }
+            }
+            Step::Wait(nanos) => self.now += Duration::from_nanos(nanos),
+            Step::Nagle(end, nagle) => self.ends[end].set_nagle(nagle),
+            Step::Close(end) => self.ends[end].shutdown_write(),
+        }
+        let mut said = String::new();
+        for end in 0..2 {
+            if self.ends[end].next_timeout().is_some_and(|at| at <= self.now) {
+                self.ends[end].on_timeout(self.now);
+            }
+            while let Some(o) = self.poll(end) {
+                said += &format!("{end}: {o:?}\n");
+                self.wires[1 - end].push_back(o);
+            }
+            self.ends[end].check_invariants();
+        }
+        said
+    }
+
+    fn poll(&mut self, end: usize) -> Option<Outgoing> {
+        let (tcb, now) = (&mut self.ends[end], self.now);
+        if let Some(plain) = tcb.poll_plain(now, self.offload) {
+            self.short += 1;
+            return Some(plain.into_outgoing(self.offload));
+        }
+        tcb.poll_transmit(now, self.offload)
+    }
+
+    /// All that is known of both ends.
+    fn state(&self) -> String {
+        format!("{:?}", self.ends)
+    }
+}
+
+/// Lives through what follows from `seed` twice. Returns how many segments were sent the
+/// short way.
+fn same(seed: u64, rough: bool) -> u32 {
+    let mut chances = Chances(seed);
+    let flag = |chances: &mut Chances| chances.of(2) == 0;
+    let config = Config::default()
+        .with_sack(flag(&mut chances))
+        .with_timestamps(flag(&mut chances))
+        .with_nagle(flag(&mut chances))
+        .with_ecn(if chances.of(4) == 0 { EcnMode::Ask } else { EcnMode::Accept })
+        .with_congestion(Algorithm::ALL[chances.of(8) as usize % Algorithm::ALL.len()]);
+    let segmentation = if chances.of(3) == 0 { 30_000 } else { 0 };
+    let offload = TransmitOffload { segmentation, want_sum: flag(&mut chances) };
+    let mut pairs = [false, true].map(|long| Pair::new(&config, offload, long));
+    for n in 0..2500 {
+        let step = Step::any(&mut chances, rough);
+        let [a, b] = [0, 1].map(|i: usize| pairs[i].step(step));
+        assert!(a == b, "seed {seed}, step {n}, {step:?}, {config:?}:\n{a}\n{b}");
+        if n % 16 == 0 {
+            let [a, b] = [0, 1].map(|i: usize| pairs[i].state());
+            assert!(a == b, "seed {seed}, step {n}, {step:?}, {config:?}:\n{a}\n{b}");
+        }
+    }
+    assert_eq!(pairs[1].short, 0);
+    pairs[0].short
+}
+
+#[test]
+fn the_short_ways_say_and_leave_what_the_long_ones_do() {
+    let short: u32 = (0..16).map(|seed| same(seed, false)).sum();
+    assert!(short > 1_000, "{short}");
+}
+
+#[test]
+fn the_short_ways_are_left_where_something_is_missing() {
+    let short: u32 = (100..116).map(|seed| same(seed, true)).sum();
+    assert!(short > 300, "{short}");
+}
