@@ -63,6 +63,16 @@ pub enum Error {
         /// What was asked for.
         vlan: u16,
     },
+    /// Two devices have the same link-local address.
+    #[error(
+        "device {device} cannot have {address}, which another device has: give it another one, for our address says which link is meant"
+    )]
+    LinkLocal {
+        /// The device's name.
+        device: String,
+        /// The address.
+        address: IpAddr,
+    },
     /// Addresses come by what routers say on Ethernet only.
     #[error(
         "device {device} has no Ethernet frames, by which routers are heard: give it an address by hand"

@@ -18,6 +18,10 @@ fn invalid(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
+fn not_available(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::AddrNotAvailable, text)
+}
+
 /// As an end of a connection, with the scope in it.
 pub(crate) fn endpoint(address: SocketAddr) -> Endpoint {
     match address {
@@ -41,9 +45,9 @@ pub(crate) fn split(end: Endpoint) -> (Option<u16>, Endpoint) {
     ((scope != 0).then_some(scope), Endpoint { address, ..end })
 }
 
-/// The index of the interface that has an address.
+/// The index of the interface that has an address, or that owns a network with it.
 fn interface_of(config: &Config, ours: Address) -> Option<usize> {
-    config.interfaces.iter().position(|i| i.addresses.iter().any(|(a, _)| *a == ours))
+    config.interface_of(ours).map(usize::from)
 }
 
 /// The link-local address of an interface, and its index, if it has one.
@@ -52,21 +56,22 @@ fn local_of(config: &Config, index: usize) -> Option<Address> {
     addresses.iter().map(|(a, _)| *a).find(|a| a.is_link_local_v6())
 }
 
-/// `end` as its users see it; `ours` is our end, which shows what link it is on. It may be of a
-/// network that is ours as a whole.
+/// `end` as its users see it; our end, `ours`, shows what link it is on, if `end` does not.
 pub(crate) fn socket_addr(config: &Config, end: Endpoint, ours: Address) -> SocketAddr {
+    let (scope, end) = split(end);
     match SocketAddr::from(end) {
         SocketAddr::V6(v6) if end.address.is_link_local_v6() => {
-            let owner = || config.owner(ours).map(usize::from);
-            let index = interface_of(config, ours).or_else(owner);
-            let scope = index.map_or(0, |index| index as u32 + 1);
+            // Both may be ours, on two links.
+            let ours = if config.is_ours(end.address) { end.address } else { ours };
+            let by_ours = || interface_of(config, ours).map_or(0, |index| index as u32 + 1);
+            let scope = scope.map_or_else(by_ours, u32::from);
             SocketAddrV6::new(*v6.ip(), v6.port(), 0, scope).into()
         }
         address => address,
     }
 }
 
-/// What a socket is bound to, without a scope, if the interface has it.
+/// What a socket is bound to, without a scope, if the interface has it or owns it.
 pub(crate) fn unscoped(config: &Config, wanted: Endpoint) -> io::Result<Endpoint> {
     let (scope, end) = split(wanted);
     let Some(number) = scope else { return Ok(end) };
@@ -74,7 +79,7 @@ pub(crate) fn unscoped(config: &Config, wanted: Endpoint) -> io::Result<Endpoint
         Some(index) if index + 1 == usize::from(number) => Ok(end),
         _ => {
             let text = format!("{} is no address of interface {number}", end.address);
-            Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text))
+            Err(not_available(text))
         }
     }
 }
@@ -88,26 +93,56 @@ pub(crate) fn ends(
 ) -> io::Result<(Option<Endpoint>, Endpoint)> {
     let local = local.map(|local| unscoped(config, local)).transpose()?;
     let (scope, remote) = split(remote);
-    if !remote.address.is_link_local_v6() || config.is_ours(remote.address) {
+    if !remote.address.is_link_local_v6() {
+        return Ok((local, remote));
+    }
+    if config.is_ours(remote.address) {
+        ourselves(config, scope, remote)?;
         return Ok((local, remote));
     }
     let set = local.filter(|local| !local.address.is_unspecified());
     let Some(index) = link_to(config, scope, set)? else { return Ok((local, remote)) };
+    if set.is_some() {
+        return Ok((set, remote));
+    }
     let Some(address) = local_of(config, index) else {
         let number = index + 1;
         let text = format!("interface {number} has no link-local address: give it one of IPv6");
-        return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
+        return Err(not_available(text));
     };
     let port = local.map_or(0, |local| local.port);
-    Ok((set.or(Some(Endpoint { address, port })), remote))
+    Ok((Some(Endpoint { address, port }), remote))
 }
 
-/// Our addresses on other links than that of `ours`, if `remote` is good on that one only.
-pub(crate) fn elsewhere(config: &Config, ours: Endpoint, remote: Endpoint) -> Vec<Address> {
-    let index = interface_of(config, ours.address).filter(|_| remote.address.is_link_local_v6());
-    let Some(here) = index else { return Vec::new() };
-    let others = config.interfaces.iter().enumerate().filter(|(index, _)| *index != here);
-    others.flat_map(|(_, interface)| interface.addresses.iter().map(|(a, _)| *a)).collect()
+/// Is it really this host that is meant? On another link an address of ours is somebody else's,
+/// whom no packet of ours reaches.
+fn ourselves(config: &Config, scope: Option<u16>, remote: Endpoint) -> io::Result<()> {
+    let Some(number) = scope else { return Ok(()) };
+    match interface_of(config, remote.address) {
+        Some(index) if index + 1 != usize::from(number) => Err(invalid(format!(
+            "{} is an address of this stack, on interface {}: give that another one to reach interface {number}'s",
+            remote.address,
+            index + 1
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Which link a link-local peer is on: the index of the interface that has `ours`.
+pub(crate) fn link_of(config: &Config, ours: Endpoint, remote: Endpoint) -> Option<u16> {
+    let link = interface_of(config, ours.address).filter(|_| remote.address.is_link_local_v6());
+    link.and_then(|index| u16::try_from(index).ok())
+}
+
+/// `end` with its link in it, if it is good on one only.
+pub(crate) fn on_link(end: Endpoint, link: Option<u16>) -> Endpoint {
+    match (link, SocketAddr::from(end)) {
+        (Some(index), SocketAddr::V6(v6)) => {
+            let scope = u32::from(index) + 1;
+            endpoint(SocketAddrV6::new(*v6.ip(), v6.port(), 0, scope).into())
+        }
+        _ => end,
+    }
 }
 
 /// The index of the interface of this number, or of the one that has `local`, or of the only one
@@ -117,12 +152,16 @@ fn link_to(
     scope: Option<u16>,
     local: Option<Endpoint>,
 ) -> io::Result<Option<usize>> {
+    let is_loopback = |index| config.loopback.map(usize::from) == Some(index);
     let by_local = local.and_then(|local| interface_of(config, local.address));
+    if by_local.is_some_and(is_loopback) {
+        let text = "a link is not reached from the loopback's address: bind to another";
+        return Err(invalid(text.into()));
+    }
     if let Some(number) = scope.map(usize::from) {
         let index = number - 1;
-        let is_loopback = config.loopback.map(usize::from) == Some(index);
         return match by_local {
-            _ if index >= config.interfaces.len() || is_loopback => {
+            _ if index >= config.interfaces.len() || is_loopback(index) => {
                 Err(invalid(format!("the stack has no interface {number}")))
             }
             Some(other) if other != index => Err(invalid(format!(

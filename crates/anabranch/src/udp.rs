@@ -1,8 +1,8 @@
 //! [`UdpSocket`], blocking, and what it shares with the one for tasks.
 
 use crate::names::{ToSocketAddrs, first};
-use crate::scope::elsewhere;
-use crate::socket::{SessionLimits, Sessions, UdpShared};
+use crate::scope;
+use crate::socket::{OnLink, SessionLimits, Sessions, UdpShared};
 use crate::stack::{Local, Protocol, Stack};
 use crate::stream::now;
 use crate::wait::block_on;
@@ -34,7 +34,7 @@ struct Options {
     read_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
     nonblocking: bool,
-    /// The peer that the socket is connected to, as it was given, with the scope.
+    /// The peer that the socket is connected to, with its link in it.
     peer: Option<Endpoint>,
 }
 
@@ -216,12 +216,15 @@ impl Shared {
 
     pub(crate) fn connect(&self, remote: Endpoint) -> io::Result<()> {
         let (ours, peer) = self.ends(self.local.endpoint, remote)?;
-        self.options.lock().peer = Some(remote);
-        self.socket.connect(peer, elsewhere(&self.stack.config(), ours, peer));
+        let config = self.stack.config();
+        let link = scope::link_of(&config, ours, peer);
+        // It stays on its link, whatever links there are later.
+        self.options.lock().peer = Some(scope::on_link(peer, link));
+        self.socket.connect(peer, link.map(|index| OnLink::new(&config, index)));
         Ok(())
     }
 
-    /// The peer, with the scope that was given.
+    /// The peer, with its link in it.
     pub(crate) fn peer(&self) -> io::Result<Endpoint> {
         let peer = self.socket.peer().ok_or(io::ErrorKind::NotConnected)?;
         Ok(self.options.lock().peer.unwrap_or(peer))

@@ -216,6 +216,18 @@ pub trait Application: Sized + Send {
     /// A datagram has come in; `false` if there is no room for it.
     fn datagram(&mut self, socket: &Self::Udp, datagram: Datagram) -> bool;
 
+    /// As [`Application::datagram`], of one that was sent to a group. Our end does not show which
+    /// link it came by, so that is said: the interface's index, unless we have sent it ourselves.
+    fn datagram_to_group(
+        &mut self,
+        socket: &Self::Udp,
+        datagram: Datagram,
+        interface: Option<u16>,
+    ) -> bool {
+        let _ = interface;
+        self.datagram(socket, datagram)
+    }
+
     /// An ICMP error has come in about what `socket` sent by `flow`.
     fn datagram_error(&mut self, socket: &Self::Udp, flow: FlowKey, error: tcp::Error) {
         let _ = (socket, flow, error);

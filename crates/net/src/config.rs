@@ -276,9 +276,7 @@ impl Config {
     /// Bytes of the largest datagram to `remote` on the link of the interface that has our
     /// address `local`.
     pub(crate) fn mtu_from(&self, local: Address, remote: Address) -> usize {
-        let has = |i: &InterfaceConfig| i.addresses.iter().any(|(a, _)| *a == local);
-        let index = self.interfaces.iter().position(has).map(|index| index as u16);
-        let index = index.or_else(|| self.owner(local));
+        let index = self.interface_of(local);
         index.map_or(usize::from(u16::MAX), |index| self.link_mtu(index, remote))
     }
 
@@ -369,6 +367,14 @@ impl Config {
     /// that is ours as a whole?
     pub fn owns(&self, address: Address) -> bool {
         self.is_ours(address) || self.owner(address).is_some()
+    }
+
+    /// The interface that has `ours`, or else owns a network with it: that of the link which what
+    /// has this source is on, if it goes no further (RFC 4007 6).
+    pub fn interface_of(&self, ours: Address) -> Option<u16> {
+        let has = |i: &InterfaceConfig| i.addresses.iter().any(|(a, _)| *a == ours);
+        let index = self.interfaces.iter().position(has).map(|index| index as u16);
+        index.or_else(|| self.owner(ours))
     }
 
     /// The interface of the narrowest of [`Config::owned`] that `address` is in, if it can

@@ -96,7 +96,14 @@ impl World {
             true => Address::from(Ipv4Addr::new(10, 0, 1, n)),
             false => Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, n.into()).into(),
         };
-        let count = if shape & 2 == 0 { shape >> 5 } else { bytes.u8() };
+        let count = match shape & 2 {
+            0 => shape >> 5,
+            // Mostly so many as fit into a report with others.
+            _ => match bytes.u8() {
+                n @ 0..224 => n & 15,
+                n => (n - 224) << 3 | 7,
+            },
+        };
         let sources = (0..count).map(|n| source(n.wrapping_add(shape))).collect();
         let filter = Filter { exclude: shape & 1 == 0, sources };
         // Too many are refused.
@@ -203,6 +210,9 @@ impl World {
     fn end(mut self) -> usize {
         (0..4).for_each(|owner| self.config.groups.leave_all(owner));
         for _ in 0..20 {
+            if self.domain.next_timeout().is_none() {
+                break;
+            }
             self.now += Duration::from_secs(1000);
             self.settle();
         }

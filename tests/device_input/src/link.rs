@@ -10,7 +10,7 @@ use net::discovery::{
 };
 use net::{Call, Config, Counters, Datagram, Domain, Egress, InterfaceConfig, Unit};
 use std::net::Ipv6Addr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 use wire::ethernet::ethertype;
 use wire::ipv6::{self, Header, extension};
@@ -191,7 +191,8 @@ impl World {
     }
 
     fn fragment(&mut self, bytes: &mut Bytes<'_>) {
-        let whole = udp(FAR, OURS, &[7; 3000]);
+        static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| udp(FAR, OURS, &[7; 3000]));
+        let whole = &*WHOLE;
         let place = bytes.u8();
         let offset = match place >> 4 {
             15 => usize::from(bytes.u16() & 0xfff8),

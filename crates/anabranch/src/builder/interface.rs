@@ -4,6 +4,7 @@ use crate::addresses::Cidr;
 use crate::{Error, Prefix};
 use ::device::{Device, Medium};
 use net::{Config, InterfaceConfig};
+use std::net::IpAddr;
 use wire::{Address, EthernetAddress};
 
 /// Bytes of the smallest datagram that every link carries (RFC 791 3.2).
@@ -60,6 +61,13 @@ impl Interface {
         }
         if (self.has_v6() || self.slaac.is_some()) && mtu < wire::ipv6::MIN_MTU {
             return Err(Error::MtuV6 { device: name(), mtu });
+        }
+        let is_twice = |a: &IpAddr| {
+            let address = Address::from(*a);
+            address.is_link_local_v6() && others.is_ours(address)
+        };
+        if let Some(address) = self.addresses.iter().map(Cidr::address).find(is_twice) {
+            return Err(Error::LinkLocal { device: name(), address });
         }
         if let Some(vlan) = self.vlan
             && !(is_ethernet && (1..=4094).contains(&vlan))

@@ -55,6 +55,12 @@ impl Alarms {
         self.0.lock().waiting.remove(&name);
     }
 
+    /// Rings an alarm now, if it has not rung.
+    pub(super) fn ring(&self, name: Name) {
+        let waker = self.0.lock().waiting.remove(&name);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
     fn run(&self) {
         self.0.lock().thread = Some(thread::current());
         let mut idle_since = None;

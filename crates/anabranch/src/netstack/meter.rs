@@ -4,6 +4,7 @@ use super::alarm::{Alarms, Name};
 use super::rates::{Bucket, Rates};
 use platform::atomic::{AtomicBool, Ordering};
 use platform::{Instant, Mutex};
+use smallvec::SmallVec;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -16,6 +17,31 @@ pub(super) enum Way {
     ToPeer,
 }
 
+/// Tasks that are woken at a time, each at one: readers or writers may be several.
+#[derive(Debug, Default)]
+struct Waiting(SmallVec<[(Name, Waker); 1]>);
+
+impl Waiting {
+    /// Wakes the task of `cx` at `at`, if it is not woken before.
+    fn add(&mut self, at: Instant, now: Instant, cx: &Context<'_>, alarms: &Arc<Alarms>) {
+        // Those before now have rung.
+        self.0.retain(|((until, _), _)| *until > now);
+        let mine = self.0.iter().position(|(_, waker)| waker.will_wake(cx.waker()));
+        if mine.is_some_and(|mine| self.0[mine].0.0 <= at) {
+            return;
+        }
+        let waits = (alarms.wake_at(at, cx.waker()), cx.waker().clone());
+        match mine {
+            Some(mine) => alarms.cancel(std::mem::replace(&mut self.0[mine], waits).0),
+            None => self.0.push(waits),
+        }
+    }
+
+    fn names(&mut self) -> impl Iterator<Item = Name> + use<> {
+        std::mem::take(&mut self.0).into_iter().map(|(name, _)| name)
+    }
+}
+
 #[derive(Debug)]
 struct State {
     rates: Rates,
@@ -24,10 +50,9 @@ struct State {
     bytes: [u64; 2],
     last: Instant,
     /// Who waits for room, by [`Way`].
-    waits: [Option<Name>; 2],
-    /// Who is to be woken when the session has been silent for too long, by [`Way`]: reader and
-    /// writer may be two tasks.
-    watches: [Option<(Name, Waker)>; 2],
+    waits: [Waiting; 2],
+    /// Who is to be woken when the session has been silent for too long, by [`Way`].
+    watches: [Waiting; 2],
 }
 
 /// What a session has carried, and whether it may go on.
@@ -65,7 +90,7 @@ impl Meter {
         }
         let now = Instant::now();
         let mut state = self.state.lock();
-        let State { rates, buckets, bytes, last, .. } = &mut *state;
+        let State { rates, buckets, bytes, last, waits, .. } = &mut *state;
         if let Some(idle) = rates.idle.filter(|idle| now.saturating_duration_since(*last) >= *idle)
         {
             let text = format!("no byte either way for {} s", idle.as_secs_f32());
@@ -84,8 +109,7 @@ impl Meter {
                 let Some(cx) = cx else {
                     return Poll::Ready(Err(io::ErrorKind::WouldBlock.into()));
                 };
-                let before = state.waits[way as usize].replace(self.alarms.wake_at(at, cx.waker()));
-                before.into_iter().for_each(|name| self.alarms.cancel(name));
+                waits[way as usize].add(at, now, cx, &self.alarms);
                 Poll::Pending
             }
         }
@@ -112,27 +136,20 @@ impl Meter {
         let mut state = self.state.lock();
         let Some(idle) = state.rates.idle else { return };
         let at = state.last + idle;
-        let now = Instant::now();
-        let is_watched = |((until, _), waker): &(Name, Waker)| {
-            *until > now && *until <= at && waker.will_wake(cx.waker())
-        };
-        if state.watches[way as usize].as_ref().is_some_and(is_watched) {
-            return;
-        }
-        let name = self.alarms.wake_at(at, cx.waker());
-        let watch = (name, cx.waker().clone());
-        if let Some((before, _)) = state.watches[way as usize].replace(watch) {
-            self.alarms.cancel(before);
-        }
+        state.watches[way as usize].add(at, Instant::now(), cx, &self.alarms);
     }
 
+    /// Other rates, of which those hear who wait for room or are watched. Who waits for the peer
+    /// without being watched has to be woken by the caller, after this.
     pub(super) fn set_rates(&self, rates: Rates) {
         let mut state = self.state.lock();
         state.rates = rates;
         // What is owed is time at the old rates.
         state.buckets = Default::default();
-        drop(state);
         self.bounded.store(rates.has_bounds(), Ordering::Relaxed);
+        let names = state.names();
+        drop(state);
+        names.for_each(|name| self.alarms.ring(name));
     }
 
     pub(super) fn rates(&self) -> Rates {
@@ -158,10 +175,17 @@ impl Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        let state = self.state.get_mut();
-        let watches = std::mem::take(&mut state.watches).into_iter().flatten();
-        let waits = std::mem::take(&mut state.waits).into_iter().flatten();
-        waits.chain(watches.map(|(name, _)| name)).for_each(|name| self.alarms.cancel(name));
+        let names = self.state.get_mut().names();
+        names.for_each(|name| self.alarms.cancel(name));
+    }
+}
+
+impl State {
+    /// Takes all alarms out.
+    fn names(&mut self) -> impl Iterator<Item = Name> + use<> {
+        let [from, to] = &mut self.waits;
+        let [read, write] = &mut self.watches;
+        from.names().chain(to.names()).chain(read.names()).chain(write.names())
     }
 }
 

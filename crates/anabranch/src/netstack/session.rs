@@ -119,9 +119,11 @@ impl UdpSession {
         self.meter.rates()
     }
 
-    /// Keeps it within other rates, from what is received or sent next.
+    /// Keeps it within other rates, from what is received or sent next. Who waits to receive or
+    /// send does so by them from now on.
     pub fn set_rates(&self, rates: Rates) {
         self.meter.set_rates(rates);
+        self.session.wake_readers();
     }
 
     /// The span of its life, for what the program does for it.

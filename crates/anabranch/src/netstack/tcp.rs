@@ -134,9 +134,11 @@ impl TcpSession {
         self.entry.meter.rates()
     }
 
-    /// Keeps it within other rates, from what is read or written next.
+    /// Keeps it within other rates, from what is read or written next. Who waits to read or write
+    /// does so by them from now on.
     pub fn set_rates(&self, rates: Rates) {
         self.entry.meter.set_rates(rates);
+        self.stream.0.socket.wake_all();
     }
 
     /// The span of its life, for what the program does for it. Its last event tells what was

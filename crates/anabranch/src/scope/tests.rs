@@ -124,6 +124,133 @@ fn who_has_the_peers_address_on_another_link_is_not_heard() {
     assert_eq!((socket.recv(&mut bytes).expect("it comes"), &bytes[..4]), (4, &b"peer"[..]));
 }
 
+/// A link that gets its address later is another link all the same: the socket neither hears what
+/// comes by it, nor forgets which one its own is.
+#[test]
+fn a_connected_socket_keeps_to_its_link_whatever_comes_later() {
+    let (left, one) = memory::pair(memory::Config::default());
+    let mut config = memory::Config::default();
+    config.ethernet = [0x11, 0x12].map(|last| EthernetAddress([2, 0, 0, 0, 0, last]));
+    let (right, other) = memory::pair(config);
+    let both = Stack::builder().device(left).address("fe80::1/64").device(right);
+    let both = both.start().expect("a stack");
+    let start = |device| Stack::builder().device(device).address("fe80::9/64").start();
+    let (one, other) = (start(one).expect("a stack"), start(other).expect("a stack"));
+    let bind = |stack, at| {
+        let socket = UdpSocket::bind(stack, at).expect("bind");
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time");
+        socket
+    };
+    let (socket, witness) = (bind(&both, "[::]:50"), bind(&both, "[::]:51"));
+    let (peer, stranger) = (bind(&one, "[fe80::9]:7"), bind(&other, "[fe80::9]:7"));
+    // There is one link, so nothing has to be said of it.
+    socket.connect("[fe80::9]:7").expect("connect");
+    both.host().add_address(1, "fe80::2/64".parse().expect("an address")).expect("added");
+    let mut bytes = [0; 8];
+    stranger.send_to(b"stranger", "[fe80::2]:50").expect("send");
+    stranger.send_to(b"x", "[fe80::2]:51").expect("send");
+    assert_eq!(witness.recv(&mut bytes).expect("it comes"), 1);
+    assert_eq!(text(socket.peer_addr()), "[fe80::9%1]:7");
+    socket.send(b"ask").expect("send");
+    let (len, from) = peer.recv_from(&mut bytes).expect("it comes");
+    assert_eq!((len, from.ip().to_string()), (3, "fe80::1".into()));
+    peer.send_to(b"peer", from).expect("send");
+    assert_eq!((socket.recv(&mut bytes).expect("it comes"), &bytes[..4]), (4, &b"peer"[..]));
+}
+
+/// An address of a network that the host owns is on the link of the interface that owns it.
+#[test]
+fn owned_addresses_are_on_the_link_of_their_owner() {
+    let (left, _one) = memory::pair(memory::Config::default());
+    // Without Ethernet: nobody asks who has an owned address.
+    let bare = || memory::pair(memory::Config::default().with_medium(::device::Medium::Ip));
+    let (right, other) = bare();
+    let both = Stack::builder().device(left).address("fe80::1/64");
+    let both = both.device(right).address("fe80::2/64").owns("fe80::/64").owns("2001:db8::/32");
+    let both = both.start().expect("a stack");
+    let bound = |at: &str| UdpSocket::bind(&both, at).map(|_| ()).map_err(|e| e.kind());
+    assert_eq!(bound("[fe80::5%2]:53"), Ok(()));
+    assert_eq!(bound("[fe80::5%1]:53"), Err(ErrorKind::AddrNotAvailable));
+    assert_eq!(bound("[fe80::1%2]:53"), Err(ErrorKind::AddrNotAvailable));
+    let peer = |device| {
+        let builder = Stack::builder().device(device).address("fe80::9/64");
+        builder.address("2001:db8::9/64").start().expect("a stack")
+    };
+    let other = peer(other);
+    let listener = TcpListener::bind(&other, "[fe80::9]:80").expect("bind");
+    // No scope is needed: the address says which link it is.
+    for from in ["2001:db8::5", "fe80::5"] {
+        let local = SocketAddr::new(from.parse().expect("an address"), 0);
+        let there = TcpStream::connect_from(&both, local, "[fe80::9]:80").expect("connect");
+        let (_here, peer) = listener.accept().expect("accept");
+        assert_eq!((peer.ip().to_string().as_str(), text(there.peer_addr())), (from, to(2)));
+    }
+    fn to(scope: u32) -> String {
+        format!("[fe80::9%{scope}]:80")
+    }
+    // The first link is another one.
+    let local = "[2001:db8::5]:0".parse().expect("an end");
+    let error = TcpStream::connect_from(&both, local, "[fe80::9%1]:80").expect_err("two links");
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    // A device without any address, which owns all, is a link, too.
+    let (device, far) = bare();
+    let all = Stack::builder().device(device).owns("::/0").start().expect("a stack");
+    let far = peer(far);
+    let listener = TcpListener::bind(&far, "[fe80::9]:80").expect("bind");
+    let there = TcpStream::connect_from(&all, local, "[fe80::9%1]:80").expect("connect");
+    assert_eq!(text(there.peer_addr()), to(1));
+    assert_eq!(listener.accept().expect("accept").1.ip().to_string(), "2001:db8::5");
+}
+
+/// What comes to a group does not show its link by our address: it is told, so that it can be
+/// answered, and who is connected to one link hears nothing of another.
+#[test]
+fn who_speaks_to_a_group_is_told_with_the_link() {
+    let [both, one, other] = three();
+    let group = "ff02::99".parse().expect("a group");
+    let bind = |stack, at| {
+        let socket = UdpSocket::bind(stack, at).expect("bind");
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time");
+        socket
+    };
+    let sockets = ["[::]:50", "[::]:51"].map(|at| bind(&both, at));
+    for (socket, link) in sockets.iter().flat_map(|socket| [(socket, 1), (socket, 2)]) {
+        socket.join_multicast_v6(&group, link).expect("join");
+    }
+    let [socket, connected] = sockets;
+    connected.connect("[fe80::9%1]:7").expect("connect");
+    let mut bytes = [0; 8];
+    for (peer, link) in [(&other, 2), (&one, 1)] {
+        let there = bind(peer, "[fe80::9]:7");
+        for port in [51, 50] {
+            there.send_to(&[link], (group, port)).expect("send");
+        }
+        let (len, from) = socket.recv_from(&mut bytes).expect("it comes");
+        assert_eq!((&bytes[..len], from.to_string()), (&[link][..], format!("[fe80::9%{link}]:7")));
+        socket.send_to(b"back", from).expect("send");
+        assert_eq!(there.recv(&mut bytes).expect("it comes"), 4);
+    }
+    // The first that it hears is of its own link.
+    assert_eq!((connected.recv(&mut bytes).expect("it comes"), bytes[0]), (1, 1));
+}
+
+/// Both ends are ours, each on its own link.
+#[test]
+fn our_own_addresses_are_told_with_their_own_link() {
+    let [both, ..] = three();
+    let listener = TcpListener::bind(&both, "[fe80::2%2]:80").expect("bind");
+    let from = "[fe80::1%1]:0".parse().expect("an end");
+    let there = TcpStream::connect_from(&both, from, "[fe80::2%2]:80").expect("connect");
+    let (here, peer) = listener.accept().expect("accept");
+    assert_eq!(text(there.peer_addr()), "[fe80::2%2]:80");
+    assert_eq!(text(here.local_addr()), "[fe80::2%2]:80");
+    assert!(peer.to_string().starts_with("[fe80::1%1]:"), "{peer}");
+    // Who has that address on the other link is not this stack.
+    let error = TcpStream::connect(&both, "[fe80::2%1]:80").expect_err("somebody else");
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("on interface 2"), "{error}");
+}
+
 #[test]
 fn what_makes_no_sense_is_told() {
     let [both, ..] = three();
@@ -144,6 +271,15 @@ fn what_makes_no_sense_is_told() {
     let from = "[fe80::1%1]:0".parse().expect("an end");
     let error = TcpStream::connect_from(&both, from, "[fe80::9%2]:80").expect_err("two links");
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    let (left, _one) = memory::pair(memory::Config::default());
+    let (right, _other) = memory::pair(memory::Config::default());
+    let twice = Stack::builder().device(left).address("fe80::1/64");
+    let error = twice.device(right).address("fe80::1/64").start().expect_err("two links");
+    assert!(error.to_string().contains("fe80::1"), "{error}");
+    let from = "[::1]:0".parse().expect("an end");
+    let error = TcpStream::connect_from(&both, from, "[fe80::9%2]:80").expect_err("no link");
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("loopback"), "{error}");
 }
 
 #[test]

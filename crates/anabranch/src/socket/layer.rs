@@ -3,6 +3,7 @@
 
 use super::registry::Registry;
 use super::{ListenerShared, RawShared, TcpShared, UdpShared};
+use crate::scope;
 use crate::tasks;
 use net::application::ConnectError;
 use net::{Application, Call, ConnId, Datagram, RawDatagram};
@@ -181,6 +182,16 @@ impl Application for SocketLayer {
 
     fn datagram(&mut self, socket: &Arc<UdpShared>, datagram: Datagram) -> bool {
         socket.arrived(datagram, &mut self.wakes)
+    }
+
+    fn datagram_to_group(
+        &mut self,
+        socket: &Arc<UdpShared>,
+        datagram: Datagram,
+        interface: Option<u16>,
+    ) -> bool {
+        let remote = scope::on_link(datagram.remote, interface);
+        socket.arrived(Datagram { remote, ..datagram }, &mut self.wakes)
     }
 
     fn datagram_error(&mut self, socket: &Arc<UdpShared>, flow: FlowKey, error: tcp::Error) {

@@ -6,6 +6,7 @@ mod backlog;
 mod footprint;
 mod groups;
 mod layer;
+mod on_link;
 mod queue;
 mod raw;
 mod registry;
@@ -16,6 +17,7 @@ mod udp;
 
 pub(crate) use backlog::Acceptor;
 pub(crate) use layer::SocketLayer;
+pub(crate) use on_link::OnLink;
 pub use raw::RawCounters;
 pub(crate) use raw::RawShared;
 pub(crate) use registry::Registry;

@@ -321,6 +321,13 @@ impl Session {
         self.state.lock().counters
     }
 
+    /// Has those who wait for a datagram look once more.
+    pub(crate) fn wake_readers(&self) {
+        let mut wakes = Vec::new();
+        self.state.lock().readers.take(&mut wakes);
+        wakes.into_iter().for_each(Waker::wake);
+    }
+
     /// How long there has been the session.
     pub(crate) fn age(&self) -> Duration {
         Instant::now().saturating_duration_since(self.began)

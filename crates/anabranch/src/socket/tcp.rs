@@ -1,6 +1,7 @@
 //! [`TcpShared`]: what a stream and its connection share.
 
 pub(crate) mod posted;
+mod unsent;
 mod user;
 
 use super::backlog::Backlog;
@@ -14,11 +15,11 @@ use net::ConnId;
 use net::application::ConnectError;
 use platform::Mutex;
 use platform::atomic::{AtomicU8, Ordering};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use tcp::{ReceiveQueue, Tcb};
-use wire::{FlowKey, Instant, Slice};
+use unsent::Unsent;
+use wire::{FlowKey, Instant};
 
 /// Slices at least this long are handed to TCP as they are; shorter ones are
 /// copied together, so that small writes do not each hold a block.
@@ -71,7 +72,7 @@ struct State {
     posted: Option<posted::Posted>,
 
     /// Written and not yet with TCP, with the sums of the bytes if known.
-    unsent: VecDeque<(Slice, Option<u16>)>,
+    unsent: Unsent,
     unsent_bytes: usize,
     /// What TCP had queued when the domain last looked.
     queued: usize,
@@ -142,7 +143,7 @@ impl TcpShared {
             shut_read: false,
             readers: Waiters::default(),
             posted: None,
-            unsent: VecDeque::new(),
+            unsent: Unsent::default(),
             unsent_bytes: 0,
             queued: 0,
             send_buffer: 0,
@@ -372,9 +373,7 @@ impl State {
             tcb.set_more(self.more);
             self.more_is_news = false;
         }
-        if self.unsent.is_empty() && self.unsent.capacity() > 256 {
-            self.unsent = VecDeque::new();
-        }
+        self.unsent.shrink();
     }
 
     /// What was received comes from TCP. It counts there for as long as nobody has

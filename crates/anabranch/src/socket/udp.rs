@@ -1,10 +1,12 @@
 //! [`UdpShared`]: what a UDP socket and all domains share.
 
 use super::groups::Memberships;
+use super::on_link::OnLink;
 use super::queue::Queue;
 use super::sessions::Sessions;
 use super::ttl::Ttl;
 use crate::error::SocketError;
+use crate::scope;
 use net::Datagram;
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
@@ -31,20 +33,23 @@ struct State {
 #[derive(Debug)]
 struct Peer {
     remote: Endpoint,
-    /// Our addresses on other links, if its own is good on one link only: who speaks with these
-    /// has the same address by chance.
-    elsewhere: Vec<Address>,
+    /// The link that its address is good on, if on one only: who has it elsewhere is another.
+    link: Option<OnLink>,
 }
 
 impl Peer {
-    fn is(&self, local: Endpoint, remote: Endpoint) -> bool {
-        self.remote == remote && !self.elsewhere.contains(&local.address)
+    /// Is it this peer who speaks? What it says to a group has the link in its end.
+    fn is(&mut self, local: Endpoint, remote: Endpoint) -> bool {
+        let (Some(link), (scope, unscoped)) = (&mut self.link, scope::split(remote)) else {
+            return self.remote == remote;
+        };
+        self.remote == unscoped && link.may_have(local.address) && link.may_be(scope)
     }
 }
 
 impl State {
-    fn is_peer(&self, flow: FlowKey) -> bool {
-        self.peer.as_ref().is_some_and(|peer| peer.is(flow.local, flow.remote))
+    fn is_peer(&mut self, flow: FlowKey) -> bool {
+        self.peer.as_mut().is_some_and(|peer| peer.is(flow.local, flow.remote))
     }
 
     fn wake_all(&mut self, wakes: &mut Vec<Waker>) {
@@ -99,7 +104,7 @@ impl UdpShared {
         }
         let mut state = self.state.lock();
         let stranger =
-            state.peer.as_ref().is_some_and(|peer| !peer.is(datagram.local, datagram.remote));
+            state.peer.as_mut().is_some_and(|peer| !peer.is(datagram.local, datagram.remote));
         !stranger && state.arrived.offer(datagram, BUFFER, wakes)
     }
 
@@ -146,11 +151,10 @@ impl UdpShared {
         }
     }
 
-    /// Hears only `remote` from now on, and not what is for our addresses `elsewhere`, on other
-    /// links than that of a link-local peer.
-    pub(crate) fn connect(&self, remote: Endpoint, elsewhere: Vec<Address>) {
+    /// Hears only `remote` from now on, and that only on its link, if it has one.
+    pub(crate) fn connect(&self, remote: Endpoint, link: Option<OnLink>) {
         let mut state = self.state.lock();
-        let peer = Peer { remote, elsewhere };
+        let mut peer = Peer { remote, link };
         state.arrived.retain(|datagram| peer.is(datagram.local, datagram.remote));
         state.peer = Some(peer);
     }

@@ -5,8 +5,10 @@ use anabranch::netstack::{Limits, Rates};
 use anabranch::tokio::{TcpStream, UdpSocket};
 use anabranch::{Netstack, Prefix, Stack};
 use std::io::ErrorKind;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 
 fn pair(rates: Rates) -> (Netstack, Stack) {
     let (left, right) = wire(1);
@@ -216,5 +218,89 @@ fn link_local_peers_are_told_with_their_link() {
         session.send(b"back").await.expect("send");
         let (n, from) = socket.recv_from(&mut [0; 8]).await.expect("it comes");
         assert_eq!((n, from.port()), (4, 9));
+    });
+}
+
+/// Where two links have link-local addresses, ours says which of them a peer is on, also if it is
+/// one of a network that is owned.
+#[test]
+fn link_local_peers_are_answered_on_their_link_where_there_are_two() {
+    let (left, right) = wire(1);
+    let (other, _far) = wire(1);
+    let builder = Stack::builder().device(other).address("fe80::7/64");
+    let builder = builder.device(left).address("fe80::1/64").owns(Prefix::ALL_V6);
+    let netstack = Netstack::start(builder, Limits::default()).expect("a netstack");
+    let client = Stack::builder().device(right).address("fe80::9/64").address("2001:db8::2/64");
+    let client = client.start().expect("a stack");
+    block_on(async {
+        let socket = UdpSocket::bind(&client, "[fe80::9]:0").await.expect("bind");
+        let from = "[fe80::9]:0".parse().expect("an end");
+        for ours in ["2001:db8::5", "fe80::5", "fe80::1"] {
+            let to = format!("[{ours}]:9");
+            socket.send_to(b"x", &*to).await.expect("send");
+            let session = netstack.accept_udp().await.expect("accept");
+            assert!(session.peer_addr().to_string().starts_with("[fe80::9%2]:"));
+            session.send(b"back").await.expect("send");
+            let (n, answered) = socket.recv_from(&mut [0; 8]).await.expect("it comes");
+            assert_eq!((n, answered.ip().to_string().as_str()), (4, ours));
+            let mut there = TcpStream::connect_from(&client, from, &*to).await.expect("connect");
+            let mut here = netstack.accept_tcp().await.expect("accept");
+            assert!(here.peer_addr().to_string().starts_with("[fe80::9%2]:"));
+            here.write_all(b"back").await.expect("write");
+            there.read_exact(&mut [0; 4]).await.expect("read");
+        }
+    });
+}
+
+/// Who waits by the old rates goes on by the new ones at once: for room, and for the peer.
+#[test]
+fn who_waits_hears_of_other_rates() {
+    let (netstack, client) = pair(Rates::default().with_rate(1).with_burst(1000));
+    block_on(async {
+        let socket = UdpSocket::bind(&client, (CLIENT, 0)).await.expect("bind");
+        socket.send_to(b"x", "192.0.2.1:9").await.expect("send");
+        let session = Arc::new(netstack.accept_udp().await.expect("accept"));
+        assert_eq!(session.recv(&mut [0; 8]).await.expect("it is there"), 1);
+        session.send(&[1; 1000]).await.expect("the burst");
+        // Two at a time, for which there is room in some minutes.
+        let both = [2, 3].map(|byte| {
+            let session = session.clone();
+            tokio::spawn(async move { session.send(&[byte; 1000]).await })
+        });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(both.iter().all(|task| !task.is_finished()));
+        session.set_rates(Rates::default());
+        for task in both {
+            assert_eq!(task.await.expect("no panic").expect("it goes"), 1000);
+        }
+        // Nobody has spoken of silence when it begins to wait.
+        let reader = session.clone();
+        let reader = tokio::spawn(async move { reader.recv(&mut [0; 8]).await });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!reader.is_finished());
+        session.set_rates(Rates::default().with_idle(Duration::from_millis(100)));
+        let error = reader.await.expect("no panic").expect_err("it was silent");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    });
+}
+
+/// So it is with a connection, whose task waits for its peer.
+#[test]
+fn a_connection_that_waits_hears_of_other_rates() {
+    let (netstack, client) = pair(Rates::default());
+    block_on(async {
+        let _there = TcpStream::connect(&client, "192.0.2.1:80").await.expect("connect");
+        let mut here = netstack.accept_tcp().await.expect("accept");
+        let mut told = false;
+        let error = std::future::poll_fn(|cx| {
+            let mut bytes = [0; 1];
+            let read = Pin::new(&mut here).poll_read(cx, &mut ReadBuf::new(&mut bytes));
+            if !std::mem::replace(&mut told, true) {
+                here.set_rates(Rates::default().with_idle(Duration::from_millis(100)));
+            }
+            read
+        });
+        let error = error.await.expect_err("it was silent");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
     });
 }

@@ -1,6 +1,7 @@
 //! [`Message`]: its fields (RFC 2131 2) and options (RFC 2132, RFC 3396).
 
 use crate::Ignored;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -114,7 +115,7 @@ impl Message {
         let mut found = BTreeMap::new();
         gather(rest, &mut found)?;
         //= RFC 2132 9.3: options go on in the fields of the file and of the server's name
-        let overload = found.get(&52).and_then(|value: &Vec<u8>| value.first().copied());
+        let overload = found.get(&52).and_then(|value: &Cow<'_, [u8]>| value.first().copied());
         if overload.is_some_and(|fields| fields & 1 != 0) {
             gather(&fixed[108..236], &mut found)?;
         }
@@ -158,8 +159,11 @@ impl Message {
     }
 }
 
+/// Options by their codes.
+type Found<'a> = BTreeMap<u8, Cow<'a, [u8]>>;
+
 /// Adds the options of a field to `found`. What comes twice is one value in pieces (RFC 3396).
-fn gather(mut bytes: &[u8], found: &mut BTreeMap<u8, Vec<u8>>) -> Result<(), Ignored> {
+fn gather<'a>(mut bytes: &'a [u8], found: &mut Found<'a>) -> Result<(), Ignored> {
     // RFC 2131 2/1
     loop {
         match bytes {
@@ -169,7 +173,10 @@ fn gather(mut bytes: &[u8], found: &mut BTreeMap<u8, Vec<u8>>) -> Result<(), Ign
             [code, len, rest @ ..] => {
                 let (value, rest) =
                     rest.split_at_checked((*len).into()).ok_or(Ignored::Malformed)?;
-                found.entry(*code).or_default().extend(value);
+                let pieces = found.entry(*code);
+                pieces
+                    .and_modify(|before| before.to_mut().extend(value))
+                    .or_insert(Cow::Borrowed(value));
                 bytes = rest;
             }
             [_] => return Err(Ignored::Malformed),
@@ -185,10 +192,10 @@ fn put(bytes: &mut Vec<u8>, code: u8, value: &[u8]) {
 }
 
 impl Options {
-    fn parse(found: &BTreeMap<u8, Vec<u8>>) -> Result<Options, Ignored> {
+    fn parse(found: &Found<'_>) -> Result<Options, Ignored> {
         let fixed = |code: u8, len: usize| match found.get(&code) {
             None => Ok(None),
-            Some(value) if value.len() == len => Ok(Some(value.as_slice())),
+            Some(value) if value.len() == len => Ok(Some(&**value)),
             Some(_) => Err(Ignored::Malformed),
         };
         let number =
@@ -219,7 +226,7 @@ impl Options {
             mtu: fixed(26, 2)?.map(|v| u16::from_be_bytes([v[0], v[1]])),
             host_name: text(12),
             text: text(56),
-            client_id: found.get(&61).cloned(),
+            client_id: found.get(&61).map(|id| id.to_vec()),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Routes: which interface and neighbour a destination is reached by.
 
 use super::source;
-use crate::config::{Config, InterfaceConfig, RouteConfig};
+use crate::config::{Config, RouteConfig};
 use crate::paths::Path;
 use std::sync::Arc;
 use wire::Address;
@@ -177,13 +177,10 @@ impl Routes {
 
     #[cold]
     fn on_link_of(&self, source: Address, destination: Address) -> Option<Route> {
-        let has = |i: &InterfaceConfig| i.addresses.iter().any(|(ours, _)| *ours == source);
         if self.config.is_ours(destination) {
             return None;
         }
-        let interface = self.config.interfaces.iter().position(has).map(|index| index as u16);
-        // It may be of a network that is ours as a whole.
-        let interface = interface.or_else(|| self.config.owner(source))?;
+        let interface = self.config.interface_of(source)?;
         if self.config.loopback == Some(interface) {
             return None;
         }

@@ -49,11 +49,21 @@ pub fn input<A: Application>(
         counters.drop(DropReason::UdpNoPort);
         return Some(packet);
     };
-    if local.address.is_multicast() && !A::is_member(socket, local.address, remote.address) {
+    packet.pull(LEN);
+    let to_group = local.address.is_multicast();
+    if to_group && !A::is_member(socket, local.address, remote.address) {
         return dropped(counters, DropReason::UdpNotMember);
     }
-    packet.pull(LEN);
-    if app.datagram(socket, Datagram { local, remote, payload: packet.into_parts() }) {
+    let datagram = Datagram { local, remote, payload: packet.into_parts() };
+    let has_room = match to_group {
+        false => app.datagram(socket, datagram),
+        true => {
+            let from =
+                Some(meta.interface).filter(|_| transport.config.loopback != Some(meta.interface));
+            app.datagram_to_group(socket, datagram, from)
+        }
+    };
+    if has_room {
         counters.delivered += 1;
     } else {
         counters.drop(DropReason::UdpQueueFull);

@@ -47,6 +47,8 @@ async fn ask<P: RuntimeProvider>(
     let options = builder.options_mut();
     (options.timeout, options.attempts) = (TIMEOUT, AGAIN);
     options.use_hosts_file = ResolveHosts::Never;
+    // It asks once.
+    options.cache_size = 0;
     options.ip_strategy = LookupIpStrategy::Ipv6AndIpv4;
     options.server_ordering_strategy = ServerOrderingStrategy::UserProvidedOrder;
     builder.build()?.lookup_ip(name).await

@@ -2,7 +2,7 @@ use super::*;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use wire::tcp::{Flags, Header, Options};
-use wire::{Instant, Parts, Seq};
+use wire::{Instant, Parts, Seq, Slice};
 
 const LIMIT: usize = 100_000;
 /// Blocks that are being filled: one in each queue, and the one that comes.

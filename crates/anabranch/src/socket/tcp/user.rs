@@ -236,6 +236,13 @@ impl TcpShared {
         wakes.into_iter().for_each(Waker::wake);
     }
 
+    /// Has those who wait look once more.
+    pub(crate) fn wake_all(&self) {
+        let mut wakes = Vec::new();
+        self.state.lock().wake_all(&mut wakes);
+        wakes.into_iter().for_each(Waker::wake);
+    }
+
     /// Sets the type of service.
     pub(crate) fn set_tos(&self, tos: u8) {
         self.tos.store(tos, Ordering::Relaxed);

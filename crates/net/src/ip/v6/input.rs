@@ -202,7 +202,6 @@ fn accept(
         return Err(DropReason::IpSource);
     }
     let interface = &ip.config.interfaces[usize::from(index)];
-    let has = |address: Address| interface.addresses.iter().any(|(ours, _)| *ours == address);
     if let Some(group) = destination.v6().filter(|a| a.is_multicast()) {
         // All nodes, and those that ask for an address of ours.
         let all = matches!(group.segments(), [0xff01 | 0xff02, 0, 0, 0, 0, 0, 0, 1]);
@@ -211,8 +210,10 @@ fn accept(
         let is_member = || ip.config.groups.wants(Some(index), destination, source);
         return if all || asks() || is_member() { Ok(true) } else { Err(DropReason::IpNotOurs) };
     }
-    let ours = match destination.is_link_local_v6() {
-        true => has(destination) || ip.config.owner(destination) == Some(index),
+    // RFC 4007 6: what is good on a link only comes by that one, and is answered there.
+    let of_link = destination.is_link_local_v6() || source.is_link_local_v6();
+    let ours = match of_link {
+        true => ip.config.interface_of(destination) == Some(index),
         false => ip.config.owns(destination) && !destination.is_loopback(),
     };
     if !ours || destination.is_v4() {

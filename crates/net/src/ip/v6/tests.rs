@@ -381,6 +381,38 @@ fn groups_are_reached_on_the_link_only() {
     }
 }
 
+/// Who is on one link only is heard by the addresses of that link only: from another one, the
+/// answer would go to whoever has the peer's address there.
+#[test]
+fn a_link_local_peer_reaches_what_its_link_has() {
+    let address = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+    let (second, owned) = (address("2001:db8:2::1"), address("2001:db8:9::5"));
+    let mut host = host6(|config| {
+        let mut interface = config.interfaces[0].clone();
+        interface.addresses = vec![(second.into(), 64), (address("fe80::7").into(), 64)];
+        config.interfaces.push(interface);
+        let network = address("2001:db8:9::").into();
+        config.owned = vec![crate::OwnedPrefix { interface: 1, network, prefix: 48 }];
+    });
+    host.call(Call::BindUdp(end6(Ipv6Addr::UNSPECIFIED, 53), ()));
+    let source = address("fe80::9");
+    let ours = [(US6, 0), (our_link_local(), 0), (second, 1), (address("fe80::7"), 1), (owned, 1)];
+    for (destination, link) in ours {
+        let mut bytes = udp6(53, b"x");
+        bytes[6..8].fill(0);
+        let bytes = summed(source, destination, protocol::UDP, 6, bytes);
+        let header = Header { source, destination, ..ip6(protocol::UDP) };
+        for index in [0, 1] {
+            let mut frame = wire::Packet::copy_of(&datagram6(header, &bytes));
+            frame.meta_mut().interface = index;
+            host.take_packet(frame);
+            let came = !std::mem::take(&mut host.domain.app.datagrams).is_empty();
+            assert_eq!(came, index == link, "{destination} by {index}");
+        }
+    }
+    assert_eq!(host.domain.counters.dropped(DropReason::IpNotOurs), 5);
+}
+
 #[test]
 fn the_largest_datagrams_go_in_fragments() {
     let mut host = host6(|config| config.interfaces[0].mtu = 65_535);

@@ -3,6 +3,7 @@
 
 use async_trait::async_trait;
 use hickory_resolver::net::runtime::{DnsTcpStream, DnsUdpSocket, RuntimeProvider, Spawn, Time};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,6 +16,15 @@ use std::time::{Duration, Instant};
 const TYPES: [u16; 8] = [1, 28, 5, 6, 2, 41, 16, 65];
 /// How often what waits is looked at before its time is over.
 const TURNS: usize = 24;
+/// As that, once all bytes were used: what was said comes through, and nothing more is said.
+const LAST_TURNS: usize = 8;
+/// As that, of what begins to wait then.
+const LATE_TURNS: usize = 2;
+
+thread_local! {
+    /// Have all bytes been used? Then time passes faster.
+    static OVER: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Is it what callers may be told?
 pub(crate) fn check(result: &io::Result<(Vec<IpAddr>, Instant)>, most: usize) {
@@ -38,16 +48,23 @@ pub(crate) struct Play(Arc<Mutex<Vec<u8>>>);
 
 impl Play {
     pub(crate) fn new(bytes: &[u8]) -> Play {
+        OVER.set(bytes.is_empty());
         Play(Arc::new(Mutex::new(bytes.iter().rev().copied().collect())))
     }
 
     /// The next byte; zero when there is none.
     fn u8(&self) -> u8 {
-        self.0.lock().expect("no panic").pop().unwrap_or(0)
+        let mut left = self.0.lock().expect("no panic");
+        let next = left.pop().unwrap_or(0);
+        OVER.set(left.is_empty());
+        next
     }
 
     fn take(&self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.u8()).collect()
+        let mut left = self.0.lock().expect("no panic");
+        let taken = (0..len).map(|_| left.pop().unwrap_or(0)).collect();
+        OVER.set(left.is_empty());
+        taken
     }
 
     fn is_over(&self) -> bool {
@@ -138,7 +155,7 @@ async fn turn() {
 #[async_trait]
 impl Time for Timer {
     async fn delay_for(_: Duration) {
-        for _ in 0..TURNS / 4 {
+        for _ in 0..if OVER.get() { LATE_TURNS } else { TURNS / 4 } {
             turn().await;
         }
     }
@@ -147,16 +164,16 @@ impl Time for Timer {
         _: Duration,
         future: F,
     ) -> Result<F::Output, io::Error> {
-        let (mut future, mut turns) = (pin!(future), 0);
+        let (mut future, mut left) = (pin!(future), if OVER.get() { LATE_TURNS } else { TURNS });
         poll_fn(|cx| {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Ok(output));
             }
-            turns += 1;
+            left = if OVER.get() { left.min(LAST_TURNS) } else { left } - 1;
             cx.waker().wake_by_ref();
-            match turns < TURNS {
-                true => Poll::Pending,
-                false => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            match left {
+                0 => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+                _ => Poll::Pending,
             }
         })
         .await

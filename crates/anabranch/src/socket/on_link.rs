@@ -1,0 +1,36 @@
+//! [`OnLink`]: the link that a link-local peer is on.
+
+use net::Config;
+use net::published::Seen;
+use std::sync::Arc;
+use wire::Address;
+
+/// One of the host's links, as a socket knows it that is connected to a peer there. What comes
+/// from the peer comes to one of our addresses on that link, and these may change.
+#[derive(Debug)]
+pub(crate) struct OnLink {
+    index: u16,
+    config: Arc<Config>,
+    newer: Seen<Config>,
+}
+
+impl OnLink {
+    /// The link of the interface of this index.
+    pub(crate) fn new(config: &Arc<Config>, index: u16) -> OnLink {
+        OnLink { index, config: config.clone(), newer: Seen::new(&config.host) }
+    }
+
+    /// Is it the link of this number, if one is said?
+    pub(super) fn may_be(&self, number: Option<u16>) -> bool {
+        number.is_none_or(|number| number == self.index + 1)
+    }
+
+    /// May what is sent to `local` come by this link? Not if another interface has it or owns it;
+    /// a group has no interface.
+    pub(super) fn may_have(&mut self, local: Address) -> bool {
+        if let Some(config) = self.newer.newer() {
+            self.config = config;
+        }
+        self.config.interface_of(local).is_none_or(|index| index == self.index)
+    }
+}
