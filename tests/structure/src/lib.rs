@@ -6,7 +6,9 @@
 //! - the modules of a crate make no circle: among modules that stand side by side,
 //!   whatever is used from one to another goes one way;
 //! - manifests say what crates.io wants to know, and name no library of their own;
-//! - no item of a list in the documentation has more than 80 words.
+//! - no item of a list in the documentation has more than 80 words;
+//! - files, headings and Rust's names that the documentation names are there, and so is what the
+//!   changes that it shows begin from.
 //!
 //! What is wrong today and has to go is in `allowed.txt`. An entry there that nothing
 //! needs any more is an error, too.
@@ -14,7 +16,9 @@
 
 mod bullets;
 mod circles;
+mod diffs;
 mod manifests;
+mod names;
 mod sizes;
 mod tree;
 
@@ -26,8 +30,12 @@ use std::path::{Path, PathBuf};
 pub use bullets::bullets;
 /// Whether a crate's modules make circles, for the crate in this directory.
 pub use circles::circles;
+/// Changes in the documentation that do not fit.
+pub use diffs::diffs;
 /// What a manifest lacks.
 pub use manifests::manifest;
+/// What the documentation names and is not there.
+pub use names::{names, words};
 /// What is too large in a file.
 pub use sizes::sizes;
 
@@ -36,11 +44,15 @@ pub use sizes::sizes;
 /// # Errors
 /// Files that cannot be read or parsed.
 pub fn findings(root: &Path) -> io::Result<BTreeSet<String>> {
-    let mut found = BTreeSet::new();
-    for folder in ["crates", "tests", "fuzz/fuzz_targets"] {
+    let (mut found, mut known) = (BTreeSet::new(), BTreeSet::new());
+    for folder in ["crates", "tests", "fuzz/fuzz_targets", "bench", "examples"] {
         for file in rust_files(&root.join(folder))? {
             let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
-            found.extend(sizes(&name, &std::fs::read_to_string(&file)?)?);
+            let text = std::fs::read_to_string(&file)?;
+            known.extend(words(&name, &text)?);
+            if !["bench/", "examples/"].iter().any(|other| name.starts_with(other)) {
+                found.extend(sizes(&name, &text)?);
+            }
         }
     }
     for folder in ["crates", "tests"] {
@@ -55,14 +67,17 @@ pub fn findings(root: &Path) -> io::Result<BTreeSet<String>> {
         }
     }
     let guide = entries(&root.join("docs"))?;
-    for file in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+    for file in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "deploy/README.md"]
         .map(|name| root.join(name))
         .iter()
         .chain(&guide)
     {
         if file.extension().is_some_and(|extension| extension == "md") && file.exists() {
             let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
-            found.extend(bullets(&name, &std::fs::read_to_string(file)?));
+            let text = std::fs::read_to_string(file)?;
+            found.extend(bullets(&name, &text));
+            found.extend(names(root, &name, &text, &known));
+            found.extend(diffs(root, &name, &text));
         }
     }
     Ok(found)

@@ -31,7 +31,9 @@ pub static EXISTING: Kind = Kind {
         option: "existing-tap",
         default: None,
         help: "TAP device to take that is there already (`ip tuntap add mode tap`): it stays at \
-               the end, and its address and MTU stay as they are; its owner needs no rights",
+               the end, and its address and MTU stay as they are; its owner needs no rights. One \
+               without `multi_queue` has one queue: one processor reads it, and hands on what is \
+               for the others",
     }),
     has_peers: false,
     open: take,
@@ -41,13 +43,16 @@ pub static EXISTING: Kind = Kind {
 };
 
 fn take(request: &Request<'_>) -> Result<Opened, Failure> {
-    let config = tap::Config::default()
-        .with_name(request.name)
-        .with_existing(true)
-        .with_queues(request.queues)
-        .with_offload(request.offload);
-    let device = tap::open(&config).map_err(Failure::refused)?;
-    Ok(Opened { device, peer: Peer::Kernel })
+    let open = |queues| {
+        let config = tap::Config::default().with_name(request.name).with_existing(true);
+        tap::open(&config.with_queues(queues).with_offload(request.offload))
+    };
+    let device = match open(request.queues) {
+        // It may have one queue only. The stack spreads what comes by that.
+        Err(error @ tap::Error::Unsuitable { .. }) => open(1).map_err(|_| error),
+        opened => opened,
+    };
+    Ok(Opened { device: device.map_err(Failure::refused)?, peer: Peer::Kernel })
 }
 
 fn open(request: &Request<'_>) -> Result<Opened, Failure> {
