@@ -1,7 +1,6 @@
 //! [`UdpSocket`], blocking, and what it shares with the one for tasks.
 
 use crate::names::{ToSocketAddrs, first};
-use crate::scope;
 use crate::socket::{OnLink, SessionLimits, Sessions, UdpShared};
 use crate::stack::{Local, Protocol, Stack};
 use crate::stream::now;
@@ -34,7 +33,7 @@ struct Options {
     read_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
     nonblocking: bool,
-    /// The peer that the socket is connected to, with its link in it.
+    /// The peer that the socket is connected to, with its link in it: there it stays.
     peer: Option<Endpoint>,
 }
 
@@ -216,11 +215,9 @@ impl Shared {
 
     pub(crate) fn connect(&self, remote: Endpoint) -> io::Result<()> {
         let (ours, peer) = self.ends(self.local.endpoint, remote)?;
-        let config = self.stack.config();
-        let link = scope::link_of(&config, ours, peer);
-        // It stays on its link, whatever links there are later.
-        self.options.lock().peer = Some(scope::on_link(peer, link));
-        self.socket.connect(peer, link.map(|index| OnLink::new(&config, index)));
+        let link = OnLink::of(&self.stack.config(), ours, peer);
+        self.options.lock().peer = Some(link.as_ref().map_or(peer, |link| link.name(peer)));
+        self.socket.connect(peer, link);
         Ok(())
     }
 
