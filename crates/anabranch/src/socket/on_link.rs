@@ -1,9 +1,10 @@
 //! [`OnLink`]: the link that a link-local peer is on.
 
+use crate::scope;
 use net::Config;
 use net::published::Seen;
 use std::sync::Arc;
-use wire::Address;
+use wire::{Address, Endpoint};
 
 /// One of the host's links, as a socket knows it that is connected to a peer there. What comes
 /// from the peer comes to one of our addresses on that link, and these may change.
@@ -15,9 +16,15 @@ pub(crate) struct OnLink {
 }
 
 impl OnLink {
-    /// The link of the interface of this index.
-    pub(crate) fn new(config: &Arc<Config>, index: u16) -> OnLink {
-        OnLink { index, config: config.clone(), newer: Seen::new(&config.host) }
+    /// The link that `peer` is on, if its address is good on one only; `ours` is our end.
+    pub(crate) fn of(config: &Arc<Config>, ours: Endpoint, peer: Endpoint) -> Option<OnLink> {
+        let index = scope::link_of(config, ours, peer)?;
+        Some(OnLink { index, config: config.clone(), newer: Seen::new(&config.host) })
+    }
+
+    /// `end` with this link in it.
+    pub(crate) fn name(&self, end: Endpoint) -> Endpoint {
+        scope::on_link(end, Some(self.index))
     }
 
     /// Is it the link of this number, if one is said?

@@ -1,7 +1,6 @@
 //! What the sockets of UDP for threads and for tasks share.
 
 use crate::names::first;
-use crate::scope;
 use crate::socket::{OnLink, SessionLimits, Sessions, UdpShared};
 use crate::stack::{Local, Protocol, Stack};
 use crate::ways::Ways;
@@ -32,7 +31,7 @@ pub(super) struct Options {
     pub(super) read_timeout: Option<Duration>,
     pub(super) write_timeout: Option<Duration>,
     pub(super) nonblocking: bool,
-    /// The peer that the socket is connected to, with its link in it.
+    /// The peer that the socket is connected to, with its link in it: there it stays.
     pub(super) peer: Option<Endpoint>,
 }
 
@@ -214,15 +213,13 @@ impl Shared {
 
     pub(crate) fn connect(&self, remote: Endpoint) -> io::Result<()> {
         let (ours, peer) = self.ends(self.local.endpoint, remote)?;
-        let config = self.stack.config();
-        let link = scope::link_of(&config, ours, peer);
-        // It stays on its link, whatever links there are later.
-        self.options.lock().peer = Some(scope::on_link(peer, link));
-        self.socket.connect(peer, link.map(|index| OnLink::new(&config, index)));
+        let link = OnLink::of(&self.stack.config(), ours, peer);
+        self.options.lock().peer = Some(link.as_ref().map_or(peer, |link| link.name(peer)));
+        self.socket.connect(peer, link);
         Ok(())
     }
 
-    /// The peer, with its link in it.
+    /// The peer, with its link in it: there it stays.
     pub(crate) fn peer(&self) -> io::Result<Endpoint> {
         let peer = self.socket.peer().ok_or(io::ErrorKind::NotConnected)?;
         Ok(self.options.lock().peer.unwrap_or(peer))
