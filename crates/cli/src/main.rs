@@ -7,6 +7,8 @@ mod calibrate;
 mod choices;
 mod congestion;
 mod demo;
+#[cfg(test)]
+mod docs;
 mod doctor;
 mod failure;
 mod files;
