@@ -2,7 +2,8 @@
 
 use crate::assembler::Assembler;
 use crate::congestion::{Congestion, initial_window};
-use crate::facts::{Ecn, Flags, Settings};
+use crate::facts::{Flags, Settings};
+use crate::marks::Ecn;
 use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;

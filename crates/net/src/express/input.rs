@@ -103,7 +103,7 @@ pub(crate) fn read(frame: &Packet, interface: &InterfaceConfig, ip: &Ip) -> Opti
     }
     let (fixed, options) = datagram.get(below.header..)?.split_first_chunk::<TCP>()?;
     let t = words(fixed);
-    let flags = Flags((t[3] >> 16) as u8);
+    let flags = Flags((t[3] >> 16) as u16 & 0x1ff);
     let (len, timestamps) = shape(t[3], options)?;
     let (source_port, destination_port) = ((t[0] >> 16) as u16, t[0] as u16);
     if source_port == 0 || destination_port == 0 || below.len < len {

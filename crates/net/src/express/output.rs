@@ -32,6 +32,7 @@ pub(crate) fn is_plain(header: &Header) -> bool {
         && o.mss.is_none()
         && o.window_scale.is_none()
         && !o.sack_permitted
+        && o.acc_ecn.is_none()
 }
 
 /// How frames go to one host: what the layers put in front of a segment.

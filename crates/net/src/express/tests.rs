@@ -156,7 +156,11 @@ impl Host {
             ..interface()
         };
         let mut config = Config::new(vec![interface], seed);
-        let ecn = if seed.is_multiple_of(2) { tcp::EcnMode::Ask } else { tcp::EcnMode::Accept };
+        let ecn = match seed % 4 {
+            0 => tcp::EcnMode::Ask,
+            2 => tcp::EcnMode::AskAccurate,
+            _ => tcp::EcnMode::Accept,
+        };
         let tcp = tcp::Config::default().with_timestamps(!seed.is_multiple_of(3)).with_ecn(ecn);
         config.tcp = Arc::new(tcp);
         config.express = express;

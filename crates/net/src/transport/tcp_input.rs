@@ -80,7 +80,7 @@ impl Arriving {
             (None, payload) => {
                 let len = payload.map_or(0, |p| wire::total(&p));
                 let (flow, header, interface) = (*flow, *header, *interface);
-                let arrived = Arrived { flow, header, len, interface };
+                let arrived = Arrived { flow, header, len, interface, ecn: *ecn };
                 arrived.without_connection(transport, cx);
             }
         }
@@ -94,6 +94,8 @@ struct Arrived {
     /// Bytes of payload.
     len: usize,
     interface: u16,
+    /// What the network says of congestion (RFC 3168 5).
+    ecn: u8,
 }
 
 impl Arrived {
@@ -241,7 +243,7 @@ impl Arrived {
         transport.config.account.note_cookie(cx.now);
         cx.counters.delivered += 1;
         cx.counters.cookies_out += 1;
-        transport.send_header(&self.flow, answer);
+        transport.send_header(&self.flow, tcp::reflect_syn(&answer, self.ecn));
     }
 
     /// Opens a connection if the segment acknowledges one of our cookies. What it brings
@@ -297,7 +299,9 @@ impl Arrived {
             isn.seq = after + 1;
         }
         let config = &transport.tcp[self.interface as usize];
-        Tcb::accept(config, isn, self.mss(transport), &self.header, now)
+        let mut tcb = Tcb::accept(config, isn, self.mss(transport), &self.header, now);
+        tcb.syn_came(self.ecn);
+        tcb
     }
 
     /// Another thread was faster with a copy of this SYN: its connection gets ours.
@@ -308,7 +312,7 @@ impl Arrived {
     ) {
         let (ready, now) = (&mut transport.ready, cx.now);
         let again = cx.conns.with_flow(&self.flow, |connection| {
-            connection.tcb.input(&self.header, wire::Parts::new(), now);
+            connection.tcb.input_coalesced(&self.header, wire::Parts::new(), 0, self.ecn, now);
             ready.schedule(connection);
         });
         match again {
