@@ -81,7 +81,7 @@ fn a_client_agrees_by_the_table() {
         let cwnd = p.tcb.info().cwnd;
         assert_eq!(cwnd < 10_000, answer == 0b110, "told of a mark, it sends less");
         // It goes on to tell of what comes.
-        p.say_marked(header("P.", 1, 1, 50_000), 100, CE);
+        p.say_with(header("P.", 1, 1, 50_000), 100, CE);
         let told = p.outgoing().first().map_or(0, |o| o.header.flags.ace());
         let expected = match agreed {
             COUNTERS => 6,
@@ -285,7 +285,7 @@ fn both_ask_at_once() {
 
 impl Peer {
     /// The peer sends `len` bytes in a segment whose IP header has these bits.
-    fn say_marked(&mut self, h: Header, len: usize, bits: u8) {
+    fn say_with(&mut self, h: Header, len: usize, bits: u8) {
         self.say_run(h, len, 0, bits);
     }
     /// As several segments, put together.

@@ -8,31 +8,31 @@ use crate::congestion::Algorithm;
 fn marks_are_told_as_they_come() {
     // RFC 9768 3.2/1, 3.2/2, 3.2.2/1, 3.2.2.5.1/1, 3.2.2.5.1/2
     let mut p = counting();
-    p.say_marked(header(".", 1, 1, 50_000), 100, ECT_0);
+    p.say_with(header(".", 1, 1, 50_000), 100, ECT_0);
     assert!(p.out().is_empty(), "a delayed acknowledgment");
-    p.say_marked(header(".", 101, 1, 50_000), 100, CE);
+    p.say_with(header(".", 101, 1, 50_000), 100, CE);
     let ack = p.outgoing().remove(0);
     assert_eq!(ack.header.flags.ace(), 6, "a mark after none");
     assert_eq!(
         ack.header.options.acc_ecn.map(|o| o.counters()),
         Some([Some(101), Some(100), None])
     );
-    p.say_marked(header(".", 201, 1, 50_000), 100, CE);
+    p.say_with(header(".", 201, 1, 50_000), 100, CE);
     assert!(p.out().is_empty());
-    p.say_marked(header(".", 301, 1, 50_000), 100, CE);
+    p.say_with(header(".", 301, 1, 50_000), 100, CE);
     assert_eq!(aces(&mut p), [0], "the second since: 8, of which three bits");
     // It is told with whatever goes, and again with what is sent again.
     p.send(10);
     let data = p.outgoing().remove(0);
     assert_eq!(data.header.flags.ace(), 0);
-    p.say_marked(header(".", 401, 1, 50_000), 100, CE);
+    p.say_with(header(".", 401, 1, 50_000), 100, CE);
     p.rto();
     let again = p.outgoing().into_iter().find(|o| !o.payload.is_empty()).expect("data again");
     assert_eq!((again.header.flags.ace(), again.ect), (1, false));
     // Marks of acknowledgments: every third is told of.
     for n in 0..3 {
         assert!(p.out().is_empty(), "{n}");
-        p.say_marked(header(".", 501, 11, 50_000), 0, CE);
+        p.say_with(header(".", 501, 11, 50_000), 0, CE);
     }
     assert_eq!(aces(&mut p), [4]);
     let info = p.tcb.info();
@@ -125,7 +125,7 @@ fn a_counter_that_begins_with_zero_is_not_believed() {
     p.input(ace(header(".", 1, 4001, 50_000), 3), 0);
     assert_eq!(p.tcb.info().echoed, 0);
     // What comes is told of all the same.
-    p.say_marked(header(".", 1, 4001, 50_000), 100, CE);
+    p.say_with(header(".", 1, 4001, 50_000), 100, CE);
     let ack = p.outgoing().into_iter().find(|o| o.payload.is_empty()).expect("at once");
     assert_eq!(ack.header.flags.ace(), 6);
 }
@@ -154,7 +154,7 @@ fn what_goes_where_there_is_no_room() {
     for (n, seq) in [1001, 3001, 5001, 7001].into_iter().enumerate() {
         let mut h = header(".", seq, 1, 50_000);
         h.options.timestamps = Some((5001, 1000));
-        p.say_marked(h, 100, if n == 2 { CE } else { ECT_0 });
+        p.say_with(h, 100, if n == 2 { CE } else { ECT_0 });
         let ack = p.outgoing().remove(0).header.options;
         assert!(ack.len() <= 40);
         let counters = ack.acc_ecn.map(|o| o.counters().iter().flatten().count());
@@ -164,7 +164,7 @@ fn what_goes_where_there_is_no_room() {
     // Three counters do not fit beside two blocks: those that have changed do.
     let mut h = header(".", 9001, 1, 50_000);
     h.options.timestamps = Some((5001, 1000));
-    p.say_marked(h, 100, ECT_1);
+    p.say_with(h, 100, ECT_1);
     let ack = p.outgoing().remove(0).header.options;
     let counters = ack.acc_ecn.map(|o| o.counters());
     assert_eq!((ack.sack.as_slice().len(), counters), (2, Some([None, None, Some(101)])));
@@ -174,24 +174,24 @@ fn what_goes_where_there_is_no_room() {
 fn data_takes_an_option_along_if_it_is_small_enough() {
     // RFC 9768 3.2.3.2.1/3, 3.2.3.2.2/2, 3.2.3.3/2
     let mut p = counting();
-    p.say_marked(header("P.", 1, 1, 50_000), 100, ECT_0);
+    p.say_with(header("P.", 1, 1, 50_000), 100, ECT_0);
     p.send(100);
     let data = p.outgoing().remove(0);
     let counters = data.header.options.acc_ecn.map(|o| o.counters());
     assert_eq!(counters, Some([Some(101), Some(0), Some(1)]), "the first tests the path");
     // Not a full one: it would be larger than the path takes.
-    p.say_marked(header("P.", 101, 101, 50_000), 100, ECT_0);
+    p.say_with(header("P.", 101, 101, 50_000), 100, ECT_0);
     p.send(1000);
     let data = p.outgoing();
     assert!(data.iter().all(|o| o.header.options.acc_ecn.is_none()), "{data:?}");
     // The first that had one is lost: nothing has one any more.
     let mut p = counting();
-    p.say_marked(header("P.", 1, 1, 50_000), 100, ECT_0);
+    p.say_with(header("P.", 1, 1, 50_000), 100, ECT_0);
     p.send(100);
     p.out();
     p.rto();
     p.out();
-    p.say_marked(header("P.", 101, 101, 50_000), 100, CE);
+    p.say_with(header("P.", 101, 101, 50_000), 100, CE);
     let ack = p.outgoing().remove(0);
     assert_eq!((ack.header.flags.ace(), ack.header.options.acc_ecn), (6, None));
 }
@@ -205,7 +205,7 @@ fn no_device_cuts_what_has_cwr_in_its_counter() {
     p.offload = TransmitOffload { segmentation: 60_000, want_sum: true };
     p.send(4000);
     assert_eq!(p.out().len(), 1, "5 has no CWR");
-    p.say_marked(header(".", 1, 4001, 50_000), 100, CE);
+    p.say_with(header(".", 1, 4001, 50_000), 100, CE);
     p.send(4000);
     let out = p.outgoing();
     assert!(out.iter().all(|o| o.header.flags.ace() == 6 && o.gso_size == 0), "{out:?}");
@@ -239,7 +239,7 @@ fn dctcp_hears_how_much_was_marked() {
 fn what_does_not_count_marks_pays_nothing_for_it() {
     // RFC 9768 3.1.5/6
     let mut p = Peer::established(sack());
-    p.say_marked(header("P.", 1, 1, 50_000), 100, ECT_0);
+    p.say_with(header("P.", 1, 1, 50_000), 100, ECT_0);
     p.send(100);
     let out = p.outgoing();
     assert!(out.iter().all(|o| o.header.options.acc_ecn.is_none() && !o.ect));
