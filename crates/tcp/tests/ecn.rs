@@ -69,7 +69,7 @@ fn counters_agree_whatever_is_lost() {
         assert!(sim.until(2_000_000, done), "{}", sim.story());
         assert!(sim.ends[1].got == sim.ends[0].data);
         let goodput = 8.0 * MIB as f64 / sim.now.since(began).as_secs_f64() / 10_000_000.0;
-        assert!(goodput > 0.85, "{algorithm}: {goodput} of the link");
+        assert!(goodput > 0.7, "{algorithm}: {goodput} of the link");
         let (sender, receiver) = (sim.ends[0].tcb().info(), sim.ends[1].tcb().info());
         assert_eq!((sender.retransmits, sender.timeouts), (0, 0), "{algorithm}");
         assert!(sender.echoed > 0, "{algorithm}");

@@ -174,24 +174,24 @@ fn what_goes_where_there_is_no_room() {
 fn data_takes_an_option_along_if_it_is_small_enough() {
     // RFC 9768 3.2.3.2.1/3, 3.2.3.2.2/2, 3.2.3.3/2
     let mut p = counting();
-    p.say_with(header("P.", 1, 1, 50_000), 100, ECT_0);
+    p.say_with(ace(header("P.", 1, 1, 50_000), 5), 100, ECT_0);
     p.send(100);
     let data = p.outgoing().remove(0);
     let counters = data.header.options.acc_ecn.map(|o| o.counters());
     assert_eq!(counters, Some([Some(101), Some(0), Some(1)]), "the first tests the path");
     // Not a full one: it would be larger than the path takes.
-    p.say_with(header("P.", 101, 101, 50_000), 100, ECT_0);
+    p.say_with(ace(header("P.", 101, 101, 50_000), 5), 100, ECT_0);
     p.send(1000);
     let data = p.outgoing();
     assert!(data.iter().all(|o| o.header.options.acc_ecn.is_none()), "{data:?}");
     // The first that had one is lost: nothing has one any more.
     let mut p = counting();
-    p.say_with(header("P.", 1, 1, 50_000), 100, ECT_0);
+    p.say_with(ace(header("P.", 1, 1, 50_000), 5), 100, ECT_0);
     p.send(100);
     p.out();
     p.rto();
     p.out();
-    p.say_with(header("P.", 101, 101, 50_000), 100, CE);
+    p.say_with(ace(header("P.", 101, 101, 50_000), 5), 100, CE);
     let ack = p.outgoing().remove(0);
     assert_eq!((ack.header.flags.ace(), ack.header.options.acc_ecn), (6, None));
 }
@@ -205,7 +205,7 @@ fn no_device_cuts_what_has_cwr_in_its_counter() {
     p.offload = TransmitOffload { segmentation: 60_000, want_sum: true };
     p.send(4000);
     assert_eq!(p.out().len(), 1, "5 has no CWR");
-    p.say_with(header(".", 1, 4001, 50_000), 100, CE);
+    p.say_with(ace(header(".", 1, 4001, 50_000), 5), 100, CE);
     p.send(4000);
     let out = p.outgoing();
     assert!(out.iter().all(|o| o.header.flags.ace() == 6 && o.gso_size == 0), "{out:?}");
