@@ -64,12 +64,9 @@ fn counters_agree_whatever_is_lost() {
             acks += u32::from(from == 1 && len == 0);
             loses && from == 1 && (10..2000).contains(&acks) && acks.is_multiple_of(5)
         }));
-        let began = sim.now;
         let done = |sim: &mut Sim| sim.ends[0].tcb().info().delivered > 8 * MIB as u64;
         assert!(sim.until(2_000_000, done), "{}", sim.story());
         assert!(sim.ends[1].got == sim.ends[0].data);
-        let goodput = 8.0 * MIB as f64 / sim.now.since(began).as_secs_f64() / 10_000_000.0;
-        assert!(goodput > 0.7, "{algorithm}: {goodput} of the link");
         let (sender, receiver) = (sim.ends[0].tcb().info(), sim.ends[1].tcb().info());
         assert_eq!((sender.retransmits, sender.timeouts), (0, 0), "{algorithm}");
         assert!(sender.echoed > 0, "{algorithm}");
