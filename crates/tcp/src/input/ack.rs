@@ -28,7 +28,7 @@ impl Tcb {
         }
         self.heard(now);
         if let Some(ecn) = &mut self.ecn {
-            ecn.told = h.flags.has(Flags::ECE);
+            ecn.told = h.flags.has(Flags::ECE) && ecn.accurate.is_none();
             if ecn.told {
                 self.on_echo(now);
             }
