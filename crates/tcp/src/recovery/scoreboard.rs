@@ -234,7 +234,7 @@ impl Scoreboard {
             } else {
                 news.delivered += n;
                 match again {
-                    Some(x) => news.retransmission(&x),
+                    Some(x) => news.retransmission(&x, r.sent),
                     None if r.resent & bit == 0 => news.original(r, end),
                     None => {}
                 }
