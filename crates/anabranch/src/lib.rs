@@ -182,5 +182,7 @@ pub use prefix::Prefix;
 pub use stack::Stack;
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;
-pub use tcp::{Config as TcpConfig, EcnMode, Info as TcpInfo, Keepalive, State as TcpState};
+pub use tcp::{
+    AccurateEcn, Config as TcpConfig, EcnMode, Info as TcpInfo, Keepalive, State as TcpState,
+};
 pub use udp::UdpSocket;

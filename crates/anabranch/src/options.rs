@@ -1,7 +1,7 @@
 //! [`TcpOptions`]: what a connection is told before its first segment; and what it may be
 //! told later.
 
-use crate::{CongestionAlgorithm, Keepalive};
+use crate::{CongestionAlgorithm, EcnMode, Keepalive};
 use std::time::Duration;
 use tcp::Tcb;
 use wire::Instant;
@@ -59,6 +59,9 @@ pub struct TcpOptions {
     /// A listener's connection is accepted only once the peer has sent data, or after
     /// this time (TCP_DEFER_ACCEPT). Default: at once.
     pub defer_accept: Option<Duration>,
+    /// Explicit congestion notification of this connection. Default:
+    /// [`TcpConfig::ecn`](crate::TcpConfig).
+    pub ecn: Option<EcnMode>,
 }
 
 macro_rules! setters {
@@ -84,6 +87,7 @@ setters! {
     with_notsent_lowat notsent_lowat: Option<usize>,
     with_receive_buffer receive_buffer: Option<usize>,
     with_defer_accept defer_accept: Option<Duration>,
+    with_ecn ecn: Option<EcnMode>,
 }
 
 impl TcpOptions {
@@ -109,6 +113,10 @@ impl TcpOptions {
         }
         if let Some(time) = self.defer_accept.filter(|_| tcb.is_passive()) {
             tcb.set_deferred(now + time);
+        }
+        // Behind the congestion control, which may ask for it.
+        if let Some(mode) = self.ecn {
+            tcb.set_ecn(mode);
         }
     }
 }

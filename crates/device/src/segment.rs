@@ -271,7 +271,7 @@ impl Template {
 fn advance(tcp: &mut [u8], at: usize, last: bool) {
     let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(at as u32);
     tcp[4..8].copy_from_slice(&seq.to_be_bytes());
-    let mut flags = Flags(tcp[13]);
+    let mut flags = Flags(tcp[13].into());
     if !last {
         flags = flags.without(Flags::FIN.with(Flags::PSH));
     }
@@ -279,7 +279,7 @@ fn advance(tcp: &mut [u8], at: usize, last: bool) {
         // CWR is answered once (RFC 3168 6.1.2).
         flags = flags.without(Flags::CWR);
     }
-    tcp[13] = flags.0;
+    tcp[13] = flags.0 as u8;
 }
 
 #[cfg(test)]

@@ -135,6 +135,8 @@ impl Flags {
                 0 => tcp.ecn = EcnMode::Off,
                 1 => tcp.ecn = EcnMode::Ask,
                 2 => tcp.ecn = EcnMode::Accept,
+                3 => tcp.ecn = EcnMode::AskAccurate,
+                5 => tcp.ecn = EcnMode::AcceptAccurate,
                 _ => self.ignored.push(name.into()),
             },
             "tcp_congestion_control" => match linux_name(value).parse::<CongestionAlgorithm>() {

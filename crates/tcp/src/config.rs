@@ -84,7 +84,8 @@ pub struct Config {
     /// Congestion control of new connections. Default
     /// [`Cubic`](congestion::Algorithm::Cubic).
     pub congestion: congestion::Algorithm,
-    /// Explicit congestion notification (RFC 3168). Default [`EcnMode::Accept`].
+    /// Explicit congestion notification (RFC 3168, RFC 9768). Default
+    /// [`EcnMode::Accept`].
     pub ecn: EcnMode,
     /// Compute the sum of the payload while it is copied into the send queue,
     /// so that no one has to touch it again. Switch it off where the device
@@ -141,7 +142,8 @@ impl Default for Config {
     }
 }
 
-/// Whether connections use explicit congestion notification (as Linux's `tcp_ecn`).
+/// Whether connections use explicit congestion notification: as Linux's `tcp_ecn` 0, 2, 1,
+/// 5 and 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnMode {
     /// Never.
@@ -151,6 +153,23 @@ pub enum EcnMode {
     Accept,
     /// Ask for it, and use it if the peer agrees.
     Ask,
+    /// As [`EcnMode::Accept`], and count each mark if the peer asks for that (RFC 9768).
+    AcceptAccurate,
+    /// Ask for counts of each mark (RFC 9768), and use what the peer agrees to: that, RFC
+    /// 3168, or nothing.
+    AskAccurate,
+}
+
+impl EcnMode {
+    /// Does a SYN ask for it?
+    pub(crate) fn asks(self) -> bool {
+        matches!(self, EcnMode::Ask | EcnMode::AskAccurate)
+    }
+
+    /// Are marks counted if the peer agrees?
+    pub(crate) fn is_accurate(self) -> bool {
+        matches!(self, EcnMode::AcceptAccurate | EcnMode::AskAccurate)
+    }
 }
 
 /// `with_…` for the fields of a configuration, which may get more fields.

@@ -79,7 +79,8 @@ impl Cookies {
             // Where nothing says them again, there are none.
             answer.options.window_scale = None;
             answer.options.sack_permitted = false;
-            answer.flags = answer.flags.without(Flags::ECE);
+            answer.flags = answer.flags.without(Flags::ACE);
+            answer.options.acc_ecn = None;
         }
         answer
     }
@@ -108,7 +109,10 @@ impl Cookies {
             options.sack_permitted = said & SACK != 0;
             options.window_scale = (said & 15 != NO_SCALE).then_some((said & 15) as u8);
             if said & ECN != 0 {
-                flags = flags.with(Flags::ECE).with(Flags::CWR);
+                // RFC 9768 3.2.2.1, note 3: who counts marks never says 0 or 1 now.
+                let accurate = ack.flags.ace() > 1;
+                let ask = Flags::ECE.with(Flags::CWR);
+                flags = flags.with(if accurate { Flags::ACE } else { ask });
             }
         }
         let syn = Header { seq: irs, ack: Seq(0), flags, options, ..*ack };

@@ -2,7 +2,6 @@
 //! they are used.
 
 use crate::{Config, Keepalive};
-use std::collections::VecDeque;
 use wire::time::Duration;
 use wire::{Instant, Seq};
 
@@ -96,32 +95,6 @@ pub(crate) struct Search {
     pub probe: Option<(Seq, u16)>,
     /// How many of this size were lost.
     pub failed: u8,
-}
-
-/// What a connection knows of marks. Few have one.
-#[derive(Debug, Default)]
-pub(crate) struct Ecn {
-    /// Each mark counts, both ways (RFC 8257), not only whether there was one in a round
-    /// trip.
-    pub each: bool,
-    /// The acknowledgment that is looked at tells of marks.
-    pub told: bool,
-    /// What has to be acknowledged by itself, since what follows it is marked and it was
-    /// not, or the other way round; and whether it was.
-    pub owed: VecDeque<(Seq, bool)>,
-    /// Both ends have agreed. Before that our SYN asks for it.
-    pub on: bool,
-    /// Acknowledgments tell the peer of a mark until it says that it has heard.
-    pub echo: bool,
-    /// The next new data says that we have heard (CWR).
-    pub reduced: bool,
-    /// `Tcb::delivered` up to which the last reduction counts: when it has come there,
-    /// all is delivered that was in flight then.
-    pub until: u64,
-    /// Segments that came marked.
-    pub marked: u32,
-    /// Acknowledgments that told of marks.
-    pub echoed: u32,
 }
 
 /// How scarce memory is, on the whole host.

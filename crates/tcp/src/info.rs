@@ -49,11 +49,28 @@ impl Tcb {
             timestamps: self.flags.timestamps,
             sack: self.flags.sack,
             ecn: self.has_ecn(),
+            accurate_ecn: self.accurate_info(),
             marked: self.ecn.as_ref().map_or(0, |ecn| ecn.marked),
             echoed: self.ecn.as_ref().map_or(0, |ecn| ecn.echoed),
             out_of_order: self.assembler.as_ref().map_or(0, |a| a.len()),
             footprint: self.footprint(),
         }
+    }
+
+    fn accurate_info(&self) -> Option<AccurateEcn> {
+        let ecn = self.ecn.as_ref().filter(|ecn| ecn.on)?;
+        let accurate = ecn.accurate.as_ref()?;
+        let (receiver, sender) = (&accurate.receiver, &accurate.sender);
+        Some(AccurateEcn {
+            capable: ecn.capable,
+            options: sender.options,
+            received_ect_0: receiver.bytes[0] - 1,
+            received_ce: receiver.bytes[1],
+            received_ect_1: receiver.bytes[2] - 1,
+            delivered_ect_0: sender.bytes[0] - 1,
+            delivered_ce: sender.bytes[1],
+            delivered_ect_1: sender.bytes[2] - 1,
+        })
     }
 
     /// Bytes of memory that buffers of the connection keep from being reused: sent
@@ -163,12 +180,38 @@ pub struct Info {
     pub sack: bool,
     /// Do both ends use explicit congestion notification (RFC 3168)?
     pub ecn: bool,
+    /// The counters, if both ends count marks (RFC 9768).
+    pub accurate_ecn: Option<AccurateEcn>,
     /// Segments that came marked by a queue on the way.
     pub marked: u32,
-    /// Acknowledgments by which the peer told of marks.
+    /// Acknowledgments by which the peer told of marks; if both ends count them, our
+    /// segments that were marked.
     pub echoed: u32,
     /// Bytes that came out of order and wait for what is missing.
     pub out_of_order: usize,
     /// Bytes of buffers that the connection keeps.
     pub footprint: usize,
+}
+
+/// What both ends have counted (RFC 9768), as in the fields of Linux's `tcp_info` of these
+/// names. Bytes are those of payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AccurateEcn {
+    /// What we send may be marked: nothing has shown that the path or the peer spoils marks.
+    pub capable: bool,
+    /// The peer's options have come: counters of bytes.
+    pub options: bool,
+    /// Bytes that have come with ECT(0).
+    pub received_ect_0: u64,
+    /// Bytes that have come with a mark.
+    pub received_ce: u64,
+    /// Bytes that have come with ECT(1).
+    pub received_ect_1: u64,
+    /// Bytes of ours that have arrived with ECT(0), as the peer's options say.
+    pub delivered_ect_0: u64,
+    /// Bytes of ours that have arrived with a mark, as the peer's options say.
+    pub delivered_ce: u64,
+    /// Bytes of ours that have arrived with ECT(1), as the peer's options say.
+    pub delivered_ect_1: u64,
 }

@@ -17,6 +17,7 @@ mod info;
 pub mod input;
 pub mod isn;
 mod loss;
+mod marks;
 mod output;
 mod path;
 mod pressure;
@@ -37,8 +38,9 @@ mod validation;
 
 pub use config::{Config, EcnMode, Keepalive};
 pub use cookie::Cookies;
+pub use ecn::reflect_syn;
 pub use facts::Pressure;
-pub use info::Info;
+pub use info::{AccurateEcn, Info};
 pub use isn::Isn;
 pub use output::{Next, Outgoing, PlainSegment, TransmitOffload};
 pub use recv::ReceiveQueue;

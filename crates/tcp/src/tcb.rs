@@ -2,7 +2,8 @@
 
 use crate::assembler::Assembler;
 use crate::congestion::{Congestion, Validation, initial_window};
-use crate::facts::{Ecn, Flags, Settings};
+use crate::facts::{Flags, Settings};
+use crate::marks::Ecn;
 use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
 use crate::rtt::Rtt;
@@ -98,6 +99,8 @@ pub(crate) struct Rcv {
     pub shift: u8,
     /// Does our SYN offer window scaling?
     pub scaling: bool,
+    /// The flags of ECN in the peer's SYN, as a number.
+    pub syn_ace: u8,
     /// Bytes of the receive buffer, and what they may become.
     pub limit: u32,
     /// See `limit`.
@@ -123,6 +126,7 @@ impl Rcv {
             last: 0,
             shift: if config.window_scaling { config.window_shift() } else { 0 },
             scaling: config.window_scaling,
+            syn_ace: 0,
             limit: config.receive_limit(),
             most: config.receive_most(),
             tuned_from: 0,

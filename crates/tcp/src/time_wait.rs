@@ -29,6 +29,8 @@ pub struct TimeWait {
     most_challenges: u16,
     window: u16,
     timestamps: bool,
+    /// What its acknowledgments say of marks (RFC 9768 3.2.2).
+    ace: u8,
 }
 
 /// What to do with a segment that came in TIME-WAIT.
@@ -70,6 +72,7 @@ impl TimeWait {
             most_challenges: tcb.config.challenge_acks_per_second,
             window: (wnd >> tcb.rcv.shift).min(u16::MAX.into()) as u16,
             timestamps: tcb.flags.timestamps,
+            ace: tcb.ecn.as_ref().map_or(0, |ecn| ecn.ace()),
         })
     }
 
@@ -163,7 +166,7 @@ impl TimeWait {
             destination_port: 0,
             seq: self.snd_nxt,
             ack: self.rcv_nxt,
-            flags: Flags::ACK,
+            flags: Flags::ACK.with(Flags::of_ace(self.ace.into())),
             window: self.window,
             urgent: 0,
             options: Options {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tcp::input::listen::{self, Listen};
 use tcp::*;
-use wire::tcp::{Flags, Header, Options, SackBlocks};
+use wire::tcp::{AccEcn, Flags, Header, Options, SackBlocks};
 use wire::{Instant, Parts, Seq, Slice};
 
 /// A field of a segment: near what the connection expects, or anything.
@@ -33,13 +33,14 @@ enum Step {
     Segment {
         seq: Field,
         ack: Field,
-        flags: u8,
+        flags: u16,
         window: u16,
         len: usize,
         timestamps: Option<(Field, Field)>,
         sack: Vec<(Field, Field)>,
         mss: Option<u16>,
         scale: Option<u8>,
+        ecn: (u8, Option<(bool, usize, [u32; 3])>),
     },
     Wait(u64),
     Timeout,
@@ -62,7 +63,7 @@ fn field() -> impl Strategy<Value = Field> {
     ]
 }
 
-fn flags() -> impl Strategy<Value = u8> {
+fn flags() -> impl Strategy<Value = u16> {
     prop_oneof![
         10 => Just(Flags::ACK.0),
         4 => Just(Flags::ACK.0 | 8),
@@ -70,8 +71,9 @@ fn flags() -> impl Strategy<Value = u8> {
         2 => Just(Flags::SYN.0 | Flags::ACK.0),
         1 => Just(Flags::SYN.0),
         1 => Just(Flags::RST.0),
-        2 => any::<u8>().prop_map(|f| f & !Flags::RST.0),
-        1 => any::<u8>(),
+        6 => (0..8u32).prop_map(|ace| Flags::ACK.with(Flags::of_ace(ace)).0),
+        2 => (0..512u16).prop_map(|f| f & !Flags::RST.0),
+        1 => 0..512u16,
     ]
 }
 
@@ -87,9 +89,10 @@ fn step() -> impl Strategy<Value = Step> {
         prop::collection::vec((field(), field()), 0..4),
         any::<Option<u16>>(),
         any::<Option<u8>>(),
+        (0..4u8, any::<Option<(bool, usize, [u32; 3])>>()),
     )
-        .prop_map(|(seq, ack, flags, window, len, timestamps, sack, mss, scale)| {
-            Step::Segment { seq, ack, flags, window, len, timestamps, sack, mss, scale }
+        .prop_map(|(seq, ack, flags, window, len, timestamps, sack, mss, scale, ecn)| {
+            Step::Segment { seq, ack, flags, window, len, timestamps, sack, mss, scale, ecn }
         });
     prop_oneof![
         60 => segment,
@@ -147,7 +150,8 @@ impl Victim {
     }
 
     fn segment(&mut self, step: &Step) {
-        let Step::Segment { seq, ack, flags, window, len, timestamps, sack, mss, scale } = step
+        let Step::Segment { seq, ack, flags, window, len, timestamps, sack, mss, scale, ecn } =
+            step
         else {
             return;
         };
@@ -171,6 +175,7 @@ impl Victim {
                 sack_permitted: mss.is_some(),
                 timestamps: stamps,
                 sack: blocks,
+                acc_ecn: ecn.1.map(|(order, count, n)| AccEcn::new(order, count, n)),
             },
         };
         if let (Some((value, _)), Some((Field::Near(0..), _))) = (stamps, timestamps) {
@@ -193,7 +198,7 @@ impl Victim {
             let isn = Isn { seq: Seq(1), timestamp_offset: 0 };
             Tcb::accept(&config, isn, 1460, &header, self.now);
         }
-        self.tcb.input(&header, payload, self.now);
+        self.tcb.input_coalesced(&header, payload, 0, ecn.0, self.now);
     }
 
     fn step(&mut self, step: &Step) {
@@ -237,7 +242,7 @@ fn header(seq: u32, ack: u32, flags: Flags) -> Header {
             window_scale: Some(2),
             sack_permitted: true,
             timestamps: Some((1000, 0)),
-            sack: SackBlocks::NONE,
+            ..Options::NONE
         },
     }
 }
@@ -247,7 +252,8 @@ fn victim(kind: u8, isn: u32, config: Config, offload: TransmitOffload) -> Victi
     let now = Instant::from_millis(5);
     let config = Arc::new(config);
     let isn = Isn { seq: Seq(isn), timestamp_offset: 9 };
-    let syn = header(u32::MAX - 10, 0, Flags::SYN);
+    let ask = if config.ecn == EcnMode::AskAccurate { Flags::ACE } else { Flags::default() };
+    let syn = header(u32::MAX - 10, 0, Flags::SYN.with(ask));
     let tcb = match kind {
         0 | 1 => Tcb::connect(&config, isn, 1460, now),
         _ => Tcb::accept(&config, isn, 1460, &syn, now),
@@ -259,12 +265,14 @@ fn victim(kind: u8, isn: u32, config: Config, offload: TransmitOffload) -> Victi
     v.seq = seq.wrapping_add(1);
     match kind {
         1 => {
-            let answer = header(u32::MAX - 10, v.seq, Flags::SYN.with(Flags::ACK));
+            let agreed = if ask == Flags::ACE { Flags::CWR } else { Flags::default() };
+            let flags = Flags::SYN.with(Flags::ACK).with(agreed);
+            let answer = header(u32::MAX - 10, v.seq, flags);
             v.tcb.input(&answer, Parts::new(), now);
             assert_eq!(v.tcb.state(), State::Established);
         }
         3.. => {
-            let mut answer = header(ack, v.seq, Flags::ACK);
+            let mut answer = header(ack, v.seq, Flags::ACK.with(Flags::of_ace(2)));
             answer.options.timestamps = v.tcb.info().timestamps.then_some((1000, 0));
             v.tcb.input(&answer, Parts::new(), now);
             assert_eq!(v.tcb.state(), State::Established);
@@ -284,19 +292,21 @@ proptest! {
         isn in prop_oneof![any::<u32>(), u32::MAX - 20_000..u32::MAX],
         receive_buffer in prop_oneof![Just(1), 1..100_000usize],
         send_buffer in 1..100_000usize,
-        switches in any::<(bool, bool, bool)>(),
+        switches in any::<(bool, bool, bool, bool)>(),
         segmentation in prop_oneof![Just(0), 0..70_000usize],
         keepalive in any::<bool>(),
         steps in prop::collection::vec(step(), 0..120),
     ) {
         let keepalive = keepalive.then_some(Keepalive::new(Duration::from_secs(1)).with_probes(2));
-        let (window_scaling, timestamps, sack) = switches;
+        let (window_scaling, timestamps, sack, accurate) = switches;
+        let ecn = if accurate { EcnMode::AskAccurate } else { EcnMode::Accept };
         let config = Config::default()
             .with_receive_buffer(receive_buffer)
             .with_send_buffer(send_buffer)
             .with_window_scaling(window_scaling)
             .with_timestamps(timestamps)
             .with_sack(sack)
+            .with_ecn(ecn)
             .with_keepalive(keepalive);
         let mut v = victim(kind, isn, config, TransmitOffload { segmentation, want_sum: true });
         for s in &steps {

@@ -81,7 +81,7 @@ pub(super) fn segment(packet: &Packet, medium: Medium) -> Option<Segment> {
     if protocol != protocol::TCP || header_len < tcp::LEN {
         return None;
     }
-    let flags = Flags(b[13]);
+    let flags = Flags(b[13].into());
     let options = if flags.syn() {
         Options::parse(front.get(at + tcp::LEN..at + header_len)?)
     } else {
@@ -238,7 +238,7 @@ impl Template {
         let len = tcp::LEN + payload.as_ref().map_or(0, Slice::len);
         let mut packet = Packet::new();
         packet.parts_mut().extend(payload);
-        let offset_flags = (tcp::LEN as u16 / 4) << 12 | u16::from(f.flags.0);
+        let offset_flags = (tcp::LEN as u16 / 4) << 12 | f.flags.0;
         let (seq, ack) = (f.seq.0, f.ack.0);
         let b: &mut [u8; tcp::LEN] = packet.push(tcp::LEN).try_into().expect("20 bytes");
         b[0..2].copy_from_slice(&f.peer_port.to_be_bytes());

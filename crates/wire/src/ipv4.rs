@@ -11,6 +11,8 @@ pub const LEN: usize = 20;
 pub const ECN: u8 = 0b11;
 /// [`ECN`]: the sender listens to marks.
 pub const ECT_0: u8 = 0b10;
+/// ECN-capable, the other way (RFC 3168 5): of low latency (RFC 9331), or a mangled ECT(0).
+pub const ECT_1: u8 = 0b01;
 /// [`ECN`]: a queue on the way was long.
 pub const CE: u8 = 0b11;
 

@@ -142,7 +142,7 @@ impl World {
         header.seq += bytes.near();
         header.ack += bytes.near();
         if shape & 3 == 3 {
-            header.flags = Flags(bytes.u8());
+            header.flags = Flags(bytes.u8().into());
         }
         if shape & 4 != 0 {
             header.window = bytes.u16();

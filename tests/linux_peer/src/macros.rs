@@ -11,7 +11,7 @@ macro_rules! suite {
                     crowd_to_kernel_impaired crowd_from_kernel_impaired slow_kernel slow_us
                     half_close_by_kernel half_close_by_us resets refusals keepalive
                     udp_echo udp_from_us ping
-                    to_kernel_xdp from_kernel_xdp crowd_xdp
+                    to_kernel_xdp from_kernel_xdp crowd_xdp accurate_ecn
                     to_kernel_uring from_kernel_uring crowd_uring
                     ping_v6 streams_v6 udp_echo_v6
                 }

@@ -2,7 +2,8 @@
 
 use super::{PATIENCE, SERVER, pair};
 use anabranch::device::memory;
-use anabranch::{CongestionAlgorithm, Keepalive, Stack, TcpListener, TcpOptions, TcpStream};
+use anabranch::{CongestionAlgorithm, EcnMode, Keepalive, Stack};
+use anabranch::{TcpListener, TcpOptions, TcpStream};
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
@@ -32,6 +33,53 @@ fn a_segment_size_counts_for_both_ends_of_every_organization() {
         here.read_exact(&mut [0; 10_000]).expect("read");
         for stream in [&here, &there] {
             assert_eq!(stream.info().expect("open").mss, 600, "{organization}");
+        }
+    }
+}
+
+/// Counters of marks (RFC 9768) where both ends want them, and what is left of it otherwise;
+/// in every organization, with everything that stands between device and connection.
+#[test]
+fn marks_are_counted_where_both_want_it() {
+    for organization in anabranch::Organization::all() {
+        let (left, right) = memory::pair(memory::Config::default());
+        let start = |device, address: &str| {
+            let stack = Stack::builder().device(device).address(format!("{address}/24").as_str());
+            stack.organization(organization).drain(Duration::ZERO).start().expect("a stack")
+        };
+        let stacks = (start(left, SERVER), start(right, "10.0.0.2"));
+        let listener = TcpListener::bind(&stacks.0, HTTP).expect("bind");
+        for (server, ecn, counts) in [
+            (EcnMode::AcceptAccurate, true, true),
+            (EcnMode::Accept, true, false),
+            (EcnMode::Off, false, false),
+        ] {
+            let of = |mode| TcpOptions::default().with_ecn(Some(mode));
+            listener.set_options(&of(server)).expect("options");
+            let client = of(EcnMode::AskAccurate);
+            let mut there = TcpStream::connect_with(&stacks.1, &client, HTTP).expect("connect");
+            let (mut here, _) = listener.accept().expect("accept");
+            here.set_read_timeout(Some(PATIENCE)).expect("not zero");
+            there.write_all(&[7; 50_000]).expect("write");
+            here.read_exact(&mut [0; 50_000]).expect("read");
+            // An answer, so that the client has heard of all.
+            here.write_all(&[7; 100]).expect("write");
+            there.read_exact(&mut [0; 100]).expect("read");
+            for stream in [&here, &there] {
+                let info = stream.info().expect("open");
+                assert_eq!(
+                    (info.ecn, info.accurate_ecn.is_some()),
+                    (ecn, counts),
+                    "{organization}"
+                );
+            }
+            if counts {
+                let of = |stream: &TcpStream| stream.info().expect("open").accurate_ecn;
+                let (came, sent) = (of(&here).expect("counters"), of(&there).expect("counters"));
+                assert!(came.capable && sent.capable && sent.options, "{organization}");
+                assert!((1..=50_000).contains(&came.received_ect_0), "{organization}");
+                assert_eq!((came.received_ce, sent.delivered_ce), (0, 0), "{organization}");
+            }
         }
     }
 }

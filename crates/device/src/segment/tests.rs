@@ -83,7 +83,7 @@ proptest! {
     ) {
         prop_assume!(len / usize::from(gso) < 2000);
         let payload: Vec<u8> = (0..len).map(|i| (i ^ i >> 8) as u8).collect();
-        let mut packet = super_packet(&payload, part, Flags(flags), stamps, gso);
+        let mut packet = super_packet(&payload, part, Flags(flags.into()), stamps, gso);
         if in_parts {
             // As read from a device: headers in the first part.
             let meta = *packet.meta();
@@ -101,7 +101,7 @@ proptest! {
             let (ip, tcp, bytes) = check(&segment);
             prop_assert_eq!(ip.identification, 0xfffeu16.wrapping_add(index as u16));
             prop_assert_eq!(tcp.seq, Seq(0xffff_fff0) + got.len() as u32);
-            let mut expected = Flags(flags);
+            let mut expected = Flags(flags.into());
             if index + 1 < count {
                 expected = expected.without(Flags::FIN.with(Flags::PSH));
             }

@@ -126,7 +126,8 @@ impl Plain {
         let Arriving { flow, header, interface, segment, ecn } = &mut self.segment;
         (header.source_port, header.destination_port) = (source_port, destination_port);
         (header.seq, header.ack) = (Seq(t[1]), Seq(t[2]));
-        (header.flags, header.window) = (Flags((t[3] >> 16) as u8), t[3] as u16);
+        let flags = Flags((t[3] >> 16) as u16 & 0x1ff);
+        (header.flags, header.window) = (flags, t[3] as u16);
         header.urgent = t[4] as u16;
         header.options.timestamps = timestamps;
         flow.local = Endpoint { address: below.destination, port: destination_port };

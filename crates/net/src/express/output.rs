@@ -25,7 +25,7 @@ const CHECKSUM: u16 = 16;
 pub(crate) fn is_plain(header: &Header) -> bool {
     let may = Flags::PSH.with(Flags::FIN);
     let o = &header.options;
-    let plain = header.flags.without(may) == Flags::ACK && o.sack.is_empty();
+    let plain = header.flags.without(may) == Flags::ACK && o.sack.is_empty() && o.acc_ecn.is_none();
     // TCP sends no urgent data, and these options with a SYN only.
     let other = o.mss.is_some() || o.window_scale.is_some() || o.sack_permitted;
     debug_assert!(!plain || (!other && header.urgent == 0), "{header:?}");

@@ -67,6 +67,7 @@ impl GroBatch {
         let first = &self.header;
         header.seq == self.next
             && ecn == self.ecn
+            && header.flags.ace() == first.flags.ace()
             && header.ack == first.ack
             && header.window == first.window
             && header.options.timestamps == first.options.timestamps
@@ -74,11 +75,16 @@ impl GroBatch {
     }
 }
 
-/// Is it data and nothing else?
+/// Is it data and nothing else? What its flags say of congestion is compared, as they may
+/// be a counter (RFC 9768) that is the same for many.
 #[inline]
 fn is_plain(header: &Header, len: u32) -> bool {
-    let plain = Flags::ACK.0 == header.flags.without(Flags::PSH).0;
-    plain && len > 0 && len <= MAX_LEN && header.options.sack.is_empty()
+    let plain = Flags::ACK == header.flags.without(Flags::PSH.with(Flags::ACE));
+    plain
+        && len > 0
+        && len <= MAX_LEN
+        && header.options.sack.is_empty()
+        && header.options.acc_ecn.is_none()
 }
 
 impl<A: Application> Transport<A> {

@@ -79,7 +79,7 @@ impl Arriving {
             None => {
                 let len = wire::total(&payload);
                 let (flow, header, interface) = (*flow, *header, *interface);
-                let arrived = Arrived { flow, header, len, interface };
+                let arrived = Arrived { flow, header, len, interface, ecn: *ecn };
                 arrived.without_connection(transport, cx);
             }
         }
@@ -93,6 +93,8 @@ struct Arrived {
     /// Bytes of payload.
     len: usize,
     interface: u16,
+    /// What the network says of congestion (RFC 3168 5).
+    ecn: u8,
 }
 
 impl Arrived {
@@ -240,7 +242,7 @@ impl Arrived {
         transport.config.account.note_cookie(cx.now);
         cx.counters.delivered += 1;
         cx.counters.cookies_out += 1;
-        transport.send_header(&self.flow, answer);
+        transport.send_header(&self.flow, tcp::reflect_syn(&answer, self.ecn));
     }
 
     /// Opens a connection if the segment acknowledges one of our cookies. What it brings
@@ -296,7 +298,9 @@ impl Arrived {
             isn.seq = after + 1;
         }
         let config = &transport.tcp[self.interface as usize];
-        Tcb::accept(config, isn, self.mss(transport), &self.header, now)
+        let mut tcb = Tcb::accept(config, isn, self.mss(transport), &self.header, now);
+        tcb.syn_came(self.ecn);
+        tcb
     }
 
     /// Another thread was faster with a copy of this SYN: its connection gets ours.
@@ -307,7 +311,7 @@ impl Arrived {
     ) {
         let (ready, now) = (&mut transport.ready, cx.now);
         let again = cx.conns.with_flow(&self.flow, |connection| {
-            connection.tcb.input(&self.header, wire::Parts::new(), now);
+            connection.tcb.input_coalesced(&self.header, wire::Parts::new(), 0, self.ecn, now);
             ready.schedule(connection);
         });
         match again {

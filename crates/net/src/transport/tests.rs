@@ -470,7 +470,7 @@ proptest! {
                     )
                 }
                 _ => {
-                    let flags = Flags(bytes.first().copied().unwrap_or(2));
+                    let flags = Flags(bytes.first().copied().unwrap_or(2).into());
                     tcp_frame(&header(5000, 80, 1, 1, flags), &bytes)
                 }
             };

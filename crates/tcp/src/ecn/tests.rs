@@ -189,6 +189,8 @@ fn a_loss_behind_a_reduction_that_was_undone_counts() {
     p.out();
     p.wait(50);
     p.sack(20_001, &[(23_001, 26_001)]);
+    // What came late has shown how long to wait.
+    p.timeout();
     assert!(p.tcb.info().recovering);
     assert!(p.tcb.info().ssthresh < before.cwnd, "{:?}", p.tcb.info());
 }
@@ -235,4 +237,26 @@ fn where_each_mark_counts_nothing_passes_by() {
     let p = agreed();
     assert!(p.tcb.takes_at_once(&header(".", 1, 1, 50_000), 100, ECT_0));
     assert!(!p.tcb.takes_at_once(&header(".", 1, 1, 50_000), 100, CE));
+}
+
+/// A mark counts for what was in use, as a loss does.
+#[test]
+fn a_mark_of_a_window_that_was_not_used_counts_for_what_was() {
+    // RFC 7661 4.4.1/1
+    let (mut p, mut una) = (agreed(), 1);
+    let mut round = |p: &mut Peer, segments: u32, echo: Flags| {
+        p.send(1000 * segments as usize);
+        assert_eq!(p.out().len(), segments as usize);
+        p.wait(100);
+        una += 1000 * segments;
+        p.input(with(header(".", 1, una, 50_000), echo), 0);
+        p.out();
+    };
+    [10, 20, 40].into_iter().for_each(|n| round(&mut p, n, Flags::default()));
+    (0..20).for_each(|_| round(&mut p, 5, Flags::default()));
+    round(&mut p, 20, Flags::default());
+    assert_eq!(p.tcb.info().cwnd, 80_000);
+    round(&mut p, 5, Flags::ECE);
+    let cwnd = p.tcb.info().cwnd;
+    assert!((10_000..=11_000).contains(&cwnd), "half of 20 in a round trip, not of 5: {cwnd}");
 }

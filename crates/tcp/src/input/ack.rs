@@ -28,7 +28,7 @@ impl Tcb {
         }
         self.heard(now);
         if let Some(ecn) = &mut self.ecn {
-            ecn.told = h.flags.has(Flags::ECE);
+            ecn.told = h.flags.has(Flags::ECE) && ecn.accurate.is_none();
             if ecn.told {
                 self.on_echo(now);
             }
@@ -151,6 +151,8 @@ impl Tcb {
             self.touch();
             self.judge_forward(false);
             self.on_news(news, 0, None, now);
+            // What is SACKed takes no room.
+            self.tell_room();
         }
         // RFC 5681 2 says what a duplicate acknowledgment is.
         let plain = duplicate && pure && !h.flags.fin() && self.is_same_window(h);

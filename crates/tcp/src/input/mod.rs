@@ -39,14 +39,13 @@ impl Tcb {
         let now = self.clamp(now);
         match self.state {
             State::Closed | State::Listen => {}
-            State::SynSent => self.syn_sent(header, now),
+            State::SynSent => self.syn_sent(header, ecn, now),
             _ => {
                 let len = len(&payload);
                 if !self.may_be_news(ecn) && self.is_predicted(header, len) {
                     self.predicted(header, len, segment, now, |tcb| tcb.deliver(payload));
                 } else {
-                    let marked = self.is_marked(ecn);
-                    self.synchronized(header, payload, segment, marked, now);
+                    self.synchronized(header, payload, (segment, ecn), now);
                 }
             }
         }

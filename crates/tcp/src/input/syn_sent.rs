@@ -7,8 +7,8 @@ use wire::tcp::Header;
 
 impl Tcb {
     /// Payload is not looked at: it is sent again once the connection is
-    /// established.
-    pub(crate) fn syn_sent(&mut self, h: &Header, now: Instant) {
+    /// established. `ecn`: the two bits of the IP header.
+    pub(crate) fn syn_sent(&mut self, h: &Header, ecn: u8, now: Instant) {
         let acks = h.flags.ack();
         //= RFC 9293 3.10.7.3: "First, check the ACK bit"
         if acks && !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
@@ -31,12 +31,14 @@ impl Tcb {
         }
         self.take_syn(h, now);
         if acks {
+            self.syn_ack_came(h, ecn, now);
             self.flags.syn_due = false;
             self.syn_acked(h, now);
             self.state = State::Established;
             self.established(now);
             self.ack_now();
         } else {
+            self.syn_came(ecn);
             // RFC 9293 MUST-10
             // Simultaneous open: our SYN becomes a SYN-ACK.
             self.state = State::SynReceived;

@@ -14,28 +14,27 @@ const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Tcb {
     /// The checks of RFC 9293 3.10.7.4, in its order.
-    /// `marked`: a queue on the way was long.
+    /// `segment` and `ecn` as in [`Tcb::input_coalesced`].
     pub(crate) fn synchronized(
         &mut self,
         h: &Header,
         payload: Parts,
-        segment: u16,
-        marked: bool,
+        (segment, ecn): (u16, u8),
         now: Instant,
     ) {
+        let syn = h.flags.syn();
         let mut header = *h;
         if self.state == State::SynReceived && h.flags.syn() && h.seq == self.rcv.irs {
             if !h.flags.ack() {
-                return self.repeated_syn(now);
+                return self.repeated_syn(h, ecn, now);
             }
-            // Simultaneous open: the SYN is known, the rest is news.
-            header.flags = header.flags.without(Flags::SYN);
-            header.seq += 1;
-            // RFC 7323 2.2: the window of a SYN is never scaled
-            header.window >>= self.snd.shift;
+            header = self.behind_syn(h);
         }
         let h = &header;
         let len = super::len(&payload);
+        if syn {
+            self.syn_ack_again(h, ecn);
+        }
         //= RFC 9293 3.10.7.4: "First, check sequence number"
         if !self.pass_timestamp(h, len, now) || !self.pass_sequence(h, len, now) {
             return;
@@ -54,6 +53,9 @@ impl Tcb {
         if !h.flags.ack() {
             return;
         }
+        if self.ecn.is_some() {
+            self.note_feedback(h, len, syn, now);
+        }
         let alone = len == 0 && !h.flags.fin();
         if self.state == State::SynReceived && !self.leave_syn_received(h, alone, now) {
             return;
@@ -67,19 +69,25 @@ impl Tcb {
             return;
         }
         self.after_ack(now);
-        self.on_mark(h, len, marked);
+        self.on_mark(h, len, segment, ecn, now);
         self.note_segment_size(h, len, segment);
-        //= RFC 9293 3.10.7.4: "Seventh, process the segment text"
-        //= RFC 9293 3.10.7.4: "Eighth, check the FIN bit"
-        // RFC 9293 MUST-30
-        // Urgent data (sixth) is in-band data here.
         self.text(h, payload, len, now);
+    }
+
+    /// Simultaneous open: the SYN of `h` is known, the rest is news.
+    fn behind_syn(&self, h: &Header) -> Header {
+        // RFC 7323 2.2: the window of a SYN is never scaled
+        let window = h.window >> self.snd.shift;
+        Header { flags: h.flags.without(Flags::SYN), seq: h.seq + 1, window, ..*h }
     }
 
     /// The peer's SYN again: it does not know ours. Anyone can repeat a SYN, with
     /// somebody else's address, so answers are as rare as Linux's to segments out
     /// of the window.
-    fn repeated_syn(&mut self, now: Instant) {
+    fn repeated_syn(&mut self, h: &Header, ecn: u8, now: Instant) {
+        if !self.syn_again(h, ecn) {
+            return self.abort_with(true, Some(Error::Reset));
+        }
         let last = self.board.front_sent();
         if last.is_none_or(|last| now.since(last) >= SYN_ACK_INTERVAL) {
             self.flags.syn_due = true;

@@ -7,6 +7,10 @@ use wire::{Instant, Parts, Seq};
 impl Tcb {
     /// Takes in payload and FIN of an acceptable segment.
     pub(crate) fn text(&mut self, h: &Header, mut payload: Parts, len: u32, now: Instant) {
+        //= RFC 9293 3.10.7.4: "Seventh, process the segment text"
+        //= RFC 9293 3.10.7.4: "Eighth, check the FIN bit"
+        // RFC 9293 MUST-30
+        // Urgent data (sixth) is in-band data here.
         if !self.state.may_receive() || (len == 0 && !h.flags.fin()) {
             return;
         }

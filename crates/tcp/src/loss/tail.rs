@@ -144,9 +144,11 @@ impl Tcb {
             // The probe has repaired a loss that nobody saw.
             self.recovery.tail = None;
             if self.recovery.phase == Phase::Open {
-                let flight = self.flight();
-                self.congestion.on_loss(flight, self.mss(), now);
-                self.congestion.on_recovered(u32::MAX, now);
+                // RFC 7661 4.4.1/1, 4.4.1/2
+                let (used, mss) = (self.used_at_loss(self.flight()), self.mss());
+                self.congestion.on_loss(used, mss, now);
+                let window = self.window_after_loss(mss);
+                self.congestion.on_recovered(window, now);
             }
         }
     }

@@ -21,8 +21,8 @@ impl Tcb {
     #[inline(always)]
     pub(super) fn grow(&mut self, growth: Growth<'_>, now: Instant) {
         let path = if self.congestion.models() { Some(self.path(&growth)) } else { None };
-        let Growth { delivered, lost, grow, taken, rtt, .. } = growth;
-        let marked = if self.is_told_of_marks() { delivered } else { 0 };
+        let Growth { delivered, lost, grow, taken, rtt, news } = growth;
+        let marked = self.marked_of(news.delivered, now);
         self.congestion.on_ack(&Sample {
             delivered,
             lost,

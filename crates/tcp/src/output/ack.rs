@@ -19,6 +19,9 @@ impl Tcb {
             self.acks.duplicates = duplicates - 1;
             self.acks.now = true;
         }
+        if self.ecn.is_some() {
+            self.add_counters(&mut header);
+        }
         self.bare(header)
     }
 

@@ -97,7 +97,7 @@ impl Tcb {
             && self.acks.dsack.is_none()
             && self.assembler.is_none()
             && self.reset_reply.is_none()
-            && !self.cwr_due()
+            && !self.stays_whole()
             && self.snd.una != self.snd.nxt;
         let most = if plain { most } else { 0 };
         let (mut sent, mut usage) = (0, 0);
@@ -183,7 +183,7 @@ impl Tcb {
             || self.reset_reply.is_some()
             || self.assembler.is_some()
             || self.acks.dsack.is_some()
-            || self.owes_marks()
+            || self.has_mark_errand()
     }
 
     /// There is nothing to send until something happens.
@@ -249,7 +249,7 @@ impl Tcb {
         }
         // SACK blocks would not fit beside a full segment.
         let sack_first = self.assembler.is_some() || self.acks.dsack.is_some();
-        if self.acks.now && sack_first {
+        if self.acks.now && (sack_first || self.has_marks_to_tell()) {
             return Some(self.pure_ack(now));
         }
         if self.state.transmits() {
@@ -310,6 +310,9 @@ impl Tcb {
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.flags.sack;
+        if answer {
+            header.options.acc_ecn = self.syn_counters();
+        }
         let then = self.rate.on_send(true, self.delivered, (1, 0), now);
         if self.snd.nxt == self.snd.iss {
             self.snd.nxt = self.snd.iss + 1;
@@ -337,9 +340,7 @@ impl Tcb {
         {
             return Some((len, false));
         }
-        // The devices that cut segments do not all know that CWR is for the first only.
-        let offload =
-            if self.cwr_due() { TransmitOffload { segmentation: 0, ..offload } } else { offload };
+        let offload = self.without_cutting(offload);
         let Some(len) = self.amount(unsent, fin, offload) else {
             self.persist_if_stuck(now);
             return None;
@@ -366,7 +367,10 @@ impl Tcb {
         }
         let idle = self.snd.una == seq;
         let cut = self.cut(seq, len, fin, true, offload);
-        let header = self.header(seq, cut.flags, now);
+        let mut header = self.header(seq, cut.flags, now);
+        if cut.ect && cut.gso_size == 0 {
+            self.add_counters_to_data(&mut header, cut.len);
+        }
         let pipe = self.pipe() + cut.len;
         let flight = (pipe, self.board.lost_ever);
         let then = self.rate.on_send(idle, self.delivered, flight, now);
@@ -389,6 +393,16 @@ impl Tcb {
             self.start_rto(now);
         }
         *place = Some(cut.with(header));
+    }
+
+    /// What the device may do with new data.
+    #[inline]
+    pub(super) fn without_cutting(&self, offload: TransmitOffload) -> TransmitOffload {
+        // RFC 9768 3.3.4/1
+        match self.stays_whole() {
+            true => TransmitOffload { segmentation: 0, ..offload },
+            false => offload,
+        }
     }
 
     /// Is a FIN queued that was never sent?
@@ -440,9 +454,10 @@ impl Tcb {
         let last = seq + len == self.send.end;
         let mut flags = Flags::ACK;
         // What a device cuts into new segments is a burst, and the receiver is to look at
-        // it when the last of them is there, as Linux says since 4.20.
-        let ends = last && !self.more_follows();
-        if len > 0 && (ends || (new && len > self.mss())) {
+        // it when the last of them is there, as Linux says since 4.20; but not where the
+        // user says that more follows at once.
+        let burst = new && len > self.mss();
+        if len > 0 && (last || burst) && !self.more_follows() {
             flags = flags.with(Flags::PSH);
         }
         let fin = fin && last;
@@ -451,7 +466,7 @@ impl Tcb {
         }
         // RFC 3168 5/1, 6.1.5/1
         //= RFC 3168 6.1.5: what is sent again must not be ECN-capable
-        let ect = new && len > 0 && self.has_ecn();
+        let ect = new && len > 0 && self.may_be_marked();
         if ect {
             flags = flags.with(self.take_cwr());
         }

@@ -68,7 +68,11 @@ impl Tcb {
 
     fn retransmit_lost(&mut self, now: Instant, offload: TransmitOffload) -> Option<Outgoing> {
         let mut hole = self.may_retransmit()?;
+        let offload = self.without_cutting(offload);
         hole.cut(self.largest(offload));
+        if self.ecn.is_some() {
+            self.note_lost_option(hole.seq);
+        }
         self.send_again(hole, now, offload)
     }
 

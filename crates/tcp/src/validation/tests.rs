@@ -113,3 +113,29 @@ fn a_window_that_is_in_use_is_reduced_as_ever() {
     p.say(".", 1, una + 40_000, 0);
     assert_eq!(p.tcb.info().cwnd, 20_000, "half of what was in flight");
 }
+
+/// A loss that only a tail loss probe has repaired is a loss as any other.
+#[test]
+fn a_loss_that_the_probe_repaired_counts_for_what_was_in_use() {
+    // RFC 7661 4.4.1/1, 4.4.1/2
+    let (mut p, mut una) = fast();
+    (0..20).for_each(|_| round(&mut p, &mut una, 5));
+    round(&mut p, &mut una, 20);
+    p.send(5000);
+    p.out();
+    p.wait(100);
+    p.say(".", 1, una + 4000, 0);
+    p.out();
+    while !p.tcb.wants_transmit() {
+        p.timeout();
+    }
+    assert_eq!(p.out(), [s("P.", una + 4000, 1000, 1)]);
+    p.wait(100);
+    p.say(".", 1, una + 5000, 0);
+    p.send(1000);
+    p.out();
+    p.wait(50);
+    p.say(".", 1, una + 6000, 0);
+    let info = p.tcb.info();
+    assert_eq!((info.cwnd, info.timeouts), (9500, 0), "not half of what was in flight at the end");
+}

@@ -2,7 +2,7 @@
 
 mod options;
 
-pub use options::{MAX_SACK_BLOCKS, Options, SackBlocks};
+pub use options::{AccEcn, MAX_SACK_BLOCKS, Options, SackBlocks};
 
 use crate::{Address, Malformed, Seq, checksum, ipv4};
 
@@ -24,7 +24,7 @@ pub fn mss_for(mtu: usize, address: Address) -> u16 {
 
 /// The control bits.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     /// No more data from the sender.
@@ -43,6 +43,10 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x80);
+    /// Accurate ECN (RFC 9768).
+    pub const AE: Flags = Flags(0x100);
+    /// The three flags of ECN: the ACE field of RFC 9768 3.2.2, where that is agreed on.
+    pub const ACE: Flags = Flags(0x1c0);
 
     /// Both sets together.
     #[inline]
@@ -58,6 +62,16 @@ impl Flags {
     #[inline]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+    /// The flags of ECN as a number of three bits (RFC 9768 3.2.2).
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        (self.0 >> 6 & 7) as u8
+    }
+    /// The flags of ECN that say this number, modulo 8.
+    #[inline]
+    pub const fn of_ace(ace: u32) -> Flags {
+        Flags((ace as u16 & 7) << 6)
     }
     /// Is FIN set?
     #[inline]
@@ -83,7 +97,7 @@ impl Flags {
 
 impl std::fmt::Debug for Flags {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const NAMES: [(Flags, char); 8] = [
+        const NAMES: [(Flags, char); 9] = [
             (Flags::SYN, 'S'),
             (Flags::FIN, 'F'),
             (Flags::RST, 'R'),
@@ -92,6 +106,7 @@ impl std::fmt::Debug for Flags {
             (Flags::URG, 'U'),
             (Flags::ECE, 'E'),
             (Flags::CWR, 'W'),
+            (Flags::AE, 'A'),
         ];
         for (flag, name) in NAMES {
             if self.has(flag) {
@@ -147,7 +162,7 @@ impl Header {
             destination_port: word(2),
             seq: Seq(long(4)),
             ack: Seq(long(8)),
-            flags: Flags(b[13]),
+            flags: Flags(word(12) & 0x1ff),
             window: word(14),
             urgent: word(18),
             options: Options::parse(options),

@@ -1,5 +1,5 @@
 //! TCP options: MSS (RFC 9293 3.7.1), window scale and timestamps (RFC 7323),
-//! SACK permitted and SACK (RFC 2018).
+//! SACK permitted and SACK (RFC 2018), and counters of accurate ECN (RFC 9768).
 
 use crate::Seq;
 
@@ -59,6 +59,62 @@ impl std::fmt::Debug for SackBlocks {
     }
 }
 
+/// An AccECN option (RFC 9768 3.2.3): how many bytes of payload came with each mark, as
+/// counters of 24 bits. What stands behind those that are said is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccEcn {
+    /// Order 1: what came with ECT(1) is first and what came with ECT(0) last; otherwise
+    /// the other way round. What came with CE is between.
+    pub reversed: bool,
+    count: u8,
+    counters: [u32; 3],
+}
+
+impl AccEcn {
+    /// An option with the first `count` of the counters (3 at most) in this order, of
+    /// which the lower 24 bits count: `e0b`, `ceb` and `e1b`, or in the other order, if
+    /// `reversed`.
+    pub fn new(reversed: bool, count: usize, [e0b, ceb, e1b]: [u32; 3]) -> AccEcn {
+        let ordered = if reversed { [e1b, ceb, e0b] } else { [e0b, ceb, e1b] };
+        let mut counters = [0; 3];
+        let count = count.min(3);
+        for (to, from) in counters.iter_mut().zip(ordered).take(count) {
+            *to = from & 0xff_ffff;
+        }
+        AccEcn { reversed, count: count as u8, counters }
+    }
+
+    /// The counters that are said: EE0B, ECEB and EE1B.
+    pub fn counters(&self) -> [Option<u32>; 3] {
+        let said = |n: u8| (n < self.count).then_some(self.counters[n as usize]);
+        let (first, last) = (said(0), said(2));
+        if self.reversed { [last, said(1), first] } else { [first, said(1), last] }
+    }
+
+    /// Bytes of the option.
+    const fn bytes(&self) -> usize {
+        2 + 3 * self.count as usize
+    }
+
+    /// Bytes that it takes in a header, with padding, if it has `count` counters.
+    #[inline]
+    pub const fn room(count: usize) -> usize {
+        (2 + 3 * count).next_multiple_of(4)
+    }
+
+    /// The option with this value. One that is longer than it may be has what fits (RFC
+    /// 9768 3.2.3).
+    fn parse(reversed: bool, value: &[u8]) -> AccEcn {
+        // RFC 9768 3.2.3/2
+        let mut option = AccEcn { reversed, count: 0, counters: [0; 3] };
+        for (to, from) in option.counters.iter_mut().zip(value.chunks_exact(3)) {
+            *to = u32::from_be_bytes([0, from[0], from[1], from[2]]);
+            option.count += 1;
+        }
+        option
+    }
+}
+
 /// The options of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Options {
@@ -72,6 +128,8 @@ pub struct Options {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks.
     pub sack: SackBlocks,
+    /// Counters of accurate ECN; never with a SYN alone.
+    pub acc_ecn: Option<AccEcn>,
 }
 
 mod kind {
@@ -82,6 +140,8 @@ mod kind {
     pub(super) const SACK_PERMITTED: u8 = 4;
     pub(super) const SACK: u8 = 5;
     pub(super) const TIMESTAMPS: u8 = 8;
+    pub(super) const ACC_ECN_0: u8 = 172;
+    pub(super) const ACC_ECN_1: u8 = 174;
 }
 
 fn long(b: &[u8]) -> u32 {
@@ -96,6 +156,7 @@ impl Options {
         sack_permitted: false,
         timestamps: None,
         sack: SackBlocks::NONE,
+        acc_ecn: None,
     };
 
     /// The options in `bytes`. Never fails: what is unknown or does not fit is
@@ -151,11 +212,14 @@ impl Options {
                     self.sack.push(Seq(long(block)), Seq(long(&block[4..])));
                 }
             }
+            (kind::ACC_ECN_0 | kind::ACC_ECN_1, _) => {
+                self.acc_ecn = Some(AccEcn::parse(kind == kind::ACC_ECN_1, value));
+            }
             _ => {}
         }
     }
 
-    /// Bytes of all options but SACK blocks; at most 20.
+    /// Bytes of all options but SACK blocks; at most 32.
     #[inline]
     fn len_without_sack(&self) -> usize {
         let timestamps = match (self.timestamps.is_some(), self.sack_permitted) {
@@ -165,14 +229,16 @@ impl Options {
         };
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
-        mss + timestamps + window_scale
+        let acc_ecn = self.acc_ecn.map_or(0, |option| AccEcn::room(option.count.into()));
+        mss + timestamps + window_scale + acc_ecn
     }
 
-    /// The SACK blocks that fit beside the other options: 2 at least.
+    /// The SACK blocks that fit beside the other options: 2 at least, but beside those of
+    /// a SYN and counters of ECN.
     #[inline]
     fn fitting_sack(&self) -> &[(Seq, Seq)] {
         let blocks = self.sack.as_slice();
-        let room = (MAX_LEN - self.len_without_sack() - 4) / 8;
+        let room = (MAX_LEN - 4).saturating_sub(self.len_without_sack()) / 8;
         &blocks[..blocks.len().min(room)]
     }
 
@@ -189,7 +255,18 @@ impl Options {
     #[inline]
     pub fn len(&self) -> usize {
         let without = self.len_without_sack();
-        if self.sack.is_empty() { without } else { without + 4 + 8 * self.fitting_sack().len() }
+        match self.sack.is_empty() {
+            true => without,
+            false => without + self.sack_len(),
+        }
+    }
+
+    /// Bytes of the SACK blocks that fit, and of what stands round them.
+    fn sack_len(&self) -> usize {
+        match self.fitting_sack().len() {
+            0 => 0,
+            blocks => 4 + 8 * blocks,
+        }
     }
 
     /// Is there no option?
@@ -200,8 +277,8 @@ impl Options {
 
     /// Writes the options, in the order and with the padding of Linux: MSS,
     /// SACK permitted, timestamps, NOP, window scale; NOP NOP before timestamps
-    /// or SACK blocks that nothing else aligns. Last SACK blocks that do not fit
-    /// into a header are left out.
+    /// or SACK blocks that nothing else aligns. Last are counters of ECN. SACK blocks
+    /// that do not fit into a header are left out.
     ///
     /// # Panics
     /// If `bytes` is not [`Options::len`] long.
@@ -227,7 +304,8 @@ impl Options {
         let plain = self.mss.is_none()
             && self.window_scale.is_none()
             && !self.sack_permitted
-            && self.sack.is_empty();
+            && self.sack.is_empty()
+            && self.acc_ecn.is_none();
         match self.timestamps {
             _ if !plain => None,
             None => Some(0),
@@ -269,6 +347,15 @@ impl Options {
                 to.put(&left.0.to_be_bytes());
                 to.put(&right.0.to_be_bytes());
             }
+        }
+        if let Some(option) = &self.acc_ecn {
+            to.put(&[if option.reversed { kind::ACC_ECN_1 } else { kind::ACC_ECN_0 }]);
+            to.put(&[option.bytes() as u8]);
+            for counter in &option.counters[..option.count.into()] {
+                to.put(&counter.to_be_bytes()[1..]);
+            }
+            let padding = AccEcn::room(option.count.into()) - option.bytes();
+            to.put(&[kind::NOP; 3][..padding]);
         }
         debug_assert_eq!(to.at, to.bytes.len());
     }

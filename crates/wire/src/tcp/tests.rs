@@ -5,30 +5,36 @@ use std::net::Ipv4Addr;
 
 fn options() -> impl Strategy<Value = Options> {
     let sack = prop::collection::vec(any::<(u32, u32)>(), 0..=MAX_SACK_BLOCKS);
-    (any::<Option<u16>>(), any::<Option<u8>>(), any::<bool>(), any::<Option<(u32, u32)>>(), sack)
-        .prop_map(|(mss, window_scale, sack_permitted, timestamps, blocks)| {
+    let option = any::<Option<(bool, u8, [u32; 3])>>();
+    let simple = (any::<Option<u16>>(), any::<Option<u8>>(), any::<bool>());
+    (simple, any::<Option<(u32, u32)>>(), sack, option).prop_map(
+        |((mss, window_scale, sack_permitted), timestamps, blocks, option)| {
             let mut sack = SackBlocks::NONE;
             blocks.into_iter().for_each(|(left, right)| sack.push(Seq(left), Seq(right)));
-            Options { mss, window_scale, sack_permitted, timestamps, sack }
-        })
+            let acc_ecn = option.map(|(reversed, count, counters)| {
+                AccEcn::new(reversed, usize::from(count % 4), counters)
+            });
+            Options { mss, window_scale, sack_permitted, timestamps, sack, acc_ecn }
+        },
+    )
 }
 
 fn header() -> impl Strategy<Value = Header> {
-    (any::<(u16, u16, u32, u32, u8, u16, u16)>(), options()).prop_map(|(f, options)| Header {
+    (any::<(u16, u16, u32, u32, u16, u16, u16)>(), options()).prop_map(|(f, options)| Header {
         source_port: f.0,
         destination_port: f.1,
         seq: Seq(f.2),
         ack: Seq(f.3),
-        flags: Flags(f.4),
+        flags: Flags(f.4 & 0x1ff),
         window: f.5,
         urgent: f.6,
         options,
     })
 }
 
-/// All 32 combinations of which options there are, with each number of blocks.
+/// All combinations of which options there are, with each number of blocks.
 fn combinations() -> impl Iterator<Item = Options> {
-    (0..16u32).flat_map(|bits| {
+    (0..16u32 * 5).flat_map(|bits| {
         (0..=MAX_SACK_BLOCKS as u32).map(move |blocks| {
             let mut sack = SackBlocks::NONE;
             (0..blocks).for_each(|n| sack.push(Seq(n * 1000), Seq(n * 1000 + 500)));
@@ -38,6 +44,9 @@ fn combinations() -> impl Iterator<Item = Options> {
                 sack_permitted: bits & 4 != 0,
                 timestamps: (bits & 8 != 0).then_some((0x0102_0304, 0x0506_0708)),
                 sack,
+                acc_ecn: (bits / 16)
+                    .checked_sub(1)
+                    .map(|count| AccEcn::new(bits & 1 != 0, count as usize, [70_000, 2, 3])),
             }
         })
     })
@@ -74,6 +83,7 @@ fn only_sack_blocks_are_ever_left_out() {
         let (kept, all) = (fit.sack.as_slice(), options.sack.as_slice());
         assert_eq!(kept, &all[..kept.len()], "the first stay");
         let least = match (options.mss, options.window_scale, options.timestamps) {
+            _ if options.acc_ecn.is_some() => 0,
             (None, None, None) if !options.sack_permitted => 4,
             (None, None, Some(_)) => 3,
             _ => 2,
@@ -150,7 +160,7 @@ fn a_syn_of_linux_is_read_and_written() {
             window_scale: Some(7),
             sack_permitted: true,
             timestamps: Some((0x00c0_ffee, 0)),
-            sack: SackBlocks::NONE,
+            ..Options::NONE
         },
     };
     assert_eq!((header, len), (expected, 40));
@@ -181,6 +191,48 @@ fn options_as_they_come() {
     assert!(parse(&[5, 9, 0, 0, 0, 3, 0, 0, 0]).sack.is_empty(), "half a block");
 }
 
+/// RFC 9768 3.2.3: both orders, what is left out, and what is longer than it may be.
+#[test]
+fn counters_of_ecn_in_both_orders() {
+    // RFC 9768 3.2.3/1, 3.2.3/2, 3.2.3.1/1
+    let counters = [0x0100_0001, 2, 0xff_ffff];
+    let said = [Some(1), Some(2), Some(0xff_ffff)];
+    for reversed in [false, true] {
+        for count in 0..=3 {
+            let option = AccEcn::new(reversed, count, counters);
+            let bytes = emit(&Options { acc_ecn: Some(option), ..Options::NONE });
+            assert_eq!(bytes[..2], [if reversed { 174 } else { 172 }, 2 + 3 * count as u8]);
+            assert_eq!(bytes.len(), [4, 8, 8, 12][count]);
+            assert_eq!(Options::parse(&bytes).acc_ecn, Some(option));
+            let places: &[usize] = if reversed { &[2, 1, 0] } else { &[0, 1, 2] };
+            for (n, place) in places.iter().enumerate() {
+                let expected = if n < count { said[*place] } else { None };
+                assert_eq!(option.counters()[*place], expected);
+            }
+        }
+    }
+    let odd = Options::parse(&[172, 4, 9, 9]).acc_ecn.expect("an option");
+    assert_eq!(odd.counters(), [None; 3], "two bytes are no counter");
+    let long = [174, 14, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0, 4];
+    let long = Options::parse(&long).acc_ecn.expect("an option");
+    assert_eq!(long.counters(), [Some(3), Some(2), Some(1)], "the rest is padding");
+}
+
+/// RFC 2018 and RFC 9768 3.2.3.3: two blocks fit beside timestamps and two counters.
+#[test]
+fn two_blocks_fit_beside_two_counters() {
+    let mut sack = SackBlocks::NONE;
+    (0..3).for_each(|n| sack.push(Seq(n), Seq(n + 1)));
+    let of = |count| Options {
+        timestamps: Some((1, 2)),
+        sack,
+        acc_ecn: Some(AccEcn::new(false, count, [1, 2, 3])),
+        ..Options::NONE
+    };
+    let blocks = |count| of(count).fit().sack.as_slice().len();
+    assert_eq!([1, 2, 3].map(blocks), [2, 2, 1]);
+}
+
 #[test]
 fn a_data_offset_below_the_header_is_refused() {
     for words in 0..5 {
@@ -208,4 +260,7 @@ fn flags_by_name() {
     assert!(flags.syn() && flags.ack() && !flags.fin() && !flags.rst());
     assert!(flags.has(Flags::SYN) && !flags.has(Flags::SYN.with(Flags::FIN)));
     assert_eq!(flags.without(Flags::ACK), Flags::SYN);
+    assert_eq!(format!("{:?}", Flags::ACK.with(Flags::of_ace(13))), ".EA");
+    assert_eq!(Flags::ACE.with(Flags::SYN).ace(), 7);
+    assert_eq!(Flags::of_ace(2), Flags::CWR);
 }

@@ -2,11 +2,13 @@
 
 mod closing;
 mod datagrams;
+mod marks;
 mod streams;
 mod v6;
 
 pub use closing::{half_close_by_kernel, half_close_by_us, keepalive, refusals, resets};
 pub use datagrams::{ping, udp_echo, udp_from_us};
+pub use marks::accurate_ecn;
 pub use streams::{
     crowd_from_kernel_impaired, crowd_to_kernel_impaired, crowd_uring, crowd_xdp, echo,
     from_kernel, from_kernel_offloaded, from_kernel_uring, from_kernel_xdp, slow_kernel, slow_us,

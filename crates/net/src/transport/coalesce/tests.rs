@@ -34,13 +34,29 @@ fn data_in_order_and_alike_continues() {
     assert!(!run.continues(&Header { options, ..next }, 0, 1000));
 }
 
+/// The flags of ECN may be a counter (RFC 9768): what differs in it stays apart.
+#[test]
+fn what_says_the_same_of_congestion_continues() {
+    let flags = |ace| Flags::ACK.with(Flags::of_ace(ace));
+    for first in 0..8 {
+        assert!(is_plain(&header(1, flags(first)), 1));
+        for next in 0..8 {
+            let run = run(header(u32::MAX - 99, flags(first)), 1000);
+            assert_eq!(run.continues(&header(900, flags(next)), 0, 1000), first == next);
+        }
+    }
+    let acc_ecn = Some(wire::tcp::AccEcn::new(false, 3, [1, 2, 3]));
+    let counted = Header { options: Options { acc_ecn, ..Options::NONE }, ..header(1, flags(5)) };
+    assert!(!is_plain(&counted, 1));
+}
+
 #[test]
 fn only_plain_data_waits() {
     assert!(is_plain(&header(1, Flags::ACK), 1));
     assert!(is_plain(&header(1, Flags::ACK.with(Flags::PSH)), MAX_LEN));
     assert!(!is_plain(&header(1, Flags::ACK), 0));
     assert!(!is_plain(&header(1, Flags::ACK), MAX_LEN + 1));
-    let others = [Flags::FIN, Flags::SYN, Flags::RST, Flags::URG, Flags::ECE, Flags::CWR];
+    let others = [Flags::FIN, Flags::SYN, Flags::RST, Flags::URG];
     for flag in others {
         assert!(!is_plain(&header(1, Flags::ACK.with(flag)), 1), "{flag:?}");
     }
