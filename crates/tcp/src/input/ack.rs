@@ -95,8 +95,6 @@ impl Tcb {
             self.touch();
             self.judge_forward(false);
             self.on_news(news, 0, None, now);
-            // What is SACKed takes no room.
-            self.tell_room();
         }
         // RFC 5681 2 says what a duplicate acknowledgment is.
         let plain = duplicate && pure && !h.flags.fin() && self.is_same_window(h);
@@ -141,16 +139,10 @@ impl Tcb {
             self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.on_news(news, acked, rtt, now);
-        self.tell_room();
-        self.touch();
-    }
-
-    /// Tells the application if it is worthwhile to write.
-    #[inline]
-    fn tell_room(&mut self) {
         if self.unsent() == 0 || self.send_room() >= self.queued() / 2 {
             self.events.add(Events::WRITABLE);
         }
+        self.touch();
     }
 
     /// Takes a measurement of the round-trip time: since the time when what is

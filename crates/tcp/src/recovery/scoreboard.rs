@@ -234,7 +234,7 @@ impl Scoreboard {
             } else {
                 news.delivered += n;
                 match again {
-                    Some(x) => news.retransmission(&x, r.sent),
+                    Some(x) => news.retransmission(&x),
                     None if r.resent & bit == 0 => news.original(r, end),
                     None => {}
                 }
