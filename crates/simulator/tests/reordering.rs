@@ -10,7 +10,6 @@ use wire::{Address, Endpoint};
 /// A sender of 3 % of segments that come up to `jitter` ms late, at 100 Mbit/s and 100 ms.
 struct Late {
     network: Network<Transfers>,
-    server: HostId,
     sender: HostId,
     bottleneck: LinkId,
 }
@@ -36,12 +35,7 @@ impl Late {
         let sender = network.add_host(address(10), links, Transfers::default(), |_| {});
         let connection = Connection::client(Job { id: 0, up: Job::ENDLESS, down: 0 });
         network.call(sender, Call::Connect { remote, local: None, connection });
-        Late { network, server, sender, bottleneck }
-    }
-
-    /// Bytes that have arrived.
-    fn got(&self) -> u64 {
-        self.network.domain(self.server).app.endless.values().sum()
+        Late { network, sender, bottleneck }
     }
 
     /// Lets so many seconds pass. Segments sent again, lost and late until now.
@@ -62,7 +56,7 @@ fn few_are_sent_twice() {
     // RFC 8985 6.2/6
     for (loss, jitter) in [(0.001, 10), (0.0, 20), (0.0, 40)] {
         let mut late = Late::new(7, loss, jitter);
-        let (before, after) = (late.pass(10), late.pass(30));
+        let (before, after) = (late.pass(10), late.pass(20));
         let again = (after.0 - before.0).saturating_sub(after.1 - before.1);
         let delayed = after.2 - before.2;
         assert!(delayed > 300, "{delayed}");
@@ -80,17 +74,4 @@ fn a_segment_sent_again_for_nothing_is_a_lesson() {
     };
     let all = (1..=6).map(spurious).sum::<u64>();
     assert!(all <= 22, "{all}");
-}
-
-/// In a window of more than some hundred segments one is always late, so that hardly anything
-/// comes in order. That must not keep the window from growing.
-#[test]
-fn where_some_segment_is_always_late_the_path_is_used() {
-    let mut late = Late::new(7, 0.0, 25);
-    late.pass(5);
-    let before = late.got();
-    late.pass(10);
-    let used = (late.got() - before) as f64 * 8.0 / 10.0 / 100e6;
-    println!("{used:.3} used");
-    assert!(used >= 0.7, "{used}");
 }

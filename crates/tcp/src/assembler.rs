@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use wire::tcp::SackBlocks;
 use wire::{Parts, Seq, Slice};
 
-/// Most holes that are kept track of; what would make another one is dropped. A queue that
-/// overflows in slow start loses every other segment of a window.
-const MAX_RANGES: usize = 2048;
+/// Most holes that are kept track of; what would make another one is dropped.
+const MAX_RANGES: usize = 256;
 /// Slices up to this size that keep much more memory are copied.
 const SMALL: usize = 1024;
 

@@ -44,12 +44,11 @@ impl Tcb {
         self.after_read();
     }
 
-    /// Bytes that may be queued: on a long path twice what the windows let out, and what
-    /// has arrived behind a hole, which stays in the queue and is not in flight.
+    /// Bytes that may be queued: on a long path twice what the windows let out.
     #[inline]
     pub(crate) fn send_limit(&self) -> u32 {
         let least = self.config.send_limit();
-        if self.congestion.window() + self.board.sacked / 2 <= least / 2 {
+        if self.congestion.window() <= least / 2 {
             return least;
         }
         self.tuned_send_limit(least)
@@ -60,8 +59,7 @@ impl Tcb {
             return least;
         }
         let out = self.congestion.window().min(self.snd.max_wnd);
-        let queued = out.saturating_mul(2).saturating_add(self.board.sacked);
-        queued.clamp(least, self.config.send_most())
+        out.saturating_mul(2).clamp(least, self.config.send_most())
     }
 }
 

@@ -69,8 +69,7 @@ pub struct Sample {
     pub lost: u32,
     /// Of `delivered`: bytes that queues have marked, as far as the peer tells.
     pub marked: u32,
-    /// May the window grow? Not in fast recovery, nor by what comes out of order, unless the
-    /// network was seen to reorder.
+    /// May the window grow? Not in fast recovery, nor by what comes out of order.
     pub grow: bool,
     /// Did the window limit what was sent before? One that is not used says
     /// nothing about the network (RFC 7661), so it must not grow. In slow start it

@@ -151,8 +151,6 @@ impl Tcb {
             self.touch();
             self.judge_forward(false);
             self.on_news(news, 0, None, now);
-            // What is SACKed takes no room.
-            self.tell_room();
         }
         // RFC 5681 2 says what a duplicate acknowledgment is.
         let plain = duplicate && pure && !h.flags.fin() && self.is_same_window(h);

@@ -55,11 +55,6 @@ impl Tcb {
         // Whether it is still wanted is decided anew.
         self.recovery.tail_due = false;
         let mut taken = Taken::default();
-        if news.late > 0 && self.flags.sack {
-            // It is compared with what came before it.
-            let recovery = &mut self.recovery;
-            recovery.rack.on_late(news.late, &mut recovery.late);
-        }
         if let Some(newest) = &news.newest {
             self.recovery.rack.on_news(newest, now);
             taken = self.rate.on_ack(newest, self.delivered, self.rtt.min, now);
@@ -70,6 +65,7 @@ impl Tcb {
             // What nearly all acknowledgments bring.
             let delivered = self.not_counted(news.delivered);
             self.open_progress();
+            self.recovery.rack.reordered |= self.flags.sack && news.reordered;
             self.grow(Growth { delivered, lost: 0, grow: true, taken, rtt, news }, now);
         } else {
             self.on_unusual_news(news, acked, (taken, rtt), now);
@@ -138,12 +134,12 @@ impl Tcb {
         let lost_before = self.board.lost;
         let timed_out = self.recovery.phase == Phase::Timeout;
         let mut grow = acked > 0 && self.on_progress(acked, now);
-        // Where the network reorders, most of what is delivered comes behind a hole: if that
-        // did not count, the window would hardly grow (as on Linux).
-        grow |= self.recovery.phase == Phase::Open && self.recovery.rack.reordered;
         let mut found = false;
-        if self.flags.sack && news.delivered > 0 && self.board.is_disordered() {
-            found = self.detect_lost(news.delivered, now);
+        if self.flags.sack {
+            self.recovery.rack.reordered |= news.reordered;
+            if news.delivered > 0 && self.board.is_disordered() {
+                found = self.detect_lost(news.delivered, now);
+            }
         }
         let mut delivered = news.delivered;
         if timed_out && !self.flags.sack {
@@ -153,7 +149,6 @@ impl Tcb {
         }
         grow &= self.recovery.phase != Phase::Fast;
         let lost = self.board.lost.saturating_sub(lost_before);
-        let rtt = news.fresh_rtt().or(rtt);
         self.grow(Growth { delivered, lost, grow, taken, rtt, news }, now);
         if self.recovery.phase == Phase::Fast && news.delivered > 0 {
             self.reduce(news.delivered, acked > 0 && !found);
@@ -178,8 +173,7 @@ impl Tcb {
         let recovering = self.recovery.phase != Phase::Open;
         let least = if self.rtt.min == u32::MAX { self.rtt.srtt } else { self.rtt.min };
         let sacked = self.board.sacked_segments;
-        let (rack, late) = (&self.recovery.rack, self.recovery.late);
-        let window = rack.window((recovering, sacked), (least, self.rtt.srtt), late);
+        let window = self.recovery.rack.window(recovering, sacked, least, self.rtt.srtt);
         let front = self.recovery.rack.front(window);
         let (total, congestion) = (self.delivered, &mut self.congestion);
         let found = self.board.detect_lost(&front, now, |piece| {
@@ -328,7 +322,7 @@ impl Tcb {
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
         self.recovery.force = false;
-        self.recovery.rack.on_recovered(&mut self.recovery.late);
+        self.recovery.rack.on_recovered();
         let undone = self.recovery.episode.as_ref().is_some_and(|e| e.undone);
         if let Some(episode) = &mut self.recovery.episode {
             episode.until = Some(self.snd.nxt);

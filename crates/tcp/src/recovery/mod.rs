@@ -11,7 +11,7 @@ mod scoreboard;
 
 pub(crate) use news::News;
 pub(crate) use prr::Prr;
-pub(crate) use rack::{Lateness, Rack};
+pub(crate) use rack::Rack;
 pub(crate) use rate::{Measured, Newest, Rate, Taken};
 pub(crate) use record::{MAX_SEGMENTS, Record};
 pub(crate) use scoreboard::{Hole, Piece, Scoreboard};
@@ -112,8 +112,6 @@ pub(crate) struct Recovery {
     pub retransmits: u32,
     /// Which segment of those delivered was sent last, and what follows from it.
     pub rack: Rack,
-    /// How late segments came that others had overtaken.
-    pub late: Lateness,
     /// The tail loss probe that is under way.
     pub tail: Option<Tail>,
     /// The reduction that may be undone.
@@ -131,7 +129,6 @@ impl Recovery {
             duplicates: 0,
             retransmits: 0,
             rack: Rack::new(iss),
-            late: Lateness::default(),
             tail: None,
             episode: None,
         }

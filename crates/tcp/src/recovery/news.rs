@@ -15,10 +15,9 @@ pub(crate) struct News {
     pub twice: bool,
     /// The most recently sent segment of what was delivered (RACK.segment).
     pub newest: Option<Newest>,
-    /// How long it took, in microseconds, until the first transmission of something was
-    /// there that lies below what had been delivered before: the network has reordered.
-    /// The longest such time; 0 if there is none.
-    pub late: u32,
+    /// Something was delivered that lies below what had been before, and was sent
+    /// once: the network has reordered.
+    pub reordered: bool,
     /// The highest that had been delivered before (RACK.fack).
     fack: Seq,
     /// The time stamp that it echoes, in milliseconds of our clock.
@@ -52,7 +51,7 @@ impl News {
             first_sent: None,
             twice: false,
             newest: None,
-            late: 0,
+            reordered: false,
             fack,
             echo,
             least,
@@ -63,47 +62,30 @@ impl News {
     /// `r`, as far as `end`, was delivered, and sent once.
     #[inline]
     pub(crate) fn original(&mut self, r: &Record, end: Seq) {
-        self.note_order(r.sent, end);
-        self.newer(r.sent, end, false, || r.then());
-    }
-
-    /// What ends at `end` was first `sent` then, and that transmission is there.
-    #[inline]
-    fn note_order(&mut self, sent: Instant, end: Seq) {
         // RFC 8985 6.2/3
-        if end.before(self.fack) {
-            self.late = self.late.max(micros(sent, self.now).max(1));
-        }
-    }
-
-    /// How long the newest of what was delivered took, microseconds, if it was sent once. It
-    /// did not wait for what is missing, as an acknowledgment of all below it would have.
-    pub(crate) fn fresh_rtt(&self) -> Option<u32> {
-        let newest = self.newest.as_ref().filter(|newest| !newest.again)?;
-        Some(micros(newest.sent, self.now))
+        self.reordered |= end.before(self.fack);
+        self.newer(r.sent, end, || r.then());
     }
 
     #[inline]
-    fn newer(&mut self, sent: Instant, end: Seq, again: bool, then: impl FnOnce() -> Snapshot) {
+    fn newer(&mut self, sent: Instant, end: Seq, then: impl FnOnce() -> Snapshot) {
         let newer = match &self.newest {
             None => true,
             Some(n) => sent > n.sent || (sent == n.sent && end.after(n.end)),
         };
         if newer {
-            self.newest = Some(Newest { sent, end, again, then: then() });
+            self.newest = Some(Newest { sent, end, then: then() });
         }
     }
 
     /// Something that was sent again is acknowledged, cumulatively. If the time stamp
     /// says that it is for an earlier transmission, it says nothing about this one
-    /// (RFC 8985 6.2 step 2), but that the `first` was only late.
-    pub(crate) fn retransmission(&mut self, x: &Resent, first: Instant) {
+    /// (RFC 8985 6.2 step 2).
+    pub(crate) fn retransmission(&mut self, x: &Resent) {
         // RFC 8985 6.2/2
         let sent = x.sent.as_millis() as u32;
         if self.echo.is_none_or(|echo| (echo.wrapping_sub(sent) as i32) >= 0) {
             self.retransmission_sacked(x);
-        } else {
-            self.note_order(first, x.end);
         }
     }
 
@@ -111,13 +93,7 @@ impl News {
     /// echoed (RFC 7323 4.3), so that only the time is left to tell.
     pub(crate) fn retransmission_sacked(&mut self, x: &Resent) {
         if self.now.micros_since(x.sent) >= self.least.into() {
-            self.newer(x.sent, x.end, true, || x.then);
+            self.newer(x.sent, x.end, || x.then);
         }
     }
-}
-
-/// From `sent` to `now`, microseconds.
-#[inline]
-fn micros(sent: Instant, now: Instant) -> u32 {
-    now.micros_since(sent).min(u32::MAX.into()) as u32
 }

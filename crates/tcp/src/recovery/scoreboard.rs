@@ -227,7 +227,7 @@ impl Scoreboard {
         let last = self.records.front()?;
         self.step();
         debug_assert!(last.is_plain());
-        let newest = Newest { sent: last.sent, end: ack, again: false, then: last.then() };
+        let newest = Newest { sent: last.sent, end: ack, then: last.then() };
         if last.end() == ack {
             self.records.pop_front();
             self.first += 1;
@@ -262,7 +262,7 @@ impl Scoreboard {
             } else {
                 news.delivered += n;
                 match again {
-                    Some(x) => news.retransmission(&x, r.sent),
+                    Some(x) => news.retransmission(&x),
                     None if r.resent & bit == 0 => news.original(r, end),
                     None => {}
                 }

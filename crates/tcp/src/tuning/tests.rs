@@ -102,16 +102,3 @@ fn on_a_long_path_more_is_queued() {
     }
     assert_eq!(p.tcb.info().send_buffer, 50_000);
 }
-
-#[test]
-fn what_waits_for_a_hole_to_be_filled_takes_no_room_from_what_follows() {
-    let config = Config { send_buffer: 50_000, max_send_buffer: 300_000, ..tuned() };
-    let mut p = far(Config { initial_window: 40, ..config });
-    while p.tcb.send(&[0; 10_000]).is_ok() {}
-    assert_eq!(p.out().len(), 40);
-    p.wait(200);
-    p.sack(1, &[(1001, 40_001)]);
-    let info = p.tcb.info();
-    assert_eq!((info.cwnd, info.sacked), (20_000, 39_000));
-    assert_eq!(info.send_buffer, 2 * 20_000 + 39_000);
-}

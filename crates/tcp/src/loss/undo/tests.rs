@@ -120,24 +120,3 @@ fn dsacks_for_all_that_was_sent_again_undo_the_reduction() {
         assert!(p.tcb.info().cwnd <= expected + 3000);
     }
 }
-
-/// What was sent again for nothing tells how long to wait the next time.
-#[test]
-fn the_original_that_comes_late_tells_how_late() {
-    let mut p = Peer::established(stamped(Algorithm::Cubic));
-    p.send(40_000);
-    let first = stamp(&p);
-    p.out();
-    p.wait(100);
-    let mut h = header(".", 1, 1, 50_000);
-    h.options.timestamps = Some((5001, first));
-    let seq = |n: u32| wire::Seq(ISS) + 1 + n * 988;
-    h.options.sack.push(seq(1), seq(6));
-    p.input(h, 0);
-    assert_eq!(p.out().first().map(|o| o.1), Some(1));
-    p.wait(40);
-    ack(&mut p, 1 + 6 * 988, first);
-    let recovery = &p.tcb.recovery;
-    let window = recovery.rack.window((true, 9), (100_000, 120_000), recovery.late);
-    assert_eq!(window.as_millis(), 50, "40 ms, and a quarter of that");
-}

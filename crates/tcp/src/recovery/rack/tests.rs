@@ -3,12 +3,7 @@ use crate::recovery::rate::Rate;
 
 fn newest(sent: u64, end: u32) -> Newest {
     let sent = Instant::from_millis(sent);
-    Newest {
-        sent,
-        end: Seq(end),
-        again: false,
-        then: Rate::new(sent).on_send(false, 0, (0, 0), sent),
-    }
+    Newest { sent, end: Seq(end), then: Rate::new(sent).on_send(false, 0, (0, 0), sent) }
 }
 
 fn ms(n: u64) -> Duration {
@@ -19,9 +14,7 @@ fn ms(n: u64) -> Duration {
 fn the_window_is_nothing_until_there_was_reordering() {
     // RFC 8985 6.2/4
     let mut rack = Rack::new(Seq(0));
-    let window = |rack: &Rack, recovering, sacked| {
-        rack.window((recovering, sacked), (100_000, 90_000), Lateness::default())
-    };
+    let window = |rack: &Rack, recovering, sacked| rack.window(recovering, sacked, 100_000, 90_000);
     assert_eq!(window(&rack, false, 2), ms(25), "a quarter of a round trip");
     assert_eq!(window(&rack, false, 3), ms(0), "DupThresh");
     assert_eq!(window(&rack, true, 0), ms(0));
@@ -34,7 +27,7 @@ fn it_grows_by_dsacks_once_a_round_trip_up_to_srtt_and_shrinks_after_16_recoveri
     // RFC 8985 6.2/5, 6.2/6, 6.2/7
     let mut rack = Rack::new(Seq(0));
     rack.reordered = true;
-    let window = |rack: &Rack| rack.window((true, 9), (100_000, 90_000), Lateness::default());
+    let window = |rack: &Rack| rack.window(true, 9, 100_000, 90_000);
     rack.on_dsack(Seq(10), Seq(50));
     rack.on_dsack(Seq(20), Seq(60));
     assert_eq!(window(&rack), ms(50));
@@ -43,9 +36,9 @@ fn it_grows_by_dsacks_once_a_round_trip_up_to_srtt_and_shrinks_after_16_recoveri
     rack.forget_round(Seq(90));
     rack.on_dsack(Seq(0x9000_0000), Seq(0x9000_0050));
     assert_eq!(window(&rack), ms(90), "also after half of the sequence space; SRTT is the most");
-    (0..15).for_each(|_| rack.on_recovered(&mut Lateness::default()));
+    (0..15).for_each(|_| rack.on_recovered());
     assert_eq!(window(&rack), ms(90));
-    rack.on_recovered(&mut Lateness::default());
+    rack.on_recovered();
     assert_eq!(window(&rack), ms(25));
 }
 
@@ -60,30 +53,4 @@ fn the_front_is_what_was_sent_last() {
     assert_eq!(front.wait, ms(55), "the round trip is that of the last news");
     rack.on_news(&newest(100, 55), Instant::from_millis(140));
     assert_eq!(rack.front(ms(0)).end, Seq(55));
-}
-
-/// Before, only D-SACKs made the window larger than a quarter of the least round trip: where
-/// segments are later than that, some had to be sent again for nothing, and again after each
-/// 16 recoveries.
-#[test]
-fn what_was_late_makes_the_window_as_large_as_it_has_to_be() {
-    let (mut rack, mut late) = (Rack::new(Seq(0)), Lateness::default());
-    let window = |rack: &Rack, late| rack.window((true, 9), (102_400, 120_000), late);
-    rack.on_news(&newest(100, 50), Instant::from_millis(200));
-    rack.on_late(108_000, &mut late);
-    assert!(rack.reordered);
-    let quarter = Duration::from_micros(25_600);
-    assert_eq!(window(&rack, late), quarter, "of the least round trip at least");
-    rack.on_late(138_400, &mut late);
-    rack.on_late(130_000, &mut late);
-    assert_eq!(window(&rack, late), ms(48), "38.4 ms, and a quarter of that");
-    (0..16).for_each(|_| rack.on_recovered(&mut late));
-    rack.on_late(132_000, &mut late);
-    assert_eq!(window(&rack, late), ms(48), "for as many recoveries once more");
-    (0..16).for_each(|_| rack.on_recovered(&mut late));
-    assert_eq!(window(&rack, late), ms(40), "then the next counts");
-    rack.on_late(900_000, &mut late);
-    assert_eq!(window(&rack, late), ms(120), "SRTT is the most");
-    rack.on_late(u32::MAX, &mut late);
-    assert!(late.most() > 4_000_000);
 }
