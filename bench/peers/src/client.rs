@@ -38,11 +38,7 @@ impl Load {
     }
     /// Is less of it better?
     pub fn is_cost(&self) -> bool {
-        self.name == "idle" || self.is_leak()
-    }
-    /// Is it what many connections have left behind?
-    pub fn is_leak(&self) -> bool {
-        self.name == "short"
+        self.name == "idle"
     }
     /// As the client's argument.
     pub fn word(&self) -> String {
@@ -59,7 +55,7 @@ impl Load {
 }
 
 /// All loads.
-pub const LOADS: [Load; 18] = [
+pub const LOADS: [Load; 17] = [
     Load::new("down", 1, "Gbit/s"),
     Load::new("up", 1, "Gbit/s"),
     Load::new("down", 8, "Gbit/s"),
@@ -70,7 +66,6 @@ pub const LOADS: [Load; 18] = [
     Load::new("udp", 64, "1/s"),
     Load::new("http", 64, "1/s"),
     Load::new("idle", 10_000, "KiB each"),
-    Load::new("short", 100_000, "KiB more"),
     Load::new("down", 1, "Gbit/s").v6(),
     Load::new("echo", 1, "1/s").v6(),
     Load::new("connect", 16, "1/s").v6(),
@@ -99,9 +94,6 @@ pub async fn run(load: &str) {
     let stack = if family == "6" { STACK_V6 } else { STACK };
     if &*name == "idle" {
         return idle(stack, count).await;
-    }
-    if &*name == "short" {
-        return short(count).await;
     }
     let slow = name.starts_with("slow");
     let (warm, span) = if slow { (SLOW_WARM, SLOW_MEASURED) } else { (WARM, MEASURED) };
@@ -146,29 +138,6 @@ async fn idle(stack: &str, count: usize) {
     }
     println!("{count}");
     std::future::pending().await
-}
-
-/// Opens so many connections, 16 at a time, each to one of 200 addresses, has a word on each, and
-/// closes it; but half as many first. Says when it has done so, and waits for a line each time.
-async fn short(count: usize) {
-    for count in [count / 2, count] {
-        let local = LocalSet::new();
-        for worker in 0..16 {
-            local.spawn_local(async move {
-                for i in (worker..count).step_by(16) {
-                    let to = format!("10.200.1.{}", i % 200 + 1);
-                    let done = async { ask(&mut connect(&to, ECHO).await?).await };
-                    if let Err(error) = done.await {
-                        eprintln!("connection {i}: {error}");
-                        std::process::exit(1);
-                    }
-                }
-            });
-        }
-        local.await;
-        println!("{count}");
-        let _ = io::stdin().read_line(&mut String::new());
-    }
 }
 
 async fn connect(stack: &str, port: u16) -> io::Result<TcpStream> {

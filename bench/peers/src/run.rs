@@ -3,9 +3,9 @@
 use crate::client::{LOADS, Load};
 use crate::relay::ENDS;
 use crate::stacks::{ALL, is_ours, serves};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The device of whichever stack is measured.
 pub const DEVICE: &str = "ana-peer0";
@@ -83,56 +83,11 @@ fn path(lost: u32) -> Option<Ends> {
     done.iter().all(|words| ip(words)).then_some(relay)
 }
 
-/// The process that does the work: one that was started by the one that was started, if there is
-/// such.
-fn worker(of: &Ends) -> u32 {
-    let pid = of.0.id();
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    let mut children = children.ok().into_iter().flat_map(|list| {
-        list.split_whitespace().map(str::parse).collect::<Vec<_>>()
-    });
-    children.find_map(Result::ok).unwrap_or(pid)
-}
-
 /// KiB of memory that the process has.
 fn memory(of: &Ends) -> Option<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", worker(of))).ok()?;
+    let status = std::fs::read_to_string(format!("/proc/{}/status", of.0.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().trim_end_matches("kB").trim().parse().ok()
-}
-
-/// How many descriptors it has.
-fn descriptors(of: &Ends) -> Option<usize> {
-    Some(std::fs::read_dir(format!("/proc/{}/fd", worker(of))).ok()?.count())
-}
-
-/// KiB that the process has grown by from half as many connections on; `None` if it keeps
-/// descriptors, too.
-fn leak(server: &Ends, load: &Load) -> Option<f64> {
-    let fresh = descriptors(server)?;
-    let mut client = inside(SPACE, &["client", &load.word()]);
-    client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut client = Ends(client.spawn().ok()?);
-    let (mut said, mut go) = (BufReader::new(client.0.stdout.take()?), client.0.stdin.take()?);
-    let mut held = [0.0; 2];
-    for held in &mut held {
-        let mut line = String::new();
-        said.read_line(&mut line).ok()?;
-        line.trim().parse::<usize>().ok()?;
-        // Their sockets are closed a moment later.
-        let give_up = Instant::now() + Duration::from_secs(20);
-        while descriptors(server)? > fresh && Instant::now() < give_up {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        *held = memory(server)?;
-        go.write_all(b"\n").ok()?;
-    }
-    let kept = descriptors(server)?.saturating_sub(fresh);
-    if kept > 0 {
-        eprintln!("{}: {kept} descriptors are left", load.title());
-        return None;
-    }
-    Some(held[1] - held[0])
 }
 
 /// A program that was started says that it serves.
@@ -155,9 +110,6 @@ fn sample(stack: &str, load: &Load) -> Option<f64> {
         None => None,
     };
     std::thread::sleep(Duration::from_millis(100));
-    if load.is_leak() {
-        return leak(&server, load);
-    }
     let before = memory(&server)?;
     let from = if relay.is_some() { CLIENT } else { SPACE };
     let mut client = inside(from, &["client", &load.word()]);
@@ -243,7 +195,6 @@ fn row(load: &Load, stacks: &[&str], mut samples: Vec<Vec<f64>>, rounds: usize) 
         line += " |";
     }
     match best {
-        [Some(_), Some(_)] if load.is_leak() => line + " |",
         [Some(others), Some(ours)] if load.is_cost() => line + &format!(" {:.2} |", others / ours),
         [Some(others), Some(ours)] => line + &format!(" {:.2} |", ours / others),
         _ => line + " |",

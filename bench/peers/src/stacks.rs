@@ -37,8 +37,6 @@ pub fn is_ours(name: &str) -> bool {
 /// Does the stack serve such loads at all?
 pub fn serves(name: &str, load: &str) -> bool {
     match name {
-        // Not on any address, or without a process of its own.
-        "anabranch, tasks on its threads" | "system" if load == "short" => false,
         "gvisor" => Path::new(GVISOR).exists(),
         "system" => load != "udp",
         "tunnel: anabranch" | "tunnel: tun2proxy" => {

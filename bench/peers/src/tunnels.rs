@@ -1,7 +1,7 @@
 //! Programs that carry connections from a TUN device to a SOCKS5 server: the same one for all, in
 //! this process, which serves what it is asked for itself.
 
-use crate::run::{self, DEVICE, MTU};
+use crate::run::{self, DEVICE};
 use crate::services;
 use std::io;
 use std::path::Path;
@@ -43,11 +43,7 @@ pub async fn serve(name: &str) {
     let proxy = format!("socks5://{PROXY}");
     match name {
         "tunnel: anabranch" => command.args(["tunnel", "--proxy", &proxy, "--tun", DEVICE]),
-        _ => command
-            .args(["--proxy", &proxy, "--tun", DEVICE, "--verbosity", "off", "--ipv6-enabled"])
-            // As its documentation says: without, the kernel sends segments of 536 bytes.
-            .args(["--mtu", &MTU.to_string(), "--tcp-mss", &(MTU - 40).to_string()])
-            .args(["--max-sessions", "20000"]),
+        _ => command.args(["--proxy", &proxy, "--tun", DEVICE, "--verbosity", "off"]),
     };
     command.stdout(io::stderr());
     let _child = command.spawn().expect("the program");

@@ -1,0 +1,3 @@
+module anabranch.example/tunnels
+
+go 1.21
