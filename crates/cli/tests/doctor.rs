@@ -41,11 +41,11 @@ fn findings(text: &str) -> Findings {
         if let Some((_, mend)) = line.split_once("mend: ") {
             let command = mend.split("   (").next().unwrap_or(mend);
             found.get_mut(&last).expect("a finding before").1 = Some(command.to_owned());
-        } else if let (Some(mark), Some(thing)) = (line.get(..5), line.get(6..20)) {
-            if [" ok  ", " NO  ", "  -  "].contains(&mark) {
-                last = thing.trim().to_owned();
-                found.insert(last.clone(), (mark.trim().to_owned(), None));
-            }
+        } else if let (Some(mark), Some(thing)) = (line.get(..5), line.get(6..20))
+            && [" ok  ", " NO  ", "  -  "].contains(&mark)
+        {
+            last = thing.trim().to_owned();
+            found.insert(last.clone(), (mark.trim().to_owned(), None));
         }
     }
     found
