@@ -154,12 +154,26 @@ fn without_a_server_it_waits_and_ends_when_told() {
         assert_eq!(interfaces(), ["lo"]);
 
         let Some(mut serve) = Serve::start("--dhcp") else { return };
+        // Before that it may still be setting the device up, and says that instead.
+        let start = Instant::now();
+        while !has_asked() {
+            assert!(start.elapsed() < PATIENCE, "it does not ask");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         if !ip("link del ana-test") {
             return println!("skipped: no `ip` here");
         }
         serve.says("the TAP device `ana-test` was deleted", PATIENCE);
         assert_eq!(serve.child.wait().expect("a child").code(), Some(1), "{:#?}", serve.seen);
     });
+}
+
+/// Has the stack sent anything to the kernel's end of the device?
+fn has_asked() -> bool {
+    let text = std::fs::read_to_string("/proc/thread-self/net/dev").expect("/proc");
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("ana-test:"));
+    let bytes = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    bytes.is_some_and(|bytes: u64| bytes > 0)
 }
 
 /// dnsmasq on the kernel's end of the device.

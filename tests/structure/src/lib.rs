@@ -55,8 +55,11 @@ pub fn findings(root: &Path) -> io::Result<BTreeSet<String>> {
             }
         }
     }
+    let mut programs = 0;
     for folder in ["crates", "tests"] {
         for package in entries(&root.join(folder))? {
+            let has = |path| package.join(path).exists();
+            programs += usize::from(folder == "crates" && (has("src/main.rs") || has("src/bin")));
             let manifest_file = package.join("Cargo.toml");
             if !manifest_file.exists() {
                 continue;
@@ -65,6 +68,10 @@ pub fn findings(root: &Path) -> io::Result<BTreeSet<String>> {
             found.extend(circles(&name, &package)?);
             found.extend(manifest(&name, &std::fs::read_to_string(manifest_file)?));
         }
+    }
+    // As README has it: no more words are needed to say which program is meant.
+    if programs != 1 {
+        found.insert(format!("programs: `cargo run` means one, and crates/ has {programs}"));
     }
     let guide = entries(&root.join("docs"))?;
     for file in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "deploy/README.md"]
