@@ -12,7 +12,7 @@ const LEN: usize = 1 << 18;
 fn kernel_uses(mode: u8) -> bool {
     let known = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", mode.to_string()).is_ok();
     if !known {
-        println!("skipped: this kernel's tcp_ecn cannot be {mode}");
+        println!("this kernel has no such marks: its tcp_ecn cannot be {mode}");
     }
     known
 }
