@@ -92,16 +92,18 @@ fn datagrams_go_by_the_scope_and_say_it() {
     }
 }
 
+/// A socket that does not wait for ever.
+fn bind(stack: &Stack, at: &str) -> UdpSocket {
+    let socket = UdpSocket::bind(stack, at).expect("bind");
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time");
+    socket
+}
+
 /// Connected to one host, another with the same address on the other link is not heard: neither
 /// what it says, before and after, nor its errors.
 #[test]
 fn who_has_the_peers_address_on_another_link_is_not_heard() {
     let [both, one, other] = three();
-    let bind = |stack, at| {
-        let socket = UdpSocket::bind(stack, at).expect("bind");
-        socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time");
-        socket
-    };
     let (socket, witness) = (bind(&both, "[::]:50"), bind(&both, "[::]:51"));
     let (peer, stranger) = (bind(&one, "[fe80::9]:7"), bind(&other, "[fe80::9]:7"));
     let mut bytes = [0; 8];
@@ -136,11 +138,6 @@ fn a_connected_socket_keeps_to_its_link_whatever_comes_later() {
     let both = both.start().expect("a stack");
     let start = |device| Stack::builder().device(device).address("fe80::9/64").start();
     let (one, other) = (start(one).expect("a stack"), start(other).expect("a stack"));
-    let bind = |stack, at| {
-        let socket = UdpSocket::bind(stack, at).expect("bind");
-        socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time");
-        socket
-    };
     let (socket, witness) = (bind(&both, "[::]:50"), bind(&both, "[::]:51"));
     let (peer, stranger) = (bind(&one, "[fe80::9]:7"), bind(&other, "[fe80::9]:7"));
     // There is one link, so nothing has to be said of it.
@@ -208,11 +205,6 @@ fn owned_addresses_are_on_the_link_of_their_owner() {
 fn who_speaks_to_a_group_is_told_with_the_link() {
     let [both, one, other] = three();
     let group = "ff02::99".parse().expect("a group");
-    let bind = |stack, at| {
-        let socket = UdpSocket::bind(stack, at).expect("bind");
-        socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time");
-        socket
-    };
     let sockets = ["[::]:50", "[::]:51"].map(|at| bind(&both, at));
     for (socket, link) in sockets.iter().flat_map(|socket| [(socket, 1), (socket, 2)]) {
         socket.join_multicast_v6(&group, link).expect("join");

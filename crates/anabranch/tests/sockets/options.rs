@@ -18,15 +18,20 @@ fn streams(stacks: &(Stack, Stack), options: &TcpOptions) -> (TcpStream, TcpStre
     (here, there)
 }
 
+/// Two stacks under this organization.
+fn of(organization: anabranch::Organization) -> (Stack, Stack) {
+    let (left, right) = memory::pair(memory::Config::default());
+    let start = |device, address: &str| {
+        let stack = Stack::builder().device(device).address(format!("{address}/24").as_str());
+        stack.organization(organization).drain(Duration::ZERO).start().expect("a stack")
+    };
+    (start(left, SERVER), start(right, "10.0.0.2"))
+}
+
 #[test]
 fn a_segment_size_counts_for_both_ends_of_every_organization() {
     for organization in anabranch::Organization::all() {
-        let (left, right) = memory::pair(memory::Config::default());
-        let start = |device, address: &str| {
-            let stack = Stack::builder().device(device).address(format!("{address}/24").as_str());
-            stack.organization(organization).drain(Duration::ZERO).start().expect("a stack")
-        };
-        let stacks = (start(left, SERVER), start(right, "10.0.0.2"));
+        let stacks = of(organization);
         let options = TcpOptions::default().with_max_segment(Some(612));
         let (mut here, mut there) = streams(&stacks, &options);
         there.write_all(&[7; 10_000]).expect("write");
@@ -42,21 +47,16 @@ fn a_segment_size_counts_for_both_ends_of_every_organization() {
 #[test]
 fn marks_are_counted_where_both_want_it() {
     for organization in anabranch::Organization::all() {
-        let (left, right) = memory::pair(memory::Config::default());
-        let start = |device, address: &str| {
-            let stack = Stack::builder().device(device).address(format!("{address}/24").as_str());
-            stack.organization(organization).drain(Duration::ZERO).start().expect("a stack")
-        };
-        let stacks = (start(left, SERVER), start(right, "10.0.0.2"));
+        let stacks = of(organization);
         let listener = TcpListener::bind(&stacks.0, HTTP).expect("bind");
         for (server, ecn, counts) in [
             (EcnMode::AcceptAccurate, true, true),
             (EcnMode::Accept, true, false),
             (EcnMode::Off, false, false),
         ] {
-            let of = |mode| TcpOptions::default().with_ecn(Some(mode));
-            listener.set_options(&of(server)).expect("options");
-            let client = of(EcnMode::AskAccurate);
+            let with = |mode| TcpOptions::default().with_ecn(Some(mode));
+            listener.set_options(&with(server)).expect("options");
+            let client = with(EcnMode::AskAccurate);
             let mut there = TcpStream::connect_with(&stacks.1, &client, HTTP).expect("connect");
             let (mut here, _) = listener.accept().expect("accept");
             here.set_read_timeout(Some(PATIENCE)).expect("not zero");

@@ -174,7 +174,8 @@ impl Validation {
     pub fn seconds(&self, loads: &[Load]) -> f64 {
         let points: usize = loads.iter().map(|load| load.cases().count()).sum();
         let timing = &self.timing;
-        let one = timing.warm_up + timing.window * timing.windows as f64 + timing.speed;
+        let windows = (timing.window + timing.speed) * timing.windows as f64;
+        let one = timing.warm_up + windows + timing.speed;
         // And what it takes to start and to stop, which connections make longer.
         let connections: usize = loads.iter().map(|load| load.connections).sum();
         let starts = 0.04 + 25e-6 * connections as f64 / loads.len().max(1) as f64;
