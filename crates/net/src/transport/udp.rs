@@ -29,7 +29,9 @@ pub fn input<A: Application>(
         }
         _ => return dropped(counters, DropReason::UdpMalformed),
     };
-    packet.truncate(header.length as usize);
+    if usize::from(header.length) < packet.len() {
+        packet.truncate(header.length.into());
+    }
     // RFC 8200 8.1/2
     if header.checksum == 0 && !meta.source.is_v4() {
         return dropped(counters, DropReason::UdpNoChecksum);
