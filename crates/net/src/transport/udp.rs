@@ -53,17 +53,14 @@ pub fn input<A: Application>(
     };
     packet.pull(LEN);
     let to_group = local.address.is_multicast();
-    if to_group && !A::is_member(socket, local.address, remote.address) {
+    let by = Some(meta.interface).filter(|index| transport.config.loopback != Some(*index));
+    if to_group && !A::is_member(socket, by, local.address, remote.address) {
         return dropped(counters, DropReason::UdpNotMember);
     }
     let datagram = Datagram { local, remote, payload: packet.into_parts() };
     let has_room = match to_group {
         false => app.datagram(socket, datagram),
-        true => {
-            let from =
-                Some(meta.interface).filter(|_| transport.config.loopback != Some(meta.interface));
-            app.datagram_to_group(socket, datagram, from)
-        }
+        true => app.datagram_to_group(socket, datagram, by),
     };
     if has_room {
         counters.delivered += 1;
@@ -101,7 +98,7 @@ impl<A: Application> Transport<A> {
         let (ttl, whole) = (A::datagram_ttl(socket), A::sends_whole(socket));
         while let Some(mut datagram) = app.next_datagram(socket) {
             if may_be_for_many(datagram.remote.address) {
-                let how = A::sending_to_groups(socket);
+                let how = A::sending_to_groups(socket, &mut datagram);
                 let group = datagram.remote.address.is_multicast();
                 if group || (how.interface.is_some() && is_to_all(&datagram)) {
                     self.send_to_group(datagram, (how, ttl), routes, counters);

@@ -220,7 +220,7 @@ impl Scoreboard {
         let last = self.records.front()?;
         self.step();
         debug_assert!(last.is_plain());
-        let newest = Newest { sent: last.sent, end: ack, then: last.then() };
+        let newest = Newest { sent: last.sent, end: ack, again: false, then: last.then() };
         if last.end() == ack {
             self.records.pop_front();
             self.first += 1;

@@ -117,6 +117,18 @@ impl Scoreboard {
         })
     }
 
+    /// When the first segment was sent again, if that is on its way.
+    pub(crate) fn front_resent(&self) -> Option<Instant> {
+        let marks = self.marks.as_ref()?;
+        let front = self.records.front()?;
+        Some(marks.resent(front.start_of(front.segment_of(self.una)))?.sent)
+    }
+
+    /// Is anything that was sent again on its way?
+    pub(crate) fn any_resent(&self) -> bool {
+        self.marks.as_ref().is_some_and(|m| m.any_resent())
+    }
+
     /// Is the segment that holds `seq` lost?
     pub(crate) fn is_lost(&self, seq: Seq) -> bool {
         let r = self.records.get(self.find(seq)).filter(|r| seq.after_or_at(r.seq));
