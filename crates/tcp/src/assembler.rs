@@ -1,11 +1,12 @@
 //! The assembler: bytes that came out of order.
 
+mod ranges;
+
+use ranges::Ranges;
 use std::collections::VecDeque;
 use wire::tcp::SackBlocks;
 use wire::{Parts, Seq, Slice};
 
-/// Most holes that are kept track of; what would make another one is dropped.
-const MAX_RANGES: usize = 256;
 /// Slices up to this size that keep much more memory are copied.
 const SMALL: usize = 1024;
 
@@ -27,9 +28,8 @@ impl Piece {
 pub(crate) struct Assembler {
     /// Not empty, not overlapping, in order.
     pieces: VecDeque<Piece>,
-    /// What the pieces cover: `[left, right)`, none adjoining another, the most
-    /// recently touched first (the order of SACK blocks, RFC 2018 4).
-    ranges: Vec<(Seq, Seq)>,
+    /// What the pieces cover.
+    ranges: Ranges,
     /// Bytes in it.
     len: usize,
     /// Bytes of memory that the pieces keep.
@@ -65,7 +65,7 @@ impl Assembler {
     pub(crate) fn insert(&mut self, seq: Seq, payload: Parts, most: usize) -> Option<(Seq, Seq)> {
         let len: usize = payload.iter().map(|s| s.len()).sum();
         let range = (seq, seq + len as u32);
-        if len == 0 || self.footprint > most || !self.cover(range) {
+        if len == 0 || self.footprint > most || !self.ranges.cover(range) {
             return None;
         }
         let mut twice = None;
@@ -76,25 +76,6 @@ impl Assembler {
             at = next;
         }
         twice
-    }
-
-    /// Adds `range` to the ranges, in front. `false` if there are too many.
-    fn cover(&mut self, range: (Seq, Seq)) -> bool {
-        let (mut left, mut right) = range;
-        let touches = |r: &(Seq, Seq)| r.0.before_or_at(right) && r.1.after_or_at(left);
-        if self.ranges.len() >= MAX_RANGES && !self.ranges.iter().any(touches) {
-            return false;
-        }
-        self.ranges.retain(|r| {
-            let touches = r.0.before_or_at(range.1) && r.1.after_or_at(range.0);
-            if touches {
-                left = left.earliest(r.0);
-                right = right.latest(r.1);
-            }
-            !touches
-        });
-        self.ranges.insert(0, (left, right));
-        true
     }
 
     /// Puts those bytes of `slice` in that are not there yet.
@@ -181,31 +162,32 @@ impl Assembler {
 
     /// Forgets the ranges that `nxt` has reached.
     pub(crate) fn forget(&mut self, nxt: Seq) {
-        self.ranges.retain(|r| r.1.after(nxt));
+        self.ranges.forget(nxt);
     }
 
     /// The ranges as SACK blocks behind what is in `blocks` already.
     pub(crate) fn sack(&self, blocks: &mut SackBlocks) {
-        // RFC 2018 4/1, 4/3
-        for &(left, right) in self.ranges.iter().take(wire::tcp::MAX_SACK_BLOCKS) {
-            blocks.push(left, right);
-        }
+        self.ranges.sack(blocks);
     }
 
     /// Checks the invariants, for tests.
     pub(crate) fn check(&self, nxt: Seq) {
-        let mut at = nxt;
+        let (mut at, mut runs) = (nxt, Vec::new());
         for p in &self.pieces {
             debug_assert!(!p.slice.is_empty() && p.seq.after_or_at(at));
-            debug_assert!(
-                self.ranges.iter().any(|r| r.0.before_or_at(p.seq) && r.1.after_or_at(p.end()))
-            );
+            match runs.last_mut() {
+                Some((_, end)) if *end == p.seq => *end = p.end(),
+                _ => runs.push((p.seq, p.end())),
+            }
             at = p.end();
         }
-        let covered: usize = self.ranges.iter().map(|r| r.1.distance_from(r.0) as usize).sum();
+        // A range whose front was taken out is shorter than it was.
+        let ranges = self.ranges.iter().filter(|r| r.1.after(nxt));
+        debug_assert!(ranges.eq(&runs), "{:?} {runs:?}", self.ranges);
+        let covered: usize = runs.iter().map(|r| r.1.distance_from(r.0) as usize).sum();
         debug_assert_eq!(covered, self.len);
         debug_assert_eq!(self.len, self.pieces.iter().map(|p| p.slice.len()).sum::<usize>());
-        debug_assert!(self.ranges.len() <= MAX_RANGES);
+        debug_assert!(runs.len() <= ranges::MAX_RANGES);
     }
 }
 

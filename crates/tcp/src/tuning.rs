@@ -44,11 +44,13 @@ impl Tcb {
         self.after_read();
     }
 
-    /// Bytes that may be queued: on a long path twice what the windows let out.
+    /// Bytes that may be queued: on a long path what is between SND.UNA and SND.NXT, a window
+    /// at least, and once more what the windows let out. Where segments are lost, much of the
+    /// first has arrived and waits for a hole to be filled.
     #[inline]
     pub(crate) fn send_limit(&self) -> u32 {
         let least = self.config.send_limit();
-        if self.congestion.window() <= least / 2 {
+        if self.congestion.window() <= least / 2 && self.board.sacked == 0 {
             return least;
         }
         self.tuned_send_limit(least)
@@ -59,7 +61,8 @@ impl Tcb {
             return least;
         }
         let out = self.congestion.window().min(self.snd.max_wnd);
-        out.saturating_mul(2).clamp(least, self.config.send_most())
+        let span = self.snd.nxt.distance_from(self.snd.una);
+        span.max(out).saturating_add(out).clamp(least, self.config.send_most())
     }
 }
 

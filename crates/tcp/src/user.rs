@@ -78,6 +78,7 @@ impl Tcb {
     #[inline]
     pub fn send_buffer(&self) -> usize {
         let windows = self.congestion.window().saturating_mul(WINDOWS_QUEUED);
+        let windows = windows.saturating_add(self.board.sacked);
         let bytes = windows.max(LEAST_SEND_BUFFER).min(self.send_limit());
         (bytes as usize).min(self.queue_limit())
     }
@@ -105,6 +106,13 @@ impl Tcb {
     #[inline]
     pub fn unsent(&self) -> usize {
         (self.send.end.distance_from(self.snd.nxt) as i32).max(0) as usize
+    }
+
+    /// Bytes queued that the peer has, and that wait for something before them to get there
+    /// (SACK).
+    #[inline]
+    pub fn sacked(&self) -> usize {
+        self.board.sacked as usize
     }
 
     /// Bytes in the network, as far as we know (RFC 6675's pipe).
@@ -355,7 +363,7 @@ impl Tcb {
     pub(crate) fn start_rto(&mut self, now: Instant) {
         // RFC 6298 5.1/1
         if self.timers.kind != Retransmit::Rto {
-            let at = now.after_micros(self.rtt.rto(&self.config));
+            let at = now.after_micros(self.rtt.rto());
             self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.arm_tail(now);

@@ -254,7 +254,8 @@ impl TcpShared {
             None => tcb.send_buffer(),
         };
         let room = state.send_buffer.saturating_sub(state.queued);
-        let mut room = room >= state.send_buffer / 3;
+        // What is SACKed leaves with the hole before it.
+        let mut room = room >= state.send_buffer.saturating_sub(tcb.sacked()) / 3;
         if state.notsent_lowat != usize::MAX {
             // What goes at once is as good as sent.
             state.notsent = tcb.unsent().saturating_sub(tcb.sendable_now());

@@ -44,7 +44,7 @@ pub fn input<A: Application>(
     // RFC 1122 4.1.3.5/1
     let local = Endpoint { address: meta.destination, port: header.destination_port };
     let remote = Endpoint { address: meta.source, port: header.source_port };
-    let Some(socket) = Transport::<A>::bound(&transport.udp, &local) else {
+    let Some(socket) = transport.udp.find(&local) else {
         // RFC 1122 4.1.3.1/1
         counters.drop(DropReason::UdpNoPort);
         return Some(packet);

@@ -1,3 +1,4 @@
+use super::ranges::MAX_RANGES;
 use super::*;
 use proptest::prelude::*;
 
@@ -68,12 +69,13 @@ fn the_first_copy_wins() {
 fn holes_and_memory_are_bounded() {
     let mut a = Assembler::default();
     for i in 0..10_000 {
-        put(&mut a, 1 + 2 * i, 1);
+        a.insert(NXT + 1 + 2 * i, parts(b"x"), usize::MAX);
     }
+    a.check(NXT);
     assert_eq!(a.ranges.len(), MAX_RANGES);
     assert!(a.footprint() <= MAX_RANGES * 256, "{}", a.footprint());
     // Filling holes still works.
-    assert_eq!(put(&mut a, 1, 511), Some((1, 2)));
+    assert_eq!(put(&mut a, 1, 2 * MAX_RANGES as u32 - 1), Some((1, 2)));
     assert_eq!(a.ranges.len(), 1);
 
     let mut a = Assembler::default();
@@ -82,6 +84,33 @@ fn holes_and_memory_are_bounded() {
     }
     assert!(a.footprint() <= 100_000 + 256);
     a.check(NXT);
+}
+
+/// Before, what made the 257th hole was dropped, and had to be sent again.
+#[test]
+fn every_other_segment_of_a_large_window_may_be_missing() {
+    let mut a = Assembler::default();
+    for i in (0..2000).rev() {
+        a.insert(NXT + 1 + 20 * i, parts(b"x"), usize::MAX);
+    }
+    a.check(NXT);
+    assert_eq!((a.ranges.len(), a.len()), (2000, 2000));
+    assert_eq!(blocks(&a), [(1, 2), (21, 22), (41, 42), (61, 62)]);
+    put(&mut a, 20_002, 3);
+    assert_eq!(blocks(&a), [(20_001, 20_005), (1, 2), (21, 22), (41, 42)]);
+}
+
+/// Places that were touched last may have grown into one.
+#[test]
+fn blocks_are_of_different_ranges() {
+    let mut a = Assembler::default();
+    (1..5).for_each(|i| {
+        put(&mut a, 100 * i, 1);
+    });
+    (1..40).for_each(|i| {
+        put(&mut a, 500 + i, 1);
+    });
+    assert_eq!(blocks(&a), [(501, 540), (400, 401), (300, 301), (200, 201)]);
 }
 
 proptest! {

@@ -53,6 +53,7 @@ struct Before {
     w_max: f64,
     prior: f64,
     epoch: Option<Epoch>,
+    hystart: HyStart,
 }
 
 /// A stage of congestion avoidance: from its first acknowledgment on.
@@ -144,11 +145,12 @@ impl Cubic {
     fn reduce(&mut self, flight: u32, mss: u32) {
         // RFC 9438 4.6/2
         let (cwnd, ssthresh) = (self.cwnd, self.ssthresh);
+        let hystart = self.hystart;
         self.hystart.end();
         let v = self.avoidance.get_or_insert_default();
         let now = v.segments(cwnd, mss);
         let (w_max, prior) = (v.w_max, v.prior);
-        v.before = Some(Before { cwnd, ssthresh, w_max, prior, epoch: v.epoch.take() });
+        v.before = Some(Before { cwnd, ssthresh, w_max, prior, epoch: v.epoch.take(), hystart });
         // RFC 9438 4.7/1
         // Fast convergence: a flow that has less than before leaves room for others.
         v.w_max = if now < v.w_max { now * (1.0 + BETA) / 2.0 } else { now };
@@ -243,6 +245,8 @@ impl CongestionControl for Cubic {
             v.fraction = 0.0;
         }
         self.ssthresh = self.ssthresh.max(before.ssthresh);
+        // The first slow start goes on: it has not found the path's limit.
+        self.hystart = before.hystart;
     }
 
     fn on_disuse(&mut self, initial: u32) {

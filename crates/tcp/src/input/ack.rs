@@ -75,13 +75,12 @@ impl Tcb {
         self.timeouts = 0;
         self.timers.linger = Instant::FAR_FUTURE;
         let rtt = now.micros_since(first_sent).min(u32::MAX.into()) as u32;
-        self.rtt.sample(rtt, &self.config);
+        self.rtt.sample(rtt);
         self.rtt.backoff = 0;
         if self.snd.una == self.snd.nxt {
             self.timers.stop_retransmit();
         } else {
-            self.timers
-                .set_retransmit(Retransmit::Rto, now.after_micros(self.rtt.rto(&self.config)));
+            self.timers.set_retransmit(Retransmit::Rto, now.after_micros(self.rtt.rto()));
         }
         self.on_plain_news(&newest, acked, rtt, now);
         self.tell_room();
@@ -98,7 +97,9 @@ impl Tcb {
     /// Tells the user that there is room for more, if there is much or nothing waits.
     #[inline]
     fn tell_room(&mut self) {
-        if self.unsent() == 0 || self.send_room() >= self.queued() / 2 {
+        // What is SACKed leaves with the hole before it.
+        if self.unsent() == 0 || self.send_room() >= self.queued().saturating_sub(self.sacked()) / 2
+        {
             self.events.add(Events::WRITABLE);
         }
     }
@@ -151,6 +152,8 @@ impl Tcb {
             self.touch();
             self.judge_forward(false);
             self.on_news(news, 0, None, now);
+            // What is SACKed takes no room.
+            self.tell_room();
         }
         // RFC 5681 2 says what a duplicate acknowledgment is.
         let plain = duplicate && pure && !h.flags.fin() && self.is_same_window(h);
@@ -170,6 +173,7 @@ impl Tcb {
         if self.recovery.tail.is_some() {
             self.judge_tail(h.ack, None, news.echo, now);
         }
+        let again = self.front_again();
         self.board.acked(h.ack, news);
         self.snd.una = h.ack;
         self.snd.small_end = self.snd.small_end.latest(h.ack);
@@ -182,7 +186,7 @@ impl Tcb {
         if self.settings.is_some() {
             self.judge_probe(now);
         }
-        self.detect_spurious(news.echo);
+        self.detect_spurious(again, news.echo);
         self.judge_forward(true);
         if self.snd.una == self.snd.nxt {
             // RFC 6298 5.2/1
@@ -191,7 +195,7 @@ impl Tcb {
         } else {
             // RFC 6298 5.3/1
             // RFC 6298 5.3: restart it
-            let at = now.after_micros(self.rtt.rto(&self.config));
+            let at = now.after_micros(self.rtt.rto());
             self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.on_news(news, acked, rtt, now);
@@ -218,7 +222,7 @@ impl Tcb {
             }
             _ => return None,
         };
-        self.rtt.sample(rtt, &self.config);
+        self.rtt.sample(rtt);
         self.rtt.backoff = 0;
         Some(rtt)
     }

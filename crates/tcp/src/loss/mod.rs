@@ -134,6 +134,9 @@ impl Tcb {
         let lost_before = self.board.lost;
         let timed_out = self.recovery.phase == Phase::Timeout;
         let mut grow = acked > 0 && self.on_progress(acked, now);
+        // Where the network reorders, most of what is delivered comes behind a hole: if that
+        // did not count, the window would hardly grow (as on Linux).
+        grow |= self.recovery.phase == Phase::Open && self.recovery.rack.reordered;
         let mut found = false;
         if self.flags.sack {
             self.recovery.rack.reordered |= news.reordered;
@@ -149,6 +152,7 @@ impl Tcb {
         }
         grow &= self.recovery.phase != Phase::Fast;
         let lost = self.board.lost.saturating_sub(lost_before);
+        let rtt = news.fresh_rtt().or(rtt);
         self.grow(Growth { delivered, lost, grow, taken, rtt, news }, now);
         if self.recovery.phase == Phase::Fast && news.delivered > 0 {
             self.reduce(news.delivered, acked > 0 && !found);
@@ -322,8 +326,10 @@ impl Tcb {
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
         self.recovery.force = false;
-        self.recovery.rack.on_recovered();
         let undone = self.recovery.episode.as_ref().is_some_and(|e| e.undone);
+        if !undone {
+            self.recovery.rack.on_recovered();
+        }
         if let Some(episode) = &mut self.recovery.episode {
             episode.until = Some(self.snd.nxt);
         }

@@ -309,3 +309,26 @@ fn what_duplicates_stood_for_lets_the_window_grow_no_more() {
     p.say(".", 1, 6001, 0);
     assert_eq!(p.tcb.info().cwnd, 24_000);
 }
+
+/// Before, only what came in order counted.
+#[test]
+fn what_comes_behind_a_hole_lets_the_window_grow_where_the_network_reorders() {
+    for reorders in [false, true] {
+        let mut p = in_flight(sack());
+        p.wait(100);
+        p.say(".", 1, 2001, 0);
+        p.out();
+        if reorders {
+            p.sack(2001, &[(4001, 5001)]);
+            p.sack(2001, &[(3001, 5001)]);
+        }
+        p.say(".", 1, 7001, 0);
+        p.out();
+        let before = p.tcb.info();
+        assert_eq!(before.reordering, reorders);
+        p.sack(7001, &[(8001, 10_001)]);
+        let after = p.tcb.info();
+        assert_eq!(after.cwnd - before.cwnd, if reorders { 2000 } else { 0 });
+        assert!(!after.recovering);
+    }
+}

@@ -7,23 +7,39 @@ use crate::recovery::Phase;
 use wire::Seq;
 
 impl Tcb {
-    /// SND.UNA has moved, by an acknowledgment that echoes `echo`, in milliseconds of
-    /// our clock. If that is older than the first retransmission, the peer had what
-    /// was sent first.
+    /// When the first segment in flight was sent again, in milliseconds of our clock, if it was
+    /// in the episode that goes on.
     #[inline]
-    pub(crate) fn detect_spurious(&mut self, echo: Option<u32>) {
+    pub(crate) fn front_again(&self) -> Option<u32> {
+        let stamp = self.recovery.episode.as_ref()?.stamp?;
+        let sent = self.board.front_resent()?.as_millis() as u32;
+        ((sent.wrapping_sub(stamp) as i32) >= 0).then_some(sent)
+    }
+
+    /// SND.UNA has moved, by an acknowledgment that echoes `echo`, in milliseconds of our clock.
+    /// What was the [first](Tcb::front_again) had been sent `again` in this episode. If the echo
+    /// is older, the peer had what was sent first.
+    #[inline]
+    pub(crate) fn detect_spurious(&mut self, again: Option<u32>, echo: Option<u32>) {
         if self.recovery.episode.is_none() {
             return;
         }
         let una = self.snd.una;
         self.recovery.episode.take_if(|e| e.until.is_some_and(|until| una.after_or_at(until)));
-        let stamp = self.recovery.episode.as_ref().filter(|e| !e.undone).and_then(|e| e.stamp);
-        let (Some(stamp), Some(echo)) = (stamp, echo) else { return };
-        if self.recovery.phase == Phase::Open || (echo.wrapping_sub(stamp) as i32) >= 0 {
+        let going_on = self.recovery.phase != Phase::Open
+            && self.recovery.episode.as_ref().is_some_and(|e| !e.undone);
+        let (Some(again), Some(echo), true) = (again, echo, going_on) else { return };
+        if (echo.wrapping_sub(again) as i32) >= 0 {
             return;
         }
-        // It was late, and others came before it: time has not told, order has.
-        self.recovery.rack.reordered |= self.recovery.phase == Phase::Fast;
+        if self.recovery.phase == Phase::Fast {
+            // It was late, and others came before it: time has not told, order has.
+            self.recovery.rack.reordered = true;
+            if self.board.any_resent() {
+                // Others that were sent again may have been lost.
+                return;
+            }
+        }
         self.undo_loss();
     }
 

@@ -64,17 +64,24 @@ impl News {
     pub(crate) fn original(&mut self, r: &Record, end: Seq) {
         // RFC 8985 6.2/3
         self.reordered |= end.before(self.fack);
-        self.newer(r.sent, end, || r.then());
+        self.newer(r.sent, end, false, || r.then());
+    }
+
+    /// How long the newest of what was delivered took, microseconds, if it was sent once. It
+    /// did not wait for what is missing, as an acknowledgment of all below it would have.
+    pub(crate) fn fresh_rtt(&self) -> Option<u32> {
+        let newest = self.newest.as_ref().filter(|newest| !newest.again)?;
+        Some(self.now.micros_since(newest.sent).min(u32::MAX.into()) as u32)
     }
 
     #[inline]
-    fn newer(&mut self, sent: Instant, end: Seq, then: impl FnOnce() -> Snapshot) {
+    fn newer(&mut self, sent: Instant, end: Seq, again: bool, then: impl FnOnce() -> Snapshot) {
         let newer = match &self.newest {
             None => true,
             Some(n) => sent > n.sent || (sent == n.sent && end.after(n.end)),
         };
         if newer {
-            self.newest = Some(Newest { sent, end, then: then() });
+            self.newest = Some(Newest { sent, end, again, then: then() });
         }
     }
 
@@ -93,7 +100,7 @@ impl News {
     /// echoed (RFC 7323 4.3), so that only the time is left to tell.
     pub(crate) fn retransmission_sacked(&mut self, x: &Resent) {
         if self.now.micros_since(x.sent) >= self.least.into() {
-            self.newer(x.sent, x.end, || x.then);
+            self.newer(x.sent, x.end, true, || x.then);
         }
     }
 }

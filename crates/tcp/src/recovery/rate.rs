@@ -27,6 +27,8 @@ pub(crate) struct Newest {
     pub sent: Instant,
     /// The sequence number behind it.
     pub end: wire::Seq,
+    /// It was sent more than once.
+    pub again: bool,
     /// What was known then.
     pub then: Snapshot,
 }

@@ -162,6 +162,23 @@ fn time_without_use_does_not_count() {
     assert!(a.abs_diff(b) < 2 * MSS, "no leap: {a} {b}");
 }
 
+/// Before, slow start went on without looking at the round-trip time.
+#[test]
+fn the_first_slow_start_goes_on_after_a_loss_that_was_none() {
+    let mut p = Path::new(10, 100);
+    p.lose();
+    p.c.on_undo();
+    assert!(p.c.window() == 10_000 && p.c.ssthresh() > 1_000_000);
+    for round in 0..10 {
+        for n in 0..10 {
+            p.now += Duration::from_millis(10);
+            let (round, rtt) = (n == 0, Some(100_000 + 20_000 * round));
+            p.c.on_ack(&Sample { round, rtt, ..Sample::of(1000, MSS, p.now) });
+        }
+    }
+    assert!(p.c.ssthresh() <= p.c.window(), "a queue has ended it");
+}
+
 #[test]
 fn a_pause_does_not_count() {
     // RFC 9438 4.2/2

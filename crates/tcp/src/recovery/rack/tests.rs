@@ -3,7 +3,8 @@ use crate::recovery::rate::Rate;
 
 fn newest(sent: u64, end: u32) -> Newest {
     let sent = Instant::from_millis(sent);
-    Newest { sent, end: Seq(end), then: Rate::new(sent).on_send(false, 0, (0, 0), sent) }
+    let then = Rate::new(sent).on_send(false, 0, (0, 0), sent);
+    Newest { sent, end: Seq(end), again: false, then }
 }
 
 fn ms(n: u64) -> Duration {

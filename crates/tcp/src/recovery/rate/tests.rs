@@ -6,7 +6,7 @@ fn at(ms: u64) -> Instant {
 }
 
 fn newest(sent: Instant, then: Snapshot) -> Newest {
-    Newest { sent, end: Seq(0), then }
+    Newest { sent, end: Seq(0), again: false, then }
 }
 
 #[test]

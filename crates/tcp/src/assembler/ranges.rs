@@ -1,0 +1,97 @@
+//! Which sequence numbers lie behind holes: ranges in their order, and which of them were
+//! touched last.
+
+use std::collections::VecDeque;
+use wire::Seq;
+use wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
+
+/// Most ranges, and so holes, that are kept track of. Every other full segment of the largest
+/// window of a buffer that tunes itself (6 MiB) may be missing. To put one more in moves 32 KiB
+/// at most.
+pub(super) const MAX_RANGES: usize = 4096;
+/// So many are remembered that were touched last. Some of them are gone when it is asked, so
+/// there are more than SACK blocks.
+const RECENT: usize = 2 * MAX_SACK_BLOCKS;
+
+/// The ranges: `[left, right)`, none adjoining another.
+#[derive(Debug, Default)]
+pub(super) struct Ranges {
+    sorted: VecDeque<(Seq, Seq)>,
+    /// A sequence number in each of those that were touched last, the latest first (the
+    /// order of SACK blocks, RFC 2018 4).
+    recent: VecDeque<Seq>,
+}
+
+impl Ranges {
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// In their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(Seq, Seq)> {
+        self.sorted.iter()
+    }
+
+    /// Adds [`left`, `right`). `false` if there are too many.
+    pub(super) fn cover(&mut self, (left, right): (Seq, Seq)) -> bool {
+        // What arrives behind all holes is what arrives most.
+        let from = match self.sorted.back() {
+            Some(last) if last.1.after_or_at(left) => {
+                self.sorted.partition_point(|r| r.1.before(left))
+            }
+            _ => self.sorted.len(),
+        };
+        let touches = self.sorted.range(from..).take_while(|r| r.0.before_or_at(right));
+        let (mut to, mut merged) = (from, (left, right));
+        for r in touches {
+            merged = (merged.0.earliest(r.0), merged.1.latest(r.1));
+            to += 1;
+        }
+        if to > from {
+            self.sorted[from] = merged;
+            self.sorted.drain(from + 1..to);
+        } else if self.sorted.len() < MAX_RANGES {
+            self.sorted.insert(from, merged);
+        } else {
+            return false;
+        }
+        self.recent.retain(|seq| seq.before(merged.0) || seq.after_or_at(merged.1));
+        self.recent.truncate(RECENT - 1);
+        self.recent.push_front(left);
+        true
+    }
+
+    /// Forgets those that `nxt` has reached.
+    pub(super) fn forget(&mut self, nxt: Seq) {
+        while self.sorted.front().is_some_and(|r| r.1.before_or_at(nxt)) {
+            self.sorted.pop_front();
+        }
+        self.recent.retain(|seq| seq.after(nxt));
+    }
+
+    /// The range that holds `seq`.
+    fn around(&self, seq: Seq) -> Option<(Seq, Seq)> {
+        let i = self.sorted.partition_point(|r| r.1.before_or_at(seq));
+        self.sorted.get(i).filter(|r| r.0.before_or_at(seq)).copied()
+    }
+
+    /// As SACK blocks behind what is in `blocks` already: first those that were touched last.
+    pub(super) fn sack(&self, blocks: &mut SackBlocks) {
+        // RFC 2018 4/1, 4/3
+        let mut told = [None; MAX_SACK_BLOCKS];
+        let recent = self.recent.iter().filter_map(|seq| self.around(*seq));
+        let mut n = 0;
+        for range in recent.chain(self.sorted.iter().take(MAX_SACK_BLOCKS).copied()) {
+            if n == MAX_SACK_BLOCKS {
+                return;
+            }
+            if !told.contains(&Some(range)) {
+                told[n] = Some(range);
+                n += 1;
+                blocks.push(range.0, range.1);
+            }
+        }
+    }
+}
