@@ -77,6 +77,19 @@ fn what_nobody_reads_makes_no_larger_window() {
 }
 
 #[test]
+fn what_waits_for_a_hole_to_be_filled_takes_no_room_from_what_follows() {
+    let config = Config { send_buffer: 50_000, max_send_buffer: 300_000, ..tuned() };
+    let mut p = far(Config { initial_window: 40, ..config });
+    while p.tcb.send(&[0; 10_000]).is_ok() {}
+    assert_eq!(p.out().len(), 40);
+    p.wait(200);
+    p.sack(1, &[(1001, 40_001)]);
+    let info = p.tcb.info();
+    assert_eq!((info.cwnd, info.sacked), (20_000, 39_000));
+    assert_eq!(info.send_buffer, 40_000 + 20_000);
+}
+
+#[test]
 fn on_a_long_path_more_is_queued() {
     let config = Config { send_buffer: 50_000, max_send_buffer: 300_000, ..tuned() };
     let mut p = far(config.clone());
