@@ -91,7 +91,6 @@ fn by_ring() -> ours::Config {
 }
 
 /// A host with addresses of its own, whose ports are served by tasks on the stack's thread.
-/// UDP is served by a task of tokio: there is no other way.
 async fn units() {
     let builder = Stack::builder().tun(&our_config()).organization("uniprocessor");
     let builder = builder.address("10.200.0.2/16").address("fd00:200::2/64");
@@ -103,11 +102,15 @@ async fn units() {
             anabranch::unit::serve(&stack, ("::", port), serve).expect("a port")
         });
     let udp = anabranch::tokio::UdpSocket::bind(&stack, "10.200.0.2:7").await.expect("a port");
+    let echo = move || async move {
+        let mut bytes = [0; 2048];
+        while let Ok((n, from)) = udp.recv_from(&mut bytes).await {
+            let _ = udp.send_to(&bytes[..n], from).await;
+        }
+    };
+    anabranch::unit::start_on(&stack, 0, echo).expect("one unit");
     run::ready();
-    let mut bytes = [0; 2048];
-    while let Ok((n, from)) = udp.recv_from(&mut bytes).await {
-        let _ = udp.send_to(&bytes[..n], from).await;
-    }
+    std::future::pending().await
 }
 
 async fn anabranch(organization: &str, processors: usize, config: ours::Config) {

@@ -2,6 +2,7 @@
 
 use crate::error::SocketError;
 use crate::names::{ToSocketAddrs, first};
+use crate::scope;
 use crate::udp::Shared;
 use crate::ways::Ways;
 use std::io;
@@ -11,7 +12,11 @@ impl Shared {
     /// Bytes of the largest datagram, with its IP header, that is known to reach `remote` in
     /// one piece.
     pub(crate) fn path_mtu(&self, local: Endpoint, remote: Endpoint) -> io::Result<usize> {
-        let route = Ways::route(&mut self.ways.lock(), self.stack().config(), (local, remote));
+        let config = self.stack().config();
+        if let (Some(number), group) = scope::split(remote) {
+            return Ok(config.link_mtu(number - 1, group.address));
+        }
+        let route = Ways::route(&mut self.ways.lock(), config, (local, remote));
         let none =
             || io::Error::new(io::ErrorKind::NetworkUnreachable, "no route to the destination");
         Ok(route.ok_or_else(none)?.mtu)

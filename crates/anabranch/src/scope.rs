@@ -1,18 +1,38 @@
-//! Which link a link-local address is on (RFC 4007): by its scope id, which is the number of
-//! an interface, from 1 on in the order of the builder, or the name of its device.
+//! Which link a link-local address, or a group of one link, is on (RFC 4007): by its scope id,
+//! which is the number of an interface, from 1 on in the order of the builder, or the name of its
+//! device.
 //!
 //! Below the sockets an address has no scope: what goes to a link-local address leaves by the
 //! interface that has its source, so a socket that is told a scope takes the link-local address
 //! of that interface. From where an address is read to there, the number stands in the second
-//! 16 bits of it, which are zero in every such address (RFC 4291 2.5.6).
+//! 16 bits of it, which are zero in every such address (RFC 4291 2.5.6). In a group it stands in
+//! the third byte, which is zero or reserved in each (RFC 4291 2.7, RFC 3306 4, RFC 4489 2); there
+//! it goes down to the unit that sends.
 
 use net::Config;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use wire::{Address, Endpoint};
 
-/// Where the number stands.
-const SHIFT: u32 = 96;
+/// Where the number stands in an address, and its bits.
+const IN_ADDRESS: (u32, u128) = (96, 0xffff);
+/// Where it stands in a group, and its bits. The largest stands for all that are too large.
+const IN_GROUP: (u32, u128) = (104, 0xff);
+
+/// Where there is a place for a number in `address`, if it is good on one link only.
+#[inline]
+fn place(address: Address) -> Option<(u32, u128)> {
+    match address.is_multicast() {
+        false => address.is_link_local_v6().then_some(IN_ADDRESS),
+        true => is_of_link(address).then_some(IN_GROUP),
+    }
+}
+
+/// Is it an address, or a group, of one link or less: of IPv6, the scopes 1 and 2 (RFC 4291 2.7)?
+pub(crate) fn is_of_link(address: Address) -> bool {
+    let is_group = |v6: Ipv6Addr| matches!(v6.octets(), [0xff, flags, ..] if (1..=2).contains(&(flags & 0x0f)));
+    address.is_link_local_v6() || (address.is_multicast() && address.v6().is_some_and(is_group))
+}
 
 fn invalid(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
@@ -24,23 +44,24 @@ fn not_available(text: String) -> io::Error {
 
 /// As an end of a connection, with the scope in it.
 pub(crate) fn endpoint(address: SocketAddr) -> Endpoint {
-    match address {
-        SocketAddr::V6(v6) if Address::from(*v6.ip()).is_link_local_v6() => {
-            let scope = v6.scope_id().min(u16::MAX.into());
-            let bits = v6.ip().to_bits() | u128::from(scope) << SHIFT;
-            Endpoint { address: Ipv6Addr::from_bits(bits).into(), port: v6.port() }
+    let end = Endpoint::from(address);
+    match (address, place(end.address)) {
+        (SocketAddr::V6(v6), Some((shift, most))) => {
+            let scope = u128::from(v6.scope_id()).min(most);
+            let bits = v6.ip().to_bits() | scope << shift;
+            Endpoint { address: Ipv6Addr::from_bits(bits).into(), ..end }
         }
-        address => address.into(),
+        _ => end,
     }
 }
 
 /// The number in it, if there is one, and the end without it.
 pub(crate) fn split(end: Endpoint) -> (Option<u16>, Endpoint) {
-    let Some(v6) = end.address.v6().filter(|_| end.address.is_link_local_v6()) else {
+    let (Some(v6), Some((shift, mask))) = (end.address.v6(), place(end.address)) else {
         return (None, end);
     };
-    let scope = (v6.to_bits() >> SHIFT) as u16;
-    let bits = v6.to_bits() & !(u128::from(u16::MAX) << SHIFT);
+    let scope = (v6.to_bits() >> shift & mask) as u16;
+    let bits = v6.to_bits() & !(mask << shift);
     let address = Ipv6Addr::from_bits(bits).into();
     ((scope != 0).then_some(scope), Endpoint { address, ..end })
 }
@@ -60,6 +81,9 @@ fn local_of(config: &Config, index: usize) -> Option<Address> {
 pub(crate) fn socket_addr(config: &Config, end: Endpoint, ours: Address) -> SocketAddr {
     let (scope, end) = split(end);
     match SocketAddr::from(end) {
+        SocketAddr::V6(v6) if end.address.is_multicast() => {
+            SocketAddrV6::new(*v6.ip(), v6.port(), 0, scope.unwrap_or(0).into()).into()
+        }
         SocketAddr::V6(v6) if end.address.is_link_local_v6() => {
             // Both may be ours, on two links.
             let ours = if config.is_ours(end.address) { end.address } else { ours };
@@ -84,17 +108,26 @@ pub(crate) fn unscoped(config: &Config, wanted: Endpoint) -> io::Result<Endpoint
     }
 }
 
-/// The two ends of what goes to `remote`, from `local` if that is said, without scopes. To a
-/// link-local address it goes from ours on that link.
+/// The two ends of what goes to `remote`, from `local` if that is said, without scopes, but for
+/// that of a group. To a link-local address it goes from ours on that link.
 pub(crate) fn ends(
     config: &Config,
     local: Option<Endpoint>,
     remote: Endpoint,
 ) -> io::Result<(Option<Endpoint>, Endpoint)> {
     let local = local.map(|local| unscoped(config, local)).transpose()?;
-    let (scope, remote) = split(remote);
+    let wanted = remote;
+    let (scope, remote) = split(wanted);
     if !remote.address.is_link_local_v6() {
-        return Ok((local, remote));
+        if let Some(number) = scope {
+            let set = local.filter(|local| !local.address.is_unspecified());
+            link_to(config, Some(number), set)?;
+            if u128::from(number) == IN_GROUP.1 {
+                let text = "a group's scope is up to 254: take `set_multicast_interface`";
+                return Err(invalid(text.into()));
+            }
+        }
+        return Ok((local, wanted));
     }
     if config.is_ours(remote.address) {
         ourselves(config, scope, remote)?;

@@ -59,6 +59,7 @@ struct Shared {
     /// Those that it asks by default.
     servers: Arc<Servers>,
     tasks: Arc<tasks::Counts>,
+    starts: Arc<tasks::Starts>,
 }
 
 impl Shared {
@@ -125,7 +126,7 @@ const fn nowhere(protocol: Protocol) -> Endpoint {
 
 impl Stack {
     pub(crate) fn new(
-        view: View,
+        (view, starts): (View, Arc<tasks::Starts>),
         (config, names): (Arc<Config>, Vec<String>),
         drain: Duration,
         resolver: Arc<Resolver>,
@@ -163,6 +164,7 @@ impl Stack {
             resolver,
             servers,
             tasks: Arc::default(),
+            starts,
         }))
     }
 
@@ -245,6 +247,11 @@ impl Stack {
         &self.0.tasks
     }
 
+    /// What its units are to start.
+    pub(crate) fn task_starts(&self) -> &tasks::Starts {
+        &self.0.starts
+    }
+
     /// The stack, for those that must not keep it.
     pub(crate) fn downgrade(&self) -> WeakStack {
         WeakStack(Arc::downgrade(&self.0))
@@ -266,7 +273,7 @@ impl Stack {
 
     /// As [`scope::socket_addr`].
     pub(crate) fn socket_addr(&self, end: Endpoint, ours: Address) -> std::net::SocketAddr {
-        match end.address.is_link_local_v6() {
+        match scope::is_of_link(end.address) {
             true => scope::socket_addr(&self.config(), end, ours),
             false => end.into(),
         }

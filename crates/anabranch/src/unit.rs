@@ -65,7 +65,7 @@ use crate::organization::Organization;
 use crate::socket::{Acceptor, TcpShared};
 use crate::stack::{Stack, WeakStack};
 use crate::stream::Shared as Stream;
-use crate::tasks::{self, Counts};
+use crate::tasks::{self, Counts, Refused};
 use crate::tokio::TcpStream;
 use net::ConnId;
 use platform::Instant;
@@ -126,6 +126,15 @@ pub fn threads_of(organization: Organization) -> Result<(), &'static str> {
     }
 }
 
+fn check_threads(organization: Organization) -> io::Result<()> {
+    threads_of(organization).map_err(|reason| {
+        let text = format!(
+            "{organization} has no threads for tasks: {reason}; take uniprocessor, processor-per-connection or group-threads, or serve by the sockets of `tokio`"
+        );
+        io::Error::new(io::ErrorKind::Unsupported, text)
+    })
+}
+
 /// A port whose connections are served on the threads that have them. Dropping it ends
 /// the listening; connections that are there stay.
 #[derive(Debug)]
@@ -150,13 +159,7 @@ where
     H: Fn(TcpStream, SocketAddr) -> F + Send + Sync + 'static,
     F: Future<Output = ()> + 'static,
 {
-    let organization = stack.organization();
-    if let Err(reason) = threads_of(organization) {
-        let text = format!(
-            "{organization} has no threads for tasks: {reason}; take uniprocessor, processor-per-connection or group-threads, or serve by tokio::TcpListener"
-        );
-        return Err(io::Error::new(io::ErrorKind::Unsupported, text));
-    }
+    check_threads(stack.organization())?;
     let addresses = stack.resolver().resolve(local)?;
     let (handler, counts) = (Arc::new(handler), stack.task_counts().clone());
     let acceptor = Handler { stack: stack.downgrade(), counts, handler: Some(handler) };
@@ -204,16 +207,89 @@ where
     }
 }
 
-/// Makes the thread of a unit go a round: it notifies a connection that there is not.
+/// A connection that there is not: who notifies it makes the thread of a unit go a round.
+fn nobody(unit: u16) -> ConnId {
+    ConnId { unit, slot: u32::MAX, generation: u32::MAX }
+}
+
+/// Makes the thread of a unit go a round.
 fn alarm(stack: WeakStack, unit: u16) -> Box<dyn Fn() + Send + Sync> {
-    let nobody = ConnId { unit, slot: u32::MAX, generation: u32::MAX };
     Box::new(move || {
         if let Some(stack) = stack.upgrade() {
-            stack.notify(Some(nobody));
+            stack.notify(Some(nobody(unit)));
             // This may be the last handle, and the caller any thread.
             waking(|| drop(stack));
         }
     })
+}
+
+/// How many units a stack has that run tasks: as many as processors, or as groups; 0 if its
+/// organization has none ([`serve()`] says why).
+pub fn count(stack: &Stack) -> usize {
+    stack.task_starts().count()
+}
+
+/// Starts a task on the thread of a unit, from 0 on ([`count()`]), which any thread may ask for. The future is made
+/// there, so it need not be `Send`.
+///
+/// So a UDP socket is served where its datagrams come up, without a hand-off to another thread. What such a socket
+/// sends leaves by the unit whose number is its port modulo their count.
+///
+/// ```
+/// use anabranch::tokio::UdpSocket;
+/// use anabranch::{Stack, device::memory, unit};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (left, right) = memory::pair(memory::Config::default());
+/// # let server = Stack::builder().device(left).address("10.0.0.1/24").start()?;
+/// # let client = Stack::builder().device(right).address("10.0.0.2/24").start()?;
+/// let socket = UdpSocket::bind(&server, "10.0.0.1:7").await?;
+/// unit::start_on(&server, 7 % unit::count(&server), || async move {
+///     let mut bytes = [0; 2048];
+///     while let Ok((n, peer)) = socket.recv_from(&mut bytes).await {
+///         let _ = socket.send_to(&bytes[..n], peer).await;
+///     }
+/// })?;
+/// # let there = UdpSocket::bind(&client, "10.0.0.2:0").await?;
+/// # there.send_to(b"hello", "10.0.0.1:7").await?;
+/// # let mut bytes = [0; 8];
+/// # assert_eq!(there.recv_from(&mut bytes).await?.0, 5);
+/// # server.stop();
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A task that has a socket, or a handle of the stack, keeps the stack: it ends by [`Stack::shutdown`] or
+/// [`Stack::stop`], which drop the task.
+///
+/// # Errors
+/// `Unsupported` as for [`serve()`]; `InvalidInput` if there is no such unit; `NetworkDown` if the
+/// stack has stopped.
+pub fn start_on<F: Future<Output = ()> + 'static>(
+    stack: &Stack,
+    unit: usize,
+    task: impl FnOnce() -> F + Send + 'static,
+) -> io::Result<()> {
+    check_threads(stack.organization())?;
+    let (weak, counts) = (stack.downgrade(), stack.task_counts().clone());
+    let number = u16::try_from(unit).unwrap_or(u16::MAX);
+    let start = move || {
+        tasks::found(&counts, number, || alarm(weak, number));
+        // What it calls may panic, as what it awaits.
+        let _ = tasks::spawn(Box::pin(async move { task().await }), None);
+    };
+    match stack.task_starts().push(unit, Box::new(start)) {
+        Ok(()) => {
+            stack.notify(Some(nobody(number)));
+            Ok(())
+        }
+        Err(Refused::Over) => Err(crate::error::SocketError::STOPPED.into()),
+        Err(Refused::NoUnit(count)) => {
+            let text = format!("there is no unit {unit}: the stack has {count}, from 0 on");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+        }
+    }
 }
 
 /// Resets the connection of a task that panics: what it has sent may be a part only.

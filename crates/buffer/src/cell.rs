@@ -51,7 +51,7 @@ unsafe impl<T: Sync> Sync for Pooled<T> {}
 
 impl<T> Pooled<T> {
     /// `value` and `parts` in memory of the pool.
-    #[inline]
+    #[inline(always)]
     pub fn new(value: T, parts: Parts) -> Pooled<T> {
         const { assert!(size_of::<Cell<T>>() <= VALUE && align_of::<Cell<T>>() <= 64) };
         let block = pool::take(classes::CELLS);

@@ -9,7 +9,7 @@ use planner::calibration::default_path;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-Measures, in less than two minutes on two processors, what the planner computes
+Measures, in about two minutes on two processors, what the planner computes
 with: what copying, checksums, locks, hand-offs between threads, wake-ups and device
 queues cost by themselves; what an operation takes in each layer; and what every
 organization does over TCP and UDP, sending, receiving, in transactions and with
@@ -32,7 +32,7 @@ pub struct Args {
     /// sure
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// More connection counts, and each case three times: some ten minutes, and predictions
+    /// More connection counts, and each case three times: some twenty minutes, and predictions
     /// that are surer
     #[arg(long)]
     full: bool,

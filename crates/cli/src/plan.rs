@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
     let json = Json::to(args.json.as_deref())?;
     let svg = args.svg.as_deref().map(|path| Output::new("--svg", path)).transpose()?;
-    let note = of_machine(predictor.calibration());
+    let note = format!("{}; seed {}", of_machine(predictor.calibration()), args.seed);
     let bar = progress::spinner();
     let plan = plan::plan(&predictor, &request, &|what| bar.set_message(what.to_owned()));
     bar.finish_and_clear();

@@ -315,6 +315,71 @@ fn a_web_server_is_loaded_at_a_rate() {
     }
 }
 
+/// A server of the kernel's sockets that answers one request on each connection; it ends with the
+/// test.
+fn plain_server() -> std::net::SocketAddr {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut request = Vec::new();
+            let mut byte = [0];
+            while !request.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
+                request.push(byte[0]);
+            }
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn httperf_asks_where_it_is_installed() {
+    let address = plain_server();
+    let words = format!("lab http http://{address}/ --httperf --rate 100 --seconds 0.5 --json -");
+    let output = run(&words);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    if error.contains("not installed") {
+        println!("skipped: {error}");
+        return;
+    }
+    assert!(output.status.success(), "{error}");
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let row = &rows[0];
+    let counts = [&row["offered"], &row["completed"], &row["failed"], &row["bytes"]];
+    assert_eq!(counts.map(serde_json::Value::as_u64), [50, 50, 0, 250].map(Some), "{row}");
+    assert!(row["latency"]["p50_us"].as_f64() > Some(0.0) && row["latency"]["p99_us"].is_null());
+    let line = refused(&format!("lab http http://{address}/ --httperf --rate 10ms:400+10ms:0"));
+    assert!(line.contains("no phases"), "{line}");
+}
+
+/// What an experiment with a web server says of it.
+const WEB: &str = "name = \"web\"\nquick = { repeat = 1, seconds = 0.3, warm_up = 0.1, \
+    bound = 0.001 }\n[[grid]]\nworkload = \"http\"\norganization = [\"uniprocessor\", \
+    \"engines-sched\"]\nrate = 200\nconnections = 4\nbytes = 3000\nfresh = [false, true]\n\
+    [[figure]]\ntitle = \"Web\"\ngrid = \"grid\"\nx = \"fresh\"\n\
+    y = \"completed_requests_per_s\"\n";
+
+#[test]
+fn an_experiment_loads_a_web_server() {
+    let place = Place::new();
+    let out = place.at("web");
+    said(&format!("lab run {} --out {}", place.file("web.toml", WEB), out.display()));
+    let samples = samples(&out);
+    assert_eq!(samples.len(), 4);
+    for sample in samples {
+        let run: serde_json::Value = serde_json::from_str(&sample).expect("JSON");
+        let figures = &run["figures"];
+        assert_eq!(figures["offered_requests_per_s"].as_f64(), Some(200.0), "{run}");
+        assert!(figures["completed_requests_per_s"].as_f64() > Some(0.0), "{run}");
+    }
+    let png = std::fs::read(out.join("figures/web-01.png")).expect("a figure");
+    assert!(png.starts_with(b"\x89PNG") && png.len() > 2000, "{}", png.len());
+    assert!(out.join("figures/web-01.svg").exists());
+}
+
 /// What is missing where there can be no such network.
 const MISSING: [&str; 4] =
     ["not allowed to make", "/dev/net/tun", "cannot set up", "CUBIC cannot be had"];

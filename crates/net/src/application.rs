@@ -201,15 +201,22 @@ pub trait Application: Sized + Send {
         0
     }
 
-    /// How `socket` sends to groups.
-    fn sending_to_groups(socket: &Self::Udp) -> Sending {
-        let _ = socket;
+    /// How `socket` sends this datagram to a group. What the application has put into the group's
+    /// address to say so is taken out of it.
+    fn sending_to_groups(socket: &Self::Udp, datagram: &mut Datagram) -> Sending {
+        let _ = (socket, datagram);
         Sending::default()
     }
 
-    /// Does `socket` want what `source` sends to `group`?
-    fn is_member(socket: &Self::Udp, group: Address, source: Address) -> bool {
-        let _ = (socket, group, source);
+    /// Does `socket` want what `source` sends to `group` and comes by the interface of this index,
+    /// or, if there is none, from ourselves?
+    fn is_member(
+        socket: &Self::Udp,
+        interface: Option<u16>,
+        group: Address,
+        source: Address,
+    ) -> bool {
+        let _ = (socket, interface, group, source);
         true
     }
 

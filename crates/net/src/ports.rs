@@ -8,7 +8,8 @@
 //! that the peer may still have in TIME-WAIT. Once the order is used up, ports
 //! that have come back are drawn at random from the older half of them.
 
-use hashbrown::HashMap;
+use hashbrown::HashTable;
+use hashbrown::hash_table::OccupiedEntry;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use wire::Endpoint;
@@ -20,6 +21,9 @@ const ROUNDS: u32 = 4;
 
 /// Ports in use towards one destination.
 struct Destination {
+    remote: Endpoint,
+    /// The hash of `remote`.
+    name: u64,
     /// How many of the order have been handed out for the first time.
     fresh: u32,
     /// Where in the order it began.
@@ -35,8 +39,11 @@ pub struct PortAllocator<S> {
     first: u16,
     /// How many ports the range has.
     size: u32,
+    /// Digits of the permutation.
+    high: u32,
+    low: u32,
     hasher: S,
-    destinations: HashMap<Endpoint, Destination, S>,
+    destinations: HashTable<Destination>,
     /// Made when the first port is asked for: most tables never are.
     counters: Box<[u32]>,
     draws: u64,
@@ -48,10 +55,14 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
     /// An allocator for the ports `first..=last`. `hasher` must be keyed: it
     /// decides the order of each destination.
     pub fn new(first: u16, last: u16, hasher: S) -> PortAllocator<S> {
+        let size = u32::from(last.max(first) - first) + 1;
+        let low = size.isqrt().max(1);
         PortAllocator {
             first,
-            size: u32::from(last.max(first) - first) + 1,
-            destinations: HashMap::with_hasher(hasher.clone()),
+            size,
+            high: size.div_ceil(low),
+            low,
+            destinations: HashTable::new(),
             hasher,
             counters: Box::default(),
             draws: 0,
@@ -67,7 +78,11 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
         }
         let name = self.hasher.hash_one(remote);
         let counter = &mut self.counters[name as usize % COUNTERS];
-        let destination = self.destinations.entry(remote).or_insert_with(|| Destination {
+        let is_it = |d: &Destination| d.name == name && d.remote == remote;
+        let place = self.destinations.entry(name, is_it, |d| d.name);
+        let mut place = place.or_insert_with(|| Destination {
+            remote,
+            name,
             fresh: 0,
             start: *counter % self.size,
             // Another order each time that the counter has gone round.
@@ -75,12 +90,14 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
             freed: VecDeque::new(),
             in_use: 0,
         });
+        let destination = place.get_mut();
         let port = loop {
             let port = if destination.fresh < self.size {
                 let nth = (destination.start + destination.fresh) % self.size;
                 destination.fresh += 1;
                 *counter = counter.wrapping_add(1);
-                self.first + permuted(&self.hasher, destination.seed, self.size, nth) as u16
+                let digits = (self.high, self.low);
+                self.first + permuted(&self.hasher, destination.seed, digits, self.size, nth) as u16
             } else if !destination.freed.is_empty() {
                 self.draws += 1;
                 let older = destination.freed.len().div_ceil(2) as u64;
@@ -88,7 +105,7 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
                 destination.freed.swap_remove_front(draw as usize).expect("within")
             } else {
                 if destination.in_use == 0 {
-                    self.destinations.remove(&remote);
+                    place.remove();
                 }
                 return None;
             };
@@ -102,10 +119,11 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
 
     /// Gives back a port that [`PortAllocator::allocate`] gave for `remote`.
     pub fn release(&mut self, remote: Endpoint, port: u16) {
-        let Some(destination) = self.destinations.get_mut(&remote) else { return };
+        let Some(mut place) = self.find(remote) else { return };
+        let destination = place.get_mut();
         destination.in_use = destination.in_use.saturating_sub(1);
         if destination.in_use == 0 {
-            self.destinations.remove(&remote);
+            place.remove();
         } else {
             destination.freed.push_back(port);
         }
@@ -114,18 +132,28 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
     /// Drops a port that came from [`PortAllocator::allocate`] but is not ours to
     /// use: it is not handed out again while others to `remote` are in use.
     pub fn discard(&mut self, remote: Endpoint) {
-        if let Some(destination) = self.destinations.get_mut(&remote) {
+        if let Some(mut place) = self.find(remote) {
+            let destination = place.get_mut();
             destination.in_use = destination.in_use.saturating_sub(1);
         }
+    }
+
+    fn find(&mut self, remote: Endpoint) -> Option<OccupiedEntry<'_, Destination>> {
+        let name = self.hasher.hash_one(remote);
+        self.destinations.find_entry(name, |d| d.name == name && d.remote == remote).ok()
     }
 }
 
 /// The place of `nth` in the keyed permutation of `0..size` that `seed` names: a
 /// Feistel network over two digits whose product is hardly more than `size`
 /// (Black and Rogaway 2002), repeated until it stays below.
-fn permuted(hasher: &impl BuildHasher, seed: u64, size: u32, nth: u32) -> u32 {
-    let low = size.isqrt().max(1);
-    let high = size.div_ceil(low);
+fn permuted(
+    hasher: &impl BuildHasher,
+    seed: u64,
+    (high, low): (u32, u32),
+    size: u32,
+    nth: u32,
+) -> u32 {
     let mut at = nth;
     loop {
         let (mut left, mut right) = (at / low, at % low);

@@ -4,6 +4,7 @@
 //! the plot: nothing covers the data.
 
 mod labels;
+mod scale;
 mod style;
 
 use crate::Error;
@@ -11,6 +12,7 @@ use labels::Label;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
+use scale::Log;
 use std::ops::Range;
 use style::{Canvas, GUIDE, Pixel, Style};
 
@@ -195,13 +197,14 @@ impl Figure {
         };
         let (at_x, at_y) = (guides(&self.x_guides, self.log_x), guides(&self.y_guides, self.log_y));
         let x = range(points().map(|point| point.0).chain(at_x), self.log_x, false);
+        let values = points().map(|point| point.0).collect::<Vec<f64>>();
         let heights = series.iter().flat_map(Series::heights);
         let y = range(heights.chain(at_y), self.log_y, true);
         match (self.log_x, self.log_y) {
             (false, false) => self.on::<RangedCoordf64, RangedCoordf64, _, _>(x, y, &series),
-            (true, false) => self.on(x.log_scale(), y, &series),
-            (false, true) => self.on(x, y.log_scale(), &series),
-            (true, true) => self.on(x.log_scale(), y.log_scale(), &series),
+            (true, false) => self.on(Log::new(x, &values), y, &series),
+            (false, true) => self.on(x, Log::new(y, &[]), &series),
+            (true, true) => self.on(Log::new(x, &values), Log::new(y, &[]), &series),
         }
         .map_err(|error| Error::Asked(format!("`{}` cannot be drawn: {error}", self.title)))
     }
@@ -272,20 +275,24 @@ impl Figure {
         pixel: impl Fn(Option<f64>, Option<f64>) -> Pixel,
         (columns, rows): (Range<i32>, Range<i32>),
     ) -> Result<(), Box<dyn std::error::Error>> {
-        // Their labels stand below each other, as lines may be close.
-        for ((x, label), row) in self.x_guides.iter().zip(0..) {
-            let (left, _) = pixel(Some(*x), None);
-            if columns.contains(&left) {
-                GUIDE.draw(root, &[(left, rows.end), (left, rows.start)])?;
-                let at = (left + 4, rows.start + 2 + 14 * row);
-                root.draw(&Text::new(label.clone(), at, style::font(GUIDE.colour)))?;
-            }
-        }
+        let mut tops = Vec::new();
         for (y, label) in &self.y_guides {
             let (_, top) = pixel(None, Some(*y));
             if rows.contains(&top) {
+                tops.push(top);
                 GUIDE.draw(root, &[(columns.start, top), (columns.end, top)])?;
                 let at = (columns.start + 4, top + 2);
+                root.draw(&Text::new(label.clone(), at, style::font(GUIDE.colour)))?;
+            }
+        }
+        // Their labels stand below each other, as lines may be close, and not on those across.
+        let mut free = labels::beside(&tops, rows.start + 2);
+        for (x, label) in &self.x_guides {
+            let (line, _) = pixel(Some(*x), None);
+            if columns.contains(&line) {
+                GUIDE.draw(root, &[(line, rows.end), (line, rows.start)])?;
+                let left = labels::within(label, line + 4, columns.end);
+                let at = (left, free.next().unwrap_or(rows.start));
                 root.draw(&Text::new(label.clone(), at, style::font(GUIDE.colour)))?;
             }
         }

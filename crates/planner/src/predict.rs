@@ -40,7 +40,7 @@ use curve::{Curve, Value};
 
 /// The least half-width of an interval, in logarithms: the difference between two
 /// measurements of the same case, corrected for the machine's speed.
-pub const FLOOR: f64 = 0.03;
+pub const FLOOR: f64 = 0.04;
 
 /// The share of measurements that lie inside of intervals, if these are right.
 pub const SURE: f64 = 0.9;

@@ -16,7 +16,7 @@ impl Tcb {
             srtt: Duration::from_micros(self.rtt.srtt.into()),
             rttvar: Duration::from_micros(self.rtt.rttvar.into()),
             min_rtt: (self.rtt.min != u32::MAX).then(|| Duration::from_micros(self.rtt.min.into())),
-            rto: Duration::from_micros(self.rtt.rto(&self.config)),
+            rto: Duration::from_micros(self.rtt.rto()),
             cwnd: self.congestion.window(),
             ssthresh: self.congestion.ssthresh(),
             delivery_rate: self.rate.last.into(),

@@ -21,6 +21,7 @@ mod marks;
 mod output;
 mod path;
 mod pressure;
+mod queue;
 mod recovery;
 mod recv;
 mod rtt;

@@ -1,6 +1,6 @@
 //! The receive queue: bytes that came in order and wait to be read.
 
-use std::collections::VecDeque;
+use crate::queue::Queue;
 use wire::{Parts, Slice};
 
 /// Entries that an empty queue keeps room for while the connection is busy.
@@ -18,7 +18,7 @@ const PACKED: usize = 2048;
 /// reads them should keep them in another.
 #[derive(Debug, Default)]
 pub struct ReceiveQueue {
-    slices: VecDeque<Slice>,
+    slices: Queue<Slice>,
     /// Bytes in it.
     len: usize,
     /// Bytes of memory that the slices keep.
@@ -61,7 +61,7 @@ impl ReceiveQueue {
 
     /// Appends `slice`, or a copy of it in less memory: the memory held may exceed
     /// the bytes that wait by `waste` bytes (and one block).
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, slice: Slice, waste: usize) {
         if slice.is_empty() {
             return;
@@ -121,7 +121,7 @@ impl ReceiveQueue {
     /// The first bytes, up to `max`, which stay.
     pub fn peek_parts(&self, mut max: usize) -> Parts {
         let mut parts = Parts::new();
-        for slice in &self.slices {
+        for slice in self.slices.iter() {
             let n = slice.len().min(max);
             if n == 0 {
                 break;
@@ -155,16 +155,12 @@ impl ReceiveQueue {
 
     #[inline]
     fn shrink(&mut self) {
-        if self.slices.is_empty() && self.slices.capacity() > BUSY {
-            self.slices = VecDeque::new();
-        }
+        self.slices.shrink(BUSY);
     }
 
     /// Lets go of memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
-        if self.slices.is_empty() {
-            self.slices = VecDeque::new();
-        }
+        self.slices.shrink(0);
     }
 
     /// Bytes of heap that the queue itself takes, for tests.

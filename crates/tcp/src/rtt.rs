@@ -15,6 +15,10 @@ pub(crate) struct Rtt {
     rto: u32,
     /// The least measurement there was.
     pub min: u32,
+    /// The least of the variance that counts for the RTO, and the most that there may be of
+    /// that.
+    least: u32,
+    most: u32,
     /// Time-outs in a row, each of which doubled the RTO.
     pub backoff: u8,
 }
@@ -28,15 +32,16 @@ fn micros(d: Duration) -> u32 {
 
 impl Rtt {
     pub(crate) fn new(config: &Config) -> Rtt {
-        let rto = micros(config.initial_rto).min(micros(config.max_rto));
-        Rtt { srtt: 0, rttvar: 0, rto, min: u32::MAX, backoff: 0 }
+        let (least, most) = (micros(config.min_rto).max(1), micros(config.max_rto));
+        let rto = micros(config.initial_rto).min(most);
+        Rtt { srtt: 0, rttvar: 0, rto, min: u32::MAX, least, most, backoff: 0 }
     }
 
     /// Takes a measurement in, microseconds. One below a microsecond says that two threads
     /// read the clock at nearly the same time, and nothing about the least
     /// round-trip time of the path.
     #[inline]
-    pub(crate) fn sample(&mut self, rtt: u32, config: &Config) {
+    pub(crate) fn sample(&mut self, rtt: u32) {
         // RFC 8985 6.2/1
         // RFC 6298 2.2/1, 2.3/1, 2.3/2
         let r = rtt.clamp(1, u32::MAX / 16);
@@ -57,8 +62,8 @@ impl Rtt {
         // sum of RFC 6298 2.3 would be no more than SRTT, and each acknowledgment
         // that is delayed would come too late.
         // RFC 6298 2.3/3
-        let variance = (4 * self.rttvar).max(micros(config.min_rto)).max(1);
-        self.rto = self.srtt.saturating_add(variance).min(micros(config.max_rto));
+        let variance = (4 * self.rttvar).max(self.least);
+        self.rto = self.srtt.saturating_add(variance).min(self.most);
     }
 
     /// The time-out, not backed off, microseconds.
@@ -69,12 +74,12 @@ impl Rtt {
 
     /// The time-out, backed off (RFC 6298 5.5), microseconds.
     #[inline]
-    pub(crate) fn rto(&self, config: &Config) -> u64 {
+    pub(crate) fn rto(&self) -> u64 {
         if self.backoff == 0 {
             return self.rto.into();
         }
         let rto = u64::from(self.rto) << self.backoff.min(24);
-        rto.min(micros(config.max_rto).into())
+        rto.min(self.most.into())
     }
 
     /// RFC 6298 5.7: a SYN that had to be sent again makes the RTO of the
@@ -83,7 +88,7 @@ impl Rtt {
         // RFC 6298 5.7/1
         if self.srtt == 0 {
             let rto = self.rto.max(3 * micros(config.initial_rto).min(u32::MAX / 4));
-            self.rto = rto.min(micros(config.max_rto));
+            self.rto = rto.min(self.most);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The send queue: bytes from SND.UNA to the end of what the user has queued,
 //! in shared chunks.
 
-use std::collections::VecDeque;
+use crate::queue::Queue;
 use wire::{Parts, Seq, Slice, checksum};
 
 /// Most chunks that one segment is gathered from; a device takes only so many.
@@ -31,7 +31,7 @@ impl Chunk {
 /// ends at `end`.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
-    chunks: VecDeque<Chunk>,
+    chunks: Queue<Chunk>,
     /// The sequence number behind the last byte queued.
     pub end: Seq,
     /// Index of the chunk that the next new segment begins in, or one before.
@@ -43,7 +43,7 @@ pub(crate) struct SendQueue {
 impl SendQueue {
     /// An empty queue whose first byte will be `start`.
     pub(crate) fn new(start: Seq) -> SendQueue {
-        SendQueue { chunks: VecDeque::new(), end: start, cursor: 0, footprint: 0 }
+        SendQueue { chunks: Queue::default(), end: start, cursor: 0, footprint: 0 }
     }
 
     /// Bytes of memory kept from being reused.
@@ -103,6 +103,7 @@ impl SendQueue {
     }
 
     /// Queues `slice` itself.
+    #[inline(always)]
     pub(crate) fn push_chunk(&mut self, slice: Slice, sum: Option<u16>) {
         if slice.is_empty() {
             return;
@@ -114,7 +115,7 @@ impl SendQueue {
     }
 
     /// Lets go of what lies before `una`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn acked(&mut self, una: Seq) {
         let mut gone = 0;
         while let Some(front) = self.chunks.front()
@@ -125,16 +126,12 @@ impl SendQueue {
             gone += 1;
         }
         self.cursor = self.cursor.saturating_sub(gone);
-        if self.chunks.is_empty() && self.chunks.capacity() > BUSY {
-            self.chunks = VecDeque::new();
-        }
+        self.chunks.shrink(BUSY);
     }
 
     /// Lets go of memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
-        if self.chunks.is_empty() {
-            self.chunks = VecDeque::new();
-        }
+        self.chunks.shrink(0);
     }
 
     /// Lets go of everything.
@@ -201,7 +198,7 @@ impl SendQueue {
 
     fn gather(&self, parts: &mut Parts, index: usize, seq: Seq, len: usize) -> Option<u16> {
         let (mut at, mut sum) = (0, Some(0));
-        for chunk in self.chunks.range(index..) {
+        for chunk in self.chunks.from(index) {
             if at == len || parts.len() == MAX_PARTS {
                 break;
             }
@@ -235,7 +232,7 @@ impl SendQueue {
     pub(crate) fn check(&self, una: Seq) {
         let mut footprint = 0;
         let mut at = None;
-        for c in &self.chunks {
+        for c in self.chunks.iter() {
             debug_assert!(!c.slice.is_empty() && c.end().after(una));
             debug_assert!(at.is_none_or(|at| at == c.seq));
             at = Some(c.end());

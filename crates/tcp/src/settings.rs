@@ -140,7 +140,7 @@ impl Tcb {
     /// When the retransmission or persist timer goes off if it starts now: no later than
     /// the user wants to hear of it.
     pub(crate) fn retransmit_at(&self, now: Instant) -> Instant {
-        let at = now.after_micros(self.rtt.rto(&self.config));
+        let at = now.after_micros(self.rtt.rto());
         match self.settings.as_ref().and_then(|s| Some((s.stuck?, s.user_timeout))) {
             Some(((una, began), timeout)) if una == self.snd.una && !timeout.is_zero() => {
                 at.min(began + timeout)

@@ -363,7 +363,7 @@ impl Tcb {
     pub(crate) fn start_rto(&mut self, now: Instant) {
         // RFC 6298 5.1/1
         if self.timers.kind != Retransmit::Rto {
-            let at = now.after_micros(self.rtt.rto(&self.config));
+            let at = now.after_micros(self.rtt.rto());
             self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.arm_tail(now);

@@ -8,6 +8,7 @@ use crate::dns;
 use crate::observe::View;
 use crate::socket::{RawShared, Registry, SocketLayer};
 use crate::stack::Stack;
+use crate::tasks::Starts;
 use crate::unit;
 use crate::{Error, Prefix};
 use ::device::capture::Hub;
@@ -52,7 +53,8 @@ impl Builder {
         let config = Arc::new(config);
         let registry = Arc::<Registry<_>>::default();
         let (sockets, raw) = (registry.clone(), Arc::<RawShared>::default());
-        let datagrams = raw.clone();
+        let (datagrams, starts) = (raw.clone(), Arc::<Starts>::default());
+        let started = starts.clone();
         let clock = self.clock.unwrap_or_else(Clock::start);
         let own_thread = unit::threads_of(self.organization).is_ok().then_some(clock);
         let setup = Setup {
@@ -60,8 +62,9 @@ impl Builder {
             devices,
             processors: self.processors,
             options: self.options,
-            application: Box::new(move |_| {
-                SocketLayer::new(sockets.clone(), datagrams.clone(), own_thread)
+            application: Box::new(move |unit| {
+                let starts = (started.clone(), unit.index);
+                SocketLayer::new(sockets.clone(), datagrams.clone(), own_thread, starts)
             }),
             clock,
             instruments: instruments.clone(),
@@ -74,7 +77,7 @@ impl Builder {
         let (organization, processors) = (self.organization, self.processors);
         let sockets = registry;
         let view = View { running, sockets, raw, organization, processors, instruments, captures };
-        let stack = Stack::new(view, (config, names), self.drain, resolver);
+        let stack = Stack::new((view, starts), (config, names), self.drain, resolver);
         // Only here.
         let _ = of.set(stack.downgrade());
         stack.servers().set_by_hand(self.dns);

@@ -226,6 +226,78 @@ fn who_speaks_to_a_group_is_told_with_the_link() {
     assert_eq!((connected.recv(&mut bytes).expect("it comes"), bytes[0]), (1, 1));
 }
 
+/// What a socket wants of a group is by link: that another socket of the host is a member on the other
+/// one, or that the same sender is heard there, changes nothing.
+#[test]
+fn who_is_in_a_group_on_one_link_hears_it_there_only() {
+    // RFC 3810 4.1/1
+    let [both, one, other] = three();
+    let group: Ipv6Addr = "ff02::99".parse().expect("a group");
+    let (first, second, all) =
+        (bind(&both, "[::]:50"), bind(&both, "[::]:51"), bind(&both, "[::]:52"));
+    first.join_multicast_v6(&group, 1).expect("join");
+    second.join_multicast_v6(&group, 2).expect("join");
+    for link in [1, 2] {
+        all.join_multicast_v6(&group, link).expect("join");
+    }
+    let theirs: Ipv6Addr = "fe80::9".parse().expect("an address");
+    all.leave_source_v6(&group, &theirs, 2).expect("block");
+    let [by_first, by_second] = [&one, &other].map(|peer| bind(peer, "[fe80::9]:7"));
+    let mut bytes = [0; 8];
+    for port in [50, 52, 51] {
+        by_second.send_to(&[2], (group, port)).expect("send");
+    }
+    // It came behind the others.
+    assert_eq!((second.recv(&mut bytes).expect("it comes"), bytes[0]), (1, 2));
+    for port in [51, 50, 52] {
+        by_first.send_to(&[1], (group, port)).expect("send");
+    }
+    for socket in [&first, &all] {
+        assert_eq!((socket.recv(&mut bytes).expect("it comes"), bytes[0]), (1, 1));
+    }
+    by_second.send_to(&[3], (group, 51)).expect("send");
+    assert_eq!((second.recv(&mut bytes).expect("it comes"), bytes[0]), (1, 3));
+}
+
+/// A scope says by which link a datagram to a group goes, before what the socket has chosen; else
+/// the link-local address says it that the socket is bound to.
+#[test]
+fn a_group_is_reached_by_its_scope() {
+    let [both, one, other] = three();
+    let group = "ff02::99".parse().expect("a group");
+    let mut bytes = [0; 8];
+    let members = [&one, &other].map(|peer| bind(peer, "[::]:7"));
+    members.iter().for_each(|member| member.join_multicast_v6(&group, 1).expect("join"));
+    let sender = bind(&both, "[::]:0");
+    for (member, number) in members.iter().zip(1..=2u8) {
+        // Neither this, nor that members of this host hear what goes by their link, is in the way.
+        sender.set_multicast_interface(u32::from(3 - number)).expect("an interface");
+        let here = bind(&both, "[::]:7");
+        here.join_multicast_v6(&group, number.into()).expect("join");
+        sender.send_to(b"not you", format!("[ff02::99%{}]:7", 3 - number)).expect("send");
+        sender.send_to(&[number], format!("[ff02::99%{number}]:7")).expect("send");
+        assert_eq!((here.recv(&mut bytes).expect("it comes"), bytes[0]), (1, number));
+        let (len, from) =
+            std::iter::repeat_with(|| member.recv_from(&mut bytes).expect("it comes"))
+                .find(|(len, _)| *len == 1)
+                .expect("it comes");
+        assert_eq!((len, from.ip().to_string()), (1, format!("fe80::{number}")));
+        let bound = bind(&both, &format!("[fe80::{number}]:0"));
+        bound.send_to(b"bound", (group, 7)).expect("send");
+        let (len, from) = member.recv_from(&mut bytes).expect("it comes");
+        assert_eq!((len, from.ip().to_string()), (5, format!("fe80::{number}")));
+    }
+    sender.connect("[ff02::99%2]:7").expect("connect");
+    assert_eq!(text(sender.peer_addr()), "[ff02::99%2]:7");
+    assert_eq!(sender.path_mtu("[ff02::99%2]:7").expect("a link"), 1500);
+    sender.send(b"x").expect("send");
+    let bound = bind(&both, "[fe80::1]:0");
+    for (socket, to) in [(&sender, "3"), (&sender, "255"), (&sender, "70000"), (&bound, "2")] {
+        let error = socket.send_to(b"x", format!("[ff02::99%{to}]:7")).expect_err("no such link");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    }
+}
+
 /// Both ends are ours, each on its own link.
 #[test]
 fn our_own_addresses_are_told_with_their_own_link() {
@@ -298,7 +370,16 @@ fn the_number_goes_in_and_comes_out() {
         assert_eq!(scope.map(u32::from), Some(v6.scope_id()));
         assert_eq!(end.address, Address::from(*v6.ip()));
     }
-    for text in ["[fe80::1]:80", "[2001:db8::1%7]:80", "10.0.0.1:80"] {
+    for text in ["[ff02::1%7]:80", "[ff01::1%254]:80", "[ff32:ff::9%2]:1"] {
+        let address: SocketAddr = text.parse().expect("a group");
+        let (scope, end) = split(endpoint(address));
+        let SocketAddr::V6(v6) = address else { panic!("{address}") };
+        assert_eq!(scope.map(u32::from), Some(v6.scope_id()));
+        assert_eq!(end, Endpoint { address: (*v6.ip()).into(), port: v6.port() });
+    }
+    for text in
+        ["[fe80::1]:80", "[2001:db8::1%7]:80", "10.0.0.1:80", "[ff05::1%7]:80", "224.0.0.1:7"]
+    {
         let address: SocketAddr = text.parse().expect("an address");
         assert_eq!(split(endpoint(address)), (None, Endpoint::from(address)));
     }

@@ -45,10 +45,15 @@ impl Memberships {
         self.0.lock().joined.is_empty()
     }
 
-    /// Is what `source` sent to `group` for this socket?
-    pub(crate) fn wants(&self, group: Address, source: Address) -> bool {
-        let wants =
-            |(_, of, filter): &(u16, Address, Filter)| *of == group && filter.passes(source);
+    /// Is what `source` sent to `group` for this socket, as it came by an interface? What this
+    /// host has sent does not show by which, and is taken if it is wanted by any.
+    pub(crate) fn wants(&self, interface: Option<u16>, group: Address, source: Address) -> bool {
+        // RFC 3810 4.1/1
+        let wants = |(by, of, filter): &(u16, Address, Filter)| {
+            interface.is_none_or(|interface| *by == interface)
+                && *of == group
+                && filter.passes(source)
+        };
         group.is_all_hosts() || self.0.lock().joined.iter().any(wants)
     }
 

@@ -4,7 +4,7 @@
 use super::registry::Registry;
 use super::{ListenerShared, RawShared, TcpShared, UdpShared};
 use crate::scope;
-use crate::tasks;
+use crate::tasks::{self, Starts};
 use net::application::ConnectError;
 use net::{Application, Call, ConnId, Datagram, RawDatagram};
 use organizations::Clock;
@@ -23,25 +23,39 @@ pub(crate) struct SocketLayer {
     /// By which the thread sleeps that all of this unit's work is done by, if there is
     /// one: it may have tasks.
     own_thread: Option<Clock>,
+    /// What others start on it, and the unit's number among those.
+    starts: (Arc<Starts>, u16),
 }
 
 impl Drop for SocketLayer {
     fn drop(&mut self) {
-        if self.own_thread.is_some() && tasks::are_here() {
-            crate::closing::waking(tasks::end);
+        if self.own_thread.is_none() {
+            return;
         }
+        let (starts, unit) = &self.starts;
+        let left = starts.close(*unit);
+        crate::closing::waking(|| {
+            drop(left);
+            if tasks::are_here() {
+                tasks::end();
+            }
+        });
     }
 }
 
 impl SocketLayer {
-    /// That of a unit of the stack with this registry and these raw datagrams. `own_thread`: the unit has a
-    /// thread, and its clock is this.
+    /// That of a unit of the stack with this registry and these raw datagrams. `own_thread`: the
+    /// unit has a thread, and its clock is this; then `starts` has what others start on it.
     pub(crate) fn new(
         registry: Arc<Registry<TcpShared>>,
         raw: Arc<RawShared>,
         own_thread: Option<Clock>,
+        starts: (Arc<Starts>, u16),
     ) -> SocketLayer {
-        SocketLayer { wakes: Vec::new(), registry, raw, own_thread }
+        if own_thread.is_some() {
+            starts.0.open(starts.1);
+        }
+        SocketLayer { wakes: Vec::new(), registry, raw, own_thread, starts }
     }
 }
 
@@ -57,6 +71,10 @@ impl Application for SocketLayer {
 
     fn take_wakes(&mut self, wakes: &mut Vec<Waker>) {
         wakes.append(&mut self.wakes);
+        let (starts, unit) = &self.starts;
+        if starts.any() && self.own_thread.is_some() {
+            starts.take(*unit).into_iter().for_each(|start| start());
+        }
     }
 
     fn wake(wakes: Vec<Waker>) {
@@ -172,12 +190,21 @@ impl Application for SocketLayer {
         socket.ttl.wire()
     }
 
-    fn sending_to_groups(socket: &Arc<UdpShared>) -> net::groups::Sending {
-        socket.memberships.sending()
+    fn sending_to_groups(socket: &Arc<UdpShared>, datagram: &mut Datagram) -> net::groups::Sending {
+        let (scope, remote) = scope::split(datagram.remote);
+        datagram.remote = remote;
+        let sending = socket.memberships.sending();
+        let chosen = scope.map(|number| number - 1);
+        net::groups::Sending { interface: chosen.or(sending.interface), ..sending }
     }
 
-    fn is_member(socket: &Arc<UdpShared>, group: Address, source: Address) -> bool {
-        socket.is_member(group, source)
+    fn is_member(
+        socket: &Arc<UdpShared>,
+        interface: Option<u16>,
+        group: Address,
+        source: Address,
+    ) -> bool {
+        socket.is_member(interface, group, source)
     }
 
     fn datagram(&mut self, socket: &Arc<UdpShared>, datagram: Datagram) -> bool {

@@ -27,6 +27,8 @@ struct State {
     peer: Option<Peer>,
     /// The stack has ended.
     closed: bool,
+    /// A unit was asked to send what leaves, and has not seen its end.
+    flushing: bool,
 }
 
 /// Whom a socket is connected to.
@@ -93,9 +95,15 @@ impl UdpShared {
         self.local
     }
 
-    /// Does it hear what `source` sends to `group`? A netstack hears all that is for it.
-    pub(crate) fn is_member(&self, group: Address, source: Address) -> bool {
-        self.sessions.is_some() || self.memberships.wants(group, source)
+    /// Does it hear what `source` sends to `group`, by this interface? A netstack hears all that
+    /// is for it.
+    pub(crate) fn is_member(
+        &self,
+        interface: Option<u16>,
+        group: Address,
+        source: Address,
+    ) -> bool {
+        self.sessions.is_some() || self.memberships.wants(interface, group, source)
     }
 
     pub(crate) fn arrived(&self, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {
@@ -136,7 +144,10 @@ impl UdpShared {
     }
 
     pub(crate) fn next(&self, wakes: &mut Vec<Waker>) -> Option<Datagram> {
-        self.state.lock().leaving.fetch(wakes)
+        let mut state = self.state.lock();
+        let next = state.leaving.fetch(wakes);
+        state.flushing = next.is_some();
+        next
     }
 
     /// Nothing comes any more, and nothing can be sent.
@@ -188,12 +199,13 @@ impl UdpShared {
         }
     }
 
-    /// Queues what `make` makes, once there is room for it.
+    /// Queues what `make` makes, once there is room for it. Says whether a unit has to be asked to
+    /// send it: not if one was that has not yet seen all of what there is.
     pub(crate) fn poll_send(
         &self,
         cx: Option<&Context<'_>>,
         make: impl FnOnce() -> io::Result<Datagram>,
-    ) -> Poll<io::Result<()>> {
+    ) -> Poll<io::Result<bool>> {
         let mut state = self.state.lock();
         if let Some(error) = state.error.take() {
             return Poll::Ready(Err(error.into()));
@@ -207,8 +219,9 @@ impl UdpShared {
         // Copied without the lock: the domain must not wait for it.
         drop(state);
         let datagram = make()?;
-        self.state.lock().leaving.push(datagram);
-        Poll::Ready(Ok(()))
+        let mut state = self.state.lock();
+        state.leaving.push(datagram);
+        Poll::Ready(Ok(!std::mem::replace(&mut state.flushing, true)))
     }
 
     /// Is there a datagram to read, or room for one to write, or an error? Waits for

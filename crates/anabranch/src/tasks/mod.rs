@@ -4,10 +4,12 @@
 //! round of the same thread.
 
 mod blocking;
+mod starts;
 mod timers;
 mod watchdog;
 
 pub(crate) use blocking::blocking;
+pub(crate) use starts::{Refused, Starts};
 pub(crate) use watchdog::Watch;
 
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,6 +1,7 @@
 //! What the sockets of UDP for threads and for tasks share.
 
 use crate::names::first;
+use crate::scope;
 use crate::socket::{OnLink, SessionLimits, Sessions, UdpShared};
 use crate::stack::{Local, Protocol, Stack};
 use crate::ways::Ways;
@@ -160,13 +161,14 @@ impl Shared {
         Ok(Datagram { local, remote, payload })
     }
 
-    /// The two ends of a datagram: to a link-local address from ours on that link.
+    /// The two ends of a datagram: to a link-local address from ours on that link. A group keeps
+    /// its scope.
     pub(crate) fn ends(
         &self,
         local: Endpoint,
         remote: Endpoint,
     ) -> io::Result<(Endpoint, Endpoint)> {
-        if !remote.address.is_link_local_v6() {
+        if !scope::is_of_link(remote.address) {
             return Ok((local, remote));
         }
         let (local, remote) = self.stack.ends(Some(local), remote)?;
@@ -192,10 +194,10 @@ impl Shared {
         remote: Endpoint,
     ) -> Poll<io::Result<usize>> {
         let sent = self.socket.poll_send(cx, || self.datagram(bytes, local, remote));
-        if matches!(sent, Poll::Ready(Ok(()))) {
+        if matches!(sent, Poll::Ready(Ok(true))) {
             self.stack.running().send(self.socket.clone());
         }
-        sent.map_ok(|()| bytes.len())
+        sent.map_ok(|_| bytes.len())
     }
 
     /// Is there a datagram, or room for one, or an error? Waits for it.

@@ -3,6 +3,7 @@
 
 mod ends;
 mod protocols;
+mod started;
 
 use anabranch::device::memory;
 use anabranch::tokio::TcpStream;

@@ -1,11 +1,11 @@
 //! [`Host`]: a web server on a stack, and the way for clients to reach it.
 
-use super::pages::Pages;
 use crate::failure::Failure;
-use crate::http;
+use crate::http::{self, Site};
 use crate::link::{Kind, Opened, Peer, Request};
 use crate::serve::tcp_config;
 use crate::tally::Tally;
+use anabranch::organization::Options;
 use anabranch::tokio::TcpListener;
 use anabranch::{Stack, TcpStream};
 use device::Device;
@@ -31,6 +31,39 @@ pub struct Host {
     runtime: Runtime,
 }
 
+/// What serves, and on what.
+pub struct Wanted<'a> {
+    /// What the stack stands on.
+    pub link: &'a Kind,
+    /// The organization of the stack.
+    pub organization: &'a str,
+    /// What it leaves open.
+    pub options: Options,
+    /// Packets that a connection may send in its turn.
+    pub burst: usize,
+    /// Processors of the stack.
+    pub processors: usize,
+    /// Bytes of the largest IP datagram.
+    pub mtu: usize,
+    /// The organization of the client's stack, where that is not the kernel's.
+    pub client: &'a str,
+}
+
+impl<'a> Wanted<'a> {
+    /// As users have it who choose nothing.
+    pub fn plain(link: &'a Kind, organization: &'a str, processors: usize) -> Wanted<'a> {
+        Wanted {
+            link,
+            organization,
+            options: Options::default(),
+            burst: 32,
+            processors,
+            mtu: 1500,
+            client: organization,
+        }
+    }
+}
+
 /// A connection, as the client sees it.
 pub trait Connection: Read + Write + Send {}
 impl<C: Read + Write + Send> Connection for C {}
@@ -40,44 +73,46 @@ impl Host {
     ///
     /// # Errors
     /// What could not be had.
-    pub fn start(
-        link: &Kind,
-        organization: &str,
-        processors: usize,
-        pages: &Arc<Pages>,
-    ) -> Result<Host, Failure> {
+    pub fn start(wanted: &Wanted<'_>, pages: &Arc<impl Site>) -> Result<Host, Failure> {
         let request = Request {
             ours: OURS.into(),
             others: &[],
             name: "ana-demo",
-            queues: processors,
-            mtu: 1500,
+            queues: wanted.processors,
+            mtu: wanted.mtu,
             offload: true,
             peer: Some((THEIRS.into(), 24)),
         };
-        let Opened { device, peer } = (link.open)(&request).map_err(Failure::failed)?;
-        let stack = |device: Device, address: Ipv4Addr| {
+        let Opened { device, peer } = (wanted.link.open)(&request).map_err(Failure::failed)?;
+        let stack = |device: Device, address: Ipv4Addr, organization: &str, options: Options| {
             let offload = device.capabilities.transmit_checksum;
             Stack::builder()
                 .device(device)
                 .address(format!("{address}/24"))
                 .organization(organization)
-                .processors(processors)
+                .options(options)
+                .burst(wanted.burst)
+                .processors(wanted.processors)
                 .tcp(tcp_config(offload))
                 .start()
                 .map_err(Failure::failed)
         };
         let peer = match peer {
             Peer::Kernel => None,
-            Peer::Stack(device) => Some(stack(*device, THEIRS)?),
+            Peer::Stack(device) => Some(stack(*device, THEIRS, wanted.client, Options::default())?),
         };
-        let stack = stack(device, OURS)?;
+        let stack = stack(device, OURS, wanted.organization, wanted.options.clone())?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(Failure::failed)?;
         let listener = runtime.block_on(TcpListener::bind(&stack, SocketAddr::from((OURS, PORT))));
         let listener = listener.map_err(Failure::failed)?;
         runtime.spawn(http::accept(listener, pages.clone(), Arc::new(Tally::default())));
         Ok(Host { stack, peer, runtime })
+    }
+
+    /// Where other programs reach the server, if the client is the kernel.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.peer.is_none().then_some(SocketAddr::from((OURS, PORT)))
     }
 
     /// Opens a connection from the client's side.

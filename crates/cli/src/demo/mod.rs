@@ -11,7 +11,7 @@ use crate::progress;
 use crate::say::say;
 use anabranch::Organization;
 use client::Client;
-use host::Host;
+use host::{Host, Wanted};
 use indicatif::ProgressBar;
 use pages::Pages;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn show(
     let wrong = |what: &str, e: std::io::Error| {
         Failure::failed(format!("{}: {what}: {e}", organization.name()))
     };
-    let host = Host::start(link, organization.name(), processors, pages)?;
+    let host = Host::start(&Wanted::plain(link, organization.name(), processors), pages)?;
     let client = Client { host: &host, pages };
     let mut samples = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..REPEAT {

@@ -1,8 +1,9 @@
 //! `anabranch lab http`: requests at times that are set beforehand, against a web server on each
 //! organization, or against one that runs somewhere.
 
+use super::httperf;
 use crate::demo::choose_link;
-use crate::demo::host::Host;
+use crate::demo::host::{Host, Wanted};
 use crate::demo::pages::{Pages, SMALL};
 use crate::failure::Failure;
 use crate::files::Json;
@@ -26,6 +27,7 @@ organization in a private network, over TAP where that can be had.
 Examples:
   anabranch lab http --rate 1000,4000,16000
   anabranch lab http --organization engines --rate 10ms:20000+40ms:0
+  anabranch lab http --httperf --rate 1000,4000
   anabranch lab http http://10.99.0.2/index.html --rate 2000 --connections 64";
 
 /// What to ask, and how often.
@@ -41,6 +43,12 @@ pub struct Args {
     /// Connections, each with one request outstanding
     #[arg(long, default_value_t = 16)]
     connections: usize,
+    /// Open a connection for each request, and count its time
+    #[arg(long)]
+    fresh: bool,
+    /// Have httperf ask, if it is installed: each request on a connection of its own
+    #[arg(long, conflicts_with = "connections")]
+    httperf: bool,
     /// Time in which requests count, seconds
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
@@ -99,6 +107,7 @@ impl Args {
             warm_up: self.warm_up,
             host: host.to_owned(),
             path: path.to_owned(),
+            fresh: self.fresh,
         }
     }
 
@@ -114,7 +123,7 @@ impl Args {
         };
         let one = |schedule| {
             let load = self.load(schedule, &host, &path);
-            self.one(url, "the kernel", &load, &connect)
+            self.one(url, "the kernel", &load, Client { connect: &connect, address: Some(address) })
         };
         self.rate.iter().map(one).collect()
     }
@@ -130,7 +139,7 @@ impl Args {
         let mut rows = Vec::new();
         for organization in names {
             let processors = if organization.is_single() { 1 } else { processors };
-            let host = Host::start(link, organization.name(), processors, &pages)?;
+            let host = Host::start(&Wanted::plain(link, organization.name(), processors), &pages)?;
             for schedule in &self.rate {
                 bar.set_message(format!("{} at {schedule}/s", organization.name()));
                 let connect = || {
@@ -138,7 +147,8 @@ impl Args {
                     Ok(Box::new(connection) as Box<dyn http::Connection>)
                 };
                 let load = self.load(schedule, "anabranch", SMALL);
-                rows.push(self.one(organization.name(), link.way, &load, &connect)?);
+                let client = Client { connect: &connect, address: host.address() };
+                rows.push(self.one(organization.name(), link.way, &load, client)?);
             }
             host.stop();
         }
@@ -159,10 +169,18 @@ impl Args {
         server: &str,
         over: &'static str,
         load: &Load,
-        connect: &Connect<'_>,
+        client: Client<'_>,
     ) -> Result<Row, Failure> {
         let wrong = |error: lab::Error| Failure::failed(format!("{server}: {error}"));
-        let outcome = http::run(load, connect).map_err(wrong)?;
+        let outcome = match (self.httperf, client.address) {
+            (false, _) => http::run(load, client.connect).map_err(wrong)?,
+            (true, Some(address)) => httperf::run(load, address)?,
+            (true, None) => {
+                return Err(Failure::refused(
+                    "httperf reaches no server in memory: run it as root, or name a URL",
+                ));
+            }
+        };
         Ok(Row {
             server: server.to_owned(),
             schedule: load.schedule.to_string(),
@@ -172,6 +190,13 @@ impl Args {
             outcome,
         })
     }
+}
+
+/// How a server is reached.
+struct Client<'a> {
+    connect: &'a Connect<'a>,
+    /// By other programs.
+    address: Option<SocketAddr>,
 }
 
 /// Where a page is.
@@ -221,7 +246,8 @@ fn table(rows: &[Row]) -> String {
             row.outcome.failed.to_string(),
         ];
         let times = [latency.p50_us, latency.p99_us, latency.p999_us, latency.max_us];
-        cells.extend(times.into_iter().chain([since_sent.p99_us]).map(short));
+        let shown = |time: f64| if time.is_nan() { "-".to_owned() } else { short(time) };
+        cells.extend(times.into_iter().chain([since_sent.p99_us]).map(shown));
         cells
     };
     render_left(3, &header, &rows.iter().map(cells).collect::<Vec<_>>()).trim_end().to_owned()

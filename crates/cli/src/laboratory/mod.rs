@@ -4,11 +4,14 @@ mod claims;
 mod folders;
 mod goodput;
 mod http;
+mod httperf;
 mod list;
 mod plots;
+mod png;
 mod report;
 mod run;
 mod search;
+mod web;
 
 use crate::failure::Failure;
 use crate::validate;

@@ -1,5 +1,6 @@
 //! `anabranch lab report`: what the results in a folder give.
 
+use super::png::Painter;
 use super::{claims, failure, plots};
 use crate::failure::Failure;
 use crate::say::say;
@@ -59,16 +60,20 @@ pub fn report(folder: &Path, html: &Path) -> Result<(), Failure> {
         let figures = figures.display();
         Failure::failed(format!("cannot make {figures}: {error}: name another place with --html"))
     })?;
+    let painter = Painter::new();
     for (name, panel) in &drawn {
         if let Ok(svg) = &panel.svg {
-            write(&figures.join(name), svg.as_bytes()).map_err(failure)?;
+            let file = figures.join(name);
+            write(&file.with_extension("svg"), svg.as_bytes()).map_err(failure)?;
+            let png = painter.png(svg).map_err(Failure::failed)?;
+            write(&file.with_extension("png"), &png).map_err(failure)?;
         }
     }
     say(format_args!("The report is {}", html.display()));
     Ok(())
 }
 
-/// All figures, with the names of their files.
+/// All figures, with the names of their files, which have endings still to come.
 fn drawn(contents: &Contents) -> Vec<(String, Panel)> {
     let mut all = Vec::new();
     let kinds = machines(&contents.records);
@@ -81,7 +86,7 @@ fn drawn(contents: &Contents) -> Vec<(String, Panel)> {
                 Some(panels(experiment, figure, &sheet))
             });
             for (number, panel) in figures.flatten().enumerate() {
-                all.push((format!("{of}{}-{:02}.svg", experiment.name, number + 1), panel));
+                all.push((format!("{of}{}-{:02}", experiment.name, number + 1), panel));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `anabranch lab run`, `reproduce` and `resume`.
 
 use super::report::{REPORT, report};
+use super::web::Servers;
 use super::{failure, search};
 use crate::failure::Failure;
 use crate::progress;
@@ -172,11 +173,12 @@ fn go_on(mut folder: Folder, session: &Session, records: Vec<Record>) -> Result<
     let setting = Setting::here(env!("ANABRANCH_COMMIT"), &command);
     let bar = progress::bar(0, "{bar:30} {pos}/{len} runs  {elapsed}  {msg}");
     let watch = Watch::start();
-    let summary = execute(&mut folder, session, records, &setting, &mut |at: Progress<'_>| {
-        bar.set_length(at.total as u64);
-        bar.set_position(at.done as u64);
-        bar.set_message(format!("{:.0} min left  {}", (at.left_s / 60.0).ceil(), at.what));
-    });
+    let summary =
+        execute(&mut folder, session, records, &setting, &Servers, &mut |at: Progress<'_>| {
+            bar.set_length(at.total as u64);
+            bar.set_position(at.done as u64);
+            bar.set_message(format!("{:.0} min left  {}", (at.left_s / 60.0).ceil(), at.what));
+        });
     bar.finish_and_clear();
     watch.end();
     let summary = summary.map_err(failure)?;

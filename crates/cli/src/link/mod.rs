@@ -1,7 +1,7 @@
 //! What a stack can stand on: a row in [`LINKS`] for each kind of device, with all that
 //! `serve`, `demo` and `doctor` want of it.
 
-mod memory;
+pub mod memory;
 mod tap;
 mod xdp;
 

@@ -210,7 +210,7 @@ pub fn figure(rows: &[Row], open: bool, source: &str) -> Result<String, Failure>
     }
     let label = if open { "99th percentile of latency, µs" } else { "operations a second" };
     let load = if several { String::new() } else { format!(", {} connections", first.connections) };
-    let rate = first.rate_per_s.map_or(String::new(), |rate| format!(", {} /s come", count(rate)));
+    let rate = first.rate_per_s.map_or(String::new(), |rate| format!(", {}/s come", count(rate)));
     let title = format!("Simulated: {}, {} bytes{load}{rate}", first.work, first.bytes);
     let counts = || rows.iter().map(|row| row.processors as f64);
     let (least, most) = (counts().fold(f64::INFINITY, f64::min), counts().fold(0.0, f64::max));

@@ -33,11 +33,13 @@ pub(crate) fn cases(effort: &Effort) -> Vec<Case> {
     cases
 }
 
-/// Over how many connections a work is measured: all that the effort has for
-/// the works in [`FULLY`], every other for the rest, and no more than [`MOST_SHORT`] where
-/// connections are opened all the time.
+/// Over how many connections a work is measured: all that the effort has, every other where
+/// data is received and the effort has many ([`MANY`]) or connections are opened all the time,
+/// and no more than [`MOST_SHORT`] there.
 fn connections(effort: &Effort, work: Work, besides: &[usize]) -> Vec<usize> {
-    let mut all: Vec<usize> = match FULLY.contains(&work) {
+    let receives = matches!(work, Work::TcpReceive | Work::UdpReceive);
+    let halved = work == Work::TcpCrr || (receives && effort.connections.len() > MANY);
+    let mut all: Vec<usize> = match !halved {
         true => effort.connections.iter().chain(besides).copied().collect(),
         false => {
             let most = effort.connections.iter().max();
@@ -55,6 +57,10 @@ fn connections(effort: &Effort, work: Work, besides: &[usize]) -> Vec<usize> {
     all.dedup();
     all
 }
+
+/// So many numbers of connections leave no gap in which a curve is unknown if every other is left
+/// out.
+const MANY: usize = 8;
 
 /// Does a work of few connections depend on how they are spread?
 fn is_of_few(work: Work) -> bool {
@@ -93,8 +99,10 @@ pub(crate) fn measure(
     reference: f64,
     wanted: Option<f64>,
 ) -> Result<Taken, Error> {
-    let settled = if case.processors > 1 { SETTLED } else { 0.0 };
-    let warm_up = timing.warm_up.max(settled) + WARM_UP_EACH * case.connections as f64;
+    let receives = case.work == Work::TcpReceive;
+    let settled = if case.processors > 1 || receives { SETTLED } else { 0.0 };
+    let each = if receives { WARM_UP_RECEIVING } else { WARM_UP_EACH };
+    let warm_up = timing.warm_up.max(settled) + each * case.connections as f64;
     let timing = Timing { warm_up, ..*timing };
     // Rates without instruments, as those who are predicted for have none.
     let measured = case.measure(&timing, wanted, false)?;
@@ -109,6 +117,10 @@ pub(crate) fn measure(
 /// For each connection the time before the first window is longer by this, seconds:
 /// all begin at once, and it takes a while until they come evenly.
 const WARM_UP_EACH: f64 = 15e-6;
+
+/// The same where TCP receives: the windows of connections grow meanwhile, and what is measured
+/// before they have is less by a fifth.
+const WARM_UP_RECEIVING: f64 = 60e-6;
 
 fn anchor(case: &Case, measured: &Measured, reference: f64) -> Anchor {
     let operations = measured.operations.max(1.0);
@@ -161,6 +173,3 @@ fn rate(measured: &Measured) -> Estimate {
     let value = measured.rate();
     Estimate { value, low: median.low.min(value), high: median.high.max(value) }
 }
-
-/// The works that are measured over all numbers of connections; the others over every other.
-const FULLY: [Work; 4] = [Work::TcpSend, Work::TcpRr, Work::UdpSend, Work::UdpRr];

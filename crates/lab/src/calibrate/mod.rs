@@ -1,5 +1,5 @@
 //! What things cost on this machine: measures what `planner::Calibration` holds,
-//! in less than two minutes on a machine with two processors.
+//! in about two minutes on a machine with two processors.
 //!
 //! Three parts, from the small to the whole: costs by themselves
 //! (`primitives`), what an operation takes in each layer (`layers`), and every

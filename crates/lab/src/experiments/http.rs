@@ -43,6 +43,8 @@ pub struct Load {
     pub host: String,
     /// What is asked for.
     pub path: String,
+    /// Each request has a connection of its own, as of clients that come and go: its time counts.
+    pub fresh: bool,
 }
 
 /// The most connections: each has a thread.
@@ -76,6 +78,9 @@ pub struct Outcome {
     pub completed: u64,
     /// Those that failed: the connection ended, or the answer was no success.
     pub failed: u64,
+    /// Requests that were answered in that time, a second, whenever they were due: under overload
+    /// these are the old ones.
+    pub answered_per_s: f64,
     /// Requests that were due, a second.
     pub offered_per_s: f64,
     /// Requests that were answered, a second.
@@ -117,7 +122,8 @@ impl Load {
     }
 
     fn request(&self) -> Vec<u8> {
-        format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", self.path, self.host).into_bytes()
+        let end = if self.fresh { "Connection: close\r\n" } else { "" };
+        format!("GET {} HTTP/1.1\r\nHost: {}\r\n{end}\r\n", self.path, self.host).into_bytes()
     }
 }
 
@@ -128,16 +134,16 @@ impl Load {
 /// opened at first.
 pub fn run(load: &Load, connect: &Connect<'_>) -> Result<Outcome, Error> {
     load.check()?;
-    let connections = (0..load.connections).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
+    let open = |_| (!load.fresh).then(connect).transpose();
+    let connections = (0..load.connections).map(open).collect::<io::Result<Vec<_>>>()?;
     let barrier = &Barrier::new(connections.len());
     let start = &std::sync::OnceLock::new();
     let latencies = &Mutex::new(Latencies { due: histogram(), sent: histogram() });
     let counts: Vec<Counts> = thread::scope(|scope| {
-        let client = |(index, connection): (usize, Box<dyn Connection>)| {
+        let client = |(index, connection): (usize, Option<Box<dyn Connection>>)| {
             scope.spawn(move || {
                 barrier.wait();
                 let start = *start.get_or_init(Instant::now);
-                let connection = Some(connection);
                 let counts = Counts::default();
                 Client { load, connect, connection, start, latencies, counts }.run(index)
             })
@@ -159,6 +165,7 @@ fn outcome(load: &Load, counts: &[Counts], latencies: &Latencies) -> Outcome {
         offered,
         completed,
         failed: sum(|one| one.failed),
+        answered_per_s: sum(|one| one.answered) as f64 / load.seconds,
         offered_per_s: offered as f64 / load.seconds,
         completed_per_s: completed as f64 / load.seconds,
         bytes: sum(|one| one.bytes),
@@ -196,6 +203,7 @@ struct Counts {
     offered: u64,
     completed: u64,
     failed: u64,
+    answered: u64,
     bytes: u64,
 }
 
@@ -231,6 +239,9 @@ impl Client<'_> {
             }
             let sent = Instant::now();
             let answer = self.ask(&request);
+            let answered = self.start.elapsed().as_secs_f64();
+            let in_time = (load.warm_up..=end).contains(&answered);
+            self.counts.answered += u64::from(answer.is_ok() && in_time);
             if !counts(due) {
                 continue;
             }
@@ -243,7 +254,7 @@ impl Client<'_> {
             let counts = &mut self.counts;
             counts.offered += 1;
             match answer {
-                Ok(bytes) if self.start.elapsed().as_secs_f64() <= end => {
+                Ok(bytes) if answered <= end => {
                     counts.completed += 1;
                     counts.bytes += bytes;
                 }
@@ -270,7 +281,7 @@ impl Client<'_> {
         };
         connection.write_all(request)?;
         let answer = answer::read(&mut *connection)?;
-        if answer.stays {
+        if answer.stays && !self.load.fresh {
             self.connection = Some(connection);
         }
         match answer.status {

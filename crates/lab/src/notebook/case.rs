@@ -3,7 +3,9 @@
 use super::experiment::{Effort, Experiment, From, Grid};
 use super::factor::PROCESSORS;
 use super::level::Level;
+use super::web::{self, Web};
 use crate::blocks::Blocks;
+use crate::http;
 use crate::setup::affinity;
 use crate::setup::bench_plan::{
     BenchPlan, Direction, Family, Peer, Presentation, ReceiveBuffers, Workload,
@@ -59,6 +61,8 @@ pub enum Load {
     Bench(Box<BenchPlan>),
     /// Blocks beside short-lived connections.
     Blocks(Box<Blocks>),
+    /// Requests to a web server, at set times.
+    Http(Box<Web>),
 }
 
 impl Case {
@@ -109,6 +113,11 @@ impl Case {
         }
     }
 
+    /// Does it load a web server?
+    pub(super) fn is_of_web(&self) -> bool {
+        self.text("workload") == Some("http")
+    }
+
     /// Which way data goes.
     pub(super) fn direction(&self) -> Direction {
         match self.text("direction") {
@@ -137,6 +146,9 @@ impl Case {
     pub fn load(&self, effort: &Effort) -> Load {
         if self.text("workload") == Some("blocks") {
             return Load::Blocks(Box::new(self.blocks(effort)));
+        }
+        if self.is_of_web() {
+            return Load::Http(Box::new(self.web(effort)));
         }
         Load::Bench(Box::new(self.plan(effort)))
     }
@@ -218,6 +230,28 @@ impl Case {
         }
     }
 
+    fn web(&self, effort: &Effort) -> Web {
+        // Levels are checked when they are read.
+        let schedule = self.0.get("rate").and_then(|rate| web::schedule(rate).ok());
+        Web {
+            organization: self.organization().to_owned(),
+            processors: self.processors(),
+            options: self.options(),
+            burst: self.count("burst").unwrap_or(32),
+            mtu: self.count("mtu").unwrap_or(1500),
+            page: self.count("bytes").unwrap_or(1024),
+            load: http::Load {
+                schedule: schedule.unwrap_or(http::Schedule::constant(1000.0)),
+                connections: self.count("connections").unwrap_or(16),
+                seconds: effort.seconds,
+                warm_up: effort.warm_up,
+                host: "anabranch".to_owned(),
+                path: web::PATH.to_owned(),
+                fresh: self.switch("fresh").unwrap_or(false),
+            },
+        }
+    }
+
     /// Has this machine the processors to run it?
     pub(super) fn fits(&self) -> bool {
         let single = catalog::find(self.organization()).is_some_and(|entry| entry.single);
@@ -228,6 +262,7 @@ impl Case {
         let checked = match self.load(effort) {
             Load::Bench(plan) => plan.check(),
             Load::Blocks(blocks) => blocks.check(),
+            Load::Http(web) => web.check(),
         };
         checked.map_err(|error| error.to_string())
     }

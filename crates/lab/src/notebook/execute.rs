@@ -7,6 +7,7 @@ use super::record::{Data, Key, Record, Setting};
 use super::session::{Run, Session, Shard};
 use super::trouble::Trouble;
 use super::verdict::lacking;
+use super::web::WebServers;
 use crate::calibrate;
 use crate::measure::busy::Look;
 use crate::random::SplitMix64;
@@ -53,7 +54,7 @@ const AGAIN: usize = 24;
 
 /// Makes all runs of `session` of which `records` has none. Claims that have too few runs in
 /// one state of the machine, or that are undecided, have their cases run again, in further
-/// rounds.
+/// rounds. Web servers are those of `servers`.
 ///
 /// # Errors
 /// If the folder cannot be written; what is in it stays. A run that fails is a record
@@ -63,6 +64,7 @@ pub fn execute(
     session: &Session,
     records: Vec<Record>,
     setting: &Setting,
+    servers: &dyn WebServers,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Summary, Trouble> {
     let runs = session.runs().map_err(Trouble::Refused)?;
@@ -75,6 +77,7 @@ pub fn execute(
         folder,
         session,
         setting,
+        servers,
         records,
         done,
     };
@@ -96,6 +99,7 @@ struct Executor<'a> {
     folder: &'a mut Folder,
     session: &'a Session,
     setting: &'a Setting,
+    servers: &'a dyn WebServers,
     records: Vec<Record>,
     done: BTreeSet<Key>,
 }
@@ -113,7 +117,7 @@ impl Executor<'_> {
             progress(Progress { done: self.done.len().min(total), total, left_s, what: &what });
             let effort = self.session.effort(run.experiment, Some(run.grid));
             let look = Look::now();
-            let yielded = perform(self.session, run, &effort, self.folder, &mut self.oracle);
+            let yielded = self.perform(run, &effort);
             let others = look.and_then(|look| look.others()).map(|others| others.taken);
             let mut record = Record::new(&key, run.case.0.clone(), yielded, self.setting);
             record.others = others.filter(|_| run.data == Data::Measured);
@@ -125,6 +129,21 @@ impl Executor<'_> {
             self.records.push(record);
         }
         Ok(())
+    }
+
+    fn perform(&mut self, run: &Run, effort: &Effort) -> Result<Yield, String> {
+        let grid = &self.session.experiments[run.experiment].grids[run.grid];
+        match (run.data, grid.from) {
+            (Data::Measured, _) => perform::measure(&run.case, effort, self.servers),
+            (Data::Predicted, _) => {
+                perform::predict(&run.case, self.oracle.predictor(self.folder)?)
+            }
+            (Data::Simulated, From::Simulator) => {
+                let costs = grid.costs.as_deref().unwrap_or_default();
+                perform::simulate(&run.case, costs, self.session.seed ^ run.repetition as u64)
+            }
+            (Data::Simulated | Data::Computed, _) => perform::compute(&run.case),
+        }
     }
 
     /// Makes further rounds of the cases of claims that have too few runs.
@@ -179,27 +198,6 @@ impl Left {
     fn seconds(&self) -> f64 {
         let pace = self.begun.elapsed().as_secs_f64() / self.done;
         if self.done < PACE { self.left } else { self.left * pace }
-    }
-}
-
-fn perform(
-    session: &Session,
-    run: &Run,
-    effort: &Effort,
-    folder: &Folder,
-    oracle: &mut Oracle,
-) -> Result<Yield, String> {
-    let grid = &session.experiments[run.experiment].grids[run.grid];
-    match (run.data, grid.from) {
-        (Data::Measured, _) => {
-            perform::measure(&run.case, effort).map_err(|error| error.to_string())
-        }
-        (Data::Predicted, _) => perform::predict(&run.case, oracle.predictor(folder)?),
-        (Data::Simulated, From::Simulator) => {
-            let costs = grid.costs.as_deref().unwrap_or_default();
-            perform::simulate(&run.case, costs, session.seed ^ run.repetition as u64)
-        }
-        (Data::Simulated | Data::Computed, _) => perform::compute(&run.case),
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`FACTORS`]: what an experiment can vary, and which levels each may have.
 
 use super::level::Level;
+use super::web;
 
 /// What an experiment can vary.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,8 @@ enum Kind {
     Lock,
     /// On or off.
     Switch,
+    /// Requests a second, or phases.
+    Schedule,
 }
 
 const fn factor(name: &'static str, kind: Kind, about: &'static str) -> Factor {
@@ -41,14 +44,14 @@ pub const FACTORS: &[Factor] = &[
     factor("organization", Kind::Organization, "how the stack is spread over processors"),
     factor(
         "workload",
-        Kind::Name(&["bulk", "rr", "crr", "udp", "udp-rr", "blocks"]),
+        Kind::Name(&["bulk", "rr", "crr", "udp", "udp-rr", "blocks", "http"]),
         "what connections do, as `anabranch bench` names it",
     ),
     factor("processors", Kind::Whole(1.0, 64.0), "processors of the stack"),
     factor("connections", Kind::Whole(1.0, 524_288.0), "connections, or flows of UDP"),
     factor("active", Kind::Whole(1.0, 524_288.0), "how many of them carry anything"),
     factor("direction", Kind::Name(&["send", "receive", "both"]), "which way data goes"),
-    factor("bytes", Kind::Whole(1.0, 16_777_216.0), "bytes of a write, message or datagram"),
+    factor("bytes", Kind::Whole(1.0, 16_777_216.0), "bytes of a write, message, datagram or page"),
     factor("mtu", Kind::Whole(576.0, 65_535.0), "bytes of the largest IP datagram"),
     factor("segment", Kind::Whole(1.0, 65_535.0), "bytes of a driver's segment, at most"),
     factor("peer", Kind::Name(&["stack", "driver"]), "what stands at the other end"),
@@ -66,6 +69,8 @@ pub const FACTORS: &[Factor] = &[
     factor("confine", Kind::Switch, "all threads keep to the stack's processors"),
     factor("burst", Kind::Whole(1.0, 64.0), "packets that a connection may send in its turn"),
     factor("short_lived", Kind::Number(0.0, 1e6), "short-lived connections a second (blocks)"),
+    factor("rate", Kind::Schedule, "when requests are due (http)"),
+    factor("fresh", Kind::Switch, "each request has a connection of its own (http)"),
     factor("loss", Kind::Number(0.0, 0.5), "share of packets that the link loses, each way"),
     factor("reorder", Kind::Number(0.0, 0.5), "share that it holds back behind later ones"),
     factor("duplicate", Kind::Number(0.0, 0.5), "share that it delivers twice"),
@@ -125,6 +130,7 @@ impl Factor {
             (Kind::Organization, Level::Name(name)) => catalog::find(name).is_some(),
             (Kind::Lock, Level::Name(name)) => name.parse::<sync::LockKind>().is_ok(),
             (Kind::Switch, Level::Switch(_)) => true,
+            (Kind::Schedule, level) => web::schedule(level).is_ok(),
             _ => false,
         };
         if fits {
@@ -145,6 +151,7 @@ impl Factor {
             }
             Kind::Lock => format!("one of {}", sync::LockKind::names()),
             Kind::Switch => "true or false".to_owned(),
+            Kind::Schedule => "requests a second, or phases like \"10ms:8000+40ms:0\"".to_owned(),
         }
     }
 }
@@ -164,6 +171,8 @@ mod tests {
         assert!(check("connections", name("processors")).is_ok());
         assert!(check("organization", name("engines-sched")).is_ok());
         assert!(check("lock", name("mcs")).is_ok());
+        assert!(check("rate", Level::Number(0.5)).is_ok());
+        assert!(check("rate", name("10ms:8000+40ms:0")).is_ok());
         for (factor, level) in [
             ("connections", Level::Number(0.0)),
             ("connections", Level::Number(1.5)),
@@ -171,6 +180,8 @@ mod tests {
             ("organization", name("nobody")),
             ("checksum", Level::Number(1.0)),
             ("lock", name("none")),
+            ("rate", Level::Number(0.0)),
+            ("rate", name("10ms")),
             ("mtu", Level::Number(f64::NAN)),
         ] {
             let error = check(factor, level).expect_err(factor);

@@ -114,6 +114,18 @@ pub const METRICS: &[Metric] = &[
         "ratio",
         "the most processor time of a thread, of the least",
     ),
+    metric(
+        "thread_latency_spread",
+        "most time of a packet in a thread, of the least",
+        "ratio",
+        "the most that a packet spends in a thread on average, of the least, by Little's law",
+    ),
+    metric(
+        "thread_latency_slowest_us",
+        "time of a packet in the slowest thread",
+        "µs",
+        "mean time of a packet in the thread that carries least, by Little's law",
+    ),
     metric("begun_per_s", "short-lived connections begun", "1/s", "short-lived connections begun"),
     metric(
         "completed_per_s",
@@ -121,6 +133,14 @@ pub const METRICS: &[Metric] = &[
         "1/s",
         "short-lived connections completed",
     ),
+    metric("offered_requests_per_s", "offered requests", "1/s", "requests that were due"),
+    metric(
+        "completed_requests_per_s",
+        "completed requests",
+        "1/s",
+        "requests that were answered in the time that counts",
+    ),
+    metric("completed_share", "completed, of offered", "share", "requests answered, of those due"),
     metric("residence_us", "residence time", "µs", "time of a packet in the machine"),
     metric(
         "capacity_us",
@@ -136,12 +156,6 @@ pub const METRICS: &[Metric] = &[
         "cache misses",
         "1/KB",
         "hardware counters of cache misses are not read",
-    ),
-    missing(
-        "completed_requests_per_s",
-        "completed requests",
-        "1/s",
-        "it needs a web server over a TAP device, which takes rights that this run does not ask for",
     ),
     missing(
         "measured_residence_us",

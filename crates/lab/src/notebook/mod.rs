@@ -15,6 +15,7 @@
 //! | `chart`, `page` | figures, and the report in one file of HTML |
 //! | `compare`, `agree` | two folders against each other: medians, outcomes of claims |
 //! | `merge` | several folders as one |
+//! | `web` | web servers under load, which the program brings |
 //! | `builtin` | the papers' evaluations |
 
 pub mod agree;
@@ -38,5 +39,6 @@ pub mod session;
 pub mod sheet;
 pub mod trouble;
 pub mod verdict;
+pub mod web;
 
 pub use trouble::Trouble;

@@ -3,6 +3,7 @@
 use super::case::{Case, Load};
 use super::experiment::Effort;
 use super::level::Level;
+use super::web::WebServers;
 use crate::Error;
 use crate::blocks::Blocks;
 use crate::measure::cacheline_latency::CachelineLatency;
@@ -11,6 +12,7 @@ use crate::measure::row::Row;
 use crate::measure::run;
 use crate::setup::bench_plan::{BenchPlan, Direction, Workload};
 use catalog::Simulated;
+use instrument::ThreadReport;
 use planner::predict::Steering;
 use planner::simulator::{Arrivals, Costs, Outcome, Scenario};
 use planner::thekkath1992::{self, Change, MIXED, Machine, SMALL};
@@ -33,20 +35,22 @@ pub struct Yield {
     pub factor: Option<f64>,
 }
 
-fn put(figures: &mut Figures, name: &str, value: Option<f64>) {
+pub(super) fn put(figures: &mut Figures, name: &str, value: Option<f64>) {
     if let Some(value) = value.filter(|value| value.is_finite()) {
         figures.insert(name.to_owned(), value);
     }
 }
 
-/// Runs a case on the stack.
+/// Runs a case on the stack; web servers are those of `servers`.
 ///
 /// # Errors
-/// [`Error`].
-pub fn measure(case: &Case, effort: &Effort) -> Result<Yield, Error> {
+/// A line that says what went wrong.
+pub fn measure(case: &Case, effort: &Effort, servers: &dyn WebServers) -> Result<Yield, String> {
+    let line = |error: Error| error.to_string();
     match case.load(effort) {
-        Load::Bench(plan) => bench(&plan, case.organization()),
-        Load::Blocks(blocks) => transfers(&blocks),
+        Load::Bench(plan) => bench(&plan, case.organization()).map_err(line),
+        Load::Blocks(blocks) => transfers(&blocks).map_err(line),
+        Load::Http(web) => web.run(servers),
     }
 }
 
@@ -85,13 +89,26 @@ fn details(figures: &mut Figures, detail: &Detail, gigabytes: f64) {
     put(figures, "jain", Some(detail.jain));
     let of = &detail.per_connection;
     put(figures, "connection_spread", (of.count > 1).then_some(of.max / of.min));
-    let threads = detail.samples.iter().flat_map(|sample| &sample.report.threads);
+    threads(figures, detail.samples.iter().flat_map(|sample| &sample.report.threads));
+}
+
+/// What differs between threads. A thread has one packet at a time, so by Little's law the mean time
+/// that a packet spends in it is its time of the processor outside the kernel, divided by its
+/// packets (Yates et al. 1996, section 3).
+fn threads<'a>(figures: &mut Figures, all: impl Iterator<Item = &'a ThreadReport>) {
+    let packets = |thread: &ThreadReport| thread.packets_in + thread.packets_out;
     // Threads that carried packets; others only manage.
-    let busy = threads.filter(|thread| thread.packets_in + thread.packets_out > 0);
-    let times: Vec<f64> = busy.map(|thread| thread.user_s + thread.system_s).collect();
-    let most = times.iter().copied().fold(0.0, f64::max);
-    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-    put(figures, "thread_time_spread", (times.len() > 1).then_some(most / least));
+    let busy: Vec<&ThreadReport> = all.filter(|thread| packets(thread) > 0).collect();
+    let spread = |of: &dyn Fn(&ThreadReport) -> f64| {
+        let values = || busy.iter().map(|thread| of(thread));
+        let least = values().fold(f64::INFINITY, f64::min);
+        (busy.len() > 1).then_some(values().fold(0.0, f64::max) / least)
+    };
+    let latency_us = |thread: &ThreadReport| thread.user_s * 1e6 / packets(thread) as f64;
+    put(figures, "thread_time_spread", spread(&|thread| thread.user_s + thread.system_s));
+    put(figures, "thread_latency_spread", spread(&latency_us));
+    let slowest = busy.iter().min_by_key(|thread| packets(thread));
+    put(figures, "thread_latency_slowest_us", slowest.map(|thread| latency_us(thread)));
 }
 
 fn transfers(blocks: &Blocks) -> Result<Yield, Error> {
@@ -107,6 +124,9 @@ fn transfers(blocks: &Blocks) -> Result<Yield, Error> {
 
 /// The work of a case, as the planner names it; none if it has no name for it.
 pub(super) fn work(case: &Case) -> Option<Work> {
+    if case.is_of_web() {
+        return None;
+    }
     match (case.workload(), case.direction()) {
         (Workload::Rr, _) => Some(Work::TcpRr),
         (Workload::UdpRr, _) => Some(Work::UdpRr),
@@ -144,7 +164,7 @@ pub fn predict(case: &Case, predictor: &Predictor) -> Result<Yield, String> {
         return Err(format!("the planner predicts nothing for another {name}"));
     }
     let Some(work) = work(case) else {
-        return Err("the planner predicts one way or transactions only".to_owned());
+        return Err("the planner predicts data that goes one way, and transactions".to_owned());
     };
     let asked = asked(case, work, predictor);
     let bytes = asked.bytes;

@@ -132,6 +132,7 @@ impl Session {
                 let connections = match run.case.load(&effort) {
                     Load::Bench(plan) => plan.connections,
                     Load::Blocks(blocks) => blocks.connections,
+                    Load::Http(web) => web.load.connections,
                 };
                 let bounds = if run.case.processors() > 1 { 2.0 } else { 1.0 };
                 let start = 0.05 + 40e-6 * connections as f64;

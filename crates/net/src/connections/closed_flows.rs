@@ -12,7 +12,7 @@ use wire::{FlowKey, Instant};
 /// to the one that keeps it.
 #[derive(Debug)]
 pub struct ClosedFlow {
-    flow: FlowKey,
+    pub(super) flow: FlowKey,
     time_wait: Option<TimeWait>,
     port_allocated: bool,
 }
@@ -32,10 +32,9 @@ pub(crate) struct Kept {
 
 impl ClosedFlows {
     pub(super) fn new(config: &Config) -> ClosedFlows {
-        let hasher = Keyed::new(config, Purpose::Tables);
         let (first, last) = config.ephemeral_ports;
         ClosedFlows::Kept(Kept {
-            time_wait: TimeWaitTable::new(hasher, config.max_time_wait),
+            time_wait: TimeWaitTable::new(config.max_time_wait),
             ports: PortAllocator::new(first, last, Keyed::new(config, Purpose::Ports)),
         })
     }
@@ -59,9 +58,13 @@ impl ClosedFlows {
 
     /// What is kept of this flow in TIME-WAIT.
     #[inline]
-    pub(super) fn in_time_wait(&mut self, flow: &FlowKey) -> Option<&mut TimeWait> {
+    pub(super) fn in_time_wait(
+        &mut self,
+        flow: &FlowKey,
+        hash: impl FnOnce() -> u32,
+    ) -> Option<&mut TimeWait> {
         match self {
-            ClosedFlows::Kept(kept) => kept.time_wait.get_mut(flow),
+            ClosedFlows::Kept(kept) => kept.time_wait.get_mut(flow, hash),
             ClosedFlows::ToFetch(_) => None,
         }
     }
@@ -74,19 +77,19 @@ impl ClosedFlows {
         }
     }
 
-    /// Notes what has to be kept of a connection that is taken out.
-    pub(super) fn leave<U>(&mut self, connection: &Connection<U>, now: Instant) {
+    /// Notes what has to be kept of a connection that is taken out, whose flow has this hash.
+    pub(super) fn leave<U>(&mut self, connection: &Connection<U>, hash: u32, now: Instant) {
         let Connection { flow, tcb, port_allocated, .. } = connection;
         let (time_wait, port_allocated) = (TimeWait::new(tcb), *port_allocated);
         if time_wait.is_some() || port_allocated {
-            self.keep(ClosedFlow { flow: *flow, time_wait, port_allocated }, now);
+            self.keep(ClosedFlow { flow: *flow, time_wait, port_allocated }, hash, now);
         }
     }
 
-    /// Keeps what is left of a connection.
-    pub(super) fn keep(&mut self, closed_flow: ClosedFlow, now: Instant) {
+    /// Keeps what is left of a connection, whose flow has this hash.
+    pub(super) fn keep(&mut self, closed_flow: ClosedFlow, hash: u32, now: Instant) {
         match self {
-            ClosedFlows::Kept(kept) => kept.keep(closed_flow, now),
+            ClosedFlows::Kept(kept) => kept.keep(closed_flow, hash, now),
             ClosedFlows::ToFetch(flows) => flows.push(closed_flow),
         }
     }
@@ -99,9 +102,9 @@ impl ClosedFlows {
     }
 
     /// Ends TIME-WAIT of this flow.
-    pub(super) fn forget(&mut self, flow: &FlowKey) {
+    pub(super) fn forget(&mut self, flow: &FlowKey, hash: u32) {
         if let ClosedFlows::Kept(kept) = self
-            && kept.time_wait.remove(flow)
+            && kept.time_wait.remove(flow, hash)
         {
             kept.ports.release(flow.remote, flow.local.port);
         }
@@ -109,10 +112,10 @@ impl ClosedFlows {
 }
 
 impl Kept {
-    fn keep(&mut self, closed_flow: ClosedFlow, now: Instant) {
+    fn keep(&mut self, closed_flow: ClosedFlow, hash: u32, now: Instant) {
         let ClosedFlow { flow, time_wait, port_allocated } = closed_flow;
         if let Some(state) = time_wait {
-            self.time_wait.insert(flow, state, port_allocated);
+            self.time_wait.insert(flow, hash, state, port_allocated);
             self.expire(now);
         } else if port_allocated {
             self.ports.release(flow.remote, flow.local.port);

@@ -2,6 +2,7 @@
 
 use super::Armed;
 use super::closed_flows::{ClosedFlow, ClosedFlows};
+use super::time_wait::spread;
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::account::Counted;
 use crate::config::Config;
@@ -27,15 +28,8 @@ struct Place {
     slot: u32,
 }
 
-/// What the hash table takes for `hash`: it chooses the place by the lowest bits, and tells
-/// apart what meets there by the highest.
-#[inline]
-fn spread(hash: u32) -> u64 {
-    u64::from(hash) << 32 | u64::from(hash)
-}
-
-/// Where the connection was whose flow was looked up last, of those that have this place
-/// among the near ones.
+/// Where a connection was whose flow was looked up lately, of those that share a pair of near
+/// places.
 #[derive(Clone, Copy)]
 struct Near {
     /// Those of the flow, so that hardly another connection is looked at.
@@ -43,8 +37,8 @@ struct Near {
     slot: u32,
 }
 
-/// Most places of near connections; a power of two.
-const NEAR: usize = 512;
+/// Most pairs of near connections; a power of two.
+const NEAR: usize = 256;
 
 /// A table of connections for one owner.
 pub struct OwnedTable<U> {
@@ -52,10 +46,13 @@ pub struct OwnedTable<U> {
     max: usize,
     hasher: Keyed,
     places: HashTable<Place>,
-    /// Connections that are found without a keyed hash, as busy ones nearly always are: eight
-    /// times as many places as there are connections, up to [`NEAR`]. Whoever makes more
-    /// than two flows that meet in one place has them found by the hash.
-    near: Vec<Near>,
+    /// Connections that are found without a keyed hash, as busy ones nearly always are: four
+    /// times as many pairs as there are connections, up to [`NEAR`]. Whoever makes more than
+    /// two flows that meet in one pair has them found by the hash.
+    near: Vec<[Near; 2]>,
+    /// The flow that was hashed last. One that is looked for in vain is looked for among those
+    /// in TIME-WAIT next, and then opened.
+    hashed: Option<(FlowKey, u32)>,
     slots: Vec<Slot<U>>,
     free: Vec<u32>,
     /// The generation of slots that were never used.
@@ -74,6 +71,7 @@ impl<U> OwnedTable<U> {
             hasher: Keyed::new(config, Purpose::Tables),
             places: HashTable::new(),
             near: Vec::new(),
+            hashed: None,
             slots: Vec::new(),
             free: Vec::new(),
             generation: 0,
@@ -127,14 +125,18 @@ impl<U> OwnedTable<U> {
         });
         let place = &mut self.slots[slot as usize];
         let id = ConnId { unit: self.unit, slot, generation: place.generation };
+        let flow = connection.flow;
         (connection.id, connection.scheduled, connection.timers) = (id, false, Armed::NONE);
         (place.hash, place.connection) = (hash, Some(connection));
         let entry = Place { hash, slot };
         self.places.insert_unique(spread(hash), entry, |place| spread(place.hash));
-        let places = (8 * self.places.len()).next_power_of_two().min(NEAR);
-        if self.near.len() < places {
-            self.near = vec![Near { ports: 0, slot: 0 }; places];
+        let pairs = (4 * self.places.len()).next_power_of_two().min(NEAR);
+        if self.near.len() < pairs {
+            self.near = vec![[Near { ports: 0, slot: 0 }; 2]; pairs];
         }
+        // Its first segment will be looked for.
+        let (ports, place) = self.near_place(&flow);
+        self.note_near(place, Near { ports, slot });
         Ok(id)
     }
 
@@ -151,38 +153,55 @@ impl<U> OwnedTable<U> {
 
     /// Keeps what is left of a connection that has ended elsewhere.
     pub fn keep_closed_flow(&mut self, closed_flow: ClosedFlow, now: Instant) {
-        self.closed_flows.keep(closed_flow, now);
+        let hash = self.hash(&closed_flow.flow);
+        self.closed_flows.keep(closed_flow, hash, now);
     }
 
     /// Keeps what is left of a connection that was taken out before.
     pub(crate) fn retire(&mut self, connection: &Connection<U>, now: Instant) {
-        self.closed_flows.leave(connection, now);
+        let hash = self.hash(&connection.flow);
+        self.closed_flows.leave(connection, hash, now);
+    }
+
+    /// The ports of `flow` as near places have them, and the place of its pair.
+    #[inline(always)]
+    fn near_place(&self, flow: &FlowKey) -> (u32, usize) {
+        let ports = u32::from(flow.local.port) << 16 | u32::from(flow.remote.port);
+        let mixed = ports ^ ports >> 16 ^ flow.remote.address.words()[1] as u32;
+        // Before there is a connection there is no pair.
+        (ports, mixed as usize & self.near.len().wrapping_sub(1))
+    }
+
+    /// Puts `near` in the place of the one of its pair that became so first.
+    fn note_near(&mut self, place: usize, near: Near) {
+        if let Some([first, second]) = self.near.get_mut(place) {
+            (*first, *second) = (near, *first);
+        }
     }
 
     #[inline(always)]
     fn find(&mut self, flow: &FlowKey) -> Option<u32> {
-        let ports = u32::from(flow.local.port) << 16 | u32::from(flow.remote.port);
-        let mixed = ports ^ ports >> 16 ^ flow.remote.address.words()[1] as u32;
-        // Before there is a connection there is no place.
-        let place = mixed as usize & self.near.len().wrapping_sub(1);
-        let near = *self.near.get(place)?;
+        let (ports, place) = self.near_place(flow);
+        let [first, second] = *self.near.get(place)?;
+        let near = if first.ports == ports { first } else { second };
         if near.ports == ports && self.has(near.slot, flow) {
             return Some(near.slot);
         }
         self.find_farther(flow, ports, place)
     }
 
-    /// The same, for a flow that is not the nearest of those of `place`.
+    /// The same, for a flow that is not near. It is from now on.
     #[inline(never)]
     fn find_farther(&mut self, flow: &FlowKey, ports: u32, place: usize) -> Option<u32> {
-        let near = *self.near.get(place)?;
-        // Two may meet in a place, and both be busy.
-        let beside = *self.near.get(place ^ 1)?;
-        if beside.ports == ports && self.has(beside.slot, flow) {
-            return Some(beside.slot);
+        let [_, second] = *self.near.get(place)?;
+        // Both of the pair may have the same ports.
+        if second.ports == ports && self.has(second.slot, flow) {
+            return Some(second.slot);
         }
-        let slot = self.find_hashed(self.hash(flow), flow)?;
-        (self.near[place], self.near[place ^ 1]) = (Near { ports, slot }, near);
+        let hash = self.hash(flow);
+        self.hashed = Some((*flow, hash));
+        let slot = self.find_hashed(hash, flow)?;
+        self.note_near(place, Near { ports, slot });
         Some(slot)
     }
 
@@ -199,9 +218,11 @@ impl<U> OwnedTable<U> {
     }
 
     /// As many bits of the keyed hash of `flow` as are kept.
-    #[inline]
     fn hash(&self, flow: &FlowKey) -> u32 {
-        self.hasher.hash_one(flow) as u32
+        match self.hashed {
+            Some((known, hash)) if known == *flow => hash,
+            _ => self.hasher.hash_one(flow) as u32,
+        }
     }
 }
 
@@ -240,8 +261,9 @@ impl<U> Connections<U> for OwnedTable<U> {
     }
 
     fn close(&mut self, id: ConnId, now: Instant) -> Option<Box<Connection<U>>> {
+        let hash = self.slots.get(id.slot as usize)?.hash;
         let connection = self.take_out(id)?;
-        self.closed_flows.leave(&connection, now);
+        self.closed_flows.leave(&connection, hash, now);
         Some(connection)
     }
 
@@ -251,11 +273,17 @@ impl<U> Connections<U> for OwnedTable<U> {
         flow: &FlowKey,
         f: impl FnOnce(&mut TimeWait) -> R,
     ) -> Option<R> {
-        self.closed_flows.in_time_wait(flow).map(f)
+        let OwnedTable { hasher, hashed, closed_flows, .. } = self;
+        let hash = || match hashed {
+            Some((known, hash)) if known == flow => *hash,
+            _ => hasher.hash_one(flow) as u32,
+        };
+        closed_flows.in_time_wait(flow, hash).map(f)
     }
 
     fn forget_time_wait(&mut self, flow: &FlowKey) {
-        self.closed_flows.forget(flow);
+        let hash = self.hash(flow);
+        self.closed_flows.forget(flow, hash);
     }
 
     fn expire_time_wait(&mut self, now: Instant) {

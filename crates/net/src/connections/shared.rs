@@ -74,7 +74,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
         let shards = shards.max(1);
         let waits = config.max_time_wait.div_ceil(shards);
         let shard = |_| {
-            let time_wait = TimeWaitTable::new(hasher, waits);
+            let time_wait = TimeWaitTable::new(waits);
             Padded(Locked::from_parts(lock(), Shard { places: HashTable::new(), time_wait }))
         };
         let (first, last) = config.ephemeral_ports;
@@ -118,7 +118,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
     /// Is the flow in TIME-WAIT?
     pub fn is_in_time_wait(&self, flow: &FlowKey) -> bool {
         let hash = self.hasher.hash_one(flow);
-        self.shard(hash).with(|shard| shard.time_wait.get_mut(flow).is_some())
+        self.shard(hash).with(|shard| shard.time_wait.get_mut(flow, || hash as u32).is_some())
     }
 
     /// Runs `f` on the connection with this name.
@@ -199,7 +199,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
             }
             if let Some(state) = waits {
                 self.expiry.fetch_min(state.expires().as_nanos(), Ordering::Relaxed);
-                shard.time_wait.insert(flow, state, connection.port_allocated);
+                shard.time_wait.insert(flow, hash as u32, state, connection.port_allocated);
                 shard.expire(now, &mut free);
             }
         });
@@ -310,12 +310,12 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
         f: impl FnOnce(&mut TimeWait) -> R,
     ) -> Option<R> {
         let hash = self.table.hasher.hash_one(flow);
-        self.table.shard(hash).with(|shard| shard.time_wait.get_mut(flow).map(f))
+        self.table.shard(hash).with(|shard| shard.time_wait.get_mut(flow, || hash as u32).map(f))
     }
 
     fn forget_time_wait(&mut self, flow: &FlowKey) {
         let hash = self.table.hasher.hash_one(flow);
-        if self.table.shard(hash).with(|shard| shard.time_wait.remove(flow)) {
+        if self.table.shard(hash).with(|shard| shard.time_wait.remove(flow, hash as u32)) {
             self.table.release(&[*flow]);
         }
     }

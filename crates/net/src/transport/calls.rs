@@ -52,8 +52,8 @@ impl<A: Application> Transport<A> {
             }
             Call::Look => self.config.discovery.due(cx.now, &*self.config, &mut self.down),
             Call::Reset => {
-                self.listeners.drain().for_each(|(_, listener)| cx.app.listener_closed(listener));
-                self.udp.drain().for_each(|(_, socket)| cx.app.udp_closed(socket));
+                self.listeners.drain().for_each(|listener| cx.app.listener_closed(listener));
+                self.udp.drain().for_each(|socket| cx.app.udp_closed(socket));
                 cx.app.raw_closed();
                 self.abort_all(cx.conns);
             }

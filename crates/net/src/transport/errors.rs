@@ -17,7 +17,7 @@ impl<A: Application> Transport<A> {
         // RFC 9293 MUST-54
         // RFC 1122 3.2.2.1/2, 3.2.2.4/1, 3.2.2.5/1, 4.1.3.3/1
         if error.protocol == protocol::UDP {
-            let socket = Transport::<A>::bound(&self.udp, &error.flow.local).cloned();
+            let socket = self.udp.find(&error.flow.local).cloned();
             // Nothing in the quotation shows that we have sent it, so only what is said of the
             // peer of a connected socket is believed, and of whom we have sent as much to.
             if let (Some(socket), Kind::Unreachable(Unreachable::FragmentationNeeded(mtu))) =

@@ -8,9 +8,9 @@ use crate::ip::{Routes, source};
 use wire::Packet;
 
 impl<A: Application> Transport<A> {
-    /// Sends a datagram to a group, or to 255.255.255.255: by the interface that the socket has chosen, that of the
-    /// route, or the first that speaks the family; and, if members here shall hear it, by the
-    /// loopback.
+    /// Sends a datagram to a group, or to 255.255.255.255: by the interface that the socket has
+    /// chosen, that of the link-local address it goes from, that of the route, or the first that
+    /// speaks the family; and, if members on that link are here and shall hear it, by the loopback.
     pub(super) fn send_to_group(
         &mut self,
         mut datagram: Datagram,
@@ -25,7 +25,8 @@ impl<A: Application> Transport<A> {
         };
         let ours = datagram.local.address;
         let is_multicast = group.is_multicast();
-        let chosen = how.interface.or_else(usual).and_then(|interface| {
+        let of_ours = || self.config.interface_of(ours).filter(|_| ours.is_link_local_v6());
+        let chosen = how.interface.or_else(of_ours).or_else(usual).and_then(|interface| {
             let is_set = !ours.is_unspecified() && !ours.is_multicast();
             let source = is_set.then_some(ours);
             let source = source.or_else(|| source::for_group(&self.config, interface, group));
@@ -47,7 +48,7 @@ impl<A: Application> Transport<A> {
         if how.looped
             && is_multicast
             && let Some(loopback) = self.config.loopback
-            && self.config.groups.wants(None, group, source)
+            && self.config.groups.wants(Some(interface), group, source)
         {
             self.down.push(by(packet.clone(), loopback));
         }

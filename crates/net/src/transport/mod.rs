@@ -1,6 +1,7 @@
 //! ④ ⑥ The transport layer: finds the connection or socket that a segment or
 //! datagram is for, and lets connections send in turn.
 
+mod bound;
 mod calls;
 mod coalesce;
 mod conn_timers;
@@ -29,12 +30,12 @@ use crate::connections::{ConnId, Connections};
 use crate::hash::{Keyed, Purpose};
 use crate::rate_limit::RateLimit;
 use crate::share::Share;
+use bound::Bound;
 use conn_timers::ConnTimers;
-use hashbrown::HashMap;
 use ready_list::ReadyList;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use wire::{Endpoint, FlowKey, Instant, Packet};
+use wire::{FlowKey, Instant, Packet};
 
 /// The state of the transport layer, but for the connections themselves.
 pub struct Transport<A: Application> {
@@ -44,8 +45,8 @@ pub struct Transport<A: Application> {
     cookies: tcp::Cookies,
     /// TCP's parameters by interface: they depend on what its device does.
     pub(crate) tcp: Vec<Arc<tcp::Config>>,
-    pub(crate) listeners: HashMap<Endpoint, A::Listener, Keyed>,
-    pub(crate) udp: HashMap<Endpoint, A::Udp, Keyed>,
+    pub(crate) listeners: Bound<A::Listener>,
+    pub(crate) udp: Bound<A::Udp>,
     pub(crate) timers: ConnTimers,
     pub(crate) ready: ReadyList,
     /// Passive opens whose handshake is going on, roughly the oldest first, and names of
@@ -74,8 +75,8 @@ impl<A: Application> Transport<A> {
             isn: tcp::isn::Generator::new(key(&config, Purpose::SequenceNumbers), config.epoch),
             cookies: tcp::Cookies::new(key(&config, Purpose::Cookies)),
             tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
-            listeners: HashMap::with_hasher(hasher),
-            udp: HashMap::with_hasher(hasher),
+            listeners: Bound::new(hasher),
+            udp: Bound::new(hasher),
             timers: ConnTimers::default(),
             ready: ReadyList::default(),
             half_open: VecDeque::new(),
@@ -102,22 +103,6 @@ impl<A: Application> Transport<A> {
     #[inline]
     pub fn take_down(&mut self) -> std::vec::Drain<'_, Packet> {
         self.down.drain(..)
-    }
-
-    /// The entry of `table` for `local`: for the very address, else for any of its family,
-    /// else for any address of its family and any port (port 0).
-    pub(crate) fn bound<'a, T>(
-        table: &'a HashMap<Endpoint, T, Keyed>,
-        local: &Endpoint,
-    ) -> Option<&'a T> {
-        // RFC 9293 MUST-42
-        if table.is_empty() {
-            return None;
-        }
-        table.get(local).or_else(|| {
-            let any = Endpoint { address: local.address.unspecified(), port: local.port };
-            table.get(&any).or_else(|| table.get(&Endpoint { port: 0, ..any }))
-        })
     }
 
     /// The earliest time at which something has to be done.

@@ -62,9 +62,8 @@ impl Arriving {
             return;
         }
         let (ready, now) = (&mut transport.ready, cx.now);
-        let worth = payload.first().is_some_and(|part| part.len() >= coalesce::WORTH);
-        let found = cx.conns.with_flow(flow, |connection| {
-            let payload = std::mem::take(&mut payload);
+        let len = wire::total(&payload);
+        let found = cx.conns.with_flow(flow, move |connection| {
             connection.tcb.input_coalesced(header, payload, *segment, *ecn, now);
             ready.schedule(connection);
             connection.id
@@ -72,12 +71,11 @@ impl Arriving {
         match found {
             Some(id) => {
                 cx.counters.delivered += 1;
-                if worth {
+                if len >= coalesce::WORTH {
                     transport.batch = Some(GroBatch::new(*flow, id, header));
                 }
             }
             None => {
-                let len = wire::total(&payload);
                 let (flow, header, interface) = (*flow, *header, *interface);
                 let arrived = Arrived { flow, header, len, interface, ecn: *ecn };
                 arrived.without_connection(transport, cx);
@@ -122,7 +120,7 @@ impl Arrived {
                 time_wait::Action::Reopen { isn_after } => after = Some(isn_after),
             }
         }
-        let listener = Transport::<A>::bound(&transport.listeners, &self.flow.local).cloned();
+        let listener = transport.listeners.find(&self.flow.local).cloned();
         let Some(listener) = listener else {
             cx.counters.drop(DropReason::TcpNoPort);
             if after.is_some() {

@@ -44,24 +44,21 @@ pub fn input<A: Application>(
     // RFC 1122 4.1.3.5/1
     let local = Endpoint { address: meta.destination, port: header.destination_port };
     let remote = Endpoint { address: meta.source, port: header.source_port };
-    let Some(socket) = Transport::<A>::bound(&transport.udp, &local) else {
+    let Some(socket) = transport.udp.find(&local) else {
         // RFC 1122 4.1.3.1/1
         counters.drop(DropReason::UdpNoPort);
         return Some(packet);
     };
     packet.pull(LEN);
     let to_group = local.address.is_multicast();
-    if to_group && !A::is_member(socket, local.address, remote.address) {
+    let by = Some(meta.interface).filter(|index| transport.config.loopback != Some(*index));
+    if to_group && !A::is_member(socket, by, local.address, remote.address) {
         return dropped(counters, DropReason::UdpNotMember);
     }
     let datagram = Datagram { local, remote, payload: packet.into_parts() };
     let has_room = match to_group {
         false => app.datagram(socket, datagram),
-        true => {
-            let from =
-                Some(meta.interface).filter(|_| transport.config.loopback != Some(meta.interface));
-            app.datagram_to_group(socket, datagram, from)
-        }
+        true => app.datagram_to_group(socket, datagram, by),
     };
     if has_room {
         counters.delivered += 1;
@@ -99,7 +96,7 @@ impl<A: Application> Transport<A> {
         let (ttl, whole) = (A::datagram_ttl(socket), A::sends_whole(socket));
         while let Some(mut datagram) = app.next_datagram(socket) {
             if may_be_for_many(datagram.remote.address) {
-                let how = A::sending_to_groups(socket);
+                let how = A::sending_to_groups(socket, &mut datagram);
                 let group = datagram.remote.address.is_multicast();
                 if group || (how.interface.is_some() && is_to_all(&datagram)) {
                     self.send_to_group(datagram, (how, ttl), routes, counters);

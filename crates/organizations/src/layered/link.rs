@@ -93,6 +93,8 @@ impl<A: Application> LinkLayer<A> {
             let mut busy = received > 0;
             busy |= self.frames(now);
             self.on_timeout(now);
+            let pipeline = self.ctx.pipeline();
+            pipeline.deadline.ring_if_due(now, &pipeline.transport);
             busy |= self.output(now) > 0;
             timer.mark(Layer::Link);
             transmit_counted(&mut self.queues.transmitters, &mut self.egress, timer);
@@ -222,13 +224,13 @@ impl<A: Application> LinkLayer<A> {
     fn sleep(&mut self) {
         let LinkLayer { ctx, link, queues, .. } = self;
         let pipeline = ctx.pipeline();
-        let deadline = link.next_timeout();
+        let own = link.next_timeout();
         pipeline.link.sleep(&mut queues.receivers, &ctx.clock, || {
             let work = !pipeline.frames.is_empty()
                 || !pipeline.reports.is_empty()
                 || !pipeline.to_link.is_empty()
                 || pipeline.to_link.is_finished();
-            (work, deadline)
+            (work, Instant::earlier(own, pipeline.deadline.get()))
         });
     }
 

@@ -35,10 +35,14 @@
 //! resets) are dropped where there is no room for them: no way up waits for a way
 //! down, in this host or, by a device that is full, in the one at its other end.
 //!
+//! The link's thread also wakes the transport's when a time-out is due, for it has the alarm
+//! (`deadline`).
+//!
 //! So presentation always gets on, hence transport, hence IP, hence link; and once the
 //! device takes frames, link empties its queue, hence IP does, hence transport sends.
 //! `queue/model.rs` is a model of this, for loom.
 
+mod deadline;
 mod ip;
 mod link;
 mod presentation;
@@ -55,6 +59,7 @@ use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
 use crate::runtime::worker::{self, FRAMES};
 use crate::{Clock, Running, Setup, StartError};
+use deadline::Deadline;
 use instrument::{Instruments, QueueWatch, ThreadTimer};
 use net::ip::icmp;
 use net::{Application, Call, Config, Counters, Unit};
@@ -142,6 +147,8 @@ struct Pipeline<A: Application> {
     calls: SegQueue<Call<A>>,
     stop: AtomicBool,
     transport: Arc<Bell>,
+    /// When the link's thread wakes the transport's.
+    deadline: Deadline,
     to_presentation: Queue<A::Wakes>,
     presentation: Arc<Bell>,
 }
@@ -173,6 +180,7 @@ impl<A: Application> Pipeline<A> {
             ),
             calls: SegQueue::new(),
             stop: AtomicBool::new(false),
+            deadline: Deadline::new(),
             to_presentation: Queue::new(
                 lengths.presentation,
                 presentation.clone(),

@@ -267,13 +267,15 @@ impl<A: Application> TransportLayer<A> {
     fn sleep(&self, end: Option<Instant>) {
         let pipeline = self.ctx.pipeline();
         let timeout = self.transport.next_timeout(&self.conns);
-        let deadline = [end, timeout].into_iter().flatten().min();
         let waits = self.waits || !self.down.is_empty();
         let ready = || {
             let comes = !pipeline.up_to_transport.is_empty()
                 || !pipeline.calls.is_empty()
                 || (end.is_none() && pipeline.stop.load(Ordering::Acquire));
-            (comes || (waits && pipeline.down_to_ip.credit() > 0), deadline)
+            if let Some(at) = timeout {
+                pipeline.deadline.set(at, &pipeline.link);
+            }
+            (comes || (waits && pipeline.down_to_ip.credit() > 0), end)
         };
         pipeline.transport.sleep(ready, |at| at.since(self.ctx.clock.now()));
     }

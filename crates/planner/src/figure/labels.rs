@@ -7,6 +7,8 @@ use std::ops::Range;
 
 /// Height of a line of text, pixels.
 const LINE: i32 = 15;
+/// Width of a character, pixels, on average.
+const NARROW: i32 = 7;
 /// Pixels from the plot to the names: room for a line from a curve's end to its name.
 const GAP: i32 = 22;
 
@@ -51,6 +53,21 @@ pub(super) fn draw(
     Ok(())
 }
 
+/// Heights from `first` on, a line apart, at which a text is on none of the lines at `tops`, nor on the
+/// texts below these.
+pub(super) fn beside(tops: &[i32], first: i32) -> impl Iterator<Item = i32> {
+    let heights = (0..).map(move |line| first + LINE * line);
+    heights
+        .filter(move |height| tops.iter().all(|top| !(top - LINE..top + LINE + 2).contains(height)))
+}
+
+/// Where a text begins that should begin at `left`, so that it ends before `right`; then it ends
+/// before the line that it would stand behind.
+pub(super) fn within(text: &str, left: i32, right: i32) -> i32 {
+    let width = NARROW * text.chars().count() as i32;
+    if left + width <= right { left } else { left - 8 - width }
+}
+
 /// Heights at least a line apart from each other, in the order of `wanted`, and within
 /// `rows` if there is room.
 fn places(wanted: &[i32], rows: Range<i32>) -> Vec<i32> {
@@ -70,6 +87,14 @@ fn places(wanted: &[i32], rows: Range<i32>) -> Vec<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_guides_stand_clear_of_lines_and_of_the_plots_end() {
+        assert_eq!(beside(&[], 10).take(3).collect::<Vec<_>>(), [10, 25, 40]);
+        assert_eq!(beside(&[30], 10).take(3).collect::<Vec<_>>(), [10, 55, 70]);
+        assert_eq!(within("asked", 100, 200), 100);
+        assert_eq!(within("asked", 190, 200), 147);
+    }
 
     #[test]
     fn names_do_not_cover_each_other() {

@@ -116,6 +116,12 @@ fn words_and_figure() {
     {
         assert!(drawn.contains(part), "{part}");
     }
+    // What was asked for is a point of its own, in its place.
+    let rates: Vec<f64> = plan.curves[0].points.iter().map(|point| point.0).collect();
+    assert!(rates.contains(&1e6) && rates.is_sorted(), "{rates:?}");
+    // A short logarithmic axis can be read all the same.
+    let latency = drawn.lines().filter(|line| matches!(*line, "2" | "5" | "10" | "20" | "50"));
+    assert!(latency.count() >= 2, "{drawn}");
     let latencies: Vec<f64> = plan.curves[0].points.iter().map(|point| point.1.p99_ns).collect();
     assert!(latencies.len() > 4 && latencies.last() > latencies.first(), "{latencies:?}");
 }

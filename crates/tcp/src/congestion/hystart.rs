@@ -47,7 +47,7 @@ impl HyStart {
 
     /// By how many bytes the window grows in slow start; `None`: slow start has to
     /// end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn growth(&mut self, a: &Sample) -> Option<u32> {
         // RFC 9438 4.10/2
         if self.over {
@@ -71,7 +71,7 @@ impl HyStart {
         self.rounds <= ROUNDS
     }
 
-    #[inline]
+    #[inline(always)]
     fn measure(&mut self, rtt: u32) {
         self.current = self.current.min(rtt);
         self.samples = self.samples.saturating_add(1);

@@ -75,13 +75,12 @@ impl Tcb {
         self.timeouts = 0;
         self.timers.linger = Instant::FAR_FUTURE;
         let rtt = now.micros_since(first_sent).min(u32::MAX.into()) as u32;
-        self.rtt.sample(rtt, &self.config);
+        self.rtt.sample(rtt);
         self.rtt.backoff = 0;
         if self.snd.una == self.snd.nxt {
             self.timers.stop_retransmit();
         } else {
-            self.timers
-                .set_retransmit(Retransmit::Rto, now.after_micros(self.rtt.rto(&self.config)));
+            self.timers.set_retransmit(Retransmit::Rto, now.after_micros(self.rtt.rto()));
         }
         self.on_plain_news(&newest, acked, rtt, now);
         self.tell_room();
@@ -196,7 +195,7 @@ impl Tcb {
         } else {
             // RFC 6298 5.3/1
             // RFC 6298 5.3: restart it
-            let at = now.after_micros(self.rtt.rto(&self.config));
+            let at = now.after_micros(self.rtt.rto());
             self.timers.set_retransmit(Retransmit::Rto, at);
         }
         self.on_news(news, acked, rtt, now);
@@ -223,7 +222,7 @@ impl Tcb {
             }
             _ => return None,
         };
-        self.rtt.sample(rtt, &self.config);
+        self.rtt.sample(rtt);
         self.rtt.backoff = 0;
         Some(rtt)
     }

@@ -104,7 +104,7 @@ impl Tcb {
     }
 
     /// `payload` is what RCV.NXT waits for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, payload: Parts) {
         let (len, waste) = (super::len(&payload), self.waste_allowed());
         match payload.into_inner() {

@@ -115,7 +115,7 @@ impl Tcb {
         let stamp = now.as_millis() as u32;
         self.recovery.tail_due = false;
         self.recovery.tail = Some(Tail { end: self.snd.nxt, again: again.then_some(stamp) });
-        let at = now.after_micros(self.rtt.rto(&self.config));
+        let at = now.after_micros(self.rtt.rto());
         self.timers.set_retransmit(Retransmit::Rto, at);
     }
 

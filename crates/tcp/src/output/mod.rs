@@ -428,7 +428,7 @@ impl Tcb {
     #[cold]
     fn restart_after_rto(&mut self, now: Instant) {
         // RFC 5681 4.1/1
-        if now > self.last_sent.after_micros(self.rtt.rto(&self.config)) {
+        if now > self.last_sent.after_micros(self.rtt.rto()) {
             self.resume(now);
             self.last_sent = now;
         }

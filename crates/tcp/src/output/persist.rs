@@ -13,7 +13,7 @@ impl Tcb {
         // RFC 9293 MUST-35, SHLD-29
         let off = self.timers.kind == Retransmit::Off && !self.is_paced_out();
         if self.snd.una == self.snd.nxt && off {
-            let at = now.after_micros(self.rtt.rto(&self.config));
+            let at = now.after_micros(self.rtt.rto());
             self.timers.set_retransmit(Retransmit::Persist, at);
         }
     }

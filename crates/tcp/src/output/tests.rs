@@ -62,7 +62,8 @@ fn a_connection_that_is_idle_is_small() {
     assert_eq!(p.tcb.info().footprint, 0);
     let heap =
         p.tcb.send.capacity_bytes() + p.tcb.board.capacity_bytes() + p.tcb.receive.capacity_bytes();
-    assert!(size_of::<crate::Tcb>() <= 640, "{}", size_of::<crate::Tcb>());
+    // With a place each for a record, a chunk and a slice, which needed memory of their own.
+    assert!(size_of::<crate::Tcb>() <= 768, "{}", size_of::<crate::Tcb>());
     assert!(size_of::<crate::Tcb>() + heap < 1024, "{} {heap}", size_of::<crate::Tcb>());
 }
 

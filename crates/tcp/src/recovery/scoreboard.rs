@@ -9,14 +9,12 @@ use super::marks::Marks;
 use super::news::News;
 use super::rate::{Newest, Snapshot};
 use super::record::{Record, each};
-use std::collections::VecDeque;
+use crate::queue::Queue;
 use wire::time::Duration;
 use wire::{Instant, Seq};
 
 /// Records that an empty scoreboard keeps room for while the connection is busy.
 const BUSY: usize = 128;
-/// Records that it has room for at first: many connections never have more in flight.
-const FEW: usize = 3;
 
 /// What has to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +76,7 @@ pub(crate) struct Piece {
 /// The records, in order and adjoining, from SND.UNA to SND.NXT.
 #[derive(Debug)]
 pub(crate) struct Scoreboard {
-    records: VecDeque<Record>,
+    records: Queue<Record>,
     /// Bytes that are SACKed.
     pub sacked: u32,
     /// Bytes that are lost and not sent again.
@@ -105,7 +103,7 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     pub(crate) fn new(iss: Seq) -> Scoreboard {
         Scoreboard {
-            records: VecDeque::new(),
+            records: Queue::default(),
             sacked: 0,
             lost: 0,
             lost_ever: 0,
@@ -129,9 +127,6 @@ impl Scoreboard {
     /// Adds what was just sent for the first time. It is made where it stands then.
     #[inline(always)]
     pub(crate) fn push(&mut self, record: Record) {
-        if self.records.capacity() == 0 {
-            self.records = VecDeque::with_capacity(FEW);
-        }
         self.records.push_back(record);
     }
     /// How many records there are.
@@ -206,9 +201,7 @@ impl Scoreboard {
         self.decided = self.decided.latest(ack);
         if self.records.is_empty() {
             self.una = ack;
-            if self.records.capacity() > BUSY {
-                self.records = VecDeque::new();
-            }
+            self.records.shrink(BUSY);
         }
     }
 
@@ -231,9 +224,7 @@ impl Scoreboard {
         if last.end() == ack {
             self.records.pop_front();
             self.first += 1;
-            if self.records.is_empty() && self.records.capacity() > BUSY {
-                self.records = VecDeque::new();
-            }
+            self.records.shrink(BUSY);
         }
         (self.una, self.fack) = (ack, ack);
         self.decided = self.decided.latest(ack);
@@ -283,7 +274,7 @@ impl Scoreboard {
     /// Lets go of memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
         if self.records.is_empty() {
-            self.records = VecDeque::new();
+            self.records.shrink(0);
             self.marks = None;
         }
     }
@@ -383,7 +374,7 @@ impl Scoreboard {
     pub(crate) fn check(&self, una: Seq, nxt: Seq) {
         debug_assert_eq!(una, self.una);
         let (mut at, mut sacked, mut lost, mut segments) = (una, 0, 0, 0);
-        for (name, r) in (self.first..).zip(&self.records) {
+        for (name, r) in (self.first..).zip(self.records.iter()) {
             debug_assert!(r.seq == at || (at == una && una.after(r.seq) && una.before(r.end())));
             debug_assert!(r.sacked & r.lost == 0 && (r.sacked | r.lost) & !r.alive(una) == 0);
             let listed = self.marks.as_ref().is_some_and(|m| m.lost.contains(&name));

@@ -4,8 +4,8 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-fn rto(rtt: &Rtt, config: &Config) -> Duration {
-    Duration::from_micros(rtt.rto(config))
+fn rto(rtt: &Rtt) -> Duration {
+    Duration::from_micros(rtt.rto())
 }
 
 #[test]
@@ -13,13 +13,13 @@ fn the_rto_follows_rfc_6298() {
     // RFC 6298 2.1/1, 2.2/1, 2.3/1, 2.3/2
     let config = Config { min_rto: ms(1), ..Config::default() };
     let mut rtt = Rtt::new(&config);
-    assert_eq!(rto(&rtt, &config), ms(1000), "2.1");
-    rtt.sample(1000 * 100, &config);
+    assert_eq!(rto(&rtt), ms(1000), "2.1");
+    rtt.sample(1000 * 100);
     assert_eq!((rtt.srtt, rtt.rttvar), (100_000, 50_000), "2.2");
-    assert_eq!(rto(&rtt, &config), ms(300));
-    rtt.sample(1000 * 180, &config);
+    assert_eq!(rto(&rtt), ms(300));
+    rtt.sample(1000 * 180);
     assert_eq!((rtt.srtt, rtt.rttvar), (110_000, 57_500), "2.3");
-    assert_eq!(rto(&rtt, &config), ms(340));
+    assert_eq!(rto(&rtt), ms(340));
     assert_eq!(rtt.min, 100_000);
 }
 
@@ -29,14 +29,14 @@ fn it_is_bounded_and_doubles() {
     let config = Config { max_rto: ms(3000), ..Config::default() };
     let mut rtt = Rtt::new(&config);
     for _ in 0..100 {
-        rtt.sample(30, &config);
+        rtt.sample(30);
     }
-    assert_eq!(rto(&rtt, &config), config.min_rto + Duration::from_micros(30));
+    assert_eq!(rto(&rtt), config.min_rto + Duration::from_micros(30));
     let doubled: Vec<u64> =
-        (0..6).map(|n| rto(&Rtt { backoff: n, ..rtt }, &config).as_millis() as u64).collect();
+        (0..6).map(|n| rto(&Rtt { backoff: n, ..rtt }).as_millis() as u64).collect();
     assert_eq!(doubled, [200, 400, 800, 1600, 3000, 3000]);
     rtt.backoff = 255;
-    assert_eq!(rto(&rtt, &config), ms(3000));
+    assert_eq!(rto(&rtt), ms(3000));
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn absurd_measurements_do_not_overflow() {
     let config = Config::default();
     let mut rtt = Rtt::new(&config);
     for micros in [u32::MAX, 0, u32::MAX, 1000] {
-        rtt.sample(micros, &config);
-        assert!(rto(&rtt, &config) >= config.min_rto && rto(&rtt, &config) <= config.max_rto);
+        rtt.sample(micros);
+        assert!(rto(&rtt) >= config.min_rto && rto(&rtt) <= config.max_rto);
     }
 }
 
@@ -55,13 +55,9 @@ fn a_steady_path_leaves_room_for_a_delayed_acknowledgment() {
     for round_trip in [1, 30, 250, 600u32] {
         let config = Config::default();
         let mut rtt = Rtt::new(&config);
-        (0..60).for_each(|_| rtt.sample(1000 * round_trip, &config));
-        assert!(
-            rto(&rtt, &config) >= ms(round_trip.into()) + config.min_rto,
-            "{:?}",
-            rto(&rtt, &config)
-        );
-        assert!(rto(&rtt, &config) <= ms(round_trip.into()) + config.min_rto + ms(1));
+        (0..60).for_each(|_| rtt.sample(1000 * round_trip));
+        assert!(rto(&rtt) >= ms(round_trip.into()) + config.min_rto, "{:?}", rto(&rtt));
+        assert!(rto(&rtt) <= ms(round_trip.into()) + config.min_rto + ms(1));
     }
 }
 
@@ -70,9 +66,9 @@ fn a_round_trip_of_nothing_is_not_the_least_one() {
     // RFC 8985 6.2/1
     let config = Config::default();
     let mut rtt = Rtt::new(&config);
-    rtt.sample(0, &config);
+    rtt.sample(0);
     assert_eq!((rtt.min, rtt.srtt), (u32::MAX, 1));
-    rtt.sample(1000 * 5, &config);
-    rtt.sample(0, &config);
+    rtt.sample(1000 * 5);
+    rtt.sample(0);
     assert_eq!(rtt.min, 5000);
 }

@@ -124,6 +124,7 @@ impl Task {
                 warm_up: 0.0,
                 host: "anabranch".to_owned(),
                 path: super::servers::FILE.to_owned(),
+                fresh: false,
             };
             http::run(&load, &|| connect(self.address)).map_err(Failure::failed)
         };

@@ -33,6 +33,14 @@ impl Schedule {
         Schedule(phases)
     }
 
+    /// Requests a second, if that is always the same.
+    pub fn rate(&self) -> Option<f64> {
+        match self.0[..] {
+            [Phase { per_s, .. }] => Some(per_s),
+            _ => None,
+        }
+    }
+
     /// Requests a second, on average.
     pub fn mean_per_s(&self) -> f64 {
         self.of_a_round() / self.round_s()

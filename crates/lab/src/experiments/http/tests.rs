@@ -48,7 +48,38 @@ fn load(per_s: f64, connections: usize, seconds: f64) -> Load {
         warm_up: 0.0,
         host: "test".to_owned(),
         path: "/".to_owned(),
+        fresh: false,
     }
+}
+
+#[test]
+fn under_overload_the_answers_in_the_time_that_counts_are_counted() {
+    // A hundred a second at most, of 400 offered. Those that are due when time begins to count are
+    // answered long after those that were due before it.
+    let address = server(|_| {
+        thread::sleep(Duration::from_millis(10));
+        GOOD
+    });
+    let load = Load { warm_up: 0.3, ..load(400.0, 1, 0.4) };
+    let outcome = run(&load, &to(address)).expect("a server");
+    assert_eq!((outcome.offered, outcome.completed, outcome.failed), (160, 0, 0));
+    assert!(outcome.answered_per_s > 10.0 && outcome.answered_per_s <= 102.5, "{outcome:?}");
+}
+
+#[test]
+fn fresh_connections_are_opened_for_each_request() {
+    let address = server(|_| GOOD);
+    let opened = AtomicU64::new(0);
+    let connect = || {
+        opened.fetch_add(1, Ordering::Relaxed);
+        to(address)()
+    };
+    let kept = run(&load(200.0, 4, 0.2), &connect).expect("a server");
+    assert_eq!((kept.offered, kept.failed, opened.swap(0, Ordering::Relaxed)), (40, 0, 4));
+    // The server would keep them: it is the client that ends them.
+    let fresh = Load { fresh: true, ..load(200.0, 4, 0.2) };
+    let outcome = run(&fresh, &connect).expect("a server");
+    assert_eq!((outcome.offered, outcome.failed, opened.into_inner()), (40, 0, 40));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::notebook::folder::{Contents, Folder, read};
 use crate::notebook::record::Setting;
 use crate::notebook::session::{Session, Shard};
 use crate::notebook::sheet::machines;
+use crate::notebook::web::NoWebServers;
 
 /// What comes of a file.
 pub(crate) fn made(text: &str) -> Contents {
@@ -12,7 +13,7 @@ pub(crate) fn made(text: &str) -> Contents {
     let session = Session { experiments, full: false, seed: 1, shard: Shard::WHOLE };
     let mut folder = Folder::create(place.path(), &session).expect("new");
     let setting = Setting::here("abc", "anabranch lab <run>");
-    execute(&mut folder, &session, Vec::new(), &setting, &mut |_| {}).expect("room");
+    execute(&mut folder, &session, Vec::new(), &setting, &NoWebServers, &mut |_| {}).expect("room");
     drop(folder);
     read(place.path()).expect("whole")
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::notebook::execute::execute;
 use crate::notebook::experiment::Experiment;
 use crate::notebook::record::Setting;
+use crate::notebook::web::NoWebServers;
 
 fn session(shard: Shard, load: &str) -> Session {
     let text = format!(
@@ -16,7 +17,7 @@ fn session(shard: Shard, load: &str) -> Session {
 fn made(path: &Path, session: &Session, machine: &str) {
     let mut folder = Folder::create(path, session).expect("new");
     let setting = Setting { machine: machine.to_owned(), ..Setting::default() };
-    execute(&mut folder, session, Vec::new(), &setting, &mut |_| {}).expect("room");
+    execute(&mut folder, session, Vec::new(), &setting, &NoWebServers, &mut |_| {}).expect("room");
 }
 
 #[test]

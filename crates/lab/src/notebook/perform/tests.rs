@@ -1,5 +1,6 @@
 use super::super::case::cases;
 use super::super::experiment::Experiment;
+use super::super::web::NoWebServers;
 use super::*;
 
 /// The cases of a file with this grid.
@@ -20,7 +21,7 @@ fn the_stack_yields_what_it_carries_and_what_it_costs() {
         "organization = \"processor-per-connection\"\nworkload = \"udp\"\npreset = \"yates\"",
     ] {
         let [case] = &cases_of(grid)[..] else { panic!("one case") };
-        let yielded = measure(case, &SHORT).expect(grid);
+        let yielded = measure(case, &SHORT, &NoWebServers).expect(grid);
         for metric in ["gbit_per_s", "cpu_s_per_gb", "of_bound", "lock_wait_share"] {
             assert!(yielded.figures.contains_key(metric), "{grid}: {metric}");
         }
@@ -28,10 +29,10 @@ fn the_stack_yields_what_it_carries_and_what_it_costs() {
         assert!(yielded.drift.is_some_and(|drift| drift > 0.0), "{grid}");
     }
     let [case] = &cases_of("workload = \"rr\"")[..] else { panic!("one case") };
-    let yielded = measure(case, &SHORT).expect("rr");
+    let yielded = measure(case, &SHORT, &NoWebServers).expect("rr");
     assert!(yielded.figures["transactions_per_s"] > 0.0);
     let [case] = &cases_of("workload = \"blocks\"\nshort_lived = 1000")[..] else { panic!("one") };
-    let yielded = measure(case, &SHORT).expect("blocks");
+    let yielded = measure(case, &SHORT, &NoWebServers).expect("blocks");
     assert!(yielded.figures["gbit_per_s"] > 0.0 && yielded.figures["begun_per_s"] > 0.0);
 }
 
@@ -42,7 +43,7 @@ fn what_the_link_does_is_a_factor() {
     let cases = cases_of(grid);
     let effort = Effort { seconds: 0.3, ..SHORT };
     for case in &cases {
-        let yielded = measure(case, &effort).expect(grid);
+        let yielded = measure(case, &effort, &NoWebServers).expect(grid);
         assert!(yielded.figures.contains_key("gbit_per_s"), "{case}");
     }
     // The peer is a stack, where nothing is lost, too; a driver repeats nothing.

@@ -1,6 +1,5 @@
 use crate::harness::*;
-use crate::hash::{Keyed, Purpose};
-use crate::{Call, Config, Connections};
+use crate::{Call, Connections};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use wire::tcp::{Flags, Header, Options};
@@ -42,14 +41,13 @@ fn a_flow_that_is_reopened_leaves_no_places_behind() {
 /// The time that a flow is kept is that of its last entry.
 #[test]
 fn a_place_of_an_earlier_entry_does_not_count() {
-    let config = Config::new(Vec::new(), 7);
-    let mut table = super::TimeWaitTable::new(Keyed::new(&config, Purpose::Tables), 100);
+    let mut table = super::TimeWaitTable::new(100);
     let end = |port| Endpoint { address: Ipv4Addr::new(10, 0, 0, 1).into(), port };
     let flow = FlowKey { local: end(80), remote: end(5000) };
     let state = |ms| waiting(wire::Instant::from_millis(ms));
-    table.insert(flow, state(1000), false);
-    assert!(!table.remove(&flow));
-    table.insert(flow, state(5000), true);
+    table.insert(flow, 7, state(1000), false);
+    assert!(!table.remove(&flow, 7));
+    table.insert(flow, 7, state(5000), true);
     let at = |ms| wire::Instant::from_millis(ms);
     assert_eq!(table.expire(at(61_010)), None);
     // Never too early, and at the next common moment.

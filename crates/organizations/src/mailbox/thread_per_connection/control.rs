@@ -106,12 +106,15 @@ impl<A: Application + 'static> ControlThread<A> {
             },
             Call::FlushUdp(socket) => {
                 let local = A::bound_to(&socket);
-                match local.and_then(|local| self.table.port(&local)) {
-                    Some(handle) => {
-                        return drop(handle.mailbox.send(Message::Call(Call::FlushUdp(socket))));
+                let mut call = Message::Call(Call::FlushUdp(socket));
+                if let Some(handle) = local.and_then(|local| self.table.port(&local)) {
+                    match handle.mailbox.send(call) {
+                        Ok(()) => return,
+                        Err(back) => call = back,
                     }
-                    None => Call::FlushUdp(socket),
                 }
+                // Of nobody, or of another socket, which has just gone: it is sent from here.
+                return self.owner.handle_message(call, now);
             }
             call => call,
         };

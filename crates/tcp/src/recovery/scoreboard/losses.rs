@@ -1,10 +1,10 @@
 //! What is lost, how it is found out, and what of it goes next.
 
 use super::{Found, Front, Hole, Piece, Scoreboard};
+use crate::queue::Queue;
 use crate::recovery::news::Resent;
 use crate::recovery::rate::Snapshot;
 use crate::recovery::record::{MAX_SEGMENTS, below, each};
-use std::collections::VecDeque;
 use wire::{Instant, Seq};
 
 impl Scoreboard {
@@ -164,7 +164,7 @@ impl Scoreboard {
         let marks = self.marks.get_or_insert_default();
         marks.forget_all();
         let before = std::mem::take(&mut self.lost);
-        for r in &mut self.records {
+        for r in self.records.iter_mut() {
             if reneged {
                 r.sacked = 0;
             }
@@ -179,7 +179,7 @@ impl Scoreboard {
     /// Writes down anew which records are lost.
     fn list_lost(&mut self) {
         let marks = self.marks.get_or_insert_default();
-        let lost = (self.first..).zip(&self.records).filter(|(_, r)| r.lost != 0);
+        let lost = (self.first..).zip(self.records.iter()).filter(|(_, r)| r.lost != 0);
         marks.lost = lost.map(|(name, _)| name).collect();
     }
 
@@ -200,7 +200,7 @@ impl Scoreboard {
     /// the network cannot carry them (RFC 1191 6.4), and cuts it.
     pub(crate) fn mark_large_lost(&mut self, mss: u32) {
         let una = self.una;
-        let mut records = VecDeque::with_capacity(self.records.len());
+        let mut records = Queue::default();
         for r in std::mem::take(&mut self.records) {
             if r.size() <= mss {
                 records.push_back(r);
@@ -225,7 +225,7 @@ impl Scoreboard {
     /// Counts anew, after records were cut.
     fn recount(&mut self) {
         (self.lost, self.sacked_segments) = (0, 0);
-        for r in &self.records {
+        for r in self.records.iter() {
             self.lost += r.bytes(r.lost, self.una);
             self.sacked_segments += r.sacked.count_ones();
         }
