@@ -28,6 +28,7 @@ impl Tcb {
             path_mss: self.snd.limit,
             peer_mss: self.rcv.full,
             retransmits: self.recovery.retransmits,
+            duplicates: self.recovery.duplicates_told,
             timeouts: self.timeouts,
             probes: self.probes,
             send_window: self.snd.wnd,
@@ -138,6 +139,9 @@ pub struct Info {
     pub peer_mss: u16,
     /// Segments sent again since the start.
     pub retransmits: u32,
+    /// Segments that had arrived already when they were sent again, as the peer says (D-SACK,
+    /// RFC 2883), since the start.
+    pub duplicates: u32,
     /// Retransmission time-outs in a row.
     pub timeouts: u8,
     /// Probes in a row, of a closed window or for keep-alive, without an answer.

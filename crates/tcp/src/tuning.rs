@@ -33,6 +33,18 @@ impl Tcb {
         }
     }
 
+    /// A hole is filled, and what waited behind it can be read at once. How long nothing came
+    /// says nothing of how fast the application reads: if it was more than a round trip, what
+    /// is read from now on counts. So the buffer has room for what comes while a segment is
+    /// sent again, and again.
+    pub(crate) fn hole_filled(&mut self) {
+        let round = Duration::from_micros(self.rtt.srtt.into());
+        if self.rtt.srtt > 0 && self.now.since(self.rcv.tuned_at) > round {
+            let read = (self.received_total as u32).wrapping_sub(self.unread() as u32);
+            (self.rcv.tuned_from, self.rcv.tuned_at) = (read, self.now);
+        }
+    }
+
     /// Bounds what waits unread to `bytes` from now on, whatever the path would need
     /// (SO_RCVBUF). The window that was told before stays true. At most what the stack is
     /// configured for counts ([`Config::max_receive_buffer`](crate::Config)): our SYN has

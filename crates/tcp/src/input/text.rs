@@ -165,6 +165,9 @@ impl Tcb {
     /// Moves what is in order now from the assembler to the queue.
     fn drain_assembler(&mut self) {
         let waste = self.waste_allowed();
+        if self.assembler.is_some() {
+            self.hole_filled();
+        }
         let Some(assembler) = self.assembler.as_mut() else { return };
         while let Some(slice) = assembler.pop(self.rcv.nxt) {
             self.rcv.nxt += slice.len() as u32;

@@ -72,6 +72,8 @@ impl Tcb {
             // The network has made it two.
             return;
         }
+        let told = right.distance_from(left).div_ceil(self.mss());
+        self.recovery.duplicates_told = self.recovery.duplicates_told.saturating_add(told);
         let of_tail = self.recovery.tail.is_some_and(|t| t.again.is_some() && t.end == right);
         if of_tail {
             return;

@@ -110,6 +110,8 @@ pub(crate) struct Recovery {
     pub duplicates: u32,
     /// Segments sent again, ever.
     pub retransmits: u32,
+    /// Segments that the peer said it had twice, ever.
+    pub duplicates_told: u32,
     /// Which segment of those delivered was sent last, and what follows from it.
     pub rack: Rack,
     /// The tail loss probe that is under way.
@@ -128,6 +130,7 @@ impl Recovery {
             recover: iss,
             duplicates: 0,
             retransmits: 0,
+            duplicates_told: 0,
             rack: Rack::new(iss),
             tail: None,
             episode: None,

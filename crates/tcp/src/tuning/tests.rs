@@ -76,6 +76,39 @@ fn what_nobody_reads_makes_no_larger_window() {
     assert_eq!(filled(&mut p, 12, 200, true), 100_000, "nor where it cannot be told");
 }
 
+/// Before, the time in which a hole was waited for counted, and the window stayed too small for
+/// what comes until a segment that was lost twice is there.
+#[test]
+fn what_comes_until_a_hole_is_filled_makes_room_for_more() {
+    for (behind, expected) in [(60_000, 200_000), (30_000, 100_000)] {
+        let mut p = far(tuned());
+        p.say(".", 1, 1, 1000);
+        while p.tcb.pop_slice(usize::MAX).is_some() {}
+        p.out();
+        p.wait(300);
+        p.say(".", 2001, 1, behind);
+        p.out();
+        p.wait(300);
+        p.say(".", 1001, 1, 1000);
+        while p.tcb.pop_slice(usize::MAX).is_some() {}
+        p.out();
+        assert_eq!(p.tcb.info().receive_buffer, expected, "{behind}");
+    }
+}
+
+#[test]
+fn what_waits_for_a_hole_to_be_filled_takes_no_room_from_what_follows() {
+    let config = Config { send_buffer: 50_000, max_send_buffer: 300_000, ..tuned() };
+    let mut p = far(Config { initial_window: 40, ..config });
+    while p.tcb.send(&[0; 10_000]).is_ok() {}
+    assert_eq!(p.out().len(), 40);
+    p.wait(200);
+    p.sack(1, &[(1001, 40_001)]);
+    let info = p.tcb.info();
+    assert_eq!((info.cwnd, info.sacked), (20_000, 39_000));
+    assert_eq!(info.send_buffer, 40_000 + 20_000);
+}
+
 #[test]
 fn on_a_long_path_more_is_queued() {
     let config = Config { send_buffer: 50_000, max_send_buffer: 300_000, ..tuned() };

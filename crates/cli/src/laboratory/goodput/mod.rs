@@ -90,7 +90,7 @@ impl Args {
                 // Not in the condition: the lock would be held for all of the row.
                 let Some((n, path)) = lock(&next).next() else { return };
                 bar.set_message(format!("{} of {}: {path:?}", n + 1, paths.len()));
-                match self.row(*path) {
+                match self.row(n, *path) {
                     Ok(row) => lock(&rows).push((n, row)),
                     Err(failure) => *lock(&failed) = Some(failure),
                 }
@@ -144,11 +144,12 @@ impl Args {
         paths
     }
 
-    /// Both senders in turns: who begins changes.
-    fn row(&self, path: Path) -> Result<Row, Failure> {
+    /// Both senders in turns: who begins changes. Each path has chances of its own: else the same
+    /// frames would be late or lost in all of them, and all would be one sample.
+    fn row(&self, number: usize, path: Path) -> Result<Row, Failure> {
         let mut row = Row { path, ratio: 0.0, ours: Vec::new(), linux: Vec::new() };
         for n in 0..self.repeat {
-            let seed = self.seed.wrapping_add(n.into());
+            let seed = self.seed.wrapping_add(u64::from(n) + 1000 * number as u64);
             let one = |sender| run(sender, path, self.seconds, seed);
             let (ours, linux) = match n % 2 {
                 0 => (one(Sender::Ours)?, one(Sender::Linux)?),

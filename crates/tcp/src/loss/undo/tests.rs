@@ -84,6 +84,52 @@ fn fast_recovery_is_undone_when_the_original_comes_late() {
     assert!(p.tcb.info().reordering || p.tcb.info().retransmits == 1);
 }
 
+/// Segment 0 comes late, segment 4 too or, if it is `lost`, not at all: both were sent again.
+fn late_and_another(lost: bool) -> (Peer, u32) {
+    let mut p = Peer::established(stamped(Algorithm::Cubic));
+    p.send(20 * 988);
+    let first = stamp(&p);
+    p.out();
+    let before = p.tcb.info().cwnd;
+    p.wait(50);
+    let seq = |n: u32| wire::Seq(ISS) + 1 + n * 988;
+    let sack = |p: &mut Peer, ends: &[(u32, u32)]| {
+        let mut h = header(".", 1, 1, 50_000);
+        h.options.timestamps = Some((5001, first));
+        ends.iter().for_each(|(l, r)| h.options.sack.push(seq(*l), seq(*r)));
+        p.input(h, 0);
+    };
+    sack(&mut p, &[(5, 14), (1, 4)]);
+    let mut again = p.out();
+    p.wait(2);
+    sack(&mut p, &[(5, 19), (1, 4)]);
+    again.extend(p.out());
+    let again: Vec<u32> = again.iter().map(|o| o.1).filter(|at| *at < 19 * 988).collect();
+    assert_eq!(again, [1, 1 + 4 * 988]);
+    assert!(p.tcb.info().cwnd < before);
+    let second = stamp(&p);
+    p.wait(5);
+    ack(&mut p, 1 + 4 * 988, first);
+    assert!(p.tcb.info().reordering && p.tcb.recovery.phase == Phase::Fast, "not yet");
+    p.wait(40);
+    ack(&mut p, 1 + 19 * 988, if lost { second } else { first });
+    (p, before)
+}
+
+/// One of two was late. Before, that undid the reduction for the other, which was lost.
+#[test]
+fn a_loss_beside_a_late_segment_reduces_the_window() {
+    let (mut p, before) = late_and_another(true);
+    let nxt = p.tcb.snd.nxt - wire::Seq(ISS).0;
+    let now = stamp(&p);
+    ack(&mut p, nxt.0, now);
+    assert_eq!(p.tcb.recovery.phase, Phase::Open);
+    assert!(p.tcb.info().cwnd < before, "{} of {before}", p.tcb.info().cwnd);
+    let (p, before) = late_and_another(false);
+    assert_eq!(p.tcb.recovery.phase, Phase::Open, "both were late");
+    assert!(p.tcb.info().cwnd >= before);
+}
+
 #[test]
 fn dsacks_for_all_that_was_sent_again_undo_the_reduction() {
     // RFC 9438 4.9/1
