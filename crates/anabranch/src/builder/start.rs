@@ -18,6 +18,7 @@ use net::{Config, Discovery, OwnedPrefix, Unit};
 use organizations::{Clock, Instruments, Setup};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wire::Address;
 
 impl Builder {
@@ -38,8 +39,7 @@ impl Builder {
         let forming = Forming::new(self.dad, self.stable_secret);
         config.routes = self.routes.iter().map(Route::config).collect();
         config.tcp = Arc::new(self.tcp);
-        let time_of_day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        config.epoch = time_of_day.unwrap_or_default();
+        config.epoch = time_of_day();
         let queues = self.organization.queues_on(self.processors);
         let names = self.devices.iter().map(|(device, _)| device.name.clone()).collect();
         let mut devices = add_interfaces(&mut config, self.devices, queues, &forming)?;
@@ -69,8 +69,7 @@ impl Builder {
         crate::trace::started(self.organization, self.processors);
         let of = Arc::<OnceLock<_>>::default();
         let resolver = self.resolver.unwrap_or_else(|| dns::resolver(of.clone()));
-        let (organization, processors) = (self.organization, self.processors);
-        let sockets = registry;
+        let (organization, processors, sockets) = (self.organization, self.processors, registry);
         let view = View { running, sockets, raw, organization, processors, instruments, captures };
         let stack = Stack::new((view, starts), (config, names), self.drain, resolver);
         // Only here.
@@ -94,6 +93,11 @@ fn layers(
         let starts = (starts.clone(), unit.index);
         SocketLayer::new(registry.clone(), raw.clone(), own_thread, starts)
     })
+}
+
+/// Since the start of 1970; 0 on a machine whose clock is before that.
+fn time_of_day() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Adds the interfaces to `config`, and returns their devices with the queues that the
