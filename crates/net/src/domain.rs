@@ -207,6 +207,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
 
     #[cold]
     fn configure(&mut self, config: Arc<Config>) {
+        self.plain.forget();
         self.link.configure(config.clone());
         self.ip.configure(config.clone());
         self.transport.configure(config);

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-/// Elements that the queue has room for when it takes memory first.
-const FEW: usize = 3;
+/// Elements that the queue has room for when it takes memory first, beside the one place.
+const FEW: usize = 2;
 
 /// A queue. An element that comes while it is empty lies in it; only what comes behind that
 /// takes memory. A connection that has one segment on its way at a time needs none.

@@ -50,10 +50,12 @@ pub(crate) struct Snd {
     pub limit: u16,
     /// Shift of the windows that the peer announces.
     pub shift: u8,
+    /// The initial congestion window for segments of `mss` bytes.
+    pub least_window: u32,
 }
 
 impl Snd {
-    fn new(iss: Seq, mss: u16) -> Snd {
+    fn new(iss: Seq, mss: u16, segments: u32) -> Snd {
         Snd {
             una: iss,
             nxt: iss,
@@ -68,6 +70,7 @@ impl Snd {
             mss,
             limit: mss,
             shift: 0,
+            least_window: initial_window(segments, mss.into()),
         }
     }
 }
@@ -159,6 +162,15 @@ pub(crate) struct Acks {
     pub second: u32,
     /// What came twice, for the next SACK option (RFC 2883).
     pub dsack: Option<(Seq, Seq)>,
+    /// How long an acknowledgment may wait, microseconds.
+    pub delay: u64,
+}
+
+impl Acks {
+    fn new(config: &Config) -> Acks {
+        let delay = u64::try_from(config.delayed_ack.as_micros()).unwrap_or(u64::MAX);
+        Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None, delay }
+    }
 }
 
 /// The transmission control block: one connection.
@@ -266,9 +278,9 @@ impl Tcb {
             state: State::Closed,
             events: Events::NONE,
             flags: Flags::new(config),
-            snd: Snd::new(iss, mss),
+            snd: Snd::new(iss, mss, config.initial_window),
             rcv: Rcv::new(config, mss, now),
-            acks: Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None },
+            acks: Acks::new(config),
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
             timers: Timers::OFF,
             send: SendQueue::new(iss + 1),
@@ -346,6 +358,7 @@ impl Tcb {
         // RFC 6691 2/2
         let options = if self.flags.timestamps { TIMESTAMPS_LEN } else { 0 };
         self.snd.mss = self.snd.limit.saturating_sub(options).max(1);
+        self.snd.least_window = initial_window(self.config.initial_window, self.mss());
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1), bytes: most payload of one segment.

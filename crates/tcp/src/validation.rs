@@ -7,7 +7,7 @@
 //! a model of the path see to that themselves.
 
 use crate::Tcb;
-use crate::congestion::{Pacer, Validation, initial_window};
+use crate::congestion::{Pacer, Validation};
 use crate::recovery::{Phase, Taken};
 use wire::Instant;
 use wire::time::Duration;
@@ -22,7 +22,7 @@ impl Tcb {
     /// The initial window, below which nothing needs to be validated.
     #[inline]
     fn least_window(&self) -> u32 {
-        initial_window(self.config.initial_window, self.mss())
+        self.snd.least_window
     }
 
     /// Half of the pipeACK sampling period.

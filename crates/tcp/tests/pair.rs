@@ -340,7 +340,7 @@ fn assert_done(sim: &mut Sim) {
 
 #[test]
 fn sizes() {
-    assert!(size_of::<Tcb>() <= 640, "{}", size_of::<Tcb>());
+    assert!(size_of::<Tcb>() <= 768, "{}", size_of::<Tcb>());
     assert!(size_of::<TimeWait>() <= 64);
 }
 

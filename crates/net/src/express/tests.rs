@@ -421,3 +421,59 @@ fn the_last_data_goes_the_express_way_too() {
         assert_eq!(plain.is_some(), flags.without(may) == Flags::ACK, "{flags:?}");
     }
 }
+
+/// Bytes of a frame, as a device that copies it gives them.
+fn copied(frame: &Packet, flip: Option<(usize, u8)>) -> Packet {
+    let mut bytes = frame.to_vec();
+    if let Some((at, bits)) = flip {
+        let at = at % bytes.len();
+        bytes[at] ^= bits;
+    }
+    let mut packet = Packet::copy_of(&bytes);
+    packet.meta_mut().checksum = frame.meta().checksum;
+    packet
+}
+
+/// What is read of a frame by its likeness to the one before is what is read of it alone, also
+/// if a bit is another one.
+fn runs(link: Link) -> u32 {
+    let [mut client, mut server] = [false, true].map(|ours| Host::new(link, ours, 7, true));
+    let (mut to_server, mut now) = (Vec::new(), Instant::from_millis(1000));
+    let (mut random, mut repeated) = (SplitMix64::new(3), 0);
+    for _ in 0..200 {
+        now += Duration::from_micros(300);
+        let to_client = server.step(to_server, now);
+        let Domain { link, ip, .. } = &client.domain;
+        let interface = link.interface(0);
+        for pair in to_client.windows(2) {
+            let (at, bits) = (random.next_u64() as usize % 90, 1 << (random.next_u64() % 8));
+            for flip in [None, Some((at, bits))] {
+                let (mut plain, mut alone) = (super::Plain::EMPTY, super::Plain::EMPTY);
+                let _ = plain.read(&pair[0], interface, ip);
+                let frame = copied(&pair[1], flip);
+                if !plain.has_last() || !plain.repeats(&frame, frame.front()) {
+                    continue;
+                }
+                repeated += 1;
+                assert!(alone.read(&frame, interface, ip).is_some(), "{frame:?} {flip:?}");
+                let facts = |p: &super::Plain| {
+                    let s = &p.segment;
+                    (s.flow, s.header, s.interface, s.segment, s.ecn, p.len, p.bytes)
+                };
+                assert_eq!(facts(&plain), facts(&alone));
+                assert_eq!(plain.is_right(&frame), alone.is_right(&frame));
+                assert!(flip.is_some() || plain.is_right(&frame));
+            }
+        }
+        to_server = client.step(to_client, now);
+    }
+    repeated
+}
+
+#[test]
+fn a_segment_like_the_one_before_is_read_as_if_it_were_alone() {
+    for link in [PLAIN, Link { v6: true, ..PLAIN }] {
+        let repeated = runs(link);
+        assert!(repeated > 100, "{repeated}");
+    }
+}

@@ -29,7 +29,9 @@ pub fn input<A: Application>(
         }
         _ => return dropped(counters, DropReason::UdpMalformed),
     };
-    packet.truncate(header.length as usize);
+    if usize::from(header.length) < packet.len() {
+        packet.truncate(header.length.into());
+    }
     // RFC 8200 8.1/2
     if header.checksum == 0 && !meta.source.is_v4() {
         return dropped(counters, DropReason::UdpNoChecksum);
@@ -51,14 +53,14 @@ pub fn input<A: Application>(
     };
     packet.pull(LEN);
     let to_group = local.address.is_multicast();
-    let by = Some(meta.interface).filter(|index| transport.config.loopback != Some(*index));
-    if to_group && !A::is_member(socket, by, local.address, remote.address) {
+    let by = || Some(meta.interface).filter(|index| transport.config.loopback != Some(*index));
+    if to_group && !A::is_member(socket, by(), local.address, remote.address) {
         return dropped(counters, DropReason::UdpNotMember);
     }
     let datagram = Datagram { local, remote, payload: packet.into_parts() };
     let has_room = match to_group {
         false => app.datagram(socket, datagram),
-        true => app.datagram_to_group(socket, datagram, by),
+        true => app.datagram_to_group(socket, datagram, by()),
     };
     if has_room {
         counters.delivered += 1;

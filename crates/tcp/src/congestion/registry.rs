@@ -83,6 +83,17 @@ macro_rules! algorithms {
 
         algorithms! { @dispatch $first $($variant)* }
     };
+    // The default is compiled into the acknowledgment's own code. The others get a copy, so
+    // that no sample need be in memory for the first.
+    (@first $self:ident $sample:ident $first:ident $($variant:ident)*) => {
+        if let Control::$first(c) = &mut $self.control {
+            c.on_ack($sample);
+            $self.window = c.window();
+        } else {
+            let sample = *$sample;
+            $self.on_ack_of_another(&sample);
+        }
+    };
     (@dispatch $($variant:ident)*) => {
         impl Congestion {
             #[inline]
@@ -100,12 +111,13 @@ macro_rules! algorithms {
             }
             #[inline(always)]
             pub(crate) fn on_ack(&mut self, sample: &Sample) {
-                self.window = match &mut self.control {
-                    $(Control::$variant(c) => {
-                        c.on_ack(sample);
-                        c.window()
-                    })*
-                };
+                algorithms! { @first self sample $($variant)* }
+            }
+            /// As [`Congestion::on_ack`], for any.
+            #[inline(never)]
+            fn on_ack_of_another(&mut self, sample: &Sample) {
+                match &mut self.control { $(Control::$variant(c) => c.on_ack(sample),)* }
+                self.note();
             }
             pub(crate) fn on_loss(&mut self, flight: u32, mss: u32, now: Instant) {
                 match &mut self.control { $(Control::$variant(c) => c.on_loss(flight, mss, now),)* }

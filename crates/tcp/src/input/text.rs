@@ -210,7 +210,7 @@ impl Tcb {
             self.quick_acks -= 1;
             self.ack_now();
         } else if self.timers.delayed_ack == Instant::FAR_FUTURE {
-            self.timers.delayed_ack = now + self.config.delayed_ack;
+            self.timers.delayed_ack = now.after_micros(self.acks.delay);
         }
     }
 }
