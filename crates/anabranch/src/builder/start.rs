@@ -6,7 +6,7 @@ use super::{Builder, loopback, observing};
 use crate::addresses::{Cidr, Route};
 use crate::dns;
 use crate::observe::View;
-use crate::socket::{RawShared, Registry, SocketLayer};
+use crate::socket::{RawShared, Registry, SocketLayer, TcpShared};
 use crate::stack::Stack;
 use crate::tasks::Starts;
 use crate::unit;
@@ -14,7 +14,7 @@ use crate::{Error, Prefix};
 use ::device::capture::Hub;
 use ::device::{Device, Medium, spread};
 use net::hash::Purpose;
-use net::{Config, Discovery, OwnedPrefix};
+use net::{Config, Discovery, OwnedPrefix, Unit};
 use organizations::{Clock, Instruments, Setup};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
@@ -52,9 +52,7 @@ impl Builder {
         let instruments = self.instruments.or_else(dormant);
         let config = Arc::new(config);
         let registry = Arc::<Registry<_>>::default();
-        let (sockets, raw) = (registry.clone(), Arc::<RawShared>::default());
-        let (datagrams, starts) = (raw.clone(), Arc::<Starts>::default());
-        let started = starts.clone();
+        let (raw, starts) = (Arc::<RawShared>::default(), Arc::<Starts>::default());
         let clock = self.clock.unwrap_or_else(Clock::start);
         let own_thread = unit::threads_of(self.organization).is_ok().then_some(clock);
         let setup = Setup {
@@ -62,10 +60,7 @@ impl Builder {
             devices,
             processors: self.processors,
             options: self.options,
-            application: Box::new(move |unit| {
-                let starts = (started.clone(), unit.index);
-                SocketLayer::new(sockets.clone(), datagrams.clone(), own_thread, starts)
-            }),
+            application: layers((&registry, &raw, &starts), own_thread),
             clock,
             instruments: instruments.clone(),
         };
@@ -86,6 +81,18 @@ impl Builder {
         }
         Ok(stack)
     }
+}
+
+/// Makes the socket layer of each unit.
+fn layers(
+    (registry, raw, starts): (&Arc<Registry<TcpShared>>, &Arc<RawShared>, &Arc<Starts>),
+    own_thread: Option<Clock>,
+) -> Box<dyn FnMut(Unit) -> SocketLayer + Send> {
+    let (registry, raw, starts) = (registry.clone(), raw.clone(), starts.clone());
+    Box::new(move |unit| {
+        let starts = (starts.clone(), unit.index);
+        SocketLayer::new(registry.clone(), raw.clone(), own_thread, starts)
+    })
 }
 
 /// Since the start of 1970; 0 on a machine whose clock is before that.
