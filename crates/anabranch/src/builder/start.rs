@@ -6,7 +6,7 @@ use super::{Builder, loopback, observing};
 use crate::addresses::{Cidr, Route};
 use crate::dns;
 use crate::observe::View;
-use crate::socket::{RawShared, Registry, SocketLayer};
+use crate::socket::{RawShared, Registry, SocketLayer, TcpShared};
 use crate::stack::Stack;
 use crate::tasks::Starts;
 use crate::unit;
@@ -14,10 +14,11 @@ use crate::{Error, Prefix};
 use ::device::capture::Hub;
 use ::device::{Device, Medium, spread};
 use net::hash::Purpose;
-use net::{Config, Discovery, OwnedPrefix};
+use net::{Config, Discovery, OwnedPrefix, Unit};
 use organizations::{Clock, Instruments, Setup};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wire::Address;
 
 impl Builder {
@@ -38,8 +39,7 @@ impl Builder {
         let forming = Forming::new(self.dad, self.stable_secret);
         config.routes = self.routes.iter().map(Route::config).collect();
         config.tcp = Arc::new(self.tcp);
-        let time_of_day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        config.epoch = time_of_day.unwrap_or_default();
+        config.epoch = time_of_day();
         let queues = self.organization.queues_on(self.processors);
         let names = self.devices.iter().map(|(device, _)| device.name.clone()).collect();
         let mut devices = add_interfaces(&mut config, self.devices, queues, &forming)?;
@@ -52,9 +52,7 @@ impl Builder {
         let instruments = self.instruments.or_else(dormant);
         let config = Arc::new(config);
         let registry = Arc::<Registry<_>>::default();
-        let (sockets, raw) = (registry.clone(), Arc::<RawShared>::default());
-        let (datagrams, starts) = (raw.clone(), Arc::<Starts>::default());
-        let started = starts.clone();
+        let (raw, starts) = (Arc::<RawShared>::default(), Arc::<Starts>::default());
         let clock = self.clock.unwrap_or_else(Clock::start);
         let own_thread = unit::threads_of(self.organization).is_ok().then_some(clock);
         let setup = Setup {
@@ -62,10 +60,7 @@ impl Builder {
             devices,
             processors: self.processors,
             options: self.options,
-            application: Box::new(move |unit| {
-                let starts = (started.clone(), unit.index);
-                SocketLayer::new(sockets.clone(), datagrams.clone(), own_thread, starts)
-            }),
+            application: layers((&registry, &raw, &starts), own_thread),
             clock,
             instruments: instruments.clone(),
         };
@@ -74,8 +69,7 @@ impl Builder {
         crate::trace::started(self.organization, self.processors);
         let of = Arc::<OnceLock<_>>::default();
         let resolver = self.resolver.unwrap_or_else(|| dns::resolver(of.clone()));
-        let (organization, processors) = (self.organization, self.processors);
-        let sockets = registry;
+        let (organization, processors, sockets) = (self.organization, self.processors, registry);
         let view = View { running, sockets, raw, organization, processors, instruments, captures };
         let stack = Stack::new((view, starts), (config, names), self.drain, resolver);
         // Only here.
@@ -87,6 +81,23 @@ impl Builder {
         }
         Ok(stack)
     }
+}
+
+/// Makes the socket layer of each unit.
+fn layers(
+    (registry, raw, starts): (&Arc<Registry<TcpShared>>, &Arc<RawShared>, &Arc<Starts>),
+    own_thread: Option<Clock>,
+) -> Box<dyn FnMut(Unit) -> SocketLayer + Send> {
+    let (registry, raw, starts) = (registry.clone(), raw.clone(), starts.clone());
+    Box::new(move |unit| {
+        let starts = (starts.clone(), unit.index);
+        SocketLayer::new(registry.clone(), raw.clone(), own_thread, starts)
+    })
+}
+
+/// Since the start of 1970; 0 on a machine whose clock is before that.
+fn time_of_day() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Adds the interfaces to `config`, and returns their devices with the queues that the

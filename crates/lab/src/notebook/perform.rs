@@ -3,9 +3,10 @@
 use super::case::{Case, Load};
 use super::experiment::Effort;
 use super::level::Level;
-use super::web::WebServers;
+use super::web::{Web, WebServers};
 use crate::Error;
 use crate::blocks::Blocks;
+use crate::http;
 use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::detail::Detail;
 use crate::measure::row::Row;
@@ -35,7 +36,7 @@ pub struct Yield {
     pub factor: Option<f64>,
 }
 
-pub(super) fn put(figures: &mut Figures, name: &str, value: Option<f64>) {
+fn put(figures: &mut Figures, name: &str, value: Option<f64>) {
     if let Some(value) = value.filter(|value| value.is_finite()) {
         figures.insert(name.to_owned(), value);
     }
@@ -50,7 +51,7 @@ pub fn measure(case: &Case, effort: &Effort, servers: &dyn WebServers) -> Result
     match case.load(effort) {
         Load::Bench(plan) => bench(&plan, case.organization()).map_err(line),
         Load::Blocks(blocks) => transfers(&blocks).map_err(line),
-        Load::Http(web) => web.run(servers),
+        Load::Http(web) => requests(&web, servers),
     }
 }
 
@@ -120,6 +121,25 @@ fn transfers(blocks: &Blocks) -> Result<Yield, Error> {
     put(&mut figures, "begun_per_s", Some(row.begun_per_s));
     put(&mut figures, "completed_per_s", Some(row.completed_per_s));
     Ok(Yield { figures, cacheline: row.cacheline_ns.first().copied(), ..Yield::default() })
+}
+
+/// Loads a web server, once.
+fn requests(web: &Web, servers: &dyn WebServers) -> Result<Yield, String> {
+    let mut outcome = Err("the server was not used".to_owned());
+    servers.serve(web, &mut |connect| {
+        outcome = http::run(&web.load, connect).map_err(|error| error.to_string());
+    })?;
+    let outcome = outcome?;
+    let mut figures = Figures::new();
+    let answered_per_s = outcome.answered_per_s;
+    put(&mut figures, "offered_requests_per_s", Some(outcome.offered_per_s));
+    put(&mut figures, "completed_requests_per_s", Some(answered_per_s));
+    let share = outcome.completed as f64 / outcome.offered as f64;
+    put(&mut figures, "completed_share", Some(share));
+    put(&mut figures, "gbit_per_s", Some(answered_per_s * web.page as f64 * 8.0 / 1e9));
+    put(&mut figures, "latency_p50_us", Some(outcome.latency.p50_us));
+    put(&mut figures, "latency_p99_us", Some(outcome.latency.p99_us));
+    Ok(Yield { figures, ..Yield::default() })
 }
 
 /// The work of a case, as the planner names it; none if it has no name for it.

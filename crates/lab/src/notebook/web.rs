@@ -3,9 +3,8 @@
 //! A server is an application: it needs sockets, which the lab has none of. So whoever runs an
 //! experiment brings a [`WebServers`], and the lab brings the load ([`crate::http`]).
 
-use super::perform::{Yield, put};
 use crate::Error;
-use crate::http::{Connect, Load, Outcome, Schedule};
+use crate::http::{Connect, Load, Schedule};
 use organizations::Options;
 
 /// Requests at set times against a web server.
@@ -64,31 +63,6 @@ impl Web {
         }
         self.load.check()
     }
-
-    /// Loads the server, once.
-    ///
-    /// # Errors
-    /// A line that says what could not be had.
-    pub(super) fn run(&self, servers: &dyn WebServers) -> Result<Yield, String> {
-        let mut outcome = Err("the server was not used".to_owned());
-        servers.serve(self, &mut |connect| {
-            outcome = crate::http::run(&self.load, connect).map_err(|error| error.to_string());
-        })?;
-        Ok(yielded(&outcome?, self.page))
-    }
-}
-
-fn yielded(outcome: &Outcome, page: usize) -> Yield {
-    let mut yielded = Yield::default();
-    let figures = &mut yielded.figures;
-    put(figures, "offered_requests_per_s", Some(outcome.offered_per_s));
-    put(figures, "completed_requests_per_s", Some(outcome.answered_per_s));
-    let share = outcome.completed as f64 / outcome.offered as f64;
-    put(figures, "completed_share", Some(share));
-    put(figures, "gbit_per_s", Some(outcome.answered_per_s * page as f64 * 8.0 / 1e9));
-    put(figures, "latency_p50_us", Some(outcome.latency.p50_us));
-    put(figures, "latency_p99_us", Some(outcome.latency.p99_us));
-    yielded
 }
 
 /// The schedule that a level of `rate` says.

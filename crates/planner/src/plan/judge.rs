@@ -231,7 +231,7 @@ pub(super) fn curve(predictor: &Predictor, request: &Request, judged: &Judged) -
     // The rate that was asked for has been simulated.
     if let Some(asked) = request.load.rate_per_s.filter(|_| judged.carried) {
         let at = points.partition_point(|(rate, _)| *rate < asked);
-        points.insert(at, (asked, judged.latency.clone()));
+        points.insert(at, (asked, judged.latency));
     }
     Curve { configuration, points }
 }
