@@ -2,7 +2,7 @@
 
 use crate::demo::host::{Host, Wanted};
 use crate::http::{Body, Site, text};
-use crate::link::memory;
+use crate::link;
 use bytes::Bytes;
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode, Uri};
@@ -19,8 +19,9 @@ pub struct Servers;
 
 impl WebServers for Servers {
     fn serve(&self, web: &Web, load: &mut dyn FnMut(&Connect<'_>)) -> Result<(), String> {
+        let link = link::between_stacks().ok_or("there is no device between two stacks")?;
         let wanted = Wanted {
-            link: &memory::KIND,
+            link,
             organization: &web.organization,
             options: web.options.clone(),
             burst: web.burst,

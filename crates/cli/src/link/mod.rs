@@ -1,7 +1,7 @@
 //! What a stack can stand on: a row in [`LINKS`] for each kind of device, with all that
 //! `serve`, `demo` and `doctor` want of it.
 
-pub mod memory;
+mod memory;
 mod tap;
 mod xdp;
 
@@ -85,6 +85,12 @@ pub struct Trial {
 
 /// All kinds, those first that `demo` likes better.
 pub static LINKS: &[&Kind] = &[&tap::KIND, &memory::KIND, &tap::EXISTING, &xdp::KIND];
+
+/// The kind that stands between two stacks of this process: `serve` cannot use it, and it needs no
+/// rights.
+pub fn between_stacks() -> Option<&'static Kind> {
+    LINKS.iter().copied().find(|kind| kind.naming.is_none())
+}
 
 impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
