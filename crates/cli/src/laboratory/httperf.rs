@@ -22,6 +22,7 @@ pub fn run(load: &Load, address: SocketAddr) -> Result<Outcome, Failure> {
     let connections = (rate * load.seconds).ceil().max(1.0);
     let output = Command::new("httperf")
         .args(["--hog", "--num-calls", "1", "--server", &address.ip().to_string()])
+        .args(["--server-name", &load.host])
         .args(["--port", &address.port().to_string(), "--uri", &load.path])
         .args(["--rate", &rate.to_string(), "--num-conns", &connections.to_string()])
         .args(["--timeout", &PATIENCE_S.to_string()])

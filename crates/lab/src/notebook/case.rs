@@ -54,6 +54,23 @@ pub fn cases(grid: &Grid) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
+/// Factors that every workload has.
+const OF_ALL: [&str; 13] = [
+    "organization",
+    "workload",
+    "processors",
+    "connections",
+    "mtu",
+    "lock",
+    "groups",
+    "virtual_processors",
+    "engines",
+    "order",
+    "max_threads",
+    "pin",
+    "burst",
+];
+
 /// What is run for a case on the stack.
 #[derive(Clone, Debug)]
 pub enum Load {
@@ -258,7 +275,21 @@ impl Case {
         single || self.processors() <= affinity::processors()
     }
 
+    /// A factor that this workload knows nothing of: its levels would all be the same.
+    fn without_effect(&self) -> Option<&str> {
+        let knows = |name: &str| match self.text("workload") {
+            Some("http") => OF_ALL.contains(&name) || ["rate", "fresh", "bytes"].contains(&name),
+            Some("blocks") => OF_ALL.contains(&name) || name == "short_lived",
+            _ => !["rate", "fresh", "short_lived"].contains(&name),
+        };
+        self.0.keys().map(String::as_str).find(|name| !knows(name))
+    }
+
     fn check(&self, effort: &Effort) -> Result<(), String> {
+        if let Some(name) = self.without_effect() {
+            let workload = self.text("workload").unwrap_or("bulk");
+            return Err(format!("{name} means nothing to {workload}: leave it out"));
+        }
         let checked = match self.load(effort) {
             Load::Bench(plan) => plan.check(),
             Load::Blocks(blocks) => blocks.check(),

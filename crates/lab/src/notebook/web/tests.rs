@@ -72,10 +72,22 @@ fn without_a_server_a_run_says_why_and_nothing_is_predicted() {
 
 #[test]
 fn what_makes_no_sense_is_refused_in_a_line() {
-    for grid in
-        ["rate = 0", "rate = \"soon\"", "connections = 5000", "bytes = 16777216\nrate = 1e9"]
-    {
+    for grid in [
+        "rate = 0",
+        "rate = \"soon\"",
+        "connections = 5000",
+        "bytes = 16777216\nrate = 1e9",
+        "loss = [0.0, 0.01]",
+        "short_lived = 5",
+    ] {
         let error = case_of(grid).expect_err(grid);
         assert!(error.starts_with("a.toml, line ") && !error.contains('\n'), "{error}");
+    }
+    for other in ["workload = \"rr\"\nrate = 5", "fresh = true", "workload = \"blocks\"\nbytes = 9"]
+    {
+        let text = format!("name = \"a\"\n[[grid]]\n{other}\n");
+        let experiment = Experiment::parse("a.toml", &text).expect(other);
+        let error = check("a.toml", &experiment).expect_err(other);
+        assert!(error.contains(" means nothing to "), "{error}");
     }
 }
