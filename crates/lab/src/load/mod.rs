@@ -29,6 +29,7 @@ use shares::{Share, Since};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tcp::{Events, Tcb};
+pub(crate) use transactions::{CHURN_PORTS, FIRST_PORT};
 use wire::{Endpoint, FlowKey, Instant};
 
 /// A call on a domain with a load.
@@ -90,6 +91,8 @@ pub struct LoadConn {
     share: Share,
     /// Where an active open went to.
     remote: Option<Endpoint>,
+    /// Ports of the peer in a row towards which no local port was left.
+    exhausted: u16,
     /// What the presentation layer keeps with it.
     presented: Option<Box<Presented>>,
     /// The conversation of a soak.
@@ -111,6 +114,7 @@ impl LoadConn {
             counted: false,
             share: Share::default(),
             remote,
+            exhausted: 0,
             presented: None,
             conversation: None,
         }
@@ -279,6 +283,7 @@ impl Application for Load {
     }
 
     fn connect_failed(&mut self, conn: LoadConn, error: ConnectError) {
+        let Err(conn) = self.elsewhere(conn, error) else { return };
         self.fail(&conn, &format!("could not be opened: {error}"));
     }
 

@@ -3,8 +3,14 @@
 use super::pattern::after;
 use super::shares::Since;
 use super::{Call, Load, LoadConn, READ, Role, with_buffer};
+use net::application::ConnectError;
 use tcp::Tcb;
 use wire::Instant;
+
+/// The first port of a peer that listens.
+pub(crate) const FIRST_PORT: u16 = 5000;
+/// Ports from the first on at which the peer of a churn listens.
+pub(crate) const CHURN_PORTS: u16 = 16;
 
 impl Load {
     /// Sends back what has come, as far as there is room.
@@ -119,4 +125,29 @@ impl Load {
             self.calls.push_back(Call::Connect { remote, local: None, connection });
         }
     }
+
+    /// A connection of a churn that found no local port towards one port of the peer goes to the
+    /// next: a group of the organization `group-locks` has but its part of the local ports, and
+    /// those of connections that have ended come back after TIME-WAIT. Gives the connection back
+    /// if it is to fail.
+    pub(super) fn elsewhere(
+        &mut self,
+        mut conn: LoadConn,
+        error: ConnectError,
+    ) -> Result<(), LoadConn> {
+        conn.exhausted += 1;
+        let remote = conn.remote.filter(|_| {
+            conn.role == Role::Churn
+                && error == ConnectError::NoPort
+                && conn.exhausted < CHURN_PORTS
+        });
+        let Some(mut remote) = remote else { return Err(conn) };
+        remote.port = FIRST_PORT + (remote.port.saturating_sub(FIRST_PORT) + 1) % CHURN_PORTS;
+        conn.remote = Some(remote);
+        self.calls.push_back(Call::Connect { remote, local: None, connection: conn });
+        Ok(())
+    }
 }
+
+#[cfg(test)]
+mod tests;

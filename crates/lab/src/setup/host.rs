@@ -1,7 +1,7 @@
 //! The two hosts of an experiment.
 
 use crate::load::presentation::Presentation;
-use crate::load::{Call, LoadConn, Meter, NUMBER, Role};
+use crate::load::{CHURN_PORTS, Call, FIRST_PORT, LoadConn, Meter, NUMBER, Role};
 use crate::setup::bench_plan::{self, BenchPlan, Family, Peer, Workload};
 use device::{Device, Medium, fault, memory};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -53,7 +53,7 @@ impl Side {
 }
 
 /// The first port of listeners whose connections carry something.
-const ACTIVE_PORT: u16 = 5000;
+const ACTIVE_PORT: u16 = FIRST_PORT;
 /// The first port of listeners whose connections stay idle.
 const IDLE_PORT: u16 = 6000;
 /// Connections to one port: well within the ephemeral range.
@@ -203,6 +203,7 @@ pub(crate) fn role(plan: &BenchPlan, side: Side) -> Role {
 /// The calls that make the peer listen.
 pub(crate) fn listens(plan: &BenchPlan) -> Vec<Call> {
     let ports = plan.connections.div_ceil(PER_PORT) as u16;
+    let ports = if plan.workload == Workload::Crr { ports.max(CHURN_PORTS) } else { ports };
     let any = Side::Peer.of(plan.family).unspecified();
     let active = (0..ports).map(|n| (ACTIVE_PORT + n, role(plan, Side::Peer)));
     let idle = (0..ports).map(|n| (IDLE_PORT + n, Role::Idle));
