@@ -361,10 +361,12 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         let more = transport.serve(&mut cx, room, &mut down);
         let mut called = false;
         while let Some(call) = self.app.next_call() {
-            if let Some(call) = self.transport.residence.own_call(call, self.unit) {
-                self.call(call, now, egress);
-            }
             called = true;
+            if self.transport.residence.does(&call, self.unit) {
+                self.call(call, now, egress);
+            } else {
+                self.transport.residence.keep_call(call);
+            }
         }
         observer.mark(Layer::Transport);
         more || called

@@ -61,19 +61,21 @@ impl<A: Application> Residence<A> {
         }
     }
 
-    /// Gives back a call that `unit` does itself; keeps one that another is to do.
-    pub(crate) fn own_call(&mut self, call: Call<A>, unit: Unit) -> Option<Call<A>> {
-        let Residence::Guest { calls } = self else { return Some(call) };
-        let is_own = match &call {
-            Call::Notify(id) => id.unit == unit.index,
-            Call::FlushUdp(_) => true,
-            _ => false,
-        };
-        if is_own {
-            return Some(call);
+    /// Does `unit` do this call itself? Another one is for [`Residence::keep_call`].
+    #[inline]
+    pub(crate) fn does(&self, call: &Call<A>, unit: Unit) -> bool {
+        match (self, call) {
+            (Residence::Guest { .. }, Call::Notify(id)) => id.unit == unit.index,
+            (Residence::Guest { .. }, call) => matches!(call, Call::FlushUdp(_)),
+            _ => true,
         }
-        calls.push(call);
-        None
+    }
+
+    /// Keeps a call that another unit is to do.
+    pub(crate) fn keep_call(&mut self, call: Call<A>) {
+        if let Residence::Guest { calls } = self {
+            calls.push(call);
+        }
     }
 
     /// Takes the calls that another unit is to do.
