@@ -34,7 +34,11 @@ struct Passed {
 
 impl Shared {
     fn new(flows: u8, algorithm: Algorithm, link: LinkConfig) -> Shared {
-        let mut network = Network::new(42 + u64::from(flows));
+        Shared::seeded(42 + u64::from(flows), flows, algorithm, link)
+    }
+
+    fn seeded(seed: u64, flows: u8, algorithm: Algorithm, link: LinkConfig) -> Shared {
+        let mut network = Network::new(seed);
         let far = LinkConfig { delay: RTT / 2, ..LinkConfig::default() };
         let link = LinkConfig { delay: RTT / 2, ..link };
         let bottleneck = network.add_link(link);
@@ -103,21 +107,23 @@ fn product(rate: u64) -> usize {
 
 /// 100 Mbit/s and 40 ms, of which 1 % is lost by chance. A segment that is lost again is there
 /// after three round trips, and what follows it waits for it: the buffers that begin with twice
-/// what the path holds have to grow. Then the model is the limit.
+/// what the path holds have to grow.
 #[test]
 fn one_percent_of_loss_costs_little() {
     let rate = 100_000_000;
     let link = LinkConfig { rate, queue: product(rate), loss: 0.01, ..LinkConfig::default() };
-    let used = |algorithm| {
-        let mut shared = Shared::new(1, algorithm, link);
+    let used = |algorithm, seed| {
+        let mut shared = Shared::seeded(seed, 1, algorithm, link);
         shared.pass(Duration::from_secs(2));
         let passed = shared.pass(Duration::from_secs(12));
         println!("{algorithm} at 1 %: {:.3} used, queue {:.0}", passed.used, passed.mean_queue);
         assert!(shared.retransmits() > 30);
         passed.used
     };
-    assert!(used(Algorithm::Bbr) >= 0.88);
-    assert!(used(Algorithm::Cubic) < 0.5);
+    for seed in [2, 3, 4, 5, 6, 7, 43] {
+        assert!(used(Algorithm::Bbr, seed) >= 0.9, "seed {seed}");
+    }
+    assert!(used(Algorithm::Cubic, 43) < 0.5);
 }
 
 /// A queue of four times what the path holds: CUBIC fills it, BBR does not need it.

@@ -12,8 +12,9 @@
 //!   was delivered then: it tells of what was in flight, and not of the path. A path that
 //!   loses 1 % by chance was used by a third less for seconds.
 //! - Losses do not lower the short-term bounds after a round trip that has delivered all
-//!   but what may be lost (BBR.LossThresh). Data leaves 1 % slower than the path delivers,
-//!   so with 1 % of chance loss each round trip would measure less than the last.
+//!   but what may be lost (BBR.LossThresh) of what was sent. Data leaves 1 % slower than the
+//!   path delivers, 10 % slower after a probe, and with a headroom of 15 % in flight, so with
+//!   1 % of chance loss each round trip would measure less than the last.
 //! - The filter of the rate advances after a probe in which the network was the limit of
 //!   anything, even if the application is when the probe ends, or if ProbeRTT cuts it
 //!   short. Otherwise a path that is slower now is believed fast for ten seconds and more.
@@ -100,7 +101,7 @@ impl State {
             round_start: false,
             rounds: 0,
             idle: false,
-            rates: Rates { now: 0, most: [0; 2], latest: 0, short: NO_RATE },
+            rates: Rates { now: 0, most: [0; 2], latest: 0, short: NO_RATE, left: [NO_RATE; 2] },
             volumes: Volumes { latest: 0, short: NONE, long: NONE },
             least: LeastRtt {
                 rtt: NONE,

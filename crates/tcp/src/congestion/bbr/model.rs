@@ -23,10 +23,11 @@ const QUIET_ROUNDS: u32 = 3;
 const FULL_GROWTH: u64 = 125;
 
 /// LossLowerBounds: what `short` becomes after a round trip with losses that has delivered
-/// `latest`. If that is all but what may be lost, it stays.
-fn lowered(short: u64, latest: u64) -> u64 {
-    let part = |percent: u64| (u128::from(short) * u128::from(percent) / 100) as u64;
-    if latest >= part(100 - LOSSES) { short } else { latest.max(part(BETA)) }
+/// `latest` where so much had `left`. If that is all but what may be lost, it stays.
+fn lowered(short: u64, latest: u64, left: u64) -> u64 {
+    let part = |of: u64, percent: u64| (u128::from(of) * u128::from(percent) / 100) as u64;
+    let delivered = latest >= part(left.min(short), 100 - LOSSES);
+    if delivered { short } else { latest.max(part(short, BETA)) }
 }
 
 /// `percent` of `n`.
@@ -139,7 +140,18 @@ impl State {
                 self.lower_bounds();
             }
             self.losses.any = false;
+            self.rates.left = [self.rates.left[1], NO_RATE];
         }
+        self.rates.left[1] = self.rates.left[1].min(self.leaving());
+    }
+
+    /// The rate at which data is to leave, as the pacer and the window have it.
+    fn leaving(&self) -> u64 {
+        let paced = Some(self.pacer.rate()).filter(|rate| *rate > 0).unwrap_or(NO_RATE);
+        if self.least.rtt == NONE {
+            return paced;
+        }
+        paced.min(u64::from(self.window) * 1_000_000 / u64::from(self.least.rtt))
     }
 
     /// AdaptLowerBoundsFromCongestion
@@ -150,8 +162,11 @@ impl State {
         if self.volumes.short == NONE {
             self.volumes.short = self.window;
         }
-        self.rates.short = lowered(self.rates.short, self.rates.latest);
-        let volume = lowered(self.volumes.short.into(), self.volumes.latest.into());
+        let left = self.rates.left[0].min(self.rates.left[1]);
+        self.rates.short = lowered(self.rates.short, self.rates.latest, left);
+        let left = if left == NO_RATE { NONE } else { self.product(left, 100) };
+        let (short, latest) = (self.volumes.short.into(), self.volumes.latest.into());
+        let volume = lowered(short, latest, left.into());
         self.volumes.short = volume.min(NONE.into()) as u32;
     }
 

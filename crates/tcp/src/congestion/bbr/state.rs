@@ -75,6 +75,9 @@ pub(super) struct Rates {
     pub(super) latest: u64,
     /// BBR.bw_shortterm
     pub(super) short: u64,
+    /// The least at which data was to leave, in the round trip before and in this one: what a
+    /// round trip delivers left in these two.
+    pub(super) left: [u64; 2],
 }
 
 /// How much may be in flight, bytes.

@@ -427,18 +427,31 @@ fn nothing_overflows_and_no_sample_is_no_harm() {
 
 #[test]
 fn a_round_trip_that_delivers_nearly_all_lowers_nothing() {
-    // The rates, and what is left of them, after a round trip with losses.
-    for (latest, short) in [(1000, 1000), (980, 1000), (979, 979), (800, 800), (300, 700)] {
+    // The rates, what has left at the least, and what stays of them, after a round trip with losses.
+    for (latest, left, short) in [
+        (1000, NO_RATE, 1000),
+        (980, NO_RATE, 1000),
+        (979, NO_RATE, 979),
+        (800, NO_RATE, 800),
+        (300, NO_RATE, 700),
+        (882, 900, 1000),
+        (881, 900, 881),
+        (300, 900, 700),
+        (979, 1200, 979),
+    ] {
         let mut bbr = Bbr::new(10 * MSS);
         let state = &mut *bbr.0;
         (state.phase, state.rounds) = (Phase::Cruise, 100);
+        (state.least.rtt, state.rates.left) = (1_000_000, [left, NO_RATE]);
         (state.rates.short, state.rates.latest) = (1000, latest);
         (state.volumes.short, state.volumes.latest) = (1000, latest as u32);
         (state.losses.any, state.losses.round_start) = (true, true);
         let sample = Sample::of(MSS, MSS, Instant::ZERO);
         let ack = Ack { sample: &sample, path: Path::default(), rate: 0 };
         state.update_congestion(&ack);
-        assert_eq!((state.rates.short, state.volumes.short), (short, short as u32));
+        assert_eq!((state.rates.short, state.volumes.short), (short, short as u32), "{latest}");
         assert!(!state.losses.any);
+        // What leaves now is at the rate of the window.
+        assert_eq!(state.rates.left, [NO_RATE, u64::from(10 * MSS)]);
     }
 }
