@@ -1,7 +1,9 @@
 //! The assembler: bytes that came out of order.
 
+mod late;
 mod ranges;
 
+use late::Late;
 use ranges::Ranges;
 use std::collections::VecDeque;
 use wire::tcp::SackBlocks;
@@ -24,7 +26,7 @@ impl Piece {
 }
 
 /// Bytes beyond RCV.NXT. Where bytes come twice, the first are kept.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Assembler {
     /// Not empty, not overlapping, in order.
     pieces: VecDeque<Piece>,
@@ -34,9 +36,27 @@ pub(crate) struct Assembler {
     len: usize,
     /// Bytes of memory that the pieces keep.
     footprint: usize,
+    /// Which time stamps what is missing may have.
+    late: Late,
 }
 
 impl Assembler {
+    /// An empty one: a hole begins at RCV.NXT, when TS.Recent is `recent`.
+    pub(crate) fn new(recent: u32, nxt: Seq) -> Assembler {
+        let (pieces, ranges) = (VecDeque::new(), Ranges::default());
+        Assembler { pieces, ranges, len: 0, footprint: 0, late: Late::new(recent, nxt) }
+    }
+    /// May `value` be the time stamp of the bytes from `seq` to `end`, which are missing?
+    pub(crate) fn may_be_late(
+        &mut self,
+        (seq, end): (Seq, Seq),
+        value: u32,
+        recent: u32,
+        nxt: Seq,
+    ) -> bool {
+        let between = seq.after_or_at(nxt) && end.before_or_at(self.end());
+        between && self.late.takes(value, recent, nxt)
+    }
     /// Is there nothing in it?
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()

@@ -25,7 +25,7 @@ fn put(a: &mut Assembler, at: u32, len: u32) -> Option<(u32, u32)> {
 #[test]
 fn ranges_merge_and_the_latest_comes_first() {
     // RFC 2018 4/1
-    let mut a = Assembler::default();
+    let mut a = Assembler::new(0, Seq(0));
     for (at, len, expected) in [
         (10, 10, &[(10, 20)][..]),
         (40, 10, &[(40, 50), (10, 20)]),
@@ -42,7 +42,7 @@ fn ranges_merge_and_the_latest_comes_first() {
 
 #[test]
 fn what_came_twice_is_told() {
-    let mut a = Assembler::default();
+    let mut a = Assembler::new(0, Seq(0));
     assert_eq!(put(&mut a, 10, 10), None);
     assert_eq!(put(&mut a, 10, 10), Some((10, 20)));
     assert_eq!(put(&mut a, 15, 10), Some((15, 20)));
@@ -52,7 +52,7 @@ fn what_came_twice_is_told() {
 
 #[test]
 fn the_first_copy_wins() {
-    let mut a = Assembler::default();
+    let mut a = Assembler::new(0, Seq(0));
     a.insert(NXT + 3, parts(b"DEF"), usize::MAX);
     a.insert(NXT + 1, parts(b"bcdefghi"), usize::MAX);
     a.insert(NXT, parts(b"aXXX"), usize::MAX);
@@ -67,7 +67,7 @@ fn the_first_copy_wins() {
 
 #[test]
 fn holes_and_memory_are_bounded() {
-    let mut a = Assembler::default();
+    let mut a = Assembler::new(0, Seq(0));
     for i in 0..10_000 {
         a.insert(NXT + 1 + 2 * i, parts(b"x"), usize::MAX);
     }
@@ -78,7 +78,7 @@ fn holes_and_memory_are_bounded() {
     assert_eq!(put(&mut a, 1, 2 * MAX_RANGES as u32 - 1), Some((1, 2)));
     assert_eq!(a.ranges.len(), 1);
 
-    let mut a = Assembler::default();
+    let mut a = Assembler::new(0, Seq(0));
     for i in (0..10_000).rev() {
         a.insert(NXT + 1 + i, parts(b"x"), 100_000);
     }
@@ -89,7 +89,7 @@ fn holes_and_memory_are_bounded() {
 /// Before, what made the 257th hole was dropped, and had to be sent again.
 #[test]
 fn every_other_segment_of_a_large_window_may_be_missing() {
-    let mut a = Assembler::default();
+    let mut a = Assembler::new(0, Seq(0));
     for i in (0..2000).rev() {
         a.insert(NXT + 1 + 20 * i, parts(b"x"), usize::MAX);
     }
@@ -103,7 +103,7 @@ fn every_other_segment_of_a_large_window_may_be_missing() {
 /// Places that were touched last may have grown into one.
 #[test]
 fn blocks_are_of_different_ranges() {
-    let mut a = Assembler::default();
+    let mut a = Assembler::new(0, Seq(0));
     (1..5).for_each(|i| {
         put(&mut a, 100 * i, 1);
     });
@@ -122,7 +122,7 @@ proptest! {
     ) {
         // RFC 9293 SHLD-31
         let data: Vec<u8> = (0..400u32).map(|i| ((i * 31) >> 2) as u8).collect();
-        let mut a = Assembler::default();
+        let mut a = Assembler::new(0, Seq(0));
         let mut present = [false; 400];
         let mut got = 0;
         for ((at, len), pop) in cuts.into_iter().zip(pops) {

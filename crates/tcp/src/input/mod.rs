@@ -138,13 +138,14 @@ impl Tcb {
     }
 
     /// RFC 7323 4.3: TS.Recent is taken from segments that begin at or before
-    /// Last.ACK.sent.
+    /// Last.ACK.sent, and does not go back.
     #[inline]
     pub(crate) fn take_timestamp(&mut self, h: &Header, now: Instant) {
         // RFC 7323 4.3/1
         if let Some((value, _)) = h.options.timestamps
             && self.flags.timestamps
             && h.seq.before_or_at(self.rcv.acked)
+            && (self.assembler.is_none() || value.wrapping_sub(self.ts.recent) as i32 >= 0)
         {
             self.ts.recent = value;
             self.ts.recent_at = now;

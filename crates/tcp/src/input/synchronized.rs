@@ -108,11 +108,20 @@ impl Tcb {
             return h.flags.syn();
         };
         let old = (value.wrapping_sub(self.ts.recent) as i32) < 0
-            && now.since(self.ts.recent_at) < TIMESTAMP_LIFE;
+            && now.since(self.ts.recent_at) < TIMESTAMP_LIFE
+            && !self.is_late(h, len, value);
         if old {
             self.answer_unacceptable(h, len, now);
         }
         !old
+    }
+
+    /// Does the segment fill a hole, with a time stamp that it may have had when it was first sent?
+    /// A deviation from RFC 7323 5.3 R1, which would have it sent again, and all that is late with it.
+    fn is_late(&mut self, h: &Header, len: u32, value: u32) -> bool {
+        let (recent, nxt) = (self.ts.recent, self.rcv.nxt);
+        let Some(assembler) = self.assembler.as_mut().filter(|_| len > 0) else { return false };
+        !h.flags.syn() && assembler.may_be_late((h.seq, h.seq + len), value, recent, nxt)
     }
 
     /// Is some of the segment in the window? Answers it if not.

@@ -1,5 +1,6 @@
 //! Segment text and FIN (RFC 9293 3.10.7.4, seventh and eighth).
 
+use crate::assembler::Assembler;
 use crate::{Events, Pressure, State, Tcb};
 use wire::tcp::{Flags, Header};
 use wire::{Instant, Parts, Seq};
@@ -128,7 +129,9 @@ impl Tcb {
         // RFC 5681 3.2/1
         if !payload.is_empty() && self.flags.pressure == Pressure::None {
             let most = self.disorder_allowed();
-            let assembler = self.assembler.get_or_insert_default();
+            let (recent, nxt) = (self.ts.recent, self.rcv.nxt);
+            let new = || Box::new(Assembler::new(recent, nxt));
+            let assembler = self.assembler.get_or_insert_with(new);
             if let Some(twice) = assembler.insert(seq, payload, most)
                 && self.flags.sack
             {

@@ -215,6 +215,42 @@ mod paws {
         assert_eq!(p.tcb.error(), Some(Error::Reset), "a RST is exempt");
     }
 
+    /// 41 to 50 have come behind holes at 1, 21 and 31; what fills the first has a late stamp.
+    fn with_holes() -> Peer {
+        let mut p = peer();
+        p.input(stamped(".", 1, 6000), 10);
+        for seq in [21, 41] {
+            p.input(stamped(".", seq, 6003), 10);
+        }
+        p.out();
+        p.input(stamped(".", 11, 9000), 10);
+        assert_eq!(p.tcb.received(), 30);
+        p.out();
+        p
+    }
+
+    #[test]
+    fn what_fills_a_hole_may_be_as_old_as_what_came_before_it() {
+        // RFC 7323 5.3/1
+        let mut p = with_holes();
+        p.input(stamped(".", 31, 5999), 10);
+        assert_eq!(p.tcb.received(), 30, "what came before it is later");
+        p.input(stamped(".", 41, 6001), 20);
+        assert_eq!(p.tcb.received(), 30, "it goes beyond the hole");
+        p.input(stamped("S.", 31, 6001), 10);
+        assert_eq!(p.tcb.received(), 30, "a SYN fills none");
+        p.out();
+        p.input(stamped(".", 31, 6001), 10);
+        assert_eq!(p.tcb.received(), 50);
+        // TS.Recent does not go back, and with the last hole the rest is as ever.
+        let acks = p.outgoing();
+        assert_eq!(acks[0].header.options.timestamps.unwrap().1, 9000);
+        p.input(stamped(".", 51, 8999), 10);
+        assert_eq!(p.tcb.received(), 50);
+        p.input(stamped(".", 51, 9000), 10);
+        assert_eq!(p.tcb.received(), 60);
+    }
+
     #[test]
     fn ts_recent_is_of_the_segment_that_is_acknowledged_first() {
         // RFC 7323 4.3/1
