@@ -1,7 +1,7 @@
 //! `anabranch calibrate`: measures this machine for the planner.
 
 use crate::failure::Failure;
-use crate::files::Output;
+use crate::files::{Output, print};
 use crate::say::say;
 use crate::{progress, quiet};
 use lab::calibrate::{self, Effort, Outcome, Progress};
@@ -53,8 +53,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let outcome = measure(&effort)?;
     let text = outcome.calibration.to_toml().map_err(Failure::failed)?;
     let Some(output) = output else {
-        say(text.trim_end());
-        return Ok(());
+        return print(text.trim_end());
     };
     output.write(&text)?;
     let calibration = &outcome.calibration;

@@ -3,10 +3,12 @@
 use crate::failure::Failure;
 use crate::say::say;
 use serde::Serialize;
-use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file that an option names. What is in it stays until the new text is complete: that
 /// is written to a file beside it, which then takes its name.
@@ -23,6 +25,11 @@ impl Output {
     /// # Errors
     /// [`Failure::refused`], if it cannot be written.
     pub fn new(option: &'static str, path: &Path) -> Result<Output, Failure> {
+        // To open a named pipe would wait for a reader, and to close it would send that away.
+        if fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo()) {
+            return Ok(Output { option, path: path.to_owned() });
+        }
+        // What a link without a file behind it names is made, and goes again; the link stays.
         let is_new = !path.exists();
         let opened = File::options().append(true).create(true).open(path);
         let output = Output { option, path: path.to_owned() };
@@ -32,8 +39,8 @@ impl Output {
                 path.display()
             ))
         })?;
-        if is_new {
-            let _ = fs::remove_file(path);
+        if is_new && let Ok(made) = path.canonicalize() {
+            let _ = fs::remove_file(made);
         }
         Ok(output)
     }
@@ -50,7 +57,10 @@ impl Output {
     }
 
     fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        // The file behind a link is replaced, not the link.
+        // The file behind a link is replaced, not the link. If there is none yet, it is made.
+        if !self.path.exists() && self.path.is_symlink() {
+            File::create(&self.path)?;
+        }
         let path = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         let before = fs::metadata(&path).ok();
         // A device or a pipe cannot be replaced.
@@ -77,12 +87,12 @@ impl Output {
     }
 }
 
-/// The name under which the new text is written.
+/// The name under which the new text is written: a short one, since the file's own may be as
+/// long as names can be.
 fn beside(path: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}", std::process::id()));
-    path.with_file_name(name)
+    static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    path.with_file_name(format!(".anabranch-{}-{number}", std::process::id()))
 }
 
 /// Do no two of these options name the same file? Devices may be named twice.
@@ -159,10 +169,19 @@ impl Json {
         let text = || serde_json::to_string_pretty(figures).map_err(Failure::failed);
         match self {
             Json::Nowhere => Ok(()),
-            Json::Stdout => printed(writeln!(io::stdout().lock(), "{}", text()?)),
+            Json::Stdout => print(text()?),
             Json::File(file) => file.write(&(text()? + "\n")),
         }
     }
+}
+
+/// Prints what was asked for, all of it.
+///
+/// # Errors
+/// [`Failure::failed`], if it finds no room there.
+pub fn print(text: impl Display) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    printed(writeln!(out, "{text}").and_then(|()| out.flush()))
 }
 
 /// What came of printing figures. That nobody reads any more is no failure.

@@ -71,6 +71,7 @@ fn bad_arguments_of_other_commands() {
         ("calibrate --output /", "name a file that can be made"),
         ("lab validate --points 0", "points must be from 1"),
         ("lab validate --samples 0", "samples must be from 1"),
+        ("lab validate --draw 99999999999", "99999999999 is not in 0..=1000"),
         ("lab validate --calibration /does/not/exist", "run `anabranch calibrate`"),
         ("lab validate --calibration /proc/version", "not a calibration"),
         ("bench udp-rr --peer stack", "use --peer driver"),
@@ -206,6 +207,17 @@ fn a_refusal_leaves_no_files() {
         ));
         assert_eq!(std::fs::read_dir(place.path()).expect("a directory").count(), 0);
     });
+}
+
+/// A capture is made only once there is a server: what is in the file stays.
+#[test]
+fn a_refused_capture_keeps_the_old_one() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("old.pcapng");
+    std::fs::write(&path, "old").expect("written");
+    let line = refused(&format!("capture --from ana-none --write {}", path.display()));
+    assert!(line.contains("no server of yours runs"), "{line}");
+    assert_eq!(std::fs::read_to_string(&path).expect("text"), "old");
 }
 
 #[test]

@@ -70,3 +70,37 @@ fn who_stops_reading_figures_is_told_nothing() {
     let full = printed(Err(io::ErrorKind::StorageFull.into())).expect_err("full");
     assert!(full.to_string().contains("free some room"), "{full}");
 }
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_yet_stays_one() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (real, link) = (place.path().join("real"), place.path().join("link"));
+    std::os::unix::fs::symlink("real", &link).expect("a link");
+    let output = Output::new("--json", &link).expect("good");
+    assert_eq!(names(place.path()), ["link"], "the question changes nothing");
+    output.write("new").expect("room");
+    assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+    assert_eq!(fs::read_to_string(&real).expect("text"), "new");
+}
+
+#[test]
+fn a_name_may_be_as_long_as_names_can_be() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("x".repeat(255));
+    Output::new("--json", &path).expect("good").write("new").expect("room");
+    assert_eq!(fs::read_to_string(&path).expect("text"), "new");
+}
+
+/// Its reader gets the text, and not an end before.
+#[test]
+fn a_named_pipe_is_opened_once() {
+    let place = tempfile::tempdir().expect("a directory");
+    let pipe = place.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("coreutils");
+    assert!(made.success());
+    // Nobody reads yet.
+    let output = Output::new("--json", &pipe).expect("good");
+    let reader = std::thread::spawn(move || fs::read_to_string(pipe).expect("text"));
+    output.write("new").expect("read");
+    assert_eq!(reader.join().expect("read"), "new");
+}

@@ -1,6 +1,7 @@
 //! `anabranch capture`: what passes a running server, as pcapng.
 
 use crate::failure::Failure;
+use crate::files::Output;
 use anabranch::capture::Filter;
 use anabranch::control::{CaptureRequest, Stopper};
 use std::fs::File;
@@ -52,13 +53,14 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let filter = args.filter.join(" ");
     filter.parse::<Filter>().map_err(Failure::refused)?;
-    let mut to = output(args.write.as_deref())?;
+    let to = To::new(args.write.as_deref())?;
     let request = CaptureRequest::new(filter)
         .with_count(args.count)
         .with_snaplen(args.snaplen.map(|bytes| bytes as usize));
     let client = super::client(args.from.as_deref())?;
     let stopper = client.stopper().map_err(Failure::failed)?;
     stop_at_signals(stopper).map_err(Failure::failed)?;
+    let mut to = to.open()?;
     match client.capture(&request, &mut to) {
         Ok(counts) => {
             let dropped = match counts.dropped {
@@ -74,21 +76,33 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn output(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
-    let Some(path) = path.filter(|path| *path != Path::new("-")) else {
-        if io::stdout().is_terminal() {
-            return Err(Failure::refused(
+/// Where packets go to. What is in a file stays until there is a server to capture.
+enum To<'a> {
+    Stdout,
+    File(&'a Path),
+}
+
+impl To<'_> {
+    /// Looks whether packets can go there, and changes nothing.
+    fn new(path: Option<&Path>) -> Result<To<'_>, Failure> {
+        match path.filter(|path| *path != Path::new("-")) {
+            Some(path) => Output::new("--write", path).map(|_| To::File(path)),
+            None if io::stdout().is_terminal() => Err(Failure::refused(
                 "a capture is nothing for a terminal: name a file by --write, or pipe it into \
                  `wireshark -k -i -`",
-            ));
+            )),
+            None => Ok(To::Stdout),
         }
-        return Ok(Box::new(io::stdout().lock()));
-    };
-    let file = File::create(path).map_err(|error| {
-        let path = path.display();
-        Failure::refused(format!("cannot write --write {path}: {error}: name another file"))
-    })?;
-    Ok(Box::new(file))
+    }
+
+    fn open(self) -> Result<Box<dyn Write>, Failure> {
+        let To::File(path) = self else { return Ok(Box::new(io::stdout().lock())) };
+        let file = File::create(path).map_err(|error| {
+            let path = path.display();
+            Failure::refused(format!("cannot write --write {path}: {error}: name another file"))
+        })?;
+        Ok(Box::new(file))
+    }
 }
 
 /// Has the next SIGINT or SIGTERM end the capture in good order.

@@ -13,7 +13,7 @@ pub use metrics::listen as listen_for_metrics;
 pub use top::{Args as TopArgs, run as top};
 
 use crate::failure::Failure;
-use crate::say::say;
+use crate::files::print;
 use crate::tally::Tally;
 use anabranch::Stack;
 use anabranch::control::{Client, Config, ConnectError, Control};
@@ -90,10 +90,9 @@ pub fn connections(args: &Args) -> Result<(), Failure> {
     let answer = client(args.device.as_deref())?.connections().map_err(|e| unanswered(&e))?;
     let answer: Value = serde_json::from_str(&answer).map_err(Failure::failed)?;
     match args.json {
-        true => say(format!("{answer:#}")),
-        false => say(connections::table(&answer).trim_end()),
+        true => print(format_args!("{answer:#}")),
+        false => print(connections::table(&answer).trim_end()),
     }
-    Ok(())
 }
 
 /// The control socket of the server on `device`, or of the only one that runs.

@@ -35,7 +35,8 @@ pub(super) fn request(name: &str) -> Option<libc::ifreq> {
 
 /// The name in a request that the kernel has filled in.
 pub(super) fn name(request: &libc::ifreq) -> String {
-    request.ifr_name.iter().take_while(|&&c| c != 0).map(|&c| c as u8 as char).collect()
+    let bytes = request.ifr_name.iter().take_while(|&&c| c != 0).map(|&c| c as u8);
+    String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
 }
 
 /// The Ethernet address in a request that SIOCGIFHWADDR has filled in.
@@ -220,7 +221,9 @@ mod tests {
 
     #[test]
     fn names_and_masks() {
-        assert!(request("tap0").is_some());
+        for good in ["tap0", "é"] {
+            assert_eq!(request(good).as_ref().map(name).as_deref(), Some(good));
+        }
         for bad in ["", "sixteen-bytes-xx", "a/b", "a b", ".", "a:b"] {
             assert!(request(bad).is_none(), "{bad}");
         }
