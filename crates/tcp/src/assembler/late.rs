@@ -2,8 +2,8 @@
 
 use wire::Seq;
 
-/// Bytes after which the oldest time stamp is forgotten: what was sent a whole turn of the sequence
-/// numbers ago is four times as old as what is remembered at most.
+/// Bytes after which the bound moves up. It is of the last two of these at most, a quarter of the
+/// sequence numbers; a segment of an earlier turn was sent all of them ago.
 const SPAN: u32 = 1 << 29;
 
 /// The time stamp from which on a segment that fills a hole is none of an earlier turn of the
