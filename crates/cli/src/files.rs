@@ -185,7 +185,10 @@ pub fn print(text: impl Display) -> Result<(), Failure> {
 }
 
 /// What came of printing figures. That nobody reads any more is no failure.
-fn printed(result: io::Result<()>) -> Result<(), Failure> {
+///
+/// # Errors
+/// [`Failure::failed`], if they found no room there.
+pub fn printed(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(|error| {

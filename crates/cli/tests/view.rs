@@ -79,12 +79,14 @@ fn ss_shows_the_connections() {
             assert_eq!(table.matches("ESTAB").count(), 5, "{table}");
             assert_eq!(table.matches("bytes_received:100").count(), 5, "{table}");
             // What finds no room is told.
-            let mut full = at(place.path(), anabranch("ss --json"));
-            full.stdout(std::fs::File::options().write(true).open("/dev/full").expect("open"));
-            let full = output(full);
-            let errors = String::from_utf8_lossy(&full.stderr);
-            assert_eq!(full.status.code(), Some(1), "{errors}");
-            assert!(errors.contains("cannot write to standard output"), "{errors}");
+            for looks in ["ss --json", "top --once"] {
+                let mut full = at(place.path(), anabranch(looks));
+                full.stdout(std::fs::File::options().write(true).open("/dev/full").expect("open"));
+                let full = output(full);
+                let errors = String::from_utf8_lossy(&full.stderr);
+                assert_eq!(full.status.code(), Some(1), "{looks}: {errors}");
+                assert!(errors.contains("cannot write to standard output"), "{looks}: {errors}");
+            }
             drop(streams);
             server.terminate();
         }

@@ -3,6 +3,7 @@
 mod tables;
 
 use crate::failure::Failure;
+use crate::files::printed;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -52,20 +53,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let client = super::client(args.device.as_deref())?;
     let mut out = io::stdout().lock();
     let refreshes = out.is_terminal() && !args.once && !args.json;
+    let mut shown = Ok(());
     let looked = client.rates(args.interval, |line| {
-        if args.json {
-            writeln!(out, "{line}")?;
+        let text = if args.json {
+            line.to_owned()
         } else {
             let rates: Value = serde_json::from_str(line).map_err(io::Error::other)?;
             let clear = if refreshes { CLEAR } else { "" };
-            writeln!(out, "{clear}{}", tables::all(&rates))?;
-        }
-        out.flush()?;
-        Ok(!args.once)
+            format!("{clear}{}", tables::all(&rates))
+        };
+        shown = writeln!(out, "{text}").and_then(|()| out.flush());
+        Ok(shown.is_ok() && !args.once)
     });
-    match looked {
-        // Whoever read it has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        looked => looked.map_err(|error| super::unanswered(&error)),
-    }
+    printed(shown)?;
+    looked.map_err(|error| super::unanswered(&error))
 }
