@@ -138,7 +138,7 @@ impl Args {
     /// The file's; or measures one.
     fn calibration(&self) -> Result<Calibration, Failure> {
         let Some(path) = &self.calibration else {
-            eprintln!("calibrating first: about a minute");
+            eprintln!("calibrating first: about three minutes");
             return Ok(measure(&Effort::default())?.calibration);
         };
         let calibration = calibration::load(path).map_err(Failure::refused)?;

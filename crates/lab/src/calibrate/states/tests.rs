@@ -2,12 +2,12 @@ use super::*;
 use planner::Work;
 use planner::calibration::Estimate;
 
-fn case(organization: &str, connections: usize) -> Case {
+pub(in crate::calibrate) fn case(organization: &str, connections: usize) -> Case {
     Case { organization: organization.to_owned(), work: Work::TcpRr, processors: 2, connections }
 }
 
 /// Measured while the processors were so far apart before and after.
-fn measured(case: &Case, before: f64, after: f64) -> Measured<'_> {
+pub(in crate::calibrate) fn measured(case: &Case, before: f64, after: f64) -> Measured {
     let rate = Estimate { value: 1e6, low: 1e6, high: 1e6 };
     let anchor = Anchor {
         work: case.work,
@@ -21,6 +21,7 @@ fn measured(case: &Case, before: f64, after: f64) -> Measured<'_> {
         lock_wait_ns: 0.0,
         speed: 1.0,
     };
+    let case = case.clone();
     Measured { case, anchor, cacheline: Some(CachelineLatency { before, after }), steady: true }
 }
 
