@@ -3,6 +3,7 @@
 use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::detail::Detail;
 use crate::measure::sample::Sample;
+use crate::measure::speed::Paces;
 use crate::setup::bench_plan::BenchPlan;
 use crate::statistics::median;
 use serde::Serialize;
@@ -66,6 +67,10 @@ pub struct Row {
     /// of different states of the machine are not to be compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cacheline_ns: Vec<CachelineLatency>,
+    /// What a fixed piece of work took before and after each sample, the least and the greatest over
+    /// processors: samples of different paces are not to be compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub piece_ns: Vec<Paces>,
     /// What the instruments say, if the plan has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
@@ -108,6 +113,7 @@ impl Row {
                 s.gbit_per_s() * s.seconds / s.processor.max(1e-9) / s.bound
             })),
             cacheline_ns: samples.iter().filter_map(|sample| sample.cacheline).collect(),
+            piece_ns: samples.iter().filter_map(|sample| sample.paces).collect(),
             detail: Detail::new(plan, samples),
         }
     }

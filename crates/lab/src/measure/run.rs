@@ -4,6 +4,7 @@ use crate::Error;
 use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::row::Row;
 use crate::measure::sample::Sample;
+use crate::measure::speed::Paces;
 use crate::measure::{bound, single, threads};
 use crate::setup::bench_plan::{BenchPlan, Workload};
 use std::time::Duration;
@@ -57,12 +58,13 @@ pub(crate) fn one(plan: &BenchPlan, organization: &str) -> Result<Sample, Error>
         }
         processors => bound * processors as f64,
     };
-    let (cacheline, sample) =
-        CachelineLatency::around(plan.processors, || match plan.is_single(organization) {
-            true => single::sample(plan, organization),
-            false => threads::sample(plan, organization),
-        });
-    Ok(Sample { bound, bound_of_all, cacheline, ..sample? })
+    let take = || match plan.is_single(organization) {
+        true => single::sample(plan, organization),
+        false => threads::sample(plan, organization),
+    };
+    let (cacheline, (paces, sample)) =
+        CachelineLatency::around(plan.processors, || Paces::around(plan.processors, take));
+    Ok(Sample { bound, bound_of_all, cacheline, paces: Some(paces), ..sample? })
 }
 
 /// The bound of what `plan` has one core do.
