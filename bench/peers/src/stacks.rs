@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const FAR: &str = "ana-peer1";
 
 /// Their names, ours first.
-pub const ALL: [&str; 20] = [
+pub const ALL: [&str; 19] = [
     "anabranch, tasks on its threads",
     "anabranch, tasks on its 2 threads",
     "anabranch, tasks on its threads, busy poll",
@@ -25,7 +25,6 @@ pub const ALL: [&str; 20] = [
     "anabranch",
     "anabranch, io_uring",
     "anabranch, 2 processors",
-    "anabranch, global lock",
     "anabranch, BBR",
     "anabranch, no offload",
     "anabranch, no offload, io_uring",
@@ -92,7 +91,6 @@ pub async fn serve(name: &str) {
         "anabranch" => anabranch("uniprocessor", 1, our_config()).await,
         "anabranch, io_uring" => anabranch("uniprocessor", 1, by_ring()).await,
         "anabranch, 2 processors" => anabranch("processor-per-connection", 2, our_config()).await,
-        "anabranch, global lock" => anabranch("global-lock", 1, our_config()).await,
         "anabranch, BBR" => {
             let bbr = CongestionAlgorithm::Bbr;
             with_congestion(bbr, "uniprocessor", 1, our_config()).await;
