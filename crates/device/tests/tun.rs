@@ -122,27 +122,6 @@ fn flows_arrive_on_the_queue_that_steering_says() {
     });
 }
 
-/// What comes alone is taken alone; the more there was, the more is taken at once.
-#[test]
-fn batches_grow_with_what_there_is() {
-    isolated(|calls| {
-        let Some(mut device) = made(&config("ana-tunb", calls)) else { return };
-        let kernel = UdpSocket::bind((KERNEL, 0)).expect("bind");
-        let queue = &mut device.queues[0].receive;
-        let mut packets = Vec::new();
-        // What the kernel says of its own accord.
-        while queue.receive(&mut packets, 64) > 0 {}
-        for _ in 0..20 {
-            kernel.send_to(b"x", (OURS, 9)).expect("send");
-        }
-        let counts: Vec<usize> = std::iter::from_fn(|| Some(queue.receive(&mut packets, 64)))
-            .take_while(|&count| count > 0)
-            .collect();
-        assert_eq!(counts[..3], [1, 3, 7], "{counts:?}");
-        assert!(counts.iter().sum::<usize>() >= 20, "{counts:?}");
-    });
-}
-
 /// A descriptor attached to the interface `name`, which is made if there is none;
 /// `None` without the rights for that.
 fn attached(name: &str, flags: libc::c_int) -> Option<OwnedFd> {

@@ -87,9 +87,7 @@ pub(super) struct TapReceive {
     medium: Medium,
     /// Packets that were read, and were not asked for yet.
     waiting: Batch,
-    /// How many frames there may be to read, at least 1, and how many bytes each has, by the last call. No more than
-    /// twice as many are read, less one: so a frame that comes alone is not followed by a call in vain, and
-    /// where many come, they are soon read in batches.
+    /// How many frames there may be to read, and how many bytes each has, by the last call.
     expected: usize,
     each: usize,
     counts: Arc<Counts>,
@@ -196,7 +194,6 @@ impl TapReceive {
 impl Receive for TapReceive {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
         let (mut bytes, before, mut came) = (0, into.len(), 0);
-        let most = 2 * self.expected - 1;
         // 0: there are no more.
         let mut at_once = self.at_once(max);
         for turn in 0..max {
@@ -205,14 +202,14 @@ impl Receive for TapReceive {
             }
             let packet = match self.waiting.pop_front() {
                 Some(packet) => Some(packet),
-                None if at_once == 0 || came >= most => break,
+                None if at_once == 0 => break,
                 None if at_once == 1 => {
                     let Some(read) = self.read() else { break };
                     came += 1;
                     read
                 }
                 None => {
-                    let count = at_once.min(max - turn).min(most - came);
+                    let count = at_once.min(max - turn);
                     let read = self.read_many(count);
                     came += read;
                     at_once = if read == count { at_once } else { 0 };
