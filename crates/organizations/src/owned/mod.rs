@@ -127,17 +127,12 @@ impl<A: Application> Owner<A> {
 
     fn run(&mut self, timer: &mut ThreadTimer, mut watch: Watch) {
         let mut stopping = None;
-        // What this thread's own tasks ask in answer to what came is done before more is received.
-        let mut answers = false;
         loop {
             timer.begin();
             // Before the calls: one that was made before a frame came (to listen
             // on the port of its SYN) is done before that goes up.
             let posted = self.mailbox().frames.len();
-            let received = match answers {
-                true => 0,
-                false => worker::receive(&mut self.queues.receivers, &mut self.received),
-            };
+            let received = worker::receive(&mut self.queues.receivers, &mut self.received);
             timer.received(&self.received);
             self.stamp = timer.stamp();
             let now = self.clock.now();
@@ -157,7 +152,6 @@ impl<A: Application> Owner<A> {
             {
                 return self.end(now);
             }
-            answers = received > 0 && !self.mailbox().messages.is_empty();
             if called || received > 0 || posted > 0 {
                 watch.found();
                 continue;
