@@ -15,8 +15,10 @@ pub mod frames;
 pub mod groups;
 pub mod leases;
 mod link;
+mod topic;
 mod world;
 
 pub use bytes::Bytes;
 pub use link::run_link;
+pub use topic::{Topic, run_topic};
 pub use world::{World, run};
