@@ -372,6 +372,13 @@ impl Builder {
         self
     }
 
+    /// Do plain segments of established connections pass the layers by? Default: yes. It
+    /// changes nothing but how long they take, so this is for measuring and for looking for errors.
+    pub fn express(mut self, express: bool) -> Builder {
+        self.config.express = express;
+        self
+    }
+
     /// Bytes of fragments that wait for the rest of their datagrams. Default: 4 MiB.
     pub fn reassembly_bytes(mut self, bytes: usize) -> Builder {
         self.config.reassembly_bytes = bytes;

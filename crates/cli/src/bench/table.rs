@@ -34,6 +34,11 @@ pub fn table(rows: &[Row]) -> String {
         text += "\nJain: 1 if all connections get the same, 1/n if one of n gets all.";
     }
     text += "\nof bound: payload carried, of the bound; a core: the same for each second of processor time.";
+    if let Some(row) = rows.iter().find(|row| row.bytes_per_connection.is_some()) {
+        let bytes = thousands(row.bytes_per_connection.unwrap_or(0.0));
+        text +=
+            &format!("\nmemory: {bytes} bytes a connection, both ends, with {}.", row.organization);
+    }
     if let Some(line) = cacheline(rows.iter().flat_map(|row| &row.cacheline_ns)) {
         text += &format!("\n{line}");
     }
