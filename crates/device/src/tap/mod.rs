@@ -432,6 +432,9 @@ fn make(medium: Medium, config: &Config, name: &str) -> Result<(EthernetAddress,
     let control = Control::new().map_err(step("socket"))?;
     // The kernel says much of its own over IPv6, which is for those who ask for it.
     let speaks_v6 = config.kernel_address.is_some_and(|(address, _)| address.is_ipv6());
+    if speaks_v6 && config.mtu < wire::ipv6::MIN_MTU {
+        return Err(Error::SmallMtu(config.mtu));
+    }
     match (medium, speaks_v6) {
         (Medium::Ethernet, true) => ifreq::skip_dad(name),
         (Medium::Ethernet, false) => disable_ipv6(name),
