@@ -287,7 +287,11 @@ impl World {
                     config.mtu_v6 = vec![(interface, mtu)];
                 }
                 Change::Servers(servers) => assert!(servers.len() <= MAX_SERVERS),
-                Change::Verified(..) | Change::Deprecated(..) | Change::Dhcp6(..) => {}
+                Change::Verified(..)
+                | Change::Deprecated(..)
+                | Change::Over(_)
+                | Change::Old(..)
+                | Change::Dhcp6(..) => {}
             }
         }
         assert!(config.interfaces[0].addresses.len() <= 2 + MAX_FORMED + 1 + GIVEN);

@@ -209,14 +209,17 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let (Some(reports), Some(path)) = (reports, capture) else { return result };
     let captures = reports.iter().filter(|report| report.name() == "capture");
     let missing: u64 = captures.flat_map(|report| report.counts()).map(|(_, count)| count).sum();
-    result.and(match missing {
-        0 => Ok(()),
-        n => Err(Failure::failed(format!(
-            "the capture --pcap {} is cut off, {n} packets are not in it: free some room, or name \
-             a file elsewhere",
-            path.display()
-        ))),
-    })
+    if missing == 0 {
+        return result;
+    }
+    let cut_off = Failure::failed(format!(
+        "the capture --pcap {} is cut off, {missing} packets are not in it: free some room, or \
+         name a file elsewhere",
+        path.display()
+    ));
+    // Both are told.
+    result.inspect_err(|_| eprintln!("anabranch: {cut_off}"))?;
+    Err(cut_off)
 }
 
 /// Lets others look into the server: its owner by a control socket, which is there for

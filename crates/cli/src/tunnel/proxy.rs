@@ -101,8 +101,11 @@ impl FromStr for Proxy {
 
 /// An address and a port; why not, if that can be said.
 fn address_of(text: &str) -> Result<SocketAddr, Option<String>> {
-    if let Ok(address) = text.parse() {
-        return Ok(address);
+    match text.parse() {
+        // One of some link is looked at below.
+        Ok(SocketAddr::V6(v6)) if v6.scope_id() == 0 && v6.ip().is_unicast_link_local() => {}
+        Ok(address) => return Ok(address),
+        Err(_) => {}
     }
     let (host, port) = text.rsplit_once(':').ok_or(None)?;
     let port = port.parse().map_err(|_| None)?;
