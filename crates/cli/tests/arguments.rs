@@ -112,7 +112,7 @@ fn bad_arguments_of_other_commands() {
         ("calibrate --output /", "name a file that can be made"),
         ("lab validate --points 0", "points must be from 1"),
         ("lab validate --samples 0", "samples must be from 1"),
-        ("lab validate --draw 99999999999", "99999999999 is not in 0..=1000"),
+        ("lab validate --draw 99999999999", "is not in 1..=1000"),
         ("lab validate --calibration /does/not/exist", "run `anabranch calibrate`"),
         ("lab validate --calibration /proc/version", "not a calibration"),
         ("bench udp-rr --peer stack", "use --peer driver"),

@@ -34,7 +34,7 @@ pub fn ready_line(running: &Running, settings: &Settings) -> String {
 /// The services at an address, for the line that says that they are ready.
 pub fn services(address: impl Display, tallies: &Tallies) -> String {
     let address = address.to_string();
-    // RFC 3986 3.2.2, RFC 6874 2
+    //= In brackets, and % as %25 (RFC 3986 3.2.2, RFC 6874 2).
     let address = match address.contains(':') {
         true => format!("[{}]", address.replace('%', "%25")),
         false => address,
