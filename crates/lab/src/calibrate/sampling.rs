@@ -72,7 +72,7 @@ impl Usual {
 
     /// The pace at which a case is to be measured, ns a piece; `reference`: what a piece takes at
     /// speed 1.
-    fn pace(&self, case: &Case, reference: f64) -> Option<f64> {
+    pub(super) fn pace(&self, case: &Case, reference: f64) -> Option<f64> {
         self.speeds.get(&case.processors).map(|speed| reference / speed)
     }
 }
