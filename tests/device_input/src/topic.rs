@@ -1,9 +1,6 @@
 //! [`Topic`]: what a run is about. A run of few kinds of steps takes less time, so that more
 //! inputs can be tried, and each input says more of them.
 
-use crate::{Bytes, World};
-use net::Counters;
-
 /// What a run is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
@@ -19,7 +16,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// The kinds of steps, by the numbers that [`World::step`] has for them.
+    /// The kinds of steps, by the numbers that `World::step` has for them.
     pub(crate) fn steps(self) -> &'static [u8] {
         const ALL: [u8; 24] =
             [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23];
@@ -32,31 +29,7 @@ impl Topic {
     }
 
     /// Are connections open from the beginning?
-    fn is_open(self) -> bool {
+    pub(crate) fn is_open(self) -> bool {
         matches!(self, Topic::Segments | Topic::Icmp)
     }
-}
-
-/// Steps of a run of one topic, at most.
-const STEPS: usize = 64;
-
-/// As [`run`](crate::run), of this topic alone.
-///
-/// # Panics
-/// If the domain violates an invariant.
-pub fn run_topic(topic: Topic, bytes: &[u8]) -> Counters {
-    let mut bytes = Bytes::new(bytes);
-    let mut world = World::of(topic, &mut bytes);
-    if topic.is_open() {
-        world.establish(0, 3);
-    }
-    for _ in 0..STEPS {
-        if bytes.is_empty() {
-            break;
-        }
-        if world.step(&mut bytes) {
-            world.settle();
-        }
-    }
-    world.end()
 }

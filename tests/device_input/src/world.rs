@@ -110,6 +110,10 @@ impl World {
 
     /// Opens the flow at `place`, and lets its user write so many bytes.
     pub(crate) fn establish(&mut self, place: u8, write: u8) {
+        if self.config.interfaces[0].is_ethernet {
+            // The first peer asks for us, and so is known.
+            self.arp(&mut Bytes::new(&[1, 2, 0]));
+        }
         self.open(&mut Bytes::new(&[1, 2, 3, 4, 0x70, place]));
         self.settle();
         self.polite(&mut Bytes::new(&[place]));

@@ -13,6 +13,7 @@ mod layers;
 mod primitives;
 mod probe;
 mod refine;
+mod sampling;
 mod states;
 
 use crate::Error;
@@ -152,7 +153,7 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         other_state: None,
     };
     let reference = Pace::now(1, 0.01).piece_ns;
-    let how = states::How { effort, reference, begun: start };
+    let how = sampling::How { effort, reference, begun: start };
     let mut all = states::measure(&cases, &how, &mut |done, what| {
         tell(first + second + (1.0 - first - second) * done, what);
     })?;

@@ -6,7 +6,7 @@
 //! nothing misses by more or the time is over. What is farthest off comes first.
 
 use super::held_out;
-use super::states::{How, Measured, Usual};
+use super::sampling::{How, Measured, Usual};
 use crate::Error;
 use crate::measure::case::Case;
 
@@ -117,7 +117,7 @@ fn halved(counts: &[usize], n: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibrate::states::tests::{case, measured};
+    use crate::calibrate::sampling::tests::{case, measured};
 
     #[test]
     fn gaps_are_halved_by_their_logarithm() {

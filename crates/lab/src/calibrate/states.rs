@@ -2,16 +2,14 @@
 //! ([`crate::speed`]), and those of several processors with these as far apart as mostly
 //! ([`crate::cacheline_latency`]).
 
-use super::anchors::{self, Taken};
+use super::anchors;
 use super::probe::estimate;
-use super::{Effort, held_out, refine};
+use super::sampling::{How, Measured, Usual, distance, is_figure};
+use super::{held_out, refine};
 use crate::Error;
-use crate::measure::cacheline_latency::{self, CachelineLatency};
 use crate::measure::case::{Case, TRIES as TRIES_OF_CASE};
-use crate::measure::speed;
 use planner::calibration::{Anchor, Estimate, OtherState};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 /// How often a case is measured again, at most.
 const TRIES: usize = 4;
@@ -26,108 +24,6 @@ pub(super) struct All {
     pub(super) other_state: Option<OtherState>,
     /// Cases that could not be measured, and why, a line each.
     pub(super) left_out: Vec<String>,
-}
-
-/// A case that was measured.
-#[derive(Clone)]
-pub(super) struct Measured {
-    pub(super) case: Case,
-    pub(super) anchor: Anchor,
-    cacheline: Option<CachelineLatency>,
-    /// Was the machine at one pace?
-    steady: bool,
-}
-
-impl Measured {
-    fn new(case: &Case, taken: Taken) -> Measured {
-        let Taken { anchor, cacheline, steady } = taken;
-        Measured { case: case.clone(), anchor, cacheline, steady }
-    }
-
-    /// Were the processors as far apart as `usual`?
-    fn is_as_far(&self, usual: &Usual) -> bool {
-        match (self.cacheline, usual.cacheline) {
-            (Some(cacheline), Some(usual)) => cacheline.is(usual),
-            _ => true,
-        }
-    }
-
-    /// Was the machine in the state of `usual`?
-    pub(super) fn fits(&self, usual: &Usual) -> bool {
-        let speed = usual.speeds.get(&self.case.processors);
-        let paced =
-            speed.is_none_or(|&speed| self.steady && speed::is_alike(self.anchor.speed, speed));
-        paced && self.is_as_far(usual)
-    }
-
-    fn distance(&self) -> Option<f64> {
-        self.cacheline.and_then(|cacheline| cacheline.steady())
-    }
-}
-
-/// The state that the machine mostly was in.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Usual {
-    /// How far the processors were apart, ns.
-    cacheline: Option<f64>,
-    /// How fast so many processors at once were.
-    speeds: BTreeMap<usize, f64>,
-}
-
-impl Usual {
-    fn of(measured: &[Measured]) -> Usual {
-        let cacheline = distance(measured);
-        let as_far = Usual { cacheline, ..Usual::default() };
-        let mut speeds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for one in measured.iter().filter(|one| one.steady && one.is_as_far(&as_far)) {
-            speeds.entry(one.case.processors).or_default().push(one.anchor.speed);
-        }
-        let usual = |(processors, speeds): (usize, Vec<f64>)| {
-            speed::usual(&speeds).map(|speed| (processors, speed))
-        };
-        Usual { cacheline, speeds: speeds.into_iter().filter_map(usual).collect() }
-    }
-
-    /// The pace at which a case is to be measured, ns a piece; `reference`: what a piece takes at
-    /// speed 1.
-    fn pace(&self, case: &Case, reference: f64) -> Option<f64> {
-        self.speeds.get(&case.processors).map(|speed| reference / speed)
-    }
-}
-
-/// How far the processors mostly were apart.
-fn distance(measured: &[Measured]) -> Option<f64> {
-    let ways: Vec<f64> = measured.iter().filter_map(Measured::distance).collect();
-    cacheline_latency::usual(&ways)
-}
-
-/// How cases are measured.
-pub(super) struct How<'a> {
-    pub(super) effort: &'a Effort,
-    /// What the piece of work took at first by which speeds are compared, ns.
-    pub(super) reference: f64,
-    /// When the calibration began.
-    pub(super) begun: Instant,
-}
-
-impl How<'_> {
-    /// A sample of `case`, at the pace of `usual` if there is some; `None` if it is no figure.
-    ///
-    /// # Errors
-    /// [`Error::Plan`], if the case makes no sense.
-    pub(super) fn sample(&self, case: &Case, usual: &Usual) -> Result<Option<Measured>, Error> {
-        let wanted = usual.pace(case, self.reference);
-        match anchors::measure(case, &self.effort.timing, self.reference, wanted) {
-            Ok(taken) if is_figure(&taken.anchor) => Ok(Some(Measured::new(case, taken))),
-            Err(error @ Error::Plan(_)) => Err(error),
-            _ => Ok(None),
-        }
-    }
-
-    /// Is this share of the effort's patience over?
-    pub(super) fn is_past(&self, share: f64) -> bool {
-        self.begun.elapsed() >= Duration::mul_f64(self.effort.patience, share)
-    }
 }
 
 /// Measures all `cases`; those for which the machine was in another state than
@@ -251,12 +147,6 @@ const AGAIN: f64 = 0.55;
 const SAMPLES: f64 = 0.75;
 /// By how much two samples of a case may differ, as a logarithm, before there is a third.
 const DIFFER: f64 = 0.04;
-
-/// Does the interval stay above 0? If not, the case stood still in some windows each time
-/// that it was measured.
-fn is_figure(anchor: &Anchor) -> bool {
-    anchor.operations_per_s.low > 0.0
-}
 
 /// The share of the work that measuring each case once is.
 const FIRST: f64 = 0.9;

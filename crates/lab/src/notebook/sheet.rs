@@ -54,6 +54,19 @@ impl<'a> Sheet<'a> {
         &self.records
     }
 
+    /// On what machine the records were made, how many runs they are, and when that was.
+    pub fn origin(&self) -> String {
+        let Some(first) = self.records.first() else { return String::new() };
+        let days = self.records.iter().filter_map(|record| record.at.get(..10));
+        let days: BTreeSet<&str> = days.collect();
+        let when = match (days.first(), days.last()) {
+            (Some(first), Some(last)) if first != last => format!(", {first} to {last}"),
+            (Some(day), _) => format!(", {day}"),
+            _ => String::new(),
+        };
+        format!("{}; {} runs{when}", first.setting.kind(), self.records.len())
+    }
+
     /// Are there records of this kind?
     pub fn has(&self, data: Data) -> bool {
         self.records.iter().any(|record| record.data == data)

@@ -84,6 +84,8 @@ impl Flow<'_> {
             match stream.write(&bytes) {
                 Ok(_) => {}
                 Err(error) if is_timeout(&error) => {}
+                // The receiver has ended first.
+                Err(_) if self.is_over() => {}
                 Err(error) => return Err(error),
             }
         }
