@@ -1,5 +1,5 @@
 //! The client: the kernel's sockets, on one thread. It prints one figure: Gbit/s, or what was
-//! done in a second.
+//! done in a second; and its share of a processor meanwhile.
 
 use crate::run::{STACK, STACK_V6};
 use crate::services::{CHARGEN, DISCARD, ECHO, HEAD, HTTP, PAGE};
@@ -55,7 +55,7 @@ impl Load {
 }
 
 /// All loads.
-pub const LOADS: [Load; 17] = [
+pub const LOADS: [Load; 18] = [
     Load::new("down", 1, "Gbit/s"),
     Load::new("up", 1, "Gbit/s"),
     Load::new("down", 8, "Gbit/s"),
@@ -66,6 +66,7 @@ pub const LOADS: [Load; 17] = [
     Load::new("udp", 64, "1/s"),
     Load::new("http", 64, "1/s"),
     Load::new("idle", 10_000, "KiB each"),
+    Load::new("burst", 10_000, "1/s"),
     Load::new("down", 1, "Gbit/s").v6(),
     Load::new("echo", 1, "1/s").v6(),
     Load::new("connect", 16, "1/s").v6(),
@@ -92,8 +93,10 @@ pub async fn run(load: &str) {
     };
     let (name, count): (Rc<str>, usize) = (name.into(), count.parse().expect("a count"));
     let stack = if family == "6" { STACK_V6 } else { STACK };
-    if &*name == "idle" {
-        return idle(stack, count).await;
+    match &*name {
+        "idle" => return idle(stack, count).await,
+        "burst" => return burst(stack, count).await,
+        _ => {}
     }
     let slow = name.starts_with("slow");
     let (warm, span) = if slow { (SLOW_WARM, SLOW_MEASURED) } else { (WARM, MEASURED) };
@@ -109,35 +112,86 @@ pub async fn run(load: &str) {
     }
     let measured = local.run_until(async {
         tokio::time::sleep(warm).await;
-        let (start, before) = (Instant::now(), done.get());
+        let (start, before, busy) = (Instant::now(), done.get(), busy());
         tokio::time::sleep(span).await;
-        (done.get() - before) as f64 / start.elapsed().as_secs_f64()
+        let seconds = start.elapsed().as_secs_f64();
+        ((done.get() - before) as f64 / seconds, (self::busy() - busy).as_secs_f64() / seconds)
     });
-    let a_second = measured.await;
+    let (a_second, share) = measured.await;
     let figure = match &*name {
         "down" | "up" => a_second * 8.0 / 1e9,
         "slow down" | "slow up" => a_second * 8.0 / 1e6,
         _ => a_second,
     };
-    println!("{figure}");
+    println!("{figure} {share}");
     std::process::exit(0);
+}
+
+/// The processor's time that this thread, which does all, has had.
+fn busy() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Opens so many connections, has a word on each, says so, and keeps them until it is killed.
 async fn idle(stack: &str, count: usize) {
+    let Some(_streams) = opened(stack, count).await else { return };
+    println!("{count} 0");
+    std::future::pending().await
+}
+
+/// So many connections, with a word on each; `None` if one does not come about.
+async fn opened(stack: &str, count: usize) -> Option<Vec<TcpStream>> {
     let mut streams = Vec::new();
     while streams.len() < count {
-        let mut stream = match connect(stack, ECHO).await {
-            Ok(stream) => stream,
-            Err(error) => return eprintln!("{} connections: {error}", streams.len()),
+        let asked = async {
+            let mut stream = connect(stack, ECHO).await?;
+            ask(&mut stream).await.map(|()| stream)
         };
-        if let Err(error) = ask(&mut stream).await {
-            return eprintln!("{} connections: {error}", streams.len());
+        match asked.await {
+            Ok(stream) => streams.push(stream),
+            Err(error) => {
+                eprintln!("{} connections: {error}", streams.len());
+                return None;
+            }
         }
-        streams.push(stream);
     }
-    println!("{count}");
-    std::future::pending().await
+    Some(streams)
+}
+
+/// What is not answered by then counts as never.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks on so many connections at once: how many answers came in a second, until the last or for
+/// [`PATIENCE`].
+async fn burst(stack: &str, count: usize) {
+    let Some(streams) = opened(stack, count).await else { return };
+    let (local, answered, start) = (LocalSet::new(), Rc::new(Cell::new(0)), Instant::now());
+    let before = busy();
+    let tasks: Vec<_> = streams
+        .into_iter()
+        .map(|mut stream| {
+            let answered = answered.clone();
+            local.spawn_local(async move {
+                if ask(&mut stream).await.is_ok() {
+                    answered.set(answered.get() + 1);
+                }
+                stream
+            })
+        })
+        .collect();
+    let all = async {
+        let mut streams = Vec::new();
+        for task in tasks {
+            streams.push(task.await);
+        }
+        streams
+    };
+    let _streams = local.run_until(tokio::time::timeout(PATIENCE, all)).await;
+    let seconds = start.elapsed().as_secs_f64();
+    let share = (busy() - before).as_secs_f64() / seconds;
+    println!("{} {share}", f64::from(answered.get()) / seconds);
+    std::process::exit(0);
 }
 
 async fn connect(stack: &str, port: u16) -> io::Result<TcpStream> {

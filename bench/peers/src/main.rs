@@ -7,7 +7,7 @@
 //!
 //! A sample is a fresh process of the stack in a network namespace of its own; samples of one
 //! load go round all stacks in turn. `--stack NAME`, which may be said several times, takes those
-//! alone, `--load PART` the loads whose titles have this in them. The table has medians with ranges, and the ratio of
+//! alone, `--load PART` the loads whose titles have this in them. `--shares yes` adds how busy the client was. The table has medians with ranges, and the ratio of
 //! Anabranch's median to the best of the others.
 
 mod client;
@@ -28,7 +28,7 @@ fn main() {
         ["client", load] => client::run(load),
         _ => {
             eprintln!(
-                "usage: all [--rounds N] [--load PART] [--stack PART] | stack NAME | client LOAD | relay LOST"
+                "usage: all [--rounds N] [--load PART] [--stack NAME] [--shares yes] | stack NAME | client LOAD | relay LOST"
             );
             std::process::exit(2);
         }
@@ -43,6 +43,7 @@ fn options<'a>(mut words: &[&'a str]) -> run::Options<'a> {
             "--rounds" => options.rounds = value.parse().expect("a number of rounds"),
             "--load" => options.loads.push(value),
             "--stack" => options.stacks.push(value),
+            "--shares" => options.shares = *value == "yes",
             _ => panic!("there is no option {name}"),
         }
         words = rest;

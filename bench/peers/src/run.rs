@@ -2,7 +2,7 @@
 
 use crate::client::{LOADS, Load};
 use crate::relay::ENDS;
-use crate::stacks::{ALL, is_ours, serves};
+use crate::stacks::{ALL, is_apart, is_ours, serves};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -95,13 +95,13 @@ pub fn ready() {
     println!("ready");
 }
 
-/// One sample; `None` if it came to nothing.
-fn sample(stack: &str, load: &Load) -> Option<f64> {
+/// One sample, and the client's share of a processor in it; `None` if it came to nothing.
+fn sample(stack: &str, load: &Load) -> Option<(f64, f64)> {
     space(SPACE);
     let server = started(SPACE, &["stack", stack])?;
     if !ip(&format!("-n {SPACE} link set {DEVICE} up"))
         || !ip(&format!("-n {SPACE} address add 10.200.0.1/16 dev {DEVICE}"))
-        || !ip(&format!("-n {SPACE} address add fd00:200::1/64 dev {DEVICE} nodad"))
+        || !ip(&format!("-n {SPACE} address replace fd00:200::1/64 dev {DEVICE} nodad"))
     {
         return None;
     }
@@ -116,10 +116,11 @@ fn sample(stack: &str, load: &Load) -> Option<f64> {
     let mut client = Ends(client.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?);
     let mut line = String::new();
     BufReader::new(client.0.stdout.take()?).read_line(&mut line).ok()?;
-    let figure: f64 = line.trim().parse().ok()?;
+    let (figure, share) = line.trim().split_once(' ')?;
+    let (figure, share): (f64, f64) = (figure.parse().ok()?, share.parse().ok()?);
     match load.is_cost() {
-        true => Some((memory(&server)? - before) / figure),
-        false => Some(figure),
+        true => Some(((memory(&server)? - before) / figure, share)),
+        false => Some((figure, share)),
     }
 }
 
@@ -131,19 +132,20 @@ pub struct Options<'a> {
     pub loads: Vec<&'a str>,
     /// Names of the stacks; of none, all stacks.
     pub stacks: Vec<&'a str>,
+    /// Say how busy the client was, too: where it had a processor for itself, it is the limit.
+    pub shares: bool,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { rounds: 3, loads: Vec::new(), stacks: Vec::new() }
+        Options { rounds: 3, loads: Vec::new(), stacks: Vec::new(), shares: false }
     }
 }
 
 /// Measures, and prints the table.
 pub fn all(options: &Options<'_>) {
-    // Tunnels are compared with each other: they do more than the stacks.
     let wanted = |stack: &str| match options.stacks.as_slice() {
-        [] => !stack.starts_with("tunnel"),
+        [] => !is_apart(stack),
         names => names.contains(&stack),
     };
     let stacks: Vec<&str> = ALL.into_iter().filter(|stack| wanted(stack)).collect();
@@ -160,14 +162,19 @@ pub fn all(options: &Options<'_>) {
     };
     for load in LOADS.iter().filter(wanted) {
         let mut samples = vec![Vec::new(); stacks.len()];
+        let mut shares = samples.clone();
         for _ in 0..options.rounds {
-            for (stack, samples) in stacks.iter().zip(&mut samples) {
-                if serves(stack, load.name) {
-                    samples.extend(sample(stack, load));
+            for (at, stack) in stacks.iter().enumerate().filter(|(_, s)| serves(s, load.name)) {
+                if let Some((figure, share)) = sample(stack, load) {
+                    samples[at].push(figure);
+                    shares[at].push(share);
                 }
             }
         }
         println!("{}", row(load, &stacks, samples, options.rounds));
+        if options.shares && !load.is_cost() {
+            println!("{}", row_of_shares(shares));
+        }
     }
     ip(&format!("netns delete {SPACE}"));
     ip(&format!("netns delete {CLIENT}"));
@@ -199,6 +206,18 @@ fn row(load: &Load, stacks: &[&str], mut samples: Vec<Vec<f64>>, rounds: usize) 
         [Some(others), Some(ours)] => line + &format!(" {:.2} |", ours / others),
         _ => line + " |",
     }
+}
+
+/// Medians of the client's share of a processor.
+fn row_of_shares(shares: Vec<Vec<f64>>) -> String {
+    let cell = |mut shares: Vec<f64>| {
+        shares.sort_by(f64::total_cmp);
+        shares
+            .get(shares.len() / 2)
+            .map_or(" |".into(), |share| format!(" {:.0} % |", share * 100.0))
+    };
+    let cells: String = shares.into_iter().map(cell).collect();
+    format!("| – the client's processor |{cells} |")
 }
 
 fn figure(value: f64) -> String {

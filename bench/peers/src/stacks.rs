@@ -2,19 +2,26 @@
 
 use crate::run::{self, DEVICE, MTU};
 use crate::{services, tunnels};
-use anabranch::device::tun as ours;
+use anabranch::device::{Device, tap, tun as ours, xdp};
 use anabranch::netstack::Limits;
-use anabranch::{CongestionAlgorithm, Netstack, Prefix, Stack, TcpConfig};
+use anabranch::{Builder, CongestionAlgorithm, Netstack, Prefix, Stack, TcpConfig};
 use futures::{SinkExt, StreamExt};
+use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+/// The stack's end of a pair of interfaces.
+const FAR: &str = "ana-peer1";
+
 /// Their names, ours first.
-pub const ALL: [&str; 13] = [
+pub const ALL: [&str; 19] = [
     "anabranch, tasks on its threads",
+    "anabranch, tasks on its 2 threads",
+    "anabranch, tasks on its threads, busy poll",
+    "anabranch, tasks on its threads, BBR",
     "anabranch",
     "anabranch, io_uring",
     "anabranch, 2 processors",
@@ -25,13 +32,21 @@ pub const ALL: [&str; 13] = [
     "netstack-smoltcp",
     "gvisor",
     "system",
+    "link: TAP",
+    "link: TAP, no offload",
+    "link: AF_XDP",
     "tunnel: anabranch",
     "tunnel: tun2proxy",
 ];
 
 /// Those that are ours.
 pub fn is_ours(name: &str) -> bool {
-    name.starts_with("anabranch") || name == "tunnel: anabranch"
+    name.starts_with("anabranch") || name == "tunnel: anabranch" || name == "link: AF_XDP"
+}
+
+/// Is it compared only where it is asked for? Tunnels do more than stacks; links are for one stack.
+pub fn is_apart(name: &str) -> bool {
+    name.starts_with("tunnel") || name.starts_with("link")
 }
 
 /// Does the stack serve such loads at all?
@@ -40,7 +55,7 @@ pub fn serves(name: &str, load: &str) -> bool {
         "gvisor" => Path::new(GVISOR).exists(),
         "system" => load != "udp",
         "tunnel: anabranch" | "tunnel: tun2proxy" => {
-            !["udp", "idle"].contains(&load) && tunnels::is_there(name)
+            !["udp", "idle", "burst"].contains(&load) && tunnels::is_there(name)
         }
         _ => true,
     }
@@ -58,7 +73,21 @@ fn gvisor() {
 #[tokio::main]
 pub async fn serve(name: &str) {
     match name {
-        "anabranch, tasks on its threads" => units().await,
+        "anabranch, tasks on its threads" => units(host(tunnel(1))).await,
+        "anabranch, tasks on its 2 threads" => {
+            let host = host(tunnel(2)).organization("processor-per-connection");
+            units(host.processors(2)).await;
+        }
+        "anabranch, tasks on its threads, busy poll" => {
+            units(host(tunnel(1)).busy_poll(Duration::from_micros(100))).await;
+        }
+        "anabranch, tasks on its threads, BBR" => {
+            let tcp = TcpConfig::default().with_congestion(CongestionAlgorithm::Bbr);
+            units(host(tunnel(1)).tcp(tcp)).await;
+        }
+        "link: TAP" => units(host(station(true))).await,
+        "link: TAP, no offload" => units(host(station(false))).await,
+        "link: AF_XDP" => units(host(interface())).await,
         "anabranch" => anabranch("uniprocessor", 1, our_config()).await,
         "anabranch, io_uring" => anabranch("uniprocessor", 1, by_ring()).await,
         "anabranch, 2 processors" => anabranch("processor-per-connection", 2, our_config()).await,
@@ -90,9 +119,35 @@ fn by_ring() -> ours::Config {
     our_config().with_io_uring(ours::IoUring::Required)
 }
 
-/// A host with addresses of its own, whose ports are served by tasks on the stack's thread.
-async fn units() {
-    let builder = Stack::builder().tun(&our_config()).organization("uniprocessor");
+fn tunnel(queues: usize) -> Device {
+    ours::open(&our_config().with_queues(queues)).expect("a device")
+}
+
+/// The same by Ethernet frames.
+fn station(offload: bool) -> Device {
+    let config = tap::Config::default().with_name(DEVICE).with_mtu(MTU).with_offload(offload);
+    let kernel: IpAddr = "fd00:200::1".parse().expect("an address");
+    tap::open(&config.with_kernel_address(kernel, 64)).expect("a device")
+}
+
+/// One end of a pair of interfaces, whose other end the kernel has.
+fn interface() -> Device {
+    let add = ["link", "add", DEVICE, "type", "veth", "peer", "name", FAR];
+    for words in [&add[..], &["link", "set", FAR, "up"]] {
+        let done = std::process::Command::new("ip").args(words).status();
+        assert!(done.is_ok_and(|status| status.success()), "a pair of interfaces");
+    }
+    let ours = vec![("10.200.0.2".parse().expect("an address"), 32)];
+    let config = xdp::Config::new(FAR).with_take(xdp::Take::Prefixes(ours));
+    xdp::open(&config).expect("a device")
+}
+
+fn host(device: Device) -> Builder {
+    Stack::builder().device(device).organization("uniprocessor")
+}
+
+/// A host with addresses of its own, whose ports are served by tasks on the stack's threads.
+async fn units(builder: Builder) {
     let builder = builder.address("10.200.0.2/16").address("fd00:200::2/64");
     let builder = builder.route("default via 10.200.0.1").route("::/0 via fd00:200::1");
     let stack = builder.start().expect("a stack");
@@ -108,7 +163,8 @@ async fn units() {
             let _ = udp.send_to(&bytes[..n], from).await;
         }
     };
-    anabranch::unit::start_on(&stack, 0, echo).expect("one unit");
+    // What it sends leaves by that unit.
+    anabranch::unit::start_on(&stack, 7 % anabranch::unit::count(&stack), echo).expect("a unit");
     run::ready();
     std::future::pending().await
 }

@@ -46,6 +46,14 @@ pub enum CidrError {
         "{0:?} is not a route: write it like 192.168.0.0/16 via 10.99.0.1, or default via 10.99.0.1"
     )]
     RouteForm(String),
+    /// A route's datagrams are smaller than every link's.
+    #[error(
+        "datagrams of {0} bytes are smaller than every link's: give the route an mtu of {1} or more"
+    )]
+    Mtu(u32, u32),
+    /// What a route is for never leaves the host.
+    #[error("{0}/{1} does not leave the host: leave the route out")]
+    Loopback(IpAddr, u8),
     /// The network of a route has bits beyond its prefix.
     #[error("{0}/{1} has bits beyond its prefix: did you mean {network}/{1}?", network = network(*.0, *.1))]
     HostBits(IpAddr, u8),
@@ -237,6 +245,10 @@ impl Route {
         if self::network(address, prefix) != address {
             return Err(CidrError::HostBits(address, prefix));
         }
+        let least = if address.is_ipv4() { 8 } else { 128 };
+        if address.is_loopback() && prefix >= least {
+            return Err(CidrError::Loopback(address, prefix));
+        }
         Ok(Route { network: address, prefix, gateway, metric: 0, interface: None, mtu: None })
     }
 
@@ -257,8 +269,12 @@ impl Route {
     /// than 68, or 1280 of IPv6. Default: what the interface takes.
     #[must_use]
     pub fn with_mtu(self, mtu: u32) -> Route {
-        let least = if self.network.is_ipv4() { 68 } else { 1280 };
-        Route { mtu: Some(mtu.max(least)), ..self }
+        Route { mtu: Some(mtu.max(self.least_mtu())), ..self }
+    }
+
+    /// What every link of its family carries (RFC 791 3.2, RFC 8200 5).
+    fn least_mtu(&self) -> u32 {
+        if self.network.is_ipv4() { 68 } else { 1280 }
     }
 
     /// What [`Route::with_mtu`] has set.
@@ -328,6 +344,9 @@ impl FromStr for Route {
         let mut route = Route::new(network, prefix, gateway)?.with_metric(metric.unwrap_or(0));
         route.interface = interface;
         Ok(match mtu {
+            Some(mtu) if mtu < route.least_mtu() => {
+                return Err(CidrError::Mtu(mtu, route.least_mtu()));
+            }
             Some(mtu) => route.with_mtu(mtu),
             None => route,
         })

@@ -1,7 +1,7 @@
 //! Errors: why a stack could not be started, one line each that names cause and mend;
 //! and what sockets remember of theirs.
 
-use crate::addresses::CidrError;
+use crate::addresses::{CidrError, Route};
 use crate::organization::NoSuchOrganization;
 use net::application::ConnectError;
 use std::convert::Infallible;
@@ -32,6 +32,16 @@ pub enum Error {
         gateway: IpAddr,
         /// The addresses that the stack has.
         networks: String,
+    },
+    /// A route names an interface that there is not.
+    #[error(
+        "route {route}: the stack has {interfaces} interface(s): write a number up to that behind %"
+    )]
+    Interface {
+        /// The route.
+        route: Route,
+        /// How many interfaces there are.
+        interfaces: usize,
     },
     /// A device cannot carry datagrams of this size.
     #[error("device {device} cannot have an MTU of {mtu} bytes: choose 68 to {most}")]

@@ -24,6 +24,7 @@
 
 mod follow;
 mod held;
+mod neighbours;
 
 pub(crate) use held::Held;
 
@@ -37,6 +38,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use wire::{Address, EthernetAddress};
 
+pub use neighbours::MAX_STATIONS;
 pub use net::discovery::{Dad, Dhcp6Flags, TurnedAway};
 
 /// The most addresses of one interface.
@@ -70,6 +72,32 @@ pub struct PathTo {
     pub mtu: Option<u32>,
     /// The neighbour that a router has redirected to.
     pub neighbour: Option<IpAddr>,
+}
+
+/// A host on one of the stack's links, and its station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Neighbour {
+    /// The index of the interface.
+    pub interface: usize,
+    /// The neighbour's address.
+    pub address: IpAddr,
+    /// Its address on the link.
+    pub ethernet: EthernetAddress,
+    /// How sure that is.
+    pub state: NeighbourState,
+}
+
+/// How sure it is where a neighbour is (RFC 4861 7.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NeighbourState {
+    /// It was said by [`Host::set_neighbour`].
+    Given,
+    /// It was confirmed a short time ago.
+    Reachable,
+    /// It is used, and will be asked for when it is.
+    Stale,
 }
 
 /// What has changed.
@@ -158,6 +186,29 @@ impl Host {
         self.0.set_deprecated(address, deprecated)
     }
 
+    /// For how long an address that was given by hand is for new connections from now on
+    /// (preferred), and for how long the stack has it (valid); `None`: for good, as at first. Then
+    /// it is [deprecated](Host::set_deprecated) and taken away, which is told as events (RFC 4862
+    /// 5.5.4). Said again, what is said last counts.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not an address of the stack; `InvalidInput` if it was formed by what
+    /// routers say, which say for how long; `QuotaExceeded` beyond 4,096 such addresses.
+    pub fn set_lifetimes(
+        &self,
+        address: impl Into<IpAddr>,
+        preferred: Option<Duration>,
+        valid: Option<Duration>,
+    ) -> io::Result<()> {
+        self.0.set_lifetimes(address.into(), preferred, valid)
+    }
+
+    /// For how long an address is still for new connections, and for how long the stack has it,
+    /// as a program or a router has said; `None`: for good.
+    pub fn lifetimes(&self, address: impl Into<IpAddr>) -> (Option<Duration>, Option<Duration>) {
+        self.0.lifetimes(address.into())
+    }
+
     /// Adds a route. Of routes that fit a destination, the one with the longest prefix is
     /// taken, then the one with the least metric, then the one that was there first.
     ///
@@ -174,6 +225,40 @@ impl Host {
     /// `NotFound` if there is none like it.
     pub fn remove_route(&self, route: Route) -> io::Result<()> {
         self.0.remove_route(route)
+    }
+
+    /// Its neighbours: first those that were given by hand, then those that were learnt by ARP and
+    /// neighbour discovery, as last heard of, as many as a unit remembers (4,096) at most.
+    pub fn neighbours(&self) -> Vec<Neighbour> {
+        self.0.neighbours()
+    }
+
+    /// Says where a neighbour is, so that nobody is asked, whatever others say. It stays until
+    /// [`Host::forget_neighbour`].
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no such interface, or it has no Ethernet frames, or no neighbour
+    /// can have the address; `QuotaExceeded` beyond [`MAX_STATIONS`].
+    pub fn set_neighbour(
+        &self,
+        interface: usize,
+        address: impl Into<IpAddr>,
+        ethernet: EthernetAddress,
+    ) -> io::Result<()> {
+        self.0.set_neighbour(interface, address.into(), ethernet)
+    }
+
+    /// Forgets where a neighbour is; it is asked for when it is needed again.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not known.
+    pub fn forget_neighbour(&self, interface: usize, address: impl Into<IpAddr>) -> io::Result<()> {
+        self.0.forget_neighbour(interface, address.into())
+    }
+
+    /// Forgets all neighbours that were learnt.
+    pub fn forget_neighbours(&self) {
+        self.0.forget_neighbours();
     }
 
     /// What routers have told of the way to single hosts, 4096 at most: smaller datagrams, which are

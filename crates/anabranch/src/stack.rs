@@ -17,7 +17,7 @@ use net::ports::PortAllocator;
 use net::{Call, Config, ConnId, Counters};
 use organizations::Running;
 use platform::atomic::{AtomicBool, Ordering};
-use platform::{Mutex, thread};
+use platform::{Clock, Mutex, thread};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Weak};
@@ -127,7 +127,7 @@ const fn nowhere(protocol: Protocol) -> Endpoint {
 impl Stack {
     pub(crate) fn new(
         (view, starts): (View, Arc<tasks::Starts>),
-        (config, names): (Arc<Config>, Vec<String>),
+        (config, names, clock): (Arc<Config>, Vec<String>, Clock),
         drain: Duration,
         resolver: Arc<Resolver>,
     ) -> Stack {
@@ -139,17 +139,16 @@ impl Stack {
         let bound = [bound(), bound()];
         let servers = Arc::<Servers>::default();
         resolver.know_interfaces(&names);
-        let host = Arc::new(Held::new(config.clone(), names, servers.clone()));
+        let host = Arc::new(Held::new(config.clone(), names, servers.clone(), clock));
         let follower: Arc<dyn Follow> = host.clone();
         config.discovery.attach(Arc::downgrade(&follower));
-        if config.discovery.is_used() {
-            let running = Arc::downgrade(&view.running);
-            host.looks_by(move || {
-                if let Some(running) = running.upgrade() {
-                    running.call(Call::Look);
-                }
-            });
-        }
+        let running = Arc::downgrade(&view.running);
+        let look = move || {
+            if let Some(running) = running.upgrade() {
+                running.call(Call::Look);
+            }
+        };
+        host.looks_by(look, config.discovery.is_used());
         Stack(Arc::new(Shared {
             view,
             host,

@@ -194,13 +194,14 @@ where
         tasks::found(&self.counts, id.unit, || alarm(self.stack.clone(), id.unit));
         let Some(handler) = self.handler.clone() else { return false };
         let peer = SocketAddr::from(flow.remote);
-        // What is in it is dropped outside of the domain, whatever happens.
+        let end = ResetIfPanicking { stack, socket };
+        // What is in it is dropped outside of the domain, whatever happens. It has nothing twice: an idle
+        // connection keeps it.
         let task = Box::pin(async move {
-            let _end = ResetIfPanicking { stack: stack.clone(), socket: socket.clone() };
-            let stream = TcpStream(Stream::new(&stack, socket));
+            let Some(flow) = end.socket.flow() else { return };
             // With its link, as `peer_addr` says it.
-            let peer = stack.socket_addr(flow.remote, flow.local.address);
-            drop(stack);
+            let peer = end.stack.socket_addr(flow.remote, flow.local.address);
+            let stream = TcpStream(Stream::new(&end.stack, end.socket.clone()));
             handler(stream, peer).await;
         });
         tasks::spawn(task, Some(peer)).is_ok()

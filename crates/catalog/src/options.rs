@@ -1,5 +1,6 @@
 //! What organizations can be told, beside the number of processors.
 
+use std::time::Duration;
 use sync::LockKind;
 
 /// The choices that an organization leaves open. Each takes those that its entry
@@ -23,6 +24,9 @@ pub struct Options {
     pub max_threads: usize,
     /// Wire threads to processors, where the organization does not do so anyway.
     pub pin: bool,
+    /// For how long a thread that owns its connections (`uniprocessor`, `processor-per-connection`) looks on before it
+    /// sleeps. What comes meanwhile does not wait for a processor to wake.
+    pub busy_poll: Duration,
 }
 
 impl Default for Options {
@@ -35,6 +39,7 @@ impl Default for Options {
             order: false,
             max_threads: 0,
             pin: false,
+            busy_poll: Duration::ZERO,
         }
     }
 }
@@ -61,6 +66,7 @@ setters! {
     with_order order: bool,
     with_max_threads max_threads: usize,
     with_pin pin: bool,
+    with_busy_poll busy_poll: Duration,
 }
 
 /// One of the choices in [`Options`].

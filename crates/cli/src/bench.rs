@@ -3,6 +3,7 @@
 mod drivers;
 mod experiments;
 mod http;
+mod idle;
 pub mod table;
 
 use crate::choices::{Choices, warn_of_processors};
@@ -25,7 +26,8 @@ Two hosts stand back to back in memory. With `uniprocessor` and `--peer stack`
 both are polled by one thread; else each has as many threads as `--processors`.
 Each sample has connections of its own and comes just after a measurement of the
 bound: what one core copies and checksums both ways of the same payload, and
-nothing else. CPU seconds are those of both ends. `crr` runs with a TIME-WAIT of
+nothing else. Connections carry nothing until all are open. CPU seconds are those of
+both ends. `crr` runs with a TIME-WAIT of
 20 ms, and all runs with ephemeral ports from 1024 on, so that ports do not run out.
 
 Examples:
@@ -60,6 +62,8 @@ enum Experiment {
     Hog(Box<HogArgs>),
     /// Everything at once over a bad link, looking at every byte
     Soak(Box<SoakArgs>),
+    /// What connections cost in memory that rest, up to a million of them
+    Idle(idle::IdleArgs),
     /// The web server over TAP, beside the same one on the kernel's sockets
     Http(Box<http::Args>),
 }
@@ -102,6 +106,9 @@ pub struct Args {
     /// (bulk)
     #[arg(long)]
     posted: bool,
+    /// Let all segments go through the layers, at both ends: none takes the express way
+    #[arg(long)]
+    no_express: bool,
     /// Confine all threads to the first processors, as many as --processors says
     #[arg(long)]
     confine: bool,
@@ -180,6 +187,7 @@ impl Args {
             },
             family: self.family.into(),
             posted: self.posted,
+            express: !self.no_express,
             confine: self.confine,
             seconds: self.seconds,
             repeat: self.repeat,
@@ -208,6 +216,7 @@ pub fn run(bench: Bench) -> Result<(), Failure> {
         Experiment::Blocks(args) => args.run(),
         Experiment::Hog(args) => args.run(),
         Experiment::Soak(args) => args.run(),
+        Experiment::Idle(args) => args.run(),
         Experiment::Http(args) => args.run(),
     }
 }

@@ -9,12 +9,13 @@ use planner::calibration::default_path;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-Measures, in about two minutes on two processors, what the planner computes
+Measures, in about three minutes on two processors, what the planner computes
 with: what copying, checksums, locks, hand-offs between threads, wake-ups and device
 queues cost by themselves; what an operation takes in each layer; and what every
 organization does over TCP and UDP, sending, receiving, in transactions and with
 connections that come and go, few of them and many. If the host moves the processors
-meanwhile, it keeps what it met in both states. The machine should do nothing else
+meanwhile, it keeps what it met in both states. Where a case is not what its neighbours make of it, it measures
+that again, and more numbers of connections beside it. The machine should do nothing else
 meanwhile.
 
 The file says which machine it is of. `anabranch plan`, `anabranch simulate` and
@@ -32,8 +33,8 @@ pub struct Args {
     /// sure
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// More connection counts, and each case three times: some twenty minutes, and predictions
-    /// that are surer
+    /// More connection counts, and each case two or three times: ten minutes, and predictions that
+    /// are surer
     #[arg(long)]
     full: bool,
 }

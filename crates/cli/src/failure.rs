@@ -103,8 +103,16 @@ fn in_words(text: &str) -> String {
     SAID.iter().fold(text.to_owned(), |text, (said, right)| text.replace(said, right))
 }
 
+/// Characters of a word that is told whole.
+const LONGEST_WORD: usize = 300;
+
+/// In one line, and of what is as long as nobody reads the beginning.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let clipped = |word: &str| match word.char_indices().nth(LONGEST_WORD) {
+        Some((end, _)) => format!("{}…", &word[..end]),
+        None => word.to_owned(),
+    };
+    text.split_whitespace().map(clipped).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -147,6 +155,8 @@ mod tests {
         {
             assert!(line(&["--two", "x", "--one", text]).contains(right), "{text}");
         }
+        let text = line(&["--two", "x", "--one", &"9".repeat(100_000)]);
+        assert!(text.len() < 500 && text.ends_with("`--help` shows what there is"), "{text}");
         assert!(line(&["--twoo", "x"]).contains("tip: a similar argument exists: '--two'"));
     }
 }

@@ -1,7 +1,7 @@
 //! Files that options name, to write to: whole, or not at all.
 
 use crate::failure::Failure;
-use crate::say::say;
+use crate::say::{printed, say};
 use serde::Serialize;
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -182,21 +182,6 @@ impl Json {
 pub fn print(text: impl Display) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     printed(writeln!(out, "{text}").and_then(|()| out.flush()))
-}
-
-/// What came of printing figures. That nobody reads any more is no failure.
-///
-/// # Errors
-/// [`Failure::failed`], if they found no room there.
-pub fn printed(result: io::Result<()>) -> Result<(), Failure> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(|error| {
-            Failure::failed(format!(
-                "cannot write to standard output: {error}: free some room, or name a file"
-            ))
-        }),
-    }
 }
 
 #[cfg(test)]

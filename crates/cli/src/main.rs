@@ -28,6 +28,7 @@ mod tally;
 mod tunnel;
 mod validate;
 mod view;
+mod zone;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
@@ -105,10 +106,17 @@ fn main() -> ExitCode {
         Err(error) if error.use_stderr() && error.kind() != failure::HELP_ASKED => {
             return Failure::arguments(&error, std::env::args_os()).report();
         }
+        Err(error) if error.use_stderr() => error.exit(),
         // Help and version.
-        Err(error) => error.exit(),
+        Err(error) => return code(say::printed(error.print())),
     };
-    match run(arguments.command) {
+    code(run(arguments.command))
+}
+
+/// What the command ends with. What was asked for, and found no room, has not been given.
+fn code(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) if say::is_lost() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -38,6 +38,8 @@ Examples:
 const MOST_SCENARIOS: usize = 10_000;
 /// The largest trace that is read, bytes.
 const MOST_TRACE_BYTES: u64 = 1 << 30;
+/// What of it is looked at before the rest is read, bytes.
+const START_OF_TRACE: u64 = 64 << 10;
 
 /// What to simulate.
 #[derive(Debug, clap::Args)]
@@ -297,10 +299,26 @@ fn trace(path: &Path) -> Result<Arrivals, Failure> {
     let unreadable = |error: std::io::Error| {
         Failure::refused(format!("cannot read the trace {shown}: {error}: name a readable file"))
     };
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(MOST_TRACE_BYTES).read_to_string(&mut text).map_err(unreadable)?;
-    Arrivals::trace(&text).map_err(|error| Failure::refused(format!("{shown}: {error}")))
+    let refused = |error: &dyn std::fmt::Display| Failure::refused(format!("{shown}: {error}"));
+    let parse = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+        Ok(text) => Arrivals::trace(text).map_err(|error| refused(&error)),
+        Err(_) => Err(refused(&"it is no text: a trace has one time in ns a line")),
+    };
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::open(path).map_err(unreadable)?.take(MOST_TRACE_BYTES + 1);
+    file.by_ref().take(START_OF_TRACE).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 == START_OF_TRACE {
+        // What is no trace is not read to its end, which there may not be.
+        let Some(whole) = bytes.iter().rposition(|byte| *byte == b'\n') else {
+            return Err(refused(&"its first line does not end: a trace has one time in ns a line"));
+        };
+        parse(&bytes[..whole])?;
+    }
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MOST_TRACE_BYTES {
+        return Err(refused(&"the trace is longer than 1 GiB: cut it"));
+    }
+    parse(&bytes)
 }
 
 #[cfg(test)]

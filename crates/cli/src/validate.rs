@@ -40,9 +40,9 @@ pub struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Draw so many seeds now, say them, and compare with each
-    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "seed",
-          value_parser = clap::value_parser!(u16).range(..=1000))]
-    draw: u16,
+    #[arg(long, value_name = "N", conflicts_with = "seed",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    draw: Option<u16>,
     /// Write the figures to this file, as JSON (`-`: to standard output, instead
     /// of the table)
     #[arg(long, value_name = "FILE")]
@@ -103,10 +103,10 @@ impl Args {
 
     /// The seeds: those drawn now, or the one that was given.
     fn seeds(&self) -> Vec<u64> {
-        match usize::from(self.draw) {
-            0 => vec![self.seed],
+        match self.draw {
+            None => vec![self.seed],
             // Each of these has other keys, which the system's random numbers gave.
-            count => (0..count).map(|_| RandomState::new().hash_one(0) % 1_000_000).collect(),
+            Some(count) => (0..count).map(|_| RandomState::new().hash_one(0) % 1_000_000).collect(),
         }
     }
 
@@ -138,7 +138,7 @@ impl Args {
     /// The file's; or measures one.
     fn calibration(&self) -> Result<Calibration, Failure> {
         let Some(path) = &self.calibration else {
-            eprintln!("calibrating first: about a minute");
+            eprintln!("calibrating first: about three minutes");
             return Ok(measure(&Effort::default())?.calibration);
         };
         let calibration = calibration::load(path).map_err(Failure::refused)?;

@@ -8,6 +8,47 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
+fn bad_links_and_outputs() {
+    for (arguments, part) in [
+        ("serve --pcap -", "take `anabranch capture`"),
+        ("serve --stats-json -", "cannot go to standard output"),
+        (
+            "serve --gateway fe80::1%ana1 --address fe80::2/64 --peer-address fe80::9/64",
+            "write fe80::1%ana0",
+        ),
+        ("serve --gateway 10.99.0.1%ana0", "write an address like"),
+        ("serve --gateway fd00::1%ana0", "write fd00::1 alone"),
+        ("serve --gateway fe80::1", "choose a router there"),
+        ("serve --dns fe80::53%7", "write fe80::53%ana0"),
+        ("serve --dns 224.0.0.1", "no other host"),
+        ("serve --dns ::", "no other host"),
+        ("serve --kernel fe80::1 --tcp-echo 7777", "write which, like fe80::1%eth0"),
+        ("serve --kernel fe80::1%ana-no --tcp-echo 7777", "`ip link` lists"),
+        ("serve --kernel", "name a service"),
+        ("serve --mtu 1279 --address fd00::2/64 --peer-address fd00::1/64", "needs 1280"),
+        ("serve --mtu 576 --add-address fd00::2/64", "too little for fd00::2/64"),
+        ("serve --vlan 0", "0 is not in 1..=4094"),
+        ("serve --vlan 4095", "4095 is not in 1..=4094"),
+        ("serve --vlan 5 --peer-address 10.99.0.1/24", "cannot be used with"),
+        ("serve --mac 02:00:00:00:00", "like 02:00:00:00:00:01"),
+        ("serve --mac 03:00:00:00:00:01", "address of one station"),
+        ("serve --xdp lo --mac 02:00:00:00:00:01", "--mac is not for --xdp"),
+        ("serve --xdp lo --vlan 5", "--vlan is not for --xdp"),
+        (
+            "tunnel --proxy socks5://127.0.0.1:1 --mtu 576 --peer-address fd00::1/64",
+            "too small for IPv6",
+        ),
+        ("tunnel --proxy socks5://localhost:1080", "not its name"),
+        ("tunnel --proxy socks5://[fe80::1]:1080", "write which"),
+        ("lab validate --draw 0", "0 is not in 1..=1000"),
+        ("lab reproduce thekkath1992 --out /proc/x", "name one that can be written"),
+    ] {
+        let line = refused(arguments);
+        assert!(line.contains(part), "{arguments}: {line}");
+    }
+}
+
+#[test]
 fn bad_arguments() {
     for (arguments, part) in [
         ("serv", "unrecognized subcommand 'serv'"),
@@ -71,7 +112,7 @@ fn bad_arguments_of_other_commands() {
         ("calibrate --output /", "name a file that can be made"),
         ("lab validate --points 0", "points must be from 1"),
         ("lab validate --samples 0", "samples must be from 1"),
-        ("lab validate --draw 99999999999", "99999999999 is not in 0..=1000"),
+        ("lab validate --draw 99999999999", "is not in 1..=1000"),
         ("lab validate --calibration /does/not/exist", "run `anabranch calibrate`"),
         ("lab validate --calibration /proc/version", "not a calibration"),
         ("bench udp-rr --peer stack", "use --peer driver"),
@@ -247,14 +288,38 @@ fn doctor_names_what_there_is() {
     assert!(matches!(output.status.code(), Some(0 | 1)));
 }
 
-#[test]
-fn demo_ends_with_a_table_and_a_sentence() {
-    let arguments = "demo --mebibytes 4 --requests 200 --connections 50 --seconds 0.02";
-    let output = anabranch(arguments).output().expect("the command runs");
+/// What `demo` says, with these words more.
+fn demo(more: &str) -> String {
+    let arguments = format!("demo --mebibytes 4 --requests 200 --connections 50 {more}");
+    let output = anabranch(&arguments).output().expect("the command runs");
     let text = String::from_utf8(output.stdout).expect("text");
     let errors = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(0), "{text}{errors}");
+    text
+}
+
+#[test]
+fn demo_ends_with_a_table_and_a_sentence() {
+    let text = demo("--seconds 0.02");
     for part in ["uniprocessor ", "group-locks ", "best at ", " ±", "as it was sent."] {
         assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = demo("--seconds 0 --family 6");
+    for part in ["layer-parallel ", "by IPv6", "as it was sent."] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+/// What finds no room on standard output is told, whatever the command.
+#[test]
+fn a_full_standard_output_is_told() {
+    for arguments in ["doctor", "--version", "help serve", "model --paper thekkath1992", "lab list"]
+    {
+        let mut command = anabranch(arguments);
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+        let output = command.stdout(full).output().expect("the command runs");
+        let errors = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {errors}");
+        assert!(errors.contains("free some room"), "{arguments}: {errors}");
     }
 }

@@ -306,6 +306,8 @@ fn a_web_server_is_loaded_at_a_rate() {
         ("lab http --rate fast", "is no rate"),
         ("lab goodput --loss 100", "100 is no part"),
         ("lab goodput --rate 0", "a rate of 0 Mbit/s is not possible"),
+        ("lab fairness --rate 0", "a rate of 0 Mbit/s is not possible"),
+        ("lab fairness --seconds 0", "--seconds must be from 0.1"),
         ("lab http ftp://x/", "is no page"),
         ("lab http --connections 0", "connections must be"),
         ("lab http --organization nobody", "nobody"),
@@ -403,6 +405,29 @@ fn our_tcp_and_the_kernels_pass_the_same_box() {
             assert!(row[sender][0]["goodput"].as_f64() > Some(0.0), "{sender}: {row}");
         }
         assert!(row["ratio"].as_f64() > Some(0.0), "{row}");
+    }
+}
+
+#[test]
+fn our_tcp_shares_a_path_with_itself_and_with_the_kernels() {
+    let words = "lab fairness --rtt 10 --rate 10 --warm-up 1 --seconds 2 --json -";
+    let output = run(words);
+    let error = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && MISSING.iter().any(|why| error.contains(why)) {
+        println!("skipped: {error}");
+        return;
+    }
+    assert!(output.status.success(), "{error}");
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = rows.as_array().expect("rows");
+    let pairs: Vec<_> = rows.iter().map(|row| row["senders"].to_string()).collect();
+    assert_eq!(pairs, [r#"["ours","ours"]"#, r#"["ours","linux"]"#]);
+    for row in rows {
+        let had: Vec<f64> = (0..2).filter_map(|n| row["goodput"][n].as_f64()).collect();
+        // Who has which part is a matter of time; both have something, and not more than is there.
+        assert!(had.len() == 2 && had.iter().all(|had| *had > 0.0), "{row}");
+        assert!(had.iter().sum::<f64>() < 1.1e7, "{row}");
+        assert!(row["index"].as_f64() > Some(0.5), "{row}");
     }
 }
 

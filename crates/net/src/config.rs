@@ -4,6 +4,7 @@ use crate::account::Account;
 use crate::claims::Claims;
 use crate::discovery::{Around, Discovery};
 use crate::groups::{Groups, Via};
+use crate::neighbourhood::Neighbourhood;
 use crate::paths::Paths;
 use crate::published::Published;
 use crate::raw::RawTaken;
@@ -166,6 +167,8 @@ pub struct Config {
     /// The most connections in TIME-WAIT that one domain remembers; beyond, the
     /// oldest is forgotten.
     pub max_time_wait: usize,
+    /// Neighbours whose stations were given by hand, in order: interface, address, station.
+    pub stations: Vec<(u16, Address, EthernetAddress)>,
     /// How long a neighbour's address is trusted without confirmation.
     pub neighbour_lifetime: Duration,
     /// How many ICMP errors, answers to echo requests, and resets for closed ports may
@@ -200,6 +203,8 @@ pub struct Config {
     pub groups: Arc<Groups>,
     /// What the host finds out about its links.
     pub discovery: Arc<Discovery>,
+    /// What its units have learnt of neighbours.
+    pub neighbourhood: Arc<Neighbourhood>,
     /// What it knows of the way to single hosts.
     pub paths: Arc<Paths>,
     /// Addresses of which others may say that they are theirs.
@@ -234,6 +239,7 @@ impl Config {
             ephemeral_ports: (32768, 60999),
             max_connections: 1 << 20,
             max_time_wait: 1 << 18,
+            stations: Vec::new(),
             neighbour_lifetime: Duration::from_secs(60),
             errors_per_second: 1000,
             burst: 32,
@@ -246,11 +252,19 @@ impl Config {
             account: Arc::default(),
             groups: Arc::new(Groups::new(!seed)),
             discovery: Arc::new(Discovery::new([seed, !seed])),
+            neighbourhood: Arc::default(),
             paths: Arc::default(),
             claims: Arc::default(),
             raw: Arc::default(),
             host: Arc::default(),
         }
+    }
+
+    /// The station of a neighbour, if it was given by hand.
+    pub(crate) fn station(&self, interface: u16, address: Address) -> Option<EthernetAddress> {
+        let of = |(index, known, _): &(u16, Address, EthernetAddress)| (*index, *known);
+        let at = self.stations.binary_search_by_key(&(interface, address), of);
+        at.ok().map(|at| self.stations[at].2)
     }
 
     /// Bytes of the largest datagram to `address` that the link of an interface carries.

@@ -1,6 +1,6 @@
 //! [`Flags`]: what `--so_flags` says.
 
-use anabranch::{CongestionAlgorithm, EcnMode, TcpConfig};
+use anabranch::{CongestionAlgorithm, CounterOptions, EcnMode, TcpConfig};
 use std::fmt;
 use std::time::Duration;
 
@@ -50,7 +50,8 @@ impl std::error::Error for FlagsError {}
 
 /// The stack with what Linux cannot be told to do otherwise.
 fn linux() -> TcpConfig {
-    TcpConfig::default().with_quick_acks(16)
+    let tcp = TcpConfig::default().with_quick_acks(16).with_linear_syn_retries(4);
+    tcp.with_counter_options(CounterOptions::Always).with_ecn_everywhere(true)
 }
 
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, FlagsError> {
@@ -128,6 +129,7 @@ impl Flags {
             "tcp_rmem" => *tcp = tcp.clone().with_receive_buffer(triple(name, value)?[2]),
             "tcp_wmem" => *tcp = tcp.clone().with_send_buffer(triple(name, value)?[1]),
             "tcp_syn_retries" | "tcp_synack_retries" => tcp.syn_retries = number(name, value)?,
+            "tcp_syn_linear_timeouts" => tcp.linear_syn_retries = number(name, value)?,
             "tcp_retries2" => tcp.retries = number(name, value)?,
             "tcp_fin_timeout" => tcp.fin_wait_2 = seconds(name, value)?,
             "tcp_rto_max_ms" => tcp.max_rto = Duration::from_millis(number(name, value)?),
@@ -136,8 +138,15 @@ impl Flags {
                 1 => tcp.ecn = EcnMode::Ask,
                 2 => tcp.ecn = EcnMode::Accept,
                 3 => tcp.ecn = EcnMode::AskAccurate,
+                4 => tcp.ecn = EcnMode::AskAcceptAccurate,
                 5 => tcp.ecn = EcnMode::AcceptAccurate,
                 _ => self.ignored.push(name.into()),
+            },
+            "tcp_ecn_option" => match number(name, value)? {
+                0 => tcp.counter_options = CounterOptions::Never,
+                // As the stack does if it is not told to do as Linux.
+                1 => (tcp.counter_options, tcp.ecn_everywhere) = (CounterOptions::News, false),
+                _ => tcp.counter_options = CounterOptions::Always,
             },
             "tcp_congestion_control" => match linux_name(value).parse::<CongestionAlgorithm>() {
                 Ok(algorithm) => tcp.congestion = algorithm,

@@ -10,9 +10,8 @@ mod style;
 use crate::Error;
 use labels::Label;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
-use scale::Log;
+use scale::{Linear, Log};
 use std::ops::Range;
 use style::{Canvas, GUIDE, Pixel, Style};
 
@@ -201,9 +200,9 @@ impl Figure {
         let heights = series.iter().flat_map(Series::heights);
         let y = range(heights.chain(at_y), self.log_y, true);
         match (self.log_x, self.log_y) {
-            (false, false) => self.on::<RangedCoordf64, RangedCoordf64, _, _>(x, y, &series),
+            (false, false) => self.on(Linear::new(x, &values), y, &series),
             (true, false) => self.on(Log::new(x, &values), y, &series),
-            (false, true) => self.on(x, Log::new(y, &[]), &series),
+            (false, true) => self.on(Linear::new(x, &values), Log::new(y, &[]), &series),
             (true, true) => self.on(Log::new(x, &values), Log::new(y, &[]), &series),
         }
         .map_err(|error| Error::Asked(format!("`{}` cannot be drawn: {error}", self.title)))

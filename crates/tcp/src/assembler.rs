@@ -186,8 +186,8 @@ impl Assembler {
     }
 
     /// The ranges as SACK blocks behind what is in `blocks` already.
-    pub(crate) fn sack(&self, blocks: &mut SackBlocks) {
-        self.ranges.sack(blocks);
+    pub(crate) fn sack(&mut self, blocks: &mut SackBlocks, room: usize) -> bool {
+        self.ranges.sack(blocks, room)
     }
 
     /// Checks the invariants, for tests.

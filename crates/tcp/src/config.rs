@@ -52,6 +52,9 @@ pub struct Config {
     pub initial_rto: Duration,
     /// How many times a SYN or SYN-ACK is sent again. Default 6.
     pub syn_retries: u8,
+    /// The first so many of them do not double the time to the next, as on Linux (4 there).
+    /// RFC 6298 5.5 wants each to. Default 0.
+    pub linear_syn_retries: u8,
     /// R2 of RFC 9293 3.8.3, as a count of time-outs in a row without any
     /// progress, after which the connection is given up. Also the most window
     /// probes in a row that stay without an answer. Default 15.
@@ -87,6 +90,13 @@ pub struct Config {
     /// Explicit congestion notification (RFC 3168, RFC 9768). Default
     /// [`EcnMode::Accept`].
     pub ecn: EcnMode,
+    /// Which segments have an option with counters of marks, where both ends count them.
+    /// Default [`CounterOptions::News`].
+    pub counter_options: CounterOptions,
+    /// Acknowledgments without data and what is sent again are ECN-capable, too, where both
+    /// ends count marks, as on Linux. RFC 3168 forbids it, and RFC 8311 allows experiments.
+    /// Default false.
+    pub ecn_everywhere: bool,
     /// Compute the sum of the payload while it is copied into the send queue,
     /// so that no one has to touch it again. Switch it off where the device
     /// computes checksums. Default true.
@@ -120,6 +130,7 @@ impl Default for Config {
             initial_rto: Duration::from_secs(1),
             // RFC 9293 MUST-23
             syn_retries: 6,
+            linear_syn_retries: 0,
             // RFC 9293 SHLD-11
             retries: 15,
             time_wait: Duration::from_secs(60),
@@ -135,6 +146,8 @@ impl Default for Config {
             initial_window: 10,
             congestion: congestion::Algorithm::Cubic,
             ecn: EcnMode::Accept,
+            counter_options: CounterOptions::News,
+            ecn_everywhere: false,
             checksum: true,
             chunk: 0,
             challenge_acks_per_second: 100,
@@ -143,7 +156,7 @@ impl Default for Config {
 }
 
 /// Whether connections use explicit congestion notification: as Linux's `tcp_ecn` 0, 2, 1,
-/// 5 and 3.
+/// 5, 4 and 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnMode {
     /// Never.
@@ -155,20 +168,36 @@ pub enum EcnMode {
     Ask,
     /// As [`EcnMode::Accept`], and count each mark if the peer asks for that (RFC 9768).
     AcceptAccurate,
+    /// As [`EcnMode::Ask`], and count each mark if the peer asks for that.
+    AskAcceptAccurate,
     /// Ask for counts of each mark (RFC 9768), and use what the peer agrees to: that, RFC
     /// 3168, or nothing.
     AskAccurate,
 }
 
+/// Which segments of a connection that counts marks have an option with its counters (RFC
+/// 9768 3.2.3.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CounterOptions {
+    /// None.
+    Never,
+    /// Those of the handshake, and acknowledgments where a counter has changed.
+    #[default]
+    News,
+    /// All with room for it, once the peer has sent such an option, as on Linux.
+    Always,
+}
+
 impl EcnMode {
     /// Does a SYN ask for it?
     pub(crate) fn asks(self) -> bool {
-        matches!(self, EcnMode::Ask | EcnMode::AskAccurate)
+        matches!(self, EcnMode::Ask | EcnMode::AskAcceptAccurate | EcnMode::AskAccurate)
     }
 
     /// Are marks counted if the peer agrees?
     pub(crate) fn is_accurate(self) -> bool {
-        matches!(self, EcnMode::AcceptAccurate | EcnMode::AskAccurate)
+        self == EcnMode::AskAccurate
+            || matches!(self, EcnMode::AcceptAccurate | EcnMode::AskAcceptAccurate)
     }
 }
 
@@ -196,6 +225,7 @@ setters! { Config {
     with_max_rto max_rto: Duration,
     with_initial_rto initial_rto: Duration,
     with_syn_retries syn_retries: u8,
+    with_linear_syn_retries linear_syn_retries: u8,
     with_retries retries: u8,
     with_time_wait time_wait: Duration,
     with_fin_wait_2 fin_wait_2: Duration,
@@ -209,6 +239,8 @@ setters! { Config {
     with_initial_window initial_window: u32,
     with_congestion congestion: congestion::Algorithm,
     with_ecn ecn: EcnMode,
+    with_counter_options counter_options: CounterOptions,
+    with_ecn_everywhere ecn_everywhere: bool,
     with_checksum checksum: bool,
     with_chunk chunk: usize,
     with_challenge_acks_per_second challenge_acks_per_second: u16,

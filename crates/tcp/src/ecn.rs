@@ -39,6 +39,14 @@ impl Tcb {
         self.ecn.as_ref().is_some_and(|ecn| ecn.capable)
     }
 
+    /// Is all that has no SYN marked rather than dropped, acknowledgments and what is sent
+    /// again, too?
+    #[inline]
+    pub(crate) fn may_all_be_marked(&self) -> bool {
+        self.config.ecn_everywhere
+            && self.ecn.as_ref().is_some_and(|ecn| ecn.on && ecn.capable && ecn.accurate.is_some())
+    }
+
     /// The flags of our SYN or SYN-ACK (RFC 3168 6.1.1) beside SYN and ACK.
     pub(crate) fn syn_ecn(&mut self, answer: bool) -> Flags {
         // RFC 3168 6.1.1/1, 6.1.1/2, 6.1.1.1/1
@@ -67,7 +75,8 @@ impl Tcb {
     fn ask_ecn_as(&mut self, mode: EcnMode) {
         let wanted = mode.asks() || (mode != EcnMode::Off && self.congestion.counts_marks());
         if self.state == State::SynSent && self.snd.nxt == self.snd.iss && wanted {
-            let accurate = mode.is_accurate().then(Box::<Accurate>::default);
+            let options = self.config.counter_options;
+            let accurate = (mode == EcnMode::AskAccurate).then(|| Accurate::new(options));
             self.ecn = Some(Box::new(Ecn { accurate, ..Ecn::default() }));
         }
     }
@@ -84,6 +93,7 @@ impl Tcb {
             State::SynReceived => {
                 self.use_ecn(self.respond(self.rcv.syn_ace, mode));
                 self.syn_came(came);
+                self.set_mss();
             }
             _ => {}
         }
@@ -141,7 +151,8 @@ impl Tcb {
     }
 
     fn use_ecn(&mut self, agreed: Agreed) {
-        let accurate = (agreed == Agreed::Accurate).then(Box::<Accurate>::default);
+        let options = self.config.counter_options;
+        let accurate = (agreed == Agreed::Accurate).then(|| Accurate::new(options));
         self.ecn = (agreed != Agreed::Nothing)
             .then(|| Box::new(Ecn { on: true, capable: true, accurate, ..Ecn::default() }));
         self.count_marks();

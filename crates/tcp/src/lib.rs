@@ -37,7 +37,7 @@ mod tuning;
 mod user;
 mod validation;
 
-pub use config::{Config, EcnMode, Keepalive};
+pub use config::{Config, CounterOptions, EcnMode, Keepalive};
 pub use cookie::Cookies;
 pub use ecn::reflect_syn;
 pub use facts::Pressure;

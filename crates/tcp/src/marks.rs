@@ -1,8 +1,9 @@
 //! What a connection knows of the marks of congestion (RFC 3168), and the counters by which
 //! both ends tell each other of every mark (RFC 9768). Nothing here knows of connections.
 
+use crate::CounterOptions;
 use std::collections::VecDeque;
-use wire::tcp::{AccEcn, Flags};
+use wire::tcp::{AccEcn, Flags, Options};
 use wire::{Seq, ipv4};
 
 /// What a connection knows of marks. Few have one.
@@ -66,9 +67,11 @@ impl Ecn {
 
     /// Would a device that cuts segments spoil the flags? Not all know that CWR is for the
     /// first only, and those that do clear it in the others, where it is part of a counter.
+    /// Where each segment has an option, each is made by itself.
     #[inline]
     pub(crate) fn stays_whole(&self) -> bool {
-        self.reduced || self.accurate.as_ref().is_some_and(|a| a.receiver.packets & 2 != 0)
+        let spoils = |a: &Accurate| a.receiver.packets & 2 != 0 || a.receiver.is_in_each();
+        self.reduced || self.accurate.as_ref().is_some_and(|a| spoils(a))
     }
 }
 
@@ -85,6 +88,16 @@ pub(crate) struct Accurate {
     pub says_handshake: bool,
     /// What the segment that is looked at says.
     pub pending: Option<Feedback>,
+}
+
+impl Accurate {
+    /// As the configuration has it.
+    pub(crate) fn new(options: CounterOptions) -> Box<Accurate> {
+        let mut accurate = Box::<Accurate>::default();
+        accurate.receiver.options = options != CounterOptions::Never;
+        accurate.receiver.always = options == CounterOptions::Always;
+        accurate
+    }
 }
 
 /// The number of the ACE field that says which bits a SYN or SYN-ACK came with (RFC 9768,
@@ -114,6 +127,8 @@ pub(crate) struct Receiver {
     marked: bool,
     /// Are options sent?
     pub options: bool,
+    /// See [`CounterOptions::Always`].
+    pub always: bool,
     /// The next segment has one, to see whether it passes.
     pub test: bool,
     /// What was sent with the first that came with data.
@@ -135,6 +150,7 @@ impl Default for Receiver {
             told: PACKETS,
             marked: false,
             options: true,
+            always: false,
             test: true,
             tested: None,
         }
@@ -202,17 +218,51 @@ impl Receiver {
         Some(option)
     }
 
+    /// Has each segment an option?
+    #[inline]
+    pub(crate) fn is_in_each(&self) -> bool {
+        self.always && self.options
+    }
+
+    /// Adds an option with all counters, or those that have changed at least, if it fits into
+    /// `most` bytes of options. What changed is worth a third SACK block.
+    pub(crate) fn add_always(&mut self, options: &mut Options, most: usize) {
+        if !self.options {
+            return;
+        }
+        let needed = shortest_reversed(self.news);
+        let fitting = options.fit();
+        let blocks = fitting.sack.as_slice().len();
+        let least = if needed > 0 { blocks.min(2) } else { blocks };
+        for blocks in (least..=blocks).rev() {
+            let mut trial = fitting;
+            trial.sack.truncate(blocks);
+            let room = most.saturating_sub(trial.len());
+            let count = (needed.max(1)..=3).rev().find(|count| AccEcn::room(*count) <= room);
+            if let Some(count) = count {
+                trial.acc_ecn = Some(AccEcn::new(true, count, self.bytes.map(|n| n as u32)));
+                (*options, self.news, self.test) = (trial, [false; 3], false);
+                return;
+            }
+        }
+    }
+
     /// The option of a SYN-ACK.
     pub(crate) fn first_option(&self) -> Option<AccEcn> {
-        self.options.then(|| AccEcn::new(false, 3, BYTES.map(|n| n as u32)))
+        self.options.then(|| AccEcn::new(self.always, 3, BYTES.map(|n| n as u32)))
     }
 }
 
 /// The order of the shortest option with all `wanted` counters, and how many it has.
 fn shortest(wanted: [bool; 3]) -> (bool, usize) {
     let straight = wanted.iter().rposition(|w| *w).map_or(0, |last| last + 1);
-    let reversed = wanted.iter().position(|w| *w).map_or(0, |first| 3 - first);
+    let reversed = shortest_reversed(wanted);
     if reversed < straight { (true, reversed) } else { (false, straight) }
+}
+
+/// How many counters an option in the other order has.
+fn shortest_reversed(wanted: [bool; 3]) -> usize {
+    wanted.iter().position(|w| *w).map_or(0, |first| 3 - first)
 }
 
 /// What a segment says of marks.

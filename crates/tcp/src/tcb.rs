@@ -355,11 +355,12 @@ impl Tcb {
         self.congestion = Congestion::new(self.congestion.algorithm(), initial);
     }
 
-    /// Eff.snd.MSS (RFC 9293 3.7.1), without the bytes of the timestamps.
+    /// Eff.snd.MSS (RFC 9293 3.7.1), without the bytes of options that each segment has.
     pub(crate) fn set_mss(&mut self) {
         // RFC 9293 MUST-16
         // RFC 6691 2/2
         let options = if self.flags.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let options = options + self.counters_len();
         self.snd.mss = self.snd.limit.saturating_sub(options).max(1);
         self.snd.least_window = initial_window(self.config.initial_window, self.mss());
     }

@@ -80,7 +80,9 @@ impl Tcb {
             self.lose_all(now);
         }
         // RFC 6298 5.5 backs the timer off, 5.6 starts it again.
-        self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
+        if self.state != State::SynSent || self.timeouts > self.config.linear_syn_retries {
+            self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(32);
+        }
         self.timers.set_retransmit(Retransmit::Rto, self.retransmit_at(now));
         self.touch();
     }

@@ -22,6 +22,35 @@ impl EthernetAddress {
     }
 }
 
+impl std::str::FromStr for EthernetAddress {
+    type Err = NoEthernetAddress;
+    /// Six bytes in hexadecimal digits, with colons between them.
+    fn from_str(text: &str) -> Result<EthernetAddress, NoEthernetAddress> {
+        let mut bytes = [0; 6];
+        let mut parts = text.split(':');
+        for byte in &mut bytes {
+            let part = parts.next().ok_or(NoEthernetAddress)?;
+            let is_byte =
+                (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_hexdigit());
+            *byte =
+                u8::from_str_radix(part, 16).ok().filter(|_| is_byte).ok_or(NoEthernetAddress)?;
+        }
+        parts.next().map_or(Ok(EthernetAddress(bytes)), |_| Err(NoEthernetAddress))
+    }
+}
+
+/// A text is no Ethernet address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoEthernetAddress;
+
+impl std::fmt::Display for NoEthernetAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("write an Ethernet address like 02:00:00:00:00:01")
+    }
+}
+
+impl std::error::Error for NoEthernetAddress {}
+
 impl std::fmt::Display for EthernetAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [a, b, c, d, e, g] = self.0;

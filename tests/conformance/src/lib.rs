@@ -18,5 +18,5 @@ mod watchdog;
 
 pub use family::{CLIENT, SERVER, client, neighbour, server};
 pub use pattern::Pattern;
-pub use rig::{Link, Pair, Rig, buffers, conserved};
+pub use rig::{Link, Pair, Rig, buffers, conserved, express};
 pub use watchdog::{until, until_probed, within};

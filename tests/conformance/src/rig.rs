@@ -44,6 +44,19 @@ pub struct Pair {
     pub client: Stack,
 }
 
+/// Do the stacks of tests let plain segments pass the layers by? They do, unless the variable
+/// `ANABRANCH_EXPRESS` is `off`.
+///
+/// # Panics
+/// If the variable is something else: a test that means to go the long way would go the short one.
+pub fn express() -> bool {
+    match std::env::var("ANABRANCH_EXPRESS").as_deref() {
+        Err(_) | Ok("on") => true,
+        Ok("off") => false,
+        Ok(other) => panic!("ANABRANCH_EXPRESS is {other:?}: say on or off"),
+    }
+}
+
 /// TCP's parameters for tests, with short time-outs.
 fn hasty() -> TcpConfig {
     TcpConfig::default()
@@ -97,6 +110,7 @@ impl Rig {
                 .organization(self.organization)
                 .processors(self.processors)
                 .tcp(tcp.clone())
+                .express(express())
                 .start()
                 .expect("a stack")
         };

@@ -56,6 +56,7 @@ fn start(organization: &str, processors: usize, device: Device, address: &str) -
         .processors(processors)
         .options(Options::default().with_groups(2).with_virtual_processors(2))
         .device(device)
+        .express(anabranch_conformance::express())
         .address(format!("{address}/24"))
         .start()
         .expect("a stack")

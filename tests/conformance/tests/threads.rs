@@ -15,6 +15,7 @@ fn pair(server: usize, client: usize) -> (Stack, Stack) {
     let start = |device, address: &str, max_threads| {
         Stack::builder()
             .device(device)
+            .express(anabranch_conformance::express())
             .address(format!("{address}/24"))
             .organization("thread-per-connection")
             .options(Options::default().with_max_threads(max_threads))

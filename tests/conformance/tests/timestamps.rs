@@ -114,6 +114,7 @@ fn run(
     let start = |device, address: &str| {
         Stack::builder()
             .device(device)
+            .express(anabranch_conformance::express())
             .address(format!("{address}/24"))
             .organization(organization)
             .processors(processors)

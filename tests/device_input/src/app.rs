@@ -3,6 +3,7 @@
 
 use net::application::ConnectError;
 use net::{Application, ConnId, Datagram};
+use std::time::Duration;
 use tcp::{Events, Tcb};
 use wire::{FlowKey, Instant};
 
@@ -23,6 +24,8 @@ pub struct Wish {
     pub release: bool,
     /// Reset.
     pub abort: bool,
+    /// Set an option: which, and to what.
+    pub option: Option<u16>,
 }
 
 /// The application.
@@ -44,6 +47,27 @@ impl App {
         let places = self.open.len();
         let (id, wish) = self.open.get_mut(place % places.max(1))?.as_mut()?;
         Some((*id, wish))
+    }
+}
+
+/// What a user may set of a connection.
+fn set_option(tcb: &mut Tcb, option: u16, now: Instant) {
+    let (value, on) = (option >> 4, option & 16 != 0);
+    let time = Duration::from_millis(value.into());
+    match option & 15 {
+        0 => tcb.set_nagle(on),
+        1 => tcb.set_cork(on),
+        2 => tcb.set_more(on),
+        3 => tcb.set_quick_ack(on),
+        4 => tcb.set_user_timeout(time),
+        5 => tcb.set_keepalive(on.then(|| tcp::Keepalive::new(time))),
+        6 => tcb.set_max_segment(value),
+        7 => tcb.set_deferred(now + time),
+        8 => tcb.set_receive_buffer((8 * usize::from(value)).max(1)),
+        n => {
+            let all = tcp::congestion::Algorithm::ALL;
+            tcb.set_congestion(all[usize::from(n) % all.len()]);
+        }
     }
 }
 
@@ -81,6 +105,9 @@ impl Application for App {
             let mut bytes = [0; 3000];
             while let Ok(1..) = tcb.receive(&mut bytes) {}
         }
+        if let Some(option) = wish.option.take() {
+            set_option(tcb, option, now);
+        }
         if wish.write > 0 {
             let data = [0x5a; 10_000];
             match tcb.send(&data[..wish.write.min(data.len())]) {
@@ -98,7 +125,6 @@ impl Application for App {
         if std::mem::take(&mut wish.abort) {
             tcb.abort();
         }
-        let _ = now;
         false
     }
 

@@ -15,8 +15,12 @@ pub mod frames;
 pub mod groups;
 pub mod leases;
 mod link;
+mod run;
+mod topic;
 mod world;
 
 pub use bytes::Bytes;
 pub use link::run_link;
+pub use run::run_topic;
+pub use topic::Topic;
 pub use world::{World, run};

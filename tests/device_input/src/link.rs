@@ -31,8 +31,9 @@ const FAR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1);
 struct Told(Mutex<Vec<Change>>);
 
 impl Follow for Told {
-    fn follow(&self, changes: Vec<Change>) {
+    fn follow(&self, changes: Vec<Change>) -> Vec<(u16, Ipv6Addr)> {
         self.0.lock().expect("no panic").extend(changes);
+        Vec::new()
     }
 }
 
@@ -286,7 +287,11 @@ impl World {
                     config.mtu_v6 = vec![(interface, mtu)];
                 }
                 Change::Servers(servers) => assert!(servers.len() <= MAX_SERVERS),
-                Change::Verified(..) | Change::Deprecated(..) | Change::Dhcp6(..) => {}
+                Change::Verified(..)
+                | Change::Deprecated(..)
+                | Change::Over(_)
+                | Change::Old(..)
+                | Change::Dhcp6(..) => {}
             }
         }
         assert!(config.interfaces[0].addresses.len() <= 2 + MAX_FORMED + 1 + GIVEN);

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::bytes::Bytes;
 use crate::flows::Flow;
+use crate::topic::Topic;
 use crate::{check, frames};
 use net::{Call, Config, Connections, Counters, Domain, Egress, InterfaceConfig, Unit};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ fn address(a: [u8; 4]) -> Address {
 
 /// A domain and what its peers know of it.
 pub struct World {
+    topic: Topic,
     domain: Domain<App>,
     config: Arc<Config>,
     egress: Egress,
@@ -56,6 +58,11 @@ pub fn run(bytes: &[u8]) -> Counters {
 impl World {
     /// A world as the first bytes say.
     pub fn new(bytes: &mut Bytes<'_>) -> World {
+        World::of(Topic::All, bytes)
+    }
+
+    /// As [`World::new`], with the steps of one topic.
+    pub fn of(topic: Topic, bytes: &mut Bytes<'_>) -> World {
         let kind = bytes.u8();
         let is = |bit: u8| kind & bit != 0;
         let interface = InterfaceConfig {
@@ -82,6 +89,7 @@ impl World {
         let config = Arc::new(config);
         let unit = Unit::new(0, if is(128) { 2 } else { 1 });
         let mut world = World {
+            topic,
             domain: Domain::new(config.clone(), unit, App::default()),
             egress: Egress::new(1),
             now: Instant::from_millis(1000),
@@ -100,6 +108,21 @@ impl World {
         world
     }
 
+    /// Opens the flow at `place`, and lets its user write so many bytes.
+    pub(crate) fn establish(&mut self, place: u8, write: u8) {
+        if self.config.interfaces[0].is_ethernet {
+            // The first peer asks for us, and so is known.
+            self.arp(&mut Bytes::new(&[1, 2, 0]));
+        }
+        self.open(&mut Bytes::new(&[1, 2, 3, 4, 0x70, place]));
+        self.settle();
+        self.polite(&mut Bytes::new(&[place]));
+        self.settle();
+        // The first connection that the application has.
+        self.wish(&mut Bytes::new(&[0, 0, write]));
+        self.settle();
+    }
+
     fn call(&mut self, call: Call<App>) {
         self.domain.call(call, self.now, &mut self.egress);
     }
@@ -107,7 +130,8 @@ impl World {
     /// Takes one step. Returns whether the domain should process it at once.
     pub fn step(&mut self, bytes: &mut Bytes<'_>) -> bool {
         let step = bytes.u8();
-        match step % 24 {
+        let steps = self.topic.steps();
+        match steps[usize::from(step) % steps.len()] {
             0..=8 => self.near_segment(bytes),
             9 => self.open(bytes),
             10 => self.polite(bytes),
@@ -341,7 +365,7 @@ impl World {
             4 => wish.shutdown = true,
             5 => wish.release = true,
             6 => wish.abort = what > 200,
-            _ => {}
+            _ => wish.option = Some(much),
         }
         self.call(Call::Notify(id));
     }

@@ -1,5 +1,6 @@
 //! A few thousand random sequences, on any toolchain.
 
+use anabranch_device_input::{Topic, run_topic};
 use proptest::prelude::*;
 
 proptest! {
@@ -14,6 +15,30 @@ proptest! {
     fn nothing_goes_wrong_on_a_link(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
         let _ = anabranch_device_input::run_link(&bytes);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(5_000))]
+
+    #[test]
+    fn nothing_goes_wrong_with_one_topic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        for topic in [Topic::Segments, Topic::Fragments, Topic::Icmp] {
+            let _ = run_topic(topic, &bytes);
+        }
+    }
+}
+
+/// A run about segments begins with an open connection, of which the next bytes speak: data of
+/// the peer is delivered, and what the user writes is sent.
+#[test]
+fn segments_come_to_open_connections() {
+    for topic in [Topic::Segments, Topic::Icmp] {
+        let nothing = run_topic(topic, &[0]);
+        assert!(nothing.delivered > 0 && nothing.packets_out > 2, "{nothing:?}");
+    }
+    // A segment of 1,400 bytes on the first flow, as it is expected.
+    let data = run_topic(Topic::Segments, &[0, 0, 0, 5 << 5]);
+    assert_eq!(data.delivered, run_topic(Topic::Segments, &[0]).delivered + 1, "{data:?}");
 }
 
 /// The seeds of the fuzzer for a link are heard.

@@ -95,6 +95,7 @@ impl Peer {
             .organization(self.rig.organization)
             .processors(self.rig.processors)
             .tcp(tcp)
+            .express(anabranch_conformance::express())
             .start();
         Some(stack.expect("a stack"))
     }

@@ -71,7 +71,7 @@ impl Builder {
         let resolver = self.resolver.unwrap_or_else(|| dns::resolver(of.clone()));
         let (organization, processors, sockets) = (self.organization, self.processors, registry);
         let view = View { running, sockets, raw, organization, processors, instruments, captures };
-        let stack = Stack::new((view, starts), (config, names), self.drain, resolver);
+        let stack = Stack::new((view, starts), (config, names, clock), self.drain, resolver);
         // Only here.
         let _ = of.set(stack.downgrade());
         stack.servers().set_by_hand(self.dns);
@@ -135,6 +135,11 @@ fn add_interfaces(
 
 /// Is each router a neighbour?
 fn check_routes(routes: &[Route], devices: &[(Device, Interface)]) -> Result<(), Error> {
+    let interfaces = devices.len();
+    let is_beyond = |route: &&Route| route.scope_id().is_some_and(|n| n as usize > interfaces);
+    if let Some(&route) = routes.iter().find(is_beyond) {
+        return Err(Error::Interface { route, interfaces });
+    }
     let ours = || devices.iter().flat_map(|(_, interface)| &interface.addresses);
     for gateway in routes.iter().map(Route::gateway) {
         let is_ours = ours().any(|address| address.address() == gateway);

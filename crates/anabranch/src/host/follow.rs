@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use wire::Address;
 
 impl Follow for Held {
-    fn follow(&self, changes: Vec<Change>) {
+    fn follow(&self, changes: Vec<Change>) -> Vec<(u16, Ipv6Addr)> {
         for change in &changes {
             if let Change::Servers(servers) = change {
                 let named = |(index, address): &(u16, Ipv6Addr)| {
@@ -22,32 +22,34 @@ impl Follow for Held {
                 self.servers().set(Origin::Routers, servers.iter().map(named).collect());
             }
         }
-        // Nothing of it is refused.
+        let mut refused = Vec::new();
+        // As a whole nothing of it is refused.
         let _ = self.change(|config| {
             let mut events = Vec::new();
             for change in changes {
-                make(config, self.count(), change, &mut events);
+                refused.extend(make(config, self.count(), change, &mut events));
             }
+            // They may have been said to be old at once.
+            let is_refused = |known: &Address| {
+                refused.iter().any(|(_, address)| Address::from(*address) == *known)
+            };
+            config.deprecated.retain(|known| !is_refused(known));
             Ok(events)
         });
+        refused
     }
 }
 
-fn make(config: &mut Config, count: usize, change: Change, events: &mut Vec<Event>) {
+/// Makes a change. Returns an address that there is no room for, and its interface.
+fn make(
+    config: &mut Config,
+    count: usize,
+    change: Change,
+    events: &mut Vec<Event>,
+) -> Option<(u16, Ipv6Addr)> {
     // RFC 4862 5.4.5/1
     match change {
-        Change::Add { interface, address, prefix, temporary, optimistic } => {
-            let ours = Address::from(address);
-            let Some(of) = config.interfaces.get_mut(usize::from(interface)) else { return };
-            let Ok(cidr) = Cidr::new(address, prefix) else { return };
-            if of.addresses.len() >= MAX_ADDRESSES || of.addresses.iter().any(|(a, _)| *a == ours) {
-                return;
-            }
-            of.addresses.push((ours, prefix));
-            config.temporary.extend(temporary.then_some(ours));
-            config.optimistic.extend(optimistic.then_some(ours));
-            events.push(Event::AddressAdded(interface.into(), cidr));
-        }
+        Change::Add { .. } => return add(config, &change, events),
         Change::Verified(interface, address) => {
             config.optimistic.retain(|known| *known != Address::from(address));
             events.push(Event::Verified(interface.into(), address));
@@ -63,6 +65,15 @@ fn make(config: &mut Config, count: usize, change: Change, events: &mut Vec<Even
             config.deprecated.retain(|known| *known != Address::from(address));
             config.deprecated.extend(deprecated.then_some(Address::from(address)));
             events.push(Event::Deprecated(address.into(), deprecated));
+        }
+        Change::Over(address) => {
+            events.extend(take_out(config, count, address).into_iter().flatten());
+        }
+        Change::Old(address, deprecated) => {
+            let ours = Address::from(address);
+            config.deprecated.retain(|known| *known != ours);
+            config.deprecated.extend((deprecated && config.is_ours(ours)).then_some(ours));
+            events.push(Event::Deprecated(address, deprecated));
         }
         Change::OnLink(interface, network, bits, is_there) => {
             let known = (interface, Address::from(network), bits);
@@ -81,6 +92,28 @@ fn make(config: &mut Config, count: usize, change: Change, events: &mut Vec<Even
         Change::Dhcp6(interface, flags) => events.push(Event::Dhcp6(interface.into(), flags)),
         Change::Servers(_) => events.push(Event::DnsServers),
     }
+    None
+}
+
+/// An interface has an address more. Returns it, and the interface, if there is no room for it.
+fn add(config: &mut Config, change: &Change, events: &mut Vec<Event>) -> Option<(u16, Ipv6Addr)> {
+    let &Change::Add { interface, address, prefix, temporary, optimistic } = change else {
+        return None;
+    };
+    let ours = Address::from(address);
+    let of = config.interfaces.get_mut(usize::from(interface))?;
+    let cidr = Cidr::new(address, prefix).ok()?;
+    if of.addresses.iter().any(|(a, _)| *a == ours) {
+        return None;
+    }
+    if of.addresses.len() >= MAX_ADDRESSES {
+        return Some((interface, address));
+    }
+    of.addresses.push((ours, prefix));
+    config.temporary.extend(temporary.then_some(ours));
+    config.optimistic.extend(optimistic.then_some(ours));
+    events.push(Event::AddressAdded(interface.into(), cidr));
+    None
 }
 
 /// These are the routers that were heard of now.

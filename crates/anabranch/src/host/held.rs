@@ -3,13 +3,14 @@
 use super::{Event, Events, Interface, MAX_ADDRESSES, MAX_EVENTS, MAX_ROUTES};
 use crate::addresses::{Cidr, Route};
 use crate::servers::Servers;
-use net::discovery::{Dad, Given};
+use net::discovery::{Dad, Given, Lifetimes, MAX_LIMITED};
 use net::{Config, Discovery};
-use platform::Mutex;
+use platform::{Clock, Mutex};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 use wire::Address;
 
 /// The present configuration of a stack, and those who watch it.
@@ -20,6 +21,8 @@ pub(crate) struct Held {
     state: Mutex<State>,
     /// Has a unit look what is due.
     look: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// The stack's.
+    clock: Clock,
     /// Those who give addresses do so one after the other: of two with the same one, the second
     /// must not take back what the first has given.
     giving: Mutex<()>,
@@ -37,7 +40,7 @@ impl std::fmt::Debug for Held {
     }
 }
 
-fn error(kind: io::ErrorKind, text: String) -> io::Error {
+pub(super) fn error(kind: io::ErrorKind, text: String) -> io::Error {
     io::Error::new(kind, text)
 }
 
@@ -46,14 +49,26 @@ fn not_ours(address: IpAddr) -> io::Error {
 }
 
 impl Held {
-    pub(crate) fn new(config: Arc<Config>, names: Vec<String>, servers: Arc<Servers>) -> Held {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        names: Vec<String>,
+        servers: Arc<Servers>,
+        clock: Clock,
+    ) -> Held {
         let state = Mutex::new(State { config, watching: Vec::new() });
-        Held { names, servers, state, look: OnceLock::new(), giving: Mutex::new(()) }
+        Held { names, servers, state, look: OnceLock::new(), clock, giving: Mutex::new(()) }
     }
 
-    /// What has a unit look what is due, from now on. That is asked for at once.
-    pub(crate) fn looks_by(&self, look: impl Fn() + Send + Sync + 'static) {
-        look();
+    /// The time by the stack's clock.
+    pub(super) fn now(&self) -> wire::Instant {
+        self.clock.now()
+    }
+
+    /// What has a unit look what is due, from now on.
+    pub(crate) fn looks_by(&self, look: impl Fn() + Send + Sync + 'static, at_once: bool) {
+        if at_once {
+            look();
+        }
         let _ = self.look.set(Box::new(look));
     }
 
@@ -109,7 +124,50 @@ impl Held {
         Ok(())
     }
 
+    pub(super) fn set_lifetimes(
+        &self,
+        address: IpAddr,
+        preferred: Option<Duration>,
+        valid: Option<Duration>,
+    ) -> io::Result<()> {
+        let discovery = self.discovery();
+        let ours = Address::from(address);
+        let is_tentative = match address {
+            IpAddr::V4(_) => false,
+            IpAddr::V6(v6) => discovery.tentative().contains(&v6),
+        };
+        if !self.current().is_ours(ours) && !is_tentative {
+            return Err(not_ours(address));
+        }
+        if matches!(address, IpAddr::V6(v6) if discovery.is_formed(v6)) {
+            let text =
+                format!("{address} was formed by what a router says, as is how long it is good");
+            return Err(error(io::ErrorKind::InvalidInput, text));
+        }
+        let now = self.now();
+        let until = |time: Option<Duration>| time.map_or(wire::Instant::FAR_FUTURE, |t| now + t);
+        let lifetimes = Lifetimes { preferred: until(preferred), valid: until(valid) };
+        let is_bounded = preferred.is_some() || valid.is_some();
+        if !discovery.limit(address, is_bounded.then_some(lifetimes), now) {
+            let text = format!("{MAX_LIMITED} addresses have lifetimes: remove one");
+            return Err(error(io::ErrorKind::QuotaExceeded, text));
+        }
+        self.look.get().into_iter().for_each(|look| look());
+        Ok(())
+    }
+
+    pub(super) fn lifetimes(&self, address: IpAddr) -> (Option<Duration>, Option<Duration>) {
+        let now = self.now();
+        let left =
+            |until: wire::Instant| (until != wire::Instant::FAR_FUTURE).then(|| until.since(now));
+        let until = self.discovery().lifetimes(address);
+        until.map_or((None, None), |until| (left(until.preferred), left(until.valid)))
+    }
+
     pub(super) fn add_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
+        if !self.current().is_ours(cidr.address().into()) {
+            self.discovery().unlimit(cidr.address());
+        }
         let IpAddr::V6(address) = cidr.address() else {
             return self.put_address(index, cidr);
         };
@@ -216,6 +274,7 @@ impl Held {
         if let IpAddr::V6(v6) = address {
             discovery.forget(v6);
         }
+        discovery.unlimit(address);
         removed
     }
 
@@ -244,6 +303,11 @@ impl Held {
                 return Err(error(io::ErrorKind::AlreadyExists, text));
             }
             let gateway = route.gateway();
+            let count = self.names.len();
+            if let Some(number) = route.scope_id().filter(|number| *number as usize > count) {
+                let text = format!("there is no interface {number}: choose 1 to {count}");
+                return Err(error(io::ErrorKind::InvalidInput, text));
+            }
             if !is_neighbour(config, gateway.into(), self.names.len()) {
                 let text = format!(
                     "the router {gateway} is not a neighbour: give an address in its network first"

@@ -34,7 +34,9 @@ pub struct Limits {
     /// units than processors.
     pub connections: usize,
     /// Bytes that a connection may hold each way: received and not read, and written and
-    /// not acknowledged. It bounds the throughput over long paths.
+    /// not acknowledged. It bounds the throughput over long paths: 1 MiB is some 400 Mbit/s over 20 ms. Default: 6 MiB,
+    /// of which a connection takes what its path needs, as long as all together stay within
+    /// [`Builder::memory`](crate::Builder::memory).
     pub buffer: usize,
     /// Most UDP sessions at a time. Datagrams beyond are dropped.
     pub sessions: usize,
@@ -59,7 +61,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             connections: 1 << 16,
-            buffer: 1 << 20,
+            buffer: 6 << 20,
             sessions: 1 << 14,
             session_bytes: 256 << 10,
             datagram_bytes: 16 << 20,

@@ -1,6 +1,7 @@
 //! Applications on the threads of units, under each organization that has them.
 #![cfg(not(shuttle))]
 
+mod busy;
 mod ends;
 mod protocols;
 mod started;

@@ -1,7 +1,7 @@
 //! The experiments that are not one workload: blocks, hog and soak.
 
 use super::FamilyArg;
-use super::table::cacheline;
+use super::table::{cacheline, pace};
 use crate::choices::{Choices, warn_of_processors};
 use crate::failure::Failure;
 use crate::files::Json;
@@ -13,6 +13,7 @@ use lab::blocks::{Blocks, BlocksRow};
 use lab::cacheline_latency::CachelineLatency;
 use lab::hog::{Hog, HogRow, Protocol};
 use lab::soak::{Leg, Soak};
+use lab::speed::Paces;
 use lab::{Error, Progress};
 use serde::Serialize;
 use std::ops::RangeInclusive;
@@ -173,15 +174,19 @@ fn blocks_table(rows: &[BlocksRow]) -> String {
         ]
     };
     let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
-    with_latency(table, rows.iter().flat_map(|row| &row.cacheline_ns))
+    let paces = rows.iter().flat_map(|row| &row.piece_ns);
+    with_state(table, rows.iter().flat_map(|row| &row.cacheline_ns), paces)
 }
 
-/// The table, and how far processors were apart, if they are several.
-fn with_latency<'a>(table: String, ways: impl Iterator<Item = &'a CachelineLatency>) -> String {
-    match cacheline(ways) {
-        Some(line) => format!("{table}{line}\n"),
-        None => table,
-    }
+/// The table, how far processors were apart, if they are several, and that they changed their pace,
+/// if they did.
+fn with_state<'a>(
+    table: String,
+    ways: impl Iterator<Item = &'a CachelineLatency>,
+    paces: impl Iterator<Item = &'a Paces>,
+) -> String {
+    let lines = cacheline(ways).into_iter().chain(pace(paces));
+    lines.fold(table, |table, line| format!("{table}{line}\n"))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -293,7 +298,8 @@ fn hog_table(rows: &[HogRow]) -> String {
     let table = render(&header, &rows.iter().map(cells).collect::<Vec<_>>());
     let table =
         format!("{table}Each of the device's rings holds {} packets.\n", thousands(ring as f64));
-    with_latency(table, rows.iter().flat_map(|row| &row.cacheline_ns))
+    let paces = rows.iter().flat_map(|row| &row.piece_ns);
+    with_state(table, rows.iter().flat_map(|row| &row.cacheline_ns), paces)
 }
 
 fn percent(share: f64) -> String {

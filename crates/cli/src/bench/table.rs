@@ -2,6 +2,7 @@
 
 use crate::table::{render, short, thousands};
 use lab::cacheline_latency::{CachelineLatency, is_alike};
+use lab::speed::{self, Paces};
 use lab::{Detail, Row};
 
 /// The rows as a table, under what they have in common.
@@ -33,10 +34,31 @@ pub fn table(rows: &[Row]) -> String {
         text += "\nJain: 1 if all connections get the same, 1/n if one of n gets all.";
     }
     text += "\nof bound: payload carried, of the bound; a core: the same for each second of processor time.";
+    if let Some(row) = rows.iter().find(|row| row.bytes_per_connection.is_some()) {
+        let bytes = thousands(row.bytes_per_connection.unwrap_or(0.0));
+        text +=
+            &format!("\nmemory: {bytes} bytes a connection, both ends, with {}.", row.organization);
+    }
     if let Some(line) = cacheline(rows.iter().flat_map(|row| &row.cacheline_ns)) {
         text += &format!("\n{line}");
     }
+    if let Some(line) = pace(rows.iter().flat_map(|row| &row.piece_ns)) {
+        text += &format!("\n{line}");
+    }
     text
+}
+
+/// What a fixed piece of work took, if that was not the same all the time: whether samples can be
+/// compared.
+pub fn pace<'a>(paces: impl Iterator<Item = &'a Paces>) -> Option<String> {
+    let all = paces.copied().reduce(Paces::with)?;
+    let Paces { least, greatest } = all;
+    (!speed::is_alike(least, greatest)).then(|| {
+        format!(
+            "A fixed piece of work took {least:.0} to {greatest:.0} ns: the machine was not at one pace, \
+             so compare samples by their `piece_ns` in --json."
+        )
+    })
 }
 
 /// How long a cache line took between processors: whether samples can be compared.

@@ -10,15 +10,43 @@ use anabranch::tokio::TcpListener;
 use anabranch::{Stack, TcpStream};
 use device::Device;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Where the stack is.
-const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
-/// Where its client is.
-const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+/// The family of the addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Family {
+    /// IPv4.
+    #[default]
+    #[value(name = "4")]
+    V4,
+    /// IPv6.
+    #[value(name = "6")]
+    V6,
+}
+
+impl Family {
+    /// Where the stack is, where its client is, and the length of their network's prefix.
+    fn addresses(self) -> (IpAddr, IpAddr, u8) {
+        let four = |last| Ipv4Addr::new(10, 99, 0, last).into();
+        let six = |last| Ipv6Addr::new(0xfd00, 0x99, 0, 0, 0, 0, 0, last).into();
+        match self {
+            Family::V4 => (four(2), four(1), 24),
+            Family::V6 => (six(2), six(1), 64),
+        }
+    }
+
+    /// Its name, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::V4 => "IPv4",
+            Family::V6 => "IPv6",
+        }
+    }
+}
+
 const PORT: u16 = 80;
 /// How long anything may stand still.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -29,6 +57,8 @@ pub struct Host {
     /// The client's stack, if that is not the kernel's.
     peer: Option<Stack>,
     runtime: Runtime,
+    /// Where it serves.
+    at: SocketAddr,
 }
 
 /// What serves, and on what.
@@ -47,6 +77,8 @@ pub struct Wanted<'a> {
     pub mtu: usize,
     /// The organization of the client's stack, where that is not the kernel's.
     pub client: &'a str,
+    /// The family of the addresses.
+    pub family: Family,
 }
 
 impl<'a> Wanted<'a> {
@@ -60,6 +92,7 @@ impl<'a> Wanted<'a> {
             processors,
             mtu: 1500,
             client: organization,
+            family: Family::V4,
         }
     }
 }
@@ -74,21 +107,22 @@ impl Host {
     /// # Errors
     /// What could not be had.
     pub fn start(wanted: &Wanted<'_>, pages: &Arc<impl Site>) -> Result<Host, Failure> {
+        let (ours, theirs, prefix) = wanted.family.addresses();
         let request = Request {
-            ours: OURS.into(),
+            ours,
             others: &[],
             name: "ana-demo",
             queues: wanted.processors,
             mtu: wanted.mtu,
             offload: true,
-            peer: Some((THEIRS.into(), 24)),
+            peer: Some((theirs, prefix)),
         };
         let Opened { device, peer } = (wanted.link.open)(&request).map_err(Failure::failed)?;
-        let stack = |device: Device, address: Ipv4Addr, organization: &str, options: Options| {
+        let stack = |device: Device, address: IpAddr, organization: &str, options: Options| {
             let offload = device.capabilities.transmit_checksum;
             Stack::builder()
                 .device(device)
-                .address(format!("{address}/24"))
+                .address(format!("{address}/{prefix}"))
                 .organization(organization)
                 .options(options)
                 .burst(wanted.burst)
@@ -99,20 +133,21 @@ impl Host {
         };
         let peer = match peer {
             Peer::Kernel => None,
-            Peer::Stack(device) => Some(stack(*device, THEIRS, wanted.client, Options::default())?),
+            Peer::Stack(device) => Some(stack(*device, theirs, wanted.client, Options::default())?),
         };
-        let stack = stack(device, OURS, wanted.organization, wanted.options.clone())?;
+        let stack = stack(device, ours, wanted.organization, wanted.options.clone())?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(Failure::failed)?;
-        let listener = runtime.block_on(TcpListener::bind(&stack, SocketAddr::from((OURS, PORT))));
+        let at = SocketAddr::from((ours, PORT));
+        let listener = runtime.block_on(TcpListener::bind(&stack, at));
         let listener = listener.map_err(Failure::failed)?;
         runtime.spawn(http::accept(listener, pages.clone(), Arc::new(Tally::default())));
-        Ok(Host { stack, peer, runtime })
+        Ok(Host { stack, peer, runtime, at })
     }
 
     /// Where other programs reach the server, if the client is the kernel.
     pub fn address(&self) -> Option<SocketAddr> {
-        self.peer.is_none().then_some(SocketAddr::from((OURS, PORT)))
+        self.peer.is_none().then_some(self.at)
     }
 
     /// Opens a connection from the client's side.
@@ -120,7 +155,7 @@ impl Host {
     /// # Errors
     /// Those of connect(2).
     pub fn connect(&self) -> io::Result<Box<dyn Connection>> {
-        let address = SocketAddr::from((OURS, PORT));
+        let address = self.at;
         Ok(match &self.peer {
             None => {
                 let stream = std::net::TcpStream::connect_timeout(&address, PATIENCE)?;

@@ -11,7 +11,7 @@ use crate::progress;
 use crate::say::say;
 use anabranch::Organization;
 use client::Client;
-use host::{Host, Wanted};
+use host::{Family, Host, Wanted};
 use indicatif::ProgressBar;
 use pages::Pages;
 use std::sync::Arc;
@@ -44,6 +44,9 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1000,
           value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub connections: u32,
+    /// The family of the addresses; what is measured in memory goes by IPv4
+    #[arg(long, value_name = "FAMILY", default_value = "4")]
+    pub family: Family,
     /// Length of each of the samples in memory, seconds; 0 takes none
     #[arg(long, value_name = "S", default_value_t = 0.3)]
     pub seconds: f64,
@@ -73,8 +76,12 @@ pub fn run(args: Args) -> Result<(), Failure> {
     verdict::measure_in_memory(&mut figures, args.seconds)?;
     bar.inc(REPEAT);
     bar.finish_and_clear();
-    say(verdict::table(&figures, link.way, args.mebibytes));
-    say(verdict::sentence(&figures, link.way));
+    let way = match args.family {
+        Family::V4 => link.way.to_owned(),
+        family => format!("{} by {}", link.way, family.name()),
+    };
+    say(verdict::table(&figures, &way, args.mebibytes));
+    say(verdict::sentence(&figures, &way));
     Ok(())
 }
 
@@ -117,7 +124,8 @@ fn show(
     let wrong = |what: &str, e: std::io::Error| {
         Failure::failed(format!("{}: {what}: {e}", organization.name()))
     };
-    let host = Host::start(&Wanted::plain(link, organization.name(), processors), pages)?;
+    let plain = Wanted::plain(link, organization.name(), processors);
+    let host = Host::start(&Wanted { family: args.family, ..plain }, pages)?;
     let client = Client { host: &host, pages };
     let mut samples = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..REPEAT {

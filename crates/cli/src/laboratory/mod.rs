@@ -62,6 +62,8 @@ enum What {
     Http(http::Args),
     /// Compare our TCP with the kernel's over lossy paths, through a box in user space
     Goodput(goodput::Args),
+    /// Let our TCP share a path with itself and with the kernel's, and print what each has
+    Fairness(goodput::share::Args),
     /// Join folders of results: parts of one session, or machines side by side
     Merge(folders::MergeArgs),
     /// Compare the planner's predictions with the stack on this machine
@@ -92,6 +94,7 @@ pub fn run(lab: &Lab) -> Result<(), Failure> {
         What::Search(args) => args.run(),
         What::Http(args) => args.run(),
         What::Goodput(args) => args.run(),
+        What::Fairness(args) => args.run(),
         What::Merge(args) => args.run(),
         What::Validate(args) => args.run(),
     }

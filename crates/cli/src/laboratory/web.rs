@@ -28,6 +28,7 @@ impl WebServers for Servers {
             processors: web.processors,
             mtu: web.mtu,
             client: CLIENT,
+            ..Wanted::plain(link, &web.organization, web.processors)
         };
         let page = Page(vec![b'a'; web.page].into());
         let host = Host::start(&wanted, &Arc::new(page)).map_err(|failure| failure.to_string())?;

@@ -5,7 +5,7 @@ use super::services::{self, Net};
 use super::settings::Settings;
 use crate::failure::Failure;
 use crate::say::say;
-use std::net::IpAddr;
+use crate::zone::Zoned;
 use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -13,17 +13,24 @@ use tokio::signal::unix::{SignalKind, signal};
 ///
 /// # Errors
 /// If a port is taken.
-pub(super) async fn serve(settings: &Settings, address: IpAddr) -> Result<(), Failure> {
+pub(super) async fn serve(settings: &Settings, address: &Zoned) -> Result<(), Failure> {
     let listen =
         |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut hang_up = listen(SignalKind::hangup())?;
-    let net = Net::Kernel(address);
+    let of_kernel = address.of_kernel(0);
+    let at = of_kernel.map_err(|why| Failure::refused(format!("--kernel {address}: {why}")))?;
+    let net = Net::Kernel(at);
+    if settings.args.services.0.is_empty() {
+        return Err(Failure::refused(
+            "--kernel serves nothing: name a service, such as --http 8080",
+        ));
+    }
     let (args, root) = (&settings.args, settings.root.as_ref());
     let tallies = services::bind(&net, &args.services, root, args.http_threads).await?;
     let started = Instant::now();
-    let services = report::services(&address.to_string(), &tallies);
+    let services = report::services(address, &tallies);
     say(format!("ready: {address} on the kernel's own sockets: {services}; Ctrl-C ends it"));
     tokio::select! {
         _ = terminate.recv() => {}

@@ -16,8 +16,10 @@ use crate::failure::Failure;
 use crate::link::Chosen;
 use crate::say::say;
 use crate::view;
+use crate::zone::{Zoned, ZonedRoute};
+use anabranch::Cidr;
 use anabranch::control::Control;
-use anabranch::{Cidr, Route};
+use anabranch::device::EthernetAddress;
 use device::Report;
 use device::fault::{Spec, SpecError};
 use discovered::Discovered;
@@ -25,7 +27,6 @@ use lease::Leased;
 use running::Running;
 use services::Services;
 use settings::Settings;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,18 +78,18 @@ pub struct Args {
     pub peer_address: Cidr,
     /// Router for destinations outside that network [default: none]
     #[arg(long, value_name = "ADDR")]
-    pub gateway: Option<IpAddr>,
+    pub gateway: Option<Zoned>,
     /// Another address of the stack; may be given several times
     #[arg(long, value_name = "ADDR/PREFIX")]
     pub add_address: Vec<Cidr>,
     /// Another route, such as `192.168.0.0/16 via 10.99.0.1 metric 5`; may be given several
     /// times
     #[arg(long, value_name = "ROUTE")]
-    pub route: Vec<Route>,
+    pub route: Vec<ZonedRoute>,
     /// Server for names, which is asked over the stack's own sockets; may be given several times.
     /// Those that --dhcp is told are asked after it
     #[arg(long, value_name = "ADDR")]
-    pub dns: Vec<IpAddr>,
+    pub dns: Vec<Zoned>,
     /// Parallel organization: how the stack is spread over processors
     #[arg(long, value_name = "NAME", default_value = "processor-per-connection",
           value_parser = organization_names())]
@@ -104,9 +105,9 @@ pub struct Args {
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
           conflicts_with_all = ["tap", "existing-tap", "xdp", "address", "dhcp", "slaac", "peer_address", "gateway",
                                 "add_address", "route", "dns",
-                                "organization", "processors", "congestion", "http_threads", "Choices", "mtu", "no_offload", "answers_per_second",
+                                "organization", "processors", "congestion", "http_threads", "Choices", "vlan", "mac", "mtu", "no_offload", "answers_per_second",
                                 "fault", "pcap", "stats_json", "metrics"])]
-    pub kernel: Option<IpAddr>,
+    pub kernel: Option<Zoned>,
 
     #[command(flatten)]
     pub services: Services,
@@ -129,6 +130,14 @@ pub struct Args {
     )]
     pub http_threads: services::HttpThreads,
 
+    /// VLAN whose tag (802.1Q) frames carry both ways. The kernel's end of a device that is made has no
+    /// address then: give one to its own interface of the VLAN
+    #[arg(long, value_name = "N", help_heading = "Link", conflicts_with = "peer_address",
+          value_parser = clap::value_parser!(u16).range(1..=4094))]
+    pub vlan: Option<u16>,
+    /// Ethernet address of the stack [default: one that the device's name gives]
+    #[arg(long, value_name = "ADDR", help_heading = "Link")]
+    pub mac: Option<EthernetAddress>,
     /// Largest IP datagram on the link, bytes
     #[arg(long, value_name = "N", default_value_t = 1500, help_heading = "Link",
           value_parser = clap::value_parser!(u16).range(68..=65521))]
@@ -184,7 +193,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         .thread_name("service")
         .build()
         .map_err(|e| Failure::refused(format!("cannot start threads: {e}: raise ulimit -u")))?;
-    if let Some(address) = settings.args.kernel {
+    if let Some(address) = &settings.args.kernel {
         let result = runtime.block_on(kernel::serve(&settings, address));
         runtime.shutdown_timeout(Duration::from_secs(2));
         return result;
@@ -200,14 +209,17 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let (Some(reports), Some(path)) = (reports, capture) else { return result };
     let captures = reports.iter().filter(|report| report.name() == "capture");
     let missing: u64 = captures.flat_map(|report| report.counts()).map(|(_, count)| count).sum();
-    result.and(match missing {
-        0 => Ok(()),
-        n => Err(Failure::failed(format!(
-            "the capture --pcap {} is cut off, {n} packets are not in it: free some room, or name \
-             a file elsewhere",
-            path.display()
-        ))),
-    })
+    if missing == 0 {
+        return result;
+    }
+    let cut_off = Failure::failed(format!(
+        "the capture --pcap {} is cut off, {missing} packets are not in it: free some room, or \
+         name a file elsewhere",
+        path.display()
+    ));
+    // Both are told.
+    result.inspect_err(|_| eprintln!("anabranch: {cut_off}"))?;
+    Err(cut_off)
 }
 
 /// Lets others look into the server: its owner by a control socket, which is there for

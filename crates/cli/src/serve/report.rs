@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use anabranch::{Counters, DropReason};
 use serde_json::{Map, Value, json};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,10 +20,10 @@ pub fn ready_line(running: &Running, settings: &Settings) -> String {
     let args = &settings.args;
     // A lease may end between two looks at it.
     let address = running.address(settings).map(|cidr| cidr.address());
-    let address = address.map_or("no address".into(), |address| address.to_string());
-    let services = services(&address, &running.tallies);
+    let shown = address.map_or("no address".into(), |address| address.to_string());
+    let services = services(&shown, &running.tallies);
     format!(
-        "ready: {address} on {}, {} with {}: {}; Ctrl-C ends it",
+        "ready: {shown} on {}, {} with {}: {}; Ctrl-C ends it",
         running.device,
         args.organization,
         count(settings.processors as u64, "processor"),
@@ -32,7 +32,13 @@ pub fn ready_line(running: &Running, settings: &Settings) -> String {
 }
 
 /// The services at an address, for the line that says that they are ready.
-pub fn services(address: &str, tallies: &Tallies) -> String {
+pub fn services(address: impl Display, tallies: &Tallies) -> String {
+    let address = address.to_string();
+    //= In brackets, and % as %25 (RFC 3986 3.2.2, RFC 6874 2).
+    let address = match address.contains(':') {
+        true => format!("[{}]", address.replace('%', "%25")),
+        false => address,
+    };
     let service = |(name, port, _): &(&str, u16, Arc<Tally>)| match (*name, *port) {
         ("http", 80) => format!("http://{address}/"),
         ("http", port) => format!("http://{address}:{port}/"),

@@ -126,7 +126,12 @@ impl Running {
 fn open(settings: &Settings) -> Result<Device, Failure> {
     let args = &settings.args;
     let ours = if args.dhcp { args.peer_address } else { args.address };
-    occupied::check(&args.link.name, ours, args.peer_address, &args.add_address)?;
+    // In a VLAN the kernel's end has no address.
+    let has_end = args.vlan.is_none();
+    let theirs = if has_end { args.peer_address } else { ours };
+    if has_end || !args.dhcp {
+        occupied::check(&args.link.name, ours, theirs, &args.add_address)?;
+    }
     let others: Vec<_> = args.add_address.iter().map(Cidr::address).collect();
     let request = Request {
         others: &others,
@@ -135,7 +140,7 @@ fn open(settings: &Settings) -> Result<Device, Failure> {
         queues: settings.processors,
         mtu: args.mtu.into(),
         offload: settings.offload,
-        peer: Some((args.peer_address.address(), args.peer_address.prefix())),
+        peer: has_end.then_some((theirs.address(), theirs.prefix())),
     };
     let mut device = (args.link.kind.open)(&request)?.device;
     if let Some(spec) = &args.fault {
@@ -164,17 +169,23 @@ fn start_stack(
         .burst(args.choices.burst())
         .tcp(tcp_config(settings.offload).with_congestion(args.congestion.algorithm()))
         .errors_per_second(args.answers_per_second)
-        .dns(args.dns.iter().copied())
+        .dns(args.dns.iter().map(|server| server.address))
         .observable();
     let given = (!args.dhcp).then_some(&args.address);
     for address in given.into_iter().chain(&args.add_address) {
         builder = builder.address(*address);
     }
     for route in &args.route {
-        builder = builder.route(*route);
+        builder = builder.route(route.route);
     }
-    if let Some(gateway) = args.gateway {
-        builder = builder.gateway(gateway);
+    if let Some(gateway) = &args.gateway {
+        builder = builder.gateway(gateway.address);
+    }
+    if let Some(vlan) = args.vlan {
+        builder = builder.vlan(vlan);
+    }
+    if let Some(mac) = args.mac {
+        builder = builder.ethernet(mac);
     }
     if args.slaac {
         builder = builder.slaac();

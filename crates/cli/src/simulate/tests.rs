@@ -97,6 +97,8 @@ fn what_makes_no_sense_is_refused() {
     assert!(refusal(&["--bytes", "0"]).contains("1 to"));
     assert!(refusal(&["--queues", "0"]).contains("leave it out"));
     assert!(refusal(&["--arrivals", "trace:/nowhere"]).contains("readable"));
+    assert!(refusal(&["--arrivals", "trace:/dev/zero"]).contains("does not end"));
+    assert!(refusal(&["--arrivals", "trace:/dev/urandom"]).contains("no text"));
     assert!(refusal(&["--rate", "1/s", "--arrivals", "trace:x"]).contains("--rate"));
     assert!(refusal(&["--costs", "/nowhere"]).contains("cannot read"));
     assert!(refusal(&["--calibration", "/nowhere"]).contains("anabranch calibrate"));

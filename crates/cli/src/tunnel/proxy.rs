@@ -1,5 +1,6 @@
 //! [`Proxy`]: where a proxy is, what it speaks and who we are to it; and [`Target`]s.
 
+use crate::zone::Zoned;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -87,11 +88,35 @@ impl FromStr for Proxy {
             }
             None => (None, rest),
         };
-        let address: SocketAddr = address.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        let address = address_of(address.trim_end_matches('/')).map_err(|why| match why {
+            Some(why) => why,
+            None => wrong(),
+        })?;
         if address.port() == 0 {
             return Err("nothing listens at port 0: write the proxy's, such as 1080 or 3128".into());
         }
         Ok(Proxy { protocol, address, login, patience: PATIENCE })
+    }
+}
+
+/// An address and a port; why not, if that can be said.
+fn address_of(text: &str) -> Result<SocketAddr, Option<String>> {
+    match text.parse() {
+        // One of some link is looked at below.
+        Ok(SocketAddr::V6(v6)) if v6.scope_id() == 0 && v6.ip().is_unicast_link_local() => {}
+        Ok(address) => return Ok(address),
+        Err(_) => {}
+    }
+    let (host, port) = text.rsplit_once(':').ok_or(None)?;
+    let port = port.parse().map_err(|_| None)?;
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    match bare.map(str::parse::<Zoned>) {
+        Some(Ok(zoned)) => zoned.of_kernel(port).map_err(Some),
+        Some(Err(why)) => Err(Some(why)),
+        None if host.chars().any(char::is_alphabetic) && !host.contains(['/', ':']) => {
+            Err(Some("write the proxy's address, not its name".into()))
+        }
+        None => Err(None),
     }
 }
 
@@ -139,5 +164,11 @@ mod tests {
             assert!(!error.contains('\n') && error.contains("socks5://"), "{error}");
         }
         assert!("socks5://:x@127.0.0.1:1".parse::<Proxy>().is_err());
+        let proxy: Proxy = "socks5://[fe80::1%lo]:1080".parse().expect("a proxy on a link");
+        assert_eq!(proxy.address.to_string(), "[fe80::1%1]:1080");
+        let error = "socks5://[fe80::1]:1080".parse::<Proxy>().expect_err("no link");
+        assert!(error.contains("write which"), "{error}");
+        let error = "http://localhost:3128".parse::<Proxy>().expect_err("a name");
+        assert!(error.contains("not its name"), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 mod tables;
 
 use crate::failure::Failure;
-use crate::files::printed;
+use crate::say::printed;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;

@@ -57,6 +57,9 @@ pub enum Error {
     /// The MTU is not one that the kernel takes.
     #[error("an MTU of {0} bytes is not possible: choose 68 to 65521")]
     BadMtu(usize),
+    /// The kernel's end is to have an address of IPv6, for which the MTU is too small (RFC 8200 5).
+    #[error("an MTU of {0} bytes is too small for IPv6: choose 1280 to 65521")]
+    SmallMtu(usize),
     /// Another system call failed.
     #[error("cannot set up TUN/TAP device `{name}` ({step}): {source}; check the kernel's log")]
     System {

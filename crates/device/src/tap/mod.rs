@@ -22,10 +22,11 @@ use rustix::io::ioctl_fionbio;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 use wire::EthernetAddress;
 use wire::steering::Steering;
@@ -432,6 +433,9 @@ fn make(medium: Medium, config: &Config, name: &str) -> Result<(EthernetAddress,
     let control = Control::new().map_err(step("socket"))?;
     // The kernel says much of its own over IPv6, which is for those who ask for it.
     let speaks_v6 = config.kernel_address.is_some_and(|(address, _)| address.is_ipv6());
+    if speaks_v6 && config.mtu < wire::ipv6::MIN_MTU {
+        return Err(Error::SmallMtu(config.mtu));
+    }
     match (medium, speaks_v6) {
         (Medium::Ethernet, true) => ifreq::skip_dad(name),
         (Medium::Ethernet, false) => disable_ipv6(name),
@@ -448,7 +452,21 @@ fn make(medium: Medium, config: &Config, name: &str) -> Result<(EthernetAddress,
     }
     let ethernet = control.ethernet(name).map_err(step("Ethernet address"))?;
     control.set_up(name, true).map_err(step("bring up"))?;
+    if let Some((address, _)) = config.kernel_address.filter(|_| speaks_v6) {
+        wait_until_usable(address);
+    }
     Ok((ethernet, config.mtu))
+}
+
+/// Waits until the kernel uses an address of its own. For a moment it looks at a new one of IPv6,
+/// even if that is not to be checked, and who connects meanwhile has another source.
+fn wait_until_usable(address: IpAddr) {
+    for _ in 0..1000 {
+        if UdpSocket::bind((address, 0)).is_ok() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// As [`make`], of an interface that exists: it is changed no more than asked for.

@@ -6,8 +6,8 @@ use planner::{Predictor, calibration};
 use std::collections::BTreeMap;
 
 /// The places of the cases that are further from what the others of their kind make of them than
-/// `most`, a logarithm, and further than their own interval; the farthest first. Those over the
-/// fewest or the most connections have no neighbour on one side, and are believed.
+/// `most`, a logarithm; the farthest first. Those over the fewest or the most connections have no
+/// neighbour on one side, and are believed.
 pub(super) fn odd<'a>(
     measured: impl Iterator<Item = (&'a Case, &'a Anchor)>,
     most: f64,
@@ -19,7 +19,7 @@ pub(super) fn odd<'a>(
     }
     let Ok(predictor) = Predictor::new(&bare(organizations)) else { return Vec::new() };
     let mut held_out = predictor.held_out();
-    held_out.retain(|one| one.off.abs() > most.max(one.error));
+    held_out.retain(|one| one.off.abs() > most);
     held_out.sort_by(|a, b| b.off.abs().total_cmp(&a.off.abs()));
     let place = |one: &planner::predict::HeldOut| {
         measured.iter().position(|(case, _)| {
@@ -51,19 +51,28 @@ fn rate(anchor: &Anchor) -> f64 {
     anchor.operations_per_s.value / anchor.speed.max(f64::MIN_POSITIVE)
 }
 
+/// Do the least and the greatest of these samples differ by more than `most`, a logarithm?
+pub(super) fn differ(samples: &[Anchor], most: f64) -> bool {
+    let rates = || samples.iter().map(rate);
+    let (least, greatest) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    (greatest / least).ln() > most
+}
+
 /// The middle one of an odd number of samples of a case, by its rate; of an even number, the
-/// lower one of the two. Its interval reaches to the next samples on both sides.
+/// lower one of the two, with the mean of both as its rate. Its interval reaches to the next samples
+/// on both sides.
 pub(super) fn middle(samples: &[Anchor]) -> Anchor {
     let mut sorted = samples.to_vec();
     sorted.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
-    let place = (sorted.len() - 1) / 2;
+    let (place, last) = ((sorted.len() - 1) / 2, sorted.len() - 1);
     let mut anchor = sorted[place];
-    let next = |place: usize| rate(&sorted[place]) * anchor.speed;
-    let Estimate { value, low, high } = anchor.operations_per_s;
+    let at = |place: usize| rate(&sorted[place.min(last)]) * anchor.speed;
+    let Estimate { low, high, .. } = anchor.operations_per_s;
+    let even = sorted.len().is_multiple_of(2);
     anchor.operations_per_s = Estimate {
-        value,
-        low: low.min(next(place.saturating_sub(1))),
-        high: high.max(next((place + 1).min(sorted.len() - 1))),
+        value: if even { f64::midpoint(at(place), at(place + 1)) } else { at(place) },
+        low: low.min(at(place.saturating_sub(1))),
+        high: high.max(at(place + 1)),
     };
     anchor
 }
@@ -111,5 +120,9 @@ mod tests {
         assert_eq!(taken.operations_per_s.low, 0.5e6);
         assert!((taken.operations_per_s.high - 1.2e6).abs() < 1.0);
         assert_eq!(middle(&[b]), b);
+        let of_two = middle(&[b, a]).operations_per_s;
+        assert_eq!((of_two.value, of_two.high), (0.75e6, 1.0e6));
+        assert!(of_two.low < 0.5e6);
+        assert!(differ(&[a, b], 0.6) && !differ(&[a, b], 0.7) && !differ(&[a], 0.0));
     }
 }

@@ -1,5 +1,5 @@
 //! What things cost on this machine: measures what `planner::Calibration` holds,
-//! in about two minutes on a machine with two processors.
+//! in about three minutes on a machine with two processors.
 //!
 //! Three parts, from the small to the whole: costs by themselves
 //! (`primitives`), what an operation takes in each layer (`layers`), and every
@@ -12,6 +12,8 @@ mod held_out;
 mod layers;
 mod primitives;
 mod probe;
+mod refine;
+mod sampling;
 mod states;
 
 use crate::Error;
@@ -40,10 +42,11 @@ pub struct Effort {
     pub besides: Vec<usize>,
     /// How long each case is measured.
     pub timing: Timing,
-    /// How often; of several samples the middle one counts.
+    /// How often, at most; of several samples the middle one counts.
     pub samples: usize,
     /// How long cases may take that are measured again, for the processors were moved or they
-    /// do not fit to their neighbours: until so long after the start.
+    /// do not fit to their neighbours, and those that are added beside these: until so long after
+    /// the start.
     pub patience: Duration,
     /// The seed of the order of cases.
     pub seed: u64,
@@ -74,7 +77,7 @@ impl Default for Effort {
             besides: vec![2],
             timing: TIMING,
             samples: 1,
-            patience: Duration::from_secs(95),
+            patience: Duration::from_secs(180),
             seed: 1,
         }
     }
@@ -83,7 +86,8 @@ impl Default for Effort {
 impl Effort {
     /// Less: what `anabranch calibrate --quick` measures.
     pub fn quick() -> Effort {
-        Effort { connections: vec![1, 64, 1024], ..Effort::default() }
+        let patience = Duration::from_secs(95);
+        Effort { connections: vec![1, 64, 1024], patience, ..Effort::default() }
     }
 
     /// More: what `anabranch calibrate --full` measures. Steps between numbers of connections
@@ -93,7 +97,7 @@ impl Effort {
             connections: vec![1, 2, 3, 4, 6, 10, 16, 32, 64, 160, 400, 1024, 3072],
             besides: vec![5, 8],
             samples: 3,
-            patience: Duration::from_secs(1000),
+            patience: Duration::from_secs(585),
             ..Effort::default()
         }
     }
@@ -149,8 +153,8 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         other_state: None,
     };
     let reference = Pace::now(1, 0.01).piece_ns;
-    let deadline = start + effort.patience;
-    let mut all = states::measure(&cases, effort, reference, deadline, &mut |done, what| {
+    let how = sampling::How { effort, reference, begun: start };
+    let mut all = states::measure(&cases, &how, &mut |done, what| {
         tell(first + second + (1.0 - first - second) * done, what);
     })?;
     calibration.organizations = std::mem::take(&mut all.anchors);

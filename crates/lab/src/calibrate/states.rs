@@ -2,16 +2,14 @@
 //! ([`crate::speed`]), and those of several processors with these as far apart as mostly
 //! ([`crate::cacheline_latency`]).
 
-use super::anchors::{self, Taken};
+use super::anchors;
 use super::probe::estimate;
-use super::{Effort, held_out};
+use super::sampling::{How, Measured, Usual, distance, is_figure};
+use super::{held_out, refine};
 use crate::Error;
-use crate::measure::cacheline_latency::{self, CachelineLatency};
 use crate::measure::case::{Case, TRIES as TRIES_OF_CASE};
-use crate::measure::speed;
 use planner::calibration::{Anchor, Estimate, OtherState};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// How often a case is measured again, at most.
 const TRIES: usize = 4;
@@ -28,126 +26,23 @@ pub(super) struct All {
     pub(super) left_out: Vec<String>,
 }
 
-/// A case that was measured.
-#[derive(Clone)]
-struct Measured<'a> {
-    case: &'a Case,
-    anchor: Anchor,
-    cacheline: Option<CachelineLatency>,
-    /// Was the machine at one pace?
-    steady: bool,
-}
-
-impl<'a> Measured<'a> {
-    fn new(case: &'a Case, taken: Taken) -> Measured<'a> {
-        let Taken { anchor, cacheline, steady } = taken;
-        Measured { case, anchor, cacheline, steady }
-    }
-
-    /// Were the processors as far apart as `usual`?
-    fn is_as_far(&self, usual: &Usual) -> bool {
-        match (self.cacheline, usual.cacheline) {
-            (Some(cacheline), Some(usual)) => cacheline.is(usual),
-            _ => true,
-        }
-    }
-
-    /// Was the machine in the state of `usual`?
-    fn fits(&self, usual: &Usual) -> bool {
-        let speed = usual.speeds.get(&self.case.processors);
-        let paced =
-            speed.is_none_or(|&speed| self.steady && speed::is_alike(self.anchor.speed, speed));
-        paced && self.is_as_far(usual)
-    }
-
-    fn distance(&self) -> Option<f64> {
-        self.cacheline.and_then(|cacheline| cacheline.steady())
-    }
-}
-
-/// The state that the machine mostly was in.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Usual {
-    /// How far the processors were apart, ns.
-    cacheline: Option<f64>,
-    /// How fast so many processors at once were.
-    speeds: BTreeMap<usize, f64>,
-}
-
-impl Usual {
-    fn of(measured: &[Measured<'_>]) -> Usual {
-        let cacheline = distance(measured);
-        let as_far = Usual { cacheline, ..Usual::default() };
-        let mut speeds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for one in measured.iter().filter(|one| one.steady && one.is_as_far(&as_far)) {
-            speeds.entry(one.case.processors).or_default().push(one.anchor.speed);
-        }
-        let usual = |(processors, speeds): (usize, Vec<f64>)| {
-            speed::usual(&speeds).map(|speed| (processors, speed))
-        };
-        Usual { cacheline, speeds: speeds.into_iter().filter_map(usual).collect() }
-    }
-
-    /// The pace at which a case is to be measured, ns a piece; `reference`: what a piece takes at
-    /// speed 1.
-    fn pace(&self, case: &Case, reference: f64) -> Option<f64> {
-        self.speeds.get(&case.processors).map(|speed| reference / speed)
-    }
-}
-
-/// How far the processors mostly were apart.
-fn distance(measured: &[Measured<'_>]) -> Option<f64> {
-    let ways: Vec<f64> = measured.iter().filter_map(Measured::distance).collect();
-    cacheline_latency::usual(&ways)
-}
-
-/// How cases are measured.
-struct How<'a> {
-    effort: &'a Effort,
-    /// What the piece of work took at first by which speeds are compared, ns.
-    reference: f64,
-    deadline: Instant,
-}
-
-impl How<'_> {
-    /// A sample of `case`, at the pace of `usual` if there is some; `None` if it is no figure.
-    ///
-    /// # Errors
-    /// [`Error::Plan`], if the case makes no sense.
-    fn sample<'c>(&self, case: &'c Case, usual: &Usual) -> Result<Option<Measured<'c>>, Error> {
-        let wanted = usual.pace(case, self.reference);
-        match anchors::measure(case, &self.effort.timing, self.reference, wanted) {
-            Ok(taken) if is_figure(&taken.anchor) => Ok(Some(Measured::new(case, taken))),
-            Err(error @ Error::Plan(_)) => Err(error),
-            _ => Ok(None),
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
-    }
-}
-
 /// Measures all `cases`; those for which the machine was in another state than
-/// mostly, again, until `deadline`. Calls `progress` with the share that is done and
-/// what comes next.
+/// mostly, again, while the effort's patience lasts; and more cases where the curves through these
+/// miss. Calls `progress` with the share that is done and what comes next.
 ///
 /// # Errors
 /// [`Error::Plan`], if a case makes no sense.
 pub(super) fn measure(
     cases: &[Case],
-    effort: &Effort,
-    reference: f64,
-    deadline: Instant,
+    how: &How<'_>,
     progress: &mut dyn FnMut(f64, &str),
 ) -> Result<All, Error> {
-    let how = How { effort, reference, deadline };
     let mut measured = Vec::new();
     let mut left_out = Vec::new();
-    let share = FIRST / (effort.samples.max(1) * cases.len().max(1)) as f64;
+    let share = FIRST / (how.effort.samples.max(1) * cases.len().max(1)) as f64;
     for (n, case) in cases.iter().enumerate() {
         progress(share * n as f64, &case.organization);
-        match anchors::measure(case, &effort.timing, reference, None) {
+        match anchors::measure(case, &how.effort.timing, how.reference, None) {
             Ok(taken) if !is_figure(&taken.anchor) => left_out.push(format!(
                 "{}, {} over {} connections on {} processors: nothing happened in some windows, \
                  {TRIES_OF_CASE} times in turn",
@@ -163,24 +58,24 @@ pub(super) fn measure(
     let mut aside = Vec::new();
     for _ in 0..TRIES {
         for again in measured.iter_mut().filter(|measured| !measured.fits(&usual)) {
-            if how.is_over() {
+            if how.is_past(AGAIN) {
                 break;
             }
             progress(share * cases.len() as f64, &again.case.organization);
-            if let Some(sample) = how.sample(again.case, &usual)? {
+            if let Some(sample) = how.sample(&again.case, &usual)? {
                 aside.push(std::mem::replace(again, sample));
             }
         }
     }
     let mut done = share * cases.len() as f64;
-    let others = more_samples(&mut measured, &how, &usual, &mut |organization| {
+    let others = more_samples(&mut measured, how, &usual, &mut |organization| {
         progress(done, organization);
         done += share;
     })?;
     aside.extend(others);
     aside.extend(measured.iter().cloned());
     aside.retain(|one| !one.is_as_far(&usual));
-    measured_again(&mut measured, &how, &usual)?;
+    refine::refine(&mut measured, how, &usual, &mut |organization| progress(FIRST, organization))?;
     left_out.extend(leave_out(&mut measured, &usual));
     let near = measured.iter().filter(|m| m.is_as_far(&usual));
     let ways: Vec<f64> = near.filter_map(Measured::distance).collect();
@@ -193,7 +88,7 @@ pub(super) fn measure(
 const MET: usize = 40;
 
 /// The most common state of what was set aside, if enough was measured in it.
-fn other_state(mut aside: Vec<Measured<'_>>) -> Option<OtherState> {
+fn other_state(mut aside: Vec<Measured>) -> Option<OtherState> {
     let other = Usual { cacheline: Some(distance(&aside)?), ..Usual::default() };
     aside.retain(|measured| measured.is_as_far(&other));
     let ways: Vec<f64> = aside.iter().filter_map(Measured::distance).collect();
@@ -202,7 +97,7 @@ fn other_state(mut aside: Vec<Measured<'_>>) -> Option<OtherState> {
     aside.reverse();
     aside.retain(|measured| {
         let new = !known.contains(&measured.case);
-        known.push(measured.case);
+        known.push(measured.case.clone());
         new
     });
     (aside.len() >= MET).then(|| OtherState {
@@ -212,20 +107,24 @@ fn other_state(mut aside: Vec<Measured<'_>>) -> Option<OtherState> {
 }
 
 /// Measures all again, as often as the effort says, in rounds, and takes the middle of what was
-/// had in the usual state of the machine. Returns what was had in others.
-fn more_samples<'a>(
-    measured: &mut [Measured<'a>],
+/// had in the usual state of the machine. From the third round on, only those whose samples differ
+/// by more than [`DIFFER`]. Returns what was had in others.
+fn more_samples(
+    measured: &mut [Measured],
     how: &How<'_>,
     usual: &Usual,
     progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Measured<'a>>, Error> {
+) -> Result<Vec<Measured>, Error> {
     let mut others = Vec::new();
-    let first = |m: &Measured<'_>| Vec::from_iter(m.fits(usual).then_some(m.anchor));
+    let first = |m: &Measured| Vec::from_iter(m.fits(usual).then_some(m.anchor));
     let mut samples: Vec<Vec<Anchor>> = measured.iter().map(first).collect();
     for _ in 1..how.effort.samples {
         for (one, samples) in measured.iter_mut().zip(&mut samples) {
             progress(&one.case.organization);
-            let Some(again) = how.sample(one.case, usual)? else { continue };
+            if how.is_past(SAMPLES) || samples.len() > 1 && !held_out::differ(samples, DIFFER) {
+                continue;
+            }
+            let Some(again) = how.sample(&one.case, usual)? else { continue };
             if again.fits(usual) {
                 samples.push(again.anchor);
                 *one = again;
@@ -242,41 +141,12 @@ fn more_samples<'a>(
     Ok(others)
 }
 
-/// By how much a case may be off from what its neighbours make of it, as a logarithm, before it
-/// is measured again.
-const ODD: f64 = 0.15;
-/// How often it is, then.
-const MORE: usize = 2;
-
-/// Measures those again that do not fit to their neighbours, and takes the median: one sample of
-/// a case can be of a moment in which the machine did something else, and all predictions near it
-/// would believe it.
-fn measured_again(
-    measured: &mut [Measured<'_>],
-    how: &How<'_>,
-    usual: &Usual,
-) -> Result<(), Error> {
-    let odd = held_out::odd(measured.iter().map(|m| (m.case, &m.anchor)), ODD);
-    for place in odd {
-        let one = &mut measured[place];
-        let mut samples = vec![one.anchor];
-        for _ in 0..MORE {
-            if how.is_over() {
-                return Ok(());
-            }
-            let again = how.sample(one.case, usual)?;
-            samples.extend(again.filter(|again| again.fits(usual)).map(|again| again.anchor));
-        }
-        one.anchor = held_out::middle(&samples);
-    }
-    Ok(())
-}
-
-/// Does the interval stay above 0? If not, the case stood still in some windows each time
-/// that it was measured.
-fn is_figure(anchor: &Anchor) -> bool {
-    anchor.operations_per_s.low > 0.0
-}
+/// The share of the patience after which no case is measured again because of the machine's state.
+const AGAIN: f64 = 0.55;
+/// The share after which no further samples are taken of all cases.
+const SAMPLES: f64 = 0.75;
+/// By how much two samples of a case may differ, as a logarithm, before there is a third.
+const DIFFER: f64 = 0.04;
 
 /// The share of the work that measuring each case once is.
 const FIRST: f64 = 0.9;
@@ -284,8 +154,8 @@ const FIRST: f64 = 0.9;
 /// Leaves out what was measured with the processors otherwise apart, but where there would be
 /// nothing left: a line that says how many, and what may be done. What was measured at another pace
 /// stays, corrected by it.
-fn leave_out(measured: &mut Vec<Measured<'_>>, usual: &Usual) -> Option<String> {
-    let kind = |m: &Measured<'_>| (m.case.organization.clone(), m.case.work, m.case.processors);
+fn leave_out(measured: &mut Vec<Measured>, usual: &Usual) -> Option<String> {
+    let kind = |m: &Measured| (m.case.organization.clone(), m.case.work, m.case.processors);
     let known: Vec<_> = measured.iter().filter(|m| m.is_as_far(usual)).map(kind).collect();
     let before = measured.len();
     measured.retain(|m| m.is_as_far(usual) || !known.contains(&kind(m)));
@@ -299,7 +169,7 @@ fn leave_out(measured: &mut Vec<Measured<'_>>, usual: &Usual) -> Option<String> 
     })
 }
 
-fn by_organization(measured: Vec<Measured<'_>>) -> BTreeMap<String, Vec<Anchor>> {
+fn by_organization(measured: Vec<Measured>) -> BTreeMap<String, Vec<Anchor>> {
     let mut all: BTreeMap<String, Vec<Anchor>> = BTreeMap::new();
     for Measured { case, anchor, .. } in measured {
         all.entry(case.organization.clone()).or_default().push(anchor);
@@ -311,4 +181,4 @@ fn by_organization(measured: Vec<Measured<'_>>) -> BTreeMap<String, Vec<Anchor>>
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -12,6 +12,7 @@ use crate::load::blocks::{ANSWER, BLOCK};
 use crate::load::{Loads, Meter, Role};
 use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::run::Progress;
+use crate::measure::speed::Paces;
 use crate::measure::threads::{self, Stack};
 use crate::measure::usage::Usage;
 use crate::setup::bench_plan::BenchPlan;
@@ -109,6 +110,9 @@ pub struct BlocksRow {
     /// How far the processors were apart at each sample, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cacheline_ns: Vec<CachelineLatency>,
+    /// What a fixed piece of work took before and after each sample, as in [`crate::Row`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub piece_ns: Vec<Paces>,
 }
 
 #[derive(Clone, Copy)]
@@ -118,6 +122,7 @@ struct Sample {
     completed: f64,
     cpu_s_per_gb: f64,
     cacheline: Option<CachelineLatency>,
+    paces: Option<Paces>,
 }
 
 impl Blocks {
@@ -164,11 +169,11 @@ impl Blocks {
             for (index, (organization, rate)) in cases.iter().enumerate() {
                 let done = round * cases.len() + index;
                 progress(Progress { done, total, organization });
-                let (cacheline, sample) =
-                    CachelineLatency::around(self.processors_of(organization), || {
-                        self.sample(organization, *rate)
-                    });
-                samples[index].push(Sample { cacheline, ..sample? });
+                let processors = self.processors_of(organization);
+                let take = || self.sample(organization, *rate);
+                let (cacheline, (paces, sample)) =
+                    CachelineLatency::around(processors, || Paces::around(processors, take));
+                samples[index].push(Sample { cacheline, paces: Some(paces), ..sample? });
             }
         }
         progress(Progress { done: total, total, organization: "" });
@@ -196,6 +201,7 @@ impl Blocks {
                 of_first: median(&parts.collect::<Vec<f64>>()),
                 cpu_s_per_gb: median(&of(|s| s.cpu_s_per_gb)),
                 cacheline_ns: own.iter().filter_map(|s| s.cacheline).collect(),
+                piece_ns: own.iter().filter_map(|s| s.paces).collect(),
             }
         });
         rows.collect()
@@ -236,6 +242,7 @@ impl Blocks {
             completed: each_second(after.short_closed, before.short_closed),
             cpu_s_per_gb: usage.processor.as_secs_f64() * 1e9 / bytes,
             cacheline: None,
+            paces: None,
         })
     }
 }

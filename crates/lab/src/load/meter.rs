@@ -1,6 +1,7 @@
 //! What loads count.
 
 use super::findings::Findings;
+use super::held::Held;
 use super::shares::{Latency, Share, Shares};
 use super::socket::Socket;
 use super::udp::Flows;
@@ -64,6 +65,8 @@ pub struct Meter {
     flows: OnceLock<(Flows, u64)>,
     /// May flows that send to a driver begin?
     started: AtomicBool,
+    /// Connections that wait until all are open.
+    held: Held,
     /// Do tallies take the time of transactions?
     timed: bool,
 }
@@ -137,6 +140,12 @@ impl Meter {
     pub(crate) fn set_driver(&self, counts: Arc<PeerCounts>) {
         let resets = counts.totals().reset;
         let _ = self.driver.set((counts, resets));
+    }
+
+    /// The connections that wait until all are open.
+    #[inline]
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
     }
 
     /// Flows that send to a driver may begin.

@@ -3,6 +3,7 @@
 pub(crate) mod blocks;
 mod bulk;
 mod findings;
+mod held;
 mod meter;
 mod pattern;
 pub(crate) mod presentation;
@@ -149,7 +150,7 @@ pub struct Load {
     /// For flows whose whole window was lost.
     rescue: udp::Rescue,
     /// Begin no transaction any more, but each connection its first.
-    pub(crate) resting: bool,
+    resting: bool,
     /// Who reads waits with its buffer.
     posts: bool,
 }
@@ -164,14 +165,15 @@ pub struct Loads {
     presentation: Option<Arc<Presentation>>,
     soak: Option<Arc<soak::Shared>>,
     posts: bool,
+    resting: bool,
 }
 
 impl Loads {
     /// Loads with writes or messages of `bytes`, that count in `meter`.
     pub fn new(bytes: usize, meter: Arc<Meter>) -> Loads {
         let pattern = Pattern::new(bytes.max(READ));
-        let (flows, posts) = (Flows::default(), false);
-        Loads { bytes, pattern, meter, flows, presentation: None, soak: None, posts }
+        let (flows, posts, resting) = (Flows::default(), false, false);
+        Loads { bytes, pattern, meter, flows, presentation: None, soak: None, posts, resting }
     }
 
     /// Where they count.
@@ -192,6 +194,11 @@ impl Loads {
     /// Those whose readers wait with their buffers, if `posts`.
     pub(crate) fn with_posted(self, posts: bool) -> Loads {
         Loads { posts, ..self }
+    }
+
+    /// Those whose transactions rest after the first of each connection, if `resting`.
+    pub(crate) fn with_rest(self, resting: bool) -> Loads {
+        Loads { resting, ..self }
     }
 
     /// Those of a host that takes part in a soak.
@@ -215,7 +222,7 @@ impl Loads {
             turns: 0,
             echoes: VecDeque::new(),
             rescue: udp::Rescue::default(),
-            resting: false,
+            resting: self.resting,
             posts: self.posts,
         }
     }
@@ -272,6 +279,7 @@ impl Application for Load {
 
     #[inline]
     fn opened(&mut self, conn: &mut LoadConn, id: ConnId, _: &FlowKey) {
+        self.meter.held().opened(conn, id);
         self.present(conn, id);
     }
 
@@ -296,7 +304,7 @@ impl Application for Load {
             }
             self.tally.connected.add(1);
         }
-        if !conn.open || events.has(Events::CLOSED) {
+        if !conn.open || events.has(Events::CLOSED) || self.meter.held().holds(conn) {
             return false;
         }
         if conn.presented.is_some() {

@@ -3,9 +3,13 @@
 use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::detail::Detail;
 use crate::measure::sample::Sample;
+use crate::measure::speed::Paces;
 use crate::setup::bench_plan::BenchPlan;
 use crate::statistics::median;
 use serde::Serialize;
+
+/// The fewest connections whose memory is told.
+pub const MANY: usize = 1000;
 
 /// The figures of one organization under one plan.
 #[derive(Clone, Debug, Serialize)]
@@ -50,6 +54,11 @@ pub struct Row {
     /// Processor seconds of both ends for 100,000 transactions; median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_s_per_100k: Option<f64>,
+    /// Bytes by which the process grew for each connection from before they were opened to the end of a sample, both ends:
+    /// of the first sample of all, since a process keeps memory for the next ones, and where
+    /// connections are [`MANY`] at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_per_connection: Option<f64>,
     /// Context switches a second, voluntary and not; median.
     pub context_switches_per_s: f64,
     /// What one core can do at all with this payload ([`crate::bound`]); median.
@@ -66,6 +75,10 @@ pub struct Row {
     /// of different states of the machine are not to be compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cacheline_ns: Vec<CachelineLatency>,
+    /// What a fixed piece of work took before and after each sample, the least and the greatest over
+    /// processors: samples of different paces are not to be compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub piece_ns: Vec<Paces>,
     /// What the instruments say, if the plan has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
@@ -100,6 +113,7 @@ impl Row {
                 .then(|| median(&of(&|s| s.processor * 1e9 / s.bytes as f64))),
             cpu_s_per_100k: transactions
                 .then(|| median(&of(&|s| s.processor * 1e5 / s.transactions as f64))),
+            bytes_per_connection: samples.iter().find_map(|s| s.memory),
             context_switches_per_s: median(&of(&|s| s.switches as f64 / s.seconds)),
             bound_gbit_per_s: median(&of(&|s| s.bound)),
             bound_of_processors_gbit_per_s: median(&of(&|s| s.bound_of_all)),
@@ -108,6 +122,7 @@ impl Row {
                 s.gbit_per_s() * s.seconds / s.processor.max(1e-9) / s.bound
             })),
             cacheline_ns: samples.iter().filter_map(|sample| sample.cacheline).collect(),
+            piece_ns: samples.iter().filter_map(|sample| sample.paces).collect(),
             detail: Detail::new(plan, samples),
         }
     }

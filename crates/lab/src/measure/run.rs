@@ -2,8 +2,10 @@
 
 use crate::Error;
 use crate::measure::cacheline_latency::CachelineLatency;
-use crate::measure::row::Row;
+use crate::measure::row::{MANY, Row};
 use crate::measure::sample::Sample;
+use crate::measure::speed::Paces;
+use crate::measure::usage::resident;
 use crate::measure::{bound, single, threads};
 use crate::setup::bench_plan::{BenchPlan, Workload};
 use std::time::Duration;
@@ -35,7 +37,11 @@ pub fn run(plan: &BenchPlan, progress: &mut dyn FnMut(Progress<'_>)) -> Result<V
     for _ in 0..plan.repeat {
         for ((organization, plan), samples) in cases.iter().zip(&mut samples) {
             progress(Progress { done, total, organization });
-            samples.push(one(plan, organization)?);
+            let before = (done == 0 && plan.connections >= MANY).then(resident);
+            let sample = one(plan, organization)?;
+            let grown = before.map(|before| sample.resident.saturating_sub(before));
+            let memory = grown.map(|bytes| bytes as f64 / plan.connections as f64);
+            samples.push(Sample { memory, ..sample });
             done += 1;
         }
     }
@@ -57,12 +63,13 @@ pub(crate) fn one(plan: &BenchPlan, organization: &str) -> Result<Sample, Error>
         }
         processors => bound * processors as f64,
     };
-    let (cacheline, sample) =
-        CachelineLatency::around(plan.processors, || match plan.is_single(organization) {
-            true => single::sample(plan, organization),
-            false => threads::sample(plan, organization),
-        });
-    Ok(Sample { bound, bound_of_all, cacheline, ..sample? })
+    let take = || match plan.is_single(organization) {
+        true => single::sample(plan, organization),
+        false => threads::sample(plan, organization),
+    };
+    let (cacheline, (paces, sample)) =
+        CachelineLatency::around(plan.processors, || Paces::around(plan.processors, take));
+    Ok(Sample { bound, bound_of_all, cacheline, paces: Some(paces), ..sample? })
 }
 
 /// The bound of what `plan` has one core do.

@@ -3,7 +3,8 @@
 use crate::Error;
 use crate::load::{Meter, Totals};
 use crate::measure::cacheline_latency::CachelineLatency;
-use crate::measure::usage::Usage;
+use crate::measure::speed::Paces;
+use crate::measure::usage::{Usage, resident};
 use crate::setup::bench_plan::BenchPlan;
 use instrument::{Counted, Instruments, Report, Snapshot};
 use std::sync::Arc;
@@ -32,6 +33,12 @@ pub(crate) struct Sample {
     pub(crate) bound_of_all: f64,
     /// How far the processors were apart, if there are several.
     pub(crate) cacheline: Option<CachelineLatency>,
+    /// How fast they were.
+    pub(crate) paces: Option<Paces>,
+    /// Bytes that the process had resident at the end.
+    pub(crate) resident: usize,
+    /// Bytes by which the process grew for each connection; of the process's first sample.
+    pub(crate) memory: Option<f64>,
     /// What the second half carried, of what the first did; none if that was nothing.
     pub(crate) drift: Option<f64>,
     /// What the instruments say, if the plan has any.
@@ -162,6 +169,9 @@ impl Mark {
             bound: 0.0,
             bound_of_all: 0.0,
             cacheline: None,
+            paces: None,
+            resident: resident(),
+            memory: None,
             drift,
             details,
         };

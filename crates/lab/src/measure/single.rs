@@ -11,7 +11,7 @@ use crate::setup::host::{self, Side};
 use crossbeam_queue::SegQueue;
 use device::{Device, Receive, Transmit};
 use instrument::{Instruments, ThreadTimer};
-use net::{Application, Config, Domain, Egress, Observer, Unit};
+use net::{Application, Config, Counters, Domain, Egress, Observer, Unit};
 use organizations::Clock;
 use organizations::runtime::worker::{self, BACKLOG, BATCH};
 use std::sync::Arc;
@@ -126,7 +126,9 @@ impl Pair {
     /// As [`Pair::new`], by the time of `clock`.
     pub(crate) fn with_clock(plan: &BenchPlan, clock: Clock) -> Result<Pair, Error> {
         let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
-        let loads = Loads::new(plan.bytes(), meter.clone()).with_posted(plan.posted);
+        let loads = Loads::new(plan.bytes(), meter.clone())
+            .with_posted(plan.posted)
+            .with_rest(plan.resting);
         let (a, b) = host::devices(plan);
         let host = |side, device: Device| {
             let presentation = host::presentation(plan, &meter);
@@ -177,20 +179,37 @@ impl Pair {
         }
     }
 
+    /// What the stack under test and its peer have counted.
+    pub(crate) fn counters(&self) -> [Counters; 2] {
+        [&self.tested, &self.peer].map(|host| host.domain.counters.clone())
+    }
+
     /// Runs for `time`, or until something goes wrong.
     pub(crate) fn run(&mut self, time: Duration) {
         self.run_until(time, Meter::has_failed);
     }
 
-    /// Lets the stack under test begin no transaction any more, but on each
-    /// connection the first.
-    pub(crate) fn rest(&mut self) {
-        self.tested.domain.app.resting = true;
+    /// Opens the connections and flows of `plan`, waits until they are established, and
+    /// lets them begin.
+    pub(crate) fn open(&mut self, plan: &BenchPlan) -> Result<(), Error> {
+        self.open_held(plan)?;
+        self.release();
+        Ok(())
     }
 
-    /// Opens the connections and flows of `plan`, and waits until they are
-    /// established.
-    pub(crate) fn open(&mut self, plan: &BenchPlan) -> Result<(), Error> {
+    /// Lets connections begin that waited until all are open.
+    pub(crate) fn release(&mut self) {
+        let now = self.clock.now();
+        let hosts = [&mut self.tested, &mut self.peer];
+        for (host, waiting) in hosts.into_iter().zip(self.meter.held().release()) {
+            for id in waiting {
+                host.domain.call(Call::Notify(id), now, &mut host.egress);
+            }
+        }
+    }
+
+    /// As [`Pair::open`], but lets none begin.
+    pub(crate) fn open_held(&mut self, plan: &BenchPlan) -> Result<(), Error> {
         let now = self.clock.now();
         if plan.workload == Workload::Udp {
             for (side, call) in threads::udp_calls(plan) {

@@ -16,6 +16,7 @@ use crate::measure::usage::thread_time;
 use crate::setup::affinity;
 use crate::statistics::median;
 use organizations::runtime::worker::pin;
+use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use wire::checksum::copy_sum;
 
@@ -54,6 +55,8 @@ struct Area {
 pub struct Pace {
     /// What a piece takes, the mean over the processors, ns.
     pub piece_ns: f64,
+    /// What it takes on the fastest of them, ns.
+    pub fastest_ns: f64,
     /// What it takes on the slowest of them, relative to the fastest.
     pub spread: f64,
     /// The processor time that it took to find out, s.
@@ -79,6 +82,7 @@ impl Pace {
         let fastest = pieces().fold(f64::INFINITY, f64::min);
         Pace {
             piece_ns: pieces().sum::<f64>() / times.len().max(1) as f64,
+            fastest_ns: fastest,
             spread: pieces().fold(0.0, f64::max) / fastest,
             spent_s: times.iter().map(|&(_, spent)| spent).sum(),
         }
@@ -90,6 +94,55 @@ impl Pace {
         let even = before.spread < ALIKE && after.spread < ALIKE;
         let steady = even && is_alike(before.piece_ns, after.piece_ns);
         steady.then(|| f64::midpoint(before.piece_ns, after.piece_ns))
+    }
+}
+
+/// What a piece took before a run and after it: the least and the greatest over the processors of the
+/// run. Written as the two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 2]", into = "[f64; 2]")]
+pub struct Paces {
+    /// On the fastest processor, when it was fastest, ns.
+    pub least: f64,
+    /// On the slowest one, when it was slowest, ns.
+    pub greatest: f64,
+}
+
+impl From<[f64; 2]> for Paces {
+    fn from([least, greatest]: [f64; 2]) -> Paces {
+        Paces { least, greatest }
+    }
+}
+
+impl From<Paces> for [f64; 2] {
+    fn from(paces: Paces) -> [f64; 2] {
+        [paces.least, paces.greatest]
+    }
+}
+
+impl Paces {
+    /// The time of each look, on each processor, s.
+    const LOOK: f64 = 0.001;
+
+    /// Looks before and after `f` runs on so many processors.
+    pub(crate) fn around<R>(processors: usize, f: impl FnOnce() -> R) -> (Paces, R) {
+        let look = || Pace::now(processors, Paces::LOOK);
+        let (before, result, after) = (look(), f(), look());
+        let slowest = |pace: Pace| pace.fastest_ns * pace.spread;
+        let least = before.fastest_ns.min(after.fastest_ns);
+        (Paces { least, greatest: slowest(before).max(slowest(after)) }, result)
+    }
+
+    /// These and those together.
+    #[must_use]
+    pub fn with(self, other: Paces) -> Paces {
+        let (least, greatest) = (self.least.min(other.least), self.greatest.max(other.greatest));
+        Paces { least, greatest }
+    }
+
+    /// What a piece took, if it was the same all the time on all processors, ns.
+    pub fn steady(self) -> Option<f64> {
+        is_alike(self.least, self.greatest).then(|| f64::midpoint(self.least, self.greatest))
     }
 }
 
@@ -165,6 +218,9 @@ mod tests {
         assert!(piece_ns(0.001) > 0.0);
         let pace = Pace::now(3, 0.001);
         assert!(pace.piece_ns > 0.0 && pace.spread >= 1.0 && pace.spent_s > 0.0, "{pace:?}");
+        assert!(pace.fastest_ns > 0.0 && pace.fastest_ns <= pace.piece_ns, "{pace:?}");
+        let (paces, seven) = Paces::around(2, || 7);
+        assert!(seven == 7 && 0.0 < paces.least && paces.least <= paces.greatest, "{paces:?}");
         let (mut a, mut b) = (Work::new(), Work::new());
         a.some();
         b.some();
@@ -174,12 +230,23 @@ mod tests {
 
     #[test]
     fn a_pace_is_steady_if_all_processors_keep_it() {
-        let pace = |piece_ns, spread| Pace { piece_ns, spread, spent_s: 0.0 };
+        let pace = |piece_ns, spread| Pace { piece_ns, fastest_ns: piece_ns, spread, spent_s: 0.0 };
         assert_eq!(Pace::steady(pace(70.0, 1.1), pace(80.0, 1.0)), Some(75.0));
         // One of the processors has a neighbour, before or after; or both get one meanwhile.
         assert_eq!(Pace::steady(pace(60.0, 1.6), pace(60.0, 1.0)), None);
         assert_eq!(Pace::steady(pace(60.0, 1.0), pace(60.0, 1.6)), None);
         assert_eq!(Pace::steady(pace(45.0, 1.0), pace(74.0, 1.0)), None);
+    }
+
+    #[test]
+    fn a_run_is_of_one_pace_if_all_looks_are() {
+        let paces = |least, greatest| Paces { least, greatest };
+        assert_eq!(paces(45.0, 47.0).steady(), Some(46.0));
+        assert_eq!(paces(45.0, 74.0).steady(), None);
+        assert_eq!(paces(45.0, 47.0).with(paces(70.0, 74.0)), paces(45.0, 74.0));
+        let text = serde_json::to_string(&paces(45.0, 74.0)).expect("JSON");
+        assert_eq!(text, "[45.0,74.0]");
+        assert_eq!(serde_json::from_str::<Paces>(&text).expect("paces"), paces(45.0, 74.0));
     }
 
     #[test]

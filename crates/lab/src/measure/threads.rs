@@ -9,6 +9,7 @@ use crate::setup::host::{self, DRIVER_PORT, STEERING, Side};
 use crossbeam_utils::CachePadded;
 use device::Device;
 use instrument::Instruments;
+use net::Counters;
 use organizations::{Clock, Running, Setup};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -153,9 +154,11 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    fn start(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
+    pub(crate) fn start(plan: &BenchPlan, organization: &str) -> Result<Stacks, Error> {
         let (meter, instruments) = (Arc::new(plan.meter()), plan.make_instruments());
-        let loads = Loads::new(plan.bytes(), meter.clone()).with_posted(plan.posted);
+        let loads = Loads::new(plan.bytes(), meter.clone())
+            .with_posted(plan.posted)
+            .with_rest(plan.resting);
         if plan.peer == Peer::Driver {
             let (device, counts) = host::driver(plan);
             let ours = instruments.clone();
@@ -169,9 +172,31 @@ impl Stacks {
         Ok(Stacks { tested, peer: Some(peer), driver: None, meter, instruments })
     }
 
-    /// Opens the connections and flows of `plan`, and waits until they are
-    /// established.
+    /// Opens the connections and flows of `plan`, waits until they are established, and lets
+    /// them begin.
     fn open(&self, plan: &BenchPlan, organization: &str) -> Result<(), Error> {
+        self.open_held(plan, organization)?;
+        self.release();
+        Ok(())
+    }
+
+    /// Lets connections begin that waited until all are open.
+    pub(crate) fn release(&self) {
+        let stacks = [Some(&self.tested), self.peer.as_ref()];
+        for (stack, waiting) in stacks.into_iter().zip(self.meter.held().release()) {
+            let Some(stack) = stack else { continue };
+            waiting.into_iter().for_each(|id| stack.notify(id));
+        }
+    }
+
+    /// What the stack under test and its peer have counted.
+    pub(crate) fn counters(&self) -> [Counters; 2] {
+        let peer = self.peer.as_ref().map(|peer| peer.counters());
+        [self.tested.counters(), peer.unwrap_or_default()]
+    }
+
+    /// As [`Stacks::open`], but lets none begin.
+    pub(crate) fn open_held(&self, plan: &BenchPlan, organization: &str) -> Result<(), Error> {
         if let Some(driver) = &self.driver
             && !plan.driver_opens()
         {

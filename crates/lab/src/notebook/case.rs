@@ -190,6 +190,8 @@ impl Case {
             mtu: self.count("mtu").unwrap_or(1500),
             family: Family::V4,
             posted: false,
+            resting: false,
+            express: true,
             segment: self.count("segment"),
             direction: self.direction(),
             peer,

@@ -93,7 +93,7 @@ fn panel(figure: &Figure, grid: &Grid, facet: &Selector, sheet: &Sheet<'_>) -> P
         false => format!("{}: {}", figure.title, apart.join(", ")),
     };
     let label = metric.map(Metric::axis).unwrap_or_default();
-    let mut drawing = Drawing::new(&title, &words(&figure.x), &label);
+    let mut drawing = Drawing::new(&title, &words(&figure.x), &label).note(sheet.origin());
     drawing = if figure.log_x { drawing.log_x() } else { drawing };
     drawing = if figure.log_y { drawing.log_y() } else { drawing };
     let series: Vec<Series> = curves.iter().map(series).collect();

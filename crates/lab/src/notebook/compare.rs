@@ -1,10 +1,12 @@
 //! Two folders of results against each other: which medians differ. Whether their claims
 //! come out alike is [`super::agree`]'s.
 
-use super::estimate::{Estimate, SURER, bootstrap_ratio, seed_of};
+use super::estimate::{Estimate, LEAST, SURER, bootstrap_ratio, seed_of};
 use super::folder::Contents;
+use super::pace::of_one_pace;
 use super::record::{Data, Record, State};
 use crate::measure::cacheline_latency::usual;
+use crate::measure::speed::Paces;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one case gives in two folders.
@@ -61,15 +63,29 @@ pub fn compare(first: &Contents, second: &Contents) -> Vec<Difference> {
         })
         .collect();
     let state = usual(&states).map_or(State::One, State::Steady);
-    let values = |records: &[&Record], metric: &str| -> Vec<f64> {
-        let alike = records.iter().filter(|record| record.state().is_alike(state));
-        alike.filter_map(|record| record.figures.get(metric).copied()).collect()
+    let counted = |key: &(String, String, String, Data), metric: &str| {
+        let of = |groups: &Groups<'_>, is_new: bool| -> Vec<(bool, Option<Paces>, f64)> {
+            let alike = groups[key].iter().filter(|record| record.state().is_alike(state));
+            let figure = |record: &&Record| record.figures.get(metric).copied();
+            alike.filter_map(|r| figure(r).map(|value| (is_new, r.piece_ns, value))).collect()
+        };
+        // At one pace, where both folders have enough of it together.
+        let both = [of(&a, false), of(&b, true)].concat();
+        let paced = of_one_pace(both.clone(), |(_, paces, _)| *paces);
+        let split = |runs: &[(bool, Option<Paces>, f64)]| {
+            [false, true].map(|side| {
+                let of_side = runs.iter().filter(|(is_new, ..)| *is_new == side);
+                of_side.map(|(.., value)| *value).collect::<Vec<f64>>()
+            })
+        };
+        let counted = split(&paced);
+        if counted.iter().all(|runs| runs.len() >= LEAST) { counted } else { split(&both) }
     };
     let both: BTreeSet<_> = a.keys().filter(|key| b.contains_key(key)).collect();
     let mut differences = Vec::new();
     for key in both {
         for metric in COMPARED {
-            let (old, new) = (values(&a[key], metric), values(&b[key], metric));
+            let [old, new] = counted(key, metric);
             let seed = seed_of(&key.2);
             let Some(ratio) = bootstrap_ratio(&new, &old, SURER, seed) else { continue };
             differences.push(Difference {

@@ -80,7 +80,12 @@ impl Folder {
             )));
         }
         let made = fs::create_dir_all(path.join(EXPERIMENTS));
-        made.map_err(|e| cannot("make the folder", path, &e, "name one that can be written"))?;
+        made.map_err(|e| {
+            Trouble::Refused(format!(
+                "cannot make the folder {}: {e}: name one that can be written",
+                path.display()
+            ))
+        })?;
         for experiment in &session.experiments {
             let file = path.join(EXPERIMENTS).join(format!("{}.toml", experiment.name));
             write(&file, experiment.text.as_bytes())?;

@@ -9,7 +9,7 @@
 //! | `perform` | what a run yields: measured, predicted, simulated, computed |
 //! | `record`, `folder` | a run as a line of JSON; results that a cut-off run goes on with |
 //! | `estimate` | medians, bootstrap intervals, outliers |
-//! | `sheet` | the records of one case, of one state of the machine |
+//! | `sheet`, `pace` | the records of one case, of one state of the machine and at one pace |
 //! | `verdict` | what becomes of a claim |
 //! | `needed` | what the model says must be different for one to come out |
 //! | `chart`, `page` | figures, and the report in one file of HTML |
@@ -32,6 +32,7 @@ pub mod level;
 pub mod merge;
 pub mod metric;
 pub mod needed;
+mod pace;
 pub mod page;
 pub mod perform;
 pub mod record;

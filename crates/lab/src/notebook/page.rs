@@ -267,7 +267,7 @@ fn why(verdict: &Verdict) -> String {
     let mut parts = vec![verdict.why.clone()];
     if verdict.left_out > 0 {
         parts.push(format!(
-            "{} of {} runs were made in another state of the machine",
+            "{} of {} runs were made in another state or at another pace of the machine",
             verdict.left_out,
             verdict.left_out + verdict.pairs
         ));

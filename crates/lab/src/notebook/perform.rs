@@ -11,6 +11,8 @@ use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::detail::Detail;
 use crate::measure::row::Row;
 use crate::measure::run;
+use crate::measure::sample::Sample;
+use crate::measure::speed::Paces;
 use crate::setup::bench_plan::{BenchPlan, Direction, Workload};
 use catalog::Simulated;
 use instrument::ThreadReport;
@@ -30,6 +32,8 @@ pub struct Yield {
     pub figures: Figures,
     /// How far the processors were apart.
     pub cacheline: Option<CachelineLatency>,
+    /// How fast they were, before and after.
+    pub paces: Option<Paces>,
     /// What the second half of the run carried, of what the first did.
     pub drift: Option<f64>,
     /// The factor by which a prediction may be off, either way; none: it is no prediction.
@@ -73,7 +77,8 @@ fn bench(plan: &BenchPlan, organization: &str) -> Result<Yield, Error> {
         let gigabytes = sample.bytes as f64 / sample.seconds / 1e9;
         details(&mut figures, detail, gigabytes);
     }
-    Ok(Yield { figures, cacheline: sample.cacheline, drift: sample.drift, factor: None })
+    let Sample { cacheline, paces, drift, .. } = sample;
+    Ok(Yield { figures, cacheline, paces, drift, factor: None })
 }
 
 /// What instruments say. `gigabytes`: carried a second, in units of 10^9 bytes.
@@ -120,7 +125,8 @@ fn transfers(blocks: &Blocks) -> Result<Yield, Error> {
     put(&mut figures, "cpu_s_per_gb", Some(row.cpu_s_per_gb));
     put(&mut figures, "begun_per_s", Some(row.begun_per_s));
     put(&mut figures, "completed_per_s", Some(row.completed_per_s));
-    Ok(Yield { figures, cacheline: row.cacheline_ns.first().copied(), ..Yield::default() })
+    let (cacheline, paces) = (row.cacheline_ns.first().copied(), row.piece_ns.first().copied());
+    Ok(Yield { figures, cacheline, paces, ..Yield::default() })
 }
 
 /// Loads a web server, once.

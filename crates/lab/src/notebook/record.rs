@@ -3,6 +3,7 @@
 use super::level::Level;
 use super::perform::{Figures, Yield};
 use crate::measure::cacheline_latency::{CachelineLatency, is_alike};
+use crate::measure::speed::Paces;
 use crate::setup::machine;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -106,6 +107,10 @@ pub struct Record {
     /// the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cacheline_ns: Option<[f64; 2]>,
+    /// What a fixed piece of work took before and after, the least and the greatest over processors,
+    /// ns: the pace of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece_ns: Option<Paces>,
     /// What the second half carried, of what the first did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<f64>,
@@ -167,6 +172,7 @@ impl Record {
             repetition: key.repetition,
             figures: yielded.figures,
             cacheline_ns: yielded.cacheline.map(|way| [way.before, way.after]),
+            piece_ns: yielded.paces,
             drift: yielded.drift,
             factor: yielded.factor,
             others: None,
@@ -215,6 +221,7 @@ mod tests {
         let yielded = Yield {
             figures: BTreeMap::from([("gbit_per_s".to_owned(), 12.5)]),
             cacheline: Some(CachelineLatency { before: 30.0, after: 190.0 }),
+            paces: Some(Paces { least: 45.0, greatest: 74.0 }),
             ..Yield::default()
         };
         let setting = Setting::here("abc", "anabranch lab run x");

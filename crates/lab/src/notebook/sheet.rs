@@ -3,6 +3,7 @@
 
 use super::estimate::{Estimate, SURE, bootstrap, outliers, seed_of};
 use super::experiment::{Grid, Selector};
+use super::pace::of_one_pace;
 use super::record::{Data, Record, State};
 use crate::measure::cacheline_latency::usual;
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ pub struct Cell {
     pub estimate: Estimate,
     /// Samples that are far from the others, which count like them.
     pub outliers: Vec<f64>,
-    /// Samples of another state of the machine, which do not count.
+    /// Samples of another state or pace of the machine, which do not count.
     pub left_out: usize,
 }
 
@@ -51,6 +52,19 @@ impl<'a> Sheet<'a> {
     /// Its records.
     pub fn records(&self) -> &[&'a Record] {
         &self.records
+    }
+
+    /// On what machine the records were made, how many runs they are, and when that was.
+    pub fn origin(&self) -> String {
+        let Some(first) = self.records.first() else { return String::new() };
+        let days = self.records.iter().filter_map(|record| record.at.get(..10));
+        let days: BTreeSet<&str> = days.collect();
+        let when = match (days.first(), days.last()) {
+            (Some(first), Some(last)) if first != last => format!(", {first} to {last}"),
+            (Some(day), _) => format!(", {day}"),
+            _ => String::new(),
+        };
+        format!("{}; {} runs{when}", first.setting.kind(), self.records.len())
     }
 
     /// Are there records of this kind?
@@ -90,11 +104,13 @@ impl<'a> Sheet<'a> {
         records.filter(move |record| record.data == data && is_of(record, case))
     }
 
-    /// What the runs of a case give of a metric, those in the usual state.
+    /// What the runs of a case give of a metric, those in the usual state and, if these are enough,
+    /// at the usual pace.
     pub fn cell(&self, case: &Selector, data: Data, metric: &str) -> Option<Cell> {
         let runs: Vec<&Record> =
             self.runs(case, data).filter(|run| run.figures.contains_key(metric)).collect();
         let usual: Vec<&&Record> = runs.iter().filter(|run| self.is_usual(run)).collect();
+        let usual = of_one_pace(usual, |run| run.piece_ns);
         let values: Vec<f64> =
             usual.iter().filter_map(|run| run.figures.get(metric).copied()).collect();
         let estimate = match usual.first().and_then(|run| run.factor) {

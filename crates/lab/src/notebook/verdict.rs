@@ -5,9 +5,11 @@ use super::case::{Case, cases};
 use super::estimate::{ENOUGH, Estimate, LEAST, MOST, SURE, bootstrap, seed_of};
 use super::experiment::{Claim, Experiment, From, Grid, Selector, Take};
 use super::metric;
+use super::pace::of_one_pace;
 use super::record::{Data, Record, State};
 use super::sheet::Sheet;
 use crate::measure::cacheline_latency::usual;
+use crate::measure::speed::Paces;
 use serde::Serialize;
 use std::fmt::{Display, Formatter};
 
@@ -82,7 +84,11 @@ const MOVED: &str = "the machine changed its state during every run";
 struct Value {
     estimate: Estimate,
     data: Data,
+    /// Rounds in one state of the machine.
     pairs: usize,
+    /// Those that the estimate is of.
+    counted: usize,
+    /// Those that it is not of.
     left_out: usize,
     /// The level, in words.
     at: String,
@@ -176,7 +182,7 @@ impl<'a> Judge<'a> {
             value: of(|estimate| estimate.median),
             low: of(|estimate| estimate.low),
             high: of(|estimate| estimate.high),
-            pairs: value.as_ref().map_or(0, |value| value.pairs),
+            pairs: value.as_ref().map_or(0, |value| value.counted),
             left_out: value.as_ref().map_or(0, |value| value.left_out),
             outcome,
             why,
@@ -299,7 +305,7 @@ impl<'a> Judge<'a> {
     fn value_of(&self, sides: &Sides, data: Data) -> Result<Value, String> {
         let most = self.sheet.records().iter().map(|r| r.repetition + 1).max().unwrap_or(0);
         let most = self.first.map_or(most, |first| first.min(most));
-        let mut pairs: Vec<(f64, State, f64)> = Vec::new();
+        let mut pairs: Vec<Pair> = Vec::new();
         let mut why = None;
         let mut moved = 0;
         for repetition in 0..most {
@@ -311,17 +317,20 @@ impl<'a> Judge<'a> {
         }
         let states: Vec<f64> = pairs
             .iter()
-            .filter_map(|(_, state, _)| match state {
-                State::Steady(ns) => Some(*ns),
+            .filter_map(|pair| match pair.state {
+                State::Steady(ns) => Some(ns),
                 State::One | State::Moved => None,
             })
             .collect();
         let state = usual(&states).map_or(State::One, State::Steady);
         let all = pairs.len() + moved;
-        pairs.retain(|(_, of, _)| of.is_alike(state));
-        let values: Vec<f64> = pairs.iter().map(|(value, ..)| *value).collect();
+        pairs.retain(|pair| pair.state.is_alike(state));
+        // How many more are needed is not to depend on what the machine's pace happened to be.
+        let count = pairs.len();
+        let pairs = of_one_pace(pairs, |pair| pair.paces);
+        let values: Vec<f64> = pairs.iter().map(|pair| pair.value).collect();
         let seed = seed_of(&self.claim.statement);
-        let factor = pairs.first().map_or(0.0, |(.., factor)| *factor);
+        let factor = pairs.first().map_or(0.0, |pair| pair.factor);
         let estimate = match data {
             Data::Predicted => values.first().map(|value| Estimate::within(*value, factor.exp())),
             Data::Computed => values.first().map(|value| Estimate::exact(*value)),
@@ -330,19 +339,15 @@ impl<'a> Judge<'a> {
         let none = || why.unwrap_or_else(|| MOVED.to_owned());
         let estimate = estimate.ok_or_else(none)?;
         let left_out = all - pairs.len();
-        Ok(Value { estimate, data, pairs: pairs.len(), left_out, at: String::new() })
+        let counted = pairs.len();
+        Ok(Value { estimate, data, pairs: count, counted, left_out, at: String::new() })
     }
 
-    /// The value of one round; with the state of the machine, and the logarithm of the
-    /// factor by which it may be off. `None`: the machine changed meanwhile.
-    fn pair(
-        &self,
-        sides: &Sides,
-        data: Data,
-        repetition: usize,
-    ) -> Result<Option<(f64, State, f64)>, String> {
+    /// One round. `None`: the machine changed meanwhile.
+    fn pair(&self, sides: &Sides, data: Data, repetition: usize) -> Result<Option<Pair>, String> {
         let mut state = State::One;
         let mut squares = 0.0;
+        let mut paces: Vec<Option<Paces>> = Vec::new();
         let mut is_steady = true;
         let mut look = |selector: &Selector, metric: &str| -> Result<f64, String> {
             let record = self
@@ -356,6 +361,7 @@ impl<'a> Judge<'a> {
             if record.state() != State::One {
                 state = record.state();
             }
+            paces.push(record.piece_ns);
             squares += record.factor.map_or(0.0, |factor| factor.ln().powi(2));
             let value = record.figures.get(metric).copied();
             value.ok_or_else(|| format!("{} has no {metric}", words(selector)))
@@ -373,8 +379,22 @@ impl<'a> Judge<'a> {
         if value.is_nan() {
             return Err(format!("{} is 0 on both sides", self.claim.metric));
         }
-        Ok(is_steady.then_some((value, state, squares.sqrt())))
+        // Not known of one, not known of the pair.
+        let paces: Option<Vec<Paces>> = paces.into_iter().collect();
+        let paces = paces.and_then(|all| all.into_iter().reduce(Paces::with));
+        Ok(is_steady.then_some(Pair { value, state, factor: squares.sqrt(), paces }))
     }
+}
+
+/// What a claim compares, of one round.
+struct Pair {
+    value: f64,
+    /// The state of the machine.
+    state: State,
+    /// The logarithm of the factor by which the value may be off.
+    factor: f64,
+    /// How fast processors were, in all of its runs.
+    paces: Option<Paces>,
 }
 
 /// The cases that a claim compares.

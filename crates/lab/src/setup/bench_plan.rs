@@ -201,6 +201,10 @@ pub struct BenchPlan {
     /// Readers in bulk wait with their buffers, so that data is verified as it is copied
     /// there.
     pub posted: bool,
+    /// Each connection of rr has one transaction, and then rests.
+    pub resting: bool,
+    /// Plain segments pass the layers by, at both ends.
+    pub express: bool,
     /// How the driver comes by the payload that it sends.
     pub receive_buffers: ReceiveBuffers,
     /// Are transport checksums computed and verified? If not, by neither end: as
@@ -259,6 +263,8 @@ impl Default for BenchPlan {
             family: Family::V4,
             presentation: Presentation::None,
             posted: false,
+            resting: false,
+            express: true,
             receive_buffers: ReceiveBuffers::Lifo,
             checksum: true,
             segment: None,
@@ -285,8 +291,8 @@ const XDR_MESSAGE: usize = 4096;
 const XDR_DATAGRAM: usize = 64;
 /// Bytes of the UDP header.
 const UDP_HEADER: usize = 8;
-/// The most connections that a plan may have: half of what a domain takes.
-const MAX_CONNECTIONS: usize = 1 << 19;
+/// The most connections that a plan may have.
+const MAX_CONNECTIONS: usize = 1 << 20;
 
 impl BenchPlan {
     /// Bytes of the application's reads and writes, messages or datagrams.
@@ -329,9 +335,13 @@ impl BenchPlan {
         self.instruments.then(Instruments::new)
     }
 
-    /// What the loads of a sample count in.
+    /// What the loads of a sample count in. Connections of two stacks carry nothing until all are open.
     pub(crate) fn meter(&self) -> Meter {
-        if self.instruments { Meter::detailed() } else { Meter::default() }
+        let meter = if self.instruments { Meter::detailed() } else { Meter::default() };
+        if self.peer == Peer::Stack && !self.workload.is_udp() {
+            meter.held().hold();
+        }
+        meter
     }
 
     /// The plan as it is for `organization`: on one processor if that runs on no

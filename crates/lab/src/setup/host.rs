@@ -157,7 +157,10 @@ pub(crate) fn config(plan: &BenchPlan, side: Side, device: &Device) -> Arc<net::
     let mut config = net::Config::new(vec![interface], seed);
     config.steering = STEERING;
     config.burst = plan.burst;
+    config.express = plan.express;
     config.ephemeral_ports = (1024, 65535);
+    // Those that a churn has closed stand beside those that it opens.
+    config.max_connections = config.max_connections.max(2 * plan.connections);
     let tcp = || tcp::Config::default().with_congestion(plan.congestion);
     config.tcp = Arc::new(tcp());
     if plan.peer == Peer::Driver && !plan.direction.receives() {

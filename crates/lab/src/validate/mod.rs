@@ -132,30 +132,30 @@ impl Validation {
         Ok(())
     }
 
-    /// The loads, drawn from works and numbers of processors that `calibration`
-    /// knows, in turn, and from numbers of connections that it does not know.
+    /// The loads, drawn from works and numbers of processors that `calibration` knows, in turn,
+    /// and from numbers of connections over which it has measured no organization at this work on
+    /// as many processors.
     pub fn loads(&self, calibration: &Calibration) -> Vec<Load> {
-        let anchors = || calibration.organizations.values().flatten();
-        let mut kinds: BTreeMap<(Work, usize), usize> = BTreeMap::new();
-        for anchor in anchors() {
-            let most = kinds.entry((anchor.work, anchor.processors)).or_default();
-            *most = (*most).max(anchor.connections);
+        let mut kinds: BTreeMap<(Work, usize), BTreeSet<usize>> = BTreeMap::new();
+        for anchor in calibration.organizations.values().flatten() {
+            let known = kinds.entry((anchor.work, anchor.processors)).or_default();
+            known.insert(anchor.connections);
         }
-        let known: BTreeSet<usize> = anchors().map(|a| a.connections).collect();
-        let mut kinds: Vec<((Work, usize), usize)> = kinds.into_iter().collect();
+        let most = |work: Work, known: &BTreeSet<usize>| match work {
+            // What opens connections all the time is calibrated over fewer.
+            Work::TcpCrr => known.last().copied().unwrap_or(1),
+            _ => self.most_connections,
+        };
+        // Where all numbers are known, there is nothing to draw.
+        kinds.retain(|(work, _), known| (1..=most(*work, known)).any(|n| !known.contains(&n)));
+        let mut kinds: Vec<_> = kinds.into_iter().collect();
         let mut random = SplitMix64(self.seed);
         random.shuffle(&mut kinds);
         let mut loads: Vec<Load> = Vec::new();
         let mut points = 0;
-        // Where all numbers are known, there is nothing to draw.
-        let unknown = (1..=self.most_connections).any(|n| !known.contains(&n));
-        if kinds.is_empty() || !unknown {
-            return loads;
-        }
-        while points < self.points {
-            let ((work, processors), most) = kinds[loads.len() % kinds.len()];
-            // What opens connections all the time is calibrated over fewer.
-            let most = if work == Work::TcpCrr { most } else { self.most_connections };
+        while points < self.points && !kinds.is_empty() {
+            let ((work, processors), known) = &kinds[loads.len() % kinds.len()];
+            let most = most(*work, known);
             let connections = loop {
                 let n = (most as f64).powf(random.uniform()).round() as usize;
                 let n = n.clamp(1, most);
@@ -163,7 +163,7 @@ impl Validation {
                     break n;
                 }
             };
-            let load = Load { work, processors, connections };
+            let load = Load { work: *work, processors: *processors, connections };
             points += load.cases().count();
             loads.push(load);
         }

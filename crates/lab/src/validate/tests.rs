@@ -69,9 +69,19 @@ fn loads_follow_from_the_seed_and_are_not_the_calibrations() {
     }
     assert!(loads.iter().any(|load| load.connections < 30));
     assert!(loads.iter().any(|load| load.connections > 500));
-    let nothing_unknown = Validation { most_connections: 2, ..validation };
-    let calibration = self::calibration(&[Work::TcpRr], &[1], &[1, 2]);
-    assert!(nothing_unknown.loads(&calibration).is_empty());
+    let most_two = Validation { most_connections: 2, ..validation };
+    let mut calibration = self::calibration(&[Work::TcpRr], &[1], &[1, 2]);
+    assert!(most_two.loads(&calibration).is_empty());
+    // What was measured of one work is not known of another.
+    let of_udp = self::calibration(&[Work::UdpSend], &[1], &[1]).organizations;
+    calibration
+        .organizations
+        .get_mut("uniprocessor")
+        .expect("there")
+        .extend(&of_udp["uniprocessor"]);
+    let loads = most_two.loads(&calibration);
+    assert!(loads.iter().all(|load| (load.work, load.connections) == (Work::UdpSend, 2)));
+    assert!(!loads.is_empty());
 }
 
 /// Says the same of all.

@@ -10,16 +10,18 @@
 mod addresses;
 mod checks;
 mod identifier;
+mod lifetimes;
 mod message;
 mod prefixes;
 mod routers;
 mod table;
 
 pub use identifier::{Key, stable_key};
-pub use table::{MAX_FORMED, MAX_NETWORKS, MAX_ROUTERS, MAX_SERVERS, TurnedAway};
+pub use lifetimes::MAX_LIMITED;
+pub use table::{Lifetimes, MAX_FORMED, MAX_NETWORKS, MAX_ROUTERS, MAX_SERVERS, TurnedAway};
 
 use platform::Mutex;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use table::Table;
@@ -126,6 +128,10 @@ pub enum Change {
     Remove(u16, Ipv6Addr),
     /// An address is not for new connections, or is again.
     Deprecated(Ipv6Addr, bool),
+    /// The time is over for which an address was given by hand.
+    Over(IpAddr),
+    /// So is the time in which it was for new connections, or is no longer.
+    Old(IpAddr, bool),
     /// A network is on the link of an interface, or is no longer.
     OnLink(u16, Ipv6Addr, u8, bool),
     /// These are the routers that were heard of now.
@@ -140,8 +146,10 @@ pub enum Change {
 
 /// Whoever makes configurations.
 pub trait Follow: Send + Sync {
-    /// Makes these changes, in this order. It must not ask [`Discovery`] for anything.
-    fn follow(&self, changes: Vec<Change>);
+    /// Makes these changes, in this order. It must not ask [`Discovery`] for anything. Returns the
+    /// addresses that it had no room for, with their interfaces: they are not formed, and may be
+    /// when a router says so again.
+    fn follow(&self, changes: Vec<Change>) -> Vec<(u16, Ipv6Addr)>;
 }
 
 /// The host, as far as questions need to know it.
@@ -224,6 +232,28 @@ impl Discovery {
     /// An address was not given by hand after all.
     pub fn take_back(&self, interface: u16, address: Ipv6Addr) {
         self.with(|table| table.take_back(interface, address));
+    }
+
+    /// Was an address formed by what a router says?
+    pub fn is_formed(&self, address: Ipv6Addr) -> bool {
+        let table = self.table.lock();
+        table.states.iter().any(|state| state.formed.iter().any(|f| f.address == address))
+    }
+
+    /// Bounds an address that was given by hand, of either family, or frees it. False if
+    /// [`MAX_LIMITED`] are bounded. [`Change::Old`] and [`Change::Over`] follow, when it is time.
+    pub fn limit(&self, address: IpAddr, lifetimes: Option<Lifetimes>, now: Instant) -> bool {
+        self.with(|table| table.limit(address, lifetimes, now))
+    }
+
+    /// Nothing ends an address that is given or taken away by hand, whatever was said of it before.
+    pub fn unlimit(&self, address: IpAddr) {
+        self.with(|table| table.unlimit(address));
+    }
+
+    /// Until when an address is good; `None`: for good.
+    pub fn lifetimes(&self, address: IpAddr) -> Option<Lifetimes> {
+        self.table.lock().lifetimes(address)
     }
 
     /// What routers of an interface say of DHCPv6.

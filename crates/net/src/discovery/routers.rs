@@ -32,6 +32,7 @@ impl Table {
         // RFC 4861 6.3.5/1
         self.due_checks(now, packets);
         self.due_addresses(now);
+        self.due_limited(now);
         self.due_networks(now);
         for state in &mut self.states {
             let before = state.routers.len();

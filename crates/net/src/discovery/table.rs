@@ -3,7 +3,7 @@
 use super::{Change, Dad, DefaultRouter, Dhcp6Flags, Follow, Link};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Weak;
 use wire::Instant;
 use wire::ndp::Preference;
@@ -30,7 +30,8 @@ pub struct TurnedAway {
     pub routers: u64,
     /// Networks beyond [`MAX_NETWORKS`].
     pub networks: u64,
-    /// Addresses beyond [`MAX_FORMED`], or beyond what can be checked at a time.
+    /// Addresses beyond [`MAX_FORMED`], beyond what can be checked at a time, or beyond what the
+    /// interface can have.
     pub addresses: u64,
     /// Servers beyond [`MAX_SERVERS`].
     pub servers: u64,
@@ -145,6 +146,22 @@ impl Chance {
     }
 }
 
+/// Until when an address is for new connections, and until when it is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// Until when it is for new connections ([`Instant::FAR_FUTURE`]: for good).
+    pub preferred: Instant,
+    /// Until when it is ours.
+    pub valid: Instant,
+}
+
+/// What is to be done with an address, and when.
+pub(super) struct Limited {
+    pub(super) address: IpAddr,
+    pub(super) lifetimes: Lifetimes,
+    pub(super) deprecated: bool,
+}
+
 pub(super) struct Table {
     pub(super) states: Vec<State>,
     /// Servers of names: the interface, the address, and until when.
@@ -154,6 +171,8 @@ pub(super) struct Table {
     pub(super) chance: Chance,
     /// How often a router did not answer.
     pub(super) losses: u64,
+    /// Addresses that were given for a while.
+    pub(super) limited: Vec<Limited>,
     pub(super) changes: Vec<Change>,
     pub(super) turned_away: TurnedAway,
     follower: Option<Weak<dyn Follow>>,
@@ -204,6 +223,7 @@ impl Table {
             told_routers: Vec::new(),
             chance: Chance { key, drawn: 0 },
             losses: 0,
+            limited: Vec::new(),
             changes: Vec::new(),
             turned_away: TurnedAway::default(),
             follower: None,
@@ -221,8 +241,13 @@ impl Table {
         }
         let Some(follower) = &self.follower else { return };
         let changes = std::mem::take(&mut self.changes);
-        if let Some(follower) = follower.upgrade() {
-            follower.follow(changes);
+        let refused = follower.upgrade().map(|follower| follower.follow(changes));
+        for (interface, address) in refused.into_iter().flatten() {
+            self.turned_away.addresses += 1;
+            if let Some(state) = self.state(interface) {
+                state.formed.retain(|formed| formed.address != address);
+                state.checks.retain(|check| check.address != address);
+            }
         }
     }
 
@@ -265,7 +290,9 @@ impl Table {
         let servers = self.servers.iter().map(|(_, _, until)| *until);
         let servers = servers.filter(|until| *until != Instant::FAR_FUTURE).min();
         let states = self.states.iter().filter_map(State::next_timeout).min();
-        Instant::earlier(servers, states)
+        let limited = self.limited.iter().map(Limited::due);
+        let limited = limited.filter(|at| *at != Instant::FAR_FUTURE).min();
+        Instant::earlier(Instant::earlier(servers, states), limited)
     }
 
     /// May one more message of a router be heard?

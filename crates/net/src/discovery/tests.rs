@@ -19,8 +19,9 @@ pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) struct Notes(Mutex<Vec<Change>>);
 
 impl Follow for Notes {
-    fn follow(&self, changes: Vec<Change>) {
+    fn follow(&self, changes: Vec<Change>) -> Vec<(u16, Ipv6Addr)> {
         self.0.lock().extend(changes);
+        Vec::new()
     }
 }
 

@@ -68,6 +68,7 @@ impl Link {
         self.config = config;
         self.last = None;
         self.departures.clear();
+        self.neighbours.with(Neighbours::follow);
     }
 
     /// Until when the address is good that frames to `next_hop` by `interface` have. It

@@ -8,13 +8,13 @@
 
 use crate::hash::{Keyed, Purpose};
 use crate::maybe_shared::MaybeShared;
+use crate::neighbourhood::{Learnt, MAX_NEIGHBOURS, Neighbour, Neighbourhood};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use wire::time::Duration;
-use wire::{Address, EthernetAddress, Instant, Packet};
+use wire::{EthernetAddress, Instant, Packet};
 
-/// The most neighbours remembered.
-pub(super) const MAX_ENTRIES: usize = 4096;
 /// A full table looks at this many entries for the one that makes room.
 const CANDIDATES: usize = 16;
 /// The most neighbours asked for at the same time.
@@ -114,10 +114,6 @@ pub(crate) enum State {
     Probe,
 }
 
-/// A neighbour: the interface of its link, and its address there. Routers of two links may have
-/// the same link-local address.
-pub(super) type Neighbour = (u16, Address);
-
 /// What [`Neighbours::resolve`] found.
 pub(super) enum Resolved {
     /// The address, and until when it is trusted.
@@ -150,6 +146,10 @@ pub struct Neighbours {
     order: Vec<Neighbour>,
     hand: usize,
     asked: HashMap<Neighbour, Asked, Keyed>,
+    /// Where is noted what is known.
+    neighbourhood: Arc<Neighbourhood>,
+    /// How often something had been forgotten there when it was looked at.
+    followed: u64,
 }
 
 opaque_debug!([] Neighbours, "Neighbours");
@@ -164,6 +164,27 @@ impl Neighbours {
             order: Vec::new(),
             hand: 0,
             asked: HashMap::with_hasher(hasher),
+            neighbourhood: config.neighbourhood.clone(),
+            followed: 0,
+        }
+    }
+
+    /// Forgets what was forgotten by others ([`Neighbourhood::forget`]).
+    pub(super) fn follow(&mut self) {
+        let forgotten = self.neighbourhood.forgotten();
+        if forgotten == self.followed {
+            return;
+        }
+        self.followed = forgotten;
+        let gone = |neighbour: &&Neighbour| !self.neighbourhood.knows(neighbour);
+        let gone: Vec<Neighbour> = self.known.keys().filter(gone).copied().collect();
+        gone.iter().for_each(|neighbour| self.forget(neighbour));
+    }
+
+    /// Notes what is known of a neighbour.
+    fn note(&self, neighbour: Neighbour) {
+        if let Some(&Known { ethernet, trusted_until, .. }) = self.known.get(&neighbour) {
+            self.neighbourhood.learn(neighbour, Learnt { ethernet, trusted_until });
         }
     }
 
@@ -275,7 +296,7 @@ impl Neighbours {
             }
             (known.ethernet, known.confirmed, known.trusted_until) = (ethernet, now, trusted_until);
         } else if asked.is_some() || create {
-            if self.known.len() >= MAX_ENTRIES {
+            if self.known.len() >= MAX_NEIGHBOURS {
                 self.make_room();
             }
             let used = if asked.is_some() { now } else { Instant::ZERO };
@@ -287,6 +308,7 @@ impl Neighbours {
         } else {
             return Learned::Ignored;
         }
+        self.note(neighbour);
         Learned::Yes(asked.map(|asked| asked.waiting).unwrap_or_default())
     }
 
@@ -301,6 +323,7 @@ impl Neighbours {
                 && !said.solicited
             {
                 known.trusted_until = now;
+                self.note(neighbour);
             }
             return learned;
         };
@@ -312,6 +335,7 @@ impl Neighbours {
             }
             known.trusted_until = now;
             if !said.overrides {
+                self.note(neighbour);
                 return Learned::Ignored;
             }
             known.ethernet = station;
@@ -320,6 +344,7 @@ impl Neighbours {
             known.trusted_until = now + self.lifetime;
             (known.confirmed, known.probes) = (now, 0);
         }
+        self.note(neighbour);
         Learned::Yes(VecDeque::new())
     }
 
@@ -354,6 +379,7 @@ impl Neighbours {
 
     fn forget(&mut self, neighbour: &Neighbour) {
         let Some(known) = self.known.remove(neighbour) else { return };
+        self.neighbourhood.lose(neighbour);
         self.order.swap_remove(known.place);
         if let Some(moved) = self.order.get(known.place)
             && let Some(entry) = self.known.get_mut(moved)

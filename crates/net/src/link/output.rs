@@ -53,6 +53,10 @@ fn resolve(
         let to = group_address(next_hop);
         return frame(packet, to, link, counters, egress);
     }
+    if let Some(ethernet) = link.config.station(index, next_hop) {
+        link.last = Some((next_hop, index, ethernet, ethertype_of(next_hop), Instant::FAR_FUTURE));
+        return frame(packet, ethernet, link, counters, egress);
+    }
     let mut packet = Some(packet);
     let (unit, dropped) = (link.unit.index, &mut counters.out_dropped);
     let resolved = link

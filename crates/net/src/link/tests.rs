@@ -131,7 +131,7 @@ fn a_full_table_keeps_what_is_used() {
     }
     let out = host.say(PEER, b"x");
     assert_eq!(parse(&out[0]).0.destination, PEER, "no question");
-    assert_eq!(host.domain.neighbours(), super::neighbours::MAX_ENTRIES);
+    assert_eq!(host.domain.neighbours(), crate::neighbourhood::MAX_NEIGHBOURS);
 }
 
 /// As many neighbours as a network of that size has, all of which we send to; one
@@ -146,7 +146,7 @@ fn neighbours_beyond_the_table_stop_none_that_is_used() {
         host.wait(Duration::from_micros(10));
         assert_eq!(parse(&host.say(PEER, b"x")[0]).0.destination, PEER);
     }
-    assert_eq!(host.domain.neighbours(), super::neighbours::MAX_ENTRIES);
+    assert_eq!(host.domain.neighbours(), crate::neighbourhood::MAX_NEIGHBOURS);
 }
 
 #[test]

@@ -307,8 +307,14 @@ impl<A: Application> Family<A> for Stack<A> {
     fn call(&self, call: Call<A>) {
         self.router.route(call, |unit, call| {
             let pipeline = &self.pipelines[usize::from(unit)];
+            let looks = matches!(call, Call::Look);
             pipeline.calls.push(call);
             pipeline.transport.ring();
+            if looks {
+                // What is due of the host later wakes the link's thread, which may sleep for
+                // longer: nothing has to be sent now.
+                pipeline.link.ring();
+            }
         });
     }
 

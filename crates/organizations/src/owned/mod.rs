@@ -9,7 +9,7 @@ use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::routing::Router;
 use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
-use crate::runtime::worker::{self, BACKLOG, DRAIN_TIMEOUT, FRAMES, Queues};
+use crate::runtime::worker::{self, BACKLOG, DRAIN_TIMEOUT, FRAMES, Queues, Watch};
 use crate::{Clock, Running, Setup, StartError};
 use instrument::{Layer, QueueWatch, RoundObserver, ThreadTimer, TraceStamp, observed};
 use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
@@ -78,6 +78,7 @@ pub(crate) fn start<A: Application + 'static>(
         threads: Threads::new(&setup),
     });
     let queues = worker::deal(std::mem::take(&mut setup.devices), setup.processors);
+    let busy_poll = setup.options.busy_poll;
     for (index, queues) in queues.into_iter().enumerate() {
         let unit = Unit::new(index as u16, count);
         let application = (setup.application)(unit);
@@ -96,7 +97,7 @@ pub(crate) fn start<A: Application + 'static>(
                 stamp: TraceStamp::NONE,
                 handed: 0,
             };
-            owner.run(&mut timer);
+            owner.run(&mut timer, Watch::new(busy_poll, &clock));
             owner.domain.counters
         };
         handle.family.threads.spawn(format!("ana-unit-{index}"), index, run)?;
@@ -124,7 +125,7 @@ impl<A: Application> Owner<A> {
         &self.mailboxes[self.domain.unit.index as usize]
     }
 
-    fn run(&mut self, timer: &mut ThreadTimer) {
+    fn run(&mut self, timer: &mut ThreadTimer, mut watch: Watch) {
         let mut stopping = None;
         loop {
             timer.begin();
@@ -152,6 +153,10 @@ impl<A: Application> Owner<A> {
                 return self.end(now);
             }
             if called || received > 0 || posted > 0 {
+                watch.found();
+                continue;
+            }
+            if !more && self.egress.is_empty() && watch.looks_on(now) {
                 continue;
             }
             worker::rest(!self.egress.is_empty(), more, timer, || self.sleep());

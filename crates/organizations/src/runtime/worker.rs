@@ -1,11 +1,12 @@
 //! What a thread that processes packets has of its own: its queue of every
 //! device, its batches, and what it does when a round found nothing new.
 
+use crate::Clock;
 use device::{Receive, Transmit};
 use instrument::{Layer, ThreadTimer};
 use net::Egress;
 use std::time::Duration;
-use wire::Packet;
+use wire::{Instant, Packet};
 
 /// Packets received at once, by interface.
 pub const BATCH: usize = 64;
@@ -26,6 +27,40 @@ pub(crate) fn rest(full: bool, busy: bool, timer: &mut ThreadTimer, sleep: impl 
     } else if !busy {
         sleep();
         timer.slept();
+    }
+}
+
+/// A thread that looks on for a while before it sleeps.
+pub(crate) struct Watch {
+    most: Duration,
+    /// Since when there was nothing to do.
+    since: Option<Instant>,
+}
+
+impl Watch {
+    /// One that looks on for `most`. A clock that stands still while a thread is awake allows no such thing.
+    pub(crate) fn new(most: Duration, clock: &Clock) -> Watch {
+        #[cfg(shuttle)]
+        let most = (Duration::ZERO, most, clock).0;
+        #[cfg(not(shuttle))]
+        let most = if clock.virtual_time().is_some() { Duration::ZERO } else { most };
+        Watch { most, since: None }
+    }
+
+    /// There was something to do.
+    #[inline]
+    pub(crate) fn found(&mut self) {
+        self.since = None;
+    }
+
+    /// There was nothing to do `now`. Says whether to look once more.
+    #[inline]
+    pub(crate) fn looks_on(&mut self, now: Instant) -> bool {
+        if self.most.is_zero() {
+            return false;
+        }
+        std::hint::spin_loop();
+        now.since(*self.since.get_or_insert(now)) < self.most
     }
 }
 
@@ -121,4 +156,20 @@ pub fn deal(devices: Vec<device::Device>, processors: usize) -> Vec<Queues> {
         }
     }
     dealt
+}
+
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_lasts_as_long_as_it_should_from_when_nothing_was_to_do() {
+        let at = |micros: u64| Instant::from_nanos(micros * 1000);
+        let mut watch = Watch::new(Duration::from_micros(50), &Clock::start());
+        assert!(watch.looks_on(at(100)) && watch.looks_on(at(149)));
+        assert!(!watch.looks_on(at(150)) && !watch.looks_on(at(151)), "it sleeps");
+        watch.found();
+        assert!(watch.looks_on(at(200)) && !watch.looks_on(at(250)));
+        assert!(!Watch::new(Duration::ZERO, &Clock::start()).looks_on(at(100)), "as usual");
+    }
 }

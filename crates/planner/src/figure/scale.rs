@@ -1,6 +1,8 @@
-//! [`Log`]: a logarithmic axis that has as many labels as can be read, however short it is.
+//! Axes whose labels are at the values that there are, if these are few: [`Linear`], and [`Log`],
+//! which has as many labels as can be read, however short it is.
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::coord::types::RangedCoordf64;
 use std::ops::Range;
 
 /// More labels than these are too many.
@@ -19,17 +21,49 @@ impl Log {
     /// Of values above 0. Labels are at `own`, if these are few and apart from each other, else at round
     /// numbers.
     pub(super) fn new(range: Range<f64>, own: &[f64]) -> Log {
-        let mut own = own.to_vec();
-        own.sort_by(f64::total_cmp);
-        own.dedup();
-        let total = (range.end / range.start).ln();
-        // Labels stand beside each other.
-        let apart = own.windows(2).all(|two| (two[1] / two[0]).ln() > total / 16.0);
-        let marks = match (2..=MOST).contains(&own.len()) && apart {
-            true => own,
-            false => round(&range),
-        };
+        let marks = few(own, &range, f64::ln).unwrap_or_else(|| round(&range));
         Log { range, marks }
+    }
+}
+
+/// The values that there are, if these are few and apart from each other on a scale by `place`.
+fn few(own: &[f64], range: &Range<f64>, place: impl Fn(f64) -> f64) -> Option<Vec<f64>> {
+    let mut own = own.to_vec();
+    own.sort_by(f64::total_cmp);
+    own.dedup();
+    let total = place(range.end) - place(range.start);
+    // Labels stand beside each other.
+    let apart = own.windows(2).all(|two| place(two[1]) - place(two[0]) > total / 16.0);
+    ((2..=MOST).contains(&own.len()) && apart).then_some(own)
+}
+
+/// A linear axis, and where it has labels.
+pub(super) struct Linear {
+    range: RangedCoordf64,
+    marks: Option<Vec<f64>>,
+}
+
+impl Linear {
+    /// Labels are at `own`, if these are few and apart from each other, else at round numbers.
+    pub(super) fn new(range: Range<f64>, own: &[f64]) -> Linear {
+        Linear { marks: few(own, &range, |value| value), range: range.into() }
+    }
+}
+
+impl Ranged for Linear {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, ends: (i32, i32)) -> i32 {
+        self.range.map(value, ends)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        self.marks.clone().unwrap_or_else(|| self.range.key_points(hint))
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.range()
     }
 }
 
@@ -81,6 +115,15 @@ mod tests {
 
     fn marks(range: Range<f64>) -> Vec<f64> {
         Log::new(range, &[]).marks
+    }
+
+    #[test]
+    fn few_values_have_the_labels() {
+        let marks = |range: Range<f64>, own: &[f64]| Linear::new(range, own).marks;
+        // There are no processors between one and two.
+        assert_eq!(marks(1.0..2.0, &[2.0, 1.0, 2.0]), Some(vec![1.0, 2.0]));
+        assert_eq!(marks(1.0..64.0, &[1.0, 2.0, 4.0, 8.0, 64.0]), None);
+        assert_eq!(marks(0.0..1.0, &[0.5]), None);
     }
 
     #[test]

@@ -9,17 +9,17 @@ use wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 /// window of a buffer that tunes itself (6 MiB) may be missing. To put one more in moves 32 KiB
 /// at most.
 pub(super) const MAX_RANGES: usize = 4096;
-/// So many are remembered that were touched last. Some of them are gone when it is asked, so
-/// there are more than SACK blocks.
-const RECENT: usize = 2 * MAX_SACK_BLOCKS;
+/// So many are remembered that were touched last. Some of them are gone when it is asked, and what came at once may
+/// have touched more than one acknowledgment can tell, so there are more than SACK blocks.
+const RECENT: usize = 4 * MAX_SACK_BLOCKS;
 
 /// The ranges: `[left, right)`, none adjoining another.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
     sorted: VecDeque<(Seq, Seq)>,
     /// A sequence number in each of those that were touched last, the latest first (the
-    /// order of SACK blocks, RFC 2018 4).
-    recent: VecDeque<Seq>,
+    /// order of SACK blocks, RFC 2018 4), and whether that was told.
+    recent: VecDeque<(Seq, bool)>,
 }
 
 impl Ranges {
@@ -57,9 +57,9 @@ impl Ranges {
         } else {
             return false;
         }
-        self.recent.retain(|seq| seq.before(merged.0) || seq.after_or_at(merged.1));
+        self.recent.retain(|(seq, _)| seq.before(merged.0) || seq.after_or_at(merged.1));
         self.recent.truncate(RECENT - 1);
-        self.recent.push_front(left);
+        self.recent.push_front((left, false));
         true
     }
 
@@ -68,7 +68,7 @@ impl Ranges {
         while self.sorted.front().is_some_and(|r| r.1.before_or_at(nxt)) {
             self.sorted.pop_front();
         }
-        self.recent.retain(|seq| seq.after(nxt));
+        self.recent.retain(|(seq, _)| seq.after(nxt));
     }
 
     /// The range that holds `seq`.
@@ -77,15 +77,23 @@ impl Ranges {
         self.sorted.get(i).filter(|r| r.0.before_or_at(seq)).copied()
     }
 
-    /// As SACK blocks behind what is in `blocks` already: first those that were touched last.
-    pub(super) fn sack(&self, blocks: &mut SackBlocks) {
+    /// As SACK blocks behind what is in `blocks` already, `room` at most: first those that were touched last. Where
+    /// more were touched since the last time than there is room for, those that were touched first are told as if there
+    /// were no others, and the others have to be told in their turn. Says whether that is so.
+    pub(super) fn sack(&mut self, blocks: &mut SackBlocks, room: usize) -> bool {
         // RFC 2018 4/1, 4/3
+        let room = room.min(MAX_SACK_BLOCKS);
+        let untold = self.recent.iter().filter(|(_, is_told)| !is_told).count();
+        let later = untold.saturating_sub(room);
+        // What was touched last stands first.
+        let first = self.recent.iter().enumerate().filter(|(_, (_, is_told))| !is_told).nth(later);
+        let first = first.map_or(0, |(index, _)| index);
         let mut told = [None; MAX_SACK_BLOCKS];
-        let recent = self.recent.iter().filter_map(|seq| self.around(*seq));
+        let recent = self.recent.range(first..).filter_map(|(seq, _)| self.around(*seq));
         let mut n = 0;
         for range in recent.chain(self.sorted.iter().take(MAX_SACK_BLOCKS).copied()) {
-            if n == MAX_SACK_BLOCKS {
-                return;
+            if n == room {
+                break;
             }
             if !told.contains(&Some(range)) {
                 told[n] = Some(range);
@@ -93,5 +101,7 @@ impl Ranges {
                 blocks.push(range.0, range.1);
             }
         }
+        self.recent.range_mut(first..).for_each(|(_, is_told)| *is_told = true);
+        later > 0
     }
 }

@@ -8,11 +8,22 @@ fn parts(bytes: &[u8]) -> Parts {
     bytes.chunks(7).map(Slice::copy_of).collect()
 }
 
-fn blocks(a: &Assembler) -> Vec<(u32, u32)> {
+fn blocks(a: &mut Assembler) -> Vec<(u32, u32)> {
+    loop {
+        // What is told last has the latest.
+        let (blocks, more) = blocks_and_more(a, 4);
+        if !more {
+            return blocks;
+        }
+    }
+}
+
+/// Up to `room` blocks, and whether others have to be told.
+fn blocks_and_more(a: &mut Assembler, room: usize) -> (Vec<(u32, u32)>, bool) {
     let mut blocks = SackBlocks::NONE;
-    a.sack(&mut blocks);
+    let more = a.sack(&mut blocks, room);
     let offset = |s: Seq| s.distance_from(NXT);
-    blocks.as_slice().iter().map(|(l, r)| (offset(*l), offset(*r))).collect()
+    (blocks.as_slice().iter().map(|(l, r)| (offset(*l), offset(*r))).collect(), more)
 }
 
 fn put(a: &mut Assembler, at: u32, len: u32) -> Option<(u32, u32)> {
@@ -36,8 +47,24 @@ fn ranges_merge_and_the_latest_comes_first() {
         (5, 100, &[(5, 105)]),
     ] {
         put(&mut a, at, len);
-        assert_eq!(blocks(&a), expected, "{at}+{len}");
+        assert_eq!(blocks(&mut a), expected, "{at}+{len}");
     }
+}
+
+#[test]
+fn what_there_is_no_room_for_is_told_in_its_turn() {
+    // RFC 2018 4/1
+    let mut a = Assembler::new(0, Seq(0));
+    for i in 1..=7 {
+        put(&mut a, 10 * i, 5);
+    }
+    let range = |i: u32| (10 * i, 10 * i + 5);
+    assert_eq!(blocks_and_more(&mut a, 3), (vec![range(3), range(2), range(1)], true));
+    assert_eq!(blocks_and_more(&mut a, 3), (vec![range(6), range(5), range(4)], true));
+    assert_eq!(blocks_and_more(&mut a, 3), (vec![range(7), range(6), range(5)], false));
+    assert_eq!(blocks_and_more(&mut a, 3), (vec![range(7), range(6), range(5)], false), "again");
+    put(&mut a, 22, 1);
+    assert_eq!(blocks_and_more(&mut a, 3), (vec![range(2), range(7), range(6)], false));
 }
 
 #[test]
@@ -62,7 +89,7 @@ fn the_first_copy_wins() {
     }
     assert_eq!(all, b"abcDEFghi");
     a.forget(NXT + 9);
-    assert!(a.is_empty() && blocks(&a).is_empty() && a.footprint() == 0);
+    assert!(a.is_empty() && blocks(&mut a).is_empty() && a.footprint() == 0);
 }
 
 #[test]
@@ -95,9 +122,9 @@ fn every_other_segment_of_a_large_window_may_be_missing() {
     }
     a.check(NXT);
     assert_eq!((a.ranges.len(), a.len()), (2000, 2000));
-    assert_eq!(blocks(&a), [(1, 2), (21, 22), (41, 42), (61, 62)]);
+    assert_eq!(blocks(&mut a), [(1, 2), (21, 22), (41, 42), (61, 62)]);
     put(&mut a, 20_002, 3);
-    assert_eq!(blocks(&a), [(20_001, 20_005), (1, 2), (21, 22), (41, 42)]);
+    assert_eq!(blocks(&mut a), [(20_001, 20_005), (1, 2), (21, 22), (41, 42)]);
 }
 
 /// Places that were touched last may have grown into one.
@@ -110,7 +137,7 @@ fn blocks_are_of_different_ranges() {
     (1..40).for_each(|i| {
         put(&mut a, 500 + i, 1);
     });
-    assert_eq!(blocks(&a), [(501, 540), (400, 401), (300, 301), (200, 201)]);
+    assert_eq!(blocks(&mut a), [(501, 540), (400, 401), (300, 301), (200, 201)]);
 }
 
 proptest! {

@@ -4,7 +4,7 @@
 use crate::marks::{Accurate, Ecn, Feedback, Receiver, handshake_code};
 use crate::{State, Tcb};
 use std::collections::VecDeque;
-use wire::tcp::{Flags, Header};
+use wire::tcp::{AccEcn, Flags, Header};
 use wire::{Instant, Seq, ipv4};
 
 /// Bytes of options that a header has room for.
@@ -58,8 +58,16 @@ impl Tcb {
         }
     }
 
+    /// Bytes that counters take in each segment.
+    pub(crate) fn counters_len(&self) -> u16 {
+        let ecn = self.ecn.as_ref().filter(|ecn| ecn.on);
+        let accurate = ecn.and_then(|ecn| ecn.accurate.as_ref());
+        let always = accurate.is_some_and(|a| a.receiver.is_in_each());
+        if always { AccEcn::room(3) as u16 } else { 0 }
+    }
+
     /// The option of our SYN-ACK.
-    pub(crate) fn syn_counters(&self) -> Option<wire::tcp::AccEcn> {
+    pub(crate) fn syn_counters(&self) -> Option<AccEcn> {
         // RFC 9768 3.2.3.2.1/1, 3.2.3.2.1/2
         let ecn = self.ecn.as_ref().filter(|ecn| ecn.on)?;
         ecn.accurate.as_ref()?.receiver.first_option()
@@ -208,11 +216,15 @@ impl Tcb {
     pub(crate) fn add_counters(&mut self, header: &mut Header) {
         // RFC 9768 3.2.3.3/1
         let Some(accurate) = self.accurate() else { return };
-        let mut two = header.options;
-        two.sack.truncate(2);
-        if let Some(option) = accurate.receiver.option(OPTIONS - two.len()) {
-            header.options.acc_ecn = Some(option);
-            header.options = header.options.fit();
+        if accurate.receiver.always {
+            accurate.add_always(header, OPTIONS);
+        } else {
+            let mut two = header.options;
+            two.sack.truncate(2);
+            if let Some(option) = accurate.receiver.option(OPTIONS - two.len()) {
+                header.options.acc_ecn = Some(option);
+                header.options = header.options.fit();
+            }
         }
         // RFC 9768 3.2.2.1/1
         if header.options.sack.is_empty() && std::mem::take(&mut accurate.says_handshake) {
@@ -233,7 +245,11 @@ impl Tcb {
         accurate.receiver.test |= active && accurate.receiver.tested.is_none();
         let room = OPTIONS.min(left.saturating_sub(used) as usize);
         let room = room.min(OPTIONS - header.options.len());
-        header.options.acc_ecn = accurate.receiver.option(room);
+        if accurate.receiver.always {
+            accurate.add_always(header, header.options.len() + room);
+        } else {
+            header.options.acc_ecn = accurate.receiver.option(room);
+        }
         if header.options.acc_ecn.is_some() {
             accurate.receiver.tested.get_or_insert(seq);
         }
@@ -243,8 +259,11 @@ impl Tcb {
     /// more: perhaps something on the way does not like them.
     pub(crate) fn note_lost_option(&mut self, seq: Seq) {
         // RFC 9768 3.2.3.2.2/2
+        let passed = self.board.sacked > 0;
         if let Some(accurate) = self.accurate()
             && accurate.receiver.tested == Some(seq)
+            // Where each segment has one, what was delivered since had one.
+            && !(passed && accurate.receiver.always)
         {
             accurate.receiver.options = false;
         }
@@ -265,6 +284,13 @@ impl Tcb {
 }
 
 impl Accurate {
+    /// Adds an option whether anything has changed or not, if the peer sends some, too.
+    fn add_always(&mut self, header: &mut Header, most: usize) {
+        if self.sender.options {
+            self.receiver.add_always(&mut header.options, most);
+        }
+    }
+
     /// A SYN-ACK came with these bits of IP's ECN.
     fn note_syn_ack(&mut self, bits: u8) {
         // RFC 9768 3.2.2.2/4
@@ -283,6 +309,8 @@ impl Ecn {
         let Some(accurate) = &mut self.accurate else { return false };
         if let Some(option) = &feedback.option {
             accurate.sender.take_option(option);
+            // One that was left out of a SYN-ACK that was sent again would have passed.
+            accurate.receiver.options |= accurate.receiver.always;
         }
         match feedback.ace {
             0 => (accurate.sender.heeds, self.capable) = (false, false),

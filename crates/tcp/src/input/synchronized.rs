@@ -82,13 +82,13 @@ impl Tcb {
     }
 
     /// The peer's SYN again: it does not know ours. Anyone can repeat a SYN, with
-    /// somebody else's address, so answers are as rare as Linux's to segments out
-    /// of the window.
+    /// somebody else's address, so answers but the first are as rare as Linux's to segments
+    /// out of the window.
     fn repeated_syn(&mut self, h: &Header, ecn: u8, now: Instant) {
         if !self.syn_again(h, ecn) {
             return self.abort_with(true, Some(Error::Reset));
         }
-        let last = self.board.front_sent();
+        let last = self.board.front_resent();
         if last.is_none_or(|last| now.since(last) >= SYN_ACK_INTERVAL) {
             self.flags.syn_due = true;
             self.touch();

@@ -9,6 +9,7 @@ mod undo;
 
 use crate::Tcb;
 use crate::recovery::{DUP_THRESHOLD, Episode, Forward, Newest, News, Phase, Prr, Taken};
+use crate::recovery::{LOOKED_AT, LOOKED_AT_BY_TIMER};
 use tell::Growth;
 use wire::Instant;
 
@@ -141,7 +142,7 @@ impl Tcb {
         if self.flags.sack {
             self.recovery.rack.reordered |= news.reordered;
             if news.delivered > 0 && self.board.is_disordered() {
-                found = self.detect_lost(news.delivered, now);
+                found = self.detect_lost(news.delivered, (now, LOOKED_AT));
             }
         }
         let mut delivered = news.delivered;
@@ -169,9 +170,9 @@ impl Tcb {
     }
 
     /// RFC 8985 6.2 step 5, with SACK: what is lost is marked, and recovery begins.
-    /// `delivered` bytes are news of the acknowledgment that this is done for.
-    /// Returns whether something was found lost.
-    pub(crate) fn detect_lost(&mut self, delivered: u32, now: Instant) -> bool {
+    /// `delivered` bytes are news of the acknowledgment that this is done for, and `most`
+    /// records are looked at. Returns whether something was found lost.
+    pub(crate) fn detect_lost(&mut self, delivered: u32, (now, most): (Instant, u32)) -> bool {
         // RFC 6675 5/1
         // RFC 5681 4.3/1
         let recovering = self.recovery.phase != Phase::Open;
@@ -180,7 +181,7 @@ impl Tcb {
         let window = self.recovery.rack.window(recovering, sacked, least, self.rtt.srtt);
         let front = self.recovery.rack.front(window);
         let (total, congestion) = (self.delivered, &mut self.congestion);
-        let found = self.board.detect_lost(&front, now, |piece| {
+        let found = self.board.detect_lost(&front, (now, most), |piece| {
             if congestion.models() {
                 congestion.on_lost(&tell::lost(&piece, total, now));
             }
@@ -209,7 +210,7 @@ impl Tcb {
     pub(crate) fn on_reorder_timer(&mut self, now: Instant) {
         // RFC 8985 6.2/9
         self.timers.stop_early();
-        if self.detect_lost(0, now) && self.recovery.phase == Phase::Fast {
+        if self.detect_lost(0, (now, LOOKED_AT_BY_TIMER)) && self.recovery.phase == Phase::Fast {
             self.reduce(0, false);
         }
         self.arm_tail(now);

@@ -332,3 +332,24 @@ fn what_comes_behind_a_hole_lets_the_window_grow_where_the_network_reorders() {
         assert!(!after.recovering);
     }
 }
+
+/// What one acknowledgment shows to be lost is looked at in parts. Nothing waits for another
+/// acknowledgment: the timer goes off at once.
+#[test]
+fn two_thousand_small_segments_that_are_lost_together_are_found_in_parts() {
+    // RFC 8985 6.2/8
+    let mut p = Peer::established(Config { initial_window: 20, ..sack() });
+    for _ in 0..2000 {
+        p.send(1);
+        assert_eq!(p.out().len(), 1);
+    }
+    p.wait(10);
+    p.sack(1, &[(2000, 2001)]);
+    let found = |p: &Peer| p.tcb.board.lost + p.tcb.info().retransmits;
+    assert_eq!(found(&p), crate::recovery::LOOKED_AT);
+    assert_eq!(p.out()[0].1, 1, "the first goes at once");
+    assert_eq!(p.timeout(), 0);
+    assert_eq!(found(&p), 1999);
+    p.say(".", 1, 2001, 0);
+    assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Open);
+}

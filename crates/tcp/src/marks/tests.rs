@@ -161,3 +161,31 @@ fn options_say_what_has_ever_changed_and_fit_if_they_can() {
     r.options = false;
     assert_eq!(r.option(40), None);
 }
+
+/// Where each segment has an option, what has not changed makes room, and a third SACK block
+/// for what has.
+#[test]
+fn an_option_with_every_segment_says_what_fits() {
+    // RFC 9768 3.2.3.3/1
+    const MOST: usize = 40;
+    let mut receiver = Accurate::new(CounterOptions::Always).receiver;
+    let with = |receiver: &mut Receiver, blocks: u32| {
+        let mut options = Options { timestamps: Some((1, 1)), ..Options::NONE };
+        (0..blocks).for_each(|n| options.sack.push(Seq(n * 10), Seq(n * 10 + 5)));
+        receiver.add_always(&mut options, MOST);
+        let counters = options.acc_ecn.map(|option| option.counters());
+        (counters, options.sack.as_slice().len())
+    };
+    assert_eq!(with(&mut receiver, 0), (Some([Some(1), Some(0), Some(1)]), 0));
+    receiver.count(ECT_1, 1000, 1, true);
+    assert_eq!(with(&mut receiver, 2), (Some([None, Some(0), Some(1001)]), 2));
+    receiver.count(CE, 1000, 1, true);
+    assert_eq!(with(&mut receiver, 3), (Some([None, Some(1000), Some(1001)]), 2));
+    assert_eq!(with(&mut receiver, 3), (None, 3), "nothing has changed");
+    // The counter of ECT(0) is the last: it is told once there is room.
+    receiver.count(ECT_0, 1000, 1, true);
+    assert_eq!(with(&mut receiver, 3), (None, 3));
+    assert_eq!(with(&mut receiver, 1), (Some([Some(1001), Some(1000), Some(1001)]), 1));
+    let mut never = Accurate::new(CounterOptions::Never).receiver;
+    assert_eq!(with(&mut never, 0), (None, 0));
+}

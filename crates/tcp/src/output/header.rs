@@ -47,7 +47,8 @@ impl Tcb {
     /// A segment without payload.
     pub(crate) fn bare(&self, header: Header) -> Outgoing {
         // RFC 3168 6.1.1/4, 6.1.4/1
-        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0, ect: false }
+        let ect = !header.flags.syn() && self.may_all_be_marked();
+        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0, ect }
     }
 }
 

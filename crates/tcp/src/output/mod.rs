@@ -376,7 +376,7 @@ impl Tcb {
         let idle = self.snd.una == seq;
         let cut = self.cut(seq, len, fin, true, offload);
         let mut header = self.header(seq, cut.flags, now);
-        if cut.ect && cut.gso_size == 0 {
+        if (cut.ect || self.counters_len() > 0) && cut.gso_size == 0 {
             self.add_counters_to_data(&mut header, cut.len);
         }
         let pipe = self.pipe() + cut.len;
@@ -479,8 +479,9 @@ impl Tcb {
         }
         // RFC 3168 5/1, 6.1.5/1
         //= RFC 3168 6.1.5: what is sent again must not be ECN-capable
-        let ect = new && len > 0 && self.may_be_marked();
-        if ect {
+        let plain = new && len > 0 && self.may_be_marked();
+        let ect = plain || self.may_all_be_marked();
+        if plain {
             flags = flags.with(self.take_cwr());
         }
         let sum = if offload.want_sum { sum } else { None };

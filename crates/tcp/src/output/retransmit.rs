@@ -86,8 +86,11 @@ impl Tcb {
         let fin = (hole.seq + hole.len).after(self.send.end);
         let data = hole.len - u32::from(fin);
         let cut = self.cut(hole.seq, data, fin, false, offload);
-        let header = self.header(hole.seq, cut.flags, now);
+        let mut header = self.header(hole.seq, cut.flags, now);
         let len = cut.len;
+        if (cut.ect || self.counters_len() > 0) && cut.gso_size == 0 {
+            self.add_counters_to_data(&mut header, len);
+        }
         debug_assert_eq!(len, hole.len, "a record was made of so many chunks");
         let flight = (self.pipe() + len, self.board.lost_ever);
         let then = self.rate.on_send(false, self.delivered, flight, now);

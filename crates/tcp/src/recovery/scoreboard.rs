@@ -5,6 +5,8 @@
 
 mod losses;
 
+pub(crate) use losses::{LOOKED_AT, LOOKED_AT_BY_TIMER};
+
 use super::marks::Marks;
 use super::news::News;
 use super::rate::{Newest, Snapshot};

@@ -182,3 +182,18 @@ fn an_orphan_that_gets_on_is_left_alone() {
     p.out();
     assert_eq!((p.tcb.state(), p.timeout()), (State::FinWait2, 60_000), "FIN-WAIT-2 has its own");
 }
+
+#[test]
+fn the_first_syns_again_may_come_evenly() {
+    // RFC 6298 5.5/1
+    for (linear, expected) in [(0, [1000, 2000, 4000, 8000]), (2, [1000, 1000, 1000, 2000])] {
+        let mut p = Peer::connecting(Config { linear_syn_retries: linear, ..bare() });
+        p.out();
+        let times = [(); 4].map(|()| {
+            let time = p.timeout();
+            assert_eq!(p.out(), [s("S", 0, 0, 0)]);
+            time
+        });
+        assert_eq!(times, expected);
+    }
+}

@@ -59,3 +59,28 @@ fn kinds_of_stations() {
     assert!(!EthernetAddress::default().is_station());
     assert!(EthernetAddress::BROADCAST.is_group());
 }
+
+#[test]
+fn ethernet_addresses_are_read() {
+    for (text, bytes) in
+        [("02:00:00:00:00:01", [2, 0, 0, 0, 0, 1]), ("a:B:0c:DD:e:0", [10, 11, 12, 0xdd, 14, 0])]
+    {
+        assert_eq!(text.parse(), Ok(EthernetAddress(bytes)), "{text}");
+    }
+    for text in [
+        "",
+        "02:00:00:00:00",
+        "02:00:00:00:00:01:02",
+        "+2:0:0:0:0:1",
+        "002:0:0:0:0:1",
+        "2:0:0:0:0:",
+        "2-0-0-0-0-1",
+        "g:0:0:0:0:1",
+    ] {
+        assert_eq!(
+            text.parse::<EthernetAddress>(),
+            Err(crate::address::NoEthernetAddress),
+            "{text}"
+        );
+    }
+}

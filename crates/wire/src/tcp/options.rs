@@ -276,9 +276,9 @@ impl Options {
     }
 
     /// Writes the options, in the order and with the padding of Linux: MSS,
-    /// SACK permitted, timestamps, NOP, window scale; NOP NOP before timestamps
-    /// or SACK blocks that nothing else aligns. Last are counters of ECN. SACK blocks
-    /// that do not fit into a header are left out.
+    /// SACK permitted, timestamps, counters of ECN, NOP, window scale; NOP NOP before
+    /// timestamps or SACK blocks that nothing else aligns. SACK permitted without timestamps
+    /// stands behind the counters. SACK blocks that do not fit into a header are left out.
     ///
     /// # Panics
     /// If `bytes` is not [`Options::len`] long.
@@ -327,14 +327,25 @@ impl Options {
         let padding = [kind::NOP, kind::NOP];
         match (self.sack_permitted, self.timestamps) {
             (true, Some(_)) => to.put(&[kind::SACK_PERMITTED, 2]),
-            (true, None) => to.put(&[kind::NOP, kind::NOP, kind::SACK_PERMITTED, 2]),
             (false, Some(_)) => to.put(&padding),
-            (false, None) => {}
+            (_, None) => {}
         }
         if let Some((value, echo)) = self.timestamps {
             to.put(&[kind::TIMESTAMPS, 10]);
             to.put(&value.to_be_bytes());
             to.put(&echo.to_be_bytes());
+        }
+        if let Some(option) = &self.acc_ecn {
+            to.put(&[if option.reversed { kind::ACC_ECN_1 } else { kind::ACC_ECN_0 }]);
+            to.put(&[option.bytes() as u8]);
+            for counter in &option.counters[..option.count.into()] {
+                to.put(&counter.to_be_bytes()[1..]);
+            }
+            let padding = AccEcn::room(option.count.into()) - option.bytes();
+            to.put(&[kind::NOP; 3][..padding]);
+        }
+        if self.sack_permitted && self.timestamps.is_none() {
+            to.put(&[kind::NOP, kind::NOP, kind::SACK_PERMITTED, 2]);
         }
         if let Some(shift) = self.window_scale {
             to.put(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
@@ -347,15 +358,6 @@ impl Options {
                 to.put(&left.0.to_be_bytes());
                 to.put(&right.0.to_be_bytes());
             }
-        }
-        if let Some(option) = &self.acc_ecn {
-            to.put(&[if option.reversed { kind::ACC_ECN_1 } else { kind::ACC_ECN_0 }]);
-            to.put(&[option.bytes() as u8]);
-            for counter in &option.counters[..option.count.into()] {
-                to.put(&counter.to_be_bytes()[1..]);
-            }
-            let padding = AccEcn::room(option.count.into()) - option.bytes();
-            to.put(&[kind::NOP; 3][..padding]);
         }
         debug_assert_eq!(to.at, to.bytes.len());
     }

@@ -75,6 +75,7 @@ fn config() -> Config {
     };
     let mut config = Config::new(vec![interface], 3);
     config.steering = STEERING;
+    config.express = anabranch_conformance::express();
     // So that turns and stays end in the midst of what there is to do.
     config.burst = 4;
     config.tcp = Arc::new(

@@ -272,6 +272,36 @@ fn what_was_given_by_hand_stays_when_a_network_goes() {
     assert!(host.deprecated().is_empty());
 }
 
+/// An address that there was no room for is counted, and formed once there is room.
+#[test]
+fn what_had_no_room_is_formed_when_there_is_some() {
+    for dad in [Dad::Off, Dad::Optimistic, Dad::Strict] {
+        let tune = |b: anabranch::Builder| b.dad(dad).slaac().stable_secret("a secret");
+        let (stack, mut other) = stack(Organization::default(), tune);
+        let (host, events) = (stack.host(), stack.host().watch());
+        other.asked_routers();
+        assert!(host.wait_checked(PATIENCE));
+        let given = |n: u8| Cidr::new(IpAddr::from([10, 0, 0, n]), 24).expect("one");
+        assert!((1..=64).any(|n| host.add_address(0, given(n)).is_err()), "it is full");
+        let network = address("2001:db8:7::");
+        let full = host.interfaces();
+        other.advertise(ROUTER, 0, &[prefix(network, HOUR, 0)]);
+        let until = std::time::Instant::now() + PATIENCE;
+        while host.turned_away().addresses == 0 {
+            assert!(std::time::Instant::now() < until, "{dad:?}: it is counted");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert_eq!((host.interfaces(), host.deprecated()), (full, vec![]), "{dad:?}");
+        assert!(host.tentative().is_empty(), "{dad:?}");
+        host.remove_address(given(1).address()).expect("it is there");
+        other.advertise(ROUTER, 0, &[prefix(network, HOUR, HOUR)]);
+        next(&events, |event| match event {
+            Event::AddressAdded(0, cidr) if cidr.prefix() == 128 => Some(()),
+            _ => None,
+        });
+    }
+}
+
 /// An address that was formed while its interface had no room for it is there once it is given.
 #[test]
 fn what_had_no_room_when_it_was_formed_is_there_by_hand() {

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{self, Ipv4Addr, SocketAddrV4, TcpListener};
 use std::time::{Duration, Instant};
 
-const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+pub(super) const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 const PORT: u16 = 5001;
 
@@ -30,7 +30,7 @@ pub(super) struct Path {
 impl Path {
     /// The link from the sender on, and the one back. The queue has what the path has in a
     /// round trip, at most 4 MiB; what is held up takes up to a quarter of a round trip longer.
-    fn links(self) -> (LinkConfig, LinkConfig) {
+    pub(super) fn links(self) -> (LinkConfig, LinkConfig) {
         let rtt = Duration::from_secs_f64(self.rtt / 1e3);
         let product = self.rate as f64 / 8.0 * rtt.as_secs_f64();
         let back = LinkConfig { rate: self.rate, delay: rtt / 2, ..LinkConfig::default() };
@@ -79,11 +79,11 @@ pub(super) fn run(sender: Sender, path: Path, seconds: f64, seed: u64) -> Result
     namespace::in_private(|| receive(sender, path, time, seed)).map_err(Failure::refused)?
 }
 
-fn wrong(what: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
+pub(super) fn wrong(what: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
     move |error| Failure::failed(format!("{what}: {error}"))
 }
 
-fn open(name: &str, address: Ipv4Addr) -> Result<Device, Failure> {
+pub(super) fn open(name: &str, address: Ipv4Addr) -> Result<Device, Failure> {
     let config =
         tap::Config::default().with_name(name).with_offload(false).with_kernel_address(address, 24);
     tap::open(&config).map_err(Failure::refused)
@@ -159,7 +159,7 @@ fn write(stream: &mut impl Write, time: Duration) -> io::Result<()> {
 fn send_ours(path: Path, right: Device, time: Duration, seed: u64) -> Result<Outcome, Failure> {
     let (ours, left) = memory::pair(memory::Config::default().with_ring(4096));
     let (there, back) = path.links();
-    let middle = Middle::start((left, right), there, back, seed);
+    let middle = Middle::start((vec![left], right), there, back, seed);
     let stack = Stack::builder().device(ours).address((SENDER, 24)).organization("uniprocessor");
     let stack = stack.start().map_err(Failure::failed)?;
     let remote = SocketAddrV4::new(RECEIVER, PORT);
@@ -180,7 +180,7 @@ fn send_ours(path: Path, right: Device, time: Duration, seed: u64) -> Result<Out
 fn send_linux(path: Path, right: Device, time: Duration, seed: u64) -> Result<Outcome, Failure> {
     let left = open("ana-from", SENDER)?;
     let (there, back) = path.links();
-    let middle = Middle::start((left, right), there, back, seed);
+    let middle = Middle::start((vec![left], right), there, back, seed);
     let mut stream = net::TcpStream::connect((RECEIVER, PORT)).map_err(wrong("the kernel"))?;
     rustix::net::sockopt::set_tcp_congestion(&stream, "cubic").map_err(|error| {
         wrong("the kernel's CUBIC cannot be had; load the module tcp_cubic")(error.into())

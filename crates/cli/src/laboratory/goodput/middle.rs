@@ -1,4 +1,5 @@
-//! The box between two devices: a simulated link each way, in real time.
+//! The box between senders and a receiver: a simulated link each way, in real time. What goes
+//! back goes to the sender for which it is, as a bridge would hand it on.
 
 use device::{Batch, Device, Queue};
 use platform::SplitMix64;
@@ -22,8 +23,32 @@ struct Way {
     random: SplitMix64,
     under_way: BTreeMap<(Instant, u64), Packet>,
     number: u64,
-    out: Batch,
     taken: Vec<Packet>,
+}
+
+/// A device, and what goes out by it.
+struct Left {
+    queue: Queue,
+    out: Batch,
+    /// The Ethernet address that was seen behind it.
+    station: [u8; 6],
+}
+
+impl Left {
+    /// The first queue of `device`.
+    fn new(device: Device) -> Option<Left> {
+        let queue = device.queues.into_iter().next()?;
+        Some(Left { queue, out: Batch::new(), station: [0; 6] })
+    }
+
+    /// Notes who has sent what was taken last.
+    fn learn(&mut self, taken: Option<&Packet>) {
+        let mut front = [0; 12];
+        if let Some(frame) = taken {
+            frame.copy_front(&mut front);
+            self.station.copy_from_slice(&front[6..]);
+        }
+    }
 }
 
 impl Way {
@@ -33,14 +58,14 @@ impl Way {
             random: SplitMix64::new(seed),
             under_way: BTreeMap::new(),
             number: 0,
-            out: Batch::new(),
             taken: Vec::new(),
         }
     }
 
-    /// Takes what has come, and hands on what is due. Says whether there was anything.
-    fn serve(&mut self, from: &mut Queue, to: &mut Queue, now: Instant) -> bool {
-        let came = from.receive.receive(&mut self.taken, BURST) > 0;
+    /// Takes what has come. Says whether there was anything.
+    fn take(&mut self, from: &mut Left, now: Instant) -> bool {
+        let came = from.queue.receive.receive(&mut self.taken, BURST) > 0;
+        from.learn(self.taken.last());
         let Way { link, random, under_way, number, .. } = self;
         for frame in self.taken.drain(..) {
             link.offer(frame, now, random, |at, frame| {
@@ -48,14 +73,33 @@ impl Way {
                 *number += 1;
             });
         }
+        came
+    }
+
+    /// Hands on what is due, and says whether there was anything.
+    fn give(&mut self, to: &mut [Left], now: Instant) -> bool {
+        let mut goes = false;
         while let Some(first) = self.under_way.first_entry().filter(|e| e.key().0 <= now) {
-            self.out.push_back(first.remove());
+            let frame = first.remove();
+            goes = true;
+            if let [only] = to {
+                only.out.push_back(frame);
+                continue;
+            }
+            let mut destination = [0; 6];
+            frame.copy_front(&mut destination);
+            match to.iter_mut().find(|left| left.station == destination) {
+                Some(left) => left.out.push_back(frame),
+                None => {
+                    let bytes = frame.to_vec();
+                    to.iter_mut().for_each(|left| left.out.push_back(Packet::copy_of(&bytes)));
+                }
+            }
         }
-        let goes = !self.out.is_empty();
-        if goes {
-            to.transmit.transmit(&mut self.out);
+        for left in to.iter_mut().filter(|left| !left.out.is_empty()) {
+            left.queue.transmit.transmit(&mut left.out);
         }
-        came || goes
+        goes
     }
 
     fn next(&self) -> Option<Instant> {
@@ -70,9 +114,10 @@ pub(super) struct Middle {
 }
 
 impl Middle {
-    /// Joins two devices of one queue each by a link there and one back.
+    /// Joins devices of one queue each: those of senders, by a link there, to that of the
+    /// receiver, and by one back.
     pub(super) fn start(
-        devices: (Device, Device),
+        devices: (Vec<Device>, Device),
         there: LinkConfig,
         back: LinkConfig,
         seed: u64,
@@ -101,35 +146,38 @@ impl Drop for Middle {
     }
 }
 
-fn work(devices: (Device, Device), ways: (Way, Way), ends: &AtomicBool) -> (Counts, Counts) {
-    let (mut left, mut right) = devices;
+fn work(devices: (Vec<Device>, Device), ways: (Way, Way), ends: &AtomicBool) -> (Counts, Counts) {
     let (mut there, mut back) = ways;
     let start = time::Instant::now();
-    let (Some(a), Some(b)) = (left.queues.first_mut(), right.queues.first_mut()) else {
-        return Default::default();
-    };
+    let mut lefts: Vec<Left> = devices.0.into_iter().filter_map(Left::new).collect();
+    let Some(mut right) = Left::new(devices.1) else { return Default::default() };
     while !ends.load(Ordering::Relaxed) {
         // From 1 s on: a link is idle at 0.
         let now = Instant::from_millis(1000) + start.elapsed();
-        let busy = there.serve(a, b, now) | back.serve(b, a, now);
+        let mut busy = false;
+        for left in &mut lefts {
+            busy |= there.take(left, now);
+        }
+        busy |= back.take(&mut right, now);
+        busy |= there.give(std::slice::from_mut(&mut right), now) | back.give(&mut lefts, now);
         if !busy {
             let due = Instant::earlier(there.next(), back.next());
-            sleep(a, b, due.map_or(NAP, |at| at.since(now).min(NAP)));
+            let all = lefts.iter_mut().chain([&mut right]).map(|left| &mut left.queue);
+            sleep(all.collect(), due.map_or(NAP, |at| at.since(now).min(NAP)));
         }
     }
     (there.link.counts(), back.link.counts())
 }
 
 /// Waits until one of them has something, or time is over.
-fn sleep(a: &mut Queue, b: &mut Queue, time: Duration) {
-    if a.receive.arm() && b.receive.arm() {
-        let fds = [a.receive.wait_fd(), b.receive.wait_fd()];
+fn sleep(mut queues: Vec<&mut Queue>, time: Duration) {
+    if queues.iter_mut().all(|queue| queue.receive.arm()) {
+        let fds: Vec<_> = queues.iter().filter_map(|queue| queue.receive.wait_fd()).collect();
         let mut fds: Vec<PollFd<'_>> =
-            fds.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+            fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         let timeout = Timespec { tv_sec: 0, tv_nsec: time.as_nanos() as _ };
         // Whatever it says, the devices are asked next.
         let _ = poll(&mut fds, Some(&timeout));
     }
-    a.receive.disarm();
-    b.receive.disarm();
+    queues.iter_mut().for_each(|queue| queue.receive.disarm());
 }

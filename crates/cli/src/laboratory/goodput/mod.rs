@@ -1,7 +1,9 @@
 //! `anabranch lab goodput`: our TCP and the kernel's through the same box.
 
 mod cell;
+mod flows;
 mod middle;
+pub mod share;
 
 use crate::failure::Failure;
 use crate::files::Json;

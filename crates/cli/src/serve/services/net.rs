@@ -4,7 +4,7 @@
 use anabranch::Stack;
 use anabranch::tokio as stack;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -15,8 +15,8 @@ use tokio::net as kernel;
 pub enum Net {
     /// On a stack, at all its addresses.
     Stack(Stack),
-    /// On the kernel, at this address.
-    Kernel(IpAddr),
+    /// On the kernel, at this address, whatever its port.
+    Kernel(SocketAddr),
 }
 
 /// A listener for connections.
@@ -48,6 +48,12 @@ fn any(port: u16) -> SocketAddr {
     (Ipv6Addr::UNSPECIFIED, port).into()
 }
 
+/// The address with another port.
+fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
+    address.set_port(port);
+    address
+}
+
 impl Net {
     /// Listens at a port.
     ///
@@ -60,7 +66,7 @@ impl Net {
                 Listener::Stack(stack::TcpListener::bind(stack, at).await?)
             }
             Net::Kernel(address) => {
-                Listener::Kernel(kernel::TcpListener::bind((*address, port)).await?)
+                Listener::Kernel(kernel::TcpListener::bind(with_port(*address, port)).await?)
             }
         })
     }
@@ -76,7 +82,7 @@ impl Net {
                 Datagrams::Stack(stack::UdpSocket::bind(stack, at).await?)
             }
             Net::Kernel(address) => {
-                Datagrams::Kernel(kernel::UdpSocket::bind((*address, port)).await?)
+                Datagrams::Kernel(kernel::UdpSocket::bind(with_port(*address, port)).await?)
             }
         })
     }

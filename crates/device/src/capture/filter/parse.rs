@@ -204,6 +204,11 @@ fn qualified(qualifier: Qualifier, value: &str) -> Parsed<Expression> {
     let wanted = match kind {
         Kind::Host => {
             let Ok(address) = value.parse::<IpAddr>() else {
+                if let Some((address, _)) = value.split_once('%')
+                    && address.parse::<IpAddr>().is_ok()
+                {
+                    return wrong(format!("a packet does not say its link: write host {address}"));
+                }
                 return wrong(format!("`{value}` is no address: write it like 10.0.0.1"));
             };
             Match::Net(address, if address.is_ipv4() { 32 } else { 128 })
@@ -214,7 +219,10 @@ fn qualified(qualifier: Qualifier, value: &str) -> Parsed<Expression> {
             Match::Ports(port, port)
         }
         Kind::Range => match value.split_once('-') {
-            Some((first, last)) => Match::Ports(port(first)?, port(last)?),
+            Some((one, other)) => {
+                let (one, other) = (port(one)?, port(other)?);
+                Match::Ports(one.min(other), one.max(other))
+            }
             None => return wrong(format!("`{value}` is no range: write it like 8000-8080")),
         },
     };

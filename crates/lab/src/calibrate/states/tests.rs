@@ -1,28 +1,5 @@
 use super::*;
-use planner::Work;
-use planner::calibration::Estimate;
-
-fn case(organization: &str, connections: usize) -> Case {
-    Case { organization: organization.to_owned(), work: Work::TcpRr, processors: 2, connections }
-}
-
-/// Measured while the processors were so far apart before and after.
-fn measured(case: &Case, before: f64, after: f64) -> Measured<'_> {
-    let rate = Estimate { value: 1e6, low: 1e6, high: 1e6 };
-    let anchor = Anchor {
-        work: case.work,
-        bytes: 64,
-        processors: case.processors,
-        connections: case.connections,
-        operations_per_s: rate,
-        processor_ns: 1000.0,
-        switches: 0.0,
-        hand_offs: 0.0,
-        lock_wait_ns: 0.0,
-        speed: 1.0,
-    };
-    Measured { case, anchor, cacheline: Some(CachelineLatency { before, after }), steady: true }
-}
+use crate::calibrate::sampling::tests::{case, measured};
 
 #[test]
 fn what_was_measured_in_another_state_is_left_out() {

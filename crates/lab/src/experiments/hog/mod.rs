@@ -19,6 +19,7 @@ use crate::load::watched::Watched;
 use crate::load::{Flow, Loads, Meter, Role, Socket};
 use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::run::Progress;
+use crate::measure::speed::Paces;
 use crate::measure::threads::{self, Stack};
 use crate::setup::bench_plan::BenchPlan;
 use crate::setup::bench_plan::check_names;
@@ -117,6 +118,9 @@ impl Default for Hog {
     }
 }
 
+/// A sample: how far the processors were apart, how fast they were, and both halves.
+type Taken = (Option<CachelineLatency>, Paces, [Half; 2]);
+
 /// The figures of one organization; medians of the samples.
 #[derive(Clone, Debug, Serialize)]
 pub struct HogRow {
@@ -159,6 +163,9 @@ pub struct HogRow {
     /// samples of different states of the machine are not to be compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cacheline_ns: Vec<CachelineLatency>,
+    /// What a fixed piece of work took before and after each sample, as in [`crate::Row`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub piece_ns: Vec<Paces>,
 }
 
 /// One half of a sample.
@@ -214,9 +221,10 @@ impl Hog {
                 let done = round * self.organizations.len() + index;
                 progress(Progress { done, total, organization });
                 let several = self.processors_of(organization) + 1;
-                let (cacheline, sample) =
-                    CachelineLatency::around(several, || self.sample(organization));
-                samples[index].push((cacheline, sample?));
+                let (cacheline, (paces, sample)) = CachelineLatency::around(several, || {
+                    Paces::around(several, || self.sample(organization))
+                });
+                samples[index].push((cacheline, paces, sample?));
             }
         }
         progress(Progress { done: total, total, organization: "" });
@@ -224,9 +232,9 @@ impl Hog {
         Ok(rows.map(|(organization, samples)| self.row(organization, samples)).collect())
     }
 
-    fn row(&self, organization: &str, samples: &[(Option<CachelineLatency>, [Half; 2])]) -> HogRow {
+    fn row(&self, organization: &str, samples: &[Taken]) -> HogRow {
         let of = |f: &dyn Fn(&Half, &Half) -> f64| {
-            median(&samples.iter().map(|(_, [alone, hog])| f(alone, hog)).collect::<Vec<f64>>())
+            median(&samples.iter().map(|(.., [alone, hog])| f(alone, hog)).collect::<Vec<f64>>())
         };
         HogRow {
             organization: organization.to_owned(),
@@ -246,7 +254,8 @@ impl Hog {
             p99_alone_us: of(&|alone, _| alone.p99),
             p99_with_hog_us: of(&|_, hog| hog.p99),
             p99_ratio: of(&|alone, hog| hog.p99 / alone.p99.max(1e-9)),
-            cacheline_ns: samples.iter().filter_map(|(cacheline, _)| *cacheline).collect(),
+            cacheline_ns: samples.iter().filter_map(|(cacheline, ..)| *cacheline).collect(),
+            piece_ns: samples.iter().map(|(_, paces, _)| *paces).collect(),
         }
     }
 

@@ -40,6 +40,8 @@ fn organizations_are_curves_and_other_factors_panels() {
         let svg = panel.svg.as_ref().expect("drawn");
         // Simulated: it is said, and drawn dashed, so in more than one stroke.
         assert!(svg.contains("engines (simulated)"), "{svg}");
+        // Where it is from.
+        assert!(svg.contains(" processors; 60 runs, 20"), "{svg}");
         assert_eq!(panel.rows.len(), 6);
         assert!(panel.rows.iter().all(|row| row.len() == panel.header.len()));
         assert!(panel.notes.iter().any(|note| note.starts_with("Dashed: simulated")));

@@ -52,3 +52,22 @@ fn runs_of_another_state_are_not_compared() {
     let far = contents([&FASTER[..3], &FASTER[..3]], [180.0, 180.0]);
     assert!(compare(&first, &far).is_empty());
 }
+
+#[test]
+fn runs_at_one_pace_are_compared() {
+    let folder = |values: [&[f64]; 2]| {
+        let mut contents = contents(values, [30.0, 31.0]);
+        for record in &mut contents.records {
+            let is_slow = record.figures.values().any(|value| *value < 8.0);
+            let piece = if is_slow { [73.0, 75.0] } else { [45.0, 47.0] };
+            record.piece_ns = Some(piece.into());
+        }
+        contents
+    };
+    // The second folder met the slow pace more often, and is as fast at the other one.
+    let mixed = [10.0, 10.1, 10.2, 10.1, 10.0, 6.0];
+    let slower = [10.0, 10.1, 10.2, 10.1, 10.0, 6.0, 6.1, 6.0, 6.1, 6.0, 6.1];
+    let all = compare(&folder([&mixed, &mixed]), &folder([&slower, &slower]));
+    assert!(!all.is_empty() && all.iter().all(|one| !one.is_sure()), "{all:?}");
+    assert!(all.iter().all(|one| one.runs == (5, 5)), "{all:?}");
+}

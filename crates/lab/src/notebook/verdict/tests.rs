@@ -91,6 +91,23 @@ fn only_runs_of_one_state_are_compared() {
 }
 
 #[test]
+fn runs_at_one_pace_are_compared_if_they_are_enough() {
+    let mut records = rounds(&[1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 0.5, 0.5, 0.5]);
+    let (fast, slow) = (Some([45.0, 47.0].into()), Some([73.0, 75.0].into()));
+    for (n, record) in records.iter_mut().enumerate() {
+        record.piece_ns = if n < 12 { fast } else { slow };
+    }
+    // In one round one of the two runs had another pace than the other.
+    records[11].piece_ns = slow;
+    let verdict = judged(TEST, &records);
+    assert_eq!((verdict.pairs, verdict.left_out, verdict.outcome), (5, 4, Outcome::Holds));
+    // With one more at another pace there are too few for an interval: all count.
+    records[0].piece_ns = slow;
+    let verdict = judged(TEST, &records);
+    assert_eq!((verdict.pairs, verdict.left_out, verdict.outcome), (9, 0, Outcome::Undecided));
+}
+
+#[test]
 fn what_cannot_be_tested_says_why() {
     let verdict = judged(TEST, &[record("engines", 8.0, 0, 1.0)]);
     assert_eq!(verdict.outcome, Outcome::NotTestable);

@@ -1,7 +1,8 @@
 use crate::DropReason;
 use crate::harness::v6::*;
 use crate::harness::{Host, MAC, PEER_MAC};
-use crate::link::neighbours::{DELAY, INTERVAL, LOCK_TIME, MAX_ENTRIES, Said, State};
+use crate::link::neighbours::{DELAY, INTERVAL, LOCK_TIME, Said, State};
+use crate::neighbourhood::MAX_NEIGHBOURS;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 use wire::ndp::Message;
@@ -155,12 +156,14 @@ fn a_flood_drops_one_and_never_all() {
         let station =
             EthernetAddress([2, 1, (n >> 24) as u8, (n >> 16) as u8, (n >> 8) as u8, n as u8]);
         host.take(&solicitation(source, Some(station), US6));
-        assert!(host.domain.neighbours() <= MAX_ENTRIES);
+        assert!(host.domain.neighbours() <= MAX_NEIGHBOURS);
         if n % 1000 == 0 {
             host.say6(PEER6, b"in use");
         }
     }
-    assert_eq!(host.domain.neighbours(), MAX_ENTRIES);
+    assert_eq!(host.domain.neighbours(), MAX_NEIGHBOURS);
+    // What is shown of them is as bounded.
+    assert_eq!(host.config().neighbourhood.all().len(), MAX_NEIGHBOURS);
     let out = host.say6(PEER6, b"still there");
     assert_eq!(checked6(out.last().expect("a frame")).0.destination, PEER_MAC);
     // Answers that nobody asked for leave nothing behind.

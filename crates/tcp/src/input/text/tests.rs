@@ -1,5 +1,5 @@
 use crate::harness::*;
-use crate::{Config, Events, State};
+use crate::{Config, Events, Outgoing, State};
 use wire::{Seq, Slice};
 
 #[test]
@@ -90,6 +90,25 @@ fn sack_blocks_tell_what_came() {
     assert_eq!(blocks(&mut p), [(1001, 2001)], "twice again");
     p.say(".", 1, 1, 10);
     assert_eq!(blocks(&mut p), [(1, 11)]);
+}
+
+/// One acknowledgment has room for four ranges. A batch may bring more, and all have to be told.
+#[test]
+fn a_batch_with_more_holes_than_blocks_is_acknowledged_more_than_once() {
+    // RFC 2018 4/1
+    let mut p = Peer::established(sack());
+    let told = |p: &mut Peer| {
+        let relative = |s: Seq| s.distance_from(Seq(IRS));
+        let firsts = |o: &Outgoing| {
+            let blocks = o.header.options.sack;
+            blocks.as_slice().iter().map(|(left, _)| relative(*left)).collect::<Vec<_>>()
+        };
+        p.outgoing().iter().map(firsts).collect::<Vec<_>>()
+    };
+    (0..6).for_each(|i| p.say(".", 1001 + 2000 * i, 1, 1000));
+    assert_eq!(told(&mut p), [[7001, 5001, 3001, 1001], [11_001, 9001, 7001, 5001]]);
+    p.say(".", 13_001, 1, 1000);
+    assert_eq!(told(&mut p), [[13_001, 11_001, 9001, 7001]], "one as before");
 }
 
 #[test]

@@ -7,6 +7,12 @@ use crate::recovery::rate::Snapshot;
 use crate::recovery::record::{MAX_SEGMENTS, below, each};
 use wire::{Instant, Seq};
 
+/// Records that one acknowledgment has looked at for losses, at most. Nearly always fewer are
+/// in flight; a peer of small segments may have 6 MiB of them lost by one acknowledgment.
+pub(crate) const LOOKED_AT: u32 = 128;
+/// As [`LOOKED_AT`], where the timer for reordering has gone off.
+pub(crate) const LOOKED_AT_BY_TIMER: u32 = 32 * LOOKED_AT;
+
 impl Scoreboard {
     /// The segments `bits` of record `i` are lost now.
     fn mark_lost(&mut self, i: usize, bits: u64) -> u32 {
@@ -24,21 +30,28 @@ impl Scoreboard {
 
     /// Marks as lost what was sent so long before `front`, which was delivered
     /// (RFC 8985 6.2 step 5): first what was sent once, then what was sent again.
-    /// `tell` hears of each piece.
+    /// `tell` hears of each piece. After `most` records the rest is left for the next time,
+    /// which is at once if nothing else comes.
     pub(crate) fn detect_lost(
         &mut self,
         front: &Front,
-        now: Instant,
+        (now, most): (Instant, u32),
         mut tell: impl FnMut(Piece),
     ) -> Found {
         // RFC 8985 6.2/8
         let mut found = Found::default();
+        let mut left = most;
         let mut i = self.find(self.decided);
         while let Some(r) = self.records.get(i).copied() {
             self.step();
             if r.sent > front.sent || (r.sent == front.sent && r.seq.after_or_at(front.end)) {
                 break;
             }
+            if left == 0 {
+                found.deadline = Some(now);
+                return found;
+            }
+            left -= 1;
             let undecided = r.alive(self.una) & !(r.sacked | r.lost | r.resent);
             if undecided == 0 {
                 self.decided = r.end();
@@ -65,7 +78,7 @@ impl Scoreboard {
             self.decided = r.end();
             i += 1;
         }
-        self.detect_resent(front, now, &mut found, tell);
+        self.detect_resent(front, (now, left), &mut found, tell);
         found
     }
 
@@ -78,7 +91,7 @@ impl Scoreboard {
     fn detect_resent(
         &mut self,
         front: &Front,
-        now: Instant,
+        (now, mut left): (Instant, u32),
         found: &mut Found,
         mut tell: impl FnMut(Piece),
     ) {
@@ -92,6 +105,11 @@ impl Scoreboard {
                 found.deadline = Some(found.deadline.map_or(due, |d| d.min(due)));
                 return;
             }
+            if left == 0 {
+                found.deadline = Some(now);
+                return;
+            }
+            left -= 1;
             let bytes = self.lose_again(seq);
             tell(self.piece(bytes, x.then));
             found.end = Some(found.end.map_or(x.end, |e| e.latest(x.end)));

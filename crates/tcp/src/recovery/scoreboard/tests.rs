@@ -54,7 +54,7 @@ fn sack(b: &mut Scoreboard, n: u32, blocks: &[(u32, u32)]) -> News {
 /// What was sent before the segment that ends at `end`, sent at `sent`, is lost.
 fn detect(b: &mut Scoreboard, sent: u64, end: u32) -> Found {
     let front = Front { sent: at(sent), end: UNA + end, wait: Duration::ZERO };
-    b.detect_lost(&front, at(1 << 20), |_| {})
+    b.detect_lost(&front, (at(1 << 20), u32::MAX), |_| {})
 }
 
 /// Lengths of the records, in segments.
@@ -132,6 +132,35 @@ fn a_part_of_a_segment_does_not_count() {
 }
 
 #[test]
+fn a_window_that_is_lost_at_once_is_looked_at_in_parts() {
+    let n = 5 * LOOKED_AT;
+    let mut b = board(n);
+    sack(&mut b, n, &[((n - 1) * MSS, n * MSS)]);
+    let front = Front { sent: at((n - 1).into()), end: UNA + n * MSS, wait: Duration::ZERO };
+    let now = at(1 << 20);
+    for part in 1..=5 {
+        b.steps.set(0);
+        let found = b.detect_lost(&front, (now, LOOKED_AT), |_| {});
+        assert!(b.steps.get() < LOOKED_AT + 20, "{}", b.steps.get());
+        assert_eq!(b.lost, (part * LOOKED_AT).min(n - 1) * MSS);
+        assert_eq!(found.end, Some(UNA + b.lost));
+        assert_eq!(found.deadline, (part < 5).then_some(now), "{part}");
+        b.check(UNA, UNA + n * MSS);
+    }
+    // The same of what was sent again.
+    let again = at(1 << 21);
+    while let Some(hole) = b.next_lost() {
+        b.resent(hole.seq, hole.len, then(again));
+    }
+    let front = Front { sent: at(1 << 22), ..front };
+    for part in 1..=5 {
+        let found = b.detect_lost(&front, (at(1 << 23), LOOKED_AT), |_| {});
+        assert_eq!(b.lost, (part * LOOKED_AT).min(n - 1) * MSS);
+        assert_eq!(found.deadline.is_some(), part < 5, "{part}");
+    }
+}
+
+#[test]
 fn what_was_sent_before_something_delivered_is_lost() {
     // RFC 8985 6.2/8
     for each in [1, 3, 12] {
@@ -154,10 +183,10 @@ fn what_has_time_left_is_looked_at_again() {
     let mut b = board(10);
     sack(&mut b, 10, &[(5000, 6000)]);
     let front = Front { sent: at(5), end: UNA + 6000, wait: Duration::from_nanos(100) };
-    assert_eq!(b.detect_lost(&front, at(102), |_| {}).deadline, Some(at(103)));
+    assert_eq!(b.detect_lost(&front, (at(102), u32::MAX), |_| {}).deadline, Some(at(103)));
     assert_eq!(picture(&b), "LLL..S....");
     assert_eq!(
-        b.detect_lost(&front, at(104), |_| {}),
+        b.detect_lost(&front, (at(104), u32::MAX), |_| {}),
         Found { end: Some(UNA + 5000), deadline: None }
     );
     assert_eq!(picture(&b), "LLLLLS....");

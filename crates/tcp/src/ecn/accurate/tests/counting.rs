@@ -253,3 +253,31 @@ fn what_does_not_count_marks_pays_nothing_for_it() {
     assert!(p.tcb.info().cwnd >= 10_000);
     assert_eq!((p.tcb.info().echoed, p.tcb.info().accurate_ecn), (0, None));
 }
+
+/// As Linux does it: acknowledgments and what is sent again are ECN-capable, and each segment
+/// has an option once the peer has sent one.
+#[test]
+fn all_may_be_marked_and_each_segment_has_an_option() {
+    let as_linux = || Config {
+        ecn: EcnMode::AskAccurate,
+        counter_options: crate::CounterOptions::Always,
+        ecn_everywhere: true,
+        ..sack()
+    };
+    for heard in [false, true] {
+        let mut p = Peer::connecting(as_linux());
+        let syn = p.outgoing().remove(0);
+        assert!(!syn.ect && syn.header.options.acc_ecn.is_none());
+        let mut answer = ace(Peer::syn("S.", 1, &asking()), 2);
+        answer.options.acc_ecn = heard.then(|| AccEcn::new(false, 3, [1, 0, 1]));
+        p.tcb.input_coalesced(&answer, Parts::new(), 0, 0, p.now);
+        let ack = p.outgoing().remove(0);
+        assert_eq!((ack.ect, ack.header.options.acc_ecn.is_some()), (true, heard));
+        p.send(100);
+        let data = p.outgoing().remove(0);
+        assert_eq!((data.ect, data.header.options.acc_ecn.is_some()), (true, heard));
+        p.rto();
+        let again = p.outgoing().remove(0);
+        assert_eq!((again.header.seq, again.ect), (data.header.seq, true));
+    }
+}
