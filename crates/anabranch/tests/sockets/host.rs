@@ -167,7 +167,7 @@ fn addresses_have_lifetimes() {
     for organization in Organization::all() {
         let (server, _client) = pair(organization);
         let (host, events) = (server.host(), server.host().watch());
-        let next = || events.next(PATIENCE).expect("an event");
+        let next = || events.next(PATIENCE).unwrap_or_else(|| panic!("{organization}: no event"));
         for text in ["10.0.0.1/24", "fd00::1/64"] {
             let cidr: anabranch::Cidr = text.parse().expect("an address");
             let address = cidr.address();

@@ -224,13 +224,13 @@ impl<A: Application> LinkLayer<A> {
     fn sleep(&mut self) {
         let LinkLayer { ctx, link, queues, .. } = self;
         let pipeline = ctx.pipeline();
-        let own = link.next_timeout();
         pipeline.link.sleep(&mut queues.receivers, &ctx.clock, || {
             let work = !pipeline.frames.is_empty()
                 || !pipeline.reports.is_empty()
                 || !pipeline.to_link.is_empty()
                 || pipeline.to_link.is_finished();
-            (work, Instant::earlier(own, pipeline.deadline.get()))
+            // Now that it would be woken: what is due may have become so by others.
+            (work, Instant::earlier(link.next_timeout(), pipeline.deadline.get()))
         });
     }
 

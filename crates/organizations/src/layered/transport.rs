@@ -139,6 +139,11 @@ impl<A: Application> TransportLayer<A> {
             match call {
                 call if self.over => refuse(call),
                 Call::FlushUdp(socket) => self.flushes.push_back(socket),
+                Call::Look => {
+                    self.call(Call::Look, now);
+                    // The link's thread does what is due, and that may be sooner than it knows.
+                    self.ctx.pipeline().link.notify();
+                }
                 call => self.call(call, now),
             }
         }
