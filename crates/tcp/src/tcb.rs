@@ -52,12 +52,10 @@ pub(crate) struct Snd {
     pub shift: u8,
     /// The initial congestion window for segments of `mss` bytes.
     pub least_window: u32,
-    /// Bytes of the send buffer, as configured.
-    pub buffer: u32,
 }
 
 impl Snd {
-    fn new(iss: Seq, mss: u16, config: &Config) -> Snd {
+    fn new(iss: Seq, mss: u16, segments: u32) -> Snd {
         Snd {
             una: iss,
             nxt: iss,
@@ -72,8 +70,7 @@ impl Snd {
             mss,
             limit: mss,
             shift: 0,
-            least_window: initial_window(config.initial_window, mss.into()),
-            buffer: config.send_limit(),
+            least_window: initial_window(segments, mss.into()),
         }
     }
 }
@@ -281,7 +278,7 @@ impl Tcb {
             state: State::Closed,
             events: Events::NONE,
             flags: Flags::new(config),
-            snd: Snd::new(iss, mss, config),
+            snd: Snd::new(iss, mss, config.initial_window),
             rcv: Rcv::new(config, mss, now),
             acks: Acks::new(config),
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },

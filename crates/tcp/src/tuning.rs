@@ -61,7 +61,7 @@ impl Tcb {
     /// first has arrived and waits for a hole to be filled.
     #[inline]
     pub(crate) fn send_limit(&self) -> u32 {
-        let least = self.snd.buffer;
+        let least = self.config.send_limit();
         if self.congestion.window() <= least / 2 && self.board.sacked == 0 {
             return least;
         }
