@@ -11,6 +11,8 @@ use std::sync::atomic::AtomicU32;
 pub(super) struct Header {
     pub(super) references: AtomicU32,
     pub(super) class: u32,
+    /// [`classes::capacity`] of the class: it is asked for at each use of a block.
+    pub(super) capacity: u32,
 }
 
 /// Bytes in front of a block's bytes.
@@ -36,7 +38,11 @@ impl Block {
         let Some(header) = NonNull::new(memory) else { handle_alloc_error(layout) };
         // SAFETY: the memory is ours, aligned to 64 and larger than a header.
         unsafe {
-            header.write(Header { references: AtomicU32::new(0), class: class as u32 });
+            header.write(Header {
+                references: AtomicU32::new(0),
+                class: class as u32,
+                capacity: classes::capacity(class) as u32,
+            });
         }
         Block(header)
     }

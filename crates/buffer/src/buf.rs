@@ -50,10 +50,17 @@ impl Buf {
         unsafe { self.0.as_ref() }
     }
 
+    /// Gives the block back to the pool: this was the last reference to it. (Apart, so that
+    /// others need no more than the count.)
+    #[inline(never)]
+    fn give_back(&self) {
+        pool::give(self.header().class as usize, Block(self.0));
+    }
+
     /// How many bytes the block holds.
     #[inline]
     pub fn capacity(&self) -> usize {
-        classes::capacity(self.header().class as usize)
+        self.header().capacity as usize
     }
 
     /// Is this the only reference to the block?
@@ -118,17 +125,17 @@ impl Clone for Buf {
 impl Drop for Buf {
     #[inline]
     fn drop(&mut self) {
-        let header = self.header();
+        let references = &self.header().references;
         // The only reference can be given back without an atomic write.
-        if header.references.load(Ordering::Acquire) != 1 {
-            if header.references.fetch_sub(1, Ordering::Release) != 1 {
+        if references.load(Ordering::Acquire) != 1 {
+            if references.fetch_sub(1, Ordering::Release) != 1 {
                 return;
             }
             // After what all others did with the block. (A fence would do as well, but
             // ThreadSanitizer does not know fences.)
-            header.references.load(Ordering::Acquire);
+            references.load(Ordering::Acquire);
         }
-        pool::give(header.class as usize, Block(self.0));
+        self.give_back();
     }
 }
 

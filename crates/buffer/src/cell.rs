@@ -53,6 +53,13 @@ impl<T> Pooled<T> {
     /// `value` and `parts` in memory of the pool.
     #[inline(always)]
     pub fn new(value: T, parts: Parts) -> Pooled<T> {
+        Pooled::new_with(|| value, parts)
+    }
+
+    /// The same of the value that `make` returns. It is made when there is a place for it, so
+    /// that it need not wait elsewhere.
+    #[inline(always)]
+    pub fn new_with(make: impl FnOnce() -> T, parts: Parts) -> Pooled<T> {
         const { assert!(size_of::<Cell<T>>() <= VALUE && align_of::<Cell<T>>() <= 64) };
         let block = pool::take(classes::CELLS);
         let cell = block.bytes().cast::<Cell<T>>().as_ptr();
@@ -60,7 +67,7 @@ impl<T> Pooled<T> {
         // and are aligned to 64. Nothing else refers to a block that was just taken.
         // (One by one: an empty list of slices is one word then, and not all of it.)
         unsafe {
-            (&raw mut (*cell).value).write(value);
+            (&raw mut (*cell).value).write(make());
             (&raw mut (*cell).parts).write(parts);
         }
         Pooled { block: ManuallyDrop::new(block), cell: PhantomData }

@@ -47,7 +47,7 @@ impl Class {
     }
 }
 
-/// The capacities alone, for they are asked for at each use of a block.
+/// The capacities alone.
 static CAPACITIES: [usize; TABLE.len()] = {
     let [a, b, c, d, e, cells] = TABLE;
     [a.bytes, b.bytes, c.bytes, d.bytes, e.bytes, cells.bytes]

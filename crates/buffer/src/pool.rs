@@ -3,7 +3,7 @@
 
 use super::block::Block;
 use super::classes::{self, Class, TABLE, capacity};
-use std::cell::RefCell;
+use std::cell::UnsafeCell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,10 +12,56 @@ const FEW: usize = 4;
 /// Bytes freed after which the allocator is asked to give memory back.
 const TRIM: usize = 32 << 20;
 
-/// A thread's lists, and how long each may get: looked up anew whenever it has.
+/// A thread's lists.
 struct Local {
-    lists: [Vec<Block>; TABLE.len()],
-    keep: [usize; TABLE.len()],
+    lists: [UnsafeCell<List>; TABLE.len()],
+}
+
+/// A thread's blocks of one class, the one that was used last behind.
+#[derive(Default)]
+struct List {
+    blocks: Vec<Block>,
+    /// So many are put behind the others without a look at anything else: no more than
+    /// there is memory for.
+    most: usize,
+    /// How many there may be: looked up anew whenever there are.
+    keep: usize,
+}
+
+impl List {
+    #[inline(always)]
+    fn put(&mut self, block: Block) -> Result<(), Block> {
+        let len = self.blocks.len();
+        if len >= self.most {
+            return Err(block);
+        }
+        // SAFETY: there is memory for `most` blocks, and more than `len` of them.
+        unsafe {
+            self.blocks.as_mut_ptr().add(len).write(block);
+            self.blocks.set_len(len + 1);
+        }
+        Ok(())
+    }
+
+    /// As [`List::put`], where that is not possible: the list gets longer, or gives away
+    /// blocks.
+    #[cold]
+    #[inline(never)]
+    fn put_more(&mut self, class: usize, block: Block) {
+        self.blocks.push(block);
+        if self.blocks.len() >= self.keep {
+            self.keep = spill(&mut self.blocks, class);
+        }
+        self.most = self.blocks.capacity().min(self.keep.saturating_sub(1));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refill(&mut self, class: usize) -> Option<Block> {
+        let block = refill(&mut self.blocks, class);
+        self.most = self.blocks.capacity().min(self.keep.saturating_sub(1));
+        block
+    }
 }
 
 /// Threads that have lists.
@@ -33,7 +79,8 @@ fn count_threads(change: isize) {
 impl Default for Local {
     fn default() -> Local {
         count_threads(1);
-        Local { lists: Default::default(), keep: std::array::from_fn(keep) }
+        let list = |class| List { keep: keep(class), ..List::default() };
+        Local { lists: std::array::from_fn(|class| UnsafeCell::new(list(class))) }
     }
 }
 
@@ -51,7 +98,7 @@ fn keep(class: usize) -> usize {
 }
 
 thread_local! {
-    static LOCAL: RefCell<Local> = RefCell::new(Local::default());
+    static LOCAL: Local = Local::default();
 }
 
 /// The magazines of a class, and the blocks in them.
@@ -69,8 +116,10 @@ static FREED: AtomicUsize = AtomicUsize::new(0);
 pub(super) fn take(class: usize) -> Block {
     LOCAL
         .try_with(|local| {
-            let list = &mut local.borrow_mut().lists[class];
-            list.pop().or_else(|| refill(list, class))
+            // SAFETY: this thread alone reaches its lists, here and in `give`. Nothing that is
+            // called meanwhile comes back to either: they know blocks and memory, no more.
+            let list = unsafe { &mut *local.lists[class].get() };
+            list.blocks.pop().or_else(|| list.refill(class))
         })
         .ok()
         .flatten()
@@ -80,7 +129,6 @@ pub(super) fn take(class: usize) -> Block {
         })
 }
 
-#[cold]
 fn refill(list: &mut Vec<Block>, class: usize) -> Option<Block> {
     let mut depot = DEPOTS[class].lock().unwrap_or_else(|e| e.into_inner());
     *list = depot.magazines.pop()?;
@@ -94,18 +142,16 @@ pub(super) fn give(class: usize, block: Block) {
     // A thread that is being torn down has no list any more: the block is
     // dropped with the closure, which frees it.
     let _ = LOCAL.try_with(move |local| {
-        let local = &mut *local.borrow_mut();
-        let list = &mut local.lists[class];
-        list.push(block);
-        if list.len() >= local.keep[class] {
-            local.keep[class] = spill(list, class);
+        // SAFETY: as in `take`.
+        let list = unsafe { &mut *local.lists[class].get() };
+        if let Err(block) = list.put(block) {
+            list.put_more(class, block);
         }
     });
 }
 
 /// Gives a magazine to the depot, or back to the system.
 /// Returns how much the thread keeps from now on.
-#[cold]
 fn spill(list: &mut Vec<Block>, class: usize) -> usize {
     let keep = keep(class);
     let count = TABLE[class].magazine.min(keep / 2).min(list.len());

@@ -123,12 +123,8 @@ impl<O: Observer> Below for Down<'_, O> {
             return None;
         }
         let departures = &self.link.departures;
-        let (frame, base) = departures.frame((flow, service), segment, self.ip, self.now)?;
-        let interface = frame.meta().interface;
-        counters.packets_out += 1;
-        counters.bytes_out += frame.len() as u64;
-        self.egress.push(frame);
-        Some((interface, base))
+        let frame = departures.frame((flow, service), segment, self.ip, self.now)?;
+        Some(leave(frame, self.egress, counters))
     }
 
     #[inline(always)]
@@ -140,12 +136,8 @@ impl<O: Observer> Below for Down<'_, O> {
         counters: &mut Counters,
     ) -> Option<Sent> {
         let departures = &self.link.departures;
-        let (frame, base, pattern) = departures.plain((flow, service), tcb, self.ip, self.now)?;
-        let interface = frame.meta().interface;
-        counters.packets_out += 1;
-        counters.bytes_out += frame.len() as u64;
-        self.egress.push(frame);
-        Some(Sent { by: (interface, base), pattern })
+        let (frame, pattern) = departures.plain((flow, service), tcb, self.ip, self.now)?;
+        Some(Sent { by: leave(frame, self.egress, counters), pattern })
     }
 
     #[inline]
@@ -168,11 +160,22 @@ impl<O: Observer> Below for Down<'_, O> {
     }
 }
 
+/// The frame leaves. Returns its interface, and the sum that others are made with.
+#[inline(always)]
+fn leave(frame: express::Frame, egress: &mut Egress, counters: &mut Counters) -> (u16, u64) {
+    let express::Frame { packet, base, len, interface } = frame;
+    counters.packets_out += 1;
+    counters.bytes_out += len as u64;
+    egress.push_to(interface, packet);
+    (interface, base)
+}
+
 /// Remembers how `frame` was sent, for the next ones to the same host.
 #[cold]
 fn learn(ip: &mut Ip, link: &mut Link, frame: &Packet) {
     let meta = frame.meta();
     let Some(until) = link.good_until(meta.next_hop, meta.interface) else { return };
     let Some(route) = ip.routes.lookup_from(meta.source, meta.destination) else { return };
-    link.departures.learn(frame, until, route.mtu);
+    let partial = ip.config.interfaces[usize::from(meta.interface)].transmit_checksum;
+    link.departures.learn(frame, (until, route.mtu), partial);
 }

@@ -25,8 +25,12 @@ impl Egress {
     /// Adds a frame to the batch of its interface.
     #[inline]
     pub fn push(&mut self, frame: Packet) {
-        let interface = frame.meta().interface as usize;
-        if let Some(Batch(batch)) = self.batches.get_mut(interface) {
+        self.push_to(frame.meta().interface, frame);
+    }
+    /// Adds a frame to the batch of this interface, which is its own.
+    #[inline(always)]
+    pub(crate) fn push_to(&mut self, interface: u16, frame: Packet) {
+        if let Some(Batch(batch)) = self.batches.get_mut(usize::from(interface)) {
             batch.push_back(frame);
         }
     }

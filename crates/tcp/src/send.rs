@@ -150,11 +150,13 @@ impl SendQueue {
                 found => break found,
             }
         };
+        let whole = chunk.is_some_and(|chunk| chunk.seq == seq && chunk.slice.len() == len);
         if new {
-            self.cursor = index as u32;
+            // Behind one that is sent whole, the next begins.
+            self.cursor = index as u32 + u32::from(whole);
         }
         let Some(chunk) = chunk else { return (Parts::new(), Some(0)) };
-        if chunk.seq == seq && chunk.slice.len() == len {
+        if whole {
             return (Parts::from_buf([chunk.slice.clone()]), chunk.sum);
         }
         let mut parts = Parts::new();
@@ -173,8 +175,8 @@ impl SendQueue {
                 chunk => break chunk,
             }
         };
-        self.cursor = index as u32;
         let fits = chunk.seq == seq && chunk.slice.len() == len && chunk.end() != self.end;
+        self.cursor = index as u32 + u32::from(fits && chunk.sum.is_some());
         Some((&chunk.slice, chunk.sum.filter(|_| fits)?))
     }
 
@@ -192,7 +194,7 @@ impl SendQueue {
         if chunk.seq != seq || chunk.slice.len() != len {
             return None;
         }
-        self.cursor = index as u32;
+        self.cursor = index as u32 + 1;
         Some((chunk.slice.clone(), chunk.sum))
     }
 

@@ -1,7 +1,7 @@
 //! The Internet checksum (RFC 1071) over headers, pseudo-headers and packets.
 
 use crate::address::Address;
-pub use buffer::sum::{add, combine, copy_sum, sum};
+pub use buffer::sum::{add, add_words, combine, copy_sum, sum, sum_words};
 
 /// The sum of the pseudo-header of TCP and UDP: RFC 9293 3.1 for IPv4, RFC 8200
 /// 8.1 for IPv6. `length` is that of the transport header and payload, bytes.

@@ -113,20 +113,32 @@ impl Packet {
     /// A packet of these parts. The first must hold all headers.
     #[inline]
     pub fn from_parts(parts: Parts) -> Packet {
-        Packet::with_meta(Meta::EMPTY, parts)
+        Packet::with_meta(&Meta::EMPTY, parts)
     }
 
     /// A packet of these parts, with these facts.
     #[inline]
-    pub fn with_meta(meta: Meta, parts: Parts) -> Packet {
-        Packet(Pooled::new(Facts { meta, head_start: HEAD as u16 }, parts))
+    pub fn with_meta(meta: &Meta, parts: Parts) -> Packet {
+        Packet::framed(meta, 0, parts)
+    }
+
+    /// The same with a head of `n` bytes, which hold anything: they are to be written to
+    /// [`Packet::head_mut`].
+    ///
+    /// # Panics
+    /// If the headers exceed [`HEAD`].
+    #[inline(always)]
+    pub fn framed(meta: &Meta, n: usize, parts: Parts) -> Packet {
+        assert!(n <= HEAD);
+        let head_start = (HEAD - n) as u16;
+        Packet(Pooled::new_with(|| Facts { meta: *meta, head_start }, parts))
     }
 
     /// A packet with a copy of the head and the facts of `like`, and `part` behind
     /// it.
     #[inline]
     pub fn like(like: &Packet, part: Slice) -> Packet {
-        let mut packet = Packet(Pooled::new(like.0.value, Parts::from_buf([part])));
+        let mut packet = Packet(Pooled::new_with(|| like.0.value, Parts::from_buf([part])));
         packet.copy_head(like);
         packet
     }

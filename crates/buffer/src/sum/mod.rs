@@ -95,20 +95,37 @@ pub fn sum(data: &[u8]) -> u16 {
     if data.len() < SHORT { finish(portable::short(data)) } else { sum_long(data) }
 }
 
+/// The same as words in the order of this machine, not folded: [`fold`] it, after other such
+/// words were [added](add_words).
+#[inline]
+pub fn sum_words(data: &[u8]) -> u64 {
+    if data.len() < SHORT { portable::short(data) } else { words_long(data) }
+}
+
+#[inline(never)]
+fn words_long(data: &[u8]) -> u64 {
+    words_of_pieces(chosen(), data)
+}
+
 #[inline(never)]
 fn sum_long(data: &[u8]) -> u16 {
     sum_pieces(chosen(), data)
 }
 
 #[inline]
-fn sum_pieces(chosen: u8, mut data: &[u8]) -> u16 {
+fn sum_pieces(chosen: u8, data: &[u8]) -> u16 {
+    finish(words_of_pieces(chosen, data))
+}
+
+#[inline]
+fn words_of_pieces(chosen: u8, mut data: &[u8]) -> u64 {
     let mut total = 0;
     while data.len() > LIMIT {
         let (piece, rest) = data.split_at(LIMIT);
-        total = add(total, finish(sum_kernel(chosen, piece)));
+        total = add_words(total, sum_kernel(chosen, piece));
         data = rest;
     }
-    add(total, finish(sum_kernel(chosen, data)))
+    add_words(total, sum_kernel(chosen, data))
 }
 
 /// Copies `from` to `to` (equal lengths) and returns the [`sum`] of it.
@@ -117,10 +134,9 @@ fn sum_pieces(chosen: u8, mut data: &[u8]) -> u16 {
 /// If the lengths differ.
 #[inline]
 pub fn copy_sum(to: &mut [u8], from: &[u8]) -> u16 {
-    assert_eq!(to.len(), from.len(), "a copy between ranges of different lengths");
+    assert!(to.len() == from.len(), "a copy between ranges of different lengths");
     if from.len() < SHORT {
-        to.copy_from_slice(from);
-        finish(portable::short(from))
+        finish(portable::copy_short(to, from))
     } else {
         copy_sum_long(to, from)
     }
@@ -216,7 +232,7 @@ pub fn add(a: u16, b: u16) -> u16 {
 /// Ones' complement addition of 64-bit words, whose residue modulo 0xffff is
 /// that of the sum of their 16-bit words.
 #[inline]
-fn add64(a: u64, b: u64) -> u64 {
+pub fn add_words(a: u64, b: u64) -> u64 {
     let (sum, carry) = a.overflowing_add(b);
     sum + u64::from(carry)
 }

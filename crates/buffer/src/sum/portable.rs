@@ -1,7 +1,7 @@
 //! The sum in plain Rust. Kernels return the ones' complement sum of the data
 //! as native-endian 64-bit words, which `finish` folds and turns.
 
-use super::add64;
+use super::add_words as add64;
 
 /// The sum of a short input: end-around carry, no vectors, nothing to set up.
 #[inline]
@@ -14,6 +14,26 @@ pub(super) fn short(data: &[u8]) -> u64 {
     let (words, rest) = rest.as_chunks::<8>();
     let acc = words.iter().fold(acc, add);
     if rest.is_empty() { acc } else { add64(acc, tail(rest)) }
+}
+
+/// As [`short`], of what is copied to `to`, which is as long: a call for the copy would cost as
+/// much as the sum.
+#[inline]
+pub(super) fn copy_short(to: &mut [u8], data: &[u8]) -> u64 {
+    let (chunks, rest) = data.as_chunks::<32>();
+    let (to_chunks, to_rest) = to.as_chunks_mut::<32>();
+    let mut acc = 0;
+    for (to, chunk) in to_chunks.iter_mut().zip(chunks) {
+        *to = *chunk;
+        for word in to.as_chunks::<8>().0 {
+            acc = add64(acc, u64::from_ne_bytes(*word));
+        }
+    }
+    if rest.is_empty() {
+        return acc;
+    }
+    to_rest.copy_from_slice(rest);
+    add64(acc, short(rest))
 }
 
 /// Fewer than 8 bytes as one word, padded with zeros behind.

@@ -22,6 +22,7 @@ fn kernels() -> impl Iterator<Item = Implementation> {
 fn check(data: &[u8], offset: usize) {
     let right = definition(data);
     assert_eq!(sum(data), right, "sum of {} bytes", data.len());
+    assert_eq!(u16::from_be(fold(sum_words(data))), right, "words of {} bytes", data.len());
     let mut to = vec![0x5a; offset + data.len() + 64];
     let mut copied = |copy: &dyn Fn(&mut [u8]) -> u16, name: &str| {
         to.fill(0x5a);

@@ -6,7 +6,7 @@
 //! stores, and so two passes over the bytes. So vectors go through an empty piece of
 //! assembly, which it does not see into. `scripts/one-pass` looks at the machine code.
 
-use super::add64;
+use super::add_words as add64;
 use super::portable::{Halves, short};
 use std::arch::x86_64::*;
 

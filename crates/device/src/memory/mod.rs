@@ -152,6 +152,14 @@ impl PairReceive {
     fn ring(&self) -> &Ring {
         &self.rings[self.queue]
     }
+
+    /// Drops what came from `before` on and is longer than frames may be.
+    #[cold]
+    fn drop_longer(&self, into: &mut Vec<Packet>, before: usize) {
+        let longer = |packet: &mut Packet| packet.len() > self.longest;
+        let dropped = into.extract_if(before.., longer).count() as u64;
+        self.counts.receive_dropped.fetch_add(dropped, Ordering::Relaxed);
+    }
 }
 
 impl Receive for PairReceive {
@@ -162,17 +170,18 @@ impl Receive for PairReceive {
         let before = into.len();
         let n = max.min(self.taken.len());
         self.taken.iter().take(AHEAD).for_each(Packet::prefetch);
-        for _ in 0..n {
-            if let Some(packet) = self.taken.get(AHEAD) {
+        into.extend(self.taken.drain(..n));
+        let mut longer = false;
+        for at in before..into.len() {
+            if let Some(packet) = into.get(at + AHEAD) {
                 packet.prefetch();
             }
-            let Some(mut packet) = self.taken.pop_front() else { break };
-            if packet.len() > self.longest {
-                self.counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
-                continue;
-            }
-            arrive(&mut packet);
-            into.push(packet);
+            let packet = &mut into[at];
+            longer |= packet.len() > self.longest;
+            arrive(packet);
+        }
+        if longer {
+            self.drop_longer(into, before);
         }
         into.len() - before
     }

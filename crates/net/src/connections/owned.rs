@@ -234,7 +234,8 @@ impl<U> Connections<U> for OwnedTable<U> {
         f: impl FnOnce(&mut Connection<U>) -> R,
     ) -> Option<R> {
         let slot = self.find(flow)?;
-        self.slots[slot as usize].connection.as_deref_mut().map(f)
+        // (Not `map`, which would have `f` and what it holds in memory.)
+        Some(f(self.slots[slot as usize].connection.as_deref_mut()?))
     }
 
     #[inline]
@@ -243,10 +244,12 @@ impl<U> Connections<U> for OwnedTable<U> {
         if slot.generation != id.generation {
             return None;
         }
-        slot.connection.as_deref_mut().map(f)
+        Some(f(slot.connection.as_deref_mut()?))
     }
 
     fn open(&mut self, flow: FlowKey, tcb: Tcb, user: U) -> Result<ConnId, (OpenError, U)> {
+        // It is large: with the memory there first, it is made where it stays.
+        let place = Box::new_uninit();
         let connection = Connection {
             id: ConnId { unit: self.unit, slot: 0, generation: 0 },
             flow,
@@ -257,7 +260,8 @@ impl<U> Connections<U> for OwnedTable<U> {
             timers: Armed::NONE,
             counted: Counted::default(),
         };
-        self.put_in(Box::new(connection)).map_err(|(error, connection)| (error, connection.user))
+        self.put_in(Box::write(place, connection))
+            .map_err(|(error, connection)| (error, connection.user))
     }
 
     fn close(&mut self, id: ConnId, now: Instant) -> Option<Box<Connection<U>>> {

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::ethernet::{self, ethertype};
 use wire::packet::ChecksumState;
 use wire::tcp::Flags;
-use wire::{Address, Endpoint, EthernetAddress, Packet, Seq};
+use wire::{Address, EthernetAddress, Packet, Seq};
 use wire::{checksum, ipv4, ipv6, protocol};
 
 /// What stands in front of the payload.
@@ -18,8 +18,8 @@ pub(crate) struct Plain {
     pub len: usize,
     /// Bytes of the frame.
     pub bytes: usize,
-    /// The sum of the pseudo-header and TCP's, not folded; none if nothing needs to be
-    /// verified.
+    /// The sum of the pseudo-header and TCP's, as words in the order of this machine; none if
+    /// nothing needs to be verified.
     head: Option<u64>,
     /// The headers, if others like them may follow: those of a run of full segments differ in
     /// sequence number and checksum only.
@@ -59,7 +59,7 @@ impl Plain {
     #[inline(always)]
     pub(crate) fn is_right(&self, frame: &Packet) -> bool {
         match self.head {
-            Some(head) => right(head, payload_sum(frame, self.len)),
+            Some(head) => right(head, payload_words(frame, self.len)),
             None => true,
         }
     }
@@ -71,7 +71,7 @@ impl Plain {
             return false;
         }
         match self.head {
-            Some(head) => right(head, checksum::copy_sum(place, payload)),
+            Some(head) => right(head, checksum::copy_sum(place, payload).to_be().into()),
             None => {
                 place.copy_from_slice(payload);
                 true
@@ -91,21 +91,9 @@ impl Plain {
 }
 
 #[inline(always)]
-fn right(head: u64, payload: u16) -> bool {
-    checksum::is_right(checksum::fold(head + u64::from(payload)))
-}
-
-/// What stands below TCP.
-struct Below {
-    source: Address,
-    destination: Address,
-    /// The sum of the pseudo-header without the length.
-    pseudo: u64,
-    /// Bytes of the IP header.
-    header: usize,
-    /// Bytes of the segment.
-    len: usize,
-    ecn: u8,
+fn right(head: u64, payload: u64) -> bool {
+    // The order of the bytes does not matter to it.
+    checksum::is_right(checksum::fold(checksum::add_words(head, payload)))
 }
 
 impl Plain {
@@ -130,40 +118,45 @@ impl Plain {
             false => (0, *front.first()? >> 4 == 6),
         };
         let meta = frame.meta();
-        self.bytes = frame.len();
-        let (datagram, total) = (front.get(at..)?, self.bytes - at);
-        let below = match is_v6 {
-            true => v6(datagram, total, meta.interface, ip)?,
-            false => v4(datagram, total, ip)?,
-        };
         if meta.group || ip.config.loopback == Some(meta.interface) {
             return None;
         }
         if interface.is_ethernet && !is_for(interface.ethernet, front) {
             return None;
         }
-        let (fixed, options) = datagram.get(below.header..)?.split_first_chunk::<TCP>()?;
-        let t = words(fixed);
-        let (len, timestamps) = shape(t[3], options)?;
-        let (source_port, destination_port) = ((t[0] >> 16) as u16, t[0] as u16);
-        if source_port == 0 || destination_port == 0 || below.len < len {
+        self.bytes = frame.len();
+        let (datagram, total) = (front.get(at..)?, self.bytes - at);
+        let (below, pseudo) = match is_v6 {
+            true => (ipv6::LEN, self.v6(datagram, total, meta.interface, ip)?),
+            false => (ipv4::LEN, self.v4(datagram, total, ip)?),
+        };
+        let (fixed, options) = datagram.get(below..)?.split_first_chunk::<TCP>()?;
+        let control = word(fixed, 12);
+        let (len, timestamps) = shape(control, options)?;
+        let ports = word(fixed, 0);
+        let (source_port, destination_port) = ((ports >> 16) as u16, ports as u16);
+        let segment = total - below;
+        if source_port == 0 || destination_port == 0 || segment < len {
             return None;
         }
-        self.head = (meta.checksum == ChecksumState::Complete).then(|| {
-            let option = timestamps.map_or(0, |(value, echo)| sum(&[TIMESTAMPS, value, echo]));
-            below.pseudo + below.len as u64 + sum(&t) + option
-        });
-        self.len = at + below.header + len;
-        let Arriving { flow, header, interface, segment, ecn } = &mut self.segment;
+        self.head = match meta.checksum {
+            ChecksumState::Complete => {
+                let options = if timestamps.is_some() { option_words(options) } else { 0 };
+                let length = u64::from((segment as u16).to_be());
+                Some(fixed_words(fixed) + options + pseudo + length)
+            }
+            _ => None,
+        };
+        self.len = at + below + len;
+        let Arriving { flow, header, interface, segment, .. } = &mut self.segment;
         (header.source_port, header.destination_port) = (source_port, destination_port);
-        (header.seq, header.ack) = (Seq(t[1]), Seq(t[2]));
-        let flags = Flags((t[3] >> 16) as u16 & 0x1ff);
-        (header.flags, header.window) = (flags, t[3] as u16);
-        header.urgent = t[4] as u16;
+        (header.seq, header.ack) = (Seq(word(fixed, 4)), Seq(word(fixed, 8)));
+        header.flags = Flags((control >> 16) as u16 & 0x1ff);
+        header.window = control as u16;
+        header.urgent = word(fixed, 16) as u16;
         header.options.timestamps = timestamps;
-        flow.local = Endpoint { address: below.destination, port: destination_port };
-        flow.remote = Endpoint { address: below.source, port: source_port };
-        (*interface, *segment, *ecn) = (meta.interface, meta.gso_size, below.ecn);
+        (flow.local.port, flow.remote.port) = (destination_port, source_port);
+        (*interface, *segment) = (meta.interface, meta.gso_size);
         if self.bytes >= self.len + WORTH {
             self.note(front, meta.checksum);
         }
@@ -209,9 +202,11 @@ impl Plain {
             _ => differs::<LONGEST>(front, &self.last),
         };
         let Some([seq, sum]) = differs else { return false };
-        let before = u64::from(self.segment.header.seq.0) + (u64::from(self.sum_field()) << 16);
+        let words = |seq: u32, sum: u16| u64::from(seq.to_be()) + u64::from(sum.to_be());
+        let before = words(self.segment.header.seq.0, self.sum_field());
         if let Some(head) = &mut self.head {
-            *head = *head - before + u64::from(seq) + (u64::from(sum) << 16);
+            let others = checksum::add_words(*head, !before);
+            *head = checksum::add_words(others, words(seq, sum as u16));
         }
         self.segment.header.seq = Seq(seq);
         self.segment.segment = meta.gso_size;
@@ -247,54 +242,56 @@ fn differs<const N: usize>(front: &[u8], last: &[u8; LONGEST]) -> Option<[u32; 2
     same.then(|| [word(front, tcp + SEQ), word(front, tcp + SUM) >> 16])
 }
 
-/// The IPv4 header in front of a segment, if it is as usual: of a datagram of `len` bytes
-/// that goes from one host to us.
-#[inline(always)]
-fn v4(datagram: &[u8], len: usize, ip: &Ip) -> Option<Below> {
-    let bytes = datagram.first_chunk::<{ ipv4::LEN }>()?;
-    if bytes[9] != protocol::TCP {
-        return None;
+impl Plain {
+    /// Reads the IPv4 header in front of a segment, if it is as usual: of a datagram of `len`
+    /// bytes that goes from one host to us, whole, without options and with the right sum.
+    /// Returns the sum of the pseudo-header without the length, as words.
+    #[inline(always)]
+    fn v4(&mut self, datagram: &[u8], len: usize, ip: &Ip) -> Option<u64> {
+        let bytes = datagram.first_chunk::<{ ipv4::LEN }>()?;
+        // It may say that it must be whole.
+        let fragment = u16::from_be_bytes([bytes[6], bytes[7]]) & 0xbfff;
+        let usual = bytes[0] == 0x45
+            && bytes[9] == protocol::TCP
+            && fragment == 0
+            && usize::from(u16::from_be_bytes([bytes[2], bytes[3]])) == len;
+        let addresses = raw(bytes, 12) + raw(bytes, 16);
+        let sum = raw(bytes, 0) + raw(bytes, 4) + raw(bytes, 8) + addresses;
+        if !usual || !checksum::is_right(checksum::fold(sum)) {
+            return None;
+        }
+        let source = Ipv4Addr::from_bits(word(bytes, 12));
+        let destination = Ipv4Addr::from_bits(word(bytes, 16));
+        if !ip.has_accepted(source, destination) {
+            return None;
+        }
+        let Arriving { flow, ecn, .. } = &mut self.segment;
+        (flow.local.address, flow.remote.address) = (destination.into(), source.into());
+        *ecn = bytes[1] & ipv4::ECN;
+        Some(addresses + u64::from(u16::from(protocol::TCP).to_be()))
     }
-    let w = words(bytes);
-    if !is_usual(&w, len) {
-        return None;
-    }
-    let (source, destination) = (Ipv4Addr::from_bits(w[3]), Ipv4Addr::from_bits(w[4]));
-    ip.has_accepted(source, destination).then(|| Below {
-        source: source.into(),
-        destination: destination.into(),
-        pseudo: sum(&w[3..]) + u64::from(protocol::TCP),
-        header: ipv4::LEN,
-        len: len - ipv4::LEN,
-        ecn: (w[0] >> 16) as u8 & ipv4::ECN,
-    })
-}
 
-/// The IPv6 header in front of a segment that came by `interface`, without extension
-/// headers; see [`v4`].
-#[inline(always)]
-fn v6(datagram: &[u8], len: usize, interface: u16, ip: &Ip) -> Option<Below> {
-    let bytes = datagram.first_chunk::<{ ipv6::LEN }>()?;
-    let (first, second) = (word(bytes, 0), word(bytes, 4));
-    if first >> 28 != 6 || (second >> 8) as u8 != protocol::TCP {
-        return None;
+    /// The same of an IPv6 header without extension headers, of what came by `interface`.
+    #[inline(always)]
+    fn v6(&mut self, datagram: &[u8], len: usize, interface: u16, ip: &Ip) -> Option<u64> {
+        let bytes = datagram.first_chunk::<{ ipv6::LEN }>()?;
+        let (first, second) = (word(bytes, 0), word(bytes, 4));
+        if first >> 28 != 6 || (second >> 8) as u8 != protocol::TCP {
+            return None;
+        }
+        if ipv6::LEN + (second >> 16) as usize != len {
+            return None;
+        }
+        let (source, destination) = (address(bytes, 8), address(bytes, 24));
+        if !ip.has_accepted_v6(source, destination, interface) {
+            return None;
+        }
+        let Arriving { flow, ecn, .. } = &mut self.segment;
+        (flow.local.address, flow.remote.address) = (destination, source);
+        *ecn = (first >> 20) as u8 & ipv4::ECN;
+        let addresses = (8..ipv6::LEN).step_by(4).map(|at| raw(bytes, at)).sum::<u64>();
+        Some(addresses + u64::from(u16::from(protocol::TCP).to_be()))
     }
-    if ipv6::LEN + (second >> 16) as usize != len {
-        return None;
-    }
-    let (source, destination) = (address(bytes, 8), address(bytes, 24));
-    let halves = |address: Address| {
-        let [high, low] = address.words();
-        (high >> 32) + (high & 0xffff_ffff) + (low >> 32) + (low & 0xffff_ffff)
-    };
-    ip.has_accepted_v6(source, destination, interface).then(|| Below {
-        source,
-        destination,
-        pseudo: halves(source) + halves(destination) + u64::from(protocol::TCP),
-        header: ipv6::LEN,
-        len: len - ipv6::LEN,
-        ecn: (first >> 20) as u8 & ipv4::ECN,
-    })
 }
 
 /// The IPv6 address at `at` of a header.
@@ -304,17 +301,23 @@ fn address(bytes: &[u8; ipv6::LEN], at: usize) -> Address {
     Ipv6Addr::from(octets).into()
 }
 
-/// Is it the IPv4 header of a whole datagram of `len` bytes, which may say that it must be
-/// whole, without options and with the right sum?
+/// The word at `at` in the order of this machine, to be summed.
 #[inline(always)]
-fn is_usual(w: &[u32; 5], len: usize) -> bool {
-    let usual = w[0] >> 24 == 0x45 && w[1] & 0xbfff == 0 && (w[0] & 0xffff) as usize == len;
-    usual && checksum::is_right(checksum::fold(sum(w)))
+fn raw<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
+    u64::from(u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
 }
 
+/// The sum of a TCP header without options.
 #[inline(always)]
-fn sum(words: &[u32]) -> u64 {
-    words.iter().map(|w| u64::from(*w)).sum()
+fn fixed_words(bytes: &[u8; TCP]) -> u64 {
+    (0..TCP).step_by(4).map(|at| raw(bytes, at)).sum()
+}
+
+/// The sum of the timestamps option in front of `options`.
+#[inline(always)]
+fn option_words(options: &[u8]) -> u64 {
+    let Some(bytes) = options.first_chunk::<{ TCP_TIMESTAMPS - TCP }>() else { return 0 };
+    raw(bytes, 0) + raw(bytes, 4) + raw(bytes, 8)
 }
 
 /// Bytes of a TCP header whose fourth word is `control`, and its timestamps, if it has them:
@@ -330,12 +333,6 @@ pub(super) fn shape(control: u32, options: &[u8]) -> Option<(usize, Option<(u32,
         0x5010 => Some((TCP, None)),
         _ => None,
     }
-}
-
-/// The words of a header without options, of IPv4 or TCP.
-#[inline(always)]
-fn words(b: &[u8; 20]) -> [u32; 5] {
-    [word(b, 0), word(b, 4), word(b, 8), word(b, 12), word(b, 16)]
 }
 
 /// Where the IP header begins, if the frame carries IP with the tag of `vlan` or none, and
@@ -366,12 +363,12 @@ fn is_for(ours: EthernetAddress, front: &[u8]) -> bool {
     destination == ours.0 && source != ours.0 && source != EthernetAddress::BROADCAST.0
 }
 
-/// The sum of the bytes from `start` on, which is where the headers end.
+/// The sum of the bytes from `start` on, which is where the headers end, as words.
 #[inline(always)]
-fn payload_sum(frame: &Packet, start: usize) -> u16 {
+fn payload_words(frame: &Packet, start: usize) -> u64 {
     match (frame.head().len() == start, frame.parts().as_slice()) {
         (true, []) => 0,
-        (true, [part]) => checksum::sum(part),
-        _ => frame.sum_from(start),
+        (true, [part]) => checksum::sum_words(part),
+        _ => frame.sum_from(start).to_be().into(),
     }
 }

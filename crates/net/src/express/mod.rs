@@ -14,7 +14,7 @@ mod input;
 mod output;
 
 pub(crate) use input::Plain;
-pub(crate) use output::{Departures, Pattern, is_plain};
+pub(crate) use output::{Departures, Frame, Pattern, is_plain};
 
 /// The big-endian word at `at`.
 #[inline(always)]

@@ -49,6 +49,19 @@ struct Departure {
     sum: u64,
     /// The sum of the pseudo-header without the length.
     pseudo: u64,
+    /// The device fills in checksums.
+    partial: bool,
+}
+
+/// A frame that was made here.
+pub(crate) struct Frame {
+    pub packet: Packet,
+    /// The sum of its pseudo-header and TCP header without the sequence number, not folded.
+    pub base: u64,
+    /// Its bytes.
+    pub len: usize,
+    /// The interface that it leaves by.
+    pub interface: u16,
 }
 
 /// The ways to the hosts that were sent to last.
@@ -85,9 +98,7 @@ impl Departures {
         (same && now < departure.until).then_some(departure)
     }
 
-    /// The frame of a plain `segment` of `flow`, and the sum of its pseudo-header and
-    /// header without the sequence number, not folded, if the way is known. The payload is
-    /// taken.
+    /// The frame of a plain `segment` of `flow`, if the way is known. The payload is taken.
     #[inline(always)]
     pub(crate) fn frame(
         &self,
@@ -95,7 +106,7 @@ impl Departures {
         segment: &mut Outgoing,
         ip: &Ip,
         now: Instant,
-    ) -> Option<(Packet, u64)> {
+    ) -> Option<Frame> {
         let departure = self.find(flow, ttl, now)?;
         let Header { seq, ack, flags, window, .. } = segment.header;
         let timestamps = segment.header.options.timestamps;
@@ -111,8 +122,7 @@ impl Departures {
     }
 
     /// The frame of the next segment of `tcb` of this `flow`, if the way is known and TCP
-    /// says it the [short way](Tcb::poll_plain); the sum as [`Departures::frame`] has it; and
-    /// what others like it differ from.
+    /// says it the [short way](Tcb::poll_plain); and what others like it differ from.
     #[inline(always)]
     pub(crate) fn plain(
         &self,
@@ -120,7 +130,7 @@ impl Departures {
         (tcb, offload): (&mut Tcb, TransmitOffload),
         ip: &Ip,
         now: Instant,
-    ) -> Option<(Packet, u64, Pattern)> {
+    ) -> Option<(Frame, Pattern)> {
         let departure = self.find(flow, ttl, now)?;
         let most = departure.ip_len + TCP_TIMESTAMPS + tcb.mss() as usize;
         if most > departure.mtu.min(departure.longest()) {
@@ -133,14 +143,14 @@ impl Departures {
         let pattern = Pattern { header_len: tcp.len(), full };
         let len = tcp.len() + payload.len();
         let payload = Payload { parts: Parts::from_buf([payload]), sum, gso_size: 0 };
-        let (packet, base) = departure.frame((flow, tos), &tcp, len, payload, ip);
-        Some((packet, base, pattern))
+        Some((departure.frame((flow, tos), &tcp, len, payload, ip), pattern))
     }
 
     /// The layers have made `frame` of a segment. The next hop's address is good until
-    /// `until`, and a datagram there has `mtu` bytes at most.
+    /// `until`, and a datagram there has `mtu` bytes at most. `partial`: the device fills in
+    /// checksums.
     #[cold]
-    pub(crate) fn learn(&mut self, frame: &Packet, until: Instant, mtu: usize) {
+    pub(crate) fn learn(&mut self, frame: &Packet, (until, mtu): (Instant, usize), partial: bool) {
         let mut meta = *frame.meta();
         let len = usize::from(meta.csum_start);
         let is_v6 = !meta.destination.is_v4();
@@ -169,7 +179,7 @@ impl Departures {
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, 0).into();
         self.places.resize_with(PLACES, || None);
         let place = place(destination);
-        let departure = Departure { meta, until, mtu, head, len, ip_len, sum, pseudo };
+        let departure = Departure { meta, until, mtu, head, len, ip_len, sum, pseudo, partial };
         self.places[place] = Some(departure);
     }
 }
@@ -215,8 +225,7 @@ impl Departure {
         usize::from(u16::MAX) + if self.is_v6() { self.ip_len } else { 0 }
     }
 
-    /// The frame of a segment of `len` bytes, which fit, and the sum of its pseudo-header
-    /// and header without the sequence number, not folded.
+    /// The frame of a segment of `len` bytes, which fit.
     #[inline(always)]
     fn frame(
         &self,
@@ -225,19 +234,18 @@ impl Departure {
         len: usize,
         payload: Payload,
         ip: &Ip,
-    ) -> (Packet, u64) {
-        let interface = &ip.config.interfaces[usize::from(self.meta.interface)];
-        let partial = interface.transmit_checksum;
-        let mut packet = Packet::with_meta(self.meta, payload.parts);
+    ) -> Frame {
+        let head = self.len + tcp.len();
+        let mut packet = Packet::framed(&self.meta, head, payload.parts);
         let mut fields = Fields::of(flow, tcp, self.pseudo + len as u64);
         let base = fields.without_seq();
-        fields.checksum = if partial {
+        fields.checksum = if self.partial {
             fields.pseudo()
         } else {
-            let payload = payload.sum.unwrap_or_else(|| packet.sum_from(0));
+            let payload = payload.sum.unwrap_or_else(|| packet.sum_from(head));
             !checksum::fold(base + u64::from(fields.seq) + u64::from(payload))
         };
-        let (below, header) = packet.push(self.len + tcp.len()).split_at_mut(self.len);
+        let (below, header) = packet.head_mut().split_at_mut(self.len);
         let (counted, label) = match self.is_v6() {
             true => (len, ip.label(flow)),
             false => (self.ip_len + len, 0),
@@ -247,11 +255,12 @@ impl Departure {
         let meta = packet.meta_mut();
         meta.tos = tos;
         meta.gso_size = payload.gso_size;
-        if partial {
+        if self.partial {
             meta.checksum = ChecksumState::Partial;
             meta.csum_offset = CHECKSUM;
         }
-        (packet, base)
+        let len = self.len + len;
+        Frame { packet, base, len, interface: self.meta.interface }
     }
 
     #[inline(always)]
@@ -271,23 +280,33 @@ impl Departure {
     fn emit(&self, bytes: &mut [u8], counted: usize, tos: u8, label: u32) {
         // A copy of as many bytes as are known is a few stores.
         match self.len {
-            UNTAGGED => copy::<UNTAGGED>(bytes, &self.head),
+            UNTAGGED => {
+                copy::<UNTAGGED>(bytes, &self.head);
+                let Some(bytes) = bytes.first_chunk_mut::<UNTAGGED>() else { return };
+                let Some(ip) = bytes.last_chunk_mut::<{ ipv4::LEN }>() else { return };
+                return self.emit_v4(ip, counted, tos);
+            }
             UNTAGGED_V6 => copy::<UNTAGGED_V6>(bytes, &self.head),
             len => bytes.copy_from_slice(&self.head[..len]),
         }
-        let length = (counted as u16).to_be_bytes();
         let ip = &mut bytes[self.len - self.ip_len..];
         if self.is_v6() {
             let Some(ip) = ip.first_chunk_mut::<{ ipv6::LEN }>() else { return };
             let first = 6 << 28 | u32::from(tos) << 20 | label;
             ip[..4].copy_from_slice(&first.to_be_bytes());
-            ip[4..6].copy_from_slice(&length);
+            ip[4..6].copy_from_slice(&(counted as u16).to_be_bytes());
         } else if let Some(ip) = ip.first_chunk_mut::<{ ipv4::LEN }>() {
-            ip[1] = tos;
-            ip[2..4].copy_from_slice(&length);
-            let sum = !checksum::fold(self.sum + u64::from(tos) + counted as u64);
-            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+            self.emit_v4(ip, counted, tos);
         }
+    }
+
+    /// Writes what differs in an IPv4 header.
+    #[inline(always)]
+    fn emit_v4(&self, ip: &mut [u8; ipv4::LEN], counted: usize, tos: u8) {
+        ip[1] = tos;
+        ip[2..4].copy_from_slice(&(counted as u16).to_be_bytes());
+        let sum = !checksum::fold(self.sum + u64::from(tos) + counted as u64);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 }
 

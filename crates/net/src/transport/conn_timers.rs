@@ -24,14 +24,19 @@ pub(crate) struct ConnTimers {
 impl ConnTimers {
     /// Makes sure that the wheel has an entry no later than the connection's
     /// next deadline, or than a few milliseconds from now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm<U>(&mut self, connection: &mut Connection<U>, now: Instant) {
         if let Some(deadline) = connection.tcb.next_timeout()
             && let Some(at) = connection.timers.needed(deadline, now)
         {
             connection.timers.add(at);
-            self.wheel.insert(at, (connection.id, at));
+            self.add(connection.id, at);
         }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, id: ConnId, at: Instant) {
+        self.wheel.insert(at, (id, at));
     }
 
     /// When the earliest entry fires, or before.

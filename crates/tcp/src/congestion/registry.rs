@@ -83,15 +83,14 @@ macro_rules! algorithms {
 
         algorithms! { @dispatch $first $($variant)* }
     };
-    // The default is compiled into the acknowledgment's own code. The others get a copy, so
-    // that no sample need be in memory for the first.
+    // The default is compiled into the acknowledgment's own code. The others get a sample of
+    // their own, so that none need be in memory for the first.
     (@first $self:ident $sample:ident $first:ident $($variant:ident)*) => {
         if let Control::$first(c) = &mut $self.control {
-            c.on_ack($sample);
+            c.on_ack(&$sample());
             $self.window = c.window();
         } else {
-            let sample = *$sample;
-            $self.on_ack_of_another(&sample);
+            $self.on_ack_of_another(&$sample());
         }
     };
     (@dispatch $($variant:ident)*) => {
@@ -110,7 +109,7 @@ macro_rules! algorithms {
                 self.window = match &self.control { $(Control::$variant(c) => c.window(),)* };
             }
             #[inline(always)]
-            pub(crate) fn on_ack(&mut self, sample: &Sample) {
+            pub(crate) fn on_ack(&mut self, sample: impl Fn() -> Sample) {
                 algorithms! { @first self sample $($variant)* }
             }
             /// As [`Congestion::on_ack`], for any.

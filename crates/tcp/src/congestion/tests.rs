@@ -53,14 +53,14 @@ fn what_holds_where_losses_make_the_window() {
         let acked = Sample::of(MSS, MSS, now);
         let mut c = Congestion::new(algorithm, 10 * MSS);
         assert!(c.ssthresh() > c.window(), "slow start");
-        (0..10).for_each(|_| c.on_ack(&acked));
+        (0..10).for_each(|_| c.on_ack(|| acked));
         assert_eq!(c.window(), 20 * MSS, "{algorithm}");
         c.on_loss(20 * MSS, MSS, now);
         c.on_recovered(u32::MAX, now);
         assert!((5 * MSS..20 * MSS).contains(&c.window()), "{algorithm}");
-        c.on_ack(&Sample { limited: false, ..acked });
+        c.on_ack(|| Sample { limited: false, ..acked });
         let before = c.window();
-        (0..100).for_each(|_| c.on_ack(&acked));
+        (0..100).for_each(|_| c.on_ack(|| acked));
         assert!((before + MSS..before + 20 * MSS).contains(&c.window()), "{algorithm}");
         c.on_timeout(c.window(), MSS, false, now);
         assert_eq!(c.window(), MSS);
@@ -116,7 +116,7 @@ fn the_window_is_what_the_algorithm_says() {
                 }
                 _ => {
                     let path = c.models().then(Path::default);
-                    c.on_ack(&Sample { path, ..Sample::of(MSS, MSS, now) });
+                    c.on_ack(|| Sample { path, ..Sample::of(MSS, MSS, now) });
                 }
             }
             let said = c.window();

@@ -23,17 +23,19 @@ impl Tcb {
         let path = if self.congestion.models() { Some(self.path(&growth)) } else { None };
         let Growth { delivered, lost, grow, taken, rtt, news } = growth;
         let marked = self.marked_of(news.delivered, now);
-        self.congestion.on_ack(&Sample {
+        let (limited, mss) = (self.is_window_limited(), self.mss());
+        let (round, srtt, rate) = (taken.round, self.rtt.srtt, self.rate.last.into());
+        self.congestion.on_ack(|| Sample {
             delivered,
             lost,
             marked,
             grow,
-            limited: self.is_window_limited(),
-            round: taken.round,
+            limited,
+            round,
             rtt,
-            srtt: self.rtt.srtt,
-            rate: self.rate.last.into(),
-            mss: self.mss(),
+            srtt,
+            rate,
+            mss,
             path,
             now,
         });
@@ -46,17 +48,19 @@ impl Tcb {
     /// that and a measurement.
     #[inline(always)]
     pub(super) fn grow_plain(&mut self, delivered: u32, taken: &Taken, rtt: u32, now: Instant) {
-        self.congestion.on_ack(&Sample {
+        let (limited, mss) = (self.is_window_limited(), self.mss());
+        let (round, srtt, rate) = (taken.round, self.rtt.srtt, self.rate.last.into());
+        self.congestion.on_ack(|| Sample {
             delivered,
             lost: 0,
             marked: 0,
             grow: true,
-            limited: self.is_window_limited(),
-            round: taken.round,
+            limited,
+            round,
             rtt: Some(rtt),
-            srtt: self.rtt.srtt,
-            rate: self.rate.last.into(),
-            mss: self.mss(),
+            srtt,
+            rate,
+            mss,
             path: None,
             now,
         });

@@ -100,7 +100,10 @@ impl Tcb {
             && !self.stays_whole()
             && self.snd.una != self.snd.nxt;
         let most = if plain { most } else { 0 };
-        let (mut sent, mut usage) = (0, 0);
+        // One that makes a model of the path has a record for each.
+        let models = self.congestion.models();
+        let (first, mut sent, mut usage) = (self.snd.nxt, 0, 0);
+        let mut then = self.rate.on_send(false, self.delivered, (0, self.board.lost_ever), now);
         while sent < most && !self.is_paced_out() && self.window_left() >= mss {
             let pipe = self.pipe();
             if self.recovery.allowance(self.congestion.window(), pipe) < mss {
@@ -110,15 +113,20 @@ impl Tcb {
             let Some((slice, sum)) = self.send.whole(seq, mss as usize) else { break };
             let payload = slice.clone();
             usage = pipe + mss;
-            let flight = (usage, self.board.lost_ever);
-            let then = self.rate.on_send(false, self.delivered, flight, now);
-            self.board.push(Record::new(seq, mss, false, mss, (now, then)));
+            if models {
+                then.in_flight = usage;
+                self.board.push(Record::new(seq, mss, false, mss, (now, then)));
+            }
             self.snd.nxt = seq + mss;
             self.on_sent(mss, false, now);
             send(Next { seq, payload, sum });
             sent += 1;
         }
         if sent > 0 {
+            if !models {
+                then.in_flight = usage - (sent as u32 - 1) * mss;
+                self.board.push_full(first, sent as u32, mss, (now, then));
+            }
             // What was noted after each would be what is noted after the last.
             self.note_usage(usage);
             self.arm_tail(now);
@@ -379,7 +387,12 @@ impl Tcb {
             size = cut.len;
             self.probe_sent(seq, size);
         }
-        self.board.push(Record::new(seq, cut.len, cut.flags.fin(), size, (now, then)));
+        let one = cut.payload.len() == 1 && cut.len == size && size == self.mss();
+        if one && offload.segmentation == 0 && !self.congestion.models() {
+            self.board.push_full(seq, 1, size, (now, then));
+        } else {
+            self.board.push(Record::new(seq, cut.len, cut.flags.fin(), size, (now, then)));
+        }
         self.snd.nxt = seq + cut.len;
         self.note_usage(pipe);
         // The last of the segments that a device cuts may be small, too.

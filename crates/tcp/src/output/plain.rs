@@ -72,7 +72,11 @@ impl Tcb {
         let pipe = end.distance_from(self.snd.una);
         let flight = (pipe, self.board.lost_ever);
         let then = self.rate.on_send(pipe == len, self.delivered, flight, now);
-        self.board.push(Record::new(seq, len, false, mss, (now, then)));
+        if len == mss && offload.segmentation == 0 {
+            self.board.push_full(seq, 1, mss, (now, then));
+        } else {
+            self.board.push(Record::new(seq, len, false, mss, (now, then)));
+        }
         self.snd.nxt = end;
         self.note_usage(pipe);
         if len != mss {

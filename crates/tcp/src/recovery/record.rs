@@ -6,6 +6,10 @@ use wire::{Instant, Seq};
 /// Most segments of one record.
 pub(crate) const MAX_SEGMENTS: u32 = 64;
 
+/// Most segments of a record that were sent one by one. If all are lost, a device may cut them
+/// again, and takes no more pieces at once.
+const MAX_JOINED: u32 = 16;
+
 /// A range of sequence numbers that was sent at once: segments of `size` bytes, of
 /// which the last may be shorter, and has the FIN if there is one. Marks are sets of
 /// segments, so nothing is ever cut in two.
@@ -66,6 +70,33 @@ impl Record {
             count: count as u8,
             app_limited: then.app_limited,
         }
+    }
+
+    /// How many segments of `mss` bytes from `seq` on, sent now, nothing but their numbers would
+    /// tell from it: they need no record of their own.
+    #[inline]
+    pub(super) fn room(&self, seq: Seq, mss: u32, now: Instant, then: &Snapshot) -> u32 {
+        let (size, len) = (self.size(), u32::from(self.len));
+        let alike = self.sent == now
+            && self.end() == seq
+            && size == mss
+            && len == size * self.count()
+            && self.is_plain()
+            && self.delivered == then.delivered
+            && self.delivered_at == age(now, then.delivered_at)
+            && self.first_sent == age(now, then.first_sent)
+            && self.lost_before == then.lost
+            && self.app_limited == then.app_limited;
+        let room = MAX_JOINED.saturating_sub(self.count());
+        if alike { room.min((u32::from(u16::MAX) - len) / mss.max(1)) } else { 0 }
+    }
+
+    /// Takes in `n` more segments, with the last of which `in_flight` bytes are in the network.
+    #[inline]
+    pub(super) fn extend(&mut self, n: u32, in_flight: u32) {
+        self.len += (n * self.size()) as u16;
+        self.count += n as u8;
+        self.in_flight = in_flight;
     }
 
     /// A part of segment `k`, [`from`, `to`), as a record of its own, in segments of

@@ -131,6 +131,30 @@ impl Scoreboard {
     pub(crate) fn push(&mut self, record: Record) {
         self.records.push_back(record);
     }
+    /// Adds `n` segments of `mss` bytes from `seq` on, in one piece each, that were just sent for
+    /// the first time. With the first of them, what is in `then` is in flight. They need one
+    /// record if nothing has happened between them.
+    #[inline]
+    pub(crate) fn push_full(
+        &mut self,
+        mut seq: Seq,
+        mut n: u32,
+        mss: u32,
+        (now, mut then): (Instant, Snapshot),
+    ) {
+        while n > 0 {
+            let last = self.records.back();
+            let room = last.map_or(0, |last| last.room(seq, mss, now, &then)).min(n);
+            let count = room.max(1);
+            then.in_flight += (count - 1) * mss;
+            match self.records.back_mut().filter(|_| room > 0) {
+                Some(last) => last.extend(room, then.in_flight),
+                None => self.push(Record::new(seq, mss, false, mss, (now, then))),
+            }
+            then.in_flight += mss;
+            (seq, n) = (seq + count * mss, n - count);
+        }
+    }
     /// How many records there are.
     pub(crate) fn len(&self) -> usize {
         self.records.len()

@@ -57,6 +57,44 @@ fn detect(b: &mut Scoreboard, sent: u64, end: u32) -> Found {
     b.detect_lost(&front, (at(1 << 20), u32::MAX), |_| {})
 }
 
+/// Lengths of the records, in segments.
+fn counts(b: &Scoreboard) -> Vec<u32> {
+    b.records.iter().map(Record::count).collect()
+}
+
+#[test]
+fn full_segments_of_one_time_share_a_record() {
+    let push = |b: &mut Scoreboard, first: u32, n: u32, nanos: u64| {
+        let (now, then) = then(at(nanos));
+        let then = Snapshot { in_flight: first * MSS, ..then };
+        b.push_full(UNA + first * MSS, n, MSS, (now, then));
+    };
+    let (mut one, mut many, mut apart) = (board(0), board(0), board(40));
+    (0..40).for_each(|n| push(&mut one, n, 1, 7));
+    push(&mut many, 0, 40, 7);
+    assert_eq!((counts(&one), counts(&many)), (vec![16, 16, 8], vec![16, 16, 8]));
+    assert_eq!(format!("{one:?}"), format!("{many:?}"));
+    for (b, sent) in [(&mut one, 7), (&mut apart, 17)] {
+        b.check(UNA, UNA + 40 * MSS);
+        sack(b, 40, &[(3000, 5000), (16_000, 18_000), (39_000, 40_000)]);
+        let found = detect(b, sent, 18_000);
+        assert_eq!(found.end, Some(UNA + 16_000));
+    }
+    assert_eq!(picture(&one), picture(&apart));
+    assert_eq!((one.lost, one.sacked), (apart.lost, apart.sacked));
+    // Not of another time, nor another size, nor behind something that has a mark.
+    push(&mut many, 40, 1, 8);
+    assert_eq!(counts(&many), [16, 16, 8, 1]);
+    many.push_full(UNA + 41 * MSS, 1, MSS / 2, then(at(8)));
+    assert_eq!(counts(&many), [16, 16, 8, 1, 1]);
+    let mut marked = board(0);
+    push(&mut marked, 0, 1, 7);
+    push(&mut marked, 1, 1, 7);
+    sack(&mut marked, 2, &[(1000, 2000)]);
+    push(&mut marked, 2, 1, 7);
+    assert_eq!(counts(&marked), [2, 1]);
+}
+
 #[test]
 fn blocks_are_marked_once() {
     // RFC 6675 3/1
