@@ -56,7 +56,7 @@ pub struct Row {
     pub cpu_s_per_100k: Option<f64>,
     /// Bytes by which the process grew for each connection from before they were opened to the end of a sample, both ends:
     /// of the first sample of all, since a process keeps memory for the next ones, and where
-    /// connections are [`MANY`] at least.
+    /// connections are a thousand at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_connection: Option<f64>,
     /// Context switches a second, voluntary and not; median.
