@@ -2,7 +2,7 @@
 //! For every input, the domain must not panic or spin. It must account for every packet,
 //! keep to its limits, and send only well-formed frames.
 //!
-//! [`run`] is what both the fuzz target and the property tests call; so are [`run_link`], for a link of
+//! [`run()`] is what both the fuzz target and the property tests call; so are [`run_link`], for a link of
 //! IPv6, [`leases::run`], for the clients of DHCP, and [`groups::run`], for joins and what routers say
 //! of groups.
 #![forbid(unsafe_code)]

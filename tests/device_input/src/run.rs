@@ -6,7 +6,7 @@ use net::Counters;
 /// Steps of a run of one topic, at most.
 const STEPS: usize = 64;
 
-/// As [`run`](crate::run), of this topic alone.
+/// As [`run()`](crate::run()), of this topic alone.
 ///
 /// # Panics
 /// If the domain violates an invariant.
