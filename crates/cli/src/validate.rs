@@ -7,7 +7,7 @@ use crate::progress;
 use crate::table::{render, thousands};
 use lab::calibrate::Effort;
 use lab::machine;
-use lab::validate::{Best, Calibrated, Point, Report, Validation};
+use lab::validate::{Best, Calibrated, Kept, Point, Report, Validation};
 use planner::{Calibration, Predictor, calibration};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
@@ -43,6 +43,10 @@ pub struct Args {
     #[arg(long, value_name = "N", conflicts_with = "seed",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     draw: Option<u16>,
+    /// Keep each sample in this file, as a line of JSON, and take up what is there already, if it
+    /// is of the same calibration: a run that was cut off goes on, with its seeds
+    #[arg(long, value_name = "FILE", requires = "calibration")]
+    keep: Option<PathBuf>,
     /// Write the figures to this file, as JSON (`-`: to standard output, instead
     /// of the table)
     #[arg(long, value_name = "FILE")]
@@ -64,14 +68,17 @@ impl Args {
     /// # Errors
     /// [`Failure`]: code 2 for what makes no sense, 1 for what went wrong.
     pub fn run(&self) -> Result<(), Failure> {
-        let seeds = self.seeds();
-        let validations: Vec<Validation> =
-            seeds.iter().map(|seed| self.validation(*seed)).collect();
-        for validation in &validations {
-            validation.check().map_err(Failure::refused)?;
-        }
+        let like = self.validation(0);
+        like.check().map_err(Failure::refused)?;
         let json = Json::to(self.json.as_deref())?;
         let calibration = self.calibration()?;
+        let (mut kept, seeds) = match &self.keep {
+            None => (Kept::default(), self.seeds()),
+            Some(path) => {
+                Kept::open(path, &calibration, &like, self.seeds()).map_err(Failure::refused)?
+            }
+        };
+        let validations = seeds.iter().map(|seed| self.validation(*seed));
         let other = calibration.in_other_state();
         let calibrations: Vec<&Calibration> = std::iter::once(&calibration).chain(&other).collect();
         let predictors: Result<Vec<Predictor>, planner::Error> =
@@ -83,8 +90,8 @@ impl Args {
             .map(|(calibration, predict)| Calibrated { calibration, predict })
             .collect();
         let mut reports = Vec::new();
-        for validation in &validations {
-            reports.extend(compare(validation, &calibration, &states)?);
+        for validation in validations {
+            reports.extend(compare(&validation, &calibration, &states, &mut kept)?);
         }
         // A state that was not met has nothing to say, unless it is all there is.
         let met: Vec<Report> =
@@ -158,6 +165,7 @@ fn compare(
     validation: &Validation,
     calibration: &Calibration,
     states: &[Calibrated<'_>],
+    kept: &mut Kept,
 ) -> Result<Vec<Report>, Failure> {
     let loads = validation.loads(calibration);
     if loads.is_empty() {
@@ -165,11 +173,16 @@ fn compare(
             "the calibration has measured all there is to draw: run `anabranch calibrate`",
         ));
     }
-    let (seed, minutes) = (validation.seed, validation.seconds(&loads) / 60.0);
-    let loads_of = loads.len();
-    eprintln!("seed {seed}: {loads_of} loads under all organizations: about {minutes:.1} minutes");
+    let (seed, [least, most]) = (validation.seed, validation.seconds(&loads));
+    eprintln!(
+        "seed {seed}: {} loads under all organizations: about {:.1} minutes, or up to {:.0} if the machine does not keep its pace",
+        loads.len(),
+        least / 60.0,
+        most / 60.0,
+    );
     let bar = progress::samples();
-    let reports = validation.run(&loads, states, &mut |progress| progress::show(&bar, progress));
+    let mut show = |progress: lab::Progress<'_>| progress::show(&bar, progress);
+    let reports = validation.run(&loads, states, kept, &mut show);
     bar.finish_and_clear();
     reports.map_err(Failure::failed)
 }
@@ -234,6 +247,12 @@ fn table(report: &Report) -> String {
         100.0 * report.inside,
         report.width,
     );
+    if report.points.iter().any(|point| point.itself.is_some()) {
+        text += &format!(
+            "{:.0} % of samples are within 15 % of the median of their point's others: so well does the machine agree with itself.\n",
+            100.0 * report.itself,
+        );
+    }
     for missing in &report.missing {
         text += &format!(
             "not measured: {}, {}: {}\n",

@@ -29,12 +29,14 @@ mod doubt;
 mod fit;
 mod held_out;
 mod payload;
+mod power;
 mod spread;
 
 pub use crate::simulator::scenario::Steering;
 pub use fit::Fitted;
 pub(crate) use fit::scenario;
 pub use held_out::HeldOut;
+pub use power::POWER;
 
 use curve::{Curve, Value};
 
@@ -120,10 +122,10 @@ struct Measured {
 
 impl Measured {
     /// Of at least one anchor.
-    fn of(mut anchors: Vec<Anchor>) -> Measured {
+    fn of(mut anchors: Vec<Anchor>, powers: power::Powers) -> Measured {
         anchors.sort_by_key(|anchor| anchor.connections);
         let throughput =
-            Curve::new(anchors.iter().map(|anchor| (anchor.connections, rate(anchor))));
+            Curve::new(anchors.iter().map(|anchor| (anchor.connections, rate(anchor, powers))));
         Measured { throughput, anchors }
     }
 
@@ -140,6 +142,8 @@ impl Measured {
 pub struct Predictor {
     calibration: Calibration,
     measured: BTreeMap<(String, Work, usize), Measured>,
+    /// With which power of the machine's speed rates go.
+    powers: power::Powers,
     /// The fits made so far.
     fitted: Arc<Mutex<BTreeMap<fit::Key, Fitted>>>,
     /// How much predictions miss beyond what their parts say, in logarithms.
@@ -153,7 +157,7 @@ impl Predictor {
     /// If [`Calibration::check`] refuses it, or it has no measured organization.
     pub fn new(calibration: &Calibration) -> Result<Predictor, Error> {
         calibration.check()?;
-        let mut groups: BTreeMap<(String, Work, usize), Vec<Anchor>> = BTreeMap::new();
+        let mut groups = Groups::new();
         for (name, anchors) in &calibration.organizations {
             for anchor in anchors {
                 let key = (name.clone(), anchor.work, anchor.processors);
@@ -165,14 +169,15 @@ impl Predictor {
                 "the calibration has no organization in it: run `anabranch calibrate` to write a new one".into(),
             ));
         }
-        let measured =
-            groups.into_iter().map(|(key, anchors)| (key, Measured::of(anchors))).collect();
         let mut predictor = Predictor {
             calibration: calibration.clone(),
-            measured,
+            measured: BTreeMap::new(),
+            powers: power::Powers::default(),
             fitted: Arc::default(),
             restless: held_out::Restless::default(),
         };
+        predictor.powers = predictor.fit_powers(&groups);
+        predictor.measured = measured(&groups, predictor.powers);
         predictor.restless = held_out::Restless::of(&predictor.held_out());
         Ok(predictor)
     }
@@ -255,7 +260,7 @@ impl Predictor {
         };
         let even = |n: usize| share(n, Steering::Even).mean.ln();
         let ratio = Curve::new(measured.anchors.iter().map(|anchor| {
-            let value = rate(anchor);
+            let value = rate(anchor, self.powers);
             (
                 anchor.connections,
                 Value { ln: value.ln - even(anchor.connections), error: value.error },
@@ -329,14 +334,24 @@ impl Predictor {
     }
 }
 
+/// What was measured, by organization, work and processors.
+type Groups = BTreeMap<(String, Work, usize), Vec<Anchor>>;
+
+fn measured(groups: &Groups, powers: power::Powers) -> BTreeMap<(String, Work, usize), Measured> {
+    let of = |(key, anchors): (&(String, Work, usize), &Vec<Anchor>)| {
+        (key.clone(), Measured::of(anchors.clone(), powers))
+    };
+    groups.iter().map(of).collect()
+}
+
 /// Operations a second of a case, at the speed that the machine had when its primitives
 /// were measured.
-fn rate(anchor: &Anchor) -> Value {
+fn rate(anchor: &Anchor, powers: power::Powers) -> Value {
     let speed = if anchor.speed > 0.0 { anchor.speed } else { 1.0 };
     let figure = anchor.operations_per_s;
     let half = |end: f64| if end > 0.0 { (end / figure.value).ln().abs() } else { 1.0 };
     Value {
-        ln: (figure.value / speed).ln(),
+        ln: figure.value.ln() - powers.at(anchor.processors) * speed.ln(),
         error: half(figure.low).max(half(figure.high)).min(1.0),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::measure::case::Case;
 use planner::calibration::{Anchor, Calibration, Estimate};
+use planner::predict::POWER;
 use planner::{Predictor, calibration};
 use std::collections::BTreeMap;
 
@@ -48,7 +49,12 @@ fn bare(organizations: BTreeMap<String, Vec<Anchor>>) -> Calibration {
 
 /// Operations a second at the speed that the machine had at first.
 fn rate(anchor: &Anchor) -> f64 {
-    anchor.operations_per_s.value / anchor.speed.max(f64::MIN_POSITIVE)
+    anchor.operations_per_s.value / paced(anchor)
+}
+
+/// What the machine's speed makes of a rate.
+fn paced(anchor: &Anchor) -> f64 {
+    anchor.speed.max(f64::MIN_POSITIVE).powf(POWER)
 }
 
 /// Do the least and the greatest of these samples differ by more than `most`, a logarithm?
@@ -66,7 +72,7 @@ pub(super) fn middle(samples: &[Anchor]) -> Anchor {
     sorted.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     let (place, last) = ((sorted.len() - 1) / 2, sorted.len() - 1);
     let mut anchor = sorted[place];
-    let at = |place: usize| rate(&sorted[place.min(last)]) * anchor.speed;
+    let at = |place: usize| rate(&sorted[place.min(last)]) * paced(&anchor);
     let Estimate { low, high, .. } = anchor.operations_per_s;
     let even = sorted.len().is_multiple_of(2);
     anchor.operations_per_s = Estimate {
@@ -113,8 +119,8 @@ mod tests {
     #[test]
     fn the_middle_of_three_is_taken_with_the_others_as_its_ends() {
         let [a, b, mut c] = [0.5e6, 1.0e6, 2.4e6].map(|rate| sample(64, rate).1);
-        // The machine was twice as fast.
-        c.speed = 2.0;
+        // The machine was faster.
+        c.speed = 2f64.powf(1.0 / POWER);
         let taken = middle(&[a, b, c]);
         assert_eq!(taken.operations_per_s.value, 1.0e6);
         assert_eq!(taken.operations_per_s.low, 0.5e6);

@@ -8,6 +8,7 @@ use crate::measure::speed::{self, Pace};
 use crate::measure::threads::{self, Stacks};
 use crate::setup::bench_plan::{BenchPlan, Workload};
 use crate::statistics::median;
+use planner::predict::POWER;
 use std::time::Instant;
 
 /// How long a case is measured.
@@ -96,7 +97,7 @@ impl Window {
 }
 
 /// How many windows are taken, for each that is asked for, to get windows at the pace that is wanted.
-const MOST: usize = 2;
+pub(crate) const MOST: usize = 2;
 
 /// One sample against a driver in the windows of `timing`; in more, if not as many are at the
 /// pace that is `wanted`, ns a piece.
@@ -153,7 +154,7 @@ pub(crate) fn chosen(rates: &[Rate], wanted: Option<f64>) -> (Vec<f64>, f64, boo
     let is_of_one = counted.is_some();
     let counted = counted.unwrap_or_else(|| rates.to_vec());
     let piece_ns = median(&counted.iter().map(|rate| rate.piece_ns).collect::<Vec<f64>>());
-    let brought = counted.iter().map(|rate| rate.per_s * rate.piece_ns / piece_ns);
+    let brought = counted.iter().map(|rate| rate.per_s * (rate.piece_ns / piece_ns).powf(POWER));
     (brought.collect(), piece_ns, is_of_one)
 }
 
@@ -178,7 +179,7 @@ mod tests {
         // Most had a neighbour.
         let (rates, piece_ns, of_one) = chosen(&mixed, None);
         assert_eq!((rates.len(), piece_ns, of_one), (3, 75.0, true));
-        assert!((rates[2] - 5.0 * 80.0 / 75.0).abs() < 1e-9 && rates[0] == 6.0);
+        assert!((rates[2] - 5.0 * (80.0_f64 / 75.0).powf(POWER)).abs() < 1e-9 && rates[0] == 6.0);
         // But the calibration is of a machine without.
         assert_eq!(chosen(&mixed, Some(48.0)), (vec![9.0, 9.0], 50.0, true));
         // A pace that was not met is no reason to have no figure.
@@ -190,6 +191,6 @@ mod tests {
         let unsteady = [rate(6.0, 60.0, false), rate(8.0, 60.0, false), rate(9.0, 45.0, true)];
         let (rates, piece_ns, of_one) = chosen(&unsteady, None);
         assert_eq!((rates.len(), piece_ns, of_one), (3, 60.0, false));
-        assert!((rates[2] - 9.0 * 45.0 / 60.0).abs() < 1e-9);
+        assert!((rates[2] - 9.0 * (45.0_f64 / 60.0).powf(POWER)).abs() < 1e-9);
     }
 }

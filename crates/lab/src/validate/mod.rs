@@ -2,13 +2,15 @@
 //! of which the calibration has measured, measures all organizations under each,
 //! and compares.
 
+mod kept;
 mod report;
 
+pub use kept::{Kept, Taken};
 pub use report::{Best, Missing, Point, Report};
 
-use crate::measure::case::{self, Case, Measured, Timing};
+use crate::measure::case::{self, Case, Timing};
 use crate::measure::run::Progress;
-use crate::measure::speed;
+use crate::measure::{speed, windows};
 use crate::random::SplitMix64;
 use crate::{Error, calibrate};
 use planner::predict::Steering;
@@ -23,6 +25,12 @@ pub trait Predict {
     /// # Errors
     /// A line that says why nothing can be said.
     fn predict_case(&self, case: &Case, bytes: usize) -> Result<Predicted, String>;
+
+    /// With which power of the machine's speed rates go on so many processors.
+    fn power(&self, processors: usize) -> f64 {
+        let _ = processors;
+        planner::predict::POWER
+    }
 }
 
 /// What is predicted of a case, operations a second.
@@ -51,6 +59,10 @@ impl Predict for Predictor {
         let prediction = self.predict(&case).map_err(|error| error.to_string())?;
         let planner::Prediction { operations_per_s: value, low, high, .. } = prediction;
         Ok(Predicted { value, low, high })
+    }
+
+    fn power(&self, processors: usize) -> f64 {
+        Predictor::power(self, processors)
     }
 }
 
@@ -170,21 +182,24 @@ impl Validation {
         loads
     }
 
-    /// How long it will take, seconds, about.
-    pub fn seconds(&self, loads: &[Load]) -> f64 {
+    /// How long it will take, seconds: on a machine that keeps its pace, and on one that is never long
+    /// at the calibration's, where samples have more windows, and are taken again.
+    pub fn seconds(&self, loads: &[Load]) -> [f64; 2] {
         let points: usize = loads.iter().map(|load| load.cases().count()).sum();
         let timing = &self.timing;
         let windows = (timing.window + timing.speed) * timing.windows as f64;
-        let one = timing.warm_up + windows + timing.speed;
         // And what it takes to start and to stop, which connections make longer.
         let connections: usize = loads.iter().map(|load| load.connections).sum();
-        let starts = 0.04 + 25e-6 * connections as f64 / loads.len().max(1) as f64;
-        points as f64 * self.samples as f64 * (one + starts)
+        let starts = 0.08 + 60e-6 * connections as f64 / loads.len().max(1) as f64;
+        let one = |longer: usize| timing.warm_up + windows * longer as f64 + timing.speed + starts;
+        let samples = (points * self.samples) as f64;
+        [samples * one(1), (1 + AGAIN) as f64 * samples * one(windows::MOST)]
     }
 
     /// Measures the loads under all organizations, and compares with what is predicted for
     /// the state that the machine was in. A report for each of `states`, in their order; one
-    /// of a state that was not met has no points.
+    /// of a state that was not met has no points. What is `kept` already of these points is not
+    /// measured again.
     ///
     /// # Errors
     /// [`Error`]: the first case that cannot be measured or predicted.
@@ -192,6 +207,7 @@ impl Validation {
         &self,
         loads: &[Load],
         states: &[Calibrated<'_>],
+        kept: &mut Kept,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Vec<Report>, Error> {
         self.check()?;
@@ -201,7 +217,13 @@ impl Validation {
         let total = samples.len() * self.samples;
         let mut random = SplitMix64(self.seed ^ 0x7a11);
         let mut done = 0;
-        for _ in 0..self.samples + AGAIN * self.samples {
+        for samples in &mut samples {
+            for taken in kept.of(self.seed, &samples.case).cloned().collect::<Vec<Taken>>() {
+                done += usize::from(samples.add(&taken, states));
+            }
+        }
+        let begun = samples.iter().map(|samples| samples.taken).min().unwrap_or(0);
+        for _ in begun..self.samples + AGAIN * self.samples {
             let mut order: Vec<usize> = (0..samples.len()).collect();
             order.retain(|&index| samples[index].wants(self.samples));
             random.shuffle(&mut order);
@@ -211,7 +233,11 @@ impl Validation {
                 let wanted =
                     states.first().and_then(|state| pace(state.calibration, &samples.case));
                 match samples.case.measure(&self.timing, wanted, false) {
-                    Ok(measured) => done += usize::from(samples.add(&measured, states)),
+                    Ok(measured) => {
+                        let taken = Taken::of(self.seed, &samples.case, &measured);
+                        done += usize::from(samples.add(&taken, states));
+                        kept.keep(taken)?;
+                    }
                     Err(error @ Error::Load { .. }) => samples.failed(&error),
                     Err(error) => return Err(error),
                 }
@@ -251,6 +277,8 @@ fn pace(calibration: &Calibration, case: &Case) -> Option<f64> {
 struct Samples {
     case: Case,
     bytes: usize,
+    /// Samples so far, in whatever state.
+    taken: usize,
     /// Operations a second, at the speed of the calibration, for each state.
     rates: Vec<Vec<f64>>,
     /// Those that were measured at another pace, and only corrected by it: they count if there
@@ -263,7 +291,7 @@ struct Samples {
 impl Samples {
     fn of(case: Case, states: usize) -> Samples {
         let none = vec![Vec::new(); states];
-        Samples { case, bytes: 0, rates: none.clone(), corrected: none, failure: None }
+        Samples { case, bytes: 0, taken: 0, rates: none.clone(), corrected: none, failure: None }
     }
 
     /// What counts for state number `state`.
@@ -275,23 +303,20 @@ impl Samples {
     /// Adds a sample to each of `states` in which the machine's processors were as far apart: what
     /// they do that share memory is of another kind otherwise ([`crate::cacheline_latency`]).
     /// Returns whether there was one, at the pace at which the calibration was measured.
-    fn add(&mut self, measured: &Measured, states: &[Calibrated<'_>]) -> bool {
-        // A pause of the machine in one window is no figure of the case; but where most
-        // windows have nothing in them, all of them together are.
-        let median = crate::statistics::median(&measured.rates);
-        let rate = if median > 0.0 { median } else { measured.rate() };
+    fn add(&mut self, taken: &Taken, states: &[Calibrated<'_>]) -> bool {
+        self.taken += 1;
         let mut fits = false;
-        for (n, Calibrated { calibration, .. }) in states.iter().enumerate() {
+        for (n, Calibrated { calibration, predict }) in states.iter().enumerate() {
             let way = calibration.primitives.line_transfer_ns.value;
-            if measured.cacheline.is_some_and(|cacheline| way > 0.0 && !cacheline.is(way)) {
+            if taken.apart().is_some_and(|apart| way > 0.0 && !apart.is(way)) {
                 continue;
             }
-            let speed = calibration.reference_ns / measured.piece_ns;
+            let speed = calibration.reference_ns / taken.piece_ns;
             let paced = pace(calibration, &self.case)
-                .is_none_or(|pace| measured.steady && speed::is_alike(pace, measured.piece_ns));
+                .is_none_or(|pace| taken.steady && speed::is_alike(pace, taken.piece_ns));
             let rates = if paced { &mut self.rates } else { &mut self.corrected };
-            rates[n].push(rate / speed);
-            self.bytes = measured.bytes;
+            rates[n].push(taken.per_s / speed.powf(predict.power(taken.processors)));
+            self.bytes = taken.bytes;
             fits |= paced;
         }
         fits

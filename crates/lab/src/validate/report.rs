@@ -42,6 +42,9 @@ pub struct Point {
     pub is_right: bool,
     /// Is what was measured within the interval?
     pub is_inside: bool,
+    /// The share of its samples that are off by at most 15 % of the median of its others: how well the
+    /// machine agrees with itself. `None` of one sample.
+    pub itself: Option<f64>,
 }
 
 impl Point {
@@ -63,6 +66,7 @@ impl Point {
             error,
             is_right: error.abs() <= RIGHT,
             is_inside: (low..=high).contains(&measured),
+            itself: itself(rates),
         }
     }
 
@@ -70,6 +74,17 @@ impl Point {
         let load = |point: &Point| (point.work, point.processors, point.connections);
         load(self) == load(other)
     }
+}
+
+/// The share of `rates` that a prediction would be right of that were the median of the others.
+fn itself(rates: &[f64]) -> Option<f64> {
+    let is_right = |n: usize| {
+        let others = rates.iter().enumerate().filter(|&(other, _)| other != n);
+        let others: Vec<f64> = others.map(|(_, &rate)| rate).collect();
+        (median(&others) / rates[n] - 1.0).abs() <= RIGHT
+    };
+    let right = (0..rates.len()).filter(|&n| is_right(n)).count();
+    (rates.len() > 1).then(|| right as f64 / rates.len() as f64)
 }
 
 /// Which organization is best under a load.
@@ -146,6 +161,10 @@ pub struct Report {
     pub best: Vec<Best>,
     /// The share of points whose prediction was right.
     pub right: f64,
+    /// The share of samples that are off by at most 15 % of the median of the point's other samples,
+    /// the mean over the points that have several: a predictor that knew all would hardly be right
+    /// more often. 0 if none has several.
+    pub itself: f64,
     /// The share of points that were measured within the prediction's interval of 90 %.
     pub inside: f64,
     /// The median width of these intervals: the upper end, of the lower one.
@@ -172,11 +191,13 @@ impl Report {
         let best: Vec<Best> = loads.iter().filter_map(|load| Best::of(&under(load))).collect();
         let share = |right: usize, all: usize| right as f64 / all.max(1) as f64;
         let widths: Vec<f64> = points.iter().map(|p| p.high_per_s / p.low_per_s).collect();
+        let itself: Vec<f64> = points.iter().filter_map(|point| point.itself).collect();
         let errors: Vec<f64> = points.iter().map(|point| point.error.abs()).collect();
         Report {
             seed,
             apart_ns: 0.0,
             inside: share(points.iter().filter(|point| point.is_inside).count(), points.len()),
+            itself: itself.iter().sum::<f64>() / itself.len().max(1) as f64,
             width: median(&widths),
             right: share(points.iter().filter(|point| point.is_right).count(), points.len()),
             best_right: share(best.iter().filter(|best| best.is_right).count(), best.len()),

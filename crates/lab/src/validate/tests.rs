@@ -1,10 +1,13 @@
 use super::*;
-use crate::measure::cacheline_latency::CachelineLatency;
 use planner::calibration::{Anchor, Estimate, Machine, Primitives, VERSION};
 use std::collections::BTreeMap;
 
 /// A calibration with these works, numbers of processors and of connections.
-fn calibration(works: &[Work], processors: &[usize], connections: &[usize]) -> Calibration {
+pub(super) fn calibration(
+    works: &[Work],
+    processors: &[usize],
+    connections: &[usize],
+) -> Calibration {
     let estimate = |value| Estimate { value, low: value, high: value };
     let mut anchors = Vec::new();
     for &work in works {
@@ -106,10 +109,12 @@ fn every_organization_is_measured_and_compared() {
     };
     let loads = validation.loads(&calibration);
     assert_eq!(loads.len(), 2);
-    assert!(validation.seconds(&loads) > 0.0);
-    let mut done = 0;
+    let [least, most] = validation.seconds(&loads);
+    assert!(0.0 < least && least < most);
+    let (mut done, mut kept) = (0, Kept::default());
     let state = Calibrated { calibration: &calibration, predict: &Constant(1e12) };
-    let mut reports = validation.run(&loads, &[state], &mut |p| done = p.done).expect("figures");
+    let mut reports =
+        validation.run(&loads, &[state], &mut kept, &mut |p| done = p.done).expect("figures");
     let report = reports.pop().expect("one state");
     assert!(reports.is_empty() && report.inside == 1.0);
     assert_eq!(done, 2 * report.points.len());
@@ -118,7 +123,11 @@ fn every_organization_is_measured_and_compared() {
     for point in &report.points {
         assert!(point.min_per_s > 0.0 && point.min_per_s <= point.measured_per_s);
         assert!(point.measured_per_s <= point.max_per_s && point.error > 1.0);
+        assert!(point.itself.is_some());
     }
+    // What is kept is enough: nothing is measured again, and the figures are the same.
+    let again = validation.run(&loads, &[state], &mut kept, &mut |_| {}).expect("figures");
+    assert_eq!(again, [report]);
 }
 
 #[test]
@@ -129,43 +138,40 @@ fn samples_of_another_state_do_not_count() {
     let timing = Timing { warm_up: 0.001, window: 0.002, windows: 2, speed: 0.001 };
     let real = Case { organization: "processor-per-connection".to_owned(), ..case.clone() };
     let sample = real.measure(&timing, None, false).expect("a sample");
-    let sample = Measured { steady: true, ..sample };
+    let sample = Taken { steady: true, ..Taken::of(1, &real, &sample) };
     calibration.reference_ns = sample.piece_ns;
-    let of = |before, after| Measured {
-        cacheline: Some(CachelineLatency { before, after }),
-        ..sample.clone()
-    };
+    let of = |before, after| Taken { apart_ns: Some([before, after]), ..sample.clone() };
     let mut samples = Samples::of(case, 2);
     // A calibration of one processor knows no way.
     let mut far = calibration.clone();
-    let mut add = |measured: &Measured, calibration: &Calibration| {
+    let mut add = |taken: &Taken, calibration: &Calibration| {
         let predict: &dyn Predict = &Constant(1.0);
         let states = [calibration, &far].map(|calibration| Calibrated { calibration, predict });
-        samples.add(measured, &states)
+        samples.add(taken, &states)
     };
     assert!(add(&of(1.0, 99.0), &calibration));
     calibration.primitives.line_transfer_ns.value = 36.0;
     far.primitives.line_transfer_ns.value = 170.0;
-    let mut add = |measured: &Measured, calibration: &Calibration| {
+    let mut add = |taken: &Taken, calibration: &Calibration| {
         let predict: &dyn Predict = &Constant(1.0);
         let states = [calibration, &far].map(|calibration| Calibrated { calibration, predict });
-        samples.add(measured, &states)
+        samples.add(taken, &states)
     };
     assert!(add(&of(35.0, 38.0), &calibration));
     assert!(!add(&of(36.0, 180.0), &calibration));
     assert!(add(&of(180.0, 180.0), &calibration));
-    assert!(add(&Measured { cacheline: None, ..sample.clone() }, &calibration));
+    assert!(add(&Taken { apart_ns: None, ..sample.clone() }, &calibration));
     assert_eq!((samples.rates[0].len(), samples.rates[1].len()), (3, 3));
     // Another guest has a part of the core: corrected by it, and counted where nothing else is.
-    let paced = Measured { cacheline: None, ..sample.clone() };
-    let mut add = |measured: &Measured, calibration: &Calibration| {
+    let paced = Taken { apart_ns: None, ..sample.clone() };
+    let mut add = |taken: &Taken, calibration: &Calibration| {
         let predict: &dyn Predict = &Constant(1.0);
         let states = [calibration, &far].map(|calibration| Calibrated { calibration, predict });
-        samples.add(measured, &states)
+        samples.add(taken, &states)
     };
     for slow in [
-        Measured { piece_ns: sample.piece_ns * 1.6, ..paced.clone() },
-        Measured { steady: false, ..paced },
+        Taken { piece_ns: sample.piece_ns * 1.6, ..paced.clone() },
+        Taken { steady: false, ..paced },
     ] {
         assert!(!add(&slow, &calibration));
     }
@@ -213,6 +219,10 @@ fn what_is_right() {
         Report::new(vec![point("a", 2.0, &[94.0]), point("b", 1.0, &[100.0])], 1, Vec::new());
     assert_eq!(wrong.best_right, 0.0);
     assert!((wrong.best[0].of_best - 0.94).abs() < 1e-9);
+    // Of 100, 110 and 150 the first is within 15 % of 130 not, the second of 125, the third of 105 not.
+    let own = |rates: &[f64]| Report::new(vec![point("a", 1.0, rates)], 1, Vec::new()).itself;
+    assert!((own(&[100.0, 110.0, 150.0]) - 1.0 / 3.0).abs() < 1e-9);
+    assert_eq!((own(&[100.0]), own(&[100.0, 101.0, 99.0])), (0.0, 1.0));
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl Predictor {
                     connections: anchor.connections,
                     steering: Steering::Even,
                 };
-                let figure = self.out_of(&case, *processors, &Measured::of(others));
+                let figure = self.out_of(&case, *processors, &Measured::of(others, self.powers));
                 if figure.basis != Basis::Interpolated {
                     continue;
                 }
@@ -64,8 +64,12 @@ impl Predictor {
                     work: *work,
                     processors: *processors,
                     connections: anchor.connections,
-                    off: figure.value.ln - rate(anchor).ln,
-                    error: figure.value.error.hypot(rate(anchor).error).hypot(super::FLOOR),
+                    off: figure.value.ln - rate(anchor, self.powers).ln,
+                    error: figure
+                        .value
+                        .error
+                        .hypot(rate(anchor, self.powers).error)
+                        .hypot(super::FLOOR),
                 });
             }
         }
