@@ -41,30 +41,27 @@ impl Predictor {
         self.powers.at(processors)
     }
 
-    /// The powers with which the cases of `groups` are least off.
+    /// The powers with which the cases of `groups` are least off: that for one processor first, as what
+    /// several do is told by what each does alone.
     pub(super) fn fit_powers(&self, groups: &Groups) -> Powers {
-        let with = |power| {
-            let powers = Powers([power; 2]);
-            let tried = Predictor { measured: measured(groups, powers), powers, ..self.clone() };
-            tried.held_out()
-        };
-        let usual = with(POWER);
-        let off: [Option<f64>; 2] = [false, true].map(|several| off(&usual, several));
-        if off == [None; 2] {
-            return Powers::default();
-        }
-        let (mut powers, mut least) = ([POWER; 2], off.map(|off| off.map(|off| off - BETTER)));
-        for tenths in TRIED {
-            let power = f64::from(tenths) / 10.0;
-            let tried = with(power);
-            for (n, several) in [false, true].into_iter().enumerate() {
-                let Some((off, best)) = self::off(&tried, several).zip(least[n]) else { continue };
-                if off < best {
-                    (powers[n], least[n]) = (power, Some(off));
-                }
+        let mut powers = Powers::default();
+        for several in [false, true] {
+            let with = |power: f64| {
+                let mut tried = powers;
+                tried.0[usize::from(several)] = power;
+                let measured = measured(groups, tried);
+                let tried = Predictor { measured, powers: tried, ..self.clone() };
+                off(&tried.held_out(), several)
+            };
+            let Some(usual) = with(POWER) else { continue };
+            let candidates = TRIED.map(|tenths| f64::from(tenths) / 10.0);
+            let offs = candidates.into_iter().filter_map(|power| Some((with(power)?, power)));
+            let best = offs.min_by(|a, b| a.0.total_cmp(&b.0));
+            if let Some((_, power)) = best.filter(|(off, _)| *off < usual - BETTER) {
+                powers.0[usize::from(several)] = power;
             }
         }
-        Powers(powers)
+        powers
     }
 }
 
@@ -79,6 +76,7 @@ fn off(held_out: &[HeldOut], several: bool) -> Option<f64> {
 mod tests {
     use super::super::tests::synthetic;
     use super::*;
+    use crate::calibration::Anchor;
 
     #[test]
     fn the_power_is_that_of_the_cases() {
@@ -88,7 +86,7 @@ mod tests {
         for anchors in calibration.organizations.values_mut() {
             let known = anchors.clone();
             for more in [3_usize, 5, 11, 17, 29, 41, 67, 79, 97, 131, 163] {
-                anchors.extend(known.iter().map(|anchor| planner_case(anchor, more)));
+                anchors.extend(known.iter().map(|anchor| with(anchor, more)));
             }
             anchors.sort_by_key(|a| (a.work, a.processors, a.connections));
             for (n, anchor) in anchors.iter_mut().enumerate() {
@@ -105,7 +103,7 @@ mod tests {
         assert_eq!((predictor.power(1), predictor.power(2)), (1.0, 2.0));
     }
 
-    fn planner_case(of: &crate::calibration::Anchor, more: usize) -> crate::calibration::Anchor {
-        crate::calibration::Anchor { connections: of.connections + more, ..*of }
+    fn with(of: &Anchor, more: usize) -> Anchor {
+        Anchor { connections: of.connections + more, ..*of }
     }
 }
