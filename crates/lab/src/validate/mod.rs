@@ -214,18 +214,40 @@ impl Validation {
         let cases = || loads.iter().flat_map(|load| load.cases());
         let mut samples: Vec<Samples> =
             cases().map(|case| Samples::of(case, states.len())).collect();
+        self.measure(&mut samples, states, kept, progress)?;
+        let report = |(n, state): (usize, &Calibrated<'_>)| {
+            let (had, missing): (Vec<&Samples>, Vec<&Samples>) =
+                samples.iter().partition(|samples| !samples.of_state(n).is_empty());
+            let points = had.iter().map(|samples| samples.point(n, state.predict));
+            let points = points.collect::<Result<Vec<Point>, Error>>()?;
+            let missing = missing.iter().map(|samples| samples.missing()).collect();
+            let apart = state.calibration.primitives.line_transfer_ns.value;
+            Ok(Report::new(points, self.seed, missing).apart(apart))
+        };
+        states.iter().enumerate().map(report).collect()
+    }
+
+    /// Takes what is kept of `samples`, and measures what they want still.
+    fn measure(
+        &self,
+        samples: &mut [Samples],
+        states: &[Calibrated<'_>],
+        kept: &mut Kept,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(), Error> {
         let total = samples.len() * self.samples;
         let mut random = SplitMix64(self.seed ^ 0x7a11);
         let mut done = 0;
-        for samples in &mut samples {
-            for taken in kept.of(self.seed, &samples.case).cloned().collect::<Vec<Taken>>() {
-                done += usize::from(samples.add(&taken, states));
-            }
+        for samples in &mut *samples {
+            let of = kept.of(self.seed, &samples.case).cloned().collect::<Vec<Taken>>();
+            done += of.iter().filter(|taken| samples.add(taken, states)).count();
         }
-        let begun = samples.iter().map(|samples| samples.taken).min().unwrap_or(0);
-        for _ in begun..self.samples + AGAIN * self.samples {
+        loop {
             let mut order: Vec<usize> = (0..samples.len()).collect();
             order.retain(|&index| samples[index].wants(self.samples));
+            if order.is_empty() {
+                break;
+            }
             random.shuffle(&mut order);
             for index in order {
                 let samples = &mut samples[index];
@@ -244,16 +266,7 @@ impl Validation {
             }
         }
         progress(Progress { done: total, total, organization: "" });
-        let report = |(n, state): (usize, &Calibrated<'_>)| {
-            let (had, missing): (Vec<&Samples>, Vec<&Samples>) =
-                samples.iter().partition(|samples| !samples.of_state(n).is_empty());
-            let points = had.iter().map(|samples| samples.point(n, state.predict));
-            let points = points.collect::<Result<Vec<Point>, Error>>()?;
-            let missing = missing.iter().map(|samples| samples.missing()).collect();
-            let apart = state.calibration.primitives.line_transfer_ns.value;
-            Ok(Report::new(points, self.seed, missing).apart(apart))
-        };
-        states.iter().enumerate().map(report).collect()
+        Ok(())
     }
 }
 
@@ -324,7 +337,9 @@ impl Samples {
 
     /// Are there to be more samples?
     fn wants(&self, samples: usize) -> bool {
-        self.failure.is_none() && self.rates.iter().all(|rates| rates.len() < samples)
+        let most = (1 + AGAIN) * samples;
+        let may = self.failure.is_none() && self.taken < most;
+        may && self.rates.iter().all(|rates| rates.len() < samples)
     }
 
     fn failed(&mut self, error: &Error) {
