@@ -85,7 +85,7 @@ mod tests {
         // More of the same, and the machine's speed changes between them.
         for anchors in calibration.organizations.values_mut() {
             let known = anchors.clone();
-            for more in [3_usize, 5, 11, 17, 29, 41, 67, 79, 97, 131, 163] {
+            for more in [3_usize, 5, 11, 17, 29, 41, 67, 79, 97, 131, 163, 211, 283] {
                 anchors.extend(known.iter().map(|anchor| with(anchor, more)));
             }
             anchors.sort_by_key(|a| (a.work, a.processors, a.connections));
