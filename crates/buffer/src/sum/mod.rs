@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Below this many bytes, calling a kernel costs more than it saves.
 const SHORT: usize = 128;
-/// Kernels keep exact sums of 32-bit words in 64 bits; pieces of this many
-/// bytes (even, so that pieces simply add) are far from overflowing them.
-const LIMIT: usize = 1 << 30;
+/// Kernels keep exact sums of 16-bit words in 32 bits, or of 32-bit ones in 64; pieces of this
+/// many bytes (even, so that pieces simply add) are far from overflowing them.
+const LIMIT: usize = 1 << 16;
 
 /// A kernel for long inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
