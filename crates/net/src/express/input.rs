@@ -28,6 +28,9 @@ pub(crate) struct Plain {
     last_len: usize,
     /// Bytes of those below TCP, if they were found good and stand in `last`; else 0.
     below: usize,
+    /// Bytes of those below TCP of the frame that was looked at last, if they were found good;
+    /// else 0.
+    stands_at: usize,
     /// The sum of the pseudo-header without the length, as words.
     pseudo: u64,
     /// What the frame's facts said of its checksum.
@@ -42,6 +45,9 @@ const BELOW: usize = ethernet::LEN + ipv4::LEN;
 const BELOW_V6: usize = ethernet::LEN + ipv6::LEN;
 /// Offset of the identification in a frame of IPv4 without a tag.
 const IDENTIFICATION: usize = ethernet::LEN + 4;
+/// Offsets of what a router takes one from, in headers of IPv4 and of IPv6.
+const TTL: usize = 8;
+const HOP_LIMIT: usize = 7;
 /// Bytes of payload in a segment that others like it are expected to follow.
 const WORTH: usize = 512;
 
@@ -55,6 +61,7 @@ impl Plain {
         last: [0; LONGEST],
         last_len: 0,
         below: 0,
+        stands_at: 0,
         pseudo: 0,
         checksum: ChecksumState::Complete,
     };
@@ -121,11 +128,12 @@ impl Plain {
         if self.last_len != 0 && self.repeats(frame, front) {
             return Some(());
         }
-        self.last_len = 0;
+        (self.last_len, self.stands_at) = (0, 0);
         let below = match self.repeats_below(frame, front) {
             true => self.below,
             false => self.read_below(frame, front, interface, ip)?,
         };
+        self.stands_at = below;
         let (fixed, options) = front.get(below..)?.split_first_chunk::<TCP>()?;
         let control = word(fixed, 12);
         let (len, timestamps) = shape(control, options)?;
@@ -216,6 +224,28 @@ impl Plain {
         same && frame.len() == self.bytes
             && meta.interface == self.segment.interface
             && !meta.group
+    }
+
+    /// What IP would have left of `frame`, which [`Plain::read`] has just refused, if nothing was
+    /// wrong with it but that its TCP header is no plain one: of a SYN, a reset, or with blocks
+    /// that tell what is missing.
+    #[inline]
+    pub(crate) fn segment_of(&self, mut frame: Packet) -> Result<Packet, Packet> {
+        if self.stands_at == 0 {
+            return Err(frame);
+        }
+        let is_v6 = !self.segment.flow.local.address.is_v4();
+        let at = self.stands_at - if is_v6 { ipv6::LEN } else { ipv4::LEN };
+        let Some(&[a, b, ..]) = frame.front().get(at..) else { return Err(frame) };
+        let limit = if is_v6 { HOP_LIMIT } else { TTL };
+        let Some(&ttl) = frame.front().get(at + limit) else { return Err(frame) };
+        frame.pull(self.stands_at);
+        let meta = frame.meta_mut();
+        meta.source = self.segment.flow.remote.address;
+        meta.destination = self.segment.flow.local.address;
+        (meta.protocol, meta.ttl) = (protocol::TCP, ttl);
+        meta.tos = if is_v6 { a << 4 | b >> 4 } else { b };
+        Ok(frame)
     }
 
     /// Is there a frame that another may be like?
