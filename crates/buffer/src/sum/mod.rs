@@ -119,6 +119,9 @@ fn sum_pieces(chosen: u8, data: &[u8]) -> u16 {
 
 #[inline]
 fn words_of_pieces(chosen: u8, mut data: &[u8]) -> u64 {
+    if data.len() <= LIMIT {
+        return sum_kernel(chosen, data);
+    }
     let mut total = 0;
     while data.len() > LIMIT {
         let (piece, rest) = data.split_at(LIMIT);
@@ -149,6 +152,9 @@ fn copy_sum_long(to: &mut [u8], from: &[u8]) -> u16 {
 
 #[inline]
 fn copy_sum_pieces(chosen: u8, mut to: &mut [u8], mut from: &[u8]) -> u16 {
+    if from.len() <= LIMIT {
+        return finish(copy_sum_kernel(chosen, to, from));
+    }
     let mut total = 0;
     while from.len() > LIMIT {
         let (piece, rest) = from.split_at(LIMIT);

@@ -224,6 +224,25 @@ fn pairs256(v: __m256i) -> __m256i {
 /// What is taken off the sixteen words of a vector.
 const OFF: i64 = 16 * 0x8000;
 
+/// Gives `N` chunks from `at` on to the sink, and adds them to one of the sums or the other.
+///
+/// # Safety
+/// The sink takes `at + 32 * N` bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn several256<const N: usize>(
+    sink: &mut impl Sink,
+    at: usize,
+    chunks: &[[u8; 32]; N],
+    sums: &mut [__m256i; 2],
+) {
+    for (i, chunk) in chunks.iter().enumerate() {
+        // SAFETY: the chunk stands at `at + 32 * i` of the data.
+        let v = unsafe { pass256(sink, at + 32 * i, chunk) };
+        sums[i % 2] = _mm256_add_epi32(sums[i % 2], pairs256(v));
+    }
+}
+
 /// At most 64 KiB, so that no sum in it exceeds 31 bits.
 ///
 /// # Safety
@@ -234,20 +253,22 @@ unsafe fn avx2(mut sink: impl Sink, data: &[u8]) -> u64 {
     debug_assert!(data.len() <= super::LIMIT);
     let mut sums = [_mm256_setzero_si256(); 2];
     let (chunks, rest) = data.as_chunks::<32>();
-    let (fours, singles) = chunks.as_chunks::<4>();
+    let (eights, some) = chunks.as_chunks::<8>();
+    let (four, singles) = some.as_chunks::<4>();
     let mut at = 0;
-    for four in fours {
-        for (i, chunk) in four.iter().enumerate() {
-            // SAFETY: the chunk stands at `at + 32 * i` of the data.
-            let v = unsafe { pass256(&mut sink, at + 32 * i, chunk) };
-            sums[i % 2] = _mm256_add_epi32(sums[i % 2], pairs256(v));
-        }
+    for eight in eights {
+        // SAFETY: they stand at `at` of the data.
+        unsafe { several256(&mut sink, at, eight, &mut sums) };
+        at += 256;
+    }
+    if let [four] = four {
+        // SAFETY: as above.
+        unsafe { several256(&mut sink, at, four, &mut sums) };
         at += 128;
     }
-    for chunk in singles {
-        // SAFETY: the chunk stands at `at` of the data.
-        let v = unsafe { pass256(&mut sink, at, chunk) };
-        sums[0] = _mm256_add_epi32(sums[0], pairs256(v));
+    for chunk in singles.as_chunks::<1>().0 {
+        // SAFETY: as above.
+        unsafe { several256(&mut sink, at, chunk, &mut sums) };
         at += 32;
     }
     if rest.is_empty() {

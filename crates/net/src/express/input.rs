@@ -217,13 +217,11 @@ impl Plain {
     pub(super) fn repeats_below(&self, frame: &Packet, front: &[u8]) -> bool {
         let meta = frame.meta();
         let same = match self.below {
-            BELOW => same_below::<BELOW, 0>(front, &self.last),
-            BELOW_V6 => same_below::<BELOW_V6, 0x000f_ffff>(front, &self.last),
+            BELOW => same_below::<BELOW, false>(front, &self.last),
+            BELOW_V6 => same_below::<BELOW_V6, true>(front, &self.last),
             _ => false,
         };
-        same && frame.len() == self.bytes
-            && meta.interface == self.segment.interface
-            && !meta.group
+        same && frame.len() == self.bytes && meta.interface == self.segment.interface && !meta.group
     }
 
     /// What IP would have left of `frame`, which [`Plain::read`] has just refused, if nothing was
@@ -308,20 +306,22 @@ impl Plain {
     }
 }
 
-/// Are the first `N` bytes, headers of Ethernet and IP, those of `last`, but for the bits `ANY`
-/// in the first word of IP?
+/// Are the first `N` bytes, headers of Ethernet and IP, those of `last`, but for the flow label
+/// if it is IPv6?
 #[inline(always)]
-fn same_below<const N: usize, const ANY: u32>(front: &[u8], last: &[u8; LONGEST]) -> bool {
-    const IP: usize = ethernet::LEN;
+fn same_below<const N: usize, const IS_V6: bool>(front: &[u8], last: &[u8; LONGEST]) -> bool {
     let (Some(front), Some(last)) = (front.first_chunk::<N>(), last.first_chunk::<N>()) else {
         return false;
     };
-    if ANY == 0 {
-        return front == last;
-    }
-    front[..IP] == last[..IP]
-        && (word(front, IP) ^ word(last, IP)) & !ANY == 0
-        && front[IP + 4..] == last[IP + 4..]
+    // By words, which is less than a call that compares.
+    let differ = |at: usize| {
+        let word = |bytes: &[u8; N]| u128::from_be_bytes(std::array::from_fn(|i| bytes[at + i]));
+        word(front) ^ word(last)
+    };
+    // The label's bits are the last of the first word, and the first of the second.
+    let (end, start) = if IS_V6 { (!0x0f, u128::MAX >> 16) } else { (u128::MAX, u128::MAX) };
+    let rest = if IS_V6 { differ(32) } else { 0 };
+    (differ(0) & end) | (differ(16) & start) | rest | differ(N - 16) == 0
 }
 
 /// Offsets in a TCP header of the sequence number, of what follows it, of the checksum, and of
