@@ -14,6 +14,7 @@ use wire::packet::ChecksumState;
 use wire::{Address, Endpoint, FlowKey, Instant, Packet, checksum, ipv4, ipv6};
 
 mod posted;
+mod unusual;
 
 /// Reads and writes at random, and ends now and then.
 struct Talker {
