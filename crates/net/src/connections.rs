@@ -82,11 +82,26 @@ pub trait Connections<U> {
     /// Runs `f` on the connection with this name, with exclusive access to it.
     fn with_id<R>(&mut self, id: ConnId, f: impl FnOnce(&mut Connection<U>) -> R) -> Option<R>;
 
-    /// Adds a connection.
+    /// Adds a connection, with what `make` returns, after `begin`: both are called only if
+    /// there is room, and what they make is moved as little as it can be.
     ///
     /// # Errors
-    /// If there is one with this flow, or no room; `tcb` and `user` come back.
-    fn open(&mut self, flow: FlowKey, tcb: Tcb, user: U) -> Result<ConnId, (OpenError, U)>;
+    /// If there is one with this flow, or no room; `user` comes back.
+    fn open_with(
+        &mut self,
+        flow: FlowKey,
+        user: U,
+        make: impl FnOnce() -> Tcb,
+        begin: impl FnOnce(&mut Connection<U>),
+    ) -> Result<ConnId, (OpenError, U)>;
+
+    /// Adds a connection with this `tcb`.
+    ///
+    /// # Errors
+    /// As [`Connections::open_with`].
+    fn open(&mut self, flow: FlowKey, tcb: Tcb, user: U) -> Result<ConnId, (OpenError, U)> {
+        self.open_with(flow, user, || tcb, |_| ())
+    }
 
     /// Takes a connection out. If it waits in TIME-WAIT, its flow is known to
     /// [`Connections::with_time_wait`] from the same moment on; else a port that

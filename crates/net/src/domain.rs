@@ -178,7 +178,16 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             self.send_replies(now, egress);
             return observer.mark(Layer::Transport);
         };
-        self.look();
+        let frame = match self.look() {
+            true => frame,
+            false => match self.past_ip(frame, now) {
+                Some(frame) => frame,
+                None => {
+                    self.send_replies(now, egress);
+                    return observer.mark(Layer::Transport);
+                }
+            },
+        };
         let Domain { link, ip, counters, replies, .. } = self;
         let datagram = link::input(frame, link, now, counters, egress);
         observer.mark(Layer::Link);
@@ -198,10 +207,32 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
 
     /// Looks whether the host has another configuration. Plain segments do not wait for it:
     /// it is looked for when what came with them is served.
+    /// Returns whether it has.
     #[inline]
-    fn look(&mut self) {
-        if let Some(config) = self.seen.newer() {
+    fn look(&mut self) -> bool {
+        let newer = self.seen.newer();
+        let is_newer = newer.is_some();
+        if let Some(config) = newer {
             self.configure(config);
+        }
+        is_newer
+    }
+
+    /// Takes a segment that is not plain, if nothing else is unusual about the frame: TCP sees
+    /// it as the layers would have brought it up. Returns the frame if not.
+    #[inline]
+    fn past_ip(&mut self, frame: Packet, now: Instant) -> Option<Packet> {
+        if !self.ip.config.express {
+            return Some(frame);
+        }
+        match self.plain.segment_of(frame) {
+            Ok(segment) => {
+                self.counters.packets_in += 1;
+                self.counters.bytes_in += self.plain.bytes as u64;
+                self.segment(segment, now);
+                None
+            }
+            Err(frame) => Some(frame),
         }
     }
 

@@ -23,7 +23,7 @@ pub trait Below {
         counters: &mut Counters,
     );
 
-    /// Sends a plain segment of a flow past the layers, with a time to live and a type of
+    /// Sends a segment of a flow past the layers, with a time to live and a type of
     /// service, if they would do nothing with it that is not known. It is empty then, and
     /// the interface that it leaves by comes back, with the sum of its pseudo-header and
     /// header without the sequence number, not folded.
@@ -119,11 +119,11 @@ impl<O: Observer> Below for Down<'_, O> {
         segment: &mut Outgoing,
         counters: &mut Counters,
     ) -> Option<(u16, u64)> {
-        if !express::is_plain(&segment.header) {
-            return None;
-        }
         let departures = &self.link.departures;
-        let frame = departures.frame((flow, service), segment, self.ip, self.now)?;
+        let frame = match express::is_plain(&segment.header) {
+            true => departures.frame((flow, service), segment, self.ip, self.now)?,
+            false => departures.unusual((flow, service), segment, self.ip, self.now)?,
+        };
         Some(leave(frame, self.egress, counters))
     }
 

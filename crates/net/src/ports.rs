@@ -43,6 +43,9 @@ pub struct PortAllocator<S> {
     high: u32,
     low: u32,
     hasher: S,
+    /// The destination that was asked for last, and its hash: most connections that follow each
+    /// other go to one.
+    hashed: Option<(Endpoint, u64)>,
     destinations: HashTable<Destination>,
     /// Made when the first port is asked for: most tables never are.
     counters: Box<[u32]>,
@@ -64,6 +67,7 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
             low,
             destinations: HashTable::new(),
             hasher,
+            hashed: None,
             counters: Box::default(),
             draws: 0,
         }
@@ -76,7 +80,7 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
         if self.counters.is_empty() {
             self.counters = vec![0; COUNTERS].into();
         }
-        let name = self.hasher.hash_one(remote);
+        let name = self.name(remote);
         let counter = &mut self.counters[name as usize % COUNTERS];
         let is_it = |d: &Destination| d.name == name && d.remote == remote;
         let place = self.destinations.entry(name, is_it, |d| d.name);
@@ -138,8 +142,20 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
         }
     }
 
+    /// The hash of `remote`.
+    fn name(&mut self, remote: Endpoint) -> u64 {
+        match self.hashed {
+            Some((known, name)) if known == remote => name,
+            _ => {
+                let name = self.hasher.hash_one(remote);
+                self.hashed = Some((remote, name));
+                name
+            }
+        }
+    }
+
     fn find(&mut self, remote: Endpoint) -> Option<OccupiedEntry<'_, Destination>> {
-        let name = self.hasher.hash_one(remote);
+        let name = self.name(remote);
         self.destinations.find_entry(name, |d| d.name == name && d.remote == remote).ok()
     }
 }

@@ -18,6 +18,7 @@ pub mod input;
 pub mod isn;
 mod loss;
 mod marks;
+mod open;
 mod output;
 mod path;
 mod pressure;

@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Below this many bytes, calling a kernel costs more than it saves.
 const SHORT: usize = 128;
-/// Kernels keep exact sums of 32-bit words in 64 bits; pieces of this many
-/// bytes (even, so that pieces simply add) are far from overflowing them.
-const LIMIT: usize = 1 << 30;
+/// Kernels keep exact sums of 16-bit words in 32 bits, or of 32-bit ones in 64; pieces of this
+/// many bytes (even, so that pieces simply add) are far from overflowing them.
+const LIMIT: usize = 1 << 16;
 
 /// A kernel for long inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +119,9 @@ fn sum_pieces(chosen: u8, data: &[u8]) -> u16 {
 
 #[inline]
 fn words_of_pieces(chosen: u8, mut data: &[u8]) -> u64 {
+    if data.len() <= LIMIT {
+        return sum_kernel(chosen, data);
+    }
     let mut total = 0;
     while data.len() > LIMIT {
         let (piece, rest) = data.split_at(LIMIT);
@@ -149,6 +152,9 @@ fn copy_sum_long(to: &mut [u8], from: &[u8]) -> u16 {
 
 #[inline]
 fn copy_sum_pieces(chosen: u8, mut to: &mut [u8], mut from: &[u8]) -> u16 {
+    if from.len() <= LIMIT {
+        return finish(copy_sum_kernel(chosen, to, from));
+    }
     let mut total = 0;
     while from.len() > LIMIT {
         let (piece, rest) = from.split_at(LIMIT);

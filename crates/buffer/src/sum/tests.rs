@@ -131,3 +131,13 @@ proptest! {
         prop_assert_eq!(u32::from(add(a, b)) % 0xffff, (u32::from(a) + u32::from(b)) % 0xffff);
     }
 }
+
+#[test]
+fn the_largest_and_smallest_words_of_whole_pieces_are_exact() {
+    let lens = if cfg!(miri) { vec![LIMIT] } else { vec![LIMIT - 1, LIMIT, LIMIT + 1, 3 * LIMIT] };
+    for len in lens {
+        for byte in [0x00, 0x7f, 0x80, 0xff] {
+            check(&vec![byte; len], 1);
+        }
+    }
+}

@@ -1,5 +1,6 @@
-//! The sum with the vectors of x86-64. See [`Halves`] for the arithmetic: a
-//! shift and two additions a vector.
+//! The sum with the vectors of x86-64. See [`Halves`] for the arithmetic of the longest: a
+//! shift and two additions a vector. Those of AVX2 take three operations, too, one of which
+//! loads: sums of 16-bit words, as signed ones.
 //!
 //! A copy that is summed is one pass: each vector is loaded once, added and stored. A
 //! compiler that sees a loop store what it loads makes one call of `memcpy` of all the
@@ -12,6 +13,8 @@ use std::arch::x86_64::*;
 
 /// What the bytes go to on the way: nowhere, or a copy of them.
 trait Sink {
+    /// Does it keep anything?
+    const KEEPS: bool;
     /// Keeps 64 bytes at `at`.
     ///
     /// # Safety
@@ -32,6 +35,7 @@ trait Sink {
 struct Nowhere;
 
 impl Sink for Nowhere {
+    const KEEPS: bool = false;
     #[inline(always)]
     unsafe fn put512(&mut self, _: usize, _: __m512i) {}
     #[inline(always)]
@@ -44,6 +48,7 @@ impl Sink for Nowhere {
 struct To(*mut u8);
 
 impl Sink for To {
+    const KEEPS: bool = true;
     #[inline(always)]
     unsafe fn put512(&mut self, at: usize, v: __m512i) {
         // SAFETY: the caller promises room; the store needs no alignment.
@@ -196,38 +201,74 @@ fn hidden256(v: __m256i) -> __m256i {
 /// The sink takes `at + 32` bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn pass256(sink: &mut impl Sink, at: usize, chunk: &[u8; 32]) -> __m256i {
+unsafe fn pass256<S: Sink>(sink: &mut S, at: usize, chunk: &[u8; 32]) -> __m256i {
     // SAFETY: the chunk is as long as a vector; the load needs no alignment.
-    let v = hidden256(unsafe { chunk.as_ptr().cast::<__m256i>().read_unaligned() });
+    let mut v = unsafe { chunk.as_ptr().cast::<__m256i>().read_unaligned() };
+    if S::KEEPS {
+        v = hidden256(v);
+    }
     // SAFETY: the caller promises room.
     unsafe { sink.put256(at, v) };
     v
 }
 
+/// The 16-bit words of a vector, added in pairs. As they are, they would be taken for signed
+/// ones, so half of their range is taken off each of them: [`OFF`] a vector.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pairs256(v: __m256i) -> __m256i {
+    let signed = _mm256_xor_si256(v, _mm256_set1_epi16(i16::MIN));
+    _mm256_madd_epi16(signed, _mm256_set1_epi16(1))
+}
+
+/// What is taken off the sixteen words of a vector.
+const OFF: i64 = 16 * 0x8000;
+
+/// Gives `N` chunks from `at` on to the sink, and adds them to one of the sums or the other.
+///
+/// # Safety
+/// The sink takes `at + 32 * N` bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn several256<const N: usize>(
+    sink: &mut impl Sink,
+    at: usize,
+    chunks: &[[u8; 32]; N],
+    sums: &mut [__m256i; 2],
+) {
+    for (i, chunk) in chunks.iter().enumerate() {
+        // SAFETY: the chunk stands at `at + 32 * i` of the data.
+        let v = unsafe { pass256(sink, at + 32 * i, chunk) };
+        sums[i % 2] = _mm256_add_epi32(sums[i % 2], pairs256(v));
+    }
+}
+
+/// At most 64 KiB, so that no sum in it exceeds 31 bits.
+///
 /// # Safety
 /// The sink takes `data.len()` bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2(mut sink: impl Sink, data: &[u8]) -> u64 {
-    let mut whole = [_mm256_setzero_si256(); 2];
-    let mut high = [_mm256_setzero_si256(); 2];
+    debug_assert!(data.len() <= super::LIMIT);
+    let mut sums = [_mm256_setzero_si256(); 2];
     let (chunks, rest) = data.as_chunks::<32>();
-    let (fours, singles) = chunks.as_chunks::<4>();
+    let (eights, some) = chunks.as_chunks::<8>();
+    let (four, singles) = some.as_chunks::<4>();
     let mut at = 0;
-    for four in fours {
-        for (i, chunk) in four.iter().enumerate() {
-            // SAFETY: the chunk stands at `at + 32 * i` of the data.
-            let v = unsafe { pass256(&mut sink, at + 32 * i, chunk) };
-            whole[i % 2] = _mm256_add_epi64(whole[i % 2], v);
-            high[i % 2] = _mm256_add_epi64(high[i % 2], _mm256_srli_epi64::<32>(v));
-        }
+    for eight in eights {
+        // SAFETY: they stand at `at` of the data.
+        unsafe { several256(&mut sink, at, eight, &mut sums) };
+        at += 256;
+    }
+    if let [four] = four {
+        // SAFETY: as above.
+        unsafe { several256(&mut sink, at, four, &mut sums) };
         at += 128;
     }
-    for chunk in singles {
-        // SAFETY: the chunk stands at `at` of the data.
-        let v = unsafe { pass256(&mut sink, at, chunk) };
-        whole[0] = _mm256_add_epi64(whole[0], v);
-        high[0] = _mm256_add_epi64(high[0], _mm256_srli_epi64::<32>(v));
+    for chunk in singles.as_chunks::<1>().0 {
+        // SAFETY: as above.
+        unsafe { several256(&mut sink, at, chunk, &mut sums) };
         at += 32;
     }
     if rest.is_empty() {
@@ -239,11 +280,10 @@ unsafe fn avx2(mut sink: impl Sink, data: &[u8]) -> u64 {
         // SAFETY: `rest` stands at `at`, at the end of the data.
         unsafe { sink.put(at, rest) };
     }
-    let add_lanes = |v: [__m256i; 2]| {
-        let v = _mm256_add_epi64(v[0], v[1]);
-        let v = _mm_add_epi64(_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v));
-        (_mm_cvtsi128_si64(v) as u64).wrapping_add(_mm_extract_epi64::<1>(v) as u64)
-    };
-    let total = Halves { whole: add_lanes(whole), high: add_lanes(high) }.total();
-    add64(total, short(rest))
+    let v = _mm256_add_epi32(sums[0], sums[1]);
+    let v = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v));
+    let v = _mm_add_epi32(v, _mm_shuffle_epi32::<0b0100_1110>(v));
+    let v = _mm_add_epi32(v, _mm_shuffle_epi32::<0b1011_0001>(v));
+    let total = i64::from(_mm_cvtsi128_si32(v)) + OFF * chunks.len() as i64;
+    add64(total as u64, short(rest))
 }

@@ -119,6 +119,12 @@ impl<U> OwnedTable<U> {
         if self.find_hashed(hash, &connection.flow).is_some() {
             return Err((OpenError::Exists, connection));
         }
+        (connection.scheduled, connection.timers) = (false, Armed::NONE);
+        Ok(self.put(connection, hash))
+    }
+
+    /// Puts in a connection that is not there, and for which there is room.
+    fn put(&mut self, mut connection: Box<Connection<U>>, hash: u32) -> ConnId {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: self.generation, hash, connection: None });
             self.slots.len() as u32 - 1
@@ -126,7 +132,7 @@ impl<U> OwnedTable<U> {
         let place = &mut self.slots[slot as usize];
         let id = ConnId { unit: self.unit, slot, generation: place.generation };
         let flow = connection.flow;
-        (connection.id, connection.scheduled, connection.timers) = (id, false, Armed::NONE);
+        connection.id = id;
         (place.hash, place.connection) = (hash, Some(connection));
         let entry = Place { hash, slot };
         self.places.insert_unique(spread(hash), entry, |place| spread(place.hash));
@@ -137,7 +143,7 @@ impl<U> OwnedTable<U> {
         // Its first segment will be looked for.
         let (ports, place) = self.near_place(&flow);
         self.note_near(place, Near { ports, slot });
-        Ok(id)
+        id
     }
 
     /// The flows in TIME-WAIT.
@@ -247,21 +253,36 @@ impl<U> Connections<U> for OwnedTable<U> {
         Some(f(slot.connection.as_deref_mut()?))
     }
 
-    fn open(&mut self, flow: FlowKey, tcb: Tcb, user: U) -> Result<ConnId, (OpenError, U)> {
+    #[inline]
+    fn open_with(
+        &mut self,
+        flow: FlowKey,
+        user: U,
+        make: impl FnOnce() -> Tcb,
+        begin: impl FnOnce(&mut Connection<U>),
+    ) -> Result<ConnId, (OpenError, U)> {
+        if self.len() >= self.max {
+            return Err((OpenError::TableFull, user));
+        }
+        let hash = self.hash(&flow);
+        if self.find_hashed(hash, &flow).is_some() {
+            return Err((OpenError::Exists, user));
+        }
         // It is large: with the memory there first, it is made where it stays.
         let place = Box::new_uninit();
         let connection = Connection {
             id: ConnId { unit: self.unit, slot: 0, generation: 0 },
             flow,
-            tcb,
+            tcb: make(),
             user,
             scheduled: false,
             port_allocated: false,
             timers: Armed::NONE,
             counted: Counted::default(),
         };
-        self.put_in(Box::write(place, connection))
-            .map_err(|(error, connection)| (error, connection.user))
+        let mut connection = Box::write(place, connection);
+        begin(&mut connection);
+        Ok(self.put(connection, hash))
     }
 
     fn close(&mut self, id: ConnId, now: Instant) -> Option<Box<Connection<U>>> {

@@ -146,20 +146,30 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
         }
     }
 
-    fn open(&self, flow: FlowKey, tcb: Tcb, user: U) -> Result<ConnId, (OpenError, U)> {
+    fn open_with(
+        &self,
+        flow: FlowKey,
+        user: U,
+        make: impl FnOnce() -> Tcb,
+        begin: impl FnOnce(&mut Connection<U>),
+    ) -> Result<ConnId, (OpenError, U)> {
         if self.len.fetch_add(1, Ordering::Relaxed) >= self.max {
             self.len.fetch_sub(1, Ordering::Relaxed);
             return Err((OpenError::TableFull, user));
         }
-        let id = self.slots.fill(|id| Connection {
-            id,
-            flow,
-            tcb,
-            user,
-            scheduled: false,
-            port_allocated: false,
-            timers: Armed::NONE,
-            counted: Counted::default(),
+        let id = self.slots.fill(|id| {
+            let mut connection = Connection {
+                id,
+                flow,
+                tcb: make(),
+                user,
+                scheduled: false,
+                port_allocated: false,
+                timers: Armed::NONE,
+                counted: Counted::default(),
+            };
+            begin(&mut connection);
+            connection
         });
         // Nobody knows the name until the flow is in its shard.
         let hash = self.hasher.hash_one(flow);
@@ -296,8 +306,14 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
         self.table.with_id(id, f)
     }
 
-    fn open(&mut self, flow: FlowKey, tcb: Tcb, user: U) -> Result<ConnId, (OpenError, U)> {
-        self.table.open(flow, tcb, user)
+    fn open_with(
+        &mut self,
+        flow: FlowKey,
+        user: U,
+        make: impl FnOnce() -> Tcb,
+        begin: impl FnOnce(&mut Connection<U>),
+    ) -> Result<ConnId, (OpenError, U)> {
+        self.table.open_with(flow, user, make, begin)
     }
 
     fn close(&mut self, id: ConnId, now: Instant) -> Option<Box<Connection<U>>> {

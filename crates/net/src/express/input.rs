@@ -21,11 +21,18 @@ pub(crate) struct Plain {
     /// The sum of the pseudo-header and TCP's, as words in the order of this machine; none if
     /// nothing needs to be verified.
     head: Option<u64>,
-    /// The headers, if others like them may follow: those of a run of full segments differ in
-    /// sequence number and checksum only.
+    /// The headers of the last frame, as far as they were found good.
     last: [u8; LONGEST],
-    /// Bytes of `last`; 0 if there is none.
+    /// Bytes of `last`, if others like them may follow: those of a run of full segments differ
+    /// in sequence number and checksum only. 0: none are like it.
     last_len: usize,
+    /// Bytes of those below TCP, if they were found good and stand in `last`; else 0.
+    below: usize,
+    /// Bytes of those below TCP of the frame that was looked at last, if they were found good;
+    /// else 0.
+    stands_at: usize,
+    /// The sum of the pseudo-header without the length, as words.
+    pseudo: u64,
     /// What the frame's facts said of its checksum.
     checksum: ChecksumState,
 }
@@ -33,8 +40,14 @@ pub(crate) struct Plain {
 /// Bytes of all headers of a frame without a tag and with timestamps: of IPv4, and of IPv6.
 const V4: usize = ethernet::LEN + ipv4::LEN + TCP_TIMESTAMPS;
 const LONGEST: usize = ethernet::LEN + ipv6::LEN + TCP_TIMESTAMPS;
+/// Bytes of the headers below TCP of a frame without a tag: of IPv4, and of IPv6.
+const BELOW: usize = ethernet::LEN + ipv4::LEN;
+const BELOW_V6: usize = ethernet::LEN + ipv6::LEN;
 /// Offset of the identification in a frame of IPv4 without a tag.
 const IDENTIFICATION: usize = ethernet::LEN + 4;
+/// Offsets of what a router takes one from, in headers of IPv4 and of IPv6.
+const TTL: usize = 8;
+const HOP_LIMIT: usize = 7;
 /// Bytes of payload in a segment that others like it are expected to follow.
 const WORTH: usize = 512;
 
@@ -47,12 +60,15 @@ impl Plain {
         head: None,
         last: [0; LONGEST],
         last_len: 0,
+        below: 0,
+        stands_at: 0,
+        pseudo: 0,
         checksum: ChecksumState::Complete,
     };
 
     /// What was read before tells nothing any more: addresses have changed.
     pub(crate) fn forget(&mut self) {
-        self.last_len = 0;
+        (self.last_len, self.below) = (0, 0);
     }
 
     /// Is the checksum of `frame` right?
@@ -112,7 +128,57 @@ impl Plain {
         if self.last_len != 0 && self.repeats(frame, front) {
             return Some(());
         }
-        self.last_len = 0;
+        (self.last_len, self.stands_at) = (0, 0);
+        let below = match self.repeats_below(frame, front) {
+            true => self.below,
+            false => self.read_below(frame, front, interface, ip)?,
+        };
+        self.stands_at = below;
+        let (fixed, options) = front.get(below..)?.split_first_chunk::<TCP>()?;
+        let control = word(fixed, 12);
+        let (len, timestamps) = shape(control, options)?;
+        let ports = word(fixed, 0);
+        let (source_port, destination_port) = ((ports >> 16) as u16, ports as u16);
+        let segment = self.bytes - below;
+        if source_port == 0 || destination_port == 0 || segment < len {
+            return None;
+        }
+        let meta = frame.meta();
+        self.head = match meta.checksum {
+            ChecksumState::Complete => {
+                let options = if timestamps.is_some() { option_words(options) } else { 0 };
+                let length = u64::from((segment as u16).to_be());
+                Some(fixed_words(fixed) + options + self.pseudo + length)
+            }
+            _ => None,
+        };
+        self.len = below + len;
+        let Arriving { flow, header, segment, .. } = &mut self.segment;
+        (header.source_port, header.destination_port) = (source_port, destination_port);
+        (header.seq, header.ack) = (Seq(word(fixed, 4)), Seq(word(fixed, 8)));
+        header.flags = Flags((control >> 16) as u16 & 0x1ff);
+        header.window = control as u16;
+        header.urgent = word(fixed, 16) as u16;
+        header.options.timestamps = timestamps;
+        (flow.local.port, flow.remote.port) = (destination_port, source_port);
+        *segment = meta.gso_size;
+        if self.bytes >= self.len + WORTH {
+            self.note(front, meta.checksum);
+        }
+        Some(())
+    }
+
+    /// Reads the headers below TCP at the `front` of `frame`. Returns how many bytes they are, if
+    /// they are as usual.
+    #[inline]
+    fn read_below(
+        &mut self,
+        frame: &Packet,
+        front: &[u8],
+        interface: &InterfaceConfig,
+        ip: &Ip,
+    ) -> Option<usize> {
+        self.below = 0;
         let (at, is_v6) = match interface.is_ethernet {
             true => link(front, interface.vlan)?,
             false => (0, *front.first()? >> 4 == 6),
@@ -125,42 +191,59 @@ impl Plain {
             return None;
         }
         self.bytes = frame.len();
+        self.segment.interface = meta.interface;
         let (datagram, total) = (front.get(at..)?, self.bytes - at);
-        let (below, pseudo) = match is_v6 {
-            true => (ipv6::LEN, self.v6(datagram, total, meta.interface, ip)?),
-            false => (ipv4::LEN, self.v4(datagram, total, ip)?),
-        };
-        let (fixed, options) = datagram.get(below..)?.split_first_chunk::<TCP>()?;
-        let control = word(fixed, 12);
-        let (len, timestamps) = shape(control, options)?;
-        let ports = word(fixed, 0);
-        let (source_port, destination_port) = ((ports >> 16) as u16, ports as u16);
-        let segment = total - below;
-        if source_port == 0 || destination_port == 0 || segment < len {
-            return None;
-        }
-        self.head = match meta.checksum {
-            ChecksumState::Complete => {
-                let options = if timestamps.is_some() { option_words(options) } else { 0 };
-                let length = u64::from((segment as u16).to_be());
-                Some(fixed_words(fixed) + options + pseudo + length)
+        let below = match is_v6 {
+            true => {
+                self.pseudo = self.v6(datagram, total, meta.interface, ip)?;
+                at + ipv6::LEN
             }
-            _ => None,
+            false => {
+                self.pseudo = self.v4(datagram, total, ip)?;
+                at + ipv4::LEN
+            }
         };
-        self.len = at + below + len;
-        let Arriving { flow, header, interface, segment, .. } = &mut self.segment;
-        (header.source_port, header.destination_port) = (source_port, destination_port);
-        (header.seq, header.ack) = (Seq(word(fixed, 4)), Seq(word(fixed, 8)));
-        header.flags = Flags((control >> 16) as u16 & 0x1ff);
-        header.window = control as u16;
-        header.urgent = word(fixed, 16) as u16;
-        header.options.timestamps = timestamps;
-        (flow.local.port, flow.remote.port) = (destination_port, source_port);
-        (*interface, *segment) = (meta.interface, meta.gso_size);
-        if self.bytes >= self.len + WORTH {
-            self.note(front, meta.checksum);
+        if interface.is_ethernet && at == ethernet::LEN {
+            self.last[..below].copy_from_slice(front.get(..below)?);
+            self.below = below;
         }
-        Some(())
+        Some(below)
+    }
+
+    /// Are the headers below TCP at the `front` of `frame` those of the last frame, of as many
+    /// bytes? Then all that was found of those is true of them: so it is with what comes from
+    /// one host, on whatever connection, if it numbers no datagrams. A flow label is anything.
+    #[inline(always)]
+    pub(super) fn repeats_below(&self, frame: &Packet, front: &[u8]) -> bool {
+        let meta = frame.meta();
+        let same = match self.below {
+            BELOW => same_below::<BELOW, false>(front, &self.last),
+            BELOW_V6 => same_below::<BELOW_V6, true>(front, &self.last),
+            _ => false,
+        };
+        same && frame.len() == self.bytes && meta.interface == self.segment.interface && !meta.group
+    }
+
+    /// What IP would have left of `frame`, which [`Plain::read`] has just refused, if nothing was
+    /// wrong with it but that its TCP header is no plain one: of a SYN, a reset, or with blocks
+    /// that tell what is missing.
+    #[inline]
+    pub(crate) fn segment_of(&self, mut frame: Packet) -> Result<Packet, Packet> {
+        if self.stands_at == 0 {
+            return Err(frame);
+        }
+        let is_v6 = !self.segment.flow.local.address.is_v4();
+        let at = self.stands_at - if is_v6 { ipv6::LEN } else { ipv4::LEN };
+        let Some(&[a, b, ..]) = frame.front().get(at..) else { return Err(frame) };
+        let limit = if is_v6 { HOP_LIMIT } else { TTL };
+        let Some(&ttl) = frame.front().get(at + limit) else { return Err(frame) };
+        frame.pull(self.stands_at);
+        let meta = frame.meta_mut();
+        meta.source = self.segment.flow.remote.address;
+        meta.destination = self.segment.flow.local.address;
+        (meta.protocol, meta.ttl) = (protocol::TCP, ttl);
+        meta.tos = if is_v6 { a << 4 | b >> 4 } else { b };
+        Ok(frame)
     }
 
     /// Is there a frame that another may be like?
@@ -221,6 +304,24 @@ impl Plain {
         let at = self.last_len - TCP_TIMESTAMPS + SUM;
         u16::from_be_bytes([self.last[at], self.last[at + 1]])
     }
+}
+
+/// Are the first `N` bytes, headers of Ethernet and IP, those of `last`, but for the flow label
+/// if it is IPv6?
+#[inline(always)]
+fn same_below<const N: usize, const IS_V6: bool>(front: &[u8], last: &[u8; LONGEST]) -> bool {
+    let (Some(front), Some(last)) = (front.first_chunk::<N>(), last.first_chunk::<N>()) else {
+        return false;
+    };
+    // By words, which is less than a call that compares.
+    let differ = |at: usize| {
+        let word = |bytes: &[u8; N]| u128::from_be_bytes(std::array::from_fn(|i| bytes[at + i]));
+        word(front) ^ word(last)
+    };
+    // The label's bits are the last of the first word, and the first of the second.
+    let (end, start) = if IS_V6 { (!0x0f, u128::MAX >> 16) } else { (u128::MAX, u128::MAX) };
+    let rest = if IS_V6 { differ(32) } else { 0 };
+    (differ(0) & end) | (differ(16) & start) | rest | differ(N - 16) == 0
 }
 
 /// Offsets in a TCP header of the sequence number, of what follows it, of the checksum, and of
@@ -289,7 +390,9 @@ impl Plain {
         let Arriving { flow, ecn, .. } = &mut self.segment;
         (flow.local.address, flow.remote.address) = (destination, source);
         *ecn = (first >> 20) as u8 & ipv4::ECN;
-        let addresses = (8..ipv6::LEN).step_by(4).map(|at| raw(bytes, at)).sum::<u64>();
+        let low = raw(bytes, 8) + raw(bytes, 12) + raw(bytes, 16) + raw(bytes, 20);
+        let high = raw(bytes, 24) + raw(bytes, 28) + raw(bytes, 32) + raw(bytes, 36);
+        let addresses = low + high;
         Some(addresses + u64::from(u16::from(protocol::TCP).to_be()))
     }
 }
@@ -310,7 +413,7 @@ fn raw<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
 /// The sum of a TCP header without options.
 #[inline(always)]
 fn fixed_words(bytes: &[u8; TCP]) -> u64 {
-    (0..TCP).step_by(4).map(|at| raw(bytes, at)).sum()
+    raw(bytes, 0) + raw(bytes, 4) + raw(bytes, 8) + raw(bytes, 12) + raw(bytes, 16)
 }
 
 /// The sum of the timestamps option in front of `options`.

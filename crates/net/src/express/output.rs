@@ -131,6 +131,9 @@ impl Departures {
         ip: &Ip,
         now: Instant,
     ) -> Option<(Frame, Pattern)> {
+        if !tcb.may_poll_plain() {
+            return None;
+        }
         let departure = self.find(flow, ttl, now)?;
         let most = departure.ip_len + TCP_TIMESTAMPS + tcb.mss() as usize;
         if most > departure.mtu.min(departure.longest()) {
@@ -144,6 +147,48 @@ impl Departures {
         let len = tcp.len() + payload.len();
         let payload = Payload { parts: Parts::from_buf([payload]), sum, gso_size: 0 };
         Some((departure.frame((flow, tos), &tcp, len, payload, ip), pattern))
+    }
+
+    /// As [`Departures::frame`], of a segment with any flags and options: to begin a connection,
+    /// to tell what is missing, or to end it at once.
+    #[inline(never)]
+    pub(crate) fn unusual(
+        &self,
+        (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
+        segment: &mut Outgoing,
+        ip: &Ip,
+        now: Instant,
+    ) -> Option<Frame> {
+        let departure = self.find(flow, ttl, now)?;
+        let header_len = segment.header.len();
+        let len = header_len + wire::total(&segment.payload);
+        let total = departure.ip_len + len;
+        if total > departure.mtu && segment.gso_size == 0 || total > departure.longest() {
+            return None;
+        }
+        segment.header.source_port = flow.local.port;
+        segment.header.destination_port = flow.remote.port;
+        let payload = std::mem::take(&mut segment.payload);
+        let head = departure.len + header_len;
+        let mut packet = Packet::framed(&departure.meta, head, payload);
+        let (below, bytes) = packet.head_mut().split_at_mut(departure.len);
+        let sum = u64::from(segment.header.emit_sum(bytes));
+        departure.emit_below(below, len, tos, || ip.label(flow));
+        let pseudo = departure.pseudo + len as u64;
+        let field = match departure.partial {
+            true => checksum::fold(pseudo),
+            false => {
+                let payload = segment.sum.unwrap_or_else(|| packet.sum_from(head));
+                !checksum::fold(pseudo + sum + u64::from(payload))
+            }
+        };
+        let at = departure.len + usize::from(CHECKSUM);
+        packet.head_mut()[at..at + 2].copy_from_slice(&field.to_be_bytes());
+        departure.note(packet.meta_mut(), tos, segment.gso_size);
+        let seq = checksum::fold(segment.header.seq.0.into());
+        let base = checksum::add(checksum::fold(pseudo + sum), !seq).into();
+        let (len, interface) = (departure.len + len, departure.meta.interface);
+        Some(Frame { packet, base, len, interface })
     }
 
     /// The layers have made `frame` of a segment. The next hop's address is good until
@@ -246,19 +291,9 @@ impl Departure {
             !checksum::fold(base + u64::from(fields.seq) + u64::from(payload))
         };
         let (below, header) = packet.head_mut().split_at_mut(self.len);
-        let (counted, label) = match self.is_v6() {
-            true => (len, ip.label(flow)),
-            false => (self.ip_len + len, 0),
-        };
-        self.emit(below, counted, tos, label);
+        self.emit_below(below, len, tos, || ip.label(flow));
         fields.emit(header);
-        let meta = packet.meta_mut();
-        meta.tos = tos;
-        meta.gso_size = payload.gso_size;
-        if self.partial {
-            meta.checksum = ChecksumState::Partial;
-            meta.csum_offset = CHECKSUM;
-        }
+        self.note(packet.meta_mut(), tos, payload.gso_size);
         let len = self.len + len;
         Frame { packet, base, len, interface: self.meta.interface }
     }
@@ -274,8 +309,25 @@ impl Departure {
         self.ip_len == ipv6::LEN
     }
 
-    /// Writes the headers below TCP. The length field says `counted`; `label` is the
-    /// flow's, of IPv6.
+    /// Notes the facts of a frame that others to the host do not share.
+    #[inline(always)]
+    fn note(&self, meta: &mut Meta, tos: u8, gso_size: u16) {
+        (meta.tos, meta.gso_size) = (tos, gso_size);
+        if self.partial {
+            (meta.checksum, meta.csum_offset) = (ChecksumState::Partial, CHECKSUM);
+        }
+    }
+
+    /// Writes the headers below a segment of `len` bytes. `label` is the flow's, of IPv6.
+    #[inline(always)]
+    fn emit_below(&self, bytes: &mut [u8], len: usize, tos: u8, label: impl FnOnce() -> u32) {
+        match self.is_v6() {
+            true => self.emit(bytes, len, tos, label()),
+            false => self.emit(bytes, self.ip_len + len, tos, 0),
+        }
+    }
+
+    /// The same. The length field says `counted`.
     #[inline(always)]
     fn emit(&self, bytes: &mut [u8], counted: usize, tos: u8, label: u32) {
         // A copy of as many bytes as are known is a few stores.

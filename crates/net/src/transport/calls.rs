@@ -2,7 +2,7 @@
 
 use super::{Cx, Transport};
 use crate::application::{Application, Call, ConnectError};
-use crate::connections::{ConnId, Connections, OpenError};
+use crate::connections::{ConnId, Connection, Connections, OpenError};
 use crate::ip::{Route, Routes};
 use tcp::{Pressure, Tcb};
 use wire::tcp::mss_for;
@@ -159,7 +159,7 @@ impl<A: Application> Transport<A> {
     fn open_active<C: Connections<A::Connection>>(
         &mut self,
         flow: FlowKey,
-        mut user: A::Connection,
+        user: A::Connection,
         route: Route,
         (port_allocated, after): (bool, Option<Seq>),
         cx: &mut Cx<'_, A, C>,
@@ -170,13 +170,17 @@ impl<A: Application> Transport<A> {
         }
         let config = &self.tcp[route.interface as usize];
         let mss = mss_for(route.mtu, flow.remote.address);
-        let mut tcb = Tcb::connect(config, isn, mss, cx.now);
-        cx.app.prepare(&mut user, &mut tcb, cx.now);
-        let id = cx.conns.open(flow, tcb, user)?;
+        let (app, now) = (&mut *cx.app, cx.now);
+        let make = || Tcb::closed(config, isn, mss, now);
+        let id = cx.conns.open_with(flow, user, make, |connection| {
+            let Connection { tcb, user, .. } = connection;
+            tcb.begin_connect();
+            app.prepare(user, tcb, now);
+            connection.port_allocated = port_allocated;
+        })?;
         cx.counters.opened_active += 1;
         let (ready, app) = (&mut self.ready, &mut *cx.app);
         cx.conns.with_id(id, |connection| {
-            connection.port_allocated = port_allocated;
             app.opened(&mut connection.user, id, &flow);
             ready.schedule(connection);
         });

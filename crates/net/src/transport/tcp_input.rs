@@ -7,7 +7,7 @@ use crate::application::Application;
 use crate::arriving::Arriving;
 use crate::connections::{ConnId, Connections, OpenError};
 use tcp::input::listen::Listen;
-use tcp::{Pressure, Tcb, input, time_wait};
+use tcp::{Isn, Pressure, Tcb, input, time_wait};
 use wire::packet::ChecksumState;
 use wire::tcp::{Header, mss_for};
 use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
@@ -171,29 +171,42 @@ impl Arrived {
             cx.counters.drop(DropReason::TcpNoThread);
             return self.refuse(transport, cx);
         }
-        let Some(mut user) = transport.incoming(listener, cx) else {
+        let Some(user) = transport.incoming(listener, cx) else {
             if transport.config.syn_cookies && cx.app.half_open_limit_reached(listener) {
                 return self.answer_by_cookie(transport, cx);
             }
             return cx.counters.drop(DropReason::TcpBacklog);
         };
-        let mut tcb = self.accept(after, transport, cx.now);
-        cx.app.prepare(&mut user, &mut tcb, cx.now);
-        if let Some(id) = self.put(tcb, user, after, transport, cx) {
+        let isn = self.isn(after, transport, cx.now);
+        let (ecn, now) = (self.ecn, cx.now);
+        let begin = |app: &mut A, user: &mut A::Connection, tcb: &mut Tcb| {
+            tcb.begin_accept(&self.header, now);
+            tcb.syn_came(ecn);
+            app.prepare(user, tcb, now);
+        };
+        if let Some(id) = self.put((isn, after), user, begin, transport, cx) {
             transport.note_half_open(id, cx.conns);
         }
     }
 
-    /// Puts the connection into the table, and tells the application.
+    /// Puts a connection into the table that begins with these numbers, `after` those of an
+    /// earlier incarnation, and tells the application.
+    #[inline]
     fn put<A: Application, C: Connections<A::Connection>>(
         &self,
-        tcb: Tcb,
+        (isn, after): (Isn, Option<wire::Seq>),
         user: A::Connection,
-        after: Option<wire::Seq>,
+        begin: impl FnOnce(&mut A, &mut A::Connection, &mut Tcb),
         transport: &mut Transport<A>,
         cx: &mut Cx<'_, A, C>,
     ) -> Option<ConnId> {
-        match cx.conns.open(self.flow, tcb, user) {
+        let (mss, now, app) = (self.mss(transport), cx.now, &mut *cx.app);
+        let config = &transport.tcp[self.interface as usize];
+        let make = || Tcb::closed(config, isn, mss, now);
+        let opened = cx.conns.open_with(self.flow, user, make, |connection| {
+            begin(app, &mut connection.user, &mut connection.tcb);
+        });
+        match opened {
             Ok(id) => {
                 if after.is_some() {
                     cx.conns.forget_time_wait(&self.flow);
@@ -266,39 +279,38 @@ impl Arrived {
         if transport.residence.refusal().is_some() {
             return false;
         }
-        let Some(mut user) = cx.app.incoming_established(listener) else {
+        let Some(user) = cx.app.incoming_established(listener) else {
             cx.counters.drop(DropReason::TcpBacklog);
             return true;
         };
-        let config = &transport.tcp[self.interface as usize];
-        let mut tcb = Tcb::accept(config, isn, self.mss(transport), &syn, cx.now);
-        cx.app.prepare(&mut user, &mut tcb, cx.now);
-        tcb.was_answered(cx.now);
         let alone = wire::tcp::Flags::FIN.with(wire::tcp::Flags::PSH);
         let ack = Header { flags: self.header.flags.without(alone), ..self.header };
-        tcb.input(&ack, wire::Parts::new(), cx.now);
-        self.put(tcb, user, None, transport, cx);
+        let now = cx.now;
+        let begin = |app: &mut A, user: &mut A::Connection, tcb: &mut Tcb| {
+            tcb.begin_accept(&syn, now);
+            app.prepare(user, tcb, now);
+            tcb.was_answered(now);
+            tcb.input(&ack, wire::Parts::new(), now);
+        };
+        self.put((isn, None), user, begin, transport, cx);
         true
     }
 
-    /// The TCB that this SYN opens. Its numbers come after those of an earlier
+    /// The numbers of the connection that this SYN opens. They come `after` those of an earlier
     /// incarnation.
-    fn accept<A: Application>(
+    fn isn<A: Application>(
         &self,
         after: Option<wire::Seq>,
         transport: &Transport<A>,
         now: Instant,
-    ) -> Tcb {
+    ) -> Isn {
         let mut isn = transport.isn.isn(&self.flow, now);
         if let Some(after) = after
             && isn.seq.before_or_at(after)
         {
             isn.seq = after + 1;
         }
-        let config = &transport.tcp[self.interface as usize];
-        let mut tcb = Tcb::accept(config, isn, self.mss(transport), &self.header, now);
-        tcb.syn_came(self.ecn);
-        tcb
+        isn
     }
 
     /// Another thread was faster with a copy of this SYN: its connection gets ours.

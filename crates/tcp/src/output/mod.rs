@@ -157,7 +157,7 @@ impl Tcb {
         self.release_paced(now);
         if self.has_errand() {
             *place = self.transmit(now, offload);
-            if place.is_none() {
+            if place.is_none() || self.is_done() {
                 self.nothing_to_send();
             }
         } else if let Some((len, fin)) = self.next_new(now, offload) {
@@ -177,6 +177,12 @@ impl Tcb {
         if self.snd.nxt == self.send.end && !self.acks.now {
             self.nothing_to_send();
         }
+    }
+
+    /// Is it clear that nothing would come next? So nobody asks in vain after a SYN or a FIN.
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.settings.is_none() && !self.has_output()
     }
 
     /// Is there anything to send but new data and acknowledgments, as

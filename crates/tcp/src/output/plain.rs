@@ -90,6 +90,12 @@ impl Tcb {
         Some(PlainSegment { seq, ack, flags, window, timestamps, payload, sum })
     }
 
+    /// May [`Tcb::poll_plain`] have something? `false` is certain, and cheaper.
+    #[inline(always)]
+    pub fn may_poll_plain(&self) -> bool {
+        matches!(self.state, State::Established | State::CloseWait) && self.unsent() > 0
+    }
+
     /// How many bytes go as the next segment, if only the windows decide, and the user.
     #[inline(always)]
     fn plain_amount(&self, now: Instant, offload: TransmitOffload) -> Option<u32> {
