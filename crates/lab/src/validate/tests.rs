@@ -43,6 +43,7 @@ fn calibration(works: &[Work], processors: &[usize], connections: &[usize]) -> C
         primitives,
         layers: BTreeMap::new(),
         organizations: [("uniprocessor".to_owned(), anchors)].into(),
+        ipv6: BTreeMap::new(),
         other_state: None,
     }
 }
