@@ -142,6 +142,7 @@ impl Flags {
                 5 => tcp.ecn = EcnMode::AcceptAccurate,
                 _ => self.ignored.push(name.into()),
             },
+            "tcp_ecn_fallback" => tcp.ecn_fallback = value != "0",
             "tcp_ecn_option" => match number(name, value)? {
                 0 => tcp.counter_options = CounterOptions::Never,
                 // As the stack does if it is not told to do as Linux.

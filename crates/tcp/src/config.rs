@@ -97,6 +97,11 @@ pub struct Config {
     /// ends count marks, as on Linux. RFC 3168 forbids it, and RFC 8311 allows experiments.
     /// Default false.
     pub ecn_everywhere: bool,
+    /// A connection does without ECN where the handshake shows that the path does not carry
+    /// it: its SYN goes again without after time-outs (RFC 3168 6.1.1.1), and nothing of it
+    /// is ECN-capable if a SYN arrived with other bits than it was sent with (RFC 9768
+    /// 3.2.2.3). Default true.
+    pub ecn_fallback: bool,
     /// Compute the sum of the payload while it is copied into the send queue,
     /// so that no one has to touch it again. Switch it off where the device
     /// computes checksums. Default true.
@@ -148,6 +153,7 @@ impl Default for Config {
             ecn: EcnMode::Accept,
             counter_options: CounterOptions::News,
             ecn_everywhere: false,
+            ecn_fallback: true,
             checksum: true,
             chunk: 0,
             challenge_acks_per_second: 100,
@@ -241,6 +247,7 @@ setters! { Config {
     with_ecn ecn: EcnMode,
     with_counter_options counter_options: CounterOptions,
     with_ecn_everywhere ecn_everywhere: bool,
+    with_ecn_fallback ecn_fallback: bool,
     with_checksum checksum: bool,
     with_chunk chunk: usize,
     with_challenge_acks_per_second challenge_acks_per_second: u16,

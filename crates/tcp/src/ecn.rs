@@ -51,7 +51,7 @@ impl Tcb {
     pub(crate) fn syn_ecn(&mut self, answer: bool) -> Flags {
         // RFC 3168 6.1.1/1, 6.1.1/2, 6.1.1.1/1
         const ASK: Flags = Flags::ECE.with(Flags::CWR);
-        let timeouts = self.timeouts;
+        let timeouts = if self.config.ecn_fallback { self.timeouts } else { 0 };
         let Some(ecn) = &mut self.ecn else { return Flags::default() };
         if ecn.accurate.is_some() {
             return ecn.syn_accurate(answer, timeouts);

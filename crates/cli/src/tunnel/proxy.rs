@@ -114,7 +114,7 @@ fn address_of(text: &str) -> Result<SocketAddr, Option<String>> {
         Some(Ok(zoned)) => zoned.of_kernel(port).map_err(Some),
         Some(Err(why)) => Err(Some(why)),
         None if host.chars().any(char::is_alphabetic) && !host.contains(['/', ':']) => {
-            Err(Some("write the proxy's address, not its name".into()))
+            Err(Some("write the proxy's address, not its name, as socks5://127.0.0.1:1080".into()))
         }
         None => Err(None),
     }

@@ -84,8 +84,9 @@ impl Tcb {
         // Our SYN was not ECN-capable, and has to arrive so.
         let intact = matches!(h.flags.ace(), 2 | 5);
         let marked = h.flags.ace() == handshake_code(ipv4::CE) as u8;
+        let fallback = self.config.ecn_fallback;
         if let Some(ecn) = &mut self.ecn {
-            ecn.capable &= intact;
+            ecn.capable &= intact || !fallback;
         }
         if marked {
             self.on_echo(now);
@@ -132,6 +133,7 @@ impl Tcb {
         let next = len > 0 && h.seq == self.rcv.nxt;
         let old = h.ack.before(self.snd.una) || h.ack.after(self.snd.nxt);
         let timestamps = self.flags.timestamps;
+        let fallback = self.config.ecn_fallback;
         let Some(ecn) = self.ecn.as_mut().filter(|ecn| ecn.on) else { return };
         let Some(accurate) = &mut ecn.accurate else { return };
         accurate.pending = None;
@@ -146,7 +148,7 @@ impl Tcb {
         if handshake && newer {
             let pure = len == 0 && !h.flags.fin() && h.options.sack.is_empty();
             if pure {
-                if ecn.end_handshake(&feedback) {
+                if ecn.end_handshake(&feedback, fallback) {
                     self.on_echo(now);
                 }
                 return;
@@ -303,8 +305,9 @@ impl Accurate {
 
 impl Ecn {
     /// An acknowledgment alone ends the handshake: its ACE field says how our SYN-ACK came
-    /// (RFC 9768, table 4), which was not ECN-capable. Returns whether it was marked.
-    fn end_handshake(&mut self, feedback: &Feedback) -> bool {
+    /// (RFC 9768, table 4), which was not ECN-capable. If it arrived with other bits, nothing
+    /// more is, with `fallback`. Returns whether it was marked.
+    fn end_handshake(&mut self, feedback: &Feedback, fallback: bool) -> bool {
         // RFC 9768 3.2.2.1/2, 3.2.2.3/1
         let Some(accurate) = &mut self.accurate else { return false };
         if let Some(option) = &feedback.option {
@@ -314,10 +317,10 @@ impl Ecn {
         }
         match feedback.ace {
             0 => (accurate.sender.heeds, self.capable) = (false, false),
-            3 | 4 => self.capable = false,
+            3 | 4 => self.capable &= !fallback,
             6 => {
                 accurate.sender.packets = accurate.sender.packets.wrapping_add(1);
-                self.capable = false;
+                self.capable &= !fallback;
             }
             _ => {}
         }

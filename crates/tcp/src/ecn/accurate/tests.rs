@@ -32,7 +32,10 @@ fn client(answer: u32, bits: u8) -> Peer {
 
 /// A server whose SYN says `syn`, its SYN-ACK still to be polled.
 fn server(mode: EcnMode, syn: u32, bits: u8) -> Peer {
-    let config = Config { ecn: mode, ..sack() };
+    server_of(Config { ecn: mode, ..sack() }, syn, bits)
+}
+
+fn server_of(config: Config, syn: u32, bits: u8) -> Peer {
     let syn = ace(Peer::syn("S", 0, &config), syn);
     let isn = Isn { seq: Seq(ISS), timestamp_offset: 0 };
     let now = Instant::from_millis(1000);
@@ -266,6 +269,32 @@ fn a_server_reads_how_its_syn_ack_came() {
         // Two segments are the least.
         assert_eq!(fewer, heeds && !reduced, "{code}");
         assert_eq!(p.tcb.info().echoed, u32::from(reduced) + u32::from(heeds));
+    }
+}
+
+#[test]
+fn without_the_fallback_bits_that_changed_end_nothing() {
+    for (fallback, capable) in [(true, false), (false, true)] {
+        let config = Config { ecn_fallback: fallback, ..asking() };
+        // A SYN-ACK, and a SYN, that arrived with a mark.
+        let mut p = server_of(config.clone(), 7, 0);
+        p.out();
+        p.input(ace(header(".", 1, 1, 50_000), 6), 0);
+        p.send(1000);
+        assert_eq!((p.outgoing()[0].ect, p.tcb.info().echoed), (capable, 1));
+        let mut p = Peer::connecting(config.clone());
+        p.out();
+        p.input(ace(Peer::syn("S.", 1, &asking()), 6), 0);
+        p.out();
+        p.send(1000);
+        assert_eq!(p.outgoing()[0].ect, capable);
+        // And SYNs that were lost.
+        let mut p = Peer::connecting(config);
+        p.out();
+        p.timeout();
+        p.out();
+        p.timeout();
+        assert_eq!(aces(&mut p), [if fallback { 0 } else { 7 }]);
     }
 }
 
