@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::str::FromStr;
 use wire::Address;
 
-/// A server for names, for [`Builder::dns`](crate::Builder::dns): an address, such as `10.99.0.1`,
+/// A server for names, for `Builder::dns`: an address, such as `10.99.0.1`,
 /// `2001:db8::53` or, with the link that it is on, `fe80::1%eth0` or `fe80::1%2` (RFC 4007 11). Behind the %
 /// stands the name of the device or the number of its interface, from 1 on in the order of the builder.
 #[derive(Clone, PartialEq, Eq, Hash)]
