@@ -14,6 +14,7 @@ use interface::Interface;
 use crate::addresses::{Cidr, Route};
 use crate::names::Resolver;
 use crate::organization::{LockKind, Options, Organization};
+use crate::servers::NameServer;
 use crate::stack::Stack;
 use crate::{Error, Prefix};
 use ::device::{Device, tun};
@@ -65,7 +66,7 @@ pub struct Builder {
     loopback: bool,
     resolver: Option<Arc<Resolver>>,
     /// Servers for names.
-    dns: Vec<IpAddr>,
+    dns: Vec<NameServer>,
     clock: Option<Clock>,
     observable: bool,
     dad: Dad,
@@ -415,12 +416,16 @@ impl Builder {
         self
     }
 
-    /// Servers for names, the best first, eight at most. They are asked by the stack's own
+    /// Servers for names, the best first, eight at most: each a [`NameServer`], an address, or text
+    /// such as `10.99.0.1` or `fe80::1%eth0`. They are asked by the stack's own
     /// sockets, by UDP, and by TCP what an answer has no room for. Answers are kept for as long
     /// as the servers say, an hour at most.
     #[cfg(feature = "dns")]
-    pub fn dns(mut self, servers: impl IntoIterator<Item: Into<IpAddr>>) -> Builder {
-        self.dns = servers.into_iter().map(Into::into).collect();
+    pub fn dns(
+        mut self,
+        servers: impl IntoIterator<Item: TryInto<NameServer, Error: Into<Error>>>,
+    ) -> Builder {
+        self.dns = servers.into_iter().filter_map(|server| self.checked(server)).collect();
         self
     }
 

@@ -2,7 +2,9 @@
 //! and what sockets remember of theirs.
 
 use crate::addresses::{CidrError, Route};
+use crate::host::MAX_ADDRESSES;
 use crate::organization::NoSuchOrganization;
+use crate::servers::NameServerError;
 use net::application::ConnectError;
 use std::convert::Infallible;
 use std::io;
@@ -105,6 +107,17 @@ pub enum Error {
         name: String,
         /// Why.
         error: io::Error,
+    },
+    /// A server for names makes no sense.
+    #[error(transparent)]
+    NameServer(#[from] NameServerError),
+    /// An interface has more addresses than one may have.
+    #[error("device {device} has {addresses} addresses: give it {} at most", MAX_ADDRESSES)]
+    Addresses {
+        /// The device's name.
+        device: String,
+        /// How many it would have, with a link-local one of its own.
+        addresses: usize,
     },
     /// The organization could not be started.
     #[error(transparent)]

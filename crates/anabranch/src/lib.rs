@@ -179,6 +179,7 @@ pub use platform::Clock;
 #[cfg(not(shuttle))]
 pub use platform::{RunningThread, VirtualTime};
 pub use prefix::Prefix;
+pub use servers::{NameServer, NameServerError};
 pub use stack::Stack;
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;

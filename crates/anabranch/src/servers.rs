@@ -44,12 +44,6 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// The builder names these: of none the interface is known.
-    pub(crate) fn set_by_hand(&self, servers: Vec<IpAddr>) {
-        let servers = servers.into_iter().map(|address| (address, PORT).into());
-        self.set(Origin::Builder, servers.collect());
-    }
-
     /// From now on `origin` names these, or none.
     pub(crate) fn set(&self, origin: Origin, servers: Vec<SocketAddr>) {
         let mut known = self.known.lock();
@@ -84,6 +78,10 @@ pub(crate) use answers::Answers;
 
 #[cfg(feature = "dns")]
 mod answers;
+
+mod named;
+
+pub use named::{NameServer, NameServerError};
 
 #[cfg(test)]
 mod tests;

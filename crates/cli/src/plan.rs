@@ -1,5 +1,6 @@
 //! `anabranch plan`: which organization, on how many processors, for a load.
 
+use crate::bench::FamilyArg;
 use crate::failure::Failure;
 use crate::files::{Json, Output, distinct};
 use crate::progress;
@@ -18,7 +19,8 @@ Examples:
   anabranch calibrate
   anabranch plan --load \"tcp rr 64B, 20k connections, 400k/s\" --latency p99=100us
   anabranch plan --load \"udp send 1400B, 64 flows, 2M/s\" --max-processors 8 --explain
-  anabranch plan --load \"tcp send, 3k connections\" --json -";
+  anabranch plan --load \"tcp send, 3k connections\" --json -
+  anabranch plan --load \"tcp rr, 1k connections\" --family 6";
 
 /// What to plan for.
 #[derive(Debug, clap::Args)]
@@ -38,6 +40,9 @@ pub struct Args {
     /// that in ~/.config]
     #[arg(long, value_name = "FILE")]
     calibration: Option<PathBuf>,
+    /// The family of the addresses
+    #[arg(long, value_enum, default_value_t = FamilyArg::V4)]
+    family: FamilyArg,
     /// Seed of the simulations
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -59,7 +64,8 @@ pub struct Args {
 /// [`Failure`]: code 2 for what makes no sense, if there is no calibration, or a file
 /// cannot be written; 1 if no configuration carries the load.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let predictor = Predictor::new(&args.calibration()?).map_err(Failure::refused)?;
+    let calibration = of_family(args.calibration()?, args.family)?;
+    let predictor = Predictor::new(&calibration).map_err(Failure::refused)?;
     let machine = &predictor.calibration().machine;
     let most = machine.processors.min(plan::MOST_PROCESSORS);
     let request = Request {
@@ -77,7 +83,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
     let json = Json::to(args.json.as_deref())?;
     let svg = args.svg.as_deref().map(|path| Output::new("--svg", path)).transpose()?;
-    let note = format!("{}; seed {}", of_machine(predictor.calibration()), args.seed);
+    let machine = of_machine(predictor.calibration(), args.family);
+    let note = format!("{machine}; seed {}", args.seed);
     let bar = progress::spinner();
     let plan = plan::plan(&predictor, &request, &|what| bar.set_message(what.to_owned()));
     bar.finish_and_clear();
@@ -88,11 +95,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     json.report(&plan, || args.words(&plan))
 }
 
+/// The calibration for addresses of this family.
+///
+/// # Errors
+/// If it knows nothing of it.
+pub fn of_family(calibration: Calibration, family: FamilyArg) -> Result<Calibration, Failure> {
+    match family {
+        FamilyArg::V4 => Ok(calibration),
+        FamilyArg::V6 => calibration.over_ipv6().map_err(Failure::refused),
+    }
+}
+
 /// Where figures are from that a calibration gave.
-pub fn of_machine(calibration: &Calibration) -> String {
+pub fn of_machine(calibration: &Calibration, family: FamilyArg) -> String {
     let machine = &calibration.machine;
     let model = if machine.model.is_empty() { "an unknown processor" } else { &machine.model };
-    format!("{model}, {} processors, calibrated {}", machine.processors, calibration.date)
+    let over = if family == FamilyArg::V6 { ", over IPv6" } else { "" };
+    format!("{model}, {} processors, calibrated {}{over}", machine.processors, calibration.date)
 }
 
 impl Args {
@@ -117,6 +136,12 @@ impl Args {
 
     fn words(&self, plan: &Plan) -> String {
         let mut lines = plan::lines(plan);
+        if self.family == FamilyArg::V6 {
+            lines.push(
+                "over IPv6: what is longer there than over IPv4 was measured on one processor"
+                    .to_owned(),
+            );
+        }
         if self.explain {
             lines.push("\nlooked at, in this order:".to_owned());
             lines.extend(plan.explanation().into_iter().map(|line| format!("- {line}")));

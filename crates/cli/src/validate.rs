@@ -1,8 +1,10 @@
 //! `anabranch lab validate`: the planner's predictions against the stack.
 
+use crate::bench::FamilyArg;
 use crate::calibrate::measure;
 use crate::failure::Failure;
 use crate::files::Json;
+use crate::plan::of_family;
 use crate::progress;
 use crate::table::{render, thousands};
 use lab::calibrate::Effort;
@@ -36,6 +38,9 @@ pub struct Args {
     /// Samples of each
     #[arg(long, default_value_t = 3)]
     samples: usize,
+    /// The family of the addresses
+    #[arg(long, value_enum, default_value_t = FamilyArg::V4)]
+    family: FamilyArg,
     /// By which loads are drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -71,7 +76,7 @@ impl Args {
         let like = self.validation(0);
         like.check().map_err(Failure::refused)?;
         let json = Json::to(self.json.as_deref())?;
-        let calibration = self.calibration()?;
+        let calibration = of_family(self.calibration()?, self.family)?;
         let (mut kept, seeds) = match &self.keep {
             None => (Kept::default(), self.seeds()),
             Some(path) => {
@@ -98,14 +103,24 @@ impl Args {
             reports.iter().filter(|one| !one.points.is_empty()).cloned().collect();
         let reports = if met.is_empty() { reports } else { met };
         match &reports[..] {
-            [one] => json.report(one, || table(one))?,
-            several => json.report(several, || tables(several))?,
+            [one] => json.report(one, || self.words(table(one)))?,
+            several => json.report(several, || self.words(tables(several)))?,
         }
         if self.require { self.check(&reports, seeds.len()) } else { Ok(()) }
     }
 
+    /// `report`, with the family that it is of, if that is not IPv4.
+    fn words(&self, report: String) -> String {
+        match self.family {
+            FamilyArg::V4 => report,
+            FamilyArg::V6 => format!("Over IPv6:\n{report}"),
+        }
+    }
+
     fn validation(&self, seed: u64) -> Validation {
-        Validation { points: self.points, seed, samples: self.samples, ..Validation::default() }
+        let family = self.family.into();
+        let (points, samples) = (self.points, self.samples);
+        Validation { points, seed, samples, family, ..Validation::default() }
     }
 
     /// The seeds: those drawn now, or the one that was given.

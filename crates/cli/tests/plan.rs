@@ -3,7 +3,7 @@
 mod common;
 
 use common::{anabranch, refused};
-use planner::calibration::{Anchor, Estimate, Machine, Primitives, VERSION};
+use planner::calibration::{Anchor, Estimate, Layers, Machine, OverIpv6, Primitives, VERSION};
 use planner::{Calibration, Work};
 use std::path::Path;
 
@@ -51,14 +51,19 @@ fn calibration() -> Calibration {
             ("processor-per-connection".into(), cases(&[1, 2])),
         ]
         .into(),
+        ipv6: [].into(),
         other_state: None,
     }
 }
 
 /// A directory with that calibration in it.
 fn directory() -> tempfile::TempDir {
+    directory_with(&calibration())
+}
+
+fn directory_with(calibration: &Calibration) -> tempfile::TempDir {
     let place = tempfile::tempdir().expect("a directory");
-    let text = calibration().to_toml().expect("good");
+    let text = calibration.to_toml().expect("good");
     std::fs::write(place.path().join("cal.toml"), text).expect("written");
     place
 }
@@ -124,6 +129,47 @@ fn what_makes_no_sense() {
         assert_eq!(code, Some(2), "{error}");
         assert!(error.contains(part), "{error}");
     }
+}
+
+/// A transaction takes 600 ns over IPv6, so two processors carry 3.3 million.
+#[test]
+fn both_families_are_planned_for() {
+    let exact = |value| Estimate { value, low: value, high: value };
+    let over = OverIpv6 {
+        ipv4_bytes: 64,
+        ipv6_bytes: 64,
+        ipv4_ns: exact(500.0),
+        ipv6_ns: exact(600.0),
+        ratio: exact(1.2),
+        layers: Layers {
+            packets_in: 1.0,
+            packets_out: 1.0,
+            transport_ns: 600.0,
+            ..Layers::default()
+        },
+    };
+    let known = Calibration { ipv6: [(Work::TcpRr, over)].into(), ..calibration() };
+    let place = directory_with(&known);
+    let load = "tcp rr 64B, 1k connections, 3.6M/s";
+    assert_eq!(plan(place.path(), load, "").0, Some(0));
+    let (code, _, error) = plan(place.path(), load, "--family 6");
+    assert_eq!(code, Some(1), "{error}");
+    let (code, text, error) = plan(place.path(), "tcp rr, 1k connections, 2.5M/s", "--family 6");
+    assert_eq!(code, Some(0), "{error}");
+    assert!(text.contains("over IPv6"), "{text}");
+    let rate = |arguments: &str| {
+        let text = simulate(place.path(), &format!("--calibration cal.toml --json - {arguments}"));
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
+        rows[0]["outcome"]["operations_per_s"].as_f64().expect("a number")
+    };
+    let ratio = rate("--processors 1 --family 6") / rate("--processors 1");
+    assert!((ratio * 1.2 - 1.0).abs() < 0.03, "{ratio}");
+    // A calibration from before, and a paper's machine.
+    let (code, _, error) = plan(directory().path(), load, "--family 6");
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("knows nothing of IPv6: run `anabranch calibrate` again"), "{error}");
+    let line = refused("simulate --costs schmidt1996 --family 6");
+    assert!(line.contains("are of no family"), "{line}");
 }
 
 /// Simulates two threads of their own from the calibration; what it prints.

@@ -80,13 +80,26 @@ fn all_loads_go_over_ipv6() {
     }
     let plan = BenchPlan { family: Family::V6, ..short(Workload::Bulk, "uniprocessor", 1) };
     let refused = |plan: BenchPlan| plan.check().map_err(|error| error.to_string());
-    let no = refused(BenchPlan { mtu: 1279, ..plan.clone() });
+    let no = refused(BenchPlan { mtu: 1279, ..plan });
     assert_eq!(no, Err("an MTU of 1279 bytes does not work: take 1280 to 65535".to_owned()));
-    let no = refused(BenchPlan { peer: Peer::Driver, ..plan });
-    assert_eq!(
-        no,
-        Err("the driver speaks IPv4: use --peer stack with --family 6, or --family 4".to_owned())
-    );
+}
+
+#[test]
+fn simulated_peers_speak_ipv6() {
+    for organization in ["uniprocessor", "group-locks", "layer-parallel"] {
+        for workload in [Workload::Bulk, Workload::Udp] {
+            for direction in [Direction::Send, Direction::Receive] {
+                let plan = short(workload, organization, 2);
+                let processors = if organization == "uniprocessor" { 1 } else { 2 };
+                let plan = BenchPlan { peer: Peer::Driver, direction, processors, ..plan };
+                check(&BenchPlan { family: Family::V6, ..plan });
+            }
+        }
+        for workload in [Workload::Rr, Workload::UdpRr] {
+            let plan = BenchPlan { peer: Peer::Driver, ..short(workload, organization, 1) };
+            check(&BenchPlan { family: Family::V6, ..plan });
+        }
+    }
 }
 
 #[test]

@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod file;
+mod ipv6;
 mod other;
 
 pub use file::{default_path, load, parse};
+pub use ipv6::OverIpv6;
 
 /// The version of the file that this code writes and reads.
 pub const VERSION: u32 = 2;
@@ -48,6 +50,9 @@ pub struct Calibration {
     pub primitives: Primitives,
     /// The time of an operation in each layer, by work: `uniprocessor`, 16 connections.
     pub layers: BTreeMap<Work, Layers>,
+    /// What an operation takes over IPv6, by work; all the rest is of IPv4.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ipv6: BTreeMap<Work, OverIpv6>,
     /// Whole stacks against a simulated peer, by the organization's name.
     pub organizations: BTreeMap<String, Vec<Anchor>>,
     /// What was measured of several processors while these were further from each other, or

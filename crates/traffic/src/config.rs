@@ -1,7 +1,7 @@
 //! [`Config`]: how simulated peers are made.
 
 use device::memory::Config as Link;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 /// How simulated peers are made.
@@ -11,10 +11,10 @@ pub struct Config {
     /// peers', and `ring` bounds the answers that wait to be received.
     pub link: Link,
     /// The stack's address.
-    pub stack: Ipv4Addr,
-    /// The peers' address. ARP requests for any other than the stack's are
-    /// answered too.
-    pub peer: Ipv4Addr,
+    pub stack: IpAddr,
+    /// The peers' address, of the same family: a device with two families panics. Questions by ARP or
+    /// neighbour discovery for any other than the stack's are answered too.
+    pub peer: IpAddr,
     /// How many connections (or flows of UDP) the peers open, over all queues;
     /// there are 64 512 ports.
     pub connections: usize,
@@ -61,8 +61,8 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             link: Link::default(),
-            stack: Ipv4Addr::new(10, 0, 0, 1),
-            peer: Ipv4Addr::new(10, 0, 0, 2),
+            stack: Ipv4Addr::new(10, 0, 0, 1).into(),
+            peer: Ipv4Addr::new(10, 0, 0, 2).into(),
             connections: 0,
             stack_port: 5001,
             window: 65_535,

@@ -3,12 +3,12 @@
 
 use super::Config;
 use device::{Batch, Medium};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::packet::ChecksumState;
 use wire::tcp::{Flags, Options};
 use wire::{
     Address, Endpoint, EthernetAddress, FlowKey, Packet, Parts, Seq, Slice, arp, checksum,
-    ethernet, ipv4, protocol, tcp,
+    ethernet, group, ipv4, ipv6, ndp, protocol, tcp,
 };
 
 fn word(b: &[u8], at: usize) -> Option<u16> {
@@ -19,20 +19,35 @@ fn long(b: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*b.get(at..)?.first_chunk()?))
 }
 
-/// Where the IPv4 header of a frame is, if it has one.
+/// Bytes of the IP header between these hosts.
+pub(super) fn ip_len(config: &Config) -> usize {
+    if config.stack.is_ipv4() { ipv4::LEN } else { ipv6::LEN }
+}
+
+/// Where the IP header of a frame is, if it has one.
 fn ip_start(front: &[u8], medium: Medium) -> Option<usize> {
     match medium {
         Medium::Ip => Some(0),
         Medium::Ethernet => {
             let (header, len) = ethernet::Header::parse(front).ok()?;
-            (header.ethertype == ethernet::ethertype::IPV4).then_some(len)
+            use ethernet::ethertype::{IPV4, IPV6};
+            matches!(header.ethertype, IPV4 | IPV6).then_some(len)
         }
     }
 }
 
-/// Where the payload of the IPv4 datagram in a frame starts, and its protocol.
+/// Is it a header of IPv6?
+fn is_v6(header: &[u8]) -> bool {
+    header.first().is_some_and(|first| first >> 4 == 6)
+}
+
+/// Where the payload of the datagram in a frame starts, and its protocol; of IPv6 without extension
+/// headers.
 fn ip_payload(front: &[u8], medium: Medium) -> Option<(usize, u8)> {
     let ip = ip_start(front, medium)?;
+    if is_v6(front.get(ip..)?) {
+        return Some((ip + ipv6::LEN, *front.get(ip + 6)?));
+    }
     let fragment = word(front, ip + 6)? & 0x3fff;
     let len = usize::from(front.get(ip)? & 0x0f) * 4;
     (fragment == 0 && len >= ipv4::LEN).then_some((ip + len, *front.get(ip + 9)?))
@@ -45,11 +60,15 @@ pub(super) fn flow(front: &[u8], medium: Medium) -> Option<FlowKey> {
         return None;
     }
     let ip = ip_start(front, medium)?;
-    let end = |address: usize, port: usize| {
-        let address = Ipv4Addr::from_bits(long(front, ip + address)?);
-        Some(Endpoint { address: address.into(), port: word(front, at + port)? })
+    let (local, remote) = if is_v6(front.get(ip..)?) {
+        let header = ipv6::Header::parse(front.get(ip..)?).ok()?;
+        (header.source.into(), header.destination.into())
+    } else {
+        let address = |at: usize| Some(Ipv4Addr::from_bits(long(front, ip + at)?).into());
+        (address(12)?, address(16)?)
     };
-    Some(FlowKey { local: end(12, 0)?, remote: end(16, 2)? })
+    let end = |address, port: usize| Some(Endpoint { address, port: word(front, at + port)? });
+    Some(FlowKey { local: end(local, 0)?, remote: end(remote, 2)? })
 }
 
 /// A TCP segment of the stack.
@@ -133,8 +152,14 @@ impl Echo {
     }
 }
 
-/// Answers an ARP request of the stack for a peer. `false`: it was none.
-pub(super) fn answer_arp(packet: &Packet, config: &Config, out: &mut Batch) -> bool {
+/// Answers the stack's question who a peer is, by ARP or neighbour discovery; of IPv6 also takes what
+/// else a host says on its link. `false`: it was nothing of that.
+pub(super) fn answer_neighbour(packet: &Packet, config: &Config, out: &mut Batch) -> bool {
+    answer_arp(packet, config, out) || answer_ndp(packet, config, out)
+}
+
+/// Answers an ARP request.
+fn answer_arp(packet: &Packet, config: &Config, out: &mut Batch) -> bool {
     let Ok((header, len)) = ethernet::Header::parse(packet.front()) else { return false };
     if config.link.medium != Medium::Ethernet || header.ethertype != ethernet::ethertype::ARP {
         return false;
@@ -142,7 +167,8 @@ pub(super) fn answer_arp(packet: &Packet, config: &Config, out: &mut Batch) -> b
     let Some(Ok(request)) = packet.front().get(len..).map(arp::Message::parse) else {
         return false;
     };
-    let own = request.target_ip == config.stack || request.target_ip == request.sender_ip;
+    let own =
+        IpAddr::from(request.target_ip) == config.stack || request.target_ip == request.sender_ip;
     if request.operation == arp::Operation::Request && !own {
         let reply = arp::Message {
             operation: arp::Operation::Reply,
@@ -157,6 +183,50 @@ pub(super) fn answer_arp(packet: &Packet, config: &Config, out: &mut Batch) -> b
         out.push_back(packet);
     }
     true
+}
+
+/// Answers a solicitation. Who asks without an address asks whether his own is free.
+fn answer_ndp(packet: &Packet, config: &Config, out: &mut Batch) -> bool {
+    let medium = config.link.medium;
+    let Some((at, protocol::ICMPV6)) = ip_payload(packet.front(), medium) else { return false };
+    let bytes = packet.to_vec();
+    let ip = ip_start(&bytes, medium).and_then(|ip| bytes.get(ip..));
+    let Some((Ok(header), Some(said))) = ip.map(ipv6::Header::parse).zip(Some(bytes.get(at..)))
+    else {
+        return false;
+    };
+    let kind = said.first().copied().unwrap_or_default();
+    if let Ok(ndp::Message::Solicitation { target, .. }) = ndp::Message::parse(said)
+        && !header.source.is_unspecified()
+        && IpAddr::from(target) != config.stack
+    {
+        out.push_back(advertisement(target, header.source, config));
+    }
+    ndp::TYPES.contains(&kind) || group::is_mld(kind)
+}
+
+/// That a peer has the address `target`, said to `to`.
+fn advertisement(target: Ipv6Addr, to: Ipv6Addr, config: &Config) -> Packet {
+    let message = ndp::Message::Advertisement {
+        target,
+        target_link: Some(config.link.ethernet[1]),
+        router: false,
+        solicited: true,
+        overrides: true,
+    };
+    let (mut packet, len) = (Packet::new(), message.len());
+    message.emit(packet.push(len));
+    let [from, at] = [target, to].map(Address::from);
+    let pseudo = checksum::pseudo_header(from, at, protocol::ICMPV6, len as u32);
+    let sum = !checksum::add(pseudo, checksum::sum(packet.head()));
+    packet.head_mut()[2..4].copy_from_slice(&sum.to_be_bytes());
+    let header = ipv6::Header::new(target, to, protocol::ICMPV6, len);
+    let header = ipv6::Header { hop_limit: ndp::HOP_LIMIT, ..header };
+    header.emit(packet.push(ipv6::LEN));
+    if config.link.medium == Medium::Ethernet {
+        push_ethernet(&mut packet, config.link.ethernet, ethernet::ethertype::IPV6);
+    }
+    packet
 }
 
 fn push_ethernet(packet: &mut Packet, [stack, peer]: [EthernetAddress; 2], ethertype: u16) {
@@ -174,15 +244,45 @@ pub(super) struct Fields {
     pub(super) window: u16,
 }
 
-/// Ethernet and IPv4 headers, made once.
+/// Ethernet and IP headers, made once.
 pub(super) struct Template {
-    /// Ethernet and IPv4, the total length and header checksum left out.
+    /// Ethernet and IP, the length and header checksum left out.
     bytes: Packet,
-    /// The sum of the IPv4 header so.
-    ip_sum: u16,
+    /// The sum of the IPv4 header so; IPv6 has none.
+    ip_sum: Option<u16>,
     /// The pseudo-header's sum without the length.
     pseudo: u16,
     checksum: bool,
+}
+
+/// Puts the IP header of a peer's packets in front of nothing, without a length; the sum of IPv4's.
+fn push_ip(bytes: &mut Packet, config: &Config, protocol: u8) -> Option<u16> {
+    match (config.peer, config.stack) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let header = ipv4::Header {
+                header_len: ipv4::LEN as u8,
+                tos: 0,
+                total_len: 0,
+                identification: 0,
+                dont_fragment: true,
+                more_fragments: false,
+                fragment_offset: 0,
+                ttl: 64,
+                protocol,
+                source,
+                destination,
+            };
+            header.emit(bytes.push(ipv4::LEN));
+            bytes.head_mut()[10..12].copy_from_slice(&[0, 0]);
+            Some(checksum::sum(bytes.head()))
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let header = ipv6::Header::new(source, destination, protocol, 0);
+            header.emit(bytes.push(ipv6::LEN));
+            None
+        }
+        (peer, stack) => panic!("{peer} and {stack} are of two families"),
+    }
 }
 
 /// A carry at a time, for a handful of words.
@@ -193,40 +293,32 @@ fn sum(words: &[u16]) -> u16 {
 impl Template {
     pub(super) fn new(config: &Config, protocol: u8) -> Template {
         let mut bytes = Packet::new();
-        let header = ipv4::Header {
-            header_len: ipv4::LEN as u8,
-            tos: 0,
-            total_len: 0,
-            identification: 0,
-            dont_fragment: true,
-            more_fragments: false,
-            fragment_offset: 0,
-            ttl: 64,
-            protocol,
-            source: config.peer,
-            destination: config.stack,
-        };
-        header.emit(bytes.push(ipv4::LEN));
-        bytes.head_mut()[10..12].copy_from_slice(&[0, 0]);
-        let ip_sum = checksum::sum(bytes.head());
+        let ip_sum = push_ip(&mut bytes, config, protocol);
         if config.link.medium == Medium::Ethernet {
-            push_ethernet(&mut bytes, config.link.ethernet, ethernet::ethertype::IPV4);
+            use ethernet::ethertype::{IPV4, IPV6};
+            let ethertype = if ip_sum.is_some() { IPV4 } else { IPV6 };
+            push_ethernet(&mut bytes, config.link.ethernet, ethertype);
         }
         let [peer, stack] = [config.peer, config.stack].map(Address::from);
         let pseudo = checksum::pseudo_header(peer, stack, protocol, 0);
         Template { bytes, ip_sum, pseudo, checksum: config.checksum }
     }
 
-    /// Puts the link and IPv4 headers in front of `len` bytes of `packet`.
+    /// Puts the link and IP headers in front of `len` bytes of `packet`.
     fn push(&self, packet: &mut Packet, len: usize) {
         let template = self.bytes.head();
-        let total = (ipv4::LEN + len) as u16;
         let head = packet.push(template.len());
         head.copy_from_slice(template);
-        let ip = head.len() - ipv4::LEN;
-        head[ip + 2..ip + 4].copy_from_slice(&total.to_be_bytes());
-        let sum = !checksum::add(self.ip_sum, total);
-        head[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
+        if let Some(ip_sum) = self.ip_sum {
+            let total = (ipv4::LEN + len) as u16;
+            let ip = head.len() - ipv4::LEN;
+            head[ip + 2..ip + 4].copy_from_slice(&total.to_be_bytes());
+            let sum = !checksum::add(ip_sum, total);
+            head[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
+        } else {
+            let ip = head.len() - ipv6::LEN;
+            head[ip + 4..ip + 6].copy_from_slice(&(len as u16).to_be_bytes());
+        }
         if !self.checksum {
             packet.meta_mut().checksum = ChecksumState::Verified;
         }

@@ -7,7 +7,7 @@
 //! simulated TCP sender: it sends in order, from templates, as fast as it is
 //! asked and the window allows. [`echoed`] and [`udp_echoed`] send messages and
 //! wait for their echoes. All open connections and accept them, answer
-//! ARP, and close when the stack does. There is one peer for each queue, with
+//! ARP and neighbour discovery, and close when the stack does. There is one peer for each queue, with
 //! only flows that are steered to that queue, so that processors share nothing.
 
 mod config;

@@ -9,7 +9,7 @@ mod ports;
 mod short;
 mod timers;
 
-use super::frame::{self, Fields, Segment, Template, answer_arp};
+use super::frame::{self, Fields, Segment, Template, answer_neighbour};
 use super::{BUSY, Buffers, Config, Peer as Simulated, REPEAT, Totals, payload};
 use connection::{Connection, Next, Phase, Sending};
 use device::Batch;
@@ -19,7 +19,7 @@ use short::Shorts;
 use std::collections::VecDeque;
 use std::time::Duration;
 use wire::tcp::{Flags, Options};
-use wire::{Packet, Seq, ipv4, protocol, tcp};
+use wire::{Packet, Seq, protocol, tcp};
 
 /// How long a peer waits before it tries again to open connections that were
 /// refused: nobody may listen yet.
@@ -96,7 +96,7 @@ impl Peer {
             Kind::Sink | Kind::Clients | Kind::Echoed => 0,
         };
         let largest = if message > 0 { message } else { usize::MAX };
-        let payload = payload(config, ipv4::LEN + tcp::LEN).min(largest);
+        let payload = payload(config, frame::ip_len(config) + tcp::LEN).min(largest);
         let scale = (0..14).find(|&s| config.window >> s <= 0xffff).unwrap_or(14);
         Peer {
             config: config.clone(),
@@ -194,7 +194,8 @@ impl Peer {
         // The window of a SYN is never scaled (RFC 7323 2.2).
         let window = self.window().min(0xffff) as u16;
         let fields = Fields { window, ..self.fields(c, c.iss, flags) };
-        let mss = self.config.link.mtu.saturating_sub(40).min(self.config.mss);
+        let headers = frame::ip_len(&self.config) + tcp::LEN;
+        let mss = self.config.link.mtu.saturating_sub(headers).min(self.config.mss);
         let options = Options {
             mss: Some(mss.min(0xffff) as u16),
             window_scale: c.scaled.then_some(self.scale),
@@ -416,7 +417,7 @@ impl Simulated for Peer {
     fn input(&mut self, packet: Packet, out: &mut Batch) {
         match frame::segment(&packet, self.config.link.medium) {
             Some(segment) => self.segment(&segment, out),
-            None if answer_arp(&packet, &self.config, out) => {}
+            None if answer_neighbour(&packet, &self.config, out) => {}
             None => self.counts.ignored += 1,
         }
     }

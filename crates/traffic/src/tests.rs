@@ -1,4 +1,7 @@
 use super::*;
+
+mod families;
+
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -12,7 +15,7 @@ const B: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
 fn config(queues: usize, connections: usize) -> Config {
     let link = Link::default().with_queues(queues).with_ring(100_000);
-    Config { link, stack: A, peer: B, connections, ..Config::default() }
+    Config { link, stack: A.into(), peer: B.into(), connections, ..Config::default() }
 }
 
 /// The same link seen from its other end.
@@ -30,9 +33,12 @@ fn check(packet: &Packet, config: &Config, queue: usize) {
     if let Steered::Flow(hash) = steering.frame(&bytes) {
         assert_eq!(hash as usize % config.link.queues, queue);
     }
+    assert!(bytes.len() - 14 <= config.link.mtu);
+    if config.stack.is_ipv6() {
+        return families::check(packet, config);
+    }
     let ip = ipv4::Header::parse(&bytes[14..]).expect("IPv4");
     assert_eq!(usize::from(ip.total_len) + 14, bytes.len());
-    assert!(usize::from(ip.total_len) <= config.link.mtu);
     let pseudo = checksum::pseudo_header(
         ip.source.into(),
         ip.destination.into(),

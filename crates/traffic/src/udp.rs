@@ -1,9 +1,9 @@
 //! Simulated UDP peers.
 
-use super::frame::{answer_arp, udp_payload};
+use super::frame::{answer_neighbour, ip_len, udp_payload};
 use super::{Buffers, Config, Peer, Template, Totals, payload, ports};
 use device::Batch;
-use wire::{Packet, ipv4, protocol, udp};
+use wire::{Packet, protocol, udp};
 
 /// Takes datagrams.
 pub(super) struct Sink {
@@ -17,12 +17,12 @@ impl Sink {
     }
 }
 
-/// Counts a datagram of the stack, or answers its ARP request.
+/// Counts a datagram of the stack, or answers its question who somebody is.
 fn take(packet: &Packet, config: &Config, counts: &mut Totals, out: &mut Batch) {
     if let Some(len) = udp_payload(packet, config.link.medium) {
         counts.packets_received += 1;
         counts.bytes_received += len as u64;
-    } else if !answer_arp(packet, config, out) {
+    } else if !answer_neighbour(packet, config, out) {
         counts.ignored += 1;
     }
 }
@@ -52,7 +52,7 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(config: &Config, queue: usize) -> Source {
-        let payload = payload(config, ipv4::LEN + udp::LEN);
+        let payload = payload(config, ip_len(config) + udp::LEN);
         Source {
             config: config.clone(),
             template: Template::new(config, protocol::UDP),

@@ -1,12 +1,12 @@
 //! Simulated UDP clients: a datagram and its echo, one outstanding on each flow.
 
-use super::frame::{Echo, Template, answer_arp};
+use super::frame::{Echo, Template, answer_neighbour, ip_len};
 use super::{BUSY, Buffers, Config, Peer, REPEAT, Totals, payload, ports};
 use device::Batch;
 use platform::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
-use wire::{Packet, ipv4, protocol, udp};
+use wire::{Packet, protocol, udp};
 
 /// How often a flow that nothing has come back of yet repeats its datagram: the
 /// stack may not be ready.
@@ -54,7 +54,7 @@ const NONE: u16 = u16::MAX;
 
 impl Echoed {
     pub(super) fn new(config: &Config, queue: usize) -> Echoed {
-        let message = payload(config, ipv4::LEN + udp::LEN).min(config.message.max(1));
+        let message = payload(config, ip_len(config) + udp::LEN).min(config.message.max(1));
         let ports = ports(config, queue);
         let mut by_port = vec![NONE; 1 << 16];
         for (flow, &port) in ports.iter().enumerate() {
@@ -137,7 +137,7 @@ impl Peer for Echoed {
     fn input(&mut self, packet: Packet, out: &mut Batch) {
         match Echo::of(&packet, self.config.link.medium) {
             Some(echo) => self.came(echo),
-            None if answer_arp(&packet, &self.config, out) => {}
+            None if answer_neighbour(&packet, &self.config, out) => {}
             None => self.counts.ignored += 1,
         }
     }

@@ -1,6 +1,7 @@
 //! [`Interface`]: what a builder was told of a device.
 
 use crate::addresses::Cidr;
+use crate::host::MAX_ADDRESSES;
 use crate::{Error, Prefix};
 use ::device::{Device, Medium};
 use net::{Config, InterfaceConfig};
@@ -80,11 +81,15 @@ impl Interface {
             return Err(Error::Ethernet(ethernet));
         }
         let ethernet = self.ethernet.unwrap_or(device.ethernet);
+        let addresses = self.addresses(ethernet, is_ethernet, others);
+        if addresses.len() > MAX_ADDRESSES {
+            return Err(Error::Addresses { device: name(), addresses: addresses.len() });
+        }
         Ok(InterfaceConfig {
             is_ethernet,
             ethernet,
             vlan: self.vlan,
-            addresses: self.addresses(ethernet, is_ethernet, others),
+            addresses,
             mtu,
             transmit_checksum: capabilities.transmit_checksum,
             segmentation: capabilities.segmentation,

@@ -6,6 +6,7 @@ use super::{Builder, loopback, observing};
 use crate::addresses::{Cidr, Route};
 use crate::dns;
 use crate::observe::View;
+use crate::servers::Origin;
 use crate::socket::{RawShared, Registry, SocketLayer, TcpShared};
 use crate::stack::Stack;
 use crate::tasks::Starts;
@@ -41,7 +42,10 @@ impl Builder {
         config.tcp = Arc::new(self.tcp);
         config.epoch = time_of_day();
         let queues = self.organization.queues_on(self.processors);
-        let names = self.devices.iter().map(|(device, _)| device.name.clone()).collect();
+        let names: Vec<String> =
+            self.devices.iter().map(|(device, _)| device.name.clone()).collect();
+        let servers: Result<_, _> = self.dns.iter().map(|server| server.on(&names)).collect();
+        let servers = servers?;
         let mut devices = add_interfaces(&mut config, self.devices, queues, &forming)?;
         if self.loopback {
             devices.push(loopback::add(&mut config, queues));
@@ -74,7 +78,7 @@ impl Builder {
         let stack = Stack::new((view, starts), (config, names, clock), self.drain, resolver);
         // Only here.
         let _ = of.set(stack.downgrade());
-        stack.servers().set_by_hand(self.dns);
+        stack.servers().set(Origin::Builder, servers);
         #[cfg(feature = "control")]
         if let Some(name) = self.control {
             observing::open(&stack, name)?;

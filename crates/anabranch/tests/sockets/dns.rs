@@ -153,6 +153,49 @@ fn a_name_that_nobody_has_is_an_error_at_once() {
     assert!(error.to_string().contains("the name server.test has no address"), "{error}");
 }
 
+/// A server that has a link-local address only, on the second of two links.
+#[test]
+fn a_server_is_asked_on_its_link() {
+    let (left, right) = memory::pair(memory::Config::default());
+    let (other, _nobody) = memory::pair(memory::Config::default());
+    let server = Stack::builder().device(left).address("fe80::53/64").start().expect("a stack");
+    let client = Stack::builder().device(other).address("10.0.9.2/24");
+    let client = client.address("fe80::2/64").device(right).address("fe80::3/64");
+    let client = client.dns(["fe80::53%2"]).start().expect("a stack");
+    let listed: Vec<String> = client.host().dns_servers().iter().map(|at| at.to_string()).collect();
+    println!("{listed:?}");
+    let socket = UdpSocket::bind(&server, "[fe80::53%1]:53").expect("bind");
+    let answering = thread::spawn(move || {
+        let mut bytes = [0; 1500];
+        // One question for each family.
+        for _ in 0..2 {
+            let (len, from) = socket.recv_from(&mut bytes).expect("a question");
+            let said = message(&bytes[..len], NO_SUCH_NAME, &[]);
+            socket.send_to(&said, from).expect("send");
+        }
+    });
+    let error = TcpStream::connect(&client, "server.test:80").expect_err("no such name");
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    answering.join().expect("asked twice");
+    drop(server);
+}
+
+#[test]
+fn a_wrong_server_is_told_at_the_start() {
+    let start = |server: &str| {
+        let (left, _) = memory::pair(memory::Config::default());
+        Stack::builder().device(left).address("fd00::2/64").dns([server]).start()
+    };
+    for (server, why) in [
+        ("fe80::1%3", "the stack has no such interface: take one of"),
+        ("fd00::1%1", "only addresses of fe80::/10 have a link"),
+        ("dns.example", "is no address of a server for names"),
+    ] {
+        let error = start(server).expect_err(server).to_string();
+        assert!(error.contains(why), "{server}: {error}");
+    }
+}
+
 #[test]
 fn a_server_that_is_silent_is_named() {
     let world = world(Organization::default(), none, none);

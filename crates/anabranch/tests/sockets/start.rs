@@ -33,6 +33,26 @@ fn a_gateway_outside_all_networks_is_refused() {
     }
 }
 
+/// An interface has so many addresses at most, whoever gives them.
+#[test]
+fn too_many_addresses_are_told() {
+    let most = anabranch::host::MAX_ADDRESSES;
+    let start = |v4: usize, v6: usize| {
+        let (left, _) = memory::pair(memory::Config::default());
+        let four = (1..=v4).map(|n| format!("10.0.0.{n}/24"));
+        let six = (1..=v6).map(|n| format!("fd00::{n:x}/64"));
+        let builder = Stack::builder().device(left);
+        four.chain(six).fold(builder, |builder, address| builder.address(address)).start()
+    };
+    start(most, 0).expect("as many as there may be");
+    // With the link-local one.
+    start(0, most - 1).expect("as many as there may be");
+    for (v4, v6) in [(most + 1, 0), (0, most), (most, 1)] {
+        let error = start(v4, v6).expect_err("too many").to_string();
+        assert!(error.contains("addresses: give it 64 at most"), "{error}");
+    }
+}
+
 /// Each wrong argument is told when the stack starts, with what would be right.
 #[test]
 fn wrong_arguments_are_told() {

@@ -1,7 +1,8 @@
 //! What simulated machines charge for: from a calibration, a paper, or a file.
 
+use crate::bench::FamilyArg;
 use crate::failure::Failure;
-use crate::plan::of_machine;
+use crate::plan::{of_family, of_machine};
 use planner::calibration::{Calibration, default_path, load};
 use planner::predict::{Case, Predictor};
 use planner::simulator::{Costs, Scenario};
@@ -24,6 +25,9 @@ pub struct Given {
     /// a file like those
     #[arg(long, value_name = "NAME|FILE")]
     costs: Option<String>,
+    /// The family of the addresses, with a calibration
+    #[arg(long, value_enum, default_value_t = FamilyArg::V4)]
+    family: FamilyArg,
 }
 
 /// Scenarios with their costs, and where these are from.
@@ -46,16 +50,21 @@ impl Given {
     /// If there are none: how to get them.
     pub fn apply(&self, scenarios: Vec<Scenario>) -> Result<Charged, Failure> {
         if let Some(name) = &self.costs {
+            if self.family == FamilyArg::V6 {
+                return Err(Failure::refused(format!(
+                    "--costs {name} are of no family: leave out --family, or take a calibration"
+                )));
+            }
             let costs = named(name)?;
             let with = |scenario| Scenario { costs: costs.clone(), ..scenario };
             let scenarios = scenarios.into_iter().map(with).collect();
             let source = format!("costs of {name}");
             return Ok(Charged { scenarios, doubts: None, source, measured: None });
         }
-        let calibration = self.calibration()?;
+        let calibration = of_family(self.calibration()?, self.family)?;
         let anchors = calibration.organizations.values().flatten();
         let measured = anchors.map(|anchor| anchor.processors).max();
-        let source = of_machine(&calibration);
+        let source = of_machine(&calibration, self.family);
         let (scenarios, doubts) = fitted(&calibration, scenarios)?;
         Ok(Charged { scenarios, doubts: Some(doubts), source, measured })
     }

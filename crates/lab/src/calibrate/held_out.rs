@@ -43,6 +43,7 @@ fn bare(organizations: BTreeMap<String, Vec<Anchor>>) -> Calibration {
         primitives: calibration::Primitives::default(),
         layers: BTreeMap::new(),
         organizations,
+        ipv6: BTreeMap::new(),
         other_state: None,
     }
 }

@@ -1,22 +1,22 @@
 //! What an operation takes in each layer.
 
-use crate::Error;
 use crate::measure::case::{Case, Measured, Timing};
+use crate::{Error, Family};
 use instrument::{Layer, Report};
 use planner::Work;
 use planner::calibration::Layers;
 
 /// Connections: few, so that all they have is in the cache.
-const CONNECTIONS: usize = 16;
+pub(super) const CONNECTIONS: usize = 16;
 
-/// What an operation of `work` takes under `uniprocessor`.
+/// What an operation of `work` takes under `uniprocessor`, over this family.
 ///
 /// # Errors
 /// [`Error`].
-pub(crate) fn measure(work: Work, timing: &Timing) -> Result<Layers, Error> {
+pub(crate) fn measure(work: Work, family: Family, timing: &Timing) -> Result<Layers, Error> {
     let organization = "uniprocessor".to_owned();
     let case = Case { organization, work, processors: 1, connections: CONNECTIONS };
-    let measured = case.measure(timing, None, true)?;
+    let measured = case.measure_over(family, timing, None, true)?;
     let report = measured.sample.details.as_ref().map(|details| &details.report);
     Ok(report.map_or_else(Layers::default, |report| layers(&measured, report)))
 }

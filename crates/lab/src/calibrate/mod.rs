@@ -1,13 +1,14 @@
 //! What things cost on this machine: measures what `planner::Calibration` holds,
 //! in about three minutes on a machine with two processors.
 //!
-//! Three parts, from the small to the whole: costs by themselves
-//! (`primitives`), what an operation takes in each layer (`layers`), and every
-//! organization under every work (`anchors`). Samples are short and stand in turn
+//! Four parts, from the small to the whole: costs by themselves
+//! (`primitives`), what an operation takes in each layer (`layers`) and over IPv6 (`families`), and
+//! every organization under every work (`anchors`). Samples are short and stand in turn
 //! with those of other things, so that a machine that changes its speed changes it
 //! for all; figures are medians, with order statistics as their intervals.
 
 mod anchors;
+mod families;
 mod held_out;
 mod layers;
 mod primitives;
@@ -16,11 +17,11 @@ mod refine;
 mod sampling;
 mod states;
 
-use crate::Error;
 use crate::measure::cacheline_latency::is_alike;
 use crate::measure::case::Timing;
 use crate::measure::speed::Pace;
 use crate::setup::{affinity, machine};
+use crate::{Error, Family};
 use planner::Work;
 use planner::calibration::{Calibration, Estimate, VERSION};
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ pub struct Effort {
     pub timing: Timing,
     /// How often, at most; of several samples the middle one counts.
     pub samples: usize,
+    /// How often each work is measured over IPv6 beside IPv4; 0: not at all.
+    pub pairs: usize,
     /// How long cases may take that are measured again, for the processors were moved or they
     /// do not fit to their neighbours, and those that are added beside these: until so long after
     /// the start.
@@ -77,6 +80,7 @@ impl Default for Effort {
             besides: vec![2],
             timing: TIMING,
             samples: 1,
+            pairs: 9,
             patience: Duration::from_secs(180),
             seed: 1,
         }
@@ -87,7 +91,7 @@ impl Effort {
     /// Less: what `anabranch calibrate --quick` measures.
     pub fn quick() -> Effort {
         let patience = Duration::from_secs(95);
-        Effort { connections: vec![1, 64, 1024], patience, ..Effort::default() }
+        Effort { connections: vec![1, 64, 1024], pairs: 6, patience, ..Effort::default() }
     }
 
     /// More: what `anabranch calibrate --full` measures. Steps between numbers of connections
@@ -97,6 +101,7 @@ impl Effort {
             connections: vec![1, 2, 3, 4, 6, 10, 16, 32, 64, 160, 400, 1024, 3072],
             besides: vec![5, 8],
             samples: 3,
+            pairs: 15,
             patience: Duration::from_secs(585),
             ..Effort::default()
         }
@@ -132,14 +137,14 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
     let machine = machine::this();
     let cases = anchors::cases(effort);
     // Their parts of the time, about.
-    let (first, second) = (0.06, 0.04);
+    let (first, second) = (0.06, 0.1);
     let mut tell = |share: f64, what: &str| progress(Progress { share, what });
     tell(0.0, "primitives");
     let primitives = primitives::measure(&machine, &mut |done| tell(done * first, "primitives"))?;
     let mut by_layer = BTreeMap::new();
     for (n, &work) in Work::ALL.iter().enumerate() {
-        tell(first + second * n as f64 / Work::ALL.len() as f64, "layers");
-        by_layer.insert(work, layers::measure(work, &LAYERS)?);
+        tell(first + 0.3 * second * n as f64 / Work::ALL.len() as f64, "layers");
+        by_layer.insert(work, layers::measure(work, Family::V4, &LAYERS)?);
     }
     let mut calibration = Calibration {
         version: VERSION,
@@ -150,9 +155,13 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
         primitives,
         layers: by_layer,
         organizations: BTreeMap::new(),
+        ipv6: BTreeMap::new(),
         other_state: None,
     };
     let reference = Pace::now(1, 0.01).piece_ns;
+    calibration.ipv6 = families::measure(&effort.works, effort.pairs, reference, &mut |done| {
+        tell(first + second * (0.3 + 0.7 * done), "IPv6");
+    })?;
     let how = sampling::How { effort, reference, begun: start };
     let mut all = states::measure(&cases, &how, &mut |done, what| {
         tell(first + second + (1.0 - first - second) * done, what);
@@ -167,6 +176,8 @@ pub fn run(effort: &Effort, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Ou
     }
     let left_out = all.left_out;
     settle(&mut calibration, reference);
+    let scale = calibration.reference_ns / reference;
+    families::scale(&mut calibration.ipv6, if scale > 0.0 { scale } else { 1.0 });
     calibration.took_s = start.elapsed().as_secs_f64();
     tell(1.0, "");
     match left_out.first() {

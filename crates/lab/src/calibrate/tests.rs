@@ -10,6 +10,7 @@ fn short() -> Effort {
         besides: Vec::new(),
         timing: Timing { warm_up: 0.002, window: 0.02, windows: 3, speed: 0.001 },
         samples: 2,
+        pairs: 2,
         patience: Duration::from_secs(95),
         seed: 3,
     }
@@ -61,6 +62,15 @@ fn check(calibration: &Calibration) {
     }
     let memory = &p.devices["memory"];
     assert!(memory.receive_ns.value > 0.0 && memory.transmit_ns.value > 0.0);
+    assert_eq!(calibration.ipv6.len(), short().works.len());
+    for (work, ipv6) in &calibration.ipv6 {
+        // The headers of IPv6 are longer by 20 bytes, and segments of TCP are full.
+        let less = if *work == Work::TcpSend { 20 } else { 0 };
+        assert_eq!(ipv6.ipv4_bytes - ipv6.ipv6_bytes, less, "{work}");
+        assert!(ipv6.ratio.low > 0.0 && ipv6.layers.transport_ns > 0.0, "{work}: {ipv6:?}");
+    }
+    let over = calibration.over_ipv6().expect("measured");
+    assert_eq!(over.organizations.len(), calibration.organizations.len());
     assert_eq!(calibration.layers.len(), Work::ALL.len());
     for (work, layers) in &calibration.layers {
         assert!(layers.payload_bytes >= 64.0 && layers.transport_ns > 0.0, "{work}");

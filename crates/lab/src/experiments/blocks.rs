@@ -22,7 +22,6 @@ use crate::statistics::median;
 use device::memory;
 use organizations::{Clock, Options, Setup};
 use serde::Serialize;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use traffic::PeerCounts;
@@ -265,14 +264,13 @@ impl Server {
         meter: &Arc<Meter>,
     ) -> Result<Server, Error> {
         let processors = blocks.processors_of(organization);
-        let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
         let (device, clients) = traffic::clients(&traffic::Config {
             link: memory::Config::default()
                 .with_mtu(blocks.mtu)
                 .with_queues(processors)
                 .with_steering(STEERING),
-            stack: ip(Side::Tested),
-            peer: ip(Side::Peer),
+            stack: Side::Tested.address().ip(),
+            peer: Side::Peer.address().ip(),
             connections: blocks.connections,
             stack_port: DRIVER_PORT,
             window: BUFFERS as u32 - 1,

@@ -6,7 +6,7 @@ use crate::measure::cacheline_latency::CachelineLatency;
 use crate::measure::sample::Sample;
 pub use crate::measure::windows::Timing;
 use crate::measure::windows::{self, Rate};
-use crate::setup::bench_plan::{BenchPlan, Direction, Peer, Workload};
+use crate::setup::bench_plan::{BenchPlan, Direction, Family, Peer, Workload};
 use planner::Work;
 
 /// What is measured. All its threads are confined to as many processors as it
@@ -116,26 +116,40 @@ impl Case {
         wanted: Option<f64>,
         instruments: bool,
     ) -> Result<Measured, Error> {
-        moving(|| self.measure_once(timing, wanted, instruments))
+        self.measure_over(Family::V4, timing, wanted, instruments)
     }
 
-    fn measure_once(
+    /// The same, over this family.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn measure_over(
         &self,
+        family: Family,
         timing: &Timing,
         wanted: Option<f64>,
         instruments: bool,
     ) -> Result<Measured, Error> {
-        let plan = self.plan(timing, instruments);
+        let plan = BenchPlan { family, ..self.plan(timing, instruments) };
+        moving(|| self.measure_once(&plan, timing, wanted))
+    }
+
+    fn measure_once(
+        &self,
+        plan: &BenchPlan,
+        timing: &Timing,
+        wanted: Option<f64>,
+    ) -> Result<Measured, Error> {
         plan.check()?;
-        let take = || windows::take(&plan, &self.organization, timing, wanted);
+        let take = || windows::take(plan, &self.organization, timing, wanted);
         let (cacheline, measured) = CachelineLatency::around(self.processors, take);
         let (windows, sample) = measured?;
         let last = windows.last().map(|window| window.to);
-        let payload = last.map_or(1.0, |last| last.payload(&plan).max(1.0));
-        let rates: Vec<Rate> = windows.iter().map(|window| window.rate(&plan, payload)).collect();
+        let payload = last.map_or(1.0, |last| last.payload(plan).max(1.0));
+        let rates: Vec<Rate> = windows.iter().map(|window| window.rate(plan, payload)).collect();
         let (rates, piece_ns, steady) = windows::chosen(&rates, wanted);
         let first = windows.first().map(|window| window.from);
-        let count = |look: windows::Look| look.operations(&plan, payload);
+        let count = |look: windows::Look| look.operations(plan, payload);
         let operations = last.map_or(0.0, count) - first.map_or(0.0, count);
         let bytes = payload.round() as usize;
         Ok(Measured { rates, bytes, piece_ns, steady, cacheline, operations, sample })

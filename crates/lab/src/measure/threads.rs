@@ -93,7 +93,7 @@ fn list(plan: &BenchPlan, side: Side) -> Vec<Flow> {
     let driver = plan.peer == Peer::Driver;
     let mut flows = Vec::new();
     if plan.driver_begins() {
-        let local = Endpoint { address: side.address(), port: DRIVER_PORT };
+        let local = Endpoint { address: side.of(plan.family), port: DRIVER_PORT };
         let way = if plan.workload == Workload::UdpRr { Way::Echo } else { Way::Drain };
         return vec![Flow::new(way, local, local)];
     }
@@ -268,7 +268,7 @@ impl Stacks {
     /// Listens, and waits until the simulated peers have connected, which they
     /// do of their own.
     fn take_from_driver(&self, plan: &BenchPlan, organization: &str) -> Result<(), Error> {
-        let local = Endpoint { address: Side::Tested.address(), port: DRIVER_PORT };
+        let local = Endpoint { address: Side::Tested.of(plan.family), port: DRIVER_PORT };
         let listen = |role| self.tested.listen(local, role);
         match plan.workload {
             Workload::Udp | Workload::UdpRr => self.tested.bind(local, Socket { flow: 0, local }),

@@ -246,6 +246,7 @@ impl Oracle {
                     organizations: self.organizations.clone(),
                     works: works.collect(),
                     seed: self.seed,
+                    pairs: 0,
                     ..quick
                 };
                 let outcome = calibrate::run(&effort, &mut |_| {});

@@ -194,7 +194,7 @@ pub struct BenchPlan {
     pub direction: Direction,
     /// What stands at the other end.
     pub peer: Peer,
-    /// The family of the addresses. Drivers speak IPv4 only.
+    /// The family of the addresses.
     pub family: Family,
     /// What stands above the transport, of bulk and udp.
     pub presentation: Presentation,
@@ -407,9 +407,6 @@ impl BenchPlan {
         let circular = self.receive_buffers == ReceiveBuffers::Circular;
         if circular && (self.peer == Peer::Stack || self.direction != Direction::Receive) {
             return no("circular buffers are the driver's: --peer driver --direction receive");
-        }
-        if self.peer == Peer::Driver && self.family == Family::V6 {
-            return no("the driver speaks IPv4: use --peer stack with --family 6, or --family 4");
         }
         if self.peer == Peer::Driver && self.faults.is_some() {
             return no(

@@ -114,13 +114,12 @@ pub(crate) const DRIVER_PORT: u16 = 5001;
 
 /// The device with a simulated peer behind it, and what that counts.
 pub(crate) fn driver(plan: &BenchPlan) -> (Device, Arc<PeerCounts>) {
-    let ip = |side: Side| side.address().v4().unwrap_or(Ipv4Addr::LOCALHOST);
     let receives = plan.direction.receives();
     let whole = if plan.workload == Workload::Udp { plan.bytes() } else { usize::MAX };
     let config = traffic::Config {
         link: link(plan).with_ring(DRIVER_RING),
-        stack: ip(Side::Tested),
-        peer: ip(Side::Peer),
+        stack: Side::Tested.of(plan.family).ip(),
+        peer: Side::Peer.of(plan.family).ip(),
         connections: if plan.driver_opens() { plan.connections } else { 0 },
         stack_port: DRIVER_PORT,
         window: driver_window(plan.connections),

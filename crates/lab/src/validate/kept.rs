@@ -16,6 +16,7 @@ use std::path::Path;
 struct Head {
     /// When the calibration was measured whose loads are drawn.
     calibration: String,
+    family: String,
     points: usize,
     most_connections: usize,
     seeds: Vec<u64>,
@@ -98,7 +99,8 @@ impl Kept {
     ) -> Result<(Kept, Vec<u64>), Error> {
         let Validation { points, most_connections, .. } = *like;
         let date = calibration.date.clone();
-        let mut head = Head { calibration: date, points, most_connections, seeds };
+        let family = like.family.name().to_owned();
+        let mut head = Head { calibration: date, family, points, most_connections, seeds };
         let mut text = String::new();
         match File::open(path).and_then(|mut file| file.read_to_string(&mut text)) {
             Ok(_) => {}
@@ -112,7 +114,7 @@ impl Kept {
             head.seeds = of.as_ref().map(|of| of.seeds.clone()).unwrap_or_default();
             if of.as_ref() != Some(&head) {
                 let what = format!(
-                    "{} is not of this calibration and as many points: name another file",
+                    "{} is not of this calibration, family and as many points: name another file",
                     path.display()
                 );
                 return Err(Error::Plan(what));

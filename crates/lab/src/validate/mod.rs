@@ -12,7 +12,7 @@ use crate::measure::case::{self, Case, Timing};
 use crate::measure::run::Progress;
 use crate::measure::{speed, windows};
 use crate::random::SplitMix64;
-use crate::{Error, calibrate};
+use crate::{Error, Family, calibrate};
 use planner::predict::Steering;
 use planner::{Calibration, Predictor, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,6 +86,8 @@ pub struct Validation {
     pub samples: usize,
     /// How long each is.
     pub timing: Timing,
+    /// The family of the addresses.
+    pub family: Family,
     /// The most connections. They are drawn from 1 on, evenly in their logarithm.
     pub most_connections: usize,
 }
@@ -97,6 +99,7 @@ impl Default for Validation {
             seed: 1,
             samples: 3,
             timing: Timing { warm_up: calibrate::SETTLED, window: 0.02, windows: 9, speed: 0.001 },
+            family: Family::V4,
             most_connections: 3072,
         }
     }
@@ -254,7 +257,7 @@ impl Validation {
                 progress(Progress { done, total, organization: &samples.case.organization });
                 let wanted =
                     states.first().and_then(|state| pace(state.calibration, &samples.case));
-                match samples.case.measure(&self.timing, wanted, false) {
+                match samples.case.measure_over(self.family, &self.timing, wanted, false) {
                     Ok(measured) => {
                         let taken = Taken::of(self.seed, &samples.case, &measured);
                         done += usize::from(samples.add(&taken, states));

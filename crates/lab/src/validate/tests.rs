@@ -46,6 +46,7 @@ pub(super) fn calibration(
         primitives,
         layers: BTreeMap::new(),
         organizations: [("uniprocessor".to_owned(), anchors)].into(),
+        ipv6: BTreeMap::new(),
         other_state: None,
     }
 }

@@ -152,6 +152,9 @@ impl Calibration {
         for (work, layers) in &self.layers {
             check_layers(&format!("layers.{work}"), layers)?;
         }
+        for (work, ipv6) in &self.ipv6 {
+            ipv6.check(&format!("ipv6.{work}"))?;
+        }
         check_organizations("", &self.organizations)?;
         if let Some(other) = &self.other_state {
             estimate("other_state.line_transfer_ns", &other.line_transfer_ns)?;
@@ -218,7 +221,7 @@ fn number(name: &str, value: f64) -> Result<(), Error> {
     )))
 }
 
-fn estimate(name: &str, estimate: &Estimate) -> Result<(), Error> {
+pub(super) fn estimate(name: &str, estimate: &Estimate) -> Result<(), Error> {
     number(&format!("{name}.value"), estimate.value)?;
     number(&format!("{name}.low"), estimate.low)?;
     number(&format!("{name}.high"), estimate.high)?;
@@ -237,7 +240,7 @@ fn levels(name: &str, levels: &ByLevel) -> Result<(), Error> {
     estimate(&format!("{name}.dram"), &levels.dram)
 }
 
-fn check_layers(name: &str, layers: &Layers) -> Result<(), Error> {
+pub(super) fn check_layers(name: &str, layers: &Layers) -> Result<(), Error> {
     for (part, value) in [
         ("payload_bytes", layers.payload_bytes),
         ("packets_in", layers.packets_in),

@@ -59,6 +59,7 @@ pub(crate) fn synthetic(serial: f64, bytes: usize, processors: &[usize]) -> Cali
             ("group-locks".into(), anchors(processors)),
         ]
         .into(),
+        ipv6: BTreeMap::new(),
         other_state: None,
     }
 }

@@ -41,6 +41,7 @@ fn sample() -> Calibration {
         },
         layers: [(Work::TcpRr, Layers { transport_ns: 300.0, ..Layers::default() })].into(),
         organizations: [("uniprocessor".into(), vec![anchor])].into(),
+        ipv6: [].into(),
         other_state: None,
     }
 }
