@@ -237,20 +237,7 @@ fn table(report: &Report) -> String {
     let header = ["load", "best predicted", "best measured", "of best", ""];
     let rows: Vec<Vec<String>> = report.best.iter().map(best).collect();
     text += &render(&header, &rows);
-    let misses = report.misses();
-    text += &format!("\n{} of {} predictions miss:\n", misses.len(), report.points.len());
-    for point in misses {
-        text += &format!(
-            "  {}, {}: {:+.0} % ({} predicted, {} measured, {} to {})\n",
-            load(point.work, point.processors, point.connections),
-            point.organization,
-            100.0 * point.error,
-            thousands(point.predicted_per_s),
-            thousands(point.measured_per_s),
-            thousands(point.min_per_s),
-            thousands(point.max_per_s),
-        );
-    }
+    text += &misses(report);
     text += &format!(
         "\n{:.0} % of {} predictions are within 15 % (half of them within {:.1} %).\n",
         100.0 * report.right,
@@ -281,6 +268,24 @@ fn table(report: &Report) -> String {
         100.0 * report.best_right,
         report.best.len(),
     );
+    text
+}
+
+fn misses(report: &Report) -> String {
+    let misses = report.misses();
+    let mut text = format!("\n{} of {} predictions miss:\n", misses.len(), report.points.len());
+    for point in misses {
+        text += &format!(
+            "  {}, {}: {:+.0} % ({} predicted, {} measured, {} to {})\n",
+            load(point.work, point.processors, point.connections),
+            point.organization,
+            100.0 * point.error,
+            thousands(point.predicted_per_s),
+            thousands(point.measured_per_s),
+            thousands(point.min_per_s),
+            thousands(point.max_per_s),
+        );
+    }
     text
 }
 

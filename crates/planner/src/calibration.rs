@@ -15,6 +15,9 @@ mod other;
 pub use file::{default_path, load, parse};
 pub use ipv6::OverIpv6;
 
+/// Rates go with this power of the speed where too few cases tell which it is.
+pub const POWER: f64 = 1.5;
+
 /// The version of the file that this code writes and reads.
 pub const VERSION: u32 = 2;
 

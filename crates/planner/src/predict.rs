@@ -32,11 +32,11 @@ mod payload;
 mod power;
 mod spread;
 
+pub use crate::calibration::POWER;
 pub use crate::simulator::scenario::Steering;
 pub use fit::Fitted;
 pub(crate) use fit::scenario;
 pub use held_out::HeldOut;
-pub use power::POWER;
 
 use curve::{Curve, Value};
 

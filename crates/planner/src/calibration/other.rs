@@ -40,7 +40,7 @@ fn key(anchor: &Anchor) -> Key {
 /// Operations a second at the calibration's speed.
 fn rate(anchor: &Anchor) -> f64 {
     let speed = if anchor.speed > 0.0 { anchor.speed } else { 1.0 };
-    anchor.operations_per_s.value / speed.powf(crate::predict::POWER)
+    anchor.operations_per_s.value / speed.powf(super::POWER)
 }
 
 /// What the case of `usual` is in the other state.

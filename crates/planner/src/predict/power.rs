@@ -6,10 +6,8 @@
 //! depends on who the neighbour is. So it is fitted, to what the calibration's own cases are off that
 //! are predicted from their neighbours (`held_out`), for one processor and for several.
 
-use super::{Groups, Predictor, held_out::HeldOut, measured};
+use super::{Groups, POWER, Predictor, held_out::HeldOut, measured};
 
-/// The power where too few cases tell which it is.
-pub const POWER: f64 = 1.5;
 /// The powers that are tried, in tenths.
 const TRIED: [u8; 9] = [8, 10, 12, 14, 16, 18, 20, 22, 24];
 /// So many cases tell.
