@@ -113,7 +113,7 @@ fn every_organization_is_measured_and_compared() {
     let [least, most] = validation.seconds(&loads);
     assert!(0.0 < least && least < most);
     let (mut done, mut kept) = (0, Kept::default());
-    let state = Calibrated { calibration: &calibration, predict: &Constant(1e12) };
+    let state = Calibrated { calibration: &calibration, predict: &Constant(1e18) };
     let mut reports =
         validation.run(&loads, &[state], &mut kept, &mut |p| done = p.done).expect("figures");
     let report = reports.pop().expect("one state");
