@@ -3,7 +3,7 @@
 use crate::bench::FamilyArg;
 use crate::calibrate::measure;
 use crate::failure::Failure;
-use crate::files::Json;
+use crate::files::{Json, distinct};
 use crate::plan::of_family;
 use crate::progress;
 use crate::table::{render, thousands};
@@ -75,6 +75,7 @@ impl Args {
     pub fn run(&self) -> Result<(), Failure> {
         let like = self.validation(0);
         like.check().map_err(Failure::refused)?;
+        distinct(&[("--keep", self.keep.as_deref()), ("--json", self.json.as_deref())])?;
         let json = Json::to(self.json.as_deref())?;
         let calibration = of_family(self.calibration()?, self.family)?;
         let (mut kept, seeds) = match &self.keep {

@@ -113,6 +113,8 @@ fn bad_arguments_of_other_commands() {
         ("lab validate --points 0", "points must be from 1"),
         ("lab validate --samples 0", "samples must be from 1"),
         ("lab validate --draw 99999999999", "is not in 1..=1000"),
+        ("lab validate --calibration /x --keep ana-kept --json ana-kept", "both name ana-kept"),
+        ("lab validate --keep ana-kept", "--calibration"),
         ("lab validate --calibration /does/not/exist", "run `anabranch calibrate`"),
         ("lab validate --calibration /proc/version", "not a calibration"),
         ("bench udp-rr --peer stack", "use --peer driver"),

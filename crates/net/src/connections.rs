@@ -83,7 +83,8 @@ pub trait Connections<U> {
     fn with_id<R>(&mut self, id: ConnId, f: impl FnOnce(&mut Connection<U>) -> R) -> Option<R>;
 
     /// Adds a connection, with what `make` returns, after `begin`: both are called only if
-    /// there is room, and what they make is moved as little as it can be.
+    /// there is room, and what they make is moved as little as it can be. In a shared table,
+    /// where another thread may add one with this flow meanwhile, they are called first.
     ///
     /// # Errors
     /// If there is one with this flow, or no room; `user` comes back.

@@ -6,7 +6,7 @@ use super::probe::estimate;
 use crate::measure::case::{Case, Measured, Timing};
 use crate::{Error, Family};
 use planner::Work;
-use planner::calibration::{Estimate, Layers, OverIpv6};
+use planner::calibration::{Estimate, Layers, OverIpv6, POWER};
 use std::collections::BTreeMap;
 
 /// The timing of each sample.
@@ -56,8 +56,8 @@ impl Pairs {
             let sample = sample(self.work, families[n], wanted)?;
             wanted = Some(sample.piece_ns);
             self.bytes[n] = sample.bytes;
-            self.ns[n]
-                .push(1e9 / sample.rate().max(f64::MIN_POSITIVE) * reference / sample.piece_ns);
+            let ns = 1e9 / sample.rate().max(f64::MIN_POSITIVE);
+            self.ns[n].push(ns * (reference / sample.piece_ns).powf(POWER));
         }
         Ok(())
     }
@@ -82,8 +82,10 @@ fn sample(work: Work, family: Family, wanted: Option<f64>) -> Result<Measured, E
     case.measure_over(family, &TIMING, wanted, false)
 }
 
-/// Brings the times to another speed of the machine, so many times the one that they are of.
+/// Brings the times to another speed of the machine, at which a piece of work takes so many times
+/// what it took at the one that they are of.
 pub(super) fn scale(ipv6: &mut BTreeMap<Work, OverIpv6>, by: f64) {
+    let by = by.powf(POWER);
     for over in ipv6.values_mut() {
         for Estimate { value, low, high } in [&mut over.ipv4_ns, &mut over.ipv6_ns] {
             [value, low, high].into_iter().for_each(|ns| *ns *= by);

@@ -1,7 +1,7 @@
 //! A calibration for IPv6: what was measured over IPv4, and by how much an operation takes longer.
 
 use super::file::{check_layers, estimate};
-use super::{Anchor, Calibration, Estimate, Layers, OtherState};
+use super::{Anchor, Calibration, Estimate, Layers, OtherState, POWER};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -116,8 +116,9 @@ impl OverIpv6 {
     }
 }
 
+/// By what the rate of `anchor` is divided to be that of the machine's usual speed.
 fn speed(anchor: &Anchor) -> f64 {
-    if anchor.speed > 0.0 { anchor.speed } else { 1.0 }
+    if anchor.speed > 0.0 { anchor.speed.powf(POWER) } else { 1.0 }
 }
 
 /// How many operations of `anchor` are done at a time: as many as its processors do more than one
@@ -202,14 +203,14 @@ mod tests {
         slow.bytes = 1460;
         let fast = slow;
         slow.speed = 0.5;
-        slow.operations_per_s = exact(slow.operations_per_s.value * 0.5);
+        slow.operations_per_s = exact(slow.operations_per_s.value * 0.5_f64.powf(POWER));
         *anchors = vec![slow];
         let after = four.over_ipv6().expect("measured").organizations["uniprocessor"][0];
         assert_eq!(after.bytes, 1440);
         *four.organizations.get_mut("uniprocessor").expect("there") = vec![fast];
         let same = four.over_ipv6().expect("measured").organizations["uniprocessor"][0];
         let ratio = same.operations_per_s.value / after.operations_per_s.value;
-        assert!((ratio - 2.0).abs() < 1e-9, "{ratio}");
+        assert!((ratio - 2_f64.powf(POWER)).abs() < 1e-9, "{ratio}");
     }
 
     #[test]
