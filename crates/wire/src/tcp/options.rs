@@ -170,6 +170,20 @@ impl Options {
             let timestamps = Some((long(value), long(&value[4..])));
             return Options { timestamps, ..Options::NONE };
         }
+        // A SYN has this from most hosts, Linux among them.
+        if let [kind::MSS, 4, high, low, kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10, rest @ ..] =
+            bytes
+            && let Some((value, [kind::NOP, kind::WINDOW_SCALE, 3, shift])) =
+                rest.split_first_chunk::<8>()
+        {
+            return Options {
+                mss: Some(u16::from_be_bytes([*high, *low])),
+                window_scale: Some(*shift),
+                sack_permitted: true,
+                timestamps: Some((long(value), long(&value[4..]))),
+                ..Options::NONE
+            };
+        }
         let mut options = Options::NONE;
         if !bytes.is_empty() {
             options.parse_list(bytes);
@@ -318,6 +332,24 @@ impl Options {
     }
 
     fn emit_list(&self, bytes: &mut [u8]) {
+        if let Options {
+            mss: Some(mss),
+            window_scale: Some(shift),
+            sack_permitted: true,
+            timestamps: Some((value, echo)),
+            ..
+        } = *self
+            && let Ok(bytes) = <&mut [u8; 20]>::try_from(&mut *bytes)
+        {
+            // A SYN with what is usual, which leaves no room for more.
+            let [high, low] = mss.to_be_bytes();
+            let front = [kind::MSS, 4, high, low, kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10];
+            bytes[..8].copy_from_slice(&front);
+            bytes[8..12].copy_from_slice(&value.to_be_bytes());
+            bytes[12..16].copy_from_slice(&echo.to_be_bytes());
+            bytes[16..].copy_from_slice(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
+            return;
+        }
         // RFC 9293 MUST-69
         let mut to = Writer { bytes, at: 0 };
         if let Some(mss) = self.mss {
