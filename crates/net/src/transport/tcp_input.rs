@@ -74,14 +74,16 @@ impl Arriving {
         cx: &mut Cx<'_, A, C>,
     ) {
         let Some(payload) = transport.coalesce(self, payload, cx) else { return };
-        let Arriving { flow, header, interface, segment, ecn, .. } = self;
         let (ready, now) = (&mut transport.ready, cx.now);
         let len = wire::total(&payload);
-        let found = cx.conns.with_flow(flow, move |connection| {
+        // (It holds `self` alone of what is in it, since what it holds is moved.)
+        let found = cx.conns.with_flow(&self.flow, move |connection| {
+            let Arriving { header, segment, ecn, .. } = self;
             connection.tcb.input_coalesced(header, payload, *segment, *ecn, now);
             ready.schedule(connection);
             connection.id
         });
+        let Arriving { flow, header, interface, ecn, .. } = self;
         match found {
             Some(id) => {
                 cx.counters.delivered += 1;
