@@ -306,7 +306,7 @@ impl Options {
             b[..4].copy_from_slice(&[kind::NOP, kind::NOP, kind::TIMESTAMPS, 10]);
             b[4..8].copy_from_slice(&value.to_be_bytes());
             b[8..].copy_from_slice(&echo.to_be_bytes());
-        } else if !bytes.is_empty() {
+        } else if !bytes.is_empty() && !self.emit_syn(bytes) {
             self.emit_list(bytes);
         }
     }
@@ -331,25 +331,31 @@ impl Options {
         }
     }
 
-    fn emit_list(&self, bytes: &mut [u8]) {
-        if let Options {
+    /// Writes what a SYN usually has, if that is all. Returns whether it is.
+    #[inline(never)]
+    fn emit_syn(&self, bytes: &mut [u8]) -> bool {
+        let Options {
             mss: Some(mss),
             window_scale: Some(shift),
             sack_permitted: true,
             timestamps: Some((value, echo)),
             ..
         } = *self
-            && let Ok(bytes) = <&mut [u8; 20]>::try_from(&mut *bytes)
-        {
-            // A SYN with what is usual, which leaves no room for more.
-            let [high, low] = mss.to_be_bytes();
-            let front = [kind::MSS, 4, high, low, kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10];
-            bytes[..8].copy_from_slice(&front);
-            bytes[8..12].copy_from_slice(&value.to_be_bytes());
-            bytes[12..16].copy_from_slice(&echo.to_be_bytes());
-            bytes[16..].copy_from_slice(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
-            return;
-        }
+        else {
+            return false;
+        };
+        // There is no room for more.
+        let Ok(bytes) = <&mut [u8; 20]>::try_from(bytes) else { return false };
+        let [high, low] = mss.to_be_bytes();
+        let front = [kind::MSS, 4, high, low, kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10];
+        bytes[..8].copy_from_slice(&front);
+        bytes[8..12].copy_from_slice(&value.to_be_bytes());
+        bytes[12..16].copy_from_slice(&echo.to_be_bytes());
+        bytes[16..].copy_from_slice(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
+        true
+    }
+
+    fn emit_list(&self, bytes: &mut [u8]) {
         // RFC 9293 MUST-69
         let mut to = Writer { bytes, at: 0 };
         if let Some(mss) = self.mss {
