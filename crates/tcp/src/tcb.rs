@@ -430,5 +430,7 @@ impl Tcb {
             self.receive = ReceiveQueue::default();
         }
         self.events.add(Events::CLOSED | Events::READABLE | Events::WRITABLE);
+        // Nobody asks once more for what is not there.
+        self.flags.dirty = self.flags.abort_due || self.reset_reply.is_some();
     }
 }

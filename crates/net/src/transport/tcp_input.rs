@@ -15,7 +15,7 @@ use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
 /// Takes a TCP segment, TCP header in front.
 #[inline]
 pub fn input<A: Application, C: Connections<A::Connection>>(
-    mut packet: Packet,
+    packet: Packet,
     transport: &mut Transport<A>,
     cx: &mut Cx<'_, A, C>,
 ) {
@@ -40,34 +40,50 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     if header.source_port == 0 || header.destination_port == 0 {
         return cx.counters.drop(DropReason::TcpMalformed);
     }
-    packet.pull(len);
     let flow = FlowKey {
         local: Endpoint { address: destination, port: header.destination_port },
         remote: Endpoint { address: source, port: header.source_port },
     };
-    Arriving { flow, header, interface, segment, ecn }.input(packet.into_parts(), transport, cx);
+    Arriving { flow, header, interface, segment, ecn, run: 0 }.input(
+        packet.into_payload(len),
+        transport,
+        cx,
+    );
 }
 
 impl Arriving {
     /// Hands it to its connection.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
         &self,
-        mut payload: wire::Parts,
+        payload: wire::Parts,
         transport: &mut Transport<A>,
         cx: &mut Cx<'_, A, C>,
     ) {
-        let Arriving { flow, header, interface, segment, ecn } = self;
-        if transport.coalesce(flow, header, *ecn, &mut payload, cx) {
-            return;
+        if let Some(payload) = transport.coalesce_alike(self, payload) {
+            self.input_apart(payload, transport, cx);
         }
+    }
+
+    /// The same, if it is not like the segments that wait.
+    #[inline(never)]
+    fn input_apart<A: Application, C: Connections<A::Connection>>(
+        &self,
+        payload: wire::Parts,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let Some(payload) = transport.coalesce(self, payload, cx) else { return };
         let (ready, now) = (&mut transport.ready, cx.now);
         let len = wire::total(&payload);
-        let found = cx.conns.with_flow(flow, move |connection| {
+        // (It holds `self` alone of what is in it, since what it holds is moved.)
+        let found = cx.conns.with_flow(&self.flow, move |connection| {
+            let Arriving { header, segment, ecn, .. } = self;
             connection.tcb.input_coalesced(header, payload, *segment, *ecn, now);
             ready.schedule(connection);
             connection.id
         });
+        let Arriving { flow, header, interface, ecn, .. } = self;
         match found {
             Some(id) => {
                 cx.counters.delivered += 1;
