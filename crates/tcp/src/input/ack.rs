@@ -253,6 +253,7 @@ impl Tcb {
                 // What is still held back starts it again.
                 self.timers.stop_retransmit();
                 self.rtt.backoff = 0;
+                self.waits_no_more();
             }
         }
     }
