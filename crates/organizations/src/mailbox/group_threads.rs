@@ -62,7 +62,7 @@ pub fn start<A: Application + 'static>(
 /// The loop of a group's thread.
 fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
     loop {
-        let mail = owner.drain_mailbox();
+        owner.drain_mailbox();
         let now = owner.now();
         while let Some(message) = owner.inbox.messages.pop_front() {
             owner.handle_message(message, now);
@@ -77,9 +77,7 @@ fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
         if owner.is_over(round, now) {
             return owner.end(now);
         }
-        if !mail {
-            owner.sleep(round);
-        }
+        owner.sleep(round);
     }
 }
 

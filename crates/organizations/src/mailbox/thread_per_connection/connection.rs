@@ -36,7 +36,7 @@ impl<A: Application> ConnectionThread<A> {
             return self.end(now);
         }
         loop {
-            let mail = self.owner.drain_mailbox();
+            self.owner.drain_mailbox();
             let now = self.owner.now();
             while let Some(message) = self.owner.inbox.messages.pop_front() {
                 self.unbound |= matches!(&message, Message::Call(Call::UnbindUdp(_)));
@@ -53,9 +53,7 @@ impl<A: Application> ConnectionThread<A> {
             if self.owner.is_over(round, now) {
                 return self.end(now);
             }
-            if !mail {
-                self.owner.sleep(round);
-            }
+            self.owner.sleep(round);
         }
     }
 
