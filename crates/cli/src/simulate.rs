@@ -114,6 +114,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let organizations = args.organizations()?;
     args.choices.check(&organizations)?;
+    args.choices.check_simulated()?;
     args.check()?;
     let arrivals = args.arrivals()?;
     let charged = args.scenarios(&organizations, &arrivals)?;
