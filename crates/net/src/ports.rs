@@ -75,7 +75,7 @@ impl<S: BuildHasher<Hasher: Clone>> PortAllocator<S> {
 
     /// A port that is not in use towards `remote` and that `fits`; `None` if
     /// there is none. It stays in use until [`PortAllocator::release`]. A port that
-    /// does not fit does not come again while others to `remote` are in use.
+    /// was never given and does not fit does not come again while others to `remote` are in use.
     pub fn allocate(&mut self, remote: Endpoint, mut fits: impl FnMut(u16) -> bool) -> Option<u16> {
         if self.counters.is_empty() {
             self.counters = vec![0; COUNTERS].into();
@@ -99,8 +99,11 @@ impl<S: BuildHasher<Hasher: Clone>> PortAllocator<S> {
             in_use: 0,
         });
         let destination = place.get_mut();
+        // Those that have come back and do not fit: they are for others.
+        let mut unfit = Vec::new();
         let port = loop {
-            let port = if destination.fresh < self.size {
+            let fresh = destination.fresh < self.size;
+            let port = if fresh {
                 let nth = (destination.start + destination.fresh) % self.size;
                 destination.fresh += 1;
                 *counter = counter.wrapping_add(1);
@@ -112,17 +115,22 @@ impl<S: BuildHasher<Hasher: Clone>> PortAllocator<S> {
                 let draw = self.hasher.hash_one((name, self.draws)) % older;
                 destination.freed.swap_remove_front(draw as usize).expect("within")
             } else {
-                if destination.in_use == 0 {
-                    place.remove();
-                }
-                return None;
+                break None;
             };
             if fits(port) {
-                break port;
+                break Some(port);
+            }
+            if !fresh {
+                unfit.push(port);
             }
         };
-        destination.in_use += 1;
-        Some(port)
+        destination.freed.extend(unfit);
+        match port {
+            None if destination.in_use == 0 => drop(place.remove()),
+            None => {}
+            Some(_) => destination.in_use += 1,
+        }
+        port
     }
 
     /// Gives back a port that [`PortAllocator::allocate`] gave for `remote`.
