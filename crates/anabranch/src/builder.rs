@@ -430,8 +430,9 @@ impl Builder {
     }
 
     /// How long the end of the last handle of the stack waits until the peers have
-    /// acknowledged what dropped streams have written. Default: 2 s at most. With
-    /// zero it waits for nothing, and connections that are not over are reset.
+    /// acknowledged what dropped streams have written, and neighbours have said where they
+    /// are that datagrams go to. Default: 2 s at most. With zero it waits for nothing, and
+    /// connections that are not over are reset.
     pub fn drain(mut self, timeout: Duration) -> Builder {
         self.drain = timeout;
         self

@@ -1,17 +1,28 @@
-//! [`Closing`]: connections whose end is under way, for a stack that waits for
-//! them before it stops.
+//! [`Closing`]: connections whose end is under way, and datagrams that have not left, for a
+//! stack that waits for them before it stops.
 
+use net::Neighbourhood;
 use platform::atomic::{AtomicBool, AtomicUsize, Ordering};
-use platform::{Condvar, Instant, Mutex, thread_local};
+use platform::{Condvar, Instant, Mutex, thread, thread_local};
+use std::sync::Arc;
 use std::time::Duration;
 
+/// For so long after a datagram was handed down it may be on its way to where it has to wait for
+/// a neighbour, in another thread.
+const ON_ITS_WAY: Duration = Duration::from_millis(5);
+/// How often it is looked whether datagrams still wait for neighbours.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// Counts the connections of a stack that were closed from above, by a drop or a
-/// shutdown, and have data or a FIN that the peer has not acknowledged.
+/// shutdown, and have data or a FIN that the peer has not acknowledged; and sockets of UDP that
+/// were dropped while units may still have to send what they were given.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
     count: AtomicUsize,
     /// A thread waits for `count` to become 0.
     waiting: AtomicBool,
+    /// Some of them were of UDP.
+    datagrams: AtomicBool,
     lock: Mutex<()>,
     changed: Condvar,
 }
@@ -29,6 +40,34 @@ impl Closing {
             drop(self.lock.lock());
             self.changed.notify_all();
         }
+    }
+
+    /// One more, of UDP: it is one less when what is returned goes.
+    pub(crate) fn begin_datagrams(self: &Arc<Closing>) -> Leaving {
+        self.datagrams.store(true, Ordering::SeqCst);
+        self.begin();
+        Leaving(self.clone())
+    }
+
+    /// Is there nothing to wait for?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.count() == 0 && !self.datagrams.load(Ordering::SeqCst)
+    }
+
+    /// As [`Closing::wait`], and until no datagram waits any more for one of the `neighbours` to
+    /// say where it is. One that does not say it is not waited for longer than `timeout` either.
+    pub(crate) fn wait_for_all(&self, neighbours: &Neighbourhood, timeout: Duration) -> usize {
+        let start = Instant::now();
+        let left = self.wait(timeout);
+        if self.datagrams.load(Ordering::SeqCst) {
+            let handed_down = Instant::now();
+            while start.elapsed() < timeout
+                && (neighbours.waiting() > 0 || handed_down.elapsed() < ON_ITS_WAY)
+            {
+                thread::sleep(LOOK);
+            }
+        }
+        left
     }
 
     /// How many there are.
@@ -50,6 +89,16 @@ impl Closing {
             }
             self.changed.wait_for(&mut guard, left);
         }
+    }
+}
+
+/// A socket of UDP that is gone, as long as units may have datagrams of it.
+#[derive(Debug)]
+pub(crate) struct Leaving(Arc<Closing>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

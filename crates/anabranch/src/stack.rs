@@ -74,24 +74,26 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         let stopped = *self.stopped.get_mut();
-        if stopped || self.drain.is_zero() || self.closing.count() == 0 {
+        if stopped || self.drain.is_zero() || self.closing.is_idle() {
             self.view.end();
             return self.ended();
         }
+        let (closing, drain) = (self.closing.clone(), self.drain);
+        let neighbours = self.config.neighbourhood.clone();
+        let wait = move || closing.wait_for_all(&neighbours, drain);
         if is_waking() {
             // The stack's own thread, or one that works for it: it has to go on.
-            let (running, closing) = (self.view.running.clone(), self.closing.clone());
-            let drain = self.drain;
-            let wait = move || {
-                closing.wait(drain);
+            let running = self.view.running.clone();
+            let end = move || {
+                wait();
                 running.stop();
                 trace::stopped();
             };
-            if thread::Builder::new().name("ana-drain".into()).spawn(wait).is_ok() {
+            if thread::Builder::new().name("ana-drain".into()).spawn(end).is_ok() {
                 return;
             }
         } else {
-            self.closing.wait(self.drain);
+            wait();
         }
         self.view.running.stop();
         self.ended();
@@ -101,8 +103,8 @@ impl Drop for Shared {
 /// A TCP/IP host in this process. Cheap to clone.
 ///
 /// It ends when the last clone and the last socket are gone. The thread that drops them
-/// waits for a moment, if it has to, until what was written is acknowledged
-/// ([`Builder::drain`](crate::Builder::drain)); so a program that writes and returns
+/// waits for a moment, if it has to, until what was written is acknowledged and datagrams have
+/// left ([`Builder::drain`](crate::Builder::drain)); so a program that writes and returns
 /// from `main` delivers what it wrote. [`Stack::shutdown`] does the same with the time
 /// that you give it, and [`Stack::stop`] ends at once.
 #[derive(Clone)]
@@ -206,8 +208,8 @@ impl Stack {
 
     /// Ends the stack in good order. Nothing can be bound or opened any more. Waits,
     /// `timeout` at most, until the peers have acknowledged what streams have
-    /// written that were dropped, or whose writing half was shut down; then stops
-    /// as [`Stack::stop`] does. Streams that are still open are reset: drop them,
+    /// written that were dropped, or whose writing half was shut down, and until what
+    /// sockets of UDP have sent that were dropped has left; then stops as [`Stack::stop`] does. Streams that are still open are reset: drop them,
     /// or shut them down, before.
     ///
     /// This blocks the thread: call it from a thread of its own in a program of
@@ -217,7 +219,7 @@ impl Stack {
     /// `TimedOut` if connections were reset that had not delivered all.
     pub fn shutdown(&self, timeout: Duration) -> io::Result<()> {
         self.0.stopped.store(true, Ordering::Relaxed);
-        let left = self.0.closing.wait(timeout);
+        let left = self.0.closing.wait_for_all(&self.0.config.neighbourhood, timeout);
         self.stop();
         match left {
             0 => Ok(()),

@@ -7,8 +7,9 @@
 
 use platform::Mutex;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use wire::{Address, EthernetAddress, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use wire::{Address, EthernetAddress, Instant, Packet, protocol};
 
 /// The most neighbours that a unit remembers.
 pub const MAX_NEIGHBOURS: usize = 4096;
@@ -31,6 +32,8 @@ pub struct Neighbourhood {
     learnt: Mutex<BTreeMap<Neighbour, Learnt>>,
     /// How often something was forgotten here.
     forgotten: AtomicU64,
+    /// Datagrams of UDP that wait until a neighbour has said where it is.
+    waiting: AtomicUsize,
 }
 
 opaque_debug!([] Neighbourhood, "Neighbourhood");
@@ -54,6 +57,11 @@ impl Neighbourhood {
         before - learnt.len()
     }
 
+    /// How many datagrams of UDP wait until a neighbour has said where it is.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
+    }
+
     /// A unit has learnt where a neighbour is.
     pub(crate) fn learn(&self, neighbour: Neighbour, learnt: Learnt) {
         let mut known = self.learnt.lock();
@@ -75,5 +83,32 @@ impl Neighbourhood {
 
     pub(crate) fn knows(&self, neighbour: &Neighbour) -> bool {
         self.learnt.lock().contains_key(neighbour)
+    }
+}
+
+/// A packet that waits until a neighbour has said where it is.
+pub(crate) struct Waiting {
+    /// The unit that it came from.
+    pub(crate) unit: u16,
+    pub(crate) packet: Packet,
+    /// Counts it, if it is a datagram: nobody sends it again.
+    _counted: Option<Counted>,
+}
+
+struct Counted(Arc<Neighbourhood>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Waiting {
+    pub(crate) fn new(unit: u16, packet: Packet, all: &Arc<Neighbourhood>) -> Waiting {
+        let counted = (packet.meta().protocol == protocol::UDP).then(|| {
+            all.waiting.fetch_add(1, Ordering::Release);
+            Counted(all.clone())
+        });
+        Waiting { unit, packet, _counted: counted }
     }
 }

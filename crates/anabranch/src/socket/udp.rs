@@ -5,6 +5,7 @@ use super::on_link::OnLink;
 use super::queue::Queue;
 use super::sessions::Sessions;
 use super::ttl::Ttl;
+use crate::closing::{Closing, Leaving};
 use crate::error::SocketError;
 use crate::scope;
 use crate::wait::Asked;
@@ -12,6 +13,7 @@ use net::Datagram;
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
 use std::io;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use wire::{Address, Endpoint, FlowKey};
 
@@ -30,6 +32,8 @@ struct State {
     closed: bool,
     /// A unit was asked to send what leaves, and has not seen its end.
     flushing: bool,
+    /// Something was sent.
+    used: bool,
 }
 
 /// Whom a socket is connected to.
@@ -72,19 +76,37 @@ pub(crate) struct UdpShared {
     state: Mutex<State>,
     /// Where datagrams go that come, if not to whoever reads the socket.
     sessions: Option<Sessions>,
+    /// The socket was dropped after it was used: the stack may wait until no unit has it.
+    leaving: OnceLock<Leaving>,
 }
 
 impl UdpShared {
     pub(crate) fn new(local: Endpoint) -> UdpShared {
         let (ttl, memberships, state) = Default::default();
         let whole = AtomicBool::new(false);
-        UdpShared { local, ttl, memberships, whole, state, sessions: None }
+        UdpShared {
+            local,
+            ttl,
+            memberships,
+            whole,
+            state,
+            sessions: None,
+            leaving: OnceLock::new(),
+        }
     }
 
     /// Tells the peers' conversations apart.
     pub(crate) fn with_sessions(mut self, sessions: Option<Sessions>) -> UdpShared {
         self.sessions = sessions;
         self
+    }
+
+    /// Its user has gone. What was sent by it is still to leave.
+    pub(crate) fn is_dropped(&self, closing: &Arc<Closing>) {
+        let is_used = self.state.lock().used;
+        if is_used {
+            let _ = self.leaving.set(closing.begin_datagrams());
+        }
     }
 
     pub(crate) fn sessions(&self) -> Option<&Sessions> {
@@ -224,6 +246,7 @@ impl UdpShared {
         let datagram = make()?;
         let mut state = self.state.lock();
         state.leaving.push(datagram);
+        state.used = true;
         Poll::Ready(Ok(!std::mem::replace(&mut state.flushing, true)))
     }
 

@@ -19,8 +19,9 @@ const LARGEST: usize = 65535 - 20 - 8;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
-    stack: Stack,
+    /// It goes before the stack, which may wait until no unit has it any more.
     socket: Arc<UdpShared>,
+    stack: Stack,
     local: Local,
     pub(super) options: Mutex<Options>,
     /// What it knows of the ways that its datagrams go.
@@ -249,6 +250,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.leave_all();
+        self.socket.is_dropped(self.stack.closing());
         self.local.ends().for_each(|end| self.stack.running().unbind(end));
         self.stack.unbind(Protocol::Udp, self.local);
     }

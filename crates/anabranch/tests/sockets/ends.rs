@@ -1,7 +1,8 @@
 //! How stacks end.
 
 use super::{CLIENT, PATIENCE, SERVER, pair, pair_over};
-use anabranch::{Stack, TcpListener, TcpStream, UdpSocket};
+use anabranch::device::{fault, memory};
+use anabranch::{Organization, Stack, TcpListener, TcpStream, UdpSocket};
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
@@ -119,4 +120,41 @@ fn errors_print_their_sentence() {
     assert_eq!(format!("{error:?}"), error.to_string());
     let error = anabranch::device::tap::Error::NoAccess;
     assert_eq!(format!("{error:?}"), error.to_string());
+}
+
+/// A program that sends a datagram and ends has sent it, though nobody knew yet where the other
+/// host is.
+#[test]
+fn a_datagram_leaves_though_all_is_dropped_while_its_neighbour_is_asked() {
+    for organization in Organization::all() {
+        let (left, right) = memory::pair(memory::Config::default());
+        let left = fault::wrap(left, &"delay=30ms".parse().expect("faults"), 1);
+        let start = |device, address: &str| {
+            let builder = Stack::builder().device(device).address(format!("{address}/24"));
+            builder.organization(organization).processors(1).start().expect("a stack")
+        };
+        let (server, client) = (start(left, SERVER), start(right, CLIENT));
+        let reader = UdpSocket::bind(&server, (SERVER, 53)).expect("bind");
+        reader.set_read_timeout(Some(PATIENCE)).expect("set");
+        let socket = UdpSocket::bind(&client, (CLIENT, 0)).expect("bind");
+        socket.send_to(b"last words", (SERVER, 53)).expect("send");
+        drop(client);
+        drop(socket);
+        let mut bytes = [0; 16];
+        let (n, _) = reader.recv_from(&mut bytes).unwrap_or_else(|e| panic!("{organization}: {e}"));
+        assert_eq!(&bytes[..n], b"last words");
+    }
+}
+
+/// Who does not answer is not waited for longer than was asked.
+#[test]
+fn a_neighbour_that_is_not_there_does_not_keep_a_stack() {
+    let (_nobody, device) = memory::pair(memory::Config::default());
+    let builder = Stack::builder().device(device).address(format!("{CLIENT}/24"));
+    let client = builder.drain(Duration::from_millis(100)).start().expect("a stack");
+    let socket = UdpSocket::bind(&client, (CLIENT, 0)).expect("bind");
+    socket.send_to(b"last words", (SERVER, 53)).expect("send");
+    let start = std::time::Instant::now();
+    drop((client, socket));
+    assert!((Duration::from_millis(100)..PATIENCE).contains(&start.elapsed()));
 }

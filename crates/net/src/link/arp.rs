@@ -3,6 +3,7 @@
 
 use super::neighbours::Learned;
 use super::{Link, frame};
+use crate::neighbourhood::Waiting;
 use crate::{Counters, DropReason, Egress};
 use wire::arp::{self, Message, Operation};
 use wire::{Address, EthernetAddress, Instant, Packet};
@@ -43,7 +44,7 @@ pub(super) fn input(
             Learned::Yes(waiting) => {
                 link.last = None;
                 link.departures.clear();
-                for (_, packet) in waiting {
+                for Waiting { packet, .. } in waiting {
                     frame::frame(packet, message.sender, link, counters, egress);
                 }
             }

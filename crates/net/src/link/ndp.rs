@@ -3,6 +3,7 @@
 
 use super::neighbours::{Learned, Said};
 use super::{Link, frame};
+use crate::neighbourhood::Waiting;
 use crate::{Counters, DropReason, Egress};
 use std::net::Ipv6Addr;
 use wire::ndp::{HOP_LIMIT, Message, Options, Redirect, RouterAdvertisement, Said as Says, TYPES};
@@ -347,7 +348,7 @@ fn learn(
         Learned::Ignored => counters.absorbed += 1,
         Learned::Yes(waiting) => {
             counters.absorbed += 1;
-            for (_, packet) in waiting {
+            for Waiting { packet, .. } in waiting {
                 let Some(station) = station else { break };
                 frame::frame(packet, station, link, counters, egress);
             }

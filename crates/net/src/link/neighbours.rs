@@ -8,7 +8,7 @@
 
 use crate::hash::{Keyed, Purpose};
 use crate::maybe_shared::MaybeShared;
-use crate::neighbourhood::{Learnt, MAX_NEIGHBOURS, Neighbour, Neighbourhood};
+use crate::neighbourhood::{Learnt, MAX_NEIGHBOURS, Neighbour, Neighbourhood, Waiting};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,8 +53,7 @@ struct Asked {
     tries: u8,
     since: Instant,
     again: Instant,
-    /// Packets, with the unit that each came from.
-    waiting: VecDeque<(u16, Packet)>,
+    waiting: VecDeque<Waiting>,
 }
 
 impl Asked {
@@ -131,7 +130,7 @@ pub(super) enum Resolved {
 /// What [`Neighbours::learn`] made of what was said.
 pub(super) enum Learned {
     /// It is so now; these packets waited for it.
-    Yes(VecDeque<(u16, Packet)>),
+    Yes(VecDeque<Waiting>),
     /// Of no use to us.
     Ignored,
     /// Another address was confirmed a moment ago.
@@ -261,7 +260,8 @@ impl Neighbours {
             asked.waiting.pop_front();
             *dropped += 1;
         }
-        asked.waiting.extend(packet.take().map(|packet| (unit, packet)));
+        let waits = packet.take().map(|packet| Waiting::new(unit, packet, &self.neighbourhood));
+        asked.waiting.extend(waits);
         if is_new { Resolved::Ask } else { Resolved::Waiting }
     }
 
@@ -390,7 +390,7 @@ impl Neighbours {
 
     /// When [`Neighbours::on_timeout`] has something to do for `unit`.
     pub(super) fn next_timeout(&self, unit: u16) -> Option<Instant> {
-        let mine = |asked: &&Asked| asked.waiting.iter().any(|(of, _)| *of == unit);
+        let mine = |asked: &&Asked| asked.waiting.iter().any(|waits| waits.unit == unit);
         self.asked.values().filter(mine).map(|asked| asked.again).min()
     }
 
@@ -410,11 +410,11 @@ impl Neighbours {
             }
             if asked.is_over(now) {
                 let all = asked.is_left(now);
-                for (of, packet) in std::mem::take(&mut asked.waiting) {
-                    if of == unit || all {
-                        failed.push(packet);
+                for waits in std::mem::take(&mut asked.waiting) {
+                    if waits.unit == unit || all {
+                        failed.push(waits.packet);
                     } else {
-                        asked.waiting.push_back((of, packet));
+                        asked.waiting.push_back(waits);
                     }
                 }
                 return !asked.waiting.is_empty();
