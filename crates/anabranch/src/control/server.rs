@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -50,15 +50,7 @@ impl Control {
         place::check_name(&config.name)?;
         let directory = place::directory();
         let path = place::socket(&directory, &config.name);
-        let bind = || {
-            place::make(&directory)?;
-            UnixListener::bind(&path)
-        };
-        let listener = match bind() {
-            // One that has just closed took the directory with it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => bind()?,
-            bound => bound?,
-        };
+        let listener = bind(&directory, &path)?;
         let control = Control { path, end: Arc::new(End::new()?) };
         fs::set_permissions(&control.path, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
@@ -69,6 +61,31 @@ impl Control {
             .spawn(move || listen(&listener, &end, &shown))?;
         Ok(control)
     }
+}
+
+/// A socket at `path`, in this directory.
+fn bind(directory: &Path, path: &Path) -> io::Result<UnixListener> {
+    let bind = || {
+        place::make(directory)?;
+        UnixListener::bind(path)
+    };
+    match bind() {
+        // One that has just closed took the directory with it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => bind(),
+        // It has our number, so whoever has left it is dead: the first process of a container
+        // that was killed and is started again has the same.
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && nobody_listens(path) => {
+            fs::remove_file(path)?;
+            bind()
+        }
+        bound => bound,
+    }
+}
+
+/// Is the socket at `path` one that a process has left which did not end by itself?
+fn nobody_listens(path: &Path) -> bool {
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    UnixStream::connect(path).is_err_and(refused)
 }
 
 fn listen(listener: &UnixListener, end: &Arc<End>, shown: &Arc<Shown>) {
@@ -155,6 +172,24 @@ fn may_ask(asks: u32, owner: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_that_was_left_is_taken_and_one_that_is_used_is_not() {
+        let place = tempfile::tempdir().expect("a directory");
+        let directory = place.path().join("ours");
+        let path = directory.join("ana0.1.sock");
+        // What a process leaves that is killed.
+        drop(bind(&directory, &path).expect("bound"));
+        assert!(path.exists());
+        let used = bind(&directory, &path).expect("bound again");
+        let taken = bind(&directory, &path).expect_err("used");
+        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+        assert!(UnixStream::connect(&path).is_ok());
+        drop(used);
+        fs::remove_file(&path).expect("there");
+        fs::write(&path, "no socket").expect("written");
+        assert!(bind(&directory, &path).is_err() && path.exists());
+    }
 
     #[test]
     fn only_the_owner_and_root_may_ask() {
