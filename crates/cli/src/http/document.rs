@@ -7,7 +7,10 @@ use hyper::{Response, StatusCode};
 use std::fs::Metadata;
 use std::io;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+/// When the year 10000 begins, seconds after 1970.
+const YEAR_10000: u64 = 253_402_300_800;
 
 /// What matters of a request, beyond where.
 pub(super) struct Asked<'a> {
@@ -31,9 +34,11 @@ impl Asked<'_> {
         matches!((since, version.seconds), (Some(since), Some(modified)) if modified <= since)
     }
 
-    /// The part that is wanted of a file (RFC 9110 13.1.5, 14.2).
+    /// The part that is wanted of a file (RFC 9110 13.1.5, 14.2): of GET only.
     fn part(&self, version: &Version, size: u64) -> Wanted {
-        let Some(field) = self.field(header::RANGE) else { return Wanted::Whole };
+        let Some(field) = self.field(header::RANGE).filter(|_| self.wants_body) else {
+            return Wanted::Whole;
+        };
         let same = self.field(header::IF_RANGE).is_none_or(|condition| {
             condition == version.tag || Some(condition) == version.date.as_deref()
         });
@@ -53,11 +58,18 @@ struct Version {
 impl Version {
     fn of(metadata: &Metadata) -> Version {
         let modified = metadata.modified().ok();
-        let since = modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let nanos = since.map_or(0, |since| since.as_nanos());
-        let date = modified.map(httpdate::fmt_http_date);
+        let since = modified.map(|at| at.duration_since(SystemTime::UNIX_EPOCH));
+        let (sign, nanos) = match &since {
+            None => ("", 0),
+            Some(Ok(since)) => ("", since.as_nanos()),
+            Some(Err(until)) => ("-", until.duration().as_nanos()),
+        };
+        // HTTP has four digits for a year, and a file may be of any.
+        let can_be_said = |since: &Duration| since.as_secs() < YEAR_10000;
+        let is_date = since.is_some_and(|since| since.is_ok_and(|since| can_be_said(&since)));
+        let date = modified.filter(|_| is_date).map(httpdate::fmt_http_date);
         let seconds = date.as_ref().and_then(|date| httpdate::parse_http_date(date).ok());
-        Version { tag: format!("\"{nanos:x}-{:x}\"", metadata.len()), date, seconds }
+        Version { tag: format!("\"{sign}{nanos:x}-{:x}\"", metadata.len()), date, seconds }
     }
 }
 

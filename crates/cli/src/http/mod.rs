@@ -14,21 +14,25 @@ use crate::tally::Tally;
 use anabranch::tokio::{TcpListener, TcpStream};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
-use hyper::rt::Timer;
+use hyper::rt::{Sleep, Timer};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
 use std::fmt::Write;
+use std::future::poll_fn;
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// How long a connection may be silent before or within a request's header.
+/// How long a connection may be silent before or within a request's header, or within what it
+/// uploads.
 const PATIENCE: Duration = Duration::from_secs(60);
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, PUT, POST, OPTIONS");
 
@@ -58,7 +62,7 @@ where
 /// # Errors
 /// Those of the connection, and requests that make no sense.
 pub async fn serve_by<S>(
-    timer: impl Timer + Send + Sync + 'static,
+    timer: impl Timer + Clone + Send + Sync + 'static,
     stream: S,
     site: Arc<impl Site>,
     tally: Arc<Tally>,
@@ -66,9 +70,10 @@ pub async fn serve_by<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let clock = timer.clone();
     let answer = service_fn(|request| {
-        let (site, tally) = (site.clone(), tally.clone());
-        async move { Ok::<_, Infallible>(answer(request, &*site, tally).await) }
+        let (site, tally, timer) = (site.clone(), tally.clone(), clock.clone());
+        async move { Ok::<_, Infallible>(answer(request, &*site, tally, &timer).await) }
     });
     hyper::server::conn::http1::Builder::new()
         .timer(timer)
@@ -107,12 +112,17 @@ pub async fn accept(
     }
 }
 
-async fn answer(request: Request<Incoming>, site: &impl Site, tally: Arc<Tally>) -> Response<Body> {
+async fn answer(
+    request: Request<Incoming>,
+    site: &impl Site,
+    tally: Arc<Tally>,
+    timer: &impl Timer,
+) -> Response<Body> {
     Tally::add(&tally.served, 1);
     let mut response = match *request.method() {
         Method::GET => site.page(request.uri(), request.headers(), true),
         Method::HEAD => site.page(request.uri(), request.headers(), false),
-        Method::PUT | Method::POST => upload(request, &tally).await,
+        Method::PUT | Method::POST => upload(request, &tally, timer).await,
         Method::OPTIONS => {
             let mut response = text(StatusCode::NO_CONTENT, "");
             response.headers_mut().insert(header::ALLOW, METHODS);
@@ -138,20 +148,41 @@ pub fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
     response
 }
 
+/// The next frame of `body`; `Err` if `nap` is over before.
+async fn next_frame(
+    body: &mut Incoming,
+    nap: &mut Pin<Box<dyn Sleep>>,
+) -> Result<Option<Result<Frame<Bytes>, hyper::Error>>, ()> {
+    let mut frame = pin!(body.frame());
+    poll_fn(|cx| match frame.as_mut().poll(cx) {
+        Poll::Ready(frame) => Poll::Ready(Ok(frame)),
+        Poll::Pending => nap.as_mut().poll(cx).map(Err),
+    })
+    .await
+}
+
 /// Reads the body; answers with its length and SHA-256.
-async fn upload(request: Request<Incoming>, tally: &Tally) -> Response<Body> {
+async fn upload(request: Request<Incoming>, tally: &Tally, timer: &impl Timer) -> Response<Body> {
     let mut body = request.into_body();
     let mut digest = Sha256::new();
     let mut len = 0;
-    while let Some(frame) = body.frame().await {
+    let mut nap = timer.sleep(PATIENCE);
+    loop {
+        let Ok(frame) = next_frame(&mut body, &mut nap).await else {
+            let seconds = PATIENCE.as_secs();
+            let text = format!("nothing of the body has come for {seconds} s\n");
+            return self::text(StatusCode::REQUEST_TIMEOUT, text);
+        };
         match frame {
-            Ok(frame) => {
+            None => break,
+            Some(Ok(frame)) => {
+                timer.reset(&mut nap, timer.now() + PATIENCE);
                 let Some(data) = frame.data_ref() else { continue };
                 Tally::add(&tally.bytes_in, data.len());
                 len += data.len() as u64;
                 digest.update(data);
             }
-            Err(error) => {
+            Some(Err(error)) => {
                 return text(StatusCode::BAD_REQUEST, format!("the body ended early: {error}\n"));
             }
         }

@@ -139,6 +139,34 @@ fn ranges_of_files() {
     assert_eq!(if_range(whole.field("etag").expect("a tag")), 206);
     assert_eq!(if_range(whole.field("last-modified").expect("a date")), 206);
     assert_eq!(if_range("\"other\""), 200);
+
+    // RFC 9110 14.2: GET is the only method with ranges.
+    let head = request(&place, "HEAD /digits.txt", &["Range: bytes=2-4"]);
+    assert_eq!((head.status, head.field("content-length")), (200, Some("10")));
+    assert_eq!(head.field("content-range"), None);
+}
+
+#[test]
+fn files_of_any_year_are_served() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let place = site();
+    let path = place.path().join("root/digits.txt");
+    let epoch = std::time::SystemTime::UNIX_EPOCH;
+    let mut tags = std::collections::BTreeSet::new();
+    // The last two are in the years 9999 and 10000, if the file system knows them.
+    let times = [epoch - 2 * DAY, epoch - DAY, epoch, epoch + 2_932_896 * DAY];
+    for modified in times.into_iter().chain([epoch + 2_932_897 * DAY]) {
+        let file = fs::File::options().write(true).open(&path).expect("open");
+        file.set_modified(modified).expect("set");
+        let kept = file.metadata().and_then(|file| file.modified()).expect("a time");
+        let can_be_said = (epoch..epoch + 2_932_897 * DAY).contains(&kept);
+        let date = can_be_said.then(|| httpdate::fmt_http_date(kept));
+        let answer = get(&place, "/digits.txt");
+        assert_eq!((answer.status, answer.text()), (200, "0123456789"), "{modified:?}");
+        assert_eq!(answer.field("last-modified").map(str::to_owned), date, "{modified:?}");
+        let is_new = tags.insert(answer.field("etag").expect("a tag").to_owned());
+        assert!(is_new || kept != modified, "{modified:?}");
+    }
 }
 
 #[test]
@@ -220,6 +248,39 @@ fn uploads_are_digested() {
                     1\r\na\r\n2\r\nbc\r\n0\r\n\r\n";
     let answer = String::from_utf8(ask(place.path(), chunked)).expect("text");
     assert!(answer.ends_with(&format!("3 {digest}\n")), "{answer}");
+}
+
+/// A timer by which a minute is 600 ms.
+#[derive(Clone)]
+struct Hasty;
+
+impl Timer for Hasty {
+    fn sleep(&self, time: Duration) -> Pin<Box<dyn Sleep>> {
+        TokioTimer::new().sleep(time / 100)
+    }
+    fn sleep_until(&self, at: std::time::Instant) -> Pin<Box<dyn Sleep>> {
+        self.sleep(at.saturating_duration_since(self.now()))
+    }
+}
+
+/// Before, who began an upload and fell silent kept the connection for ever.
+#[test]
+fn an_upload_that_falls_silent_is_given_up() {
+    let place = site();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime").block_on(async {
+        let site = Arc::new(Directory::open(&place.path().join("root")).expect("open"));
+        let (ours, mut theirs) = duplex(10_000);
+        let server = tokio::spawn(serve_by(Hasty, ours, site, Arc::new(Tally::default())));
+        let head = b"PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n";
+        theirs.write_all(head).await.expect("write");
+        theirs.write_all(b"so much, and no more").await.expect("write");
+        let mut answer = Vec::new();
+        theirs.read_to_end(&mut answer).await.expect("read");
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{answer:?}");
+        let _ = server.await.expect("no panic");
+    });
 }
 
 #[test]
