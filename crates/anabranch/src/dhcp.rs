@@ -229,7 +229,7 @@ impl Worker {
             match &event {
                 Event::Check(address) => self.trial = Some(self.trial_of(*address)),
                 Event::Acquired(lease) => self.acquired(lease),
-                Event::Renewed(lease) => self.route_by(lease),
+                Event::Renewed(lease) => self.renewed(lease),
                 Event::Declined(address) | Event::Lost(address, _) => self.lost(*address),
             }
             self.tell(event);
@@ -269,6 +269,14 @@ impl Worker {
         let mut trial = self.trial.take().unwrap_or_else(|| self.trial_of(lease.address));
         trial.is_ours(self.line.now());
         self.trial = Some(trial);
+        self.route_by(lease);
+    }
+
+    /// A server may say another mask, or another router.
+    fn renewed(&mut self, lease: &Lease) {
+        if let (true, Ok(cidr)) = (self.added, Cidr::new(lease.address, lease.prefix)) {
+            self.host.set_prefix(self.interface, cidr);
+        }
         self.route_by(lease);
     }
 

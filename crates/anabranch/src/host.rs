@@ -162,6 +162,11 @@ impl Host {
         self.0.add_address(interface, address)
     }
 
+    /// The network of an address has another prefix from now on: connections stay.
+    pub(crate) fn set_prefix(&self, interface: usize, address: Cidr) {
+        self.0.set_prefix(interface, address);
+    }
+
     /// Takes an address away from the interface that has it, and the routes whose routers
     /// are neighbours no longer.
     ///

@@ -197,18 +197,11 @@ impl Held {
     fn keep_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
         let address = Address::from(cidr.address());
         self.change(|config| {
-            let mut ours = config.interfaces[index].addresses.iter_mut();
             // It may still be checked, before it is there.
-            let Some((_, prefix)) = ours.find(|(ours, _)| *ours == address) else {
+            if !config.interfaces[index].addresses.iter().any(|(ours, _)| *ours == address) {
                 return Ok(Vec::new());
-            };
-            let before = std::mem::replace(prefix, cidr.prefix());
-            let mut events = Vec::new();
-            if before != cidr.prefix() {
-                let gone = Cidr::new(cidr.address(), before).ok();
-                events.extend(gone.map(|gone| Event::AddressRemoved(index, gone)));
-                events.push(Event::AddressAdded(index, cidr));
             }
+            let mut events = give_prefix(config, index, cidr);
             config.temporary.retain(|other| *other != address);
             if config.deprecated.contains(&address) {
                 config.deprecated.retain(|other| *other != address);
@@ -216,6 +209,12 @@ impl Held {
             }
             Ok(events)
         })
+    }
+
+    /// The network of an address has another prefix from now on.
+    pub(super) fn set_prefix(&self, index: usize, cidr: Cidr) {
+        // Nothing of it is refused.
+        let _ = self.change(|config| Ok(give_prefix(config, index, cidr)));
     }
 
     fn put_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
@@ -372,6 +371,20 @@ pub(super) fn take_out(config: &mut Config, count: usize, address: IpAddr) -> Op
     config.routes = left;
     events.extend(gone.iter().map(|route| Event::RouteRemoved(Route::of(route))));
     Some(events)
+}
+
+/// The address of `cidr`, if the interface has it, is in a network with that prefix.
+fn give_prefix(config: &mut Config, index: usize, cidr: Cidr) -> Vec<Event> {
+    let address = Address::from(cidr.address());
+    let ours = config.interfaces.get_mut(index).map(|interface| interface.addresses.iter_mut());
+    let known = ours.into_iter().flatten().find(|(ours, _)| *ours == address);
+    let Some((_, prefix)) = known.filter(|(_, prefix)| *prefix != cidr.prefix()) else {
+        return Vec::new();
+    };
+    let before = std::mem::replace(prefix, cidr.prefix());
+    let gone = Cidr::new(cidr.address(), before).ok();
+    let gone = gone.map(|gone| Event::AddressRemoved(index, gone));
+    gone.into_iter().chain([Event::AddressAdded(index, cidr)]).collect()
 }
 
 /// Can `gateway` be another host on a link of the first `count` interfaces?

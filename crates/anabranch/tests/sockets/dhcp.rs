@@ -144,6 +144,30 @@ fn an_address_in_use_is_given_up_to_who_insists() {
     assert_eq!(found, (lease.address, Lost::Conflict));
 }
 
+/// Before, the first mask stayed, and a router beyond it was none: there was no way out.
+#[test]
+fn a_renewal_may_say_another_mask() {
+    let (_server, client, socket) = hosts(Organization::default());
+    let options = Options::default().with_check(Duration::from_millis(20));
+    let dhcp = Dhcp::start_with(&client, 0, options).expect("a client");
+    let (discover, _) = asked(&socket, 1);
+    socket.send_to(&answer_with(&discover, 2, 4, 1), "255.255.255.255:68").expect("send");
+    let (request, _) = asked(&socket, 3);
+    socket.send_to(&answer_with(&request, 5, 4, 1), "255.255.255.255:68").expect("send");
+    dhcp.wait(PATIENCE).expect("an address");
+    let (renewal, _) = asked(&socket, 3);
+    let mut answer = answer_with(&renewal, 5, 3600, 1);
+    let place = |of: &[u8]| answer.windows(6).position(|w| w == of).expect("an option");
+    let (mask, router) = (place(&[1, 4, 255, 255, 255, 0]), place(&[3, 4, 10, 0, 0, 1]));
+    (answer[mask + 4], answer[router + 4]) = (254, 1);
+    socket.send_to(&answer, "10.0.0.50:68").expect("send");
+    while !matches!(dhcp.next(PATIENCE).expect("an event"), Event::Renewed(_)) {}
+    let addresses = client.host().interfaces()[0].addresses.clone();
+    assert_eq!(addresses, ["10.0.0.50/23".parse().expect("one")]);
+    let routes: Vec<_> = client.host().routes().iter().map(ToString::to_string).collect();
+    assert!(routes.len() == 1 && routes[0].contains("via 10.0.1.1"), "{routes:?}");
+}
+
 /// Before, the first router stayed for as long as the lease was renewed.
 #[test]
 fn a_renewal_may_name_another_router() {
