@@ -133,6 +133,8 @@ pub(crate) struct Receiver {
     pub test: bool,
     /// What was sent with the first that came with data.
     pub tested: Option<Seq>,
+    /// That was acknowledged: its number means other data when it comes again.
+    pub passed: bool,
 }
 
 /// What r.cep and s.cep begin with.
@@ -153,6 +155,7 @@ impl Default for Receiver {
             always: false,
             test: true,
             tested: None,
+            passed: false,
         }
     }
 }

@@ -140,6 +140,8 @@ impl Tcb {
         if syn || old || h.flags.rst() {
             return;
         }
+        let receiver = &mut accurate.receiver;
+        receiver.passed |= newer && receiver.tested.is_some_and(|seq| h.ack.after(seq));
         let feedback = Feedback {
             ace: h.flags.ace(),
             option: h.options.acc_ecn,
@@ -264,6 +266,7 @@ impl Tcb {
         let passed = self.board.sacked > 0;
         if let Some(accurate) = self.accurate()
             && accurate.receiver.tested == Some(seq)
+            && !accurate.receiver.passed
             // Where each segment has one, what was delivered since had one.
             && !(passed && accurate.receiver.always)
         {

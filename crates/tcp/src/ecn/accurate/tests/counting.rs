@@ -182,11 +182,17 @@ fn data_takes_an_option_along_if_it_is_small_enough() {
     let data = p.outgoing().remove(0);
     let counters = data.header.options.acc_ecn.map(|o| o.counters());
     assert_eq!(counters, Some([Some(101), Some(0), Some(1)]), "the first tests the path");
+    let first = data.header.seq;
     // Not a full one: it would be larger than the path takes.
     p.say_with(ace(header("P.", 101, 101, 50_000), 5), 100, ECT_0);
     p.send(1000);
     let data = p.outgoing();
     assert!(data.iter().all(|o| o.header.options.acc_ecn.is_none()), "{data:?}");
+    // It has passed. What has its number 2^32 bytes later and is lost says nothing of it.
+    p.tcb.note_lost_option(first);
+    p.say_with(ace(header("P.", 201, 101, 50_000), 5), 100, CE);
+    let told = p.outgoing().iter().any(|o| o.header.options.acc_ecn.is_some());
+    assert!(told, "options are sent on");
     // The first that had one is lost: nothing has one any more.
     let mut p = counting();
     p.say_with(ace(header("P.", 1, 1, 50_000), 5), 100, ECT_0);
