@@ -7,7 +7,7 @@
 mod example;
 
 use anabranch::device::custom::{Config, packets};
-use anabranch::{Stack, UdpSocket};
+use anabranch::{Organization, Stack, UdpSocket};
 use bytes::Bytes;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use std::io::ErrorKind;
@@ -66,7 +66,7 @@ fn packets_go_both_ways_and_both_ends_hear_of_the_end() {
 /// all, and the memory that it needed.
 #[test]
 fn datagrams_wait_with_their_sender_when_nobody_takes_packets() {
-    for organization in ["uniprocessor", "processor-per-connection"] {
+    for organization in Organization::all().map(Organization::name) {
         let (device, mut ends) = packets(Config::ip(), 4).expect("a device");
         let stack = Stack::builder().device(device).address("10.0.0.1/24");
         let stack = stack.organization(organization).start().expect("a stack");

@@ -25,7 +25,7 @@ impl<A: Application> Flushes<A> {
     /// Keeps the call if it is one for which there is no room. Returns it if not.
     #[inline]
     pub(super) fn keep(&mut self, call: Call<A>, egress: &Egress) -> Option<Call<A>> {
-        if matches!(call, Call::FlushUdp(_)) && egress.len() >= FULL {
+        if matches!(call, Call::FlushUdp(_)) && egress.ahead() >= FULL {
             self.0.push_back(call);
             return None;
         }
@@ -44,7 +44,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[inline]
     pub(super) fn flush(&mut self, now: Instant, egress: &mut Egress) {
         while self.flushes.wait()
-            && egress.len() < FULL
+            && egress.ahead() < FULL
             && let Some(call) = self.flushes.0.pop_front()
         {
             self.call(call, now, egress);
