@@ -95,3 +95,43 @@ fn datagrams_wait_with_their_sender_when_nobody_takes_packets() {
         block_on(async { assert_eq!(&ends.next().await.expect("a packet")[28..], b"more") });
     }
 }
+
+/// What waits with a socket for room leaves when there is some, though the socket is gone.
+#[test]
+fn datagrams_leave_though_their_socket_is_dropped_while_nobody_takes_packets() {
+    for organization in Organization::all() {
+        let (device, mut ends) = packets(Config::ip(), 4).expect("a device");
+        let stack = Stack::builder().device(device).address("10.0.0.1/24");
+        let stack = stack.organization(organization).processors(1).start().expect("a stack");
+        let socket = UdpSocket::bind(&stack, "10.0.0.1:9").expect("bind");
+        socket.set_nonblocking(true).expect("set");
+        let (mut sent, mut blocked) = (0, 0);
+        while sent < 10_000 && blocked < 20 {
+            match socket.send_to(&[7; 1000], "10.0.0.2:53") {
+                Ok(_) => (sent, blocked) = (sent + 1, 0),
+                Err(_) => {
+                    blocked += 1;
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+            }
+        }
+        drop(socket);
+        // Time for whoever has it to forget it.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let start = std::time::Instant::now();
+        let mut came = 0;
+        while came < sent {
+            match ends.next().now_or_never() {
+                Some(packet) => assert_eq!(packet.expect("the stack is there").len(), 1028),
+                None if start.elapsed() > std::time::Duration::from_secs(20) => break,
+                None => {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    continue;
+                }
+            }
+            came += 1;
+        }
+        assert_eq!(came, sent, "{organization}");
+        stack.stop();
+    }
+}

@@ -40,6 +40,11 @@ impl<A: Application> Flushes<A> {
 }
 
 impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
+    /// Do datagrams of sockets wait for room?
+    pub fn has_flushes(&self) -> bool {
+        self.flushes.wait()
+    }
+
     /// Sends datagrams that have waited for room, as far as there is some.
     #[inline]
     pub(super) fn flush(&mut self, now: Instant, egress: &mut Egress) {

@@ -60,7 +60,8 @@ impl<A: Application> ConnectionThread<A> {
     fn has_ended(&self) -> bool {
         match self.key {
             ConnKey::Flow(_) => self.owner.domain.connections().is_empty(),
-            ConnKey::Port(_) => self.unbound,
+            // What the socket has sent leaves, though it is gone.
+            ConnKey::Port(_) => self.unbound && !self.owner.domain.has_flushes(),
         }
     }
 
