@@ -6,7 +6,7 @@ use crate::Stack;
 use serde_json::json;
 use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,7 +85,8 @@ fn bind(directory: &Path, path: &Path) -> io::Result<UnixListener> {
 /// Is the socket at `path` one that a process has left which did not end by itself?
 fn nobody_listens(path: &Path) -> bool {
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-    UnixStream::connect(path).is_err_and(refused)
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_socket());
+    is_socket && UnixStream::connect(path).is_err_and(refused)
 }
 
 fn listen(listener: &UnixListener, end: &Arc<End>, shown: &Arc<Shown>) {
