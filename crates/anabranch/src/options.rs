@@ -62,6 +62,12 @@ pub struct TcpOptions {
     /// Explicit congestion notification of this connection. Default:
     /// [`TcpConfig::ecn`](crate::TcpConfig).
     pub ecn: Option<EcnMode>,
+    /// How many of a listener's connections may be accepted before their handshake is over, at a
+    /// time (TCP_FASTOPEN, RFC 7413); beyond, handshakes are ordinary ones. Their clients have
+    /// shown a cookie that they got at an earlier handshake, and what they send with their SYN is
+    /// read at once. A SYN may come twice: what it says must be such that it may be done twice.
+    /// Default: 0, none.
+    pub fast_open: usize,
 }
 
 macro_rules! setters {
@@ -88,6 +94,7 @@ setters! {
     with_receive_buffer receive_buffer: Option<usize>,
     with_defer_accept defer_accept: Option<Duration>,
     with_ecn ecn: Option<EcnMode>,
+    with_fast_open fast_open: usize,
 }
 
 impl TcpOptions {

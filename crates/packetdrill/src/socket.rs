@@ -143,6 +143,7 @@ impl Socket {
         // Linux lets one more wait than it is told.
         let backlog = usize::try_from(backlog).unwrap_or(0) + 1;
         let listener = anabranch::TcpListener::bind_with_backlog(&world.stack, local, backlog)?;
+        state.options.listens(world.fast_open, backlog);
         listener.set_options(&state.options.to_open())?;
         state.kind = Kind::Listener(listener.into_tokio(), VecDeque::new());
         Ok(0)

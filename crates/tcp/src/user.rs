@@ -341,7 +341,8 @@ impl Tcb {
     /// Was `seq` sent and not acknowledged? An ICMP message about any other
     /// segment is forged or late (RFC 5927 4.1).
     pub fn is_in_flight(&self, seq: Seq) -> bool {
-        seq.after_or_at(self.snd.una) && seq.before(self.snd.nxt)
+        let syn = self.is_early() && seq == self.snd.iss;
+        syn || (seq.after_or_at(self.snd.una) && seq.before(self.snd.nxt))
     }
 
     /// An ICMP error came about a segment in flight (RFC 9293 3.9.2.2).

@@ -98,21 +98,26 @@ fn one(setup: &Setup, script: &Script, index: usize, organization: &str) -> io::
     })
 }
 
-/// Where the ends are, for packetdrill.
-const IPV4: [&str; 5] = [
+/// Where the ends are, for packetdrill, and the cookie of Fast Open that they have with the key of
+/// its scripts.
+const IPV4: [&str; 7] = [
     "--ip_version=ipv4",
     "--local_ip=192.168.0.1",
     "--gateway_ip=192.168.0.2",
     "--netmask_ip=255.255.0.0",
     "--remote_ip=192.0.2.1",
+    "-D",
+    "TFO_COOKIE=3021b9d889017eeb",
 ];
 /// The same over IPv6, as its own command has it.
-const IPV6: [&str; 5] = [
+const IPV6: [&str; 7] = [
     "--ip_version=ipv6",
     "--mtu=1520",
     "--local_ip=fd3d:0a0b:17d6::1",
     "--gateway_ip=fd3d:0a0b:17d6:8888::1",
     "--remote_ip=fd3d:fa7b:d17d::1",
+    "-D",
+    "TFO_COOKIE=c1d1e9742a47a9bc",
 ];
 
 fn command(setup: &Setup, prepared: &Prepared, organization: &str, path: &Path) -> Command {

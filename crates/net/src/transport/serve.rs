@@ -2,7 +2,7 @@
 //! sends, up to a quota, so that none starves.
 
 use super::tcp_output::{self, SegmentTemplate};
-use super::{Cx, Transport};
+use super::{Cx, Transport, fast_open};
 use crate::Counters;
 use crate::application::Application;
 use crate::config::InterfaceConfig;
@@ -204,6 +204,14 @@ fn long_way(
     let mut place = None;
     tcb.poll_transmit_to(&mut place, now, offload);
     let segment = place.as_mut()?;
+    if segment.header.flags.syn()
+        && let Some(option) = tcb.syn_option()
+    {
+        let mut packet = fast_open::packet(flow, segment, option, interface);
+        (packet.meta_mut().ttl, packet.meta_mut().tos) = (ttl, tos);
+        down.send(packet, counters);
+        return Some((None, None));
+    }
     let repeat = SegmentTemplate::new(segment, tcb.mss(), interface);
     let service = (ttl, if segment.ect { tos | wire::ipv4::ECT_0 } else { tos });
     if let Some(known) = down.express(flow, service, segment, counters) {

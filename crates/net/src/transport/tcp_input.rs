@@ -1,6 +1,7 @@
 //! ④ Segments to connections.
 
 use super::coalesce::{self, GroBatch};
+use super::fast_open::Syn;
 use super::{Cx, Transport};
 use crate::DropReason;
 use crate::application::Application;
@@ -40,12 +41,16 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
     if header.source_port == 0 || header.destination_port == 0 {
         return cx.counters.drop(DropReason::TcpMalformed);
     }
-    packet.pull(len);
     let flow = FlowKey {
         local: Endpoint { address: destination, port: header.destination_port },
         remote: Endpoint { address: source, port: header.source_port },
     };
-    Arriving { flow, header, interface, segment, ecn }.input(packet.into_parts(), transport, cx);
+    let arriving = Arriving { flow, header, interface, segment, ecn };
+    if header.flags.syn() && transport.config.fast_open.is_on() {
+        return arriving.syn(packet, len, transport, cx);
+    }
+    packet.pull(len);
+    arriving.input(packet.into_parts(), transport, cx);
 }
 
 impl Arriving {
@@ -77,7 +82,7 @@ impl Arriving {
             }
             None => {
                 let (flow, header, interface) = (*flow, *header, *interface);
-                let arrived = Arrived { flow, header, len, interface, ecn: *ecn };
+                let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: None };
                 arrived.without_connection(transport, cx);
             }
         }
@@ -85,19 +90,21 @@ impl Arriving {
 }
 
 /// A segment that no connection is there for.
-struct Arrived {
-    flow: FlowKey,
-    header: Header,
+pub(super) struct Arrived {
+    pub(super) flow: FlowKey,
+    pub(super) header: Header,
     /// Bytes of payload.
-    len: usize,
-    interface: u16,
+    pub(super) len: usize,
+    pub(super) interface: u16,
     /// What the network says of congestion (RFC 3168 5).
-    ecn: u8,
+    pub(super) ecn: u8,
+    /// What a SYN has for Fast Open.
+    pub(super) syn: Option<Syn>,
 }
 
 impl Arrived {
     #[cold]
-    fn without_connection<A: Application, C: Connections<A::Connection>>(
+    pub(super) fn without_connection<A: Application, C: Connections<A::Connection>>(
         &self,
         transport: &mut Transport<A>,
         cx: &mut Cx<'_, A, C>,
@@ -179,12 +186,20 @@ impl Arrived {
         };
         let isn = self.isn(after, transport, cx.now);
         let (ecn, now) = (self.ecn, cx.now);
+        let verdict =
+            self.syn.as_ref().and_then(|syn| syn.judge(&self.flow, listener, transport, cx));
+        let mut is_early = false;
         let begin = |app: &mut A, user: &mut A::Connection, tcb: &mut Tcb| {
             tcb.begin_accept(&self.header, now);
             tcb.syn_came(ecn);
             app.prepare(user, tcb, now);
+            if let (Some(verdict), Some(syn)) = (verdict, &self.syn) {
+                is_early = syn.begin(verdict, app, user, tcb, now);
+            }
         };
-        if let Some(id) = self.put((isn, after), user, begin, transport, cx) {
+        let put = self.put((isn, after), user, begin, transport, cx);
+        // One that is the application's already makes no room for another.
+        if let Some(id) = put.filter(|_| !is_early) {
             transport.note_half_open(id, cx.conns);
         }
     }
