@@ -32,6 +32,8 @@ pub(crate) struct Options {
     pub(crate) congestion: Option<CongestionAlgorithm>,
     /// How many handshakes of a listener may go on with Fast Open; `None`: as the host has it.
     pub(crate) fast_open: Option<u32>,
+    /// What is written first may go with the SYN.
+    pub(crate) fast_open_connect: bool,
 }
 
 /// Linux's `tcp_keepalive_time`, seconds.
@@ -57,6 +59,7 @@ impl Options {
             .with_defer_accept((self.defer_accept > 0).then(|| seconds(self.defer_accept)))
             .with_notsent_lowat(self.notsent_lowat.map(|bytes| bytes as usize))
             .with_fast_open(self.fast_open.unwrap_or(0) as usize)
+            .with_fast_open_connect(self.fast_open_connect)
     }
 
     /// The socket listens. Whether Fast Open is on, the host says by Linux's `tcp_fastopen`.

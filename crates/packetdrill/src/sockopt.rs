@@ -44,8 +44,22 @@ fn congestion(bytes: &[u8]) -> Answer<CongestionAlgorithm> {
 
 impl Socket {
     /// `setsockopt(2)`.
-    pub(crate) fn set_option(&self, level: c_int, name: c_int, value: &[u8]) -> Answer {
+    pub(crate) fn set_option(
+        &self,
+        world: &World,
+        level: c_int,
+        name: c_int,
+        value: &[u8],
+    ) -> Answer {
         let mut state = lock(&self.state);
+        if (level, name) == (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT) {
+            if !world.fast_opens() {
+                return Err(Errno(libc::EOPNOTSUPP));
+            }
+            if !matches!(state.kind, Kind::Fresh) {
+                return Err(Errno(libc::EINVAL));
+            }
+        }
         match level {
             libc::SOL_SOCKET => set_of_socket(&mut state.options, name, value)?,
             libc::IPPROTO_TCP => {
@@ -116,6 +130,7 @@ impl Socket {
                 options.notsent_lowat.unwrap_or(0) as c_int
             }
             (libc::IPPROTO_TCP, libc::TCP_FASTOPEN) => options.fast_open.unwrap_or(0) as c_int,
+            (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT) => options.fast_open_connect.into(),
             (libc::IPPROTO_IP, libc::IP_TOS) => options.tos.into(),
             _ => return Err(Errno(libc::ENOPROTOOPT)),
         };
@@ -196,6 +211,7 @@ fn set_of_tcp(options: &mut Options, name: c_int, value: &[u8]) -> Answer<()> {
         },
         libc::TCP_CONGESTION => options.congestion = Some(congestion(value)?),
         libc::TCP_FASTOPEN => options.fast_open = Some(natural(value)?),
+        libc::TCP_FASTOPEN_CONNECT => options.fast_open_connect = integer(value)? != 0,
         _ => return Err(Errno(libc::ENOPROTOOPT)),
     }
     Ok(())

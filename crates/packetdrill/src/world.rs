@@ -148,6 +148,12 @@ impl World {
 
     // Packets.
 
+    /// May clients use Fast Open?
+    pub(crate) fn fast_opens(&self) -> bool {
+        const CLIENTS: u32 = 1;
+        self.fast_open & CLIENTS != 0
+    }
+
     /// A packet of the script arrives.
     pub(crate) fn arrive(&self, packet: &[u8]) {
         self.wire.arrive(packet);

@@ -113,6 +113,14 @@ pub(crate) struct Early {
     pub twice: bool,
     /// Data came with the peer's SYN and counts, or ours was acknowledged with it.
     pub data: bool,
+    /// The user wants to open with it.
+    pub wanted: bool,
+    /// Our SYN waits for data.
+    pub waits: bool,
+    /// Bytes that it may take along, at most, and that it has.
+    pub most: u16,
+    /// See `most`.
+    pub len: u32,
 }
 
 /// How scarce memory is, on the whole host.

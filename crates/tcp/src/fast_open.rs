@@ -2,8 +2,10 @@
 //! before the handshake is over. What few connections have of it stands with what their
 //! users have set ([`crate::facts::Settings`]).
 
+mod client;
 mod cookies;
 
+pub use client::Server;
 pub use cookies::{FastOpenCookies, Verdict};
 
 use crate::facts::Early;
@@ -19,7 +21,7 @@ impl Tcb {
     }
 
     #[inline]
-    fn has_early(&self) -> Option<&Early> {
+    pub(super) fn has_early(&self) -> Option<&Early> {
         self.settings.as_ref()?.early.as_deref()
     }
 
@@ -31,7 +33,9 @@ impl Tcb {
 
     /// The option that our SYN has beside those of its header.
     pub fn syn_option(&self) -> Option<FastOpen> {
-        self.has_early()?.option
+        let early = self.has_early()?;
+        let is_ours = self.flags.passive || (self.state == State::SynSent && self.timeouts == 0);
+        early.option.filter(|_| is_ours)
     }
 
     /// The SYN that this connection has been opened by had a valid cookie, and this payload:
@@ -69,7 +73,8 @@ impl Tcb {
     /// May the user send, and has data come or may it come, although the handshake may
     /// still go on?
     pub fn is_open(&self) -> bool {
-        self.is_synchronized() || self.is_early()
+        let is_opening = matches!(self.state, State::SynSent | State::SynReceived);
+        self.is_synchronized() || (is_opening && self.has_early().is_some_and(|early| early.open))
     }
 
     /// Is it open, and its SYN-ACK not acknowledged?
@@ -84,8 +89,8 @@ impl Tcb {
         self.state.transmits() || self.is_early()
     }
 
-    /// Did data come with the peer's SYN, and count?
-    pub(crate) fn has_syn_data(&self) -> bool {
+    /// Did data come with the first SYN, and count?
+    pub fn has_syn_data(&self) -> bool {
         self.has_early().is_some_and(|early| early.data)
     }
 

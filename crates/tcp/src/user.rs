@@ -228,6 +228,7 @@ impl Tcb {
     /// CLOSE: a FIN goes behind what is queued. Receiving goes on.
     pub fn shutdown_write(&mut self) {
         match self.state {
+            State::SynSent if self.has_early_data() => self.flags.close_pending = true,
             State::SynSent => self.finish(None),
             State::SynReceived => self.flags.close_pending = true,
             State::Established => self.state = State::FinWait1,

@@ -16,6 +16,9 @@ use wire::{FlowKey, Instant, Packet, Parts, checksum, protocol, tcp as header};
 const CHECKSUM: usize = 16;
 const OFFSET: usize = 12;
 
+/// What a peer takes that announces nothing (RFC 9293 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+
 /// What a SYN has for Fast Open.
 pub(super) struct Syn {
     option: Option<FastOpen>,
@@ -41,10 +44,22 @@ impl Arriving {
         transport.coalesce(flow, header, *ecn, &mut payload, cx);
         let (ready, now) = (&mut transport.ready, cx.now);
         let found = cx.conns.with_flow(flow, |connection| {
-            connection.tcb.input_coalesced(header, payload.clone(), *segment, *ecn, now);
+            let tcb = &mut connection.tcb;
+            let asks = tcb.asks_fast_open();
+            tcb.input_coalesced(header, payload.clone(), *segment, *ecn, now);
+            let answered = asks.filter(|_| tcb.is_synchronized()).map(|once| {
+                let refused = once && tcb.queued() > 0 && !tcb.has_syn_data();
+                (once || tcb.has_syn_data(), refused)
+            });
             ready.schedule(connection);
+            answered
         });
-        if found.is_some() {
+        if let Some(answered) = found {
+            if let Some(answered) = answered {
+                let mss = header.options.mss.unwrap_or(DEFAULT_MSS);
+                let told = (option, mss);
+                transport.config.fast_open.answered(flow.remote.address, told, answered);
+            }
             return cx.counters.delivered += 1;
         }
         let len = wire::total(&payload);

@@ -173,10 +173,13 @@ impl<A: Application> Transport<A> {
     pub fn on_timeout<C: Connections<A::Connection>>(&mut self, cx: &mut Cx<'_, A, C>) {
         let (conns, now) = (&mut *cx.conns, cx.now);
         conns.expire_time_wait(now);
-        let ready = &mut self.ready;
+        let (ready, fast_open) = (&mut self.ready, &self.config.fast_open);
         self.timers.expire(conns, now, |connection| {
             if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
                 connection.tcb.on_timeout(now);
+                if connection.tcb.has_lost_fast_open() {
+                    fast_open.lost(connection.flow.remote.address, now);
+                }
                 ready.schedule(connection);
             }
             if connection.tcb.next_timeout().is_none() {

@@ -43,6 +43,7 @@ impl Tcb {
             // Simultaneous open: our SYN becomes a SYN-ACK.
             self.state = State::SynReceived;
             self.flags.syn_due = true;
+            self.forget_early();
             self.touch();
         }
     }
@@ -59,6 +60,7 @@ impl Tcb {
         self.snd.una = self.snd.iss + 1;
         self.recovery.recover = self.snd.una;
         self.snd.small_end = self.snd.una;
+        self.syn_data_acked(h.ack);
         self.timers.stop_retransmit();
         self.timeouts = 0;
         self.measure(&news, h, now);

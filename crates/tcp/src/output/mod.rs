@@ -218,7 +218,7 @@ impl Tcb {
         match self.state {
             State::Closed | State::Listen => return self.flags.abort_due,
             State::SynSent | State::SynReceived if self.flags.syn_due => return true,
-            State::SynSent => return false,
+            State::SynSent => return self.held_syn_due(),
             _ => {}
         }
         let orphan = self.flags.released
@@ -250,7 +250,7 @@ impl Tcb {
             State::SynSent | State::SynReceived if self.flags.syn_due => {
                 return Some(self.syn(now));
             }
-            State::SynSent => return None,
+            State::SynSent => return self.held_syn(now),
             _ if self.flags.released && self.timers.linger == Instant::FAR_FUTURE => {
                 if let Some(limit) = self.orphan_limit() {
                     self.timers.linger = now + limit;

@@ -31,8 +31,12 @@ impl Tcb {
             header.options.acc_ecn = self.syn_counters();
         }
         self.syn_sent_at(now);
+        let mut segment = self.bare(header);
+        if !answer {
+            self.add_syn_data(&mut segment, now);
+        }
         self.start_rto(now);
-        self.bare(header)
+        segment
     }
 
     /// The SYN stands in the queue of what is to be acknowledged, or its time is noted.
