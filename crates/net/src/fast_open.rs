@@ -17,6 +17,18 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// How often that doubles.
 const DOUBLES: u32 = 10;
 
+/// What the answer to a SYN with the option says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) cookie: Option<Cookie>,
+    /// Bytes of payload and options that the server takes in a segment.
+    pub(crate) mss: u16,
+    /// It has come, as the option has: no other SYN was sent, or what it took along is acknowledged.
+    pub(crate) arrived: bool,
+    /// What it took along is not.
+    pub(crate) refused: bool,
+}
+
 /// What is known of a server.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -88,15 +100,10 @@ impl FastOpen {
         }
     }
 
-    /// `server` has answered a SYN, and takes segments of `mss` bytes. That with the option has
-    /// `arrived`, or nothing shows it but this `cookie`. `refused`: it has not taken the data of the SYN.
-    pub(crate) fn answered(
-        &self,
-        server: Address,
-        (cookie, mss): (Option<Cookie>, u16),
-        (arrived, refused): (bool, bool),
-    ) {
+    /// `server` has answered our SYN.
+    pub(crate) fn answered(&self, server: Address, answer: Answer) {
         // RFC 7413 4.1.3/1
+        let Answer { cookie, mss, arrived, refused } = answer;
         let cookie = cookie.filter(|cookie| !cookie.is_request());
         let mut servers = self.servers();
         if cookie.is_none() && !servers.entries.contains_key(&server) {

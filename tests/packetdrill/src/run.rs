@@ -112,7 +112,7 @@ const IPV4: [&str; 9] = [
     "CODE=host_unreachable",
 ];
 /// The same over IPv6, as its own command has it.
-const IPV6: [&str; 7] = [
+const IPV6: [&str; 9] = [
     "--ip_version=ipv6",
     "--mtu=1520",
     "--local_ip=fd3d:0a0b:17d6::1",
@@ -120,6 +120,8 @@ const IPV6: [&str; 7] = [
     "--remote_ip=fd3d:fa7b:d17d::1",
     "-D",
     "TFO_COOKIE=c1d1e9742a47a9bc",
+    "-D",
+    "CODE=address_unreachable",
 ];
 /// A router that no script takes for an end.
 const ROUTER: &str = "192.168.255.254";

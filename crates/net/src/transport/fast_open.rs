@@ -1,15 +1,14 @@
 //! SYNs where Fast Open is used (RFC 7413): what they have beside their header's options, and
 //! what travels with them.
 
-use super::tcp_input::Arrived;
 use super::{Cx, Transport};
 use crate::application::Application;
-use crate::arriving::Arriving;
 use crate::config::InterfaceConfig;
 use crate::connections::Connections;
+use crate::fast_open::Answer;
 use tcp::{FastOpenVerdict, Outgoing, Tcb};
 use wire::packet::ChecksumState;
-use wire::tcp::FastOpen;
+use wire::tcp::{FastOpen, Header};
 use wire::{FlowKey, Instant, Packet, Parts, checksum, protocol, tcp as header};
 
 /// Offset of the checksum field in a TCP header, and of the header's length.
@@ -22,54 +21,38 @@ const DEFAULT_MSS: u16 = 536;
 /// What a SYN has for Fast Open.
 pub(super) struct Syn {
     option: Option<FastOpen>,
-    payload: Parts,
-}
-
-impl Arriving {
-    /// As [`Arriving::input`], of a SYN whose header of `len` bytes stands in front of `packet`.
-    #[cold]
-    pub(super) fn syn<A: Application, C: Connections<A::Connection>>(
-        &self,
-        mut packet: Packet,
-        len: usize,
-        transport: &mut Transport<A>,
-        cx: &mut Cx<'_, A, C>,
-    ) {
-        let Arriving { flow, header, interface, segment, ecn } = self;
-        let options = packet.front().get(header::LEN..len).unwrap_or_default();
-        let option = FastOpen::find(options);
-        packet.pull(len);
-        let mut payload = packet.into_parts();
-        // It ends the batch of its flow, if there is one.
-        transport.coalesce(flow, header, *ecn, &mut payload, cx);
-        let (ready, now) = (&mut transport.ready, cx.now);
-        let found = cx.conns.with_flow(flow, |connection| {
-            let tcb = &mut connection.tcb;
-            let asks = tcb.asks_fast_open();
-            tcb.input_coalesced(header, payload.clone(), *segment, *ecn, now);
-            let answered = asks.filter(|_| tcb.is_synchronized()).map(|once| {
-                let refused = once && tcb.queued() > 0 && !tcb.has_syn_data();
-                (once || tcb.has_syn_data(), refused)
-            });
-            ready.schedule(connection);
-            answered
-        });
-        if let Some(answered) = found {
-            if let Some(answered) = answered {
-                let mss = header.options.mss.unwrap_or(DEFAULT_MSS);
-                let told = (option, mss);
-                transport.config.fast_open.answered(flow.remote.address, told, answered);
-            }
-            return cx.counters.delivered += 1;
-        }
-        let len = wire::total(&payload);
-        let (flow, header, interface) = (*flow, *header, *interface);
-        let syn = Some(Syn { option, payload });
-        Arrived { flow, header, len, interface, ecn: *ecn, syn }.without_connection(transport, cx);
-    }
+    pub(super) payload: Parts,
 }
 
 impl Syn {
+    /// That of a SYN whose header of `len` bytes stands in front of `packet`.
+    pub(super) fn of(mut packet: Packet, len: usize) -> Syn {
+        let options = packet.front().get(header::LEN..len).unwrap_or_default();
+        let option = FastOpen::find(options);
+        packet.pull(len);
+        Syn { option, payload: packet.into_parts() }
+    }
+
+    /// Its connection, to which `flow` belongs, gets it with this header; `segment` and `ecn` as in
+    /// [`Tcb::input_coalesced`]. Returns what it tells of the server, if it answers our SYN.
+    pub(super) fn input(
+        &self,
+        tcb: &mut Tcb,
+        header: &Header,
+        (segment, ecn): (u16, u8),
+        now: Instant,
+    ) -> Option<Answer> {
+        let asks = tcb.asks_fast_open();
+        tcb.input_coalesced(header, self.payload.clone(), segment, ecn, now);
+        let once = asks.filter(|_| tcb.is_synchronized())?;
+        Some(Answer {
+            cookie: self.option,
+            mss: header.options.mss.unwrap_or(DEFAULT_MSS),
+            arrived: once || tcb.has_syn_data(),
+            refused: once && tcb.queued() > 0 && !tcb.has_syn_data(),
+        })
+    }
+
     /// What becomes of it; `None`: nothing but an ordinary handshake.
     pub(super) fn judge<A: Application, C: Connections<A::Connection>>(
         &self,

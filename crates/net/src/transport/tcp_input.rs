@@ -54,6 +54,38 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
 }
 
 impl Arriving {
+    /// As [`Arriving::input`], of a SYN whose header of `len` bytes stands in front of `packet`, where
+    /// Fast Open is used.
+    #[cold]
+    fn syn<A: Application, C: Connections<A::Connection>>(
+        &self,
+        packet: Packet,
+        len: usize,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let Arriving { flow, header, interface, segment, ecn } = self;
+        let mut syn = Syn::of(packet, len);
+        // It ends the batch of its flow, if there is one.
+        transport.coalesce(flow, header, *ecn, &mut syn.payload, cx);
+        let (ready, now) = (&mut transport.ready, cx.now);
+        let found = cx.conns.with_flow(flow, |connection| {
+            let answer = syn.input(&mut connection.tcb, header, (*segment, *ecn), now);
+            ready.schedule(connection);
+            answer
+        });
+        if let Some(answer) = found {
+            if let Some(answer) = answer {
+                transport.config.fast_open.answered(flow.remote.address, answer);
+            }
+            return cx.counters.delivered += 1;
+        }
+        let len = wire::total(&syn.payload);
+        let (flow, header, interface) = (*flow, *header, *interface);
+        let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: Some(syn) };
+        arrived.without_connection(transport, cx);
+    }
+
     /// Hands it to its connection.
     #[inline]
     pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
@@ -90,21 +122,21 @@ impl Arriving {
 }
 
 /// A segment that no connection is there for.
-pub(super) struct Arrived {
-    pub(super) flow: FlowKey,
-    pub(super) header: Header,
+struct Arrived {
+    flow: FlowKey,
+    header: Header,
     /// Bytes of payload.
-    pub(super) len: usize,
-    pub(super) interface: u16,
+    len: usize,
+    interface: u16,
     /// What the network says of congestion (RFC 3168 5).
-    pub(super) ecn: u8,
+    ecn: u8,
     /// What a SYN has for Fast Open.
-    pub(super) syn: Option<Syn>,
+    syn: Option<Syn>,
 }
 
 impl Arrived {
     #[cold]
-    pub(super) fn without_connection<A: Application, C: Connections<A::Connection>>(
+    fn without_connection<A: Application, C: Connections<A::Connection>>(
         &self,
         transport: &mut Transport<A>,
         cx: &mut Cx<'_, A, C>,

@@ -15,7 +15,7 @@ fn syn(source: Ipv4Addr, port: u16, option: Option<FastOpen>, data: &[u8]) -> Ve
     if let Some(option) = option {
         option.emit(&mut bytes[known..]);
     }
-    bytes[12] = (bytes.len() / 4 << 4) as u8;
+    bytes[12] = ((bytes.len() / 4) << 4) as u8;
     bytes.extend_from_slice(data);
     let (source_address, len) = (source.into(), bytes.len() as u32);
     let pseudo = checksum::pseudo_header(source_address, US.into(), protocol::TCP, len);
@@ -150,7 +150,7 @@ fn the_cookie_takes_the_place_of_counters_of_marks() {
     let at = plain.len() - header.len();
     let mut bytes = plain[at..].to_vec();
     bytes.extend([34, 2, 1, 1]);
-    bytes[12] = bytes[12] & 0xf | (bytes.len() / 4 << 4) as u8;
+    bytes[12] = bytes[12] & 0xf | ((bytes.len() / 4) << 4) as u8;
     bytes[16..18].fill(0);
     let len = bytes.len() as u32;
     let pseudo = checksum::pseudo_header(PEER.into(), US.into(), protocol::TCP, len);

@@ -21,7 +21,7 @@ fn what_is_written_is_found_behind_other_options() {
         bytes.resize(at + option.len(), 0xff);
         option.emit(&mut bytes[at..]);
         assert_eq!(FastOpen::find(&bytes), Some(option));
-        assert!(option.len() <= 20 && option.len() % 4 == 0);
+        assert!(option.len() <= 20 && option.len().is_multiple_of(4));
         assert_eq!(option.is_request(), cookie.is_empty());
     }
 }
