@@ -229,7 +229,7 @@ impl Worker {
             match &event {
                 Event::Check(address) => self.trial = Some(self.trial_of(*address)),
                 Event::Acquired(lease) => self.acquired(lease),
-                Event::Renewed(_) => {}
+                Event::Renewed(lease) => self.route_by(lease),
                 Event::Declined(address) | Event::Lost(address, _) => self.lost(*address),
             }
             self.tell(event);
@@ -269,15 +269,26 @@ impl Worker {
         let mut trial = self.trial.take().unwrap_or_else(|| self.trial_of(lease.address));
         trial.is_ours(self.line.now());
         self.trial = Some(trial);
+        self.route_by(lease);
+    }
+
+    /// What has no other way goes by the lease's first router, unless somebody else has said by
+    /// which. A server may say another one when the lease is renewed.
+    fn route_by(&mut self, lease: &Lease) {
+        let router = lease.routers.first();
+        let wanted = router.and_then(|router| format!("default via {router}").parse().ok());
+        if self.route.is_some() && self.route == wanted {
+            return;
+        }
+        if let Some(route) = self.route.take() {
+            let _ = self.host.remove_route(route);
+        }
         let is_default = |route: &Route| {
             let config = route.config();
             config.prefix == 0 && config.network.is_v4()
         };
         let known = self.host.routes().iter().any(is_default);
-        if let (false, Some(router)) = (known, lease.routers.first()) {
-            let route: Option<Route> = format!("default via {router}").parse().ok();
-            self.route = route.filter(|route| self.host.add_route(*route).is_ok());
-        }
+        self.route = wanted.filter(|route| !known && self.host.add_route(*route).is_ok());
     }
 
     fn lost(&mut self, address: Ipv4Addr) {

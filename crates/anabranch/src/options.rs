@@ -50,7 +50,7 @@ pub struct TcpOptions {
     /// Default: the stack's.
     pub keepalive: Option<Keepalive>,
     /// Writing waits once so many bytes are queued that were never sent
-    /// (TCP_NOTSENT_LOWAT). Default: no such bound.
+    /// (TCP_NOTSENT_LOWAT). Default, and as 0: no such bound.
     pub notsent_lowat: Option<usize>,
     /// Bytes that may wait unread, whatever the path would need (SO_RCVBUF); at most
     /// [`TcpConfig::max_receive_buffer`](crate::TcpConfig) counts. Default: it starts as

@@ -87,8 +87,8 @@ macro_rules! streams {
             }
 
             /// Writing waits once so many bytes are queued that were never sent
-            /// (TCP_NOTSENT_LOWAT), so that what is written late goes out soon; `None`:
-            /// only the send buffer bounds it.
+            /// (TCP_NOTSENT_LOWAT), so that what is written late goes out soon; `None`,
+            /// or 0: only the send buffer bounds it.
             ///
             /// # Errors
             /// None; it is like the other options.

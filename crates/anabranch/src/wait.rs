@@ -47,34 +47,113 @@ pub(crate) fn block_on<T>(
     }
 }
 
+/// More that wait than these are asked whether they still do.
+const CROWD: usize = 64;
+
 /// Tasks that wait for the same thing. Threads that share a socket may be
 /// several; a task that moves is the same one with another waker.
+///
+/// A future that is dropped does not say so, and a waker does not tell whether anybody is left
+/// whom it wakes. So where many wait they are all woken, once in a while: who still waits comes
+/// again, and the wakers of the others are gone. If most come again, more may wait.
 #[derive(Debug, Default)]
-pub(crate) struct Waiters(smallvec::SmallVec<[Waker; 1]>);
+pub(crate) struct Waiters {
+    wakers: smallvec::SmallVec<[Waker; 1]>,
+    crowd: Option<Box<Crowd>>,
+}
+
+/// What is known of many that wait.
+#[derive(Debug)]
+struct Crowd {
+    /// So many may.
+    most: usize,
+    /// Those that were asked last, ordered by [`name`], and how many of them have come again. They
+    /// are kept, or others might get their names.
+    asked: Vec<Waker>,
+    again: usize,
+}
+
+/// By which wakers are told apart.
+fn name(waker: &Waker) -> usize {
+    waker.data().addr()
+}
+
+/// Tasks that are to look once more, which is told them when this is dropped: after the lock of
+/// what they wait for. And wakers that nobody needs: what goes with them may need that lock.
+#[derive(Debug, Default)]
+#[must_use = "it has to be dropped after the lock"]
+pub(crate) struct Asked {
+    wake: Vec<Waker>,
+    done: Vec<Waker>,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.wake.drain(..).for_each(Waker::wake);
+    }
+}
 
 impl Waiters {
-    /// Adds the task of `cx`.
-    pub(crate) fn add(&mut self, cx: &Context<'_>) {
-        if !self.0.iter().any(|w| w.will_wake(cx.waker())) {
-            self.0.push(cx.waker().clone());
+    /// Adds the task of `cx`. If there are too many, the others are `asked` whether they still wait.
+    pub(crate) fn add(&mut self, cx: &Context<'_>, asked: &mut Asked) {
+        if self.wakers.iter().any(|w| w.will_wake(cx.waker())) {
+            return;
         }
+        if self.wakers.len() >= CROWD || self.crowd.is_some() {
+            self.add_to_crowd(cx.waker(), asked);
+        }
+        self.wakers.push(cx.waker().clone());
     }
+
+    #[cold]
+    fn add_to_crowd(&mut self, waker: &Waker, asked: &mut Asked) {
+        let new = || Box::new(Crowd { most: CROWD, asked: Vec::new(), again: 0 });
+        let crowd = self.crowd.get_or_insert_with(new);
+        let known = crowd.asked.binary_search_by_key(&name(waker), name).is_ok();
+        crowd.again += usize::from(known);
+        if self.wakers.len() < crowd.most {
+            return;
+        }
+        if !crowd.asked.is_empty() && 2 * crowd.again >= crowd.asked.len() {
+            // They do wait.
+            (crowd.most, crowd.again) = (2 * crowd.most, 0);
+            asked.done.append(&mut crowd.asked);
+            return;
+        }
+        (crowd.most, crowd.again) = (CROWD.max(2 * crowd.again), 0);
+        asked.done.append(&mut crowd.asked);
+        asked.wake.extend(self.wakers.iter().cloned());
+        crowd.asked.extend(self.wakers.drain(..));
+        crowd.asked.sort_unstable_by_key(name);
+    }
+
     /// The task of `cx` waits; without one, nobody does, and the call would block.
-    pub(crate) fn wait<T>(&mut self, cx: Option<&Context<'_>>) -> Poll<io::Result<T>> {
+    pub(crate) fn wait<T>(
+        &mut self,
+        cx: Option<&Context<'_>>,
+        asked: &mut Asked,
+    ) -> Poll<io::Result<T>> {
         match cx {
             Some(cx) => {
-                self.add(cx);
+                self.add(cx, asked);
                 Poll::Pending
             }
             None => Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
         }
     }
+
     /// Moves all to `wakes`.
     pub(crate) fn take(&mut self, wakes: &mut Vec<Waker>) {
-        wakes.extend(self.0.drain(..));
+        wakes.extend(self.wakers.drain(..));
+        if let Some(crowd) = self.crowd.take() {
+            // Who waits next may be others.
+            wakes.extend(crowd.asked);
+            self.wakers.shrink_to_fit();
+        }
     }
+
     /// Is no one waiting?
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.wakers.is_empty()
     }
 }

@@ -7,7 +7,7 @@
 mod example;
 
 use anabranch::device::custom::{Config, packets};
-use anabranch::{Stack, UdpSocket};
+use anabranch::{Organization, Stack, UdpSocket};
 use bytes::Bytes;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use std::io::ErrorKind;
@@ -60,4 +60,38 @@ fn packets_go_both_ways_and_both_ends_hear_of_the_end() {
         let error = ends.send(Bytes::from_static(b"x")).await.expect_err("it is gone");
         assert_eq!(error.kind(), ErrorKind::BrokenPipe);
     });
+}
+
+/// Who sends datagrams faster than the device takes them has to wait. Before, the stack took them
+/// all, and the memory that it needed.
+#[test]
+fn datagrams_wait_with_their_sender_when_nobody_takes_packets() {
+    for organization in Organization::all().map(Organization::name) {
+        let (device, mut ends) = packets(Config::ip(), 4).expect("a device");
+        let stack = Stack::builder().device(device).address("10.0.0.1/24");
+        let stack = stack.organization(organization).start().expect("a stack");
+        let socket = UdpSocket::bind(&stack, "10.0.0.1:9").expect("bind");
+        socket.set_nonblocking(true).expect("set");
+        let (mut sent, mut blocked) = (0, 0);
+        while sent < 50_000 && blocked < 200 {
+            match socket.send_to(&[7; 1000], "10.0.0.2:53") {
+                Ok(_) => (sent, blocked) = (sent + 1, 0),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                    blocked += 1;
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+            }
+        }
+        assert!(sent < 20_000, "{organization}: {sent} were taken");
+        // None of them is lost, and there is room again.
+        block_on(async {
+            for _ in 0..sent {
+                assert_eq!(ends.next().await.expect("a packet").len(), 1028);
+            }
+        });
+        socket.set_nonblocking(false).expect("set");
+        socket.send_to(b"more", "10.0.0.2:53").expect("send");
+        block_on(async { assert_eq!(&ends.next().await.expect("a packet")[28..], b"more") });
+    }
 }

@@ -86,6 +86,8 @@ pub enum Choice {
     MaxThreads,
     /// [`Options::pin`].
     Pin,
+    /// [`Options::busy_poll`].
+    BusyPoll,
 }
 
 impl Choice {
@@ -99,6 +101,7 @@ impl Choice {
             Choice::Order => "order",
             Choice::MaxThreads => "max-threads",
             Choice::Pin => "pin",
+            Choice::BusyPoll => "busy-poll",
         }
     }
 }

@@ -154,6 +154,22 @@ pub enum FamilyArg {
     V6,
 }
 
+/// What is said of addresses of a family, in JSON.
+#[derive(Debug, serde::Serialize)]
+pub struct OfFamily<'a, T> {
+    /// `4` or `6`; none, if it is of neither.
+    family: Option<&'static str>,
+    #[serde(flatten)]
+    said: &'a T,
+}
+
+impl<'a, T> OfFamily<'a, T> {
+    /// Of this family, or of none.
+    pub fn new(family: Option<FamilyArg>, said: &'a T) -> OfFamily<'a, T> {
+        OfFamily { family: family.map(|family| Family::from(family).name()), said }
+    }
+}
+
 impl From<FamilyArg> for Family {
     fn from(family: FamilyArg) -> Family {
         match family {

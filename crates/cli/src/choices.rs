@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use anabranch::organization::{Choice, LockKind, Options, Organization};
+use std::time::Duration;
 
 /// The options that go with an organization. Each takes those that mean
 /// something to it; to give one that means nothing is an error.
@@ -38,6 +39,11 @@ pub struct Choices {
     /// Wire threads to processors, where the organization leaves it open
     #[arg(long)]
     pin: bool,
+    /// Microseconds for which a thread that has nothing to do looks on before it sleeps, so that an
+    /// answer does not wait for a processor to wake: uniprocessor, processor-per-connection
+    /// [default: 0]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    busy_poll: Option<u32>,
 }
 
 fn lock_help() -> String {
@@ -56,6 +62,7 @@ impl Choices {
         options.order = self.order;
         options.max_threads = self.max_threads.unwrap_or(options.max_threads);
         options.pin = self.pin;
+        options.busy_poll = Duration::from_micros(self.busy_poll.unwrap_or(0).into());
         options
     }
 
@@ -91,6 +98,7 @@ impl Choices {
             (Choice::Order, self.order),
             (Choice::MaxThreads, self.max_threads.is_some()),
             (Choice::Pin, self.pin),
+            (Choice::BusyPoll, self.busy_poll.is_some()),
         ];
         for (choice, _) in given.into_iter().filter(|(_, given)| *given) {
             let takers = Organization::all().filter(|o| o.choices().contains(&choice));
@@ -105,6 +113,19 @@ impl Choices {
             }
         }
         Ok(())
+    }
+
+    /// Does the simulator know what each option that was given does?
+    ///
+    /// # Errors
+    /// If not: a line that names the option.
+    pub fn check_simulated(&self) -> Result<(), Failure> {
+        match self.busy_poll {
+            Some(_) => Err(Failure::refused(
+                "--busy-poll is not simulated: leave it out, or measure with `anabranch bench`",
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -153,6 +174,18 @@ mod tests {
         let refused = check(&["--groups", "4"], "uniprocessor").expect_err("no groups");
         assert!(refused.to_string().contains("group-threads"), "{refused}");
         assert!(check(&["--order"], "group-locks").is_err());
+    }
+
+    #[test]
+    fn a_thread_looks_on_where_it_can() {
+        let command = Command::try_parse_from(["x", "--busy-poll", "100"]).expect("good");
+        assert_eq!(command.choices.options().busy_poll, Duration::from_micros(100));
+        let check = |organization: &str| command.choices.check(&[organization.to_owned()]);
+        assert!(check("uniprocessor").is_ok() && check("processor-per-connection").is_ok());
+        let refused = check("group-locks").expect_err("its threads do not look on");
+        assert!(refused.to_string().contains("uniprocessor"), "{refused}");
+        assert!(command.choices.check_simulated().is_err());
+        assert!(Command::try_parse_from(["x", "--busy-poll", "1000001"]).is_err());
     }
 
     #[test]

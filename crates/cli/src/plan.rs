@@ -1,6 +1,6 @@
 //! `anabranch plan`: which organization, on how many processors, for a load.
 
-use crate::bench::FamilyArg;
+use crate::bench::{FamilyArg, OfFamily};
 use crate::failure::Failure;
 use crate::files::{Json, Output, distinct};
 use crate::progress;
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(file) = svg {
         file.write(&plan::figure(&plan, &note).map_err(Failure::failed)?)?;
     }
-    json.report(&plan, || args.words(&plan))
+    json.report(&OfFamily::new(Some(args.family), &plan), || args.words(&plan))
 }
 
 /// The calibration for addresses of this family.

@@ -5,6 +5,7 @@ mod interval;
 mod numbers;
 mod output;
 
+use crate::bench::OfFamily;
 use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::files::{Json, Output, distinct};
@@ -114,6 +115,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let organizations = args.organizations()?;
     args.choices.check(&organizations)?;
+    args.choices.check_simulated()?;
     args.check()?;
     let arrivals = args.arrivals()?;
     let charged = args.scenarios(&organizations, &arrivals)?;
@@ -128,7 +130,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(file) = svg {
         file.write(&output::figure(&rows, arrivals.is_some(), &charged.source)?)?;
     }
-    json.report(&rows, || output::table(&rows, &charged))
+    let named: Vec<OfFamily<'_, Row>> =
+        rows.iter().map(|row| OfFamily::new(charged.family, row)).collect();
+    json.report(&named, || output::table(&rows, &charged))
 }
 
 /// Simulates all scenarios.

@@ -1,6 +1,6 @@
 //! `anabranch lab validate`: the planner's predictions against the stack.
 
-use crate::bench::FamilyArg;
+use crate::bench::{FamilyArg, OfFamily};
 use crate::calibrate::measure;
 use crate::failure::Failure;
 use crate::files::{Json, distinct};
@@ -103,9 +103,13 @@ impl Args {
         let met: Vec<Report> =
             reports.iter().filter(|one| !one.points.is_empty()).cloned().collect();
         let reports = if met.is_empty() { reports } else { met };
+        let named = |report| OfFamily::new(Some(self.family), report);
         match &reports[..] {
-            [one] => json.report(one, || self.words(table(one)))?,
-            several => json.report(several, || self.words(tables(several)))?,
+            [one] => json.report(&named(one), || self.words(table(one)))?,
+            several => {
+                let all: Vec<OfFamily<'_, Report>> = several.iter().map(named).collect();
+                json.report(&all, || self.words(tables(several)))?;
+            }
         }
         if self.require { self.check(&reports, seeds.len()) } else { Ok(()) }
     }

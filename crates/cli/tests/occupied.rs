@@ -65,3 +65,22 @@ fn a_network_of_ipv6_in_use_is_refused() {
         server.terminate();
     });
 }
+
+/// Where the kernel gives sockets addresses that nobody has, as on machines that take over each
+/// other's, they are free all the same. Before, no server could be started there; nor in a network
+/// namespace in which no interface was up yet.
+#[test]
+fn an_address_that_a_socket_may_have_need_not_be_taken() {
+    isolated(|| {
+        for family in ["ipv4", "ipv6"] {
+            std::fs::write(format!("/proc/sys/net/{family}/ip_nonlocal_bind"), "1").expect("set");
+        }
+        let Some(server) = Server::start("--tap ana-test --tcp-echo 7") else { return };
+        echo("10.99.0.2:7");
+        server.terminate();
+        let v6 = "--tap ana-test --tcp-echo 7 --address fd99::2/64 --peer-address fd99::1/64";
+        let server = Server::start(v6).expect("rights, as the first has them");
+        echo("[fd99::2]:7");
+        server.terminate();
+    });
+}

@@ -157,9 +157,14 @@ fn both_families_are_planned_for() {
     let (code, text, error) = plan(place.path(), "tcp rr, 1k connections, 2.5M/s", "--family 6");
     assert_eq!(code, Some(0), "{error}");
     assert!(text.contains("over IPv6"), "{text}");
+    let (_, text, _) = plan(place.path(), load, "--json -");
+    let said: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(said["family"] == "4" && said["best"].is_object(), "{text}");
     let rate = |arguments: &str| {
         let text = simulate(place.path(), &format!("--calibration cal.toml --json - {arguments}"));
         let rows: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
+        let family = if arguments.contains("--family 6") { "6" } else { "4" };
+        assert_eq!(rows[0]["family"], family);
         rows[0]["outcome"]["operations_per_s"].as_f64().expect("a number")
     };
     let ratio = rate("--processors 1 --family 6") / rate("--processors 1");

@@ -333,3 +333,17 @@ fn what_makes_no_sense_is_refused() {
         assert!(text.contains("lo") || text.contains("/dev/net/tun"), "{text}");
     });
 }
+
+/// Before, it stayed, heard nothing and said nothing.
+#[test]
+fn a_device_that_is_deleted_ends_it() {
+    isolated(|| {
+        let Some(server) = start("socks5://127.0.0.1:1080", "") else { return };
+        let deleted = Command::new("ip").args(["link", "del", "ana-socks"]).status();
+        if !deleted.is_ok_and(|status| status.success()) {
+            return println!("skipped: no `ip` here");
+        }
+        let (code, summary) = server.wait();
+        assert_eq!(code, Some(1), "{summary}");
+    });
+}

@@ -14,6 +14,9 @@ pub(crate) struct Arriving {
     pub(crate) segment: u16,
     /// What the network says of congestion (RFC 3168 5).
     pub(crate) ecn: u8,
+    /// Names the run of segments that it is of, whose headers differ in nothing but sequence
+    /// number and checksum; 0: it is of none.
+    pub(crate) run: u64,
 }
 
 /// An end that nobody has.
@@ -36,5 +39,6 @@ impl Arriving {
         interface: 0,
         segment: 0,
         ecn: 0,
+        run: 0,
     };
 }

@@ -2,9 +2,11 @@
 //! to go its whole way. Organizations replicate it by unit of concurrency
 //! (Yates 3.1), lock it, or move it into a thread; it does not know which.
 
+mod flushes;
 mod host_shared;
 mod migrate;
 
+use flushes::Flushes;
 pub use host_shared::HostShared;
 
 use crate::application::{Application, Call};
@@ -46,6 +48,8 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     replies: Vec<Packet>,
     failed: Vec<Packet>,
     misrouted: Vec<Packet>,
+    /// What sockets want to send that the device has no room for.
+    flushes: Flushes<A>,
     /// What was read of the last frame that may go the express way. It stays here, since most of
     /// it is the same for all.
     plain: Plain,
@@ -80,6 +84,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             replies: Vec::new(),
             failed: Vec::new(),
             misrouted: Vec::new(),
+            flushes: Flushes::default(),
             plain: Plain::EMPTY,
             over: false,
         }
@@ -359,6 +364,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Does what a call asks for; what follows from it comes with
     /// [`Domain::serve`].
     pub fn call(&mut self, call: Call<A>, now: Instant, egress: &mut Egress) {
+        let Some(call) = self.flushes.keep(call, egress) else { return };
         self.over |= matches!(call, Call::Reset);
         self.look();
         let Domain { transport, conns, app, ip, counters, .. } = self;
@@ -385,11 +391,12 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     ) -> bool {
         // RFC 9293 MUST-59
         self.look();
+        self.flush(now, egress);
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
         let mut cx = Cx { conns, app, counters, now };
         transport.end_batch(&mut cx);
         let mut down = Down { ip, link, egress, now, observer: &mut *observer };
-        let more = transport.serve(&mut cx, room, &mut down);
+        let more = transport.serve(&mut cx, room, &mut down) || self.flushes.wait();
         let mut called = false;
         while let Some(call) = self.app.next_call() {
             called = true;

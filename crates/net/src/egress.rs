@@ -7,6 +7,8 @@ use wire::Packet;
 #[derive(Debug, Default)]
 pub struct Egress {
     batches: Vec<Batch>,
+    /// See [`Egress::note_waiting`].
+    waiting: usize,
 }
 
 /// A batch has a pair of cache lines for itself (processors fetch the neighbour, too).
@@ -20,7 +22,7 @@ impl Egress {
     /// Room for frames of `interfaces` interfaces.
     pub fn new(interfaces: usize) -> Egress {
         let batches = (0..interfaces).map(|_| Batch(VecDeque::with_capacity(64))).collect();
-        Egress { batches }
+        Egress { batches, waiting: 0 }
     }
     /// Adds a frame to the batch of its interface.
     #[inline]
@@ -47,6 +49,16 @@ impl Egress {
     #[inline]
     pub fn len(&self) -> usize {
         self.batches.iter().map(|batch| batch.0.len()).sum()
+    }
+    /// So many frames wait for the devices elsewhere, behind which these here will go.
+    #[inline]
+    pub fn note_waiting(&mut self, frames: usize) {
+        self.waiting = frames;
+    }
+    /// Frames that are here, and those before them.
+    #[inline]
+    pub(crate) fn ahead(&self) -> usize {
+        self.len() + self.waiting
     }
     /// Is there no frame?
     #[inline]

@@ -11,7 +11,7 @@
 use hashbrown::HashTable;
 use hashbrown::hash_table::OccupiedEntry;
 use std::collections::VecDeque;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use wire::Endpoint;
 
 /// Counters: destinations that share one see gaps in their order, no more.
@@ -20,7 +20,7 @@ const COUNTERS: usize = 1024;
 const ROUNDS: u32 = 4;
 
 /// Ports in use towards one destination.
-struct Destination {
+struct Destination<H> {
     remote: Endpoint,
     /// The hash of `remote`.
     name: u64,
@@ -28,14 +28,14 @@ struct Destination {
     fresh: u32,
     /// Where in the order it began.
     start: u32,
-    /// Names the order.
-    seed: u64,
+    /// The keyed hash, which has got the name of the order already.
+    order: H,
     freed: VecDeque<u16>,
     in_use: u32,
 }
 
 /// Allocates local ports by destination.
-pub struct PortAllocator<S> {
+pub struct PortAllocator<S: BuildHasher> {
     first: u16,
     /// How many ports the range has.
     size: u32,
@@ -46,15 +46,15 @@ pub struct PortAllocator<S> {
     /// The destination that was asked for last, and its hash: most connections that follow each
     /// other go to one.
     hashed: Option<(Endpoint, u64)>,
-    destinations: HashTable<Destination>,
+    destinations: HashTable<Destination<S::Hasher>>,
     /// Made when the first port is asked for: most tables never are.
     counters: Box<[u32]>,
     draws: u64,
 }
 
-opaque_debug!([S] PortAllocator<S>, "PortAllocator");
+opaque_debug!([S: BuildHasher] PortAllocator<S>, "PortAllocator");
 
-impl<S: BuildHasher + Clone> PortAllocator<S> {
+impl<S: BuildHasher<Hasher: Clone>> PortAllocator<S> {
     /// An allocator for the ports `first..=last`. `hasher` must be keyed: it
     /// decides the order of each destination.
     pub fn new(first: u16, last: u16, hasher: S) -> PortAllocator<S> {
@@ -75,50 +75,62 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
 
     /// A port that is not in use towards `remote` and that `fits`; `None` if
     /// there is none. It stays in use until [`PortAllocator::release`]. A port that
-    /// does not fit does not come again while others to `remote` are in use.
+    /// was never given and does not fit does not come again while others to `remote` are in use.
     pub fn allocate(&mut self, remote: Endpoint, mut fits: impl FnMut(u16) -> bool) -> Option<u16> {
         if self.counters.is_empty() {
             self.counters = vec![0; COUNTERS].into();
         }
         let name = self.name(remote);
         let counter = &mut self.counters[name as usize % COUNTERS];
-        let is_it = |d: &Destination| d.name == name && d.remote == remote;
+        let is_it = |d: &Destination<_>| d.name == name && d.remote == remote;
         let place = self.destinations.entry(name, is_it, |d| d.name);
         let mut place = place.or_insert_with(|| Destination {
             remote,
             name,
             fresh: 0,
             start: *counter % self.size,
-            // Another order each time that the counter has gone round.
-            seed: name ^ u64::from(*counter / self.size).rotate_left(32),
+            order: {
+                let mut order = self.hasher.build_hasher();
+                // Another order each time that the counter has gone round.
+                order.write_u64(name ^ u64::from(*counter / self.size).rotate_left(32));
+                order
+            },
             freed: VecDeque::new(),
             in_use: 0,
         });
         let destination = place.get_mut();
+        // Those that have come back and do not fit: they are for others.
+        let mut unfit = Vec::new();
         let port = loop {
-            let port = if destination.fresh < self.size {
+            let fresh = destination.fresh < self.size;
+            let port = if fresh {
                 let nth = (destination.start + destination.fresh) % self.size;
                 destination.fresh += 1;
                 *counter = counter.wrapping_add(1);
                 let digits = (self.high, self.low);
-                self.first + permuted(&self.hasher, destination.seed, digits, self.size, nth) as u16
+                self.first + permuted(&destination.order, digits, self.size, nth) as u16
             } else if !destination.freed.is_empty() {
                 self.draws += 1;
                 let older = destination.freed.len().div_ceil(2) as u64;
                 let draw = self.hasher.hash_one((name, self.draws)) % older;
                 destination.freed.swap_remove_front(draw as usize).expect("within")
             } else {
-                if destination.in_use == 0 {
-                    place.remove();
-                }
-                return None;
+                break None;
             };
             if fits(port) {
-                break port;
+                break Some(port);
+            }
+            if !fresh {
+                unfit.push(port);
             }
         };
-        destination.in_use += 1;
-        Some(port)
+        destination.freed.extend(unfit);
+        match port {
+            None if destination.in_use == 0 => drop(place.remove()),
+            None => {}
+            Some(_) => destination.in_use += 1,
+        }
+        port
     }
 
     /// Gives back a port that [`PortAllocator::allocate`] gave for `remote`.
@@ -154,28 +166,24 @@ impl<S: BuildHasher + Clone> PortAllocator<S> {
         }
     }
 
-    fn find(&mut self, remote: Endpoint) -> Option<OccupiedEntry<'_, Destination>> {
+    fn find(&mut self, remote: Endpoint) -> Option<OccupiedEntry<'_, Destination<S::Hasher>>> {
         let name = self.name(remote);
         self.destinations.find_entry(name, |d| d.name == name && d.remote == remote).ok()
     }
 }
 
-/// The place of `nth` in the keyed permutation of `0..size` that `seed` names: a
+/// The place of `nth` in the keyed permutation of `0..size` that `order` names: a
 /// Feistel network over two digits whose product is hardly more than `size`
 /// (Black and Rogaway 2002), repeated until it stays below.
-fn permuted(
-    hasher: &impl BuildHasher,
-    seed: u64,
-    (high, low): (u32, u32),
-    size: u32,
-    nth: u32,
-) -> u32 {
+fn permuted(order: &(impl Hasher + Clone), (high, low): (u32, u32), size: u32, nth: u32) -> u32 {
     let mut at = nth;
     loop {
         let (mut left, mut right) = (at / low, at % low);
         for round in 0..ROUNDS {
             let key = |digit: u32| {
-                hasher.hash_one((seed, u64::from(round) << 32 | u64::from(digit))) as u32
+                let mut hasher = order.clone();
+                hasher.write_u64(u64::from(round) << 32 | u64::from(digit));
+                hasher.finish() as u32
             };
             // Only one digit changes in a round, so each round can be undone.
             match round % 2 {

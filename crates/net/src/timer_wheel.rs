@@ -28,10 +28,17 @@ struct Level<T> {
 impl<T> Level<T> {
     const EMPTY: Level<T> = Level { occupied: 0, slots: None };
 
+    #[inline]
     fn slot(&mut self, slot: usize) -> &mut Vec<(u64, T)> {
-        let empty = || Box::new(std::array::from_fn(|_| Vec::new()));
         &mut self.slots.get_or_insert_with(empty)[slot]
     }
+}
+
+/// (Apart: whoever inserts need not have room for them.)
+#[cold]
+#[inline(never)]
+fn empty<T>() -> Box<Slots<T>> {
+    Box::new(std::array::from_fn(|_| Vec::new()))
 }
 
 /// A timing wheel of things of type `T` (keys, not the things themselves).
@@ -69,22 +76,31 @@ impl<T> TimerWheel<T> {
     }
 
     /// Lets `item` expire at `deadline`, or up to one tick after.
+    #[inline]
     pub fn insert(&mut self, deadline: Instant, item: T) {
         let tick = deadline.as_nanos().saturating_add((1 << TICK_SHIFT) - 1) >> TICK_SHIFT;
-        let tick = tick.clamp(self.elapsed + 1, self.elapsed.saturating_add(LAST / 2));
+        let tick = tick.min(self.elapsed.saturating_add(LAST / 2)).max(self.elapsed + 1);
         self.len += 1;
-        // The list has all, or none.
-        if self.few.len() + 1 == self.len && self.len <= FEW {
-            return self.few.push((tick, item));
-        }
-        if !self.few.is_empty() {
-            for (tick, item) in std::mem::take(&mut self.few) {
-                self.place(tick, item);
-            }
+        if self.len <= FEW || !self.few.is_empty() {
+            return self.insert_few(tick, item);
         }
         self.place(tick, item);
     }
 
+    /// The same, if there are few, or were until now.
+    #[inline(never)]
+    fn insert_few(&mut self, tick: u64, item: T) {
+        // The list has all, or none.
+        if self.few.len() + 1 == self.len && self.len <= FEW {
+            return self.few.push((tick, item));
+        }
+        for (tick, item) in std::mem::take(&mut self.few) {
+            self.place(tick, item);
+        }
+        self.place(tick, item);
+    }
+
+    #[inline]
     fn place(&mut self, tick: u64, item: T) {
         // The highest bit in which the tick differs from now names the level.
         let differs = 63 - ((tick ^ self.elapsed) | 1).leading_zeros();

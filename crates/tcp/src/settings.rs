@@ -138,6 +138,22 @@ impl Tcb {
         Some(began + timeout)
     }
 
+    /// Something has to wait that the peer's window, or a cork, holds back: the user's time
+    /// begins.
+    pub(crate) fn begins_to_wait(&mut self, now: Instant) {
+        let una = self.snd.una;
+        if let Some(settings) = &mut self.settings {
+            settings.stuck = Some((una, now));
+        }
+    }
+
+    /// The window is open again: what is sent now has its own time.
+    pub(crate) fn waits_no_more(&mut self) {
+        if let Some(settings) = &mut self.settings {
+            settings.stuck = None;
+        }
+    }
+
     /// When the retransmission or persist timer goes off if it starts now: no later than
     /// the user wants to hear of it.
     pub(crate) fn retransmit_at(&self, now: Instant) -> Instant {

@@ -231,6 +231,7 @@ pub struct Tcb {
     /// Segments with data that are still acknowledged at once.
     pub(crate) quick_acks: u8,
     pub(crate) error: Option<Error>,
+    /// What the network has said since the last progress that may pass.
     pub(crate) soft_error: Option<Error>,
     /// A RST with this sequence number answers an unacceptable ACK.
     pub(crate) reset_reply: Option<Seq>,
@@ -430,5 +431,7 @@ impl Tcb {
             self.receive = ReceiveQueue::default();
         }
         self.events.add(Events::CLOSED | Events::READABLE | Events::WRITABLE);
+        // Nobody asks once more for what is not there.
+        self.flags.dirty = self.flags.abort_due || self.reset_reply.is_some();
     }
 }

@@ -29,6 +29,8 @@ pub struct TimeWait {
     most_challenges: u16,
     window: u16,
     timestamps: bool,
+    /// A SYN was answered for which no connection opens.
+    challenged: bool,
     /// What its acknowledgments say of marks (RFC 9768 3.2.2).
     ace: u8,
 }
@@ -72,6 +74,7 @@ impl TimeWait {
             most_challenges: tcb.config.challenge_acks_per_second,
             window: (wnd >> tcb.rcv.shift).min(u16::MAX.into()) as u16,
             timestamps: tcb.flags.timestamps,
+            challenged: false,
             ace: tcb.ecn.as_ref().map_or(0, |ecn| ecn.ace()),
         })
     }
@@ -91,9 +94,11 @@ impl TimeWait {
         if now >= self.expires {
             return Action::Close;
         }
-        // RFC 1337 3: RST segments are ignored in TIME-WAIT
+        // RFC 1337 3: RST segments are ignored in TIME-WAIT; but not the answer to our challenge
+        // of a SYN, or who sends that would be shut out for as long as TIME-WAIT lasts
         if header.flags.rst() {
-            return Action::Ignore;
+            let answers = self.challenged && header.seq == self.rcv_nxt;
+            return if answers { Action::Close } else { Action::Ignore };
         }
         if header.flags.syn() && !header.flags.ack() && self.is_new_incarnation(header) {
             return Action::Reopen { isn_after: self.snd_nxt };
@@ -111,7 +116,13 @@ impl TimeWait {
         if acceptable && header.ack == self.snd_nxt && !self.is_old(header) {
             return Action::Ignore;
         }
-        self.challenge(now).map_or(Action::Ignore, Action::Reply)
+        let is_syn = header.flags.syn() && !header.flags.ack();
+        let answer = if is_syn {
+            self.challenge(now)
+        } else {
+            self.may_challenge(now).then(|| self.ack(now))
+        };
+        answer.map_or(Action::Ignore, Action::Reply)
     }
 
     /// May we open the same flow again (RFC 6191 3)? Time stamps tell old segments from
@@ -125,7 +136,9 @@ impl TimeWait {
     /// The answer to a SYN for which no connection opens (RFC 5961 4.2), if not too
     /// many were sent this second.
     pub fn challenge(&mut self, now: Instant) -> Option<Header> {
-        self.may_challenge(now).then(|| self.ack(now))
+        let challenge = self.may_challenge(now).then(|| self.ack(now));
+        self.challenged |= challenge.is_some();
+        challenge
     }
 
     /// RFC 6191 2: a SYN with a later timestamp, or without one with a later

@@ -91,7 +91,7 @@ impl Tcb {
         // RFC 9293 MUST-36, SHLD-30, MUST-37
         // RFC 9293 3.8.6.1: a connection stays open while its probes are answered.
         // Unless the user has said for how long (RFC 5482 2).
-        let deadline = self.user_deadline(self.last_received);
+        let deadline = self.user_deadline(now);
         if deadline.map_or(self.probes >= self.config.retries, |at| now >= at) {
             return self.time_out();
         }

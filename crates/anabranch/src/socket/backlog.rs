@@ -6,7 +6,7 @@ use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::options::TcpOptions;
-use crate::wait::Waiters;
+use crate::wait::{Asked, Waiters};
 use platform::Mutex;
 use std::collections::VecDeque;
 use std::io;
@@ -164,13 +164,14 @@ impl<S> Backlog<S> {
     }
 
     pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<Arc<S>>> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         match state.queue.pop_front() {
             Some(socket) => Poll::Ready(Ok(socket)),
             // The caller still has the listener, so it was not dropped.
             None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
             None => {
-                state.acceptors.add(cx);
+                state.acceptors.add(cx, &mut asked);
                 Poll::Pending
             }
         }

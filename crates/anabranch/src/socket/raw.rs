@@ -3,6 +3,7 @@
 
 use super::queue::Queue;
 use crate::error::SocketError;
+use crate::wait::Asked;
 use net::RawDatagram;
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
@@ -107,11 +108,12 @@ impl RawShared {
     }
 
     pub(crate) fn poll_receive(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<RawDatagram>> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         match state.arrived.pop() {
             Some(datagram) => Poll::Ready(Ok(datagram)),
             None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
-            None => state.arrived.waiters.wait(cx),
+            None => state.arrived.waiters.wait(cx, &mut asked),
         }
     }
 
@@ -121,12 +123,13 @@ impl RawShared {
         cx: Option<&Context<'_>>,
         make: impl FnOnce() -> RawDatagram,
     ) -> Poll<io::Result<()>> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         if state.closed {
             return Poll::Ready(Err(SocketError::STOPPED.into()));
         }
         if state.leaving.bytes() > state.most {
-            return state.leaving.waiters.wait(cx);
+            return state.leaving.waiters.wait(cx, &mut asked);
         }
         // Copied without the lock: a domain must not wait for it.
         drop(state);

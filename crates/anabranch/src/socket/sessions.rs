@@ -1,7 +1,7 @@
 //! [`Sessions`]: the datagrams of a UDP socket on all ports, told apart by their ends.
 
 use super::footprint::Footprint;
-use crate::wait::Waiters;
+use crate::wait::{Asked, Waiters};
 use net::Datagram;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
 use platform::{Instant, Mutex, thread};
@@ -165,12 +165,13 @@ impl Sessions {
 
     /// The next session that nobody has accepted; `None`: the stack has ended.
     pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<Option<Arc<Session>>> {
+        let mut asked = Asked::default();
         let mut table = self.table.lock();
         match table.fresh.pop_front() {
             Some(session) => Poll::Ready(Some(session)),
             None if table.closed => Poll::Ready(None),
             None => {
-                table.acceptors.add(cx);
+                table.acceptors.add(cx, &mut asked);
                 Poll::Pending
             }
         }
@@ -181,6 +182,7 @@ impl Sessions {
         session: &Session,
         cx: Option<&Context<'_>>,
     ) -> Poll<io::Result<Datagram>> {
+        let mut asked = Asked::default();
         let mut state = session.state.lock();
         if let Some(datagram) = state.arrived.pop_front() {
             let memory = datagram.footprint();
@@ -191,7 +193,7 @@ impl Sessions {
         if let Some(end) = state.end {
             return Poll::Ready(Err(ended(end, self.limits.idle)));
         }
-        state.readers.wait(cx)
+        state.readers.wait(cx, &mut asked)
     }
 
     /// A datagram of `bytes` is about to leave.

@@ -129,7 +129,7 @@ pub(crate) struct WriteLimits {
 impl TcpShared {
     /// The socket of an active open.
     pub(crate) fn opening(closing: Arc<Closing>, options: Option<Arc<TcpOptions>>) -> TcpShared {
-        let lowat = options.as_ref().and_then(|o| o.notsent_lowat).unwrap_or(usize::MAX);
+        let lowat = lowat(options.as_ref().and_then(|o| o.notsent_lowat));
         let tos = options.as_ref().map_or(0, |o| o.tos);
         let state = State {
             phase: Phase::Opening,
@@ -318,6 +318,11 @@ impl TcpShared {
     }
 }
 
+/// What bounds the bytes that were never sent; 0 does not, as on Linux, or nothing would get past.
+fn lowat(bytes: Option<usize>) -> usize {
+    bytes.filter(|bytes| *bytes > 0).unwrap_or(usize::MAX)
+}
+
 impl Drop for State {
     fn drop(&mut self) {
         self.closing_ends();
@@ -375,7 +380,8 @@ impl State {
     fn give(&mut self, tcb: &mut Tcb) {
         while let Some((mut slice, sum)) = self.unsent.pop_front() {
             let len = slice.len();
-            let sent = if len < WHOLE {
+            // Nobody waits for room who is gone, and the connection is to be an orphan.
+            let sent = if len < WHOLE && !self.pending.release {
                 tcb.send(&slice)
             } else {
                 tcb.send_slice(slice.clone(), sum).map(|()| len)

@@ -7,6 +7,7 @@ use super::sessions::Sessions;
 use super::ttl::Ttl;
 use crate::error::SocketError;
 use crate::scope;
+use crate::wait::Asked;
 use net::Datagram;
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
@@ -187,6 +188,7 @@ impl UdpShared {
         cx: Option<&Context<'_>>,
         peek: bool,
     ) -> Poll<io::Result<Datagram>> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         if let Some(error) = state.error.take() {
             return Poll::Ready(Err(error.into()));
@@ -195,7 +197,7 @@ impl UdpShared {
         match found {
             Some(datagram) => Poll::Ready(Ok(datagram)),
             None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
-            None => state.arrived.waiters.wait(cx),
+            None => state.arrived.waiters.wait(cx, &mut asked),
         }
     }
 
@@ -206,6 +208,7 @@ impl UdpShared {
         cx: Option<&Context<'_>>,
         make: impl FnOnce() -> io::Result<Datagram>,
     ) -> Poll<io::Result<bool>> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         if let Some(error) = state.error.take() {
             return Poll::Ready(Err(error.into()));
@@ -214,7 +217,7 @@ impl UdpShared {
             return Poll::Ready(Err(SocketError::STOPPED.into()));
         }
         if state.leaving.bytes() > BUFFER {
-            return state.leaving.waiters.wait(cx);
+            return state.leaving.waiters.wait(cx, &mut asked);
         }
         // Copied without the lock: the domain must not wait for it.
         drop(state);
@@ -227,13 +230,14 @@ impl UdpShared {
     /// Is there a datagram to read, or room for one to write, or an error? Waits for
     /// it.
     pub(crate) fn poll_ready(&self, cx: &Context<'_>, reads: bool) -> Poll<()> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         let has = if reads { !state.arrived.is_empty() } else { state.leaving.bytes() <= BUFFER };
         if has || state.closed || state.error.is_some() {
             return Poll::Ready(());
         }
         let queue = if reads { &mut state.arrived } else { &mut state.leaving };
-        queue.waiters.add(cx);
+        queue.waiters.add(cx, &mut asked);
         Poll::Pending
     }
 }

@@ -9,11 +9,17 @@ use std::time::Duration;
 
 /// A message of a server that answers `asked`: its kind, and a lease of an hour.
 fn answer(asked: &[u8], kind: u8) -> Vec<u8> {
+    answer_with(asked, kind, 3600, 1)
+}
+
+/// As [`answer`], with a lease of so many seconds, and this host of the network as router.
+fn answer_with(asked: &[u8], kind: u8, seconds: u32, router: u8) -> Vec<u8> {
     let mut bytes = asked[..240].to_vec();
     bytes[0] = 2;
     bytes[16..20].copy_from_slice(&[10, 0, 0, 50]);
-    bytes.extend([53, 1, kind, 54, 4, 10, 0, 0, 1, 51, 4, 0, 0, 14, 16, 1, 4, 255, 255, 255, 0]);
-    bytes.extend([3, 4, 10, 0, 0, 1, 6, 4, 10, 0, 0, 1, 255]);
+    bytes.extend([53, 1, kind, 54, 4, 10, 0, 0, 1, 51, 4]);
+    bytes.extend(seconds.to_be_bytes());
+    bytes.extend([1, 4, 255, 255, 255, 0, 3, 4, 10, 0, 0, router, 6, 4, 10, 0, 0, 1, 255]);
     bytes
 }
 
@@ -136,4 +142,30 @@ fn an_address_in_use_is_given_up_to_who_insists() {
         std::thread::sleep(Duration::from_millis(100));
     };
     assert_eq!(found, (lease.address, Lost::Conflict));
+}
+
+/// Before, the first router stayed for as long as the lease was renewed.
+#[test]
+fn a_renewal_may_name_another_router() {
+    let (_server, client, socket) = hosts(Organization::default());
+    let options = Options::default().with_check(Duration::from_millis(20));
+    let dhcp = Dhcp::start_with(&client, 0, options).expect("a client");
+    let (discover, _) = asked(&socket, 1);
+    socket.send_to(&answer_with(&discover, 2, 4, 1), "255.255.255.255:68").expect("send");
+    let (request, _) = asked(&socket, 3);
+    socket.send_to(&answer_with(&request, 5, 4, 1), "255.255.255.255:68").expect("send");
+    dhcp.wait(PATIENCE).expect("an address");
+    let routes = || client.host().routes().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(routes().len(), 1);
+    assert!(routes()[0].contains("via 10.0.0.1"), "{:?}", routes());
+    let (renewal, from) = asked(&socket, 3);
+    assert_eq!(from, "10.0.0.50");
+    socket.send_to(&answer_with(&renewal, 5, 3600, 2), "10.0.0.50:68").expect("send");
+    loop {
+        if let Event::Renewed(lease) = dhcp.next(PATIENCE).expect("an event") {
+            break assert_eq!(lease.routers, [Ipv4Addr::new(10, 0, 0, 2)]);
+        }
+    }
+    assert_eq!(routes().len(), 1);
+    assert!(routes()[0].contains("via 10.0.0.2"), "{:?}", routes());
 }

@@ -8,8 +8,10 @@ use std::future::poll_fn;
 use std::io::{ErrorKind, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::task::Poll;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 
@@ -233,5 +235,73 @@ fn datagrams_by_polls_and_tries() {
         poll_fn(|cx| there.poll_recv(cx, &mut buf)).await.expect("a datagram");
         assert_eq!(buf.filled(), b"ba");
         assert!(there.take_error().expect("no error").is_none());
+    });
+}
+
+/// A waker that is counted for as long as there is a clone of it, and by itself how often it woke.
+struct Counted {
+    alive: Arc<AtomicUsize>,
+    woke: Arc<AtomicUsize>,
+}
+
+impl Counted {
+    fn waker((alive, woke): &(Arc<AtomicUsize>, Arc<AtomicUsize>)) -> Waker {
+        alive.fetch_add(1, Ordering::SeqCst);
+        Waker::from(Arc::new(Counted { alive: alive.clone(), woke: woke.clone() }))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {
+        self.woke.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Futures that are given up leave no more than a few wakers behind, although nothing comes for
+/// ever. Before, each stayed, with the task that it was of.
+#[test]
+fn futures_that_are_given_up_leave_nothing_that_grows() {
+    let (server, client) = pair();
+    let (here, _there) = block_on(connected(&server, &client));
+    let listener = block_on(TcpListener::bind(&server, (SERVER, 81))).expect("bind");
+    let socket = block_on(UdpSocket::bind(&server, (SERVER, 53))).expect("bind");
+    let counts = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+    for _ in 0..5000 {
+        let waker = Counted::waker(&counts);
+        let mut cx = Context::from_waker(&waker);
+        let (mut bytes, mut other) = ([0; 8], [0; 8]);
+        assert!(pin!(here.peek(&mut bytes)).as_mut().poll(&mut cx).is_pending());
+        assert!(pin!(here.readable()).as_mut().poll(&mut cx).is_pending());
+        assert!(pin!(listener.accept()).as_mut().poll(&mut cx).is_pending());
+        assert!(pin!(socket.recv_from(&mut other)).as_mut().poll(&mut cx).is_pending());
+    }
+    let alive = counts.0.load(Ordering::SeqCst);
+    assert!(alive < 1000, "{alive} wakers of 5000 are kept");
+}
+
+/// As many as like may wait for one thing at once, and each is woken.
+#[test]
+fn as_many_as_like_wait_at_once() {
+    let (server, client) = pair();
+    let (here, mut there) = block_on(connected(&server, &client));
+    let here = Arc::new(here);
+    block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..500 {
+            let here = here.clone();
+            tasks.spawn(async move { here.peek(&mut [0; 8]).await.expect("data") });
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        there.write_all(b"all").await.expect("write");
+        while let Some(n) = tokio::time::timeout(PATIENCE, tasks.join_next()).await.expect("woken")
+        {
+            assert_eq!(n.expect("no panic"), 3);
+        }
     });
 }

@@ -104,31 +104,21 @@ pub fn sum_words(data: &[u8]) -> u64 {
 
 #[inline(never)]
 fn words_long(data: &[u8]) -> u64 {
-    words_of_pieces(chosen(), data)
+    match data.len() {
+        ..=LIMIT => sum_kernel(data, CHOSEN.load(Ordering::Relaxed)),
+        _ => words_of_pieces(data, CHOSEN.load(Ordering::Relaxed)),
+    }
 }
 
-#[inline(never)]
+#[inline]
 fn sum_long(data: &[u8]) -> u16 {
-    sum_pieces(chosen(), data)
+    finish(words_long(data))
 }
 
-#[inline]
-fn sum_pieces(chosen: u8, data: &[u8]) -> u16 {
-    finish(words_of_pieces(chosen, data))
-}
-
-#[inline]
-fn words_of_pieces(chosen: u8, mut data: &[u8]) -> u64 {
-    if data.len() <= LIMIT {
-        return sum_kernel(chosen, data);
-    }
-    let mut total = 0;
-    while data.len() > LIMIT {
-        let (piece, rest) = data.split_at(LIMIT);
-        total = add_words(total, sum_kernel(chosen, piece));
-        data = rest;
-    }
-    add_words(total, sum_kernel(chosen, data))
+#[cold]
+#[inline(never)]
+fn words_of_pieces(data: &[u8], chosen: u8) -> u64 {
+    data.chunks(LIMIT).fold(0, |total, piece| add_words(total, sum_kernel(piece, chosen)))
 }
 
 /// Copies `from` to `to` (equal lengths) and returns the [`sum`] of it.
@@ -141,28 +131,23 @@ pub fn copy_sum(to: &mut [u8], from: &[u8]) -> u16 {
     if from.len() < SHORT {
         finish(portable::copy_short(to, from))
     } else {
-        copy_sum_long(to, from)
+        finish(copy_words_long(to, from))
     }
 }
 
 #[inline(never)]
-fn copy_sum_long(to: &mut [u8], from: &[u8]) -> u16 {
-    copy_sum_pieces(chosen(), to, from)
+fn copy_words_long(to: &mut [u8], from: &[u8]) -> u64 {
+    match from.len() {
+        ..=LIMIT => copy_sum_kernel(to, from, CHOSEN.load(Ordering::Relaxed)),
+        _ => copy_words_of_pieces(to, from, CHOSEN.load(Ordering::Relaxed)),
+    }
 }
 
-#[inline]
-fn copy_sum_pieces(chosen: u8, mut to: &mut [u8], mut from: &[u8]) -> u16 {
-    if from.len() <= LIMIT {
-        return finish(copy_sum_kernel(chosen, to, from));
-    }
-    let mut total = 0;
-    while from.len() > LIMIT {
-        let (piece, rest) = from.split_at(LIMIT);
-        let (to_piece, to_rest) = to.split_at_mut(LIMIT);
-        total = add(total, finish(copy_sum_kernel(chosen, to_piece, piece)));
-        (from, to) = (rest, to_rest);
-    }
-    add(total, finish(copy_sum_kernel(chosen, to, from)))
+#[cold]
+#[inline(never)]
+fn copy_words_of_pieces(to: &mut [u8], from: &[u8], chosen: u8) -> u64 {
+    let pieces = to.chunks_mut(LIMIT).zip(from.chunks(LIMIT));
+    pieces.fold(0, |total, (to, from)| add_words(total, copy_sum_kernel(to, from, chosen)))
 }
 
 /// [`sum`] by `kernel` whatever the length: for tests and measurements.
@@ -171,7 +156,7 @@ fn copy_sum_pieces(chosen: u8, mut to: &mut [u8], mut from: &[u8]) -> u16 {
 /// If the kernel is not available.
 pub fn sum_with(kernel: Implementation, data: &[u8]) -> u16 {
     assert!(kernel.available(), "{} is not available", kernel.name());
-    sum_pieces(kernel as u8, data)
+    finish(words_of_pieces(data, kernel as u8))
 }
 
 /// [`copy_sum`] by `kernel` whatever the length: for tests and measurements.
@@ -181,12 +166,12 @@ pub fn sum_with(kernel: Implementation, data: &[u8]) -> u16 {
 pub fn copy_sum_with(kernel: Implementation, to: &mut [u8], from: &[u8]) -> u16 {
     assert!(kernel.available(), "{} is not available", kernel.name());
     assert_eq!(to.len(), from.len(), "a copy between ranges of different lengths");
-    copy_sum_pieces(kernel as u8, to, from)
+    finish(copy_words_of_pieces(to, from, kernel as u8))
 }
 
-/// `chosen` names a kernel whose `available` was true.
-#[inline]
-fn sum_kernel(chosen: u8, data: &[u8]) -> u64 {
+/// `chosen` is 0 or names a kernel whose `available` was true.
+#[inline(always)]
+fn sum_kernel(data: &[u8], chosen: u8) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         if chosen == Implementation::Avx512 as u8 {
@@ -198,13 +183,22 @@ fn sum_kernel(chosen: u8, data: &[u8]) -> u64 {
             return unsafe { x86::sum_avx2(data) };
         }
     }
-    let _ = chosen;
-    portable::sum(data)
+    match chosen {
+        0 => sum_first(data),
+        _ => portable::sum(data),
+    }
 }
 
-/// `chosen` names a kernel whose `available` was true; the lengths are equal.
-#[inline]
-fn copy_sum_kernel(chosen: u8, to: &mut [u8], from: &[u8]) -> u64 {
+/// The first long input is summed.
+#[cold]
+#[inline(never)]
+fn sum_first(data: &[u8]) -> u64 {
+    words_of_pieces(data, choose())
+}
+
+/// `chosen` is 0 or names a kernel whose `available` was true; the lengths are equal.
+#[inline(always)]
+fn copy_sum_kernel(to: &mut [u8], from: &[u8], chosen: u8) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         if chosen == Implementation::Avx512 as u8 {
@@ -216,8 +210,17 @@ fn copy_sum_kernel(chosen: u8, to: &mut [u8], from: &[u8]) -> u64 {
             return unsafe { x86::copy_sum_avx2(to, from) };
         }
     }
-    let _ = chosen;
-    portable::copy_sum(to, from)
+    match chosen {
+        0 => copy_sum_first(to, from),
+        _ => portable::copy_sum(to, from),
+    }
+}
+
+/// The first long input is copied.
+#[cold]
+#[inline(never)]
+fn copy_sum_first(to: &mut [u8], from: &[u8]) -> u64 {
+    copy_words_of_pieces(to, from, choose())
 }
 
 /// The sum of two ranges that stand one behind the other, the first of

@@ -85,7 +85,7 @@ pub(super) fn sum_avx512(data: &[u8]) -> u64 {
 
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn copy_sum_avx512(to: &mut [u8], from: &[u8]) -> u64 {
-    assert_eq!(to.len(), from.len());
+    assert!(to.len() == from.len());
     // SAFETY: the lengths are equal.
     unsafe { avx512(To(to.as_mut_ptr()), from) }
 }
@@ -98,7 +98,7 @@ pub(super) fn sum_avx2(data: &[u8]) -> u64 {
 
 #[target_feature(enable = "avx2")]
 pub(super) fn copy_sum_avx2(to: &mut [u8], from: &[u8]) -> u64 {
-    assert_eq!(to.len(), from.len());
+    assert!(to.len() == from.len());
     // SAFETY: the lengths are equal.
     unsafe { avx2(To(to.as_mut_ptr()), from) }
 }
@@ -195,15 +195,15 @@ fn hidden256(v: __m256i) -> __m256i {
     v
 }
 
-/// Loads `chunk` and gives it to the sink.
+/// Loads a vector at `at` of the data and gives it to the sink.
 ///
 /// # Safety
-/// The sink takes `at + 32` bytes.
+/// The data and the sink have `at + 32` bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn pass256<S: Sink>(sink: &mut S, at: usize, chunk: &[u8; 32]) -> __m256i {
-    // SAFETY: the chunk is as long as a vector; the load needs no alignment.
-    let mut v = unsafe { chunk.as_ptr().cast::<__m256i>().read_unaligned() };
+unsafe fn pass256<S: Sink>(sink: &mut S, at: usize, data: *const u8) -> __m256i {
+    // SAFETY: the caller promises the bytes; the load needs no alignment.
+    let mut v = unsafe { data.add(at).cast::<__m256i>().read_unaligned() };
     if S::KEEPS {
         v = hidden256(v);
     }
@@ -224,23 +224,47 @@ fn pairs256(v: __m256i) -> __m256i {
 /// What is taken off the sixteen words of a vector.
 const OFF: i64 = 16 * 0x8000;
 
-/// Gives `N` chunks from `at` on to the sink, and adds them to one of the sums or the other.
+/// Gives `N` vectors from `at` of the data on to the sink, and adds them to one of the sums or
+/// the other.
 ///
 /// # Safety
-/// The sink takes `at + 32 * N` bytes.
+/// The data and the sink have `at + 32 * N` bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn several256<const N: usize>(
     sink: &mut impl Sink,
+    data: *const u8,
     at: usize,
-    chunks: &[[u8; 32]; N],
     sums: &mut [__m256i; 2],
 ) {
-    for (i, chunk) in chunks.iter().enumerate() {
-        // SAFETY: the chunk stands at `at + 32 * i` of the data.
-        let v = unsafe { pass256(sink, at + 32 * i, chunk) };
+    for i in 0..N {
+        // SAFETY: the caller promises as much data, and room for it.
+        let v = unsafe { pass256(sink, at + 32 * i, data) };
         sums[i % 2] = _mm256_add_epi32(sums[i % 2], pairs256(v));
     }
+}
+
+/// A vector of it from `n` bytes on keeps the last `n` bytes of another.
+static REST: Halved = Halved([[0; 16], [!0; 16]]);
+
+/// All of it lies in one cache line.
+#[repr(align(64))]
+struct Halved([[u16; 16]; 2]);
+
+/// The last 32 bytes of `data`, with nothing in place of those that the vectors before had. If
+/// the length is even, words stay words.
+///
+/// # Safety
+/// The sink takes `data.len()` bytes, of which there are 32 at least.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn last256(sink: &mut impl Sink, data: &[u8]) -> __m256i {
+    let rest = data.len() % 32;
+    // SAFETY: the caller promises as much data, and room for it.
+    let v = unsafe { pass256(sink, data.len() - 32, data.as_ptr()) };
+    // SAFETY: fewer bytes than the first half has stand before it.
+    let mask = unsafe { REST.0.as_ptr().byte_add(rest).cast::<__m256i>().read_unaligned() };
+    _mm256_and_si256(v, mask)
 }
 
 /// At most 64 KiB, so that no sum in it exceeds 31 bits.
@@ -251,39 +275,48 @@ unsafe fn several256<const N: usize>(
 #[target_feature(enable = "avx2")]
 unsafe fn avx2(mut sink: impl Sink, data: &[u8]) -> u64 {
     debug_assert!(data.len() <= super::LIMIT);
+    let (len, from) = (data.len(), data.as_ptr());
     let mut sums = [_mm256_setzero_si256(); 2];
-    let (chunks, rest) = data.as_chunks::<32>();
-    let (eights, some) = chunks.as_chunks::<8>();
-    let (four, singles) = some.as_chunks::<4>();
     let mut at = 0;
-    for eight in eights {
-        // SAFETY: they stand at `at` of the data.
-        unsafe { several256(&mut sink, at, eight, &mut sums) };
+    while at < len & !255 {
+        // SAFETY: there are 256 bytes more.
+        unsafe { several256::<8>(&mut sink, from, at, &mut sums) };
         at += 256;
     }
-    if let [four] = four {
-        // SAFETY: as above.
-        unsafe { several256(&mut sink, at, four, &mut sums) };
+    if len & 128 != 0 {
+        // SAFETY: so many are left, and here and below at least as many as the bit says.
+        unsafe { several256::<4>(&mut sink, from, at, &mut sums) };
         at += 128;
     }
-    for chunk in singles.as_chunks::<1>().0 {
+    if len & 64 != 0 {
         // SAFETY: as above.
-        unsafe { several256(&mut sink, at, chunk, &mut sums) };
+        unsafe { several256::<2>(&mut sink, from, at, &mut sums) };
+        at += 64;
+    }
+    if len & 32 != 0 {
+        // SAFETY: as above.
+        unsafe { several256::<1>(&mut sink, from, at, &mut sums) };
         at += 32;
     }
-    if rest.is_empty() {
-        // Whole vectors were all.
-    } else if let Some((before, last)) = data.split_last_chunk::<32>() {
-        // SAFETY: the last 32 bytes stand behind `before`.
-        unsafe { pass256(&mut sink, before.len(), last) };
+    let (mut vectors, mut rest) = (len / 32, 0);
+    if len >= 32 {
+        // SAFETY: there are 32 bytes, and the sink takes all.
+        let last = unsafe { last256(&mut sink, data) };
+        if len % 2 == 0 {
+            sums[1] = _mm256_add_epi32(sums[1], pairs256(last));
+            vectors += 1;
+        } else {
+            rest = short(&data[at..]);
+        }
     } else {
-        // SAFETY: `rest` stands at `at`, at the end of the data.
-        unsafe { sink.put(at, rest) };
+        rest = short(data);
+        // SAFETY: it is all of the data.
+        unsafe { sink.put(0, data) };
     }
     let v = _mm256_add_epi32(sums[0], sums[1]);
     let v = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v));
     let v = _mm_add_epi32(v, _mm_shuffle_epi32::<0b0100_1110>(v));
     let v = _mm_add_epi32(v, _mm_shuffle_epi32::<0b1011_0001>(v));
-    let total = i64::from(_mm_cvtsi128_si32(v)) + OFF * chunks.len() as i64;
-    add64(total as u64, short(rest))
+    let total = i64::from(_mm_cvtsi128_si32(v)) + OFF * vectors as i64;
+    add64(total as u64, rest)
 }

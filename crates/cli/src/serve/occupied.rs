@@ -42,11 +42,27 @@ pub(super) fn check(name: &str, ours: Cidr, theirs: Cidr, further: &[Cidr]) -> R
     {
         let address = cidr.address();
         // An address without a network, such as one of `lo`.
-        if !is_of_link(address) && UdpSocket::bind((address, 0)).is_ok() {
+        if !is_of_link(address) && binds(address) && !binds(nobodys(address)) {
             return Err(refused(option, cidr, &format!("an interface has {address}")));
         }
     }
     Ok(())
+}
+
+/// Would the kernel give a socket this address?
+fn binds(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// An address of the family of `like` that no interface has. If a socket may have it, that it may
+/// have an address says nothing: with `ip_nonlocal_bind` it may have any, and so it may in a
+/// network namespace in which no interface was up yet.
+fn nobodys(like: IpAddr) -> IpAddr {
+    match like {
+        // Reserved (RFC 1112 4), and to be discarded (RFC 6666).
+        IpAddr::V4(_) => Ipv4Addr::new(240, 0, 0, 1).into(),
+        IpAddr::V6(_) => Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 1).into(),
+    }
 }
 
 /// Each link has the same network for these.

@@ -37,6 +37,8 @@ pub struct Charged {
     /// By how much the times of each may be off, in logarithms ([`Predictor::doubt`]); none:
     /// costs of a paper or a file, of which that is not known.
     pub doubts: Option<Vec<f64>>,
+    /// The family of the addresses; none: costs of a paper or a file.
+    pub family: Option<FamilyArg>,
     /// Where their costs are from, in words.
     pub source: String,
     /// The most processors that something was measured on; none: costs of a paper.
@@ -59,14 +61,15 @@ impl Given {
             let with = |scenario| Scenario { costs: costs.clone(), ..scenario };
             let scenarios = scenarios.into_iter().map(with).collect();
             let source = format!("costs of {name}");
-            return Ok(Charged { scenarios, doubts: None, source, measured: None });
+            return Ok(Charged { scenarios, doubts: None, family: None, source, measured: None });
         }
         let calibration = of_family(self.calibration()?, self.family)?;
         let anchors = calibration.organizations.values().flatten();
         let measured = anchors.map(|anchor| anchor.processors).max();
         let source = of_machine(&calibration, self.family);
         let (scenarios, doubts) = fitted(&calibration, scenarios)?;
-        Ok(Charged { scenarios, doubts: Some(doubts), source, measured })
+        let family = Some(self.family);
+        Ok(Charged { scenarios, doubts: Some(doubts), family, source, measured })
     }
 
     fn calibration(&self) -> Result<Calibration, Failure> {

@@ -54,6 +54,7 @@ fn rows_are_in_order_and_the_same_each_time() {
     );
     assert!(rows.iter().all(|row| row["outcome"]["completed_in_all"].as_u64().unwrap() >= 2000));
     assert!(rows[0]["outcome"]["operations_per_s"].as_f64().unwrap() > 1e6);
+    assert!(rows[0]["family"].is_null(), "costs of a file");
     assert_ne!(json(&[&words[..], &["--seed", "2"]].concat()), text);
 }
 

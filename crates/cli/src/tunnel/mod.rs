@@ -12,6 +12,7 @@ use crate::serve::organization_names;
 use anabranch::device::tun;
 use anabranch::netstack::{Limits, Rates, TcpSession, UdpSession};
 use anabranch::{Cidr, Netstack, Prefix, Stack};
+use device::Counts;
 use dns::Dns;
 use proxy::{Proxy, Target};
 use std::io;
@@ -79,6 +80,9 @@ pub struct Args {
     /// Threads that process packets
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub processors: u16,
+    /// Microseconds for which a thread of the stack that has nothing to do looks on before it sleeps
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    pub busy_poll: u32,
     /// Mbit/s that a connection or a UDP session may take each way; without, as much as it can
     #[arg(long, value_name = "MBIT", value_parser = rate)]
     pub rate: Option<f64>,
@@ -180,7 +184,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     result
 }
 
-fn open(args: &Args) -> Result<Netstack, Failure> {
+/// The netstack, and what its device counts.
+fn open(args: &Args) -> Result<(Netstack, Arc<Counts>), Failure> {
     let mut config = tun::Config::default()
         .with_name(&args.tun)
         .with_existing(args.existing)
@@ -189,15 +194,31 @@ fn open(args: &Args) -> Result<Netstack, Failure> {
     if !args.existing {
         config.kernel_address = Some((args.peer_address.address(), args.peer_address.prefix()));
     }
+    let device = tun::open(&config).map_err(|e| Failure::refused(anabranch::Error::from(e)))?;
+    let counts = device.counts.clone();
     let builder = Stack::builder()
-        .tun(&config)
+        .device(device)
         .owns(Prefix::ALL_V4)
         .owns(Prefix::ALL_V6)
         .organization(&args.organization)
-        .processors(args.processors.into());
+        .processors(args.processors.into())
+        .busy_poll(Duration::from_micros(args.busy_poll.into()));
     let memory = (args.memory as usize).saturating_mul(1 << 20);
     let limits = Limits::within(memory).with_rates(args.rates());
-    Netstack::start(builder, limits).map_err(Failure::refused)
+    Ok((Netstack::start(builder, limits).map_err(Failure::refused)?, counts))
+}
+
+/// How often it is looked whether the device is there still.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Returns once somebody has deleted the device, and says so.
+async fn deleted(name: &str, counts: &Counts) -> Failure {
+    while !counts.gone.load(Ordering::Relaxed) {
+        tokio::time::sleep(LOOK).await;
+    }
+    Failure::failed(format!(
+        "the TUN device `{name}` was deleted: start the tunnel again to make a new one"
+    ))
 }
 
 async fn tunnel(args: &Args) -> Result<(), Failure> {
@@ -205,7 +226,7 @@ async fn tunnel(args: &Args) -> Result<(), Failure> {
         |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
-    let netstack = open(args)?;
+    let (netstack, counts) = open(args)?;
     let (proxy, dns) = (args.proxy.clone(), args.dns.then(Dns::default));
     let way = Arc::new(Way { proxy, dns, tally: Tally::default() });
     say(format!(
@@ -215,8 +236,10 @@ async fn tunnel(args: &Args) -> Result<(), Failure> {
         args.memory,
         if args.dns { ", names answered" } else { "" }
     ));
+    let mut deleted = std::pin::pin!(deleted(&args.tun, &counts));
     let ended = loop {
         tokio::select! {
+            failure = &mut deleted => break Err(failure),
             session = netstack.accept_tcp() => match session {
                 Ok(stream) => {
                     tokio::spawn(connection(stream, way.clone()));

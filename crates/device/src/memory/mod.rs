@@ -170,7 +170,13 @@ impl Receive for PairReceive {
         let before = into.len();
         let n = max.min(self.taken.len());
         self.taken.iter().take(AHEAD).for_each(Packet::prefetch);
-        into.extend(self.taken.drain(..n));
+        if into.is_empty() && n == self.taken.len() {
+            // All of them at once: each for itself would take more than all that is done here.
+            let empty = VecDeque::from(std::mem::take(into));
+            *into = std::mem::replace(&mut self.taken, empty).into();
+        } else {
+            into.extend(self.taken.drain(..n));
+        }
         let mut longer = false;
         for at in before..into.len() {
             if let Some(packet) = into.get(at + AHEAD) {

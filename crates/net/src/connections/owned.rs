@@ -227,7 +227,7 @@ impl<U> OwnedTable<U> {
     fn hash(&self, flow: &FlowKey) -> u32 {
         match self.hashed {
             Some((known, hash)) if known == *flow => hash,
-            _ => self.hasher.hash_one(flow) as u32,
+            _ => self.hasher.hash_one(*flow) as u32,
         }
     }
 }
@@ -301,7 +301,7 @@ impl<U> Connections<U> for OwnedTable<U> {
         let OwnedTable { hasher, hashed, closed_flows, .. } = self;
         let hash = || match hashed {
             Some((known, hash)) if known == flow => *hash,
-            _ => hasher.hash_one(flow) as u32,
+            _ => hasher.hash_one(*flow) as u32,
         };
         closed_flows.in_time_wait(flow, hash).map(f)
     }

@@ -26,6 +26,8 @@ pub(crate) struct Plain {
     /// Bytes of `last`, if others like them may follow: those of a run of full segments differ
     /// in sequence number and checksum only. 0: none are like it.
     last_len: usize,
+    /// How many were kept so.
+    runs: u64,
     /// Bytes of those below TCP, if they were found good and stand in `last`; else 0.
     below: usize,
     /// Bytes of those below TCP of the frame that was looked at last, if they were found good;
@@ -60,6 +62,7 @@ impl Plain {
         head: None,
         last: [0; LONGEST],
         last_len: 0,
+        runs: 0,
         below: 0,
         stands_at: 0,
         pseudo: 0,
@@ -128,7 +131,7 @@ impl Plain {
         if self.last_len != 0 && self.repeats(frame, front) {
             return Some(());
         }
-        (self.last_len, self.stands_at) = (0, 0);
+        (self.last_len, self.stands_at, self.segment.run) = (0, 0, 0);
         let below = match self.repeats_below(frame, front) {
             true => self.below,
             false => self.read_below(frame, front, interface, ip)?,
@@ -264,6 +267,8 @@ impl Plain {
         if alike && let (Some(from), Some(to)) = (front.get(..len), self.last.get_mut(..len)) {
             to.copy_from_slice(from);
             (self.last_len, self.checksum) = (len, checksum);
+            self.runs += 1;
+            self.segment.run = self.runs;
         }
     }
 
@@ -306,6 +311,12 @@ impl Plain {
     }
 }
 
+/// 16 bytes at `at`: to compare by such words is less than a call that compares.
+#[inline(always)]
+fn wide<const N: usize>(bytes: &[u8; N], at: usize) -> u128 {
+    u128::from_be_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
 /// Are the first `N` bytes, headers of Ethernet and IP, those of `last`, but for the flow label
 /// if it is IPv6?
 #[inline(always)]
@@ -313,11 +324,7 @@ fn same_below<const N: usize, const IS_V6: bool>(front: &[u8], last: &[u8; LONGE
     let (Some(front), Some(last)) = (front.first_chunk::<N>(), last.first_chunk::<N>()) else {
         return false;
     };
-    // By words, which is less than a call that compares.
-    let differ = |at: usize| {
-        let word = |bytes: &[u8; N]| u128::from_be_bytes(std::array::from_fn(|i| bytes[at + i]));
-        word(front) ^ word(last)
-    };
+    let differ = |at: usize| wide(front, at) ^ wide(last, at);
     // The label's bits are the last of the first word, and the first of the second.
     let (end, start) = if IS_V6 { (!0x0f, u128::MAX >> 16) } else { (u128::MAX, u128::MAX) };
     let rest = if IS_V6 { differ(32) } else { 0 };
@@ -337,7 +344,12 @@ const URGENT: usize = 18;
 fn differs<const N: usize>(front: &[u8], last: &[u8; LONGEST]) -> Option<[u32; 2]> {
     let (front, last) = (front.first_chunk::<N>()?, last.first_chunk::<N>()?);
     let tcp = N - TCP_TIMESTAMPS;
-    let same = front[..tcp + SEQ] == last[..tcp + SEQ]
+    let differ = |at: usize| wide(front, at) ^ wide(last, at);
+    let mut below = differ(tcp + SEQ - 16);
+    for at in (0..tcp + SEQ - 16).step_by(16) {
+        below |= differ(at);
+    }
+    let same = below == 0
         && front[tcp + ACK..tcp + SUM] == last[tcp + ACK..tcp + SUM]
         && front[tcp + URGENT..] == last[tcp + URGENT..];
     same.then(|| [word(front, tcp + SEQ), word(front, tcp + SUM) >> 16])

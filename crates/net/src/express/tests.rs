@@ -459,15 +459,19 @@ fn runs(link: Link) -> (u32, u32) {
             for flip in [None, Some((at, bits))] {
                 let (mut plain, mut alone) = (super::Plain::EMPTY, super::Plain::EMPTY);
                 let _ = plain.read(&pair[0], interface, ip);
+                let run = plain.segment.run;
+                assert_eq!(run != 0, plain.has_last());
                 let frame = copied(&pair[1], flip);
                 let known = alone.read(&frame, interface, ip).map(|()| facts(&alone));
                 below += u32::from(plain.repeats_below(&frame, frame.front()));
                 if plain.has_last() && plain.repeats(&frame, frame.front()) {
                     repeated += 1;
                     assert_eq!(Some(facts(&plain)), known, "{frame:?} {flip:?}");
+                    assert_eq!(plain.segment.run, run);
                 } else {
                     let read = plain.read(&frame, interface, ip).map(|()| facts(&plain));
                     assert_eq!(read, known, "{frame:?} {flip:?}");
+                    assert!(plain.segment.run == 0 || plain.segment.run != run);
                 }
                 if known.is_some() {
                     assert_eq!(plain.is_right(&frame), alone.is_right(&frame));

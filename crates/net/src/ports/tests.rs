@@ -106,3 +106,20 @@ fn a_destination_without_connections_is_forgotten() {
     }
     assert!(ports.destinations.is_empty());
 }
+
+/// Before, a port that came back and did not fit was lost for as long as any other was in use:
+/// two addresses of ours, whose ports differ in what unit they are for, took them from each other.
+#[test]
+fn ports_that_do_not_fit_are_not_lost() {
+    let mut ports = Allocator::new(1000, 1999, BuildHasherDefault::default());
+    let held = ports.allocate(to(80), any).unwrap();
+    for _ in 0..100 {
+        for rest in [0, 1] {
+            let fits = |port: u16| port % 2 == rest;
+            let some: Vec<u16> = (0..200).map_while(|_| ports.allocate(to(80), fits)).collect();
+            assert_eq!(some.len(), 200);
+            some.into_iter().for_each(|port| ports.release(to(80), port));
+        }
+    }
+    ports.release(to(80), held);
+}

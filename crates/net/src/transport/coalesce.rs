@@ -9,6 +9,7 @@
 use super::{Cx, Transport};
 use crate::DropReason;
 use crate::application::Application;
+use crate::arriving::Arriving;
 use crate::connections::{ConnId, Connections};
 use wire::tcp::{Flags, Header};
 use wire::{FlowKey, Parts, Seq};
@@ -33,6 +34,8 @@ pub(crate) struct GroBatch {
     next: Seq,
     /// Segments that wait.
     count: u64,
+    /// The [run](Arriving::run) that the last of them is of.
+    run: u64,
 }
 
 impl GroBatch {
@@ -40,7 +43,7 @@ impl GroBatch {
     #[inline]
     pub(super) fn new(flow: FlowKey, id: ConnId, header: &Header) -> GroBatch {
         let (header, next) = (*header, header.seq);
-        GroBatch { flow, id, header, ecn: 0, parts: Parts::new(), next, count: 0 }
+        GroBatch { flow, id, header, ecn: 0, parts: Parts::new(), next, count: 0, run: 0 }
     }
 
     /// Is it of this flow?
@@ -71,7 +74,39 @@ impl GroBatch {
             && header.ack == first.ack
             && header.window == first.window
             && header.options.timestamps == first.options.timestamps
-            && len <= MAX_LEN - self.next.distance_from(first.seq)
+            && len <= self.room()
+    }
+
+    /// Is `segment` of the run that the last of those that wait was of, and its next?
+    #[inline(always)]
+    fn goes_on(&self, segment: &Arriving, len: u32) -> bool {
+        let alike = segment.run != 0 && segment.run == self.run && self.count > 0;
+        alike && segment.header.seq == self.next && len > 0 && len <= self.room()
+    }
+
+    /// Bytes that there is room for behind what waits.
+    #[inline(always)]
+    fn room(&self) -> u32 {
+        MAX_LEN - self.next.distance_from(self.header.seq)
+    }
+
+    /// Adds the payload of a segment behind which the next would begin at `next`.
+    #[inline(always)]
+    fn add(&mut self, next: Seq, payload: Parts) {
+        (self.next, self.count) = (next, self.count + 1);
+        if self.count == 1 {
+            self.parts = payload;
+            return;
+        }
+        if self.count == 2 {
+            // More may follow: they do not each look for room.
+            self.parts.reserve(SEVERAL);
+        }
+        match payload.into_inner() {
+            // As nearly always.
+            Ok([part]) => self.parts.push(part),
+            Err(parts) => self.parts.extend(parts),
+        }
     }
 }
 
@@ -88,47 +123,48 @@ fn is_plain(header: &Header, len: u32) -> bool {
 }
 
 impl<A: Application> Transport<A> {
-    /// Takes a segment that belongs to the batch. Returns whether it did; `payload`
-    /// is then empty.
+    /// Takes a segment that belongs to the batch, with the `payload`, which comes back if not.
     #[inline]
     pub(super) fn coalesce<C: Connections<A::Connection>>(
         &mut self,
-        flow: &FlowKey,
-        header: &Header,
-        ecn: u8,
-        payload: &mut Parts,
+        segment: &Arriving,
+        payload: Parts,
         cx: &mut Cx<'_, A, C>,
-    ) -> bool {
-        let Some(batch) = &mut self.batch else { return false };
+    ) -> Option<Parts> {
+        let Arriving { flow, header, ecn, run, .. } = segment;
+        let Some(batch) = &mut self.batch else { return Some(payload) };
         if batch.flow != *flow {
             self.end_batch(cx);
-            return false;
+            return Some(payload);
         }
-        let len = wire::total(payload) as u32;
+        let len = wire::total(&payload) as u32;
         let plain = is_plain(header, len);
-        if batch.count > 0 && !(plain && batch.continues(header, ecn, len)) {
+        if batch.count > 0 && !(plain && batch.continues(header, *ecn, len)) {
             self.flush_batch(cx);
         }
-        let Some(batch) = self.batch.as_mut().filter(|_| plain) else { return false };
+        let Some(batch) = self.batch.as_mut().filter(|_| plain) else { return Some(payload) };
         if batch.count == 0 {
             batch.header = *header;
-            batch.ecn = ecn;
-            batch.parts = std::mem::take(payload);
+            batch.ecn = *ecn;
         } else {
             batch.header.flags = batch.header.flags.with(header.flags);
-            if batch.count == 1 {
-                // More may follow: they do not each look for room.
-                batch.parts.reserve(SEVERAL);
-            }
-            match std::mem::take(payload).into_inner() {
-                // As nearly always.
-                Ok([part]) => batch.parts.push(part),
-                Err(parts) => batch.parts.extend(parts),
-            }
         }
-        batch.next = header.seq + len;
-        batch.count += 1;
-        true
+        batch.run = *run;
+        batch.add(header.seq + len, payload);
+        None
+    }
+
+    /// The same, if the segment is of the run that the batch's last was of: then there is
+    /// nothing to compare but where it begins.
+    #[inline(always)]
+    pub(super) fn coalesce_alike(&mut self, segment: &Arriving, payload: Parts) -> Option<Parts> {
+        let Some(batch) = &mut self.batch else { return Some(payload) };
+        let len = wire::total(&payload) as u32;
+        if !batch.goes_on(segment, len) {
+            return Some(payload);
+        }
+        batch.add(segment.header.seq + len, payload);
+        None
     }
 
     /// The batch is over: hands on what waits, and forgets the connection, which

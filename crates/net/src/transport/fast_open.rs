@@ -21,16 +21,20 @@ const DEFAULT_MSS: u16 = 536;
 /// What a SYN has for Fast Open.
 pub(super) struct Syn {
     option: Option<FastOpen>,
-    pub(super) payload: Parts,
+    payload: Parts,
 }
 
 impl Syn {
     /// That of a SYN whose header of `len` bytes stands in front of `packet`.
-    pub(super) fn of(mut packet: Packet, len: usize) -> Syn {
+    pub(super) fn of(packet: Packet, len: usize) -> Syn {
         let options = packet.front().get(header::LEN..len).unwrap_or_default();
         let option = FastOpen::find(options);
-        packet.pull(len);
-        Syn { option, payload: packet.into_parts() }
+        Syn { option, payload: packet.into_payload(len) }
+    }
+
+    /// Bytes of payload.
+    pub(super) fn len(&self) -> usize {
+        wire::total(&self.payload)
     }
 
     /// Its connection, to which `flow` belongs, gets it with this header; `segment` and `ecn` as in

@@ -16,7 +16,7 @@ use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
 /// Takes a TCP segment, TCP header in front.
 #[inline]
 pub fn input<A: Application, C: Connections<A::Connection>>(
-    mut packet: Packet,
+    packet: Packet,
     transport: &mut Transport<A>,
     cx: &mut Cx<'_, A, C>,
 ) {
@@ -45,12 +45,11 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         local: Endpoint { address: destination, port: header.destination_port },
         remote: Endpoint { address: source, port: header.source_port },
     };
-    let arriving = Arriving { flow, header, interface, segment, ecn };
+    let arriving = Arriving { flow, header, interface, segment, ecn, run: 0 };
     if header.flags.syn() && transport.config.fast_open.is_on() {
         return arriving.syn(packet, len, transport, cx);
     }
-    packet.pull(len);
-    arriving.input(packet.into_parts(), transport, cx);
+    arriving.input(packet.into_payload(len), transport, cx);
 }
 
 impl Arriving {
@@ -64,10 +63,9 @@ impl Arriving {
         transport: &mut Transport<A>,
         cx: &mut Cx<'_, A, C>,
     ) {
-        let Arriving { flow, header, interface, segment, ecn } = self;
-        let mut syn = Syn::of(packet, len);
-        // It ends the batch of its flow, if there is one.
-        transport.coalesce(flow, header, *ecn, &mut syn.payload, cx);
+        let Arriving { flow, header, interface, segment, ecn, .. } = self;
+        let syn = Syn::of(packet, len);
+        transport.end_batch(cx);
         let (ready, now) = (&mut transport.ready, cx.now);
         let found = cx.conns.with_flow(flow, |connection| {
             let answer = syn.input(&mut connection.tcb, header, (*segment, *ecn), now);
@@ -80,31 +78,44 @@ impl Arriving {
             }
             return cx.counters.delivered += 1;
         }
-        let len = wire::total(&syn.payload);
+        let len = syn.len();
         let (flow, header, interface) = (*flow, *header, *interface);
         let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: Some(syn) };
         arrived.without_connection(transport, cx);
     }
 
     /// Hands it to its connection.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
         &self,
-        mut payload: wire::Parts,
+        payload: wire::Parts,
         transport: &mut Transport<A>,
         cx: &mut Cx<'_, A, C>,
     ) {
-        let Arriving { flow, header, interface, segment, ecn } = self;
-        if transport.coalesce(flow, header, *ecn, &mut payload, cx) {
-            return;
+        if let Some(payload) = transport.coalesce_alike(self, payload) {
+            self.input_apart(payload, transport, cx);
         }
+    }
+
+    /// The same, if it is not like the segments that wait.
+    #[inline(never)]
+    fn input_apart<A: Application, C: Connections<A::Connection>>(
+        &self,
+        payload: wire::Parts,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let Some(payload) = transport.coalesce(self, payload, cx) else { return };
         let (ready, now) = (&mut transport.ready, cx.now);
         let len = wire::total(&payload);
-        let found = cx.conns.with_flow(flow, move |connection| {
+        // (It holds `self` alone of what is in it, since what it holds is moved.)
+        let found = cx.conns.with_flow(&self.flow, move |connection| {
+            let Arriving { header, segment, ecn, .. } = self;
             connection.tcb.input_coalesced(header, payload, *segment, *ecn, now);
             ready.schedule(connection);
             connection.id
         });
+        let Arriving { flow, header, interface, ecn, .. } = self;
         match found {
             Some(id) => {
                 cx.counters.delivered += 1;

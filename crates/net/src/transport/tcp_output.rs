@@ -44,15 +44,16 @@ impl SegmentTemplate {
 
     /// The frame of `next`, like the `last` one but for sequence number, payload
     /// and checksum, which is that of `base` (not folded) and what differs.
-    #[inline]
+    #[inline(always)]
     pub(super) fn frame(&self, last: &Packet, base: u64, next: Next) -> Packet {
         let field = !checksum::fold(base + u64::from(next.seq.0) + u64::from(next.sum));
         let mut frame = Packet::like(last, next.payload);
         let head = frame.head_mut();
         let start = head.len() - self.header_len;
-        head[start + SEQ..start + SEQ + 4].copy_from_slice(&next.seq.0.to_be_bytes());
-        let at = start + CHECKSUM;
-        head[at..at + 2].copy_from_slice(&field.to_be_bytes());
+        if let Some(fixed) = head[start..].first_chunk_mut::<{ wire::tcp::LEN }>() {
+            fixed[SEQ..SEQ + 4].copy_from_slice(&next.seq.0.to_be_bytes());
+            fixed[CHECKSUM..CHECKSUM + 2].copy_from_slice(&field.to_be_bytes());
+        }
         frame
     }
 }

@@ -241,7 +241,9 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processors.of_unit(index);
-        let room = BACKLOG.saturating_sub(processor.transmitter.waiting());
+        let waiting = processor.transmitter.waiting();
+        egress.note_waiting(waiting);
+        let room = BACKLOG.saturating_sub(waiting);
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
         timer.mark(Layer::Handoff);

@@ -75,6 +75,8 @@ impl<A: Application> Owner<A> {
     /// Takes what is in the mailbox. Returns whether there was anything.
     pub(crate) fn drain_mailbox(&mut self) -> bool {
         self.timer.begin();
+        let processor = self.shared.processors.of_unit(self.processor);
+        self.egress.note_waiting(processor.transmitter.waiting());
         self.mailbox.take(&mut self.inbox);
         !self.inbox.messages.is_empty() || !self.inbox.frames.is_empty()
     }

@@ -73,6 +73,7 @@ impl Tcb {
         self.snd.small_end = self.snd.small_end.latest(h.ack);
         self.send.acked(h.ack);
         self.timeouts = 0;
+        self.soft_error = None;
         self.timers.linger = Instant::FAR_FUTURE;
         let rtt = now.micros_since(first_sent).min(u32::MAX.into()) as u32;
         self.rtt.sample(rtt);
@@ -180,6 +181,7 @@ impl Tcb {
         // RFC 2018 5/5
         self.send.acked(h.ack);
         self.timeouts = 0;
+        self.soft_error = None;
         // An orphan has more time again.
         self.timers.linger = Instant::FAR_FUTURE;
         let rtt = self.measure(news, h, now);
@@ -253,6 +255,7 @@ impl Tcb {
                 // What is still held back starts it again.
                 self.timers.stop_retransmit();
                 self.rtt.backoff = 0;
+                self.waits_no_more();
             }
         }
     }

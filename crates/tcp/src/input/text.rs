@@ -111,7 +111,7 @@ impl Tcb {
         match payload.into_inner() {
             // As nearly always.
             Ok([slice]) => self.receive.push(slice, waste),
-            Err(payload) => payload.into_iter().for_each(|s| self.receive.push(s, waste)),
+            Err(mut payload) => payload.drain(..).for_each(|s| self.receive.push(s, waste)),
         }
         self.advance(len);
     }

@@ -93,13 +93,13 @@ impl Tcb {
     /// model of the path made, nothing set for this connection?
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
+        // What is nearly never there is looked for at once, and not one by one.
+        let amiss = self.recovery.duplicates | self.board.lost | self.board.sacked;
         Tcb::takes_short_ways()
             && self.recovery.phase == Phase::Open
-            && self.recovery.duplicates == 0
-            && self.board.lost == 0
-            && !self.board.is_disordered()
-            && self.ecn.is_none()
-            && self.settings.is_none()
+            && amiss == 0
+            && !self.board.has_resent()
+            && self.ecn.is_none() & self.settings.is_none()
             && !self.congestion.models()
     }
 

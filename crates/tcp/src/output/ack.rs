@@ -94,6 +94,11 @@ impl Tcb {
         if field << shift < known && (field + 1) << shift <= free {
             field += 1;
         }
+        // Nor may a window that is worth telling be rounded to none: where the scale is for a
+        // much larger buffer, it would never open.
+        if field == 0 && wnd > 0 && free >= self.worthwhile(1) {
+            field = 1;
+        }
         let field = field.min(u16::MAX.into());
         self.rcv.edge = self.rcv.edge.latest(self.rcv.nxt + (field << shift));
         field as u16

@@ -15,6 +15,7 @@ impl Tcb {
         if self.snd.una == self.snd.nxt && off {
             let at = now.after_micros(self.rtt.rto());
             self.timers.set_retransmit(Retransmit::Persist, at);
+            self.begins_to_wait(now);
         }
     }
 

@@ -102,9 +102,7 @@ impl Tcb {
         let plain = self.flags.dirty
             && matches!(self.state, State::Established | State::CloseWait)
             && self.is_calm()
-            && !self.recovery.tail_due
-            && !self.flags.probe_due
-            && !self.flags.resuming
+            && !(self.recovery.tail_due | self.flags.probe_due | self.flags.resuming)
             && self.reset_reply.is_none()
             && self.assembler.is_none()
             && self.acks.dsack.is_none();

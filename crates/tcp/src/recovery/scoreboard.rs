@@ -166,7 +166,13 @@ impl Scoreboard {
     /// Is anything SACKed or on its way again? If not, nothing can be found lost.
     #[inline]
     pub(crate) fn is_disordered(&self) -> bool {
-        self.sacked > 0 || self.marks.as_ref().is_some_and(|m| m.any_resent())
+        self.sacked > 0 || self.has_resent()
+    }
+
+    /// Is anything on its way again?
+    #[inline]
+    pub(crate) fn has_resent(&self) -> bool {
+        self.marks.as_ref().is_some_and(|m| m.any_resent())
     }
 
     /// How many bytes the segment that holds `seq` has.

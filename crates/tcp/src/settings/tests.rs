@@ -285,3 +285,59 @@ fn what_a_pace_held_back_goes_on_without_it() {
     p.tcb.set_congestion(Algorithm::Cubic);
     assert!(!p.out().is_empty());
 }
+
+/// Before, the user's time was counted from the peer's last segment, so what was corked or met a
+/// closed window after a pause ended the connection at once.
+#[test]
+fn the_users_patience_begins_when_something_waits() {
+    let mut p = nodelay();
+    p.tcb.set_user_timeout(Duration::from_secs(10));
+    p.tcb.set_cork(true);
+    p.wait(3_600_000);
+    p.send(100);
+    assert!(p.out().is_empty());
+    assert_eq!(p.timeout(), 200);
+    assert_eq!(p.out(), [s("P.", 1, 100, 1)], "corked for as long as that may last");
+
+    let mut p = Peer::established(bare());
+    p.tcb.set_user_timeout(Duration::from_secs(10));
+    p.input(header(".", 1, 1, 0), 0);
+    p.wait(3_600_000);
+    let began = p.now;
+    p.send(100);
+    assert!(p.out().is_empty());
+    p.timeout();
+    assert_eq!(p.tcb.state(), State::Established, "the peer has not been asked once");
+    while p.tcb.state() != State::Closed {
+        if !p.out().is_empty() {
+            p.input(header(".", 1, 1, 0), 0);
+        }
+        p.timeout();
+    }
+    assert_eq!(p.now.since(began).as_secs(), 10);
+}
+
+/// Of a window that was closed, too: it is over when that opens.
+#[test]
+fn a_window_that_opens_gives_the_user_new_patience() {
+    let mut p = Peer::established(bare());
+    p.tcb.set_user_timeout(Duration::from_secs(10));
+    p.input(header(".", 1, 1, 0), 0);
+    p.send(100);
+    p.out();
+    for _ in 0..5 {
+        p.timeout();
+        p.out();
+        p.input(header(".", 1, 1, 0), 0);
+    }
+    assert_eq!(p.tcb.state(), State::Established);
+    p.wait(2000);
+    p.input(header(".", 1, 1, 50_000), 0);
+    let began = p.now;
+    assert_eq!(p.out(), [s("P.", 1, 100, 1)]);
+    while p.tcb.state() != State::Closed {
+        p.timeout();
+        p.out();
+    }
+    assert_eq!(p.now.since(began).as_secs(), 10);
+}

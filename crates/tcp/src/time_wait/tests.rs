@@ -97,3 +97,17 @@ fn its_timestamps_do_not_go_back() {
     assert_eq!(stamp(wait.input(&fin, 0, now + Duration::from_millis(9))), last + 9);
     assert_eq!(stamp(wait.input(&fin, 0, now)), last + 9);
 }
+
+/// A host that does not know the connection any more, and begins one whose numbers say nothing:
+/// it learns that there was one, resets that, and asks again. Before, it was shut out until the end
+/// of TIME-WAIT.
+#[test]
+fn a_reset_that_answers_a_challenge_of_a_syn_ends_it() {
+    let (mut wait, now) = time_wait(bare());
+    assert!(matches!(wait.input(&header(".", 1, 1, 9), 10, now), Action::Reply(_)));
+    assert_eq!(wait.input(&header("R", 2, 0, 9), 0, now), Action::Ignore, "of no SYN");
+    let Action::Reply(challenge) = wait.input(&header("S", 1, 0, 9), 0, now) else { panic!() };
+    assert_eq!(wait.input(&header("R", 1, 0, 9), 0, now), Action::Ignore, "not that one");
+    let reset = Header { seq: challenge.ack, ..header("R", 0, 0, 0) };
+    assert_eq!(wait.input(&reset, 0, now), Action::Close);
+}

@@ -197,3 +197,21 @@ fn the_first_syns_again_may_come_evenly() {
         assert_eq!(times, expected);
     }
 }
+
+/// Before, what a router had said hours ago was the reason.
+#[test]
+fn what_has_passed_is_not_why_the_peer_is_silent() {
+    let mut p = Peer::established(Config { retries: 2, ..bare() });
+    p.send(10);
+    p.out();
+    p.tcb.icmp_error(IcmpError::Soft(Unreachable::Host));
+    p.wait(100);
+    p.say(".", 1, 11, 0);
+    p.wait(3_600_000);
+    p.send(10);
+    while p.tcb.state() != State::Closed {
+        p.out();
+        p.timeout();
+    }
+    assert_eq!(p.tcb.error(), Some(Error::TimedOut));
+}

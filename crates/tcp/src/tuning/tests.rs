@@ -135,3 +135,43 @@ fn on_a_long_path_more_is_queued() {
     }
     assert_eq!(p.tcb.info().send_buffer, 50_000);
 }
+
+/// Before, a buffer that is smaller than one step of the window's scale announced no window at all,
+/// for ever.
+#[test]
+fn a_buffer_smaller_than_the_scale_of_the_window_takes_something() {
+    let config = Config { max_receive_buffer: 6 << 20, ..tuned() };
+    let mut p = far(config.clone());
+    p.tcb.set_receive_buffer(100);
+    let mut seq = 1;
+    for round in 0..1000 {
+        let window = p.tcb.info().receive_window.min(1000);
+        if window == 0 {
+            // The peer asks, as long as it may not send.
+            p.say(".", seq - 1, 1, 0);
+        } else {
+            p.say(".", seq, 1, window as usize);
+            seq += window;
+        }
+        p.out();
+        assert!(round < 200 || p.tcb.unread() < 300);
+        while p.tcb.pop_slice(usize::MAX).is_some() {}
+        p.out();
+    }
+    assert!(p.tcb.info().receive_window > 0, "at {seq}");
+    assert!(seq > 100_000, "{seq}");
+
+    // Where memory is scarce, four segments are less than a step of the largest scale.
+    let mut p = far(Config { max_receive_buffer: 1 << 30, ..tuned() });
+    p.tcb.set_pressure(Pressure::Some);
+    let mut seq = 1;
+    for _ in 0..1000 {
+        let window = p.tcb.info().receive_window.min(1000);
+        let at = if window == 0 { seq - 1 } else { seq };
+        p.say(".", at, 1, window as usize);
+        seq += window;
+        while p.tcb.pop_slice(usize::MAX).is_some() {}
+        p.out();
+    }
+    assert!(seq > 100_000, "{seq}");
+}

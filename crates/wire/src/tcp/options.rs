@@ -172,6 +172,20 @@ impl Options {
             let timestamps = Some((long(value), long(&value[4..])));
             return Options { timestamps, ..Options::NONE };
         }
+        // A SYN has this from most hosts, Linux among them.
+        if let [kind::MSS, 4, high, low, kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10, rest @ ..] =
+            bytes
+            && let Some((value, [kind::NOP, kind::WINDOW_SCALE, 3, shift])) =
+                rest.split_first_chunk::<8>()
+        {
+            return Options {
+                mss: Some(u16::from_be_bytes([*high, *low])),
+                window_scale: Some(*shift),
+                sack_permitted: true,
+                timestamps: Some((long(value), long(&value[4..]))),
+                ..Options::NONE
+            };
+        }
         let mut options = Options::NONE;
         if !bytes.is_empty() {
             options.parse_list(bytes);
@@ -294,7 +308,7 @@ impl Options {
             b[..4].copy_from_slice(&[kind::NOP, kind::NOP, kind::TIMESTAMPS, 10]);
             b[4..8].copy_from_slice(&value.to_be_bytes());
             b[8..].copy_from_slice(&echo.to_be_bytes());
-        } else if !bytes.is_empty() {
+        } else if !bytes.is_empty() && !self.emit_syn(bytes) {
             self.emit_list(bytes);
         }
     }
@@ -317,6 +331,30 @@ impl Options {
                 Some(start + u64::from(value) + u64::from(echo))
             }
         }
+    }
+
+    /// Writes what a SYN usually has, if that is all. Returns whether it is.
+    #[inline(never)]
+    fn emit_syn(&self, bytes: &mut [u8]) -> bool {
+        let Options {
+            mss: Some(mss),
+            window_scale: Some(shift),
+            sack_permitted: true,
+            timestamps: Some((value, echo)),
+            ..
+        } = *self
+        else {
+            return false;
+        };
+        // There is no room for more.
+        let Ok(bytes) = <&mut [u8; 20]>::try_from(bytes) else { return false };
+        let [high, low] = mss.to_be_bytes();
+        let front = [kind::MSS, 4, high, low, kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10];
+        bytes[..8].copy_from_slice(&front);
+        bytes[8..12].copy_from_slice(&value.to_be_bytes());
+        bytes[12..16].copy_from_slice(&echo.to_be_bytes());
+        bytes[16..].copy_from_slice(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
+        true
     }
 
     fn emit_list(&self, bytes: &mut [u8]) {

@@ -264,3 +264,24 @@ fn flags_by_name() {
     assert_eq!(Flags::ACE.with(Flags::SYN).ace(), 7);
     assert_eq!(Flags::of_ace(2), Flags::CWR);
 }
+
+proptest! {
+    /// The options of a usual SYN are read at once, and one by one where others stand before
+    /// them; any other byte in them, too.
+    #[test]
+    fn a_usual_syn_is_read_as_any_list_is(at in 0usize..20, byte: u8, timestamps: (u32, u32)) {
+        let mut bytes = emit(&Options {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps: Some(timestamps),
+            ..Options::NONE
+        });
+        prop_assert_eq!(bytes.len(), 20);
+        for _ in 0..2 {
+            let listed = [&[1; 4], &bytes[..]].concat();
+            prop_assert_eq!(Options::parse(&bytes), Options::parse(&listed));
+            bytes[at] = byte;
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //! there, past all queues.
 
 use super::{Phase, State, TcpShared};
+use crate::wait::Asked;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use wire::Slice;
@@ -75,11 +76,12 @@ impl Waiting<'_> {
     /// Waits until something has come, there or to the queue, or reading has ended. Gives the
     /// buffer back, with how many bytes of it were filled.
     pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<(usize, Vec<u8>)> {
+        let mut asked = Asked::default();
         let mut state = self.socket.state.lock();
         let own = state.posted.as_ref().filter(|posted| posted.place() == self.buffer);
         let filled = own.is_some_and(Posted::has_some);
         if !filled && state.must_wait() {
-            state.readers.add(cx);
+            state.readers.add(cx, &mut asked);
             return Poll::Pending;
         }
         Poll::Ready(match state.posted.take_if(|posted| posted.place() == self.buffer) {

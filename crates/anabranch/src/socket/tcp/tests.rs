@@ -179,3 +179,33 @@ fn what_tcp_has_no_room_for_waits_for_its_turn() {
     assert!(arrived == written);
     assert_eq!(end.socket.state.lock().unsent_bytes, 0);
 }
+
+/// A stream that is gone lets go of its connection, also where TCP had no room for all that was
+/// written. Before, the connection was no orphan then: nothing bounded how long it stayed where the
+/// peer's window was closed, or how many there were.
+#[test]
+fn a_stream_that_is_gone_leaves_an_orphan_whatever_waits() {
+    let mut end = Receiver::new();
+    let written = [7; 500].map(|byte| (Slice::copy_of(&[byte; 500]), None));
+    end.socket.write(written.into_iter(), false);
+    end.exchange();
+    assert!(!end.socket.state.lock().unsent.is_empty(), "more than there is room for");
+    end.socket.release(false);
+    end.exchange();
+    assert!(end.tcb.is_orphan());
+    let state = end.socket.state.lock();
+    assert_eq!((state.unsent.is_empty(), state.unsent_bytes), (true, 0));
+    assert_eq!(end.tcb.queued(), 250_000);
+}
+
+/// As on Linux: no bound, and not one that nothing gets past.
+#[test]
+fn a_bound_of_nothing_that_was_never_sent_is_none() {
+    let end = Receiver::new();
+    assert!(matches!(end.socket.poll_room(None), Poll::Ready(Ok(_))));
+    end.socket.set_notsent_lowat(Some(0));
+    assert!(matches!(end.socket.poll_room(None), Poll::Ready(Ok(_))));
+    let options = Some(Arc::new(TcpOptions::default().with_notsent_lowat(Some(0))));
+    let socket = TcpShared::opening(Arc::default(), options);
+    assert_eq!(socket.state.lock().notsent_lowat, usize::MAX);
+}

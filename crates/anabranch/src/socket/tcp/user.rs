@@ -1,7 +1,8 @@
 //! What a stream asks of [`TcpShared`].
 
-use super::{Phase, State, TcpShared, WriteLimits};
+use super::{Phase, State, TcpShared, WriteLimits, lowat};
 use crate::options::{Setting, TcpOptions};
+use crate::wait::Asked;
 use net::ConnId;
 use platform::MutexGuard;
 use platform::atomic::Ordering;
@@ -39,6 +40,7 @@ impl TcpShared {
     }
 
     pub(crate) fn poll_connected(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         match state.phase {
             Phase::Open => Poll::Ready(Ok(())),
@@ -48,7 +50,7 @@ impl TcpShared {
                 None => Ok(()),
             }),
             Phase::Opening => {
-                state.writers.add(cx);
+                state.writers.add(cx, &mut asked);
                 Poll::Pending
             }
         }
@@ -63,6 +65,7 @@ impl TcpShared {
         max: usize,
         peek: bool,
     ) -> Poll<io::Result<(wire::Parts, Option<ConnId>)>> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         if state.shut_read || max == 0 {
             return Poll::Ready(Ok((wire::Parts::new(), None)));
@@ -76,7 +79,7 @@ impl TcpShared {
             if state.eof {
                 return Poll::Ready(Ok((wire::Parts::new(), None)));
             }
-            return state.readers.wait(cx);
+            return state.readers.wait(cx, &mut asked);
         }
         Poll::Ready(Ok(TcpShared::take_unread(&mut state, max, peek)))
     }
@@ -102,6 +105,7 @@ impl TcpShared {
 
     /// How much may be written now, and how.
     pub(crate) fn poll_room(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<WriteLimits>> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         if state.broken || state.phase == Phase::Closed {
             return Poll::Ready(Err(match state.error.take() {
@@ -114,7 +118,7 @@ impl TcpShared {
         }
         let room = state.room();
         if room == 0 {
-            return state.writers.wait(cx);
+            return state.writers.wait(cx, &mut asked);
         }
         Poll::Ready(Ok(WriteLimits { room, chunk: state.chunk, sum: state.sum }))
     }
@@ -170,6 +174,7 @@ impl TcpShared {
         reads: bool,
         writes: bool,
     ) -> Poll<(bool, bool)> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         let ended = state.error.is_some() || state.phase == Phase::Closed;
         let readable = ended || state.eof || state.shut_read || !state.unread.is_empty();
@@ -179,10 +184,10 @@ impl TcpShared {
             return Poll::Ready(ready);
         }
         if reads {
-            state.readers.add(cx);
+            state.readers.add(cx, &mut asked);
         }
         if writes {
-            state.writers.add(cx);
+            state.writers.add(cx, &mut asked);
         }
         Poll::Pending
     }
@@ -196,6 +201,7 @@ impl TcpShared {
 
     /// What TCP knew of the connection when the domain was last asked.
     pub(crate) fn poll_info(&self, cx: &Context<'_>) -> Poll<io::Result<tcp::Info>> {
+        let mut asked = Asked::default();
         let mut state = self.state.lock();
         if let Some(info) = &state.info
             && (!state.pending.info || state.phase == Phase::Closed)
@@ -205,7 +211,7 @@ impl TcpShared {
         if state.phase == Phase::Closed {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         }
-        state.info_waiters.add(cx);
+        state.info_waiters.add(cx, &mut asked);
         Poll::Pending
     }
 
@@ -219,8 +225,8 @@ impl TcpShared {
     /// Bounds what is written and was never sent, from now on.
     pub(crate) fn set_notsent_lowat(&self, bytes: Option<usize>) {
         let mut state = self.state.lock();
-        state.notsent_lowat = bytes.unwrap_or(usize::MAX);
-        if bytes.is_none() {
+        state.notsent_lowat = lowat(bytes);
+        if state.notsent_lowat == usize::MAX {
             state.notsent = 0;
         }
         TcpShared::wake_for_room(state);

@@ -65,3 +65,24 @@ fn only_plain_data_waits() {
     sacked.options.sack.push(Seq(1), Seq(2));
     assert!(!is_plain(&sacked, 1));
 }
+
+/// What is of one run needs no comparing but of its place; all else is compared.
+#[test]
+fn the_next_of_a_run_goes_on() {
+    let mut batch = run(header(u32::MAX - 99, Flags::ACK), 1000);
+    let next = |seq, run| Arriving { header: header(seq, Flags::ACK), run, ..Arriving::EMPTY };
+    (batch.run, batch.count) = (7, 1);
+    assert!(batch.goes_on(&next(900, 7), 1000));
+    assert!(batch.goes_on(&next(900, 7), MAX_LEN - 1000));
+    for (seq, run, len) in
+        [(900, 8, 1000), (900, 0, 1000), (901, 7, 1), (900, 7, 0), (900, 7, MAX_LEN - 999)]
+    {
+        assert!(!batch.goes_on(&next(seq, run), len), "{seq} {run} {len}");
+    }
+    // The first goes to its connection alone.
+    batch.count = 0;
+    assert!(!batch.goes_on(&next(900, 7), 1000));
+    // None of these came by the express way.
+    (batch.run, batch.count) = (0, 1);
+    assert!(!batch.goes_on(&next(900, 0), 1000));
+}
