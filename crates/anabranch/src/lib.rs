@@ -184,7 +184,7 @@ pub use stack::Stack;
 pub use stream::TcpStream;
 pub use tcp::congestion::Algorithm as CongestionAlgorithm;
 pub use tcp::{
-    AccurateEcn, Config as TcpConfig, CounterOptions, EcnMode, Info as TcpInfo, Keepalive,
-    State as TcpState,
+    AccurateEcn, Config as TcpConfig, CounterOptions, EcnMode, FastOpenKey, Info as TcpInfo,
+    Keepalive, State as TcpState,
 };
 pub use udp::UdpSocket;

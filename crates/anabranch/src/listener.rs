@@ -1,5 +1,6 @@
 //! [`TcpListener`], blocking, and what it shares with the one for tasks.
 
+use crate::TcpOptions;
 use crate::names::{ToSocketAddrs, first};
 use crate::socket::{Acceptor, ListenerShared, TcpShared};
 use crate::stack::{Local, Protocol, Stack};
@@ -76,6 +77,14 @@ impl Shared {
 
     pub(crate) fn socket(&self) -> &ListenerShared {
         &self.socket
+    }
+
+    /// What connections that come from now on are opened with.
+    pub(crate) fn set_options(&self, options: &TcpOptions) {
+        if options.fast_open > 0 {
+            self.stack.config().fast_open.turn_on();
+        }
+        self.socket.set_options(Arc::new(options.clone()));
     }
 
     pub(crate) fn local_addr(&self) -> SocketAddr {

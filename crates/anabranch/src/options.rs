@@ -62,6 +62,18 @@ pub struct TcpOptions {
     /// Explicit congestion notification of this connection. Default:
     /// [`TcpConfig::ecn`](crate::TcpConfig).
     pub ecn: Option<EcnMode>,
+    /// How many of a listener's connections may be accepted before their handshake is over, at a
+    /// time (TCP_FASTOPEN, RFC 7413); beyond, handshakes are ordinary ones. Their clients have
+    /// shown a cookie that they got at an earlier handshake, and what they send with their SYN is
+    /// read at once. A SYN may come twice: what it says must be such that it may be done twice.
+    /// Default: 0, none.
+    pub fast_open: usize,
+    /// Opens a connection with Fast Open (TCP_FASTOPEN_CONNECT, RFC 7413): where a cookie of the
+    /// server is known, it is open at once, and what is written first goes with its SYN, which
+    /// does not go before. Who reads before it writes waits for ever. Otherwise it is opened as
+    /// ever, and a cookie asked for. What is written first may reach the server twice.
+    /// Default: false.
+    pub fast_open_connect: bool,
 }
 
 macro_rules! setters {
@@ -88,6 +100,8 @@ setters! {
     with_receive_buffer receive_buffer: Option<usize>,
     with_defer_accept defer_accept: Option<Duration>,
     with_ecn ecn: Option<EcnMode>,
+    with_fast_open fast_open: usize,
+    with_fast_open_connect fast_open_connect: bool,
 }
 
 impl TcpOptions {
@@ -113,6 +127,9 @@ impl TcpOptions {
         }
         if let Some(time) = self.defer_accept.filter(|_| tcb.is_passive()) {
             tcb.set_deferred(now + time);
+        }
+        if self.fast_open_connect {
+            tcb.want_fast_open();
         }
         // Behind the congestion control, which may ask for it.
         if let Some(mode) = self.ecn {

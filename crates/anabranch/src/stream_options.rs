@@ -3,7 +3,6 @@
 use crate::options::{Setting, TcpOptions};
 use crate::{CongestionAlgorithm, Keepalive, TcpListener, TcpStream, tokio};
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 macro_rules! streams {
@@ -131,7 +130,7 @@ macro_rules! listeners {
             /// # Errors
             /// None; it is like the other options.
             pub fn set_options(&self, options: &TcpOptions) -> io::Result<()> {
-                self.0.socket().set_options(Arc::new(options.clone()));
+                self.0.set_options(options);
                 Ok(())
             }
         }

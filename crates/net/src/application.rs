@@ -94,6 +94,21 @@ pub trait Application: Sized + Send {
         false
     }
 
+    /// Does `listener` take data with a SYN whose cookie is good (Fast Open, RFC 7413), and
+    /// give cookies to who asks for one?
+    fn fast_open(&self, listener: &Self::Listener) -> bool {
+        let _ = listener;
+        false
+    }
+
+    /// The SYN of `connection`, which [`Application::incoming`] has just given, had a good
+    /// cookie. May it be the application's before its handshake is over? Then
+    /// [`Application::ready`] hears [`Events::CONNECTED`] at once, and once more when it is.
+    fn opens_early(&mut self, connection: &mut Self::Connection, now: Instant) -> bool {
+        let _ = (connection, now);
+        false
+    }
+
     /// The connection's control block has just been made, and no segment of it was
     /// sent: what the application wants of TCP from the first segment on is set here.
     fn prepare(&mut self, connection: &mut Self::Connection, tcb: &mut Tcb, now: Instant) {

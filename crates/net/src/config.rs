@@ -3,6 +3,7 @@
 use crate::account::Account;
 use crate::claims::Claims;
 use crate::discovery::{Around, Discovery};
+use crate::fast_open::FastOpen;
 use crate::groups::{Groups, Via};
 use crate::neighbourhood::Neighbourhood;
 use crate::paths::Paths;
@@ -211,6 +212,8 @@ pub struct Config {
     pub claims: Arc<Claims>,
     /// Which datagrams that are neither TCP nor UDP go up.
     pub raw: Arc<RawTaken>,
+    /// What units share of Fast Open.
+    pub fast_open: Arc<FastOpen>,
     /// Where a configuration is found that takes the place of this one.
     pub host: Arc<Published<Config>>,
 }
@@ -256,6 +259,7 @@ impl Config {
             paths: Arc::default(),
             claims: Arc::default(),
             raw: Arc::default(),
+            fast_open: Arc::default(),
             host: Arc::default(),
         }
     }

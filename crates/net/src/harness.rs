@@ -41,6 +41,11 @@ pub(crate) struct App {
     pub(crate) release: bool,
     pub(crate) ports_closed: usize,
     pub(crate) refused: usize,
+    /// How many connections may open before their handshake is over, and how many have.
+    pub(crate) early: usize,
+    pub(crate) opened_early: usize,
+    /// What was received, one connection's behind the other's.
+    pub(crate) read: Vec<u8>,
 }
 
 impl Application for App {
@@ -62,6 +67,14 @@ impl Application for App {
     fn refused(&mut self, (): ()) {
         self.refused += 1;
     }
+    fn fast_open(&self, (): &()) -> bool {
+        self.early > 0
+    }
+    fn opens_early(&mut self, (): &mut (), _: Instant) -> bool {
+        let opens = self.opened_early < self.early;
+        self.opened_early += usize::from(opens);
+        opens
+    }
     fn opened(&mut self, (): &mut (), id: ConnId, flow: &FlowKey) {
         self.opened.push((id, *flow));
     }
@@ -69,7 +82,9 @@ impl Application for App {
         self.failed.push(error);
     }
     fn ready(&mut self, (): &mut (), tcb: &mut Tcb, _: Events, _: Instant) -> bool {
-        while tcb.pop_slice(usize::MAX).is_some() {}
+        while let Some(slice) = tcb.pop_slice(usize::MAX) {
+            self.read.extend_from_slice(&slice);
+        }
         let _ = tcb.send(&std::mem::take(&mut self.text));
         if self.close {
             tcb.shutdown_write();

@@ -27,6 +27,8 @@ pub enum Purpose {
     FlowLabels,
     /// Chance in what is asked of a link, and in temporary addresses.
     Discovery,
+    /// Cookies of Fast Open (RFC 7413).
+    FastOpen,
 }
 
 impl Config {

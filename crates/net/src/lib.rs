@@ -32,6 +32,7 @@ pub mod domain;
 pub mod down;
 pub mod egress;
 mod express;
+pub mod fast_open;
 pub mod groups;
 #[cfg(test)]
 mod harness;
@@ -61,6 +62,7 @@ pub use counters::{Counters, DropReason};
 pub use discovery::Discovery;
 pub use domain::{Domain, HostShared};
 pub use egress::Egress;
+pub use fast_open::FastOpen;
 pub use groups::Groups;
 pub use neighbourhood::Neighbourhood;
 pub use observe::{Layer, Observer};

@@ -218,11 +218,18 @@ pub(crate) unsafe extern "C" fn sendto(
     buf: *const c_void,
     len: size_t,
     flags: c_int,
-    _: *const sockaddr,
-    _: socklen_t,
+    address: *const sockaddr,
+    address_len: socklen_t,
 ) -> ssize_t {
-    // SAFETY: the same contract. A connected socket needs no address.
-    unsafe { send(data, fd, buf, len, flags) }
+    if flags & libc::MSG_FASTOPEN == 0 {
+        // SAFETY: the same contract. A connected socket needs no address.
+        return unsafe { send(data, fd, buf, len, flags) };
+    }
+    // SAFETY: as the module says.
+    let (drill, bytes) = unsafe { (drill(data), memory::bytes(buf, len)) };
+    // SAFETY: as the module says.
+    let remote = unsafe { memory::address(address, address_len) }.ok();
+    answer(drill.world.call(|| drill.socket(fd)?.send_opening(&drill.world, bytes?, flags, remote)))
 }
 
 /// Sends parts.
@@ -265,7 +272,20 @@ pub(crate) unsafe extern "C" fn sendmsg(
         return answer(Err(Errno(libc::EFAULT)));
     }
     // SAFETY: not null, and as the module says.
-    unsafe { send_parts(data, fd, (*message).msg_iov, (*message).msg_iovlen, flags) }
+    let message = unsafe { &*message };
+    if flags & libc::MSG_FASTOPEN == 0 {
+        // SAFETY: as the module says.
+        return unsafe { send_parts(data, fd, message.msg_iov, message.msg_iovlen, flags) };
+    }
+    // SAFETY: as the module says.
+    let drill = unsafe { drill(data) };
+    answer(drill.world.call(|| {
+        // SAFETY: as the module says.
+        let bytes = unsafe { memory::gather(memory::parts(message.msg_iov, message.msg_iovlen)?) }?;
+        // SAFETY: as the module says.
+        let remote = unsafe { memory::address(message.msg_name.cast(), message.msg_namelen) }.ok();
+        drill.socket(fd)?.send_opening(&drill.world, &bytes, flags, remote)
+    }))
 }
 
 pub(crate) unsafe extern "C" fn fcntl(
@@ -343,7 +363,7 @@ pub(crate) unsafe extern "C" fn setsockopt(
 ) -> c_int {
     // SAFETY: as the module says.
     let (drill, value) = unsafe { (drill(data), memory::bytes(value, len as usize)) };
-    number(drill.world.call(|| drill.socket(fd)?.set_option(level, name, value?)))
+    number(drill.world.call(|| drill.socket(fd)?.set_option(&drill.world, level, name, value?)))
 }
 
 pub(crate) unsafe extern "C" fn poll(

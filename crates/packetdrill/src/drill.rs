@@ -79,7 +79,14 @@ impl Drill {
 
     /// `close(2)`.
     pub(crate) fn close(&self, descriptor: c_int) -> Answer {
-        lock(&self.entries).remove(&descriptor).map(|_| 0).ok_or(Errno(libc::EBADF))
+        let mut entries = lock(&self.entries);
+        entries.remove(&descriptor).ok_or(Errno(libc::EBADF))?;
+        for entry in entries.values() {
+            if let Entry::Epoll(epoll) = entry {
+                epoll.forget(descriptor);
+            }
+        }
+        Ok(0)
     }
 
     /// The script is over. packetdrill has closed the descriptors that were left, and

@@ -1,6 +1,6 @@
 //! [`Flags`]: what `--so_flags` says.
 
-use anabranch::{CongestionAlgorithm, CounterOptions, EcnMode, TcpConfig};
+use anabranch::{CongestionAlgorithm, CounterOptions, EcnMode, FastOpenKey, TcpConfig};
 use std::fmt;
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub struct Flags {
     pub mtu: usize,
     /// TCP's parameters.
     pub tcp: TcpConfig,
+    /// Linux's `tcp_fastopen`: which ends use Fast Open, and how.
+    pub fast_open: u32,
     /// Parameters of Linux that have no counterpart.
     pub ignored: Vec<String>,
 }
@@ -79,6 +81,27 @@ fn triple(name: &str, value: &str) -> Result<[usize; 3], FlagsError> {
         .map_err(|_| FlagsError(format!("{name}={value}: give three numbers, as sysctl does")))
 }
 
+/// A number, perhaps a hexadecimal one.
+fn whole(name: &str, value: &str) -> Result<u32, FlagsError> {
+    match value.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16)
+            .map_err(|_| FlagsError(format!("{name}={value} is not a number that it can be"))),
+        None => number(name, value),
+    }
+}
+
+/// A key of four words, as `tcp_fastopen_key` is written.
+fn key(name: &str, value: &str) -> Result<FastOpenKey, FlagsError> {
+    let words: Result<Vec<u32>, _> =
+        value.split('-').map(|word| u32::from_str_radix(word, 16)).collect();
+    let bytes = words.unwrap_or_default().into_iter().flat_map(u32::to_le_bytes);
+    bytes.collect::<Vec<u8>>().try_into().map(FastOpenKey).map_err(|_| {
+        FlagsError(format!(
+            "{name}={value}: give four words of 8 hexadecimal digits, with - between"
+        ))
+    })
+}
+
 impl Flags {
     /// Reads flags.
     ///
@@ -92,6 +115,7 @@ impl Flags {
             gateway: "192.168.0.2".into(),
             mtu: 1500,
             tcp: linux(),
+            fast_open: 0,
             ignored: Vec::new(),
         };
         for flag in text.split(';').map(str::trim).filter(|flag| !flag.is_empty()) {
@@ -142,6 +166,8 @@ impl Flags {
                 5 => tcp.ecn = EcnMode::AcceptAccurate,
                 _ => self.ignored.push(name.into()),
             },
+            "tcp_fastopen" => self.fast_open = whole(name, value)?,
+            "tcp_fastopen_key" => tcp.fast_open_key = Some(key(name, value)?),
             "tcp_ecn_fallback" => tcp.ecn_fallback = value != "0",
             "tcp_ecn_option" => match number(name, value)? {
                 0 => tcp.counter_options = CounterOptions::Never,
@@ -182,6 +208,8 @@ mod tests {
             ("processors=many", "many"),
             ("tcp_rmem=1", "three numbers"),
             ("fast", "name=value"),
+            ("tcp_fastopen_key=1-2-3", "four words"),
+            ("tcp_fastopen=0xk", "0xk"),
         ] {
             let error = Flags::parse(flags).expect_err(flags).to_string();
             assert!(error.contains(word), "{error}");

@@ -30,6 +30,10 @@ pub(crate) struct Options {
     pub(crate) notsent_lowat: Option<u32>,
     pub(crate) tos: u8,
     pub(crate) congestion: Option<CongestionAlgorithm>,
+    /// How many handshakes of a listener may go on with Fast Open; `None`: as the host has it.
+    pub(crate) fast_open: Option<u32>,
+    /// What is written first may go with the SYN.
+    pub(crate) fast_open_connect: bool,
 }
 
 /// Linux's `tcp_keepalive_time`, seconds.
@@ -54,6 +58,20 @@ impl Options {
             .with_tos(self.tos)
             .with_defer_accept((self.defer_accept > 0).then(|| seconds(self.defer_accept)))
             .with_notsent_lowat(self.notsent_lowat.map(|bytes| bytes as usize))
+            .with_fast_open(self.fast_open.unwrap_or(0) as usize)
+            .with_fast_open_connect(self.fast_open_connect)
+    }
+
+    /// The socket listens. Whether Fast Open is on, the host says by Linux's `tcp_fastopen`.
+    pub(crate) fn listens(&mut self, host: u32, backlog: usize) {
+        const SERVERS: u32 = 2;
+        const WITHOUT_OPTION: u32 = 0x400;
+        let backlog = u32::try_from(backlog).unwrap_or(u32::MAX);
+        match self.fast_open {
+            _ if host & SERVERS == 0 => self.fast_open = Some(0),
+            None if host & WITHOUT_OPTION != 0 => self.fast_open = Some(backlog),
+            _ => {}
+        }
     }
 
     fn user_timeout(self) -> Option<Duration> {

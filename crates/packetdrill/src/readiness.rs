@@ -163,6 +163,11 @@ impl Epoll {
         Ok(0)
     }
 
+    /// The socket of this number was closed.
+    pub(crate) fn forget(&self, number: c_int) {
+        lock(&self.interests).retain(|interest| interest.socket.number() != number);
+    }
+
     /// `epoll_wait(2)`.
     pub(crate) fn wait(&self, world: &World, events: &mut [epoll_event], millis: c_int) -> Answer {
         if events.is_empty() {

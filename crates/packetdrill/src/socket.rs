@@ -143,6 +143,7 @@ impl Socket {
         // Linux lets one more wait than it is told.
         let backlog = usize::try_from(backlog).unwrap_or(0) + 1;
         let listener = anabranch::TcpListener::bind_with_backlog(&world.stack, local, backlog)?;
+        state.options.listens(world.fast_open, backlog);
         listener.set_options(&state.options.to_open())?;
         state.kind = Kind::Listener(listener.into_tokio(), VecDeque::new());
         Ok(0)
@@ -168,6 +169,11 @@ impl Socket {
 
     /// `connect(2)`.
     pub(crate) fn connect(&self, world: &World, remote: SocketAddr) -> Answer {
+        self.connect_for(world, remote, false)
+    }
+
+    fn connect_for(&self, world: &World, remote: SocketAddr, nonblocking: bool) -> Answer {
+        let flags = if nonblocking { libc::MSG_DONTWAIT } else { 0 };
         {
             let mut state = lock(&self.state);
             match &state.kind {
@@ -190,7 +196,16 @@ impl Socket {
                 Kind::Listener(..) => return Err(Errno(libc::EISCONN)),
             }
         }
-        let connected = world.wait(self.timeout(0), |cx| lock(&self.state).poll_connected(cx));
+        let mut connected =
+            world.wait(self.timeout(flags), |cx| lock(&self.state).poll_connected(cx));
+        if connected == Err(Errno(libc::EAGAIN)) && lock(&self.state).options.fast_open_connect {
+            // It may be open before anything was sent, once the stack has looked at it.
+            world.settle();
+            connected = match lock(&self.state).poll_connected(&mut now()) {
+                Poll::Ready(done) => done,
+                Poll::Pending => connected,
+            };
+        }
         match connected {
             Ok(()) => Ok(0),
             Err(Errno(libc::EAGAIN)) => Err(Errno(libc::EINPROGRESS)),
@@ -230,6 +245,34 @@ impl Socket {
                 }
             }
         })
+    }
+
+    /// `sendto(2)` with `MSG_FASTOPEN`: opens the connection and sends, as far as a cookie of the
+    /// server is known. Behind that, it sends.
+    pub(crate) fn send_opening(
+        &self,
+        world: &World,
+        bytes: &[u8],
+        flags: c_int,
+        remote: Option<SocketAddr>,
+    ) -> Answer {
+        if !world.fast_opens() {
+            return Err(Errno(libc::EOPNOTSUPP));
+        }
+        let kind = {
+            let mut state = lock(&self.state);
+            let is_new = matches!(state.kind, Kind::Fresh | Kind::Failed);
+            state.options.fast_open_connect |= is_new;
+            match state.kind {
+                Kind::Connecting(_) => return Err(Errno(libc::EALREADY)),
+                _ => is_new,
+            }
+        };
+        if kind {
+            let nonblocking = flags & libc::MSG_DONTWAIT != 0;
+            self.connect_for(world, remote.ok_or(Errno(libc::EOPNOTSUPP))?, nonblocking)?;
+        }
+        self.send(world, bytes, flags & !libc::MSG_FASTOPEN)
     }
 
     /// `send(2)` and its like: all of it, unless the call must not wait.

@@ -44,11 +44,29 @@ fn congestion(bytes: &[u8]) -> Answer<CongestionAlgorithm> {
 
 impl Socket {
     /// `setsockopt(2)`.
-    pub(crate) fn set_option(&self, level: c_int, name: c_int, value: &[u8]) -> Answer {
+    pub(crate) fn set_option(
+        &self,
+        world: &World,
+        level: c_int,
+        name: c_int,
+        value: &[u8],
+    ) -> Answer {
         let mut state = lock(&self.state);
+        if (level, name) == (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT) {
+            if !world.fast_opens() {
+                return Err(Errno(libc::EOPNOTSUPP));
+            }
+            if !matches!(state.kind, Kind::Fresh) {
+                return Err(Errno(libc::EINVAL));
+            }
+        }
         match level {
             libc::SOL_SOCKET => set_of_socket(&mut state.options, name, value)?,
             libc::IPPROTO_TCP => {
+                let listens = matches!(state.kind, Kind::Fresh | Kind::Listener(..));
+                if name == libc::TCP_FASTOPEN && !listens {
+                    return Err(Errno(libc::EINVAL));
+                }
                 set_of_tcp(&mut state.options, name, value)?;
                 // These are calls rather than facts: each does something.
                 if let Kind::Stream(stream) = &state.kind {
@@ -111,6 +129,8 @@ impl Socket {
             (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT) => {
                 options.notsent_lowat.unwrap_or(0) as c_int
             }
+            (libc::IPPROTO_TCP, libc::TCP_FASTOPEN) => options.fast_open.unwrap_or(0) as c_int,
+            (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT) => options.fast_open_connect.into(),
             (libc::IPPROTO_IP, libc::IP_TOS) => options.tos.into(),
             _ => return Err(Errno(libc::ENOPROTOOPT)),
         };
@@ -190,6 +210,8 @@ fn set_of_tcp(options: &mut Options, name: c_int, value: &[u8]) -> Answer<()> {
             _ => return Err(Errno(libc::EINVAL)),
         },
         libc::TCP_CONGESTION => options.congestion = Some(congestion(value)?),
+        libc::TCP_FASTOPEN => options.fast_open = Some(natural(value)?),
+        libc::TCP_FASTOPEN_CONNECT => options.fast_open_connect = integer(value)? != 0,
         _ => return Err(Errno(libc::ENOPROTOOPT)),
     }
     Ok(())

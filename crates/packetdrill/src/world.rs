@@ -30,6 +30,8 @@ type Time = u64;
 pub(crate) struct World {
     time: &'static VirtualTime,
     pub(crate) stack: Stack,
+    /// Linux's `tcp_fastopen`.
+    pub(crate) fast_open: u32,
     wire: Wire,
     /// The thread that runs the script. Another one makes the calls that the script
     /// expects to block.
@@ -89,6 +91,7 @@ impl World {
         let world = World {
             time,
             stack: builder.start().map_err(|error| error.to_string())?,
+            fast_open: flags.fast_open,
             wire,
             main: thread::current().id(),
             calling: Mutex::default(),
@@ -144,6 +147,12 @@ impl World {
     }
 
     // Packets.
+
+    /// May clients use Fast Open?
+    pub(crate) fn fast_opens(&self) -> bool {
+        const CLIENTS: u32 = 1;
+        self.fast_open & CLIENTS != 0
+    }
 
     /// A packet of the script arrives.
     pub(crate) fn arrive(&self, packet: &[u8]) {

@@ -313,9 +313,13 @@ fn bad_pointers_and_options_are_named() {
         assert_eq!((call!(drill, read(stream, null_mut(), 10)), errno()), (-1, libc::EFAULT));
         let one = 1;
         let one = (&raw const one).cast::<c_void>();
-        let absent = (libc::IPPROTO_TCP, libc::TCP_FASTOPEN);
+        let absent = (libc::IPPROTO_TCP, libc::TCP_MD5SIG);
         let result = call!(drill, setsockopt(stream, absent.0, absent.1, one, 4));
         assert_eq!((result, errno()), (-1, libc::ENOPROTOOPT));
+        let of_listeners = (libc::IPPROTO_TCP, libc::TCP_FASTOPEN);
+        let result = call!(drill, setsockopt(stream, of_listeners.0, of_listeners.1, one, 4));
+        assert_eq!((result, errno()), (-1, libc::EINVAL));
+        assert_eq!(call!(drill, setsockopt(listener, of_listeners.0, of_listeners.1, one, 4)), 0);
         assert_eq!((call!(drill, close(12345)), errno()), (-1, libc::EBADF));
         let message = call!(drill, socket(libc::AF_UNIX, libc::SOCK_STREAM, 0));
         assert_eq!((message, errno()), (-1, libc::EAFNOSUPPORT));

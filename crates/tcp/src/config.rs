@@ -113,6 +113,10 @@ pub struct Config {
     /// data that are not acceptable, a second and connection (RFC 5961 7).
     /// Default 100.
     pub challenge_acks_per_second: u16,
+    /// The key of the cookies that clients of listeners with Fast Open get (RFC 7413), so that
+    /// several servers may know them: Linux's `tcp_fastopen_key`. Default none: keys of the
+    /// host's own, which change twice a day.
+    pub fast_open_key: Option<FastOpenKey>,
 }
 
 impl Default for Config {
@@ -157,7 +161,19 @@ impl Default for Config {
             checksum: true,
             chunk: 0,
             challenge_acks_per_second: 100,
+            fast_open_key: None,
         }
+    }
+}
+
+/// A key of cookies that several servers may have, as that of Linux (`tcp_fastopen_key`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct FastOpenKey(pub [u8; 16]);
+
+impl std::fmt::Debug for FastOpenKey {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FastOpenKey").finish_non_exhaustive()
     }
 }
 
@@ -251,6 +267,7 @@ setters! { Config {
     with_checksum checksum: bool,
     with_chunk chunk: usize,
     with_challenge_acks_per_second challenge_acks_per_second: u16,
+    with_fast_open_key fast_open_key: Option<FastOpenKey>,
 } }
 
 setters! { Keepalive {

@@ -2,6 +2,7 @@
 //! they are used.
 
 use crate::{Config, Keepalive};
+use wire::tcp::FastOpen;
 use wire::time::Duration;
 use wire::{Instant, Seq};
 
@@ -76,6 +77,8 @@ pub(crate) struct Settings {
     /// The search for the largest segment that the path carries, if that is less than both
     /// ends take.
     pub search: Option<Search>,
+    /// The handshake, if it is one with Fast Open (RFC 7413).
+    pub early: Option<Box<Early>>,
 }
 
 /// The search for the path MTU. Sizes are bytes of payload and options.
@@ -95,6 +98,29 @@ pub(crate) struct Search {
     pub probe: Option<(Seq, u16)>,
     /// How many of this size were lost.
     pub failed: u8,
+}
+
+/// What a connection knows of a handshake with Fast Open.
+#[derive(Debug, Default)]
+pub(crate) struct Early {
+    /// It is the user's before the handshake is over.
+    pub open: bool,
+    /// What our SYN has beside its other options.
+    pub option: Option<FastOpen>,
+    /// When our SYN-ACK was sent last, which stands in no queue.
+    pub sent: Option<Instant>,
+    /// It was sent more than once.
+    pub twice: bool,
+    /// Data came with the peer's SYN and counts, or ours was acknowledged with it.
+    pub data: bool,
+    /// The user wants to open with it.
+    pub wanted: bool,
+    /// Our SYN waits for data.
+    pub waits: bool,
+    /// Bytes that it may take along, at most, and that it has.
+    pub most: u16,
+    /// See `most`.
+    pub len: u32,
 }
 
 /// How scarce memory is, on the whole host.

@@ -54,6 +54,7 @@ impl Tcb {
             marked: self.ecn.as_ref().map_or(0, |ecn| ecn.marked),
             echoed: self.ecn.as_ref().map_or(0, |ecn| ecn.echoed),
             out_of_order: self.assembler.as_ref().map_or(0, |a| a.len()),
+            syn_data: self.has_syn_data(),
             footprint: self.footprint(),
         }
     }
@@ -97,7 +98,7 @@ impl Tcb {
             a.check(self.rcv.nxt);
             debug_assert!(!a.is_empty());
         }
-        let outstanding = self.snd.una != self.snd.nxt;
+        let outstanding = self.snd.una != self.snd.nxt || self.early_syn_waits();
         let rto = self.timers.kind == Retransmit::Rto;
         debug_assert_eq!(outstanding, rto, "{:?}", self.state);
     }
@@ -193,6 +194,8 @@ pub struct Info {
     pub echoed: u32,
     /// Bytes that came out of order and wait for what is missing.
     pub out_of_order: usize,
+    /// Data in the first SYN counted (RFC 7413, Linux's `TCPI_OPT_SYN_DATA`).
+    pub syn_data: bool,
     /// Bytes of buffers that the connection keeps.
     pub footprint: usize,
 }

@@ -134,6 +134,11 @@ impl SendQueue {
         self.chunks.shrink(0);
     }
 
+    /// What is sent next is what has been queued for longest.
+    pub(crate) fn rewind(&mut self) {
+        self.cursor = 0;
+    }
+
     /// Lets go of everything.
     pub(crate) fn clear(&mut self) {
         *self = SendQueue::new(self.end);

@@ -26,6 +26,7 @@ impl Tcb {
                 deferred_until: None,
                 keepalive,
                 search: None,
+                early: None,
             })
         })
     }

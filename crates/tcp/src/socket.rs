@@ -1,6 +1,7 @@
 //! What a socket layer asks of a connection beside data.
 
 use crate::{Config, State, Tcb};
+use wire::Instant;
 
 /// Bytes of a chunk where neither the configuration nor the connection says.
 const CHUNK: usize = 16 * 1024;
@@ -23,6 +24,11 @@ impl Tcb {
     /// and all states behind it but CLOSED)?
     pub fn is_synchronized(&self) -> bool {
         !matches!(self.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// The latest time that it was told.
+    pub fn time(&self) -> Instant {
+        self.now
     }
 
     /// Was it opened by the peer?

@@ -228,6 +228,7 @@ impl Tcb {
     /// CLOSE: a FIN goes behind what is queued. Receiving goes on.
     pub fn shutdown_write(&mut self) {
         match self.state {
+            State::SynSent if self.has_early_data() => self.flags.close_pending = true,
             State::SynSent => self.finish(None),
             State::SynReceived => self.flags.close_pending = true,
             State::Established => self.state = State::FinWait1,
@@ -341,7 +342,8 @@ impl Tcb {
     /// Was `seq` sent and not acknowledged? An ICMP message about any other
     /// segment is forged or late (RFC 5927 4.1).
     pub fn is_in_flight(&self, seq: Seq) -> bool {
-        seq.after_or_at(self.snd.una) && seq.before(self.snd.nxt)
+        let syn = self.is_early() && seq == self.snd.iss;
+        syn || (seq.after_or_at(self.snd.una) && seq.before(self.snd.nxt))
     }
 
     /// An ICMP error came about a segment in flight (RFC 9293 3.9.2.2).

@@ -16,6 +16,10 @@ pub struct Prepared {
     pub parameters: Vec<String>,
     /// Bytes of the largest datagram, if it says so.
     pub mtu: Option<u32>,
+    /// Our address of IPv4, and the peer's, if it says which they are: it is not for IPv6 then.
+    pub local: Option<String>,
+    /// See `local`.
+    pub remote: Option<String>,
     /// Assertions that were left out.
     pub assertions: usize,
 }
@@ -40,6 +44,12 @@ pub fn prepare_text(text: &str, read: impl Fn(&str) -> Option<String>) -> Prepar
     for line in text.lines() {
         if let Some(mtu) = line.trim().strip_prefix("--mtu=") {
             prepared.mtu = mtu.parse().ok();
+        }
+        for (flag, end) in
+            [("--local_ip=", &mut prepared.local), ("--remote_ip=", &mut prepared.remote)]
+        {
+            let address = line.trim().strip_prefix(flag).filter(|address| address.contains('.'));
+            *end = address.map(str::to_owned).or(end.take());
         }
     }
     let mut rest = text;

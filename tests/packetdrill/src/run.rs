@@ -98,40 +98,57 @@ fn one(setup: &Setup, script: &Script, index: usize, organization: &str) -> io::
     })
 }
 
-/// Where the ends are, for packetdrill.
-const IPV4: [&str; 5] = [
+/// Where the ends are, for packetdrill, if a script does not say; and what google's own command
+/// defines: the cookie of Fast Open that they have with the key of its scripts, and a name.
+const IPV4: [&str; 9] = [
     "--ip_version=ipv4",
     "--local_ip=192.168.0.1",
     "--gateway_ip=192.168.0.2",
     "--netmask_ip=255.255.0.0",
     "--remote_ip=192.0.2.1",
+    "-D",
+    "TFO_COOKIE=3021b9d889017eeb",
+    "-D",
+    "CODE=host_unreachable",
 ];
 /// The same over IPv6, as its own command has it.
-const IPV6: [&str; 5] = [
+const IPV6: [&str; 9] = [
     "--ip_version=ipv6",
     "--mtu=1520",
     "--local_ip=fd3d:0a0b:17d6::1",
     "--gateway_ip=fd3d:0a0b:17d6:8888::1",
     "--remote_ip=fd3d:fa7b:d17d::1",
+    "-D",
+    "TFO_COOKIE=c1d1e9742a47a9bc",
+    "-D",
+    "CODE=address_unreachable",
 ];
+/// A router that no script takes for an end.
+const ROUTER: &str = "192.168.255.254";
 
 fn command(setup: &Setup, prepared: &Prepared, organization: &str, path: &Path) -> Command {
     let mut flags = vec![format!("organization={organization}")];
-    let link: &[&str] = match setup.ipv6 {
-        true => {
-            flags.push("local=fd3d:a0b:17d6::1/48;gateway=fd3d:a0b:17d6:8888::1".into());
-            flags.push(format!("mtu={}", prepared.mtu.unwrap_or(1520)));
-            &IPV6
+    let names_ends = prepared.local.is_some() || prepared.remote.is_some();
+    let mut link: Vec<String> = IPV4.map(str::to_owned).into();
+    if setup.ipv6 && !names_ends {
+        flags.push("local=fd3d:a0b:17d6::1/48;gateway=fd3d:a0b:17d6:8888::1".into());
+        flags.push(format!("mtu={}", prepared.mtu.unwrap_or(1520)));
+        link = IPV6.map(str::to_owned).into();
+    } else {
+        flags.extend(prepared.mtu.map(|mtu| format!("mtu={mtu}")));
+        if let Some(local) = &prepared.local {
+            flags.push(format!("local={local}/16;gateway={ROUTER}"));
+            link[1] = format!("--local_ip={local}");
+            link[2] = format!("--gateway_ip={ROUTER}");
         }
-        false => {
-            flags.extend(prepared.mtu.map(|mtu| format!("mtu={mtu}")));
-            &IPV4
+        if let Some(remote) = &prepared.remote {
+            link[4] = format!("--remote_ip={remote}");
         }
-    };
+    }
     flags.extend(prepared.parameters.iter().cloned());
     let mut command = Command::new(&setup.packetdrill);
     command
-        .args(link)
+        .args(&link)
         .arg(format!("--so_filename={}", setup.library.display()))
         .arg(format!("--so_flags={}", flags.join(";")))
         .arg(path)

@@ -1,6 +1,7 @@
 //! [`Backlog`]: what a listening socket and all domains share. What stands in the
 //! queue is the caller's: a socket knows its listener, and not the other way round.
 
+use super::early::Pending;
 use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
@@ -11,6 +12,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use wire::Instant;
 
 #[derive(Debug)]
 struct State<S> {
@@ -18,10 +20,19 @@ struct State<S> {
     queue: VecDeque<Arc<S>>,
     /// Connections whose handshake is going on.
     half_open: usize,
+    /// Those of them that are not in `half_open`, since they were given away already.
+    early: Pending,
     closed: bool,
     acceptors: Waiters,
     /// Of connections that come from now on.
     options: Option<Arc<TcpOptions>>,
+}
+
+impl<S> State<S> {
+    /// How many connections may be open before their handshake is over.
+    fn fast_open(&self) -> usize {
+        self.options.as_ref().map_or(0, |options| options.fast_open)
+    }
 }
 
 /// Who takes connections at once, in the turn in which their handshake ends.
@@ -62,6 +73,7 @@ impl<S> Backlog<S> {
         let state = State {
             queue: VecDeque::new(),
             half_open: 0,
+            early: Pending::default(),
             closed: false,
             acceptors: Waiters::default(),
             options: None,
@@ -87,6 +99,23 @@ impl<S> Backlog<S> {
     /// Connections that come from now on are opened with `options`.
     pub(crate) fn set_options(&self, options: Arc<TcpOptions>) {
         self.state.lock().options = Some(options);
+    }
+
+    /// May connections be open before their handshake is over (RFC 7413)?
+    pub(crate) fn fast_open(&self) -> bool {
+        self.state.lock().fast_open() > 0
+    }
+
+    /// May one more? Then [`Backlog::early_ended`] follows.
+    pub(crate) fn reserve_early(&self, now: Instant) -> bool {
+        let mut state = self.state.lock();
+        let max = state.fast_open();
+        state.early.begin(max, now)
+    }
+
+    /// The handshake of one has ended, by a `reset` at this time or otherwise.
+    pub(crate) fn early_ended(&self, reset: Option<Instant>) {
+        self.state.lock().early.end(reset);
     }
 
     /// A SYN has come: is there room for its connection?

@@ -104,6 +104,14 @@ impl Application for SocketLayer {
         listener.half_open_limit_reached()
     }
 
+    fn fast_open(&self, listener: &Arc<ListenerShared>) -> bool {
+        listener.fast_open()
+    }
+
+    fn opens_early(&mut self, socket: &mut Arc<TcpShared>, now: Instant) -> bool {
+        socket.opens_early(now)
+    }
+
     fn prepare(&mut self, socket: &mut Arc<TcpShared>, tcb: &mut Tcb, now: Instant) {
         socket.prepare(tcb, now);
     }

@@ -3,6 +3,7 @@
 //! the domain's holder moves the slices between that state and the TCB.
 
 mod backlog;
+mod early;
 mod footprint;
 mod groups;
 mod layer;

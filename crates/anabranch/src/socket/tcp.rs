@@ -52,6 +52,8 @@ struct State {
     flow: Option<FlowKey>,
     /// The listener that still waits for this connection's handshake.
     listener: Option<Arc<ListenerShared>>,
+    /// The listener that has given it away before its handshake was over (RFC 7413).
+    early: Option<Arc<ListenerShared>>,
     /// Why the connection ended; told once.
     error: Option<SocketError>,
     /// The domain has been told that there is something for it, and has not
@@ -134,6 +136,7 @@ impl TcpShared {
             id: None,
             flow: None,
             listener: None,
+            early: None,
             error: None,
             notified: false,
             unread: ReceiveQueue::new(),
@@ -214,9 +217,22 @@ impl TcpShared {
         }
     }
 
-    /// The handshake is done.
+    /// May it be the application's before its handshake is over (RFC 7413)?
+    pub(crate) fn opens_early(&self, now: Instant) -> bool {
+        let mut state = self.state.lock();
+        let listener = state.listener.clone().filter(|listener| listener.reserve_early(now));
+        state.early = listener;
+        state.early.is_some()
+    }
+
+    /// The handshake is done, or need not be.
     pub(crate) fn connected(socket: &Arc<TcpShared>, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
-        let listener = socket.state.lock().listener.take();
+        let mut state = socket.state.lock();
+        let listener = state.listener.take();
+        if tcb.is_synchronized() {
+            state.early_ends(None);
+        }
+        drop(state);
         if let Some(listener) = listener
             && !listener.arrived(Some(socket.clone()), wakes)
         {
@@ -230,7 +246,7 @@ impl TcpShared {
         let mut state = self.state.lock();
         state.notified = false;
         let mut opened = None;
-        if state.phase == Phase::Opening && tcb.is_synchronized() {
+        if state.phase == Phase::Opening && tcb.is_open() {
             state.phase = Phase::Open;
             opened = state.flow;
             state.receive_buffer = tcb.config().receive_buffer.min(tcb.waste_limit());
@@ -287,6 +303,8 @@ impl TcpShared {
             state.unsent.clear();
             state.unsent_bytes = 0;
             state.error = tcb.error().map(SocketError::from);
+            let is_reset = tcb.error() == Some(tcp::Error::Reset);
+            state.early_ends(is_reset.then(|| tcb.time()));
             state.wake_all(wakes);
             ended = state.flow.map(|flow| (flow, state.error));
             state.listener.take()
@@ -308,10 +326,18 @@ fn lowat(bytes: Option<usize>) -> usize {
 impl Drop for State {
     fn drop(&mut self) {
         self.closing_ends();
+        self.early_ends(None);
     }
 }
 
 impl State {
+    /// Its handshake has ended, by a `reset` at this time or otherwise.
+    fn early_ends(&mut self, reset: Option<Instant>) {
+        if let Some(listener) = self.early.take() {
+            listener.early_ended(reset);
+        }
+    }
+
     /// What was written, and the FIN behind it, are to be acknowledged.
     fn closing_begins(&mut self) {
         let resets = self.pending.abort || (self.pending.release && !self.unread.is_empty());

@@ -8,6 +8,7 @@ mod discovery;
 #[cfg(feature = "dns")]
 mod dns;
 mod ends;
+mod fast_open;
 mod groups;
 mod host;
 mod names;

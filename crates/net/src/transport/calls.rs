@@ -170,12 +170,16 @@ impl<A: Application> Transport<A> {
         }
         let config = &self.tcp[route.interface as usize];
         let mss = mss_for(route.mtu, flow.remote.address);
-        let (app, now) = (&mut *cx.app, cx.now);
+        let (app, now, fast_open) = (&mut *cx.app, cx.now, &self.config.fast_open);
         let make = || Tcb::closed(config, isn, mss, now);
         let id = cx.conns.open_with(flow, user, make, |connection| {
             let Connection { tcb, user, .. } = connection;
             tcb.begin_connect();
             app.prepare(user, tcb, now);
+            if tcb.wants_fast_open() {
+                fast_open.turn_on();
+                tcb.begin_fast_open(fast_open.server(flow.remote.address, now));
+            }
             connection.port_allocated = port_allocated;
         })?;
         cx.counters.opened_active += 1;

@@ -7,6 +7,7 @@ mod coalesce;
 mod conn_timers;
 mod context;
 mod errors;
+mod fast_open;
 mod group;
 mod half_open;
 mod posted;
@@ -43,6 +44,7 @@ pub struct Transport<A: Application> {
     pub(crate) unit: Unit,
     pub(crate) isn: tcp::isn::Generator,
     cookies: tcp::Cookies,
+    fast_open: tcp::FastOpenCookies,
     /// TCP's parameters by interface: they depend on what its device does.
     pub(crate) tcp: Vec<Arc<tcp::Config>>,
     pub(crate) listeners: Bound<A::Listener>,
@@ -74,6 +76,10 @@ impl<A: Application> Transport<A> {
         Transport {
             isn: tcp::isn::Generator::new(key(&config, Purpose::SequenceNumbers), config.epoch),
             cookies: tcp::Cookies::new(key(&config, Purpose::Cookies)),
+            fast_open: tcp::FastOpenCookies::new(
+                key(&config, Purpose::FastOpen),
+                config.tcp.fast_open_key,
+            ),
             tcp: (0..config.interfaces.len()).map(|i| Arc::new(for_device(&config, i))).collect(),
             listeners: Bound::new(hasher),
             udp: Bound::new(hasher),

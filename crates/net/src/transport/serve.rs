@@ -2,7 +2,7 @@
 //! sends, up to a quota, so that none starves.
 
 use super::tcp_output::{self, SegmentTemplate};
-use super::{Cx, Transport};
+use super::{Cx, Transport, fast_open};
 use crate::Counters;
 use crate::application::Application;
 use crate::config::InterfaceConfig;
@@ -173,10 +173,13 @@ impl<A: Application> Transport<A> {
     pub fn on_timeout<C: Connections<A::Connection>>(&mut self, cx: &mut Cx<'_, A, C>) {
         let (conns, now) = (&mut *cx.conns, cx.now);
         conns.expire_time_wait(now);
-        let ready = &mut self.ready;
+        let (ready, fast_open) = (&mut self.ready, &self.config.fast_open);
         self.timers.expire(conns, now, |connection| {
             if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
                 connection.tcb.on_timeout(now);
+                if connection.tcb.has_lost_fast_open() {
+                    fast_open.lost(connection.flow.remote.address, now);
+                }
                 ready.schedule(connection);
             }
             if connection.tcb.next_timeout().is_none() {
@@ -204,6 +207,14 @@ fn long_way(
     let mut place = None;
     tcb.poll_transmit_to(&mut place, now, offload);
     let segment = place.as_mut()?;
+    if segment.header.flags.syn()
+        && let Some(option) = tcb.syn_option()
+    {
+        let mut packet = fast_open::packet(flow, segment, option, interface);
+        (packet.meta_mut().ttl, packet.meta_mut().tos) = (ttl, tos);
+        down.send(packet, counters);
+        return Some((None, None));
+    }
     let repeat = SegmentTemplate::new(segment, tcb.mss(), interface);
     let service = (ttl, if segment.ect { tos | wire::ipv4::ECT_0 } else { tos });
     if let Some(known) = down.express(flow, service, segment, counters) {

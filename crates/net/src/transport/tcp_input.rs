@@ -1,6 +1,7 @@
 //! ④ Segments to connections.
 
 use super::coalesce::{self, GroBatch};
+use super::fast_open::Syn;
 use super::{Cx, Transport};
 use crate::DropReason;
 use crate::application::Application;
@@ -44,14 +45,45 @@ pub fn input<A: Application, C: Connections<A::Connection>>(
         local: Endpoint { address: destination, port: header.destination_port },
         remote: Endpoint { address: source, port: header.source_port },
     };
-    Arriving { flow, header, interface, segment, ecn, run: 0 }.input(
-        packet.into_payload(len),
-        transport,
-        cx,
-    );
+    let arriving = Arriving { flow, header, interface, segment, ecn, run: 0 };
+    if header.flags.syn() && transport.config.fast_open.is_on() {
+        return arriving.syn(packet, len, transport, cx);
+    }
+    arriving.input(packet.into_payload(len), transport, cx);
 }
 
 impl Arriving {
+    /// As [`Arriving::input`], of a SYN whose header of `len` bytes stands in front of `packet`, where
+    /// Fast Open is used.
+    #[cold]
+    fn syn<A: Application, C: Connections<A::Connection>>(
+        &self,
+        packet: Packet,
+        len: usize,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let Arriving { flow, header, interface, segment, ecn, .. } = self;
+        let syn = Syn::of(packet, len);
+        transport.end_batch(cx);
+        let (ready, now) = (&mut transport.ready, cx.now);
+        let found = cx.conns.with_flow(flow, |connection| {
+            let answer = syn.input(&mut connection.tcb, header, (*segment, *ecn), now);
+            ready.schedule(connection);
+            answer
+        });
+        if let Some(answer) = found {
+            if let Some(answer) = answer {
+                transport.config.fast_open.answered(flow.remote.address, answer);
+            }
+            return cx.counters.delivered += 1;
+        }
+        let len = syn.len();
+        let (flow, header, interface) = (*flow, *header, *interface);
+        let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: Some(syn) };
+        arrived.without_connection(transport, cx);
+    }
+
     /// Hands it to its connection.
     #[inline(always)]
     pub(crate) fn input<A: Application, C: Connections<A::Connection>>(
@@ -93,7 +125,7 @@ impl Arriving {
             }
             None => {
                 let (flow, header, interface) = (*flow, *header, *interface);
-                let arrived = Arrived { flow, header, len, interface, ecn: *ecn };
+                let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: None };
                 arrived.without_connection(transport, cx);
             }
         }
@@ -109,6 +141,8 @@ struct Arrived {
     interface: u16,
     /// What the network says of congestion (RFC 3168 5).
     ecn: u8,
+    /// What a SYN has for Fast Open.
+    syn: Option<Syn>,
 }
 
 impl Arrived {
@@ -195,12 +229,20 @@ impl Arrived {
         };
         let isn = self.isn(after, transport, cx.now);
         let (ecn, now) = (self.ecn, cx.now);
+        let verdict =
+            self.syn.as_ref().and_then(|syn| syn.judge(&self.flow, listener, transport, cx));
+        let mut is_early = false;
         let begin = |app: &mut A, user: &mut A::Connection, tcb: &mut Tcb| {
             tcb.begin_accept(&self.header, now);
             tcb.syn_came(ecn);
             app.prepare(user, tcb, now);
+            if let (Some(verdict), Some(syn)) = (verdict, &self.syn) {
+                is_early = syn.begin(verdict, app, user, tcb, now);
+            }
         };
-        if let Some(id) = self.put((isn, after), user, begin, transport, cx) {
+        let put = self.put((isn, after), user, begin, transport, cx);
+        // One that is the application's already makes no room for another.
+        if let Some(id) = put.filter(|_| !is_early) {
             transport.note_half_open(id, cx.conns);
         }
     }

@@ -7,6 +7,8 @@ mod syn_sent;
 mod synchronized;
 mod text;
 
+pub(crate) use text::cut_back;
+
 use crate::{State, Tcb};
 use wire::tcp::{Flags, Header};
 use wire::{Instant, Parts};

@@ -43,6 +43,7 @@ impl Tcb {
             // Simultaneous open: our SYN becomes a SYN-ACK.
             self.state = State::SynReceived;
             self.flags.syn_due = true;
+            self.forget_early();
             self.touch();
         }
     }
@@ -50,15 +51,24 @@ impl Tcb {
     /// The acknowledgment in `h` covers our SYN.
     pub(crate) fn syn_acked(&mut self, h: &Header, now: Instant) {
         // RFC 5681 3.1/3
+        if self.is_early() {
+            return self.early_syn_acked(h, now);
+        }
         let lost = self.timeouts;
         let mut news = self.no_news(h, now);
         self.board.acked(self.snd.iss + 1, &mut news);
         self.snd.una = self.snd.iss + 1;
         self.recovery.recover = self.snd.una;
         self.snd.small_end = self.snd.una;
+        self.syn_data_acked(h.ack);
         self.timers.stop_retransmit();
         self.timeouts = 0;
         self.measure(&news, h, now);
+        self.after_syn(lost);
+    }
+
+    /// The SYN was acknowledged, after so many time-outs.
+    pub(crate) fn after_syn(&mut self, lost: u8) {
         self.rtt.backoff = 0;
         if lost > 0 {
             self.rtt.syn_was_lost(&self.config);

@@ -57,6 +57,8 @@ impl Tcb {
             self.note_feedback(h, len, syn, now);
         }
         let alone = len == 0 && !h.flags.fin();
+        // The acknowledgment of a SYN-ACK tells nothing of data that was sent behind it.
+        let first = self.is_early() && h.options.sack.is_empty();
         if self.state == State::SynReceived && !self.leave_syn_received(h, alone, now) {
             return;
         }
@@ -65,7 +67,7 @@ impl Tcb {
             // PAWS drop all that the peer really sends.
             self.take_timestamp(h, now);
         }
-        if !self.process_ack(h, len == 0, now) {
+        if !self.process_ack(h, len == 0 && !first, now) {
             return;
         }
         self.after_ack(now);
@@ -88,7 +90,7 @@ impl Tcb {
         if !self.syn_again(h, ecn) {
             return self.abort_with(true, Some(Error::Reset));
         }
-        let last = self.board.front_resent();
+        let last = self.syn_resent();
         if last.is_none_or(|last| now.since(last) >= SYN_ACK_INTERVAL) {
             self.flags.syn_due = true;
             self.touch();
@@ -172,6 +174,8 @@ impl Tcb {
             return self.challenge_ack(now);
         }
         match self.state {
+            // RFC 7413 4.2.2/4
+            State::SynReceived if self.is_early() => self.finish(Some(Error::Reset)),
             // RFC 9293 3.10.7.4: back to LISTEN, the user is not told
             State::SynReceived if self.flags.passive => self.finish(None),
             State::SynReceived => self.finish(Some(Error::Refused)),
@@ -191,7 +195,7 @@ impl Tcb {
         if alone && self.is_deferred(now) {
             return false;
         }
-        if !(h.ack.after(self.snd.una) && h.ack.before_or_at(self.snd.nxt)) {
+        if !(h.ack.after(self.snd.iss) && h.ack.before_or_at(self.snd.nxt)) {
             //= RFC 9293 3.10.7.4: "<SEQ=SEG.ACK><CTL=RST>"
             self.reset_reply = Some(h.ack);
             self.touch();

@@ -237,7 +237,7 @@ fn cut_front(payload: &mut Parts, mut n: usize) {
 }
 
 /// Keeps the first `n` bytes.
-fn cut_back(payload: &mut Parts, mut n: usize) {
+pub(crate) fn cut_back(payload: &mut Parts, mut n: usize) {
     payload.retain(|slice| {
         slice.truncate(n);
         n -= slice.len();

@@ -65,7 +65,7 @@ impl Tcb {
 
     /// Bytes that could be announced now.
     #[inline]
-    fn free(&self) -> u32 {
+    pub(crate) fn free(&self) -> u32 {
         let used = self.receive.len() as u64 + u64::from(self.rcv.outside);
         let limit = self.rcv.limit.min(self.pressed_window());
         u64::from(limit).saturating_sub(used) as u32

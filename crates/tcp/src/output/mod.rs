@@ -6,6 +6,7 @@ mod persist;
 mod plain;
 mod retransmit;
 mod sws;
+mod syn;
 
 use crate::recovery::Record;
 use crate::timers::Retransmit;
@@ -217,14 +218,14 @@ impl Tcb {
         match self.state {
             State::Closed | State::Listen => return self.flags.abort_due,
             State::SynSent | State::SynReceived if self.flags.syn_due => return true,
-            State::SynSent => return false,
+            State::SynSent => return self.held_syn_due(),
             _ => {}
         }
         let orphan = self.flags.released
             && self.timers.linger == Instant::FAR_FUTURE
             && self.orphan_limit().is_some();
-        let data = self.state.transmits() && (self.may_retransmit_any() || self.may_send_new());
-        let tail = self.state.transmits() && self.recovery.tail_due;
+        let data = self.transmits() && (self.may_retransmit_any() || self.may_send_new());
+        let tail = self.transmits() && self.recovery.tail_due;
         self.acks.now || self.flags.probe_due || orphan || tail || data || self.owes_marks()
     }
 
@@ -249,7 +250,7 @@ impl Tcb {
             State::SynSent | State::SynReceived if self.flags.syn_due => {
                 return Some(self.syn(now));
             }
-            State::SynSent => return None,
+            State::SynSent => return self.held_syn(now),
             _ if self.flags.released && self.timers.linger == Instant::FAR_FUTURE => {
                 if let Some(limit) = self.orphan_limit() {
                     self.timers.linger = now + limit;
@@ -266,7 +267,7 @@ impl Tcb {
         if self.acks.now && (sack_first || self.has_marks_to_tell()) {
             return Some(self.pure_ack(now));
         }
-        if self.state.transmits() {
+        if self.transmits() {
             // RFC 6675 3/4
             if let Some(segment) = self.retransmit(now, offload) {
                 return Some(segment);
@@ -304,38 +305,6 @@ impl Tcb {
         }
         let header = self.header(self.snd.nxt, Flags::RST.with(Flags::ACK), now);
         Some(self.bare(header))
-    }
-
-    /// The SYN, or SYN-ACK (RFC 9293 3.5).
-    pub(crate) fn syn(&mut self, now: Instant) -> Outgoing {
-        // RFC 9293 MUST-14, SHLD-5, MUST-65
-        // RFC 7323 2.2/1, 2.2/3
-        // RFC 6691 2/1
-        // RFC 2018 2/1
-        self.flags.syn_due = false;
-        let answer = self.state == State::SynReceived;
-        let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
-        let flags = flags.with(self.syn_ecn(answer));
-        let edge = self.rcv.edge;
-        let mut header = self.header(self.snd.iss, flags, now);
-        // RFC 7323 2.2: the window of a SYN is never scaled
-        self.rcv.edge = edge;
-        header.window = self.rcv.limit.min(u16::MAX.into()) as u16;
-        header.options.mss = Some(self.rcv.mss);
-        header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
-        header.options.sack_permitted = self.flags.sack;
-        if answer {
-            header.options.acc_ecn = self.syn_counters();
-        }
-        let then = self.rate.on_send(true, self.delivered, (1, 0), now);
-        if self.snd.nxt == self.snd.iss {
-            self.snd.nxt = self.snd.iss + 1;
-            self.board.push(Record::new(self.snd.iss, 1, false, 1, (now, then)));
-        } else {
-            self.board.resent(self.snd.iss, 1, (now, then));
-        }
-        self.start_rto(now);
-        self.bare(header)
     }
 
     /// How much of what was never sent may go now, and whether with a FIN.

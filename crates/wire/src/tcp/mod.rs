@@ -1,7 +1,9 @@
 //! TCP headers (RFC 9293 3.1) and their options.
 
+mod fast_open;
 mod options;
 
+pub use fast_open::FastOpen;
 pub use options::{AccEcn, MAX_SACK_BLOCKS, Options, SackBlocks};
 
 use crate::{Address, Malformed, Seq, checksum, ipv4};

@@ -132,9 +132,11 @@ pub struct Options {
     pub acc_ecn: Option<AccEcn>,
 }
 
+pub(super) use kind::{END, NOP};
+
 mod kind {
-    pub(super) const END: u8 = 0;
-    pub(super) const NOP: u8 = 1;
+    pub(in crate::tcp) const END: u8 = 0;
+    pub(in crate::tcp) const NOP: u8 = 1;
     pub(super) const MSS: u8 = 2;
     pub(super) const WINDOW_SCALE: u8 = 3;
     pub(super) const SACK_PERMITTED: u8 = 4;

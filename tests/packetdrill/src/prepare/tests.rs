@@ -31,6 +31,15 @@ fn commands_become_parameters_and_lines_stay() {
 }
 
 #[test]
+fn a_script_may_say_where_its_ends_are() {
+    let prepared = prepare_text("--local_ip=192.168.0.2\n--remote_ip=10.0.0.2\n", none);
+    assert_eq!(prepared.local.as_deref(), Some("192.168.0.2"));
+    assert_eq!(prepared.remote.as_deref(), Some("10.0.0.2"));
+    let prepared = prepare_text("--remote_ip=fd00::1\n", none);
+    assert_eq!((prepared.local, prepared.remote), (None, None));
+}
+
+#[test]
 fn assertions_leave_their_time() {
     let script =
         "+.1 %{ assert tcpi_unacked == 0,\\\n  tcpi_unacked }%\n+0 close(3) = 0\n%{ print(1) }%";
