@@ -116,6 +116,7 @@ impl Tcb {
     }
 
     /// The SYN-ACK of a connection that is open is acknowledged. What else is, comes behind.
+    #[cold]
     pub(crate) fn early_syn_acked(&mut self, h: &Header, now: Instant) {
         let lost = self.timeouts;
         let mut news = self.no_news(h, now);

@@ -80,7 +80,7 @@ impl Arriving {
         }
         let len = syn.len();
         let (flow, header, interface) = (*flow, *header, *interface);
-        let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: Some(syn) };
+        let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: Some(&syn) };
         arrived.without_connection(transport, cx);
     }
 
@@ -133,7 +133,7 @@ impl Arriving {
 }
 
 /// A segment that no connection is there for.
-struct Arrived {
+struct Arrived<'a> {
     flow: FlowKey,
     header: Header,
     /// Bytes of payload.
@@ -142,10 +142,10 @@ struct Arrived {
     /// What the network says of congestion (RFC 3168 5).
     ecn: u8,
     /// What a SYN has for Fast Open.
-    syn: Option<Syn>,
+    syn: Option<&'a Syn>,
 }
 
-impl Arrived {
+impl Arrived<'_> {
     #[cold]
     fn without_connection<A: Application, C: Connections<A::Connection>>(
         &self,
@@ -229,14 +229,13 @@ impl Arrived {
         };
         let isn = self.isn(after, transport, cx.now);
         let (ecn, now) = (self.ecn, cx.now);
-        let verdict =
-            self.syn.as_ref().and_then(|syn| syn.judge(&self.flow, listener, transport, cx));
+        let verdict = self.syn.and_then(|syn| syn.judge(&self.flow, listener, transport, cx));
         let mut is_early = false;
         let begin = |app: &mut A, user: &mut A::Connection, tcb: &mut Tcb| {
             tcb.begin_accept(&self.header, now);
             tcb.syn_came(ecn);
             app.prepare(user, tcb, now);
-            if let (Some(verdict), Some(syn)) = (verdict, &self.syn) {
+            if let (Some(verdict), Some(syn)) = (verdict, self.syn) {
                 is_early = syn.begin(verdict, app, user, tcb, now);
             }
         };

@@ -49,6 +49,7 @@ impl Tcb {
     }
 
     /// The acknowledgment in `h` covers our SYN.
+    #[inline]
     pub(crate) fn syn_acked(&mut self, h: &Header, now: Instant) {
         // RFC 5681 3.1/3
         if self.is_early() {

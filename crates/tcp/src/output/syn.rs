@@ -4,7 +4,7 @@ use super::Outgoing;
 use crate::recovery::Record;
 use crate::{State, Tcb};
 use wire::Instant;
-use wire::tcp::Flags;
+use wire::tcp::{Flags, Header};
 
 impl Tcb {
     /// The SYN, or SYN-ACK (RFC 9293 3.5).
@@ -21,29 +21,42 @@ impl Tcb {
         let mut header = self.header(self.snd.iss, flags, now);
         // RFC 7323 2.2: the window of a SYN is never scaled
         self.rcv.edge = edge;
-        let window =
-            if self.is_early() { edge.distance_from(self.rcv.nxt) } else { self.rcv.limit };
-        header.window = window.min(u16::MAX.into()) as u16;
+        header.window = self.rcv.limit.min(u16::MAX.into()) as u16;
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.flags.sack;
         if answer {
             header.options.acc_ecn = self.syn_counters();
         }
+        if self.has_early().is_some() {
+            return self.unusual_syn(header, now);
+        }
         self.syn_sent_at(now);
+        self.start_rto(now);
+        self.bare(header)
+    }
+
+    /// As [`Tcb::syn`], with this header, where Fast Open is used.
+    #[cold]
+    fn unusual_syn(&mut self, mut header: Header, now: Instant) -> Outgoing {
+        if self.is_early() {
+            let window = self.rcv.edge.distance_from(self.rcv.nxt);
+            header.window = window.min(u16::MAX.into()) as u16;
+            self.early_syn_sent(now);
+        } else {
+            self.syn_sent_at(now);
+        }
         let mut segment = self.bare(header);
-        if !answer {
+        if self.state == State::SynSent {
             self.add_syn_data(&mut segment, now);
         }
         self.start_rto(now);
         segment
     }
 
-    /// The SYN stands in the queue of what is to be acknowledged, or its time is noted.
+    /// The SYN stands in the queue of what is to be acknowledged.
+    #[inline(always)]
     fn syn_sent_at(&mut self, now: Instant) {
-        if self.is_early() {
-            return self.early_syn_sent(now);
-        }
         let then = self.rate.on_send(true, self.delivered, (1, 0), now);
         if self.snd.nxt == self.snd.iss {
             self.snd.nxt = self.snd.iss + 1;

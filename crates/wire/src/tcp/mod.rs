@@ -183,7 +183,7 @@ impl Header {
     ///
     /// # Panics
     /// If `bytes` is not [`Header::len`] long.
-    #[inline]
+    #[inline(always)]
     pub fn emit(&self, bytes: &mut [u8]) {
         let len = bytes.len();
         assert_eq!(len, self.len());
