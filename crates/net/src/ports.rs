@@ -124,7 +124,9 @@ impl<S: BuildHasher<Hasher: Clone>> PortAllocator<S> {
                 unfit.push(port);
             }
         };
-        destination.freed.extend(unfit);
+        if !unfit.is_empty() {
+            destination.freed.extend(unfit);
+        }
         match port {
             None if destination.in_use == 0 => drop(place.remove()),
             None => {}
