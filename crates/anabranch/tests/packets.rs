@@ -6,7 +6,7 @@
 #[path = "../examples/packets.rs"]
 mod example;
 
-use anabranch::device::custom::{Config, packets};
+use anabranch::device::custom::{Config, Packets, packets};
 use anabranch::{Organization, Stack, UdpSocket};
 use bytes::Bytes;
 use futures_util::{FutureExt, SinkExt, StreamExt};
@@ -62,27 +62,39 @@ fn packets_go_both_ways_and_both_ends_hear_of_the_end() {
     });
 }
 
+/// A host whose packets are taken from the other end.
+fn host(organization: Organization) -> (Stack, Packets) {
+    let (device, ends) = packets(Config::ip(), 4).expect("a device");
+    let stack = Stack::builder().device(device).address("10.0.0.1/24").processors(1);
+    (stack.organization(organization).start().expect("a stack"), ends)
+}
+
+/// A socket that sends, 50,000 datagrams at most, until it has had to wait for 200 ms; and how many
+/// were taken of it.
+fn sends_until_it_has_to_wait(stack: &Stack) -> (UdpSocket, usize) {
+    let socket = UdpSocket::bind(stack, "10.0.0.1:9").expect("bind");
+    socket.set_nonblocking(true).expect("set");
+    let (mut sent, mut blocked) = (0, 0);
+    while sent < 50_000 && blocked < 200 {
+        match socket.send_to(&[7; 1000], "10.0.0.2:53") {
+            Ok(_) => (sent, blocked) = (sent + 1, 0),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                blocked += 1;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+    }
+    (socket, sent)
+}
+
 /// Who sends datagrams faster than the device takes them has to wait. Before, the stack took them
 /// all, and the memory that it needed.
 #[test]
 fn datagrams_wait_with_their_sender_when_nobody_takes_packets() {
-    for organization in Organization::all().map(Organization::name) {
-        let (device, mut ends) = packets(Config::ip(), 4).expect("a device");
-        let stack = Stack::builder().device(device).address("10.0.0.1/24");
-        let stack = stack.organization(organization).start().expect("a stack");
-        let socket = UdpSocket::bind(&stack, "10.0.0.1:9").expect("bind");
-        socket.set_nonblocking(true).expect("set");
-        let (mut sent, mut blocked) = (0, 0);
-        while sent < 50_000 && blocked < 200 {
-            match socket.send_to(&[7; 1000], "10.0.0.2:53") {
-                Ok(_) => (sent, blocked) = (sent + 1, 0),
-                Err(error) => {
-                    assert_eq!(error.kind(), ErrorKind::WouldBlock);
-                    blocked += 1;
-                    std::thread::sleep(std::time::Duration::from_millis(1));
-                }
-            }
-        }
+    for organization in Organization::all() {
+        let (stack, mut ends) = host(organization);
+        let (socket, sent) = sends_until_it_has_to_wait(&stack);
         assert!(sent < 20_000, "{organization}: {sent} were taken");
         // None of them is lost, and there is room again.
         block_on(async {
@@ -100,21 +112,8 @@ fn datagrams_wait_with_their_sender_when_nobody_takes_packets() {
 #[test]
 fn datagrams_leave_though_their_socket_is_dropped_while_nobody_takes_packets() {
     for organization in Organization::all() {
-        let (device, mut ends) = packets(Config::ip(), 4).expect("a device");
-        let stack = Stack::builder().device(device).address("10.0.0.1/24");
-        let stack = stack.organization(organization).processors(1).start().expect("a stack");
-        let socket = UdpSocket::bind(&stack, "10.0.0.1:9").expect("bind");
-        socket.set_nonblocking(true).expect("set");
-        let (mut sent, mut blocked) = (0, 0);
-        while sent < 10_000 && blocked < 20 {
-            match socket.send_to(&[7; 1000], "10.0.0.2:53") {
-                Ok(_) => (sent, blocked) = (sent + 1, 0),
-                Err(_) => {
-                    blocked += 1;
-                    std::thread::sleep(std::time::Duration::from_millis(1));
-                }
-            }
-        }
+        let (stack, mut ends) = host(organization);
+        let (socket, sent) = sends_until_it_has_to_wait(&stack);
         drop(socket);
         // Time for whoever has it to forget it.
         std::thread::sleep(std::time::Duration::from_millis(20));

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tcp::FastOpenServer;
 use wire::tcp::FastOpen as Cookie;
 use wire::time::Duration;
-use wire::{Address, Instant};
+use wire::{Address, FlowKey, Instant};
 
 /// Servers that are known at most; then the one that was asked for least lately goes.
 const MOST: usize = 1024;
@@ -29,6 +29,14 @@ pub(crate) struct Answer {
     pub(crate) refused: bool,
 }
 
+/// Our address and a server's: a cookie is of both (RFC 7413 4.1.3), and so is a path. The port is
+/// none of it, as on Linux.
+type Path = (Address, Address);
+
+fn path(flow: &FlowKey) -> Path {
+    (flow.local.address, flow.remote.address)
+}
+
 /// What is known of a server.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -44,17 +52,17 @@ struct Entry {
 
 #[derive(Debug, Default)]
 struct Servers {
-    entries: HashMap<Address, Entry>,
+    entries: HashMap<Path, Entry>,
     uses: u64,
 }
 
 impl Servers {
-    fn entry(&mut self, server: Address) -> &mut Entry {
+    fn entry(&mut self, server: Path) -> &mut Entry {
         self.uses += 1;
         if !self.entries.contains_key(&server) && self.entries.len() >= MOST {
             let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used);
-            let oldest = oldest.map(|(address, _)| *address);
-            oldest.map(|address| self.entries.remove(&address));
+            let oldest = oldest.map(|(path, _)| *path);
+            oldest.map(|path| self.entries.remove(&path));
         }
         let new = Entry { cookie: None, mss: 0, losses: 0, deaf_until: Instant::ZERO, used: 0 };
         let entry = self.entries.entry(server).or_insert(new);
@@ -85,10 +93,10 @@ impl FastOpen {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of `server`.
-    pub(crate) fn server(&self, server: Address, now: Instant) -> FastOpenServer {
+    /// What is known of the server of `flow`.
+    pub(crate) fn server(&self, flow: &FlowKey, now: Instant) -> FastOpenServer {
         // RFC 7413 4.1.3/1, 4.1.3/3
-        let mut servers = self.servers();
+        let (server, mut servers) = (path(flow), self.servers());
         if !servers.entries.contains_key(&server) {
             return FastOpenServer::Unknown;
         }
@@ -100,12 +108,12 @@ impl FastOpen {
         }
     }
 
-    /// `server` has answered our SYN.
-    pub(crate) fn answered(&self, server: Address, answer: Answer) {
+    /// The server of `flow` has answered our SYN.
+    pub(crate) fn answered(&self, flow: &FlowKey, answer: Answer) {
         // RFC 7413 4.1.3/1
         let Answer { cookie, mss, arrived, refused } = answer;
         let cookie = cookie.filter(|cookie| !cookie.is_request());
-        let mut servers = self.servers();
+        let (server, mut servers) = (path(flow), self.servers());
         if cookie.is_none() && !servers.entries.contains_key(&server) {
             return;
         }
@@ -120,11 +128,11 @@ impl FastOpen {
         }
     }
 
-    /// A SYN with the option got no answer from `server`.
-    pub(crate) fn lost(&self, server: Address, now: Instant) {
+    /// A SYN of `flow` with the option got no answer.
+    pub(crate) fn lost(&self, flow: &FlowKey, now: Instant) {
         // RFC 7413 4.1.3/3
         let mut servers = self.servers();
-        let entry = servers.entry(server);
+        let entry = servers.entry(path(flow));
         entry.losses = entry.losses.saturating_add(1);
         if entry.losses > 1 {
             entry.deaf_until = now + PAUSE * (1 << (entry.losses - 1).min(DOUBLES));

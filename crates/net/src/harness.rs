@@ -10,7 +10,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use tcp::{Events, Tcb};
-use wire::{Address, Endpoint, EthernetAddress, FlowKey, Instant, Packet};
+use wire::tcp::Flags;
+use wire::{Address, Endpoint, EthernetAddress, FlowKey, Instant, Packet, Seq};
 use wire::{arp, checksum, ethernet, ipv4, protocol, udp};
 
 pub(crate) const MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 1]);
@@ -310,6 +311,20 @@ pub(crate) fn udp_bytes(port: u16, data: &[u8]) -> Vec<u8> {
 }
 
 /// A segment from the peer, checksum right.
+/// A segment's header, without options, from this port of the peer to ours, 80.
+pub(crate) fn tcp_header(port: u16, flags: Flags, seq: u32, ack: Seq) -> wire::tcp::Header {
+    wire::tcp::Header {
+        source_port: port,
+        destination_port: 80,
+        seq: Seq(seq),
+        ack,
+        flags,
+        window: 1000,
+        urgent: 0,
+        options: wire::tcp::Options::NONE,
+    }
+}
+
 pub(crate) fn tcp_frame(header: &wire::tcp::Header, data: &[u8]) -> Vec<u8> {
     tcp_frame_from(PEER, header, data)
 }

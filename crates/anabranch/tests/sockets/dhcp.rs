@@ -144,17 +144,23 @@ fn an_address_in_use_is_given_up_to_who_insists() {
     assert_eq!(found, (lease.address, Lost::Conflict));
 }
 
+/// A client that has a lease of four seconds, which `socket` has given.
+fn short_lease(client: &Stack, socket: &UdpSocket) -> Dhcp {
+    let options = Options::default().with_check(Duration::from_millis(20));
+    let dhcp = Dhcp::start_with(client, 0, options).expect("a client");
+    let (discover, _) = asked(socket, 1);
+    socket.send_to(&answer_with(&discover, 2, 4, 1), "255.255.255.255:68").expect("send");
+    let (request, _) = asked(socket, 3);
+    socket.send_to(&answer_with(&request, 5, 4, 1), "255.255.255.255:68").expect("send");
+    dhcp.wait(PATIENCE).expect("an address");
+    dhcp
+}
+
 /// Before, the first mask stayed, and a router beyond it was none: there was no way out.
 #[test]
 fn a_renewal_may_say_another_mask() {
     let (_server, client, socket) = hosts(Organization::default());
-    let options = Options::default().with_check(Duration::from_millis(20));
-    let dhcp = Dhcp::start_with(&client, 0, options).expect("a client");
-    let (discover, _) = asked(&socket, 1);
-    socket.send_to(&answer_with(&discover, 2, 4, 1), "255.255.255.255:68").expect("send");
-    let (request, _) = asked(&socket, 3);
-    socket.send_to(&answer_with(&request, 5, 4, 1), "255.255.255.255:68").expect("send");
-    dhcp.wait(PATIENCE).expect("an address");
+    let dhcp = short_lease(&client, &socket);
     let (renewal, _) = asked(&socket, 3);
     let mut answer = answer_with(&renewal, 5, 3600, 1);
     let place = |of: &[u8]| answer.windows(6).position(|w| w == of).expect("an option");
@@ -172,13 +178,7 @@ fn a_renewal_may_say_another_mask() {
 #[test]
 fn a_renewal_may_name_another_router() {
     let (_server, client, socket) = hosts(Organization::default());
-    let options = Options::default().with_check(Duration::from_millis(20));
-    let dhcp = Dhcp::start_with(&client, 0, options).expect("a client");
-    let (discover, _) = asked(&socket, 1);
-    socket.send_to(&answer_with(&discover, 2, 4, 1), "255.255.255.255:68").expect("send");
-    let (request, _) = asked(&socket, 3);
-    socket.send_to(&answer_with(&request, 5, 4, 1), "255.255.255.255:68").expect("send");
-    dhcp.wait(PATIENCE).expect("an address");
+    let dhcp = short_lease(&client, &socket);
     let routes = || client.host().routes().iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(routes().len(), 1);
     assert!(routes()[0].contains("via 10.0.0.1"), "{:?}", routes());

@@ -8,14 +8,8 @@ use wire::tcp::{Flags, Header, Options};
 
 fn segment(port: u16, flags: Flags, seq: u32, ack: Seq, data: &[u8]) -> Vec<u8> {
     let header = Header {
-        source_port: port,
-        destination_port: 80,
-        seq: Seq(seq),
-        ack,
-        flags,
-        window: 1000,
-        urgent: 0,
         options: Options { mss: flags.syn().then_some(1460), ..Options::NONE },
+        ..tcp_header(port, flags, seq, ack)
     };
     tcp_frame(&header, data)
 }

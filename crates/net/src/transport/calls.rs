@@ -178,7 +178,7 @@ impl<A: Application> Transport<A> {
             app.prepare(user, tcb, now);
             if tcb.wants_fast_open() {
                 fast_open.turn_on();
-                tcb.begin_fast_open(fast_open.server(flow.remote.address, now));
+                tcb.begin_fast_open(fast_open.server(&flow, now));
             }
             connection.port_allocated = port_allocated;
         })?;

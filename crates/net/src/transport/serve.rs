@@ -178,7 +178,7 @@ impl<A: Application> Transport<A> {
             if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
                 connection.tcb.on_timeout(now);
                 if connection.tcb.has_lost_fast_open() {
-                    fast_open.lost(connection.flow.remote.address, now);
+                    fast_open.lost(&connection.flow, now);
                 }
                 ready.schedule(connection);
             }

@@ -74,7 +74,7 @@ impl Arriving {
         });
         if let Some(answer) = found {
             if let Some(answer) = answer {
-                transport.config.fast_open.answered(flow.remote.address, answer);
+                transport.config.fast_open.answered(flow, answer);
             }
             return cx.counters.delivered += 1;
         }

@@ -76,7 +76,7 @@ impl FastOpenCookies {
         FastOpenKey(std::array::from_fn(|i| if i < 8 { a[i] } else { b[i - 8] }))
     }
 
-    /// `time`: of day, so that a host goes on with what it had before it was started again.
+    /// What a `cookie` is worth in this span of time.
     fn worth(&self, cookie: FastOpen, (remote, local): (Address, Address), span: u64) -> Worth {
         // RFC 7413 4.1.2/3
         if cookie == self.key_of(span).cookie(remote, local) {

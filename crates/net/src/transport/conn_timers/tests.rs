@@ -5,7 +5,7 @@ use crate::harness::*;
 use proptest::prelude::*;
 use std::sync::Arc;
 use wire::Seq;
-use wire::tcp::{Flags, Header, Options};
+use wire::tcp::{Flags, Header};
 use wire::time::Duration;
 
 const TWO_HOURS: Duration = Duration::from_secs(7200);
@@ -22,16 +22,7 @@ fn host() -> Host {
 }
 
 fn segment(port: u16, flags: Flags, seq: u32, ack: Seq) -> Header {
-    Header {
-        source_port: port,
-        destination_port: 80,
-        seq: Seq(seq),
-        ack,
-        flags,
-        window: 10_000,
-        urgent: 0,
-        options: Options::NONE,
-    }
+    Header { window: 10_000, ..tcp_header(port, flags, seq, ack) }
 }
 
 /// A peer's connection from `port`; our next sequence number.

@@ -26,14 +26,8 @@ fn syn(source: Ipv4Addr, port: u16, option: Option<FastOpen>, data: &[u8]) -> Ve
 
 fn header(port: u16, flags: Flags, seq: u32, ack: Seq) -> Header {
     Header {
-        source_port: port,
-        destination_port: 80,
-        seq: Seq(seq),
-        ack,
-        flags,
-        window: 1000,
-        urgent: 0,
         options: Options { mss: Some(1000), ..Options::NONE },
+        ..tcp_header(port, flags, seq, ack)
     }
 }
 

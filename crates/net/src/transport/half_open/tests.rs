@@ -3,20 +3,11 @@ use crate::harness::*;
 use crate::{Call, DropReason};
 use std::net::Ipv4Addr;
 use std::time::Duration;
-use wire::tcp::{Flags, Header, Options};
+use wire::tcp::Flags;
 use wire::{FlowKey, Seq};
 
 fn segment(port: u16, flags: Flags, seq: u32, ack: Seq) -> Vec<u8> {
-    let header = Header {
-        source_port: port,
-        destination_port: 80,
-        seq: Seq(seq),
-        ack,
-        flags,
-        window: 1000,
-        urgent: 0,
-        options: Options::NONE,
-    };
+    let header = tcp_header(port, flags, seq, ack);
     tcp_frame(&header, b"")
 }
 
