@@ -33,6 +33,11 @@ impl Interfaces {
     pub fn none(self) -> bool {
         self.0 == 0
     }
+    /// Those of them that are not among `others`.
+    #[inline]
+    pub fn except(self, others: Interfaces) -> Interfaces {
+        Interfaces(self.0 & !others.0)
+    }
 }
 
 /// Frames on their way out, by interface. Each interface has room of its own: one that
@@ -95,6 +100,13 @@ impl Egress {
     #[inline]
     pub fn room_by(&self, interface: usize) -> usize {
         self.batches.get(interface).map_or(0, |batch| BACKLOG.saturating_sub(batch.ahead()))
+    }
+    /// The interfaces that have no room.
+    #[inline]
+    pub fn without_room(&self) -> Interfaces {
+        let mut full = Interfaces::default();
+        (0..self.batches.len()).filter(|at| self.room_by(*at) == 0).for_each(|at| full.insert(at));
+        full
     }
     /// The most that they may by any.
     #[inline]

@@ -59,7 +59,7 @@ impl<A: Application> Transport<A> {
     /// Sends what a socket has, what the application has of other protocols, and what is due
     /// of groups and claims; until one of the first two goes by an interface that is full
     /// (`is_full`, with so many more). Returns that.
-    pub(crate) fn flush<C: Connections<A::Connection>>(
+    pub fn flush<C: Connections<A::Connection>>(
         &mut self,
         socket: &A::Udp,
         cx: &mut Cx<'_, A, C>,

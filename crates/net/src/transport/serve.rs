@@ -63,7 +63,7 @@ impl<A: Application> Transport<A> {
     }
 
     /// The interfaces that they wait for.
-    pub(crate) fn note_blocked(&self, interfaces: &mut Interfaces) {
+    pub fn note_blocked(&self, interfaces: &mut Interfaces) {
         self.blocked.note(interfaces);
     }
 

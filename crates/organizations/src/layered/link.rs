@@ -98,6 +98,8 @@ impl<A: Application> LinkLayer<A> {
             busy |= self.output(now) > 0;
             timer.mark(Layer::Link);
             transmit_counted(&mut self.queues.transmitters, &mut self.egress, timer);
+            let pipeline = self.ctx.pipeline();
+            pipeline.full.set(self.egress.without_room(), &pipeline.transport);
             busy |= self.reports();
             self.hand_up(timer);
             let queue = &self.ctx.pipeline().to_link;

@@ -62,8 +62,8 @@ use crate::{Clock, Running, Setup, StartError};
 use deadline::Deadline;
 use instrument::{Instruments, QueueWatch, ThreadTimer};
 use net::ip::icmp;
-use net::{Application, Call, Config, Counters, Unit};
-use platform::atomic::{AtomicBool, Ordering};
+use net::{Application, Call, Config, Counters, Interfaces, Unit};
+use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use platform::mpsc;
 use platform::{ArrayQueue, SegQueue};
 use queue::{Alarm, Bell, Queue};
@@ -132,6 +132,28 @@ enum FromTransport {
     Unclaimed(Packet),
 }
 
+/// The interfaces that have no room, as the link's thread tells it: by these the transport
+/// sends nothing, for the way down is the same for all.
+struct Full(AtomicU64);
+
+impl Full {
+    fn get(&self) -> Interfaces {
+        Interfaces(self.0.load(Ordering::Acquire))
+    }
+
+    /// Tells it, and wakes the transport if one of them has room again.
+    #[inline]
+    fn set(&self, full: Interfaces, transport: &Bell) {
+        let before = self.get();
+        if full != before {
+            self.0.store(full.0, Ordering::Release);
+            if !before.except(full).none() {
+                transport.ring();
+            }
+        }
+    }
+}
+
 /// What the threads of a pipeline share, and what others put before them.
 struct Pipeline<A: Application> {
     /// Frames that came up in another pipeline, or are for all.
@@ -140,6 +162,7 @@ struct Pipeline<A: Application> {
     reports: SegQueue<mpsc::Sender<Counters>>,
     to_link: Queue<Packet>,
     link: Arc<Sleeper>,
+    full: Full,
     up_to_ip: Queue<FromLink>,
     down_to_ip: Queue<FromTransport>,
     ip: Arc<Bell>,
@@ -180,6 +203,7 @@ impl<A: Application> Pipeline<A> {
             ),
             calls: SegQueue::new(),
             stop: AtomicBool::new(false),
+            full: Full(AtomicU64::new(0)),
             deadline: Deadline::new(),
             to_presentation: Queue::new(
                 lengths.presentation,

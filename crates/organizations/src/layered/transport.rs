@@ -10,7 +10,7 @@ use net::ip::Routes;
 use net::observe::Observer;
 use net::published::Seen;
 use net::transport::{self, Cx, Transport};
-use net::{Application, Call, Counters, OwnedTable};
+use net::{Application, Call, Counters, Interfaces, OwnedTable};
 use platform::atomic::Ordering;
 use std::collections::VecDeque;
 use wire::{Instant, Packet};
@@ -32,6 +32,10 @@ pub(super) struct TransportLayer<A: Application> {
     down: VecDeque<FromTransport>,
     /// Sockets with datagrams to send when there is room.
     flushes: VecDeque<A::Udp>,
+    /// Those that wait for an interface.
+    held: Vec<(u16, A::Udp)>,
+    /// The interfaces that connections and sockets wait for.
+    blocked: Interfaces,
     /// There was no credit: connections wait for it.
     waits: bool,
     /// There was no room for all calls that the application makes of its own.
@@ -42,6 +46,8 @@ pub(super) struct TransportLayer<A: Application> {
 /// What connections send by: packets gather until the turns are over.
 struct Down<'a, O> {
     packets: &'a mut VecDeque<FromTransport>,
+    /// The interfaces that have no room.
+    full: Interfaces,
     observer: O,
 }
 
@@ -59,6 +65,11 @@ impl<O: Observer> Below for Down<'_, O> {
     fn mark(&mut self, layer: net::Layer) {
         self.observer.mark(layer);
     }
+
+    #[inline]
+    fn room_by(&self, interface: usize) -> usize {
+        if self.full.has(interface) { 0 } else { usize::MAX }
+    }
 }
 
 impl<A: Application> TransportLayer<A> {
@@ -74,6 +85,8 @@ impl<A: Application> TransportLayer<A> {
             from_ip: Vec::new(),
             down: VecDeque::new(),
             flushes: VecDeque::new(),
+            held: Vec::new(),
+            blocked: Interfaces::default(),
             waits: false,
             cut: false,
             over: false,
@@ -154,10 +167,40 @@ impl<A: Application> TransportLayer<A> {
         if let Call::Reset = call {
             self.over = true;
             self.flushes.clear();
+            self.held.clear();
         }
+        let call = match call {
+            Call::FlushUdp(socket) => return self.flush(socket, now),
+            call => call,
+        };
         let TransportLayer { transport, conns, app, routes, counters, .. } = self;
         transport.call(call, &mut Cx { conns, app, counters, now }, routes);
         self.down.extend(self.transport.take_down().map(FromTransport::Packet));
+    }
+
+    /// Sends what a socket has, until it goes by an interface that has no room.
+    fn flush(&mut self, socket: A::Udp, now: Instant) {
+        let full = self.ctx.pipeline().full.get();
+        let TransportLayer { transport, conns, app, routes, counters, .. } = self;
+        let mut cx = Cx { conns, app, counters, now };
+        let is_full = |interface: u16, _| full.has(interface.into());
+        if let Some(interface) = transport.flush(&socket, &mut cx, routes, is_full) {
+            self.held.push((interface, socket));
+        }
+        self.down.extend(self.transport.take_down().map(FromTransport::Packet));
+    }
+
+    /// Sockets whose interface has room may send again.
+    #[cold]
+    fn release(&mut self) {
+        let full = self.ctx.pipeline().full.get();
+        for (interface, socket) in std::mem::take(&mut self.held) {
+            if full.has(interface.into()) {
+                self.held.push((interface, socket));
+            } else {
+                self.flushes.push_back(socket);
+            }
+        }
     }
 
     /// The transport layer, and what goes with everything that it is given.
@@ -215,10 +258,13 @@ impl<A: Application> TransportLayer<A> {
             true => self.ctx.pipeline().down_to_ip.credit(),
             false => 0,
         };
+        if !self.held.is_empty() {
+            self.release();
+        }
         while self.down.len() < room
             && let Some(socket) = self.flushes.pop_front()
         {
-            self.call(Call::FlushUdp(socket), now);
+            self.flush(socket, now);
         }
         let left = room.saturating_sub(self.down.len());
         let mut more = observed!(timer, observer => self.serve(now, left, observer));
@@ -240,13 +286,17 @@ impl<A: Application> TransportLayer<A> {
         self.offer(timer.stamp());
         timer.mark(Layer::Handoff);
         self.waits = room == 0;
+        self.blocked = Interfaces::default();
+        self.transport.note_blocked(&mut self.blocked);
+        self.held.iter().for_each(|(interface, _)| self.blocked.insert((*interface).into()));
         more || self.cut || !self.flushes.is_empty()
     }
 
     fn serve(&mut self, now: Instant, room: usize, observer: &mut impl Observer) -> bool {
-        let TransportLayer { transport, conns, app, counters, down: packets, .. } = self;
+        let TransportLayer { ctx, transport, conns, app, counters, down: packets, .. } = self;
         let mut cx = Cx { conns, app, counters, now };
-        transport.serve(&mut cx, room, &mut Down { packets, observer })
+        let full = ctx.pipeline().full.get();
+        transport.serve(&mut cx, room, &mut Down { packets, full, observer })
     }
 
     fn offer(&mut self, stamp: TraceStamp) {
@@ -280,7 +330,9 @@ impl<A: Application> TransportLayer<A> {
             if let Some(at) = timeout {
                 pipeline.deadline.set(at, &pipeline.link);
             }
-            (comes || (waits && pipeline.down_to_ip.credit() > 0), end)
+            let goes = (waits && pipeline.down_to_ip.credit() > 0)
+                || !self.blocked.except(pipeline.full.get()).none();
+            (comes || goes, end)
         };
         pipeline.transport.sleep(ready, |at| at.since(self.ctx.clock.now()));
     }
