@@ -23,7 +23,7 @@ enum After {
 }
 
 impl<A: Application> Transport<A> {
-    /// Lets the first `turns` connections on the ready list have their turn, or
+    /// Lets the connections that stand on the ready list have their turn, or
     /// fewer once `room` packets are on their way down. They go `down`.
     /// Returns whether connections remain that have something to do.
     pub fn serve<C: Connections<A::Connection>>(
@@ -36,17 +36,16 @@ impl<A: Application> Transport<A> {
         let conns = &mut *cx.conns;
         let here = |id: &_| conns.with_id(*id, |_| ()).is_some();
         for id in self.share.relieved(pressure, here) {
-            cx.conns.with_id(id, |connection| self.ready.schedule(connection));
+            cx.conns.with_id(id, |connection| self.ready.schedule_later(connection));
         }
         let mut left = room;
         // A turn that is cut short would leave data written but not sent, to be
         // fetched into the cache again.
         let least = self.config.burst.min(room).max(1);
-        for _ in 0..self.ready.len() {
-            if left < least {
-                break;
-            }
-            let Some(id) = self.ready.pop() else { break };
+        let mut turns = self.ready.round();
+        while left >= least
+            && let Some(id) = self.ready.pop(&mut turns)
+        {
             left -= self.turn(id, cx, left, pressure, down).min(left);
         }
         !self.ready.is_empty()
@@ -83,7 +82,7 @@ impl<A: Application> Transport<A> {
             }
             let unfinished = sent == quota && connection.tcb.wants_transmit();
             if more || unfinished || connection.tcb.has_events() {
-                transport.ready.schedule(connection);
+                transport.ready.schedule_later(connection);
             }
             transport.timers.arm(connection, now);
             after(connection)
@@ -183,7 +182,7 @@ impl<A: Application> Transport<A> {
                 ready.schedule(connection);
             }
             if connection.tcb.next_timeout().is_none() {
-                connection.tcb.rest();
+                connection.tcb.rest(now);
             }
         });
     }

@@ -208,6 +208,7 @@ impl Scoreboard {
     /// Takes off what lies below `ack`.
     #[inline]
     pub(crate) fn acked(&mut self, ack: Seq, news: &mut News) {
+        let mut marked = false;
         while let Some(r) = self.records.front() {
             if ack.before_or_at(r.seq) {
                 break;
@@ -221,6 +222,7 @@ impl Scoreboard {
                 news.original(r, to);
             } else {
                 self.acked_marked(to, news);
+                marked = true;
             }
             self.una = to;
             if to != end {
@@ -234,6 +236,9 @@ impl Scoreboard {
         if self.records.is_empty() {
             self.una = ack;
             self.records.shrink(BUSY);
+            if marked {
+                self.marks = None;
+            }
         }
     }
 
@@ -297,7 +302,7 @@ impl Scoreboard {
                 let was_lost = r.lost != 0;
                 (r.sacked, r.lost, r.resent) = (r.sacked & !bit, r.lost & !bit, r.resent & !bit);
                 if let Some(m) = self.marks.as_mut().filter(|_| was_lost && r.lost == 0) {
-                    m.lost.remove(&name);
+                    m.lost.remove(name);
                 }
             }
         }
@@ -386,7 +391,7 @@ impl Scoreboard {
         if lost != 0 {
             self.lost -= r.bytes(lost, self.una);
             if r.lost == 0 {
-                marks.lost.remove(&(self.first + i as u64));
+                marks.lost.remove(self.first + i as u64);
             }
         }
         for k in each(resent) {
@@ -409,7 +414,7 @@ impl Scoreboard {
         for (name, r) in (self.first..).zip(self.records.iter()) {
             debug_assert!(r.seq == at || (at == una && una.after(r.seq) && una.before(r.end())));
             debug_assert!(r.sacked & r.lost == 0 && (r.sacked | r.lost) & !r.alive(una) == 0);
-            let listed = self.marks.as_ref().is_some_and(|m| m.lost.contains(&name));
+            let listed = self.marks.as_ref().is_some_and(|m| m.lost.contains(name));
             debug_assert_eq!(r.lost != 0, listed);
             sacked += r.bytes(r.sacked, una);
             lost += r.bytes(r.lost, una);
