@@ -208,7 +208,6 @@ impl Scoreboard {
     /// Takes off what lies below `ack`.
     #[inline]
     pub(crate) fn acked(&mut self, ack: Seq, news: &mut News) {
-        let mut marked = false;
         while let Some(r) = self.records.front() {
             if ack.before_or_at(r.seq) {
                 break;
@@ -222,7 +221,6 @@ impl Scoreboard {
                 news.original(r, to);
             } else {
                 self.acked_marked(to, news);
-                marked = true;
             }
             self.una = to;
             if to != end {
@@ -236,9 +234,6 @@ impl Scoreboard {
         if self.records.is_empty() {
             self.una = ack;
             self.records.shrink(BUSY);
-            if marked {
-                self.marks = None;
-            }
         }
     }
 
@@ -305,6 +300,9 @@ impl Scoreboard {
                     m.lost.remove(name);
                 }
             }
+        }
+        if self.lost == 0 && !self.has_resent() {
+            self.marks = None;
         }
     }
 
