@@ -232,6 +232,17 @@ impl Host {
         self.settle()
     }
 
+    /// Does a call, and nothing that follows from it.
+    pub(crate) fn only_call(&mut self, call: Call<App>) {
+        self.domain.call(call, self.now, &mut self.egress);
+    }
+
+    /// One round of turns with room for so many packets; what leaves.
+    pub(crate) fn serve(&mut self, room: usize) -> Vec<Packet> {
+        self.domain.serve(self.now, &mut self.egress, room);
+        self.egress.batch(0).drain(..).collect()
+    }
+
     /// Time passes; what leaves meanwhile.
     pub(crate) fn wait(&mut self, time: Duration) -> Vec<Packet> {
         self.now += time;

@@ -39,10 +39,11 @@ impl Tcb {
     /// Lets go of memory that only a busy connection needs. To be called when
     /// the connection has been silent for a while; it costs it a few allocations
     /// when it speaks again.
-    pub fn rest(&mut self) {
+    pub fn rest(&mut self, now: Instant) {
         self.send.rest();
         self.receive.rest();
         self.board.rest();
+        self.forget_episode(now);
     }
 
     /// Bytes of a slice for [`Tcb::send_slice`] that leaves as it is: the

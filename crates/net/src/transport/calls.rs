@@ -79,7 +79,7 @@ impl<A: Application> Transport<A> {
             let ready = &mut self.ready;
             conns.with_id(id, |connection| {
                 connection.tcb.abort();
-                ready.schedule(connection);
+                ready.schedule_later(connection);
             });
         }
     }
@@ -87,7 +87,7 @@ impl<A: Application> Transport<A> {
     #[inline]
     fn notify<C: Connections<A::Connection>>(&mut self, id: ConnId, conns: &mut C) {
         let ready = &mut self.ready;
-        conns.with_id(id, |connection| ready.schedule(connection));
+        conns.with_id(id, |connection| ready.schedule_later(connection));
     }
 
     /// Opens a connection, or gives back what the application keeps with it.

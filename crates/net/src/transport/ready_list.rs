@@ -1,37 +1,86 @@
 //! The connections that have something to do: each stands in the list once.
+//!
+//! The list has two parts that take turns in turn. To one something has happened: a segment
+//! came, or a timer went off, so that an acknowledgment or a retransmission may be due. The
+//! others have something to send, of which there may be any amount: if an acknowledgment
+//! had to wait until a million connections have sent, peers would take all for lost.
 
 use crate::connections::{ConnId, Connection};
 use std::collections::VecDeque;
 
 /// Names of connections, in the order of their turns.
 #[derive(Default)]
-pub(crate) struct ReadyList(VecDeque<ConnId>);
+pub(crate) struct ReadyList {
+    /// Something has happened to these.
+    first: VecDeque<ConnId>,
+    /// These were asked to do something, or have not done all.
+    later: VecDeque<ConnId>,
+    /// While both parts wait, the next is one of `later`.
+    turn: bool,
+}
+
+/// Who has a turn in this round: so many of each part.
+pub(crate) struct Turns {
+    first: usize,
+    later: usize,
+}
 
 impl ReadyList {
-    /// Puts the connection on the list, if it does not stand there.
+    /// Puts the connection on the list, if it does not stand there: something has happened
+    /// to it.
     #[inline]
     pub(crate) fn schedule<U>(&mut self, connection: &mut Connection<U>) {
         if !connection.scheduled {
             connection.scheduled = true;
-            self.0.push_back(connection.id);
+            self.first.push_back(connection.id);
         }
     }
 
-    /// Takes the first off the list. Its turn begins with `scheduled` taken back.
+    /// The same, of one that was asked to do something, or has more to do.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<ConnId> {
-        self.0.pop_front()
+    pub(crate) fn schedule_later<U>(&mut self, connection: &mut Connection<U>) {
+        if !connection.scheduled {
+            connection.scheduled = true;
+            self.later.push_back(connection.id);
+        }
     }
 
-    /// Names on the list.
+    /// Those that stand on the list now have turns.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    pub(crate) fn round(&self) -> Turns {
+        Turns { first: self.first.len(), later: self.later.len() }
+    }
+
+    /// Takes the next of this round off the list. Its turn begins with `scheduled` taken back.
+    #[inline]
+    pub(crate) fn pop(&mut self, turns: &mut Turns) -> Option<ConnId> {
+        if turns.later > 0 {
+            return self.pop_either(turns);
+        }
+        turns.first = turns.first.checked_sub(1)?;
+        self.first.pop_front()
+    }
+
+    /// The same, if some of `later` have a turn, too.
+    #[inline(never)]
+    fn pop_either(&mut self, turns: &mut Turns) -> Option<ConnId> {
+        let is_later = self.turn || turns.first == 0;
+        self.turn = !is_later;
+        if is_later {
+            turns.later -= 1;
+            self.later.pop_front()
+        } else {
+            turns.first -= 1;
+            self.first.pop_front()
+        }
     }
 
     /// Is there none?
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.first.is_empty() && self.later.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ enum After {
 }
 
 impl<A: Application> Transport<A> {
-    /// Lets the first `turns` connections on the ready list have their turn, or
+    /// Lets the connections that stand on the ready list have their turn, or
     /// fewer once `room` packets are on their way down. They go `down`. Unless `room` is
     /// endless, what goes by one interface of several is no more than that has room for.
     /// Returns whether connections remain that have something to do, and may do it.
@@ -37,7 +37,7 @@ impl<A: Application> Transport<A> {
         let conns = &mut *cx.conns;
         let here = |id: &_| conns.with_id(*id, |_| ()).is_some();
         for id in self.share.relieved(pressure, here) {
-            cx.conns.with_id(id, |connection| self.ready.schedule(connection));
+            cx.conns.with_id(id, |connection| self.ready.schedule_later(connection));
         }
         if self.blocked.any() {
             self.unblock(cx.conns, room, down);
@@ -46,11 +46,10 @@ impl<A: Application> Transport<A> {
         // A turn that is cut short would leave data written but not sent, to be
         // fetched into the cache again.
         let least = self.config.burst.min(room).max(1);
-        for _ in 0..self.ready.len() {
-            if left < least {
-                break;
-            }
-            let Some(id) = self.ready.pop() else { break };
+        let mut turns = self.ready.round();
+        while left >= least
+            && let Some(id) = self.ready.pop(&mut turns)
+        {
             left -= self.turn(id, cx, left, pressure, down).min(left);
         }
         !self.ready.is_empty() || self.may_go_on(|at| down.room_by(at))
@@ -85,7 +84,7 @@ impl<A: Application> Transport<A> {
         for id in self.blocked.take(room_by) {
             conns.with_id(id, |connection| {
                 connection.waits_for_room = false;
-                self.ready.schedule(connection);
+                self.ready.schedule_later(connection);
             });
         }
     }
@@ -132,7 +131,7 @@ impl<A: Application> Transport<A> {
                 unfinished = false;
             }
             if more || unfinished || connection.tcb.has_events() {
-                transport.ready.schedule(connection);
+                transport.ready.schedule_later(connection);
             }
             transport.timers.arm(connection, now);
             after(connection)
@@ -234,7 +233,7 @@ impl<A: Application> Transport<A> {
                 ready.schedule(connection);
             }
             if connection.tcb.next_timeout().is_none() {
-                connection.tcb.rest();
+                connection.tcb.rest(now);
             }
         });
     }

@@ -41,8 +41,8 @@ struct Avoidance {
     fraction: f64,
     /// The stage of congestion avoidance that goes on.
     epoch: Option<Epoch>,
-    /// What all this was before the last reduction.
-    before: Option<Before>,
+    /// What all this was before the last reduction, as long as that may be undone.
+    before: Option<Box<Before>>,
 }
 
 /// The state before a reduction (RFC 9438 4.9.1).
@@ -81,6 +81,12 @@ impl Epoch {
 }
 
 impl Avoidance {
+    /// Is it as before the first loss?
+    fn is_new(&self) -> bool {
+        let Avoidance { w_max, prior, fraction, epoch, before } = self;
+        [*w_max, *prior, *fraction] == [0.0; 3] && epoch.is_none() && before.is_none()
+    }
+
     /// cwnd in segments.
     fn segments(&self, cwnd: u32, mss: u32) -> f64 {
         // RFC 9438 4.1/2
@@ -150,7 +156,8 @@ impl Cubic {
         let v = self.avoidance.get_or_insert_default();
         let now = v.segments(cwnd, mss);
         let (w_max, prior) = (v.w_max, v.prior);
-        v.before = Some(Before { cwnd, ssthresh, w_max, prior, epoch: v.epoch.take(), hystart });
+        let epoch = v.epoch.take();
+        v.before = Some(Box::new(Before { cwnd, ssthresh, w_max, prior, epoch, hystart }));
         // RFC 9438 4.7/1
         // Fast convergence: a flow that has less than before leaves room for others.
         v.w_max = if now < v.w_max { now * (1.0 + BETA) / 2.0 } else { now };
@@ -247,6 +254,15 @@ impl CongestionControl for Cubic {
         self.ssthresh = self.ssthresh.max(before.ssthresh);
         // The first slow start goes on: it has not found the path's limit.
         self.hystart = before.hystart;
+        if v.is_new() {
+            self.avoidance = None;
+        }
+    }
+
+    fn rest(&mut self) {
+        if let Some(v) = &mut self.avoidance {
+            v.before = None;
+        }
     }
 
     fn on_disuse(&mut self, initial: u32) {

@@ -207,6 +207,9 @@ pub trait CongestionControl {
     /// There was no loss: the last [`CongestionControl::on_loss`] or
     /// [`CongestionControl::on_timeout`] (not one `again`) was for nothing.
     fn on_undo(&mut self);
+    /// Nothing is undone from now on, and the connection may rest for long: what was kept for
+    /// that may go.
+    fn rest(&mut self) {}
     /// The window was not used for five minutes (RFC 7661 4.4.3): half of it goes, but no more
     /// than what is beyond the initial window, `initial`.
     fn on_disuse(&mut self, initial: u32);

@@ -136,6 +136,9 @@ macro_rules! algorithms {
                 match &mut self.control { $(Control::$variant(c) => c.on_undo(),)* }
                 self.note();
             }
+            pub(crate) fn rest(&mut self) {
+                match &mut self.control { $(Control::$variant(c) => c.rest(),)* }
+            }
             pub(crate) fn on_disuse(&mut self, initial: u32) {
                 match &mut self.control { $(Control::$variant(c) => c.on_disuse(initial),)* }
                 self.note();

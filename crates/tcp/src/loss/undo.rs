@@ -3,8 +3,8 @@
 //! retransmissions twice (D-SACK, RFC 3708).
 
 use crate::Tcb;
-use crate::recovery::Phase;
-use wire::Seq;
+use crate::recovery::{Episode, Phase};
+use wire::{Instant, Seq};
 
 impl Tcb {
     /// When the first segment in flight was sent again, in milliseconds of our clock, if it was
@@ -55,6 +55,20 @@ impl Tcb {
         self.recovery.duplicates = 0;
         self.recovery.episode = None;
         self.touch();
+    }
+
+    /// The connection rests: of an episode that is over nothing is heard any more, if nothing
+    /// was sent for an RTO.
+    pub(crate) fn forget_episode(&mut self, now: Instant) {
+        if now < self.last_sent.after_micros(self.rtt.rto()) {
+            return;
+        }
+        let una = self.snd.una;
+        let over = |e: &mut Box<Episode>| e.until.is_some_and(|until| una.after_or_at(until));
+        self.recovery.episode.take_if(over);
+        if self.recovery.episode.is_none() {
+            self.congestion.rest();
+        }
     }
 
     /// The window is as before the episode, if that has reduced it. What is lost or marked from

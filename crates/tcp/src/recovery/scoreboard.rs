@@ -297,9 +297,12 @@ impl Scoreboard {
                 let was_lost = r.lost != 0;
                 (r.sacked, r.lost, r.resent) = (r.sacked & !bit, r.lost & !bit, r.resent & !bit);
                 if let Some(m) = self.marks.as_mut().filter(|_| was_lost && r.lost == 0) {
-                    m.lost.remove(&name);
+                    m.lost.remove(name);
                 }
             }
+        }
+        if self.lost == 0 && !self.has_resent() {
+            self.marks = None;
         }
     }
 
@@ -386,7 +389,7 @@ impl Scoreboard {
         if lost != 0 {
             self.lost -= r.bytes(lost, self.una);
             if r.lost == 0 {
-                marks.lost.remove(&(self.first + i as u64));
+                marks.lost.remove(self.first + i as u64);
             }
         }
         for k in each(resent) {
@@ -409,7 +412,7 @@ impl Scoreboard {
         for (name, r) in (self.first..).zip(self.records.iter()) {
             debug_assert!(r.seq == at || (at == una && una.after(r.seq) && una.before(r.end())));
             debug_assert!(r.sacked & r.lost == 0 && (r.sacked | r.lost) & !r.alive(una) == 0);
-            let listed = self.marks.as_ref().is_some_and(|m| m.lost.contains(&name));
+            let listed = self.marks.as_ref().is_some_and(|m| m.lost.contains(name));
             debug_assert_eq!(r.lost != 0, listed);
             sacked += r.bytes(r.sacked, una);
             lost += r.bytes(r.lost, una);

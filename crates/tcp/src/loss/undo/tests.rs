@@ -166,3 +166,25 @@ fn dsacks_for_all_that_was_sent_again_undo_the_reduction() {
         assert!(p.tcb.info().cwnd <= expected + 3000);
     }
 }
+
+/// One segment is sent, again after a time-out, and acknowledged. The peer may still say that it
+/// had it twice; but not for ever.
+#[test]
+fn a_reduction_is_remembered_as_long_as_it_may_be_undone() {
+    for late in [false, true] {
+        let mut p = Peer::established(Config { initial_window: 20, ..sack() });
+        p.send(700);
+        p.out();
+        let before = windows(&p.tcb.info());
+        p.rto();
+        assert_eq!(p.out().len(), 1);
+        p.wait(50);
+        p.say(".", 1, 701, 0);
+        assert_eq!(p.tcb.recovery.phase, Phase::Open);
+        p.wait(if late { 10_000 } else { 1 });
+        p.tcb.rest(p.now);
+        assert_eq!(p.tcb.recovery.episode.is_none(), late);
+        p.sack(701, &[(1, 701)]);
+        assert_eq!(p.tcb.info().ssthresh >= before.1, !late, "{:?}", p.tcb.info());
+    }
+}

@@ -255,7 +255,7 @@ impl Scoreboard {
         if self.lost == 0 {
             return None;
         }
-        let name = *self.marks.as_ref()?.lost.first()?;
+        let name = self.marks.as_ref()?.lost.first()?;
         self.step();
         let r = self.records.get((name - self.first) as usize)?;
         let k = r.lost.trailing_zeros();
@@ -280,7 +280,7 @@ impl Scoreboard {
         r.lost &= !bits;
         r.resent |= bits;
         if lost != 0 && r.lost == 0 {
-            marks.lost.remove(&(self.first + i as u64));
+            marks.lost.remove(self.first + i as u64);
         }
         for k in from..=to {
             let x = Resent { sent: now, then, end: r.end_of(k), number: 0 };
