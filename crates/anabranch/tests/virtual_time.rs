@@ -2,8 +2,10 @@
 #![cfg(not(shuttle))]
 
 use anabranch::device::custom::{self, PacketIo};
-use anabranch::{Clock, Stack, TcpStream, VirtualTime};
-use std::io::ErrorKind;
+use anabranch::device::memory;
+use anabranch::{Clock, Stack, TcpListener, TcpStream, VirtualTime};
+use std::io::{ErrorKind, Write};
+use std::net::Shutdown;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -85,4 +87,37 @@ fn organizations_whose_threads_park_refuse_it() {
         assert!(error.contains("the system's clock only"), "{error}");
         assert!(error.contains(organization) && !error.contains('\n'), "{error}");
     }
+}
+
+/// Who is told that nothing will be read any more takes what comes at once: before, a window that what was
+/// unread had closed stayed so until the peer asked, up to a minute later.
+#[test]
+fn reading_that_is_shut_down_opens_the_window() {
+    let time = VirtualTime::start();
+    let (left, right) = memory::pair(memory::Config::default());
+    let start = |device, address: &str| {
+        let stack = Stack::builder().device(device).address(address).clock(Clock::moved_by(time));
+        stack.drain(Duration::ZERO).start().expect("a stack")
+    };
+    let (server, client) = (start(left, "10.0.0.1/24"), start(right, "10.0.0.2/24"));
+    let listener = TcpListener::bind(&server, "10.0.0.1:9").expect("bind");
+    let mut there = TcpStream::connect(&client, "10.0.0.1:9").expect("connect");
+    let (here, _) = listener.accept().expect("accept");
+    there.set_nonblocking(true).expect("an option");
+    let bytes = [7; 100_000];
+    // Nobody reads, until all is full and the peer has asked for long.
+    let end = time.now() + Duration::from_secs(300);
+    while time.now() < end {
+        assert!(time.settle(PATIENCE), "it does not settle");
+        if let Err(error) = there.write(&bytes) {
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            time.advance(time.next().expect("a timer").min(end));
+        }
+    }
+    assert!(time.settle(PATIENCE) && there.write(&bytes).is_err(), "all is full");
+    let stopped = time.now();
+    here.shutdown(Shutdown::Read).expect("shut down");
+    assert!(time.settle(PATIENCE), "it does not settle");
+    there.write(&bytes).expect("room");
+    assert_eq!(time.now(), stopped, "no time has passed");
 }
