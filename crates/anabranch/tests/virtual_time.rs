@@ -4,7 +4,7 @@
 use anabranch::device::custom::{self, PacketIo};
 use anabranch::device::memory;
 use anabranch::{Clock, Stack, TcpListener, TcpStream, VirtualTime};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -120,4 +120,61 @@ fn reading_that_is_shut_down_opens_the_window() {
     assert!(time.settle(PATIENCE), "it does not settle");
     there.write(&bytes).expect("room");
     assert_eq!(time.now(), stopped, "no time has passed");
+}
+
+/// Time stamps come to their sign and go round (after 25 and 50 days), neighbours are forgotten, and what was said
+/// last is no reason to doubt what is said now: nothing has to be sent again.
+#[test]
+fn connections_rest_for_months() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let v6 = ["fd00::1/64", "fd00::2/64", "[fd00::1]:9"];
+    for (organization, [ours, theirs, at]) in [
+        ("uniprocessor", ["10.0.0.1/24", "10.0.0.2/24", "10.0.0.1:9"]),
+        ("group-locks", ["10.0.0.1/24", "10.0.0.2/24", "10.0.0.1:9"]),
+        ("message-parallel", ["10.0.0.1/24", "10.0.0.2/24", "10.0.0.1:9"]),
+        ("uniprocessor", v6),
+    ] {
+        let time = VirtualTime::start();
+        let (left, right) = memory::pair(memory::Config::default());
+        let start = |device, address: &str| {
+            let stack = Stack::builder().device(device).address(address).drain(Duration::ZERO);
+            let stack = stack.organization(organization).clock(Clock::moved_by(time));
+            stack.start().expect("a stack")
+        };
+        let (server, client) = (start(left, ours), start(right, theirs));
+        let listener = TcpListener::bind(&server, at).expect("bind");
+        let there = TcpStream::connect(&client, at).expect("connect");
+        let (here, _) = listener.accept().expect("accept");
+        for stream in [&here, &there] {
+            stream.set_nonblocking(true).expect("an option");
+        }
+        // Takes no more than a delayed acknowledgment.
+        let carry = |mut from: &TcpStream, mut to: &TcpStream| {
+            let (began, mut left) = (time.now(), 100_000);
+            from.write_all(&[7; 100_000]).expect("room");
+            while left > 0 {
+                assert!(time.settle(PATIENCE), "it does not settle");
+                match to.read(&mut [0; 100_000]) {
+                    Ok(n) => left -= n,
+                    Err(_) => time.advance(time.next().expect("a timer")),
+                }
+                let took = time.now().since(began);
+                assert!(took < Duration::from_millis(100), "{organization}: {took:?} at {began:?}");
+            }
+        };
+        for days in [0, 1, 23, 2, 24, 25, 26, 49, 50, 99, 365] {
+            // What is under way comes to its end before.
+            let end = time.now() + Duration::from_secs(10);
+            while time.settle(PATIENCE) && time.next().is_some_and(|next| next < end) {
+                time.advance(time.next().expect("a timer"));
+            }
+            time.advance(end + days * DAY);
+            carry(&there, &here);
+            carry(&here, &there);
+        }
+        for stream in [&here, &there] {
+            let info = stream.info().expect("open");
+            assert_eq!(info.retransmits, 0, "{organization}: {info:?}");
+        }
+    }
 }

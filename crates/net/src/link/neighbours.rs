@@ -40,8 +40,8 @@ struct Known {
     trusted_until: Instant,
     /// When it was last asked to confirm, or, in DELAY, used first.
     asked: Instant,
-    /// Of IPv6: 0 while nothing is to be done, 1 in DELAY, then one more for each question
-    /// (RFC 4861 7.3.2).
+    /// Of IPv4: questions that were not answered. Of IPv6: 0 while nothing is to be done, 1 in DELAY, then
+    /// one more for each question (RFC 4861 7.3.2).
     probes: u8,
     /// When we last had a packet for it; zero if we never had.
     used: Instant,
@@ -69,6 +69,23 @@ impl Asked {
 }
 
 impl Known {
+    /// What a neighbour of IPv4 whose time is over is reached by: as it was, however long nobody has sent to
+    /// it, and it is asked itself. A burst after a pause finds no room where packets wait for an answer.
+    /// `None`: it has not answered, and is to be forgotten.
+    fn poll(&mut self, now: Instant, lifetime: Duration) -> Option<Resolved> {
+        // RFC 1122 2.3.2.1/1
+        let asked = now.since(self.asked);
+        if self.probes > 0 && asked < INTERVAL {
+            return Some(Resolved::Known(self.ethernet, now));
+        }
+        if self.probes == TRIES || (self.probes > 0 && asked >= lifetime) {
+            return None;
+        }
+        self.probes += 1;
+        self.asked = now;
+        Some(Resolved::Stale(self.ethernet))
+    }
+
     /// What a neighbour of IPv6 whose time is over is reached by: for a while as it was,
     /// then it is asked. `None`: it has not answered, and is to be forgotten.
     fn probe(&mut self, now: Instant) -> Option<Resolved> {
@@ -220,14 +237,8 @@ impl Neighbours {
                 self.wait(neighbour, (unit, packet), now, dropped);
                 return Resolved::Lost;
             }
-            // Its time is over: the address is used, and the station itself is asked. It
-            // is forgotten if it does not answer for as long again.
-            if now < known.trusted_until + self.lifetime {
-                if now.since(known.asked) >= INTERVAL {
-                    known.asked = now;
-                    return Resolved::Stale(known.ethernet);
-                }
-                return Resolved::Known(known.ethernet, now);
+            if let Some(resolved) = known.poll(now, self.lifetime) {
+                return resolved;
             }
             self.forget(&neighbour);
         }
@@ -295,6 +306,7 @@ impl Neighbours {
                 return Learned::Locked;
             }
             (known.ethernet, known.confirmed, known.trusted_until) = (ethernet, now, trusted_until);
+            known.probes = 0;
         } else if asked.is_some() || create {
             if self.known.len() >= MAX_NEIGHBOURS {
                 self.make_room();

@@ -91,8 +91,25 @@ fn old_knowledge_is_used_and_confirmed() {
     host.take(&arp_frame(Operation::Reply, PEER, US));
     host.wait(2 * SECOND);
     assert_eq!(host.say(PEER, b"x").len(), 1, "confirmed");
-    // Silent for twice as long: forgotten.
-    host.wait(21 * SECOND);
+    // After however long a pause; before, it was forgotten, and 16 packets of a burst were kept.
+    host.wait(1000 * SECOND);
+    assert_eq!(parse_arp(&host.say(PEER, b"x")[0]).0, PEER_MAC, "asked itself");
+    for _ in 0..100 {
+        assert_eq!(host.say(PEER, b"x").len(), 1, "sent at once");
+    }
+    for _ in 0..2 {
+        host.wait(SECOND);
+        assert_eq!(host.say(PEER, b"x").len(), 2, "asked once more");
+    }
+    // It has not answered three times: forgotten.
+    host.wait(SECOND);
+    let out = host.say(PEER, b"x");
+    assert_eq!((out.len(), parse_arp(&out[0]).0), (1, EthernetAddress::BROADCAST));
+    // Nor after a pause, if it did not answer before that.
+    host.take(&arp_frame(Operation::Reply, PEER, US));
+    host.wait(11 * SECOND);
+    assert_eq!(host.say(PEER, b"x").len(), 2);
+    host.wait(11 * SECOND);
     let out = host.say(PEER, b"x");
     assert_eq!((out.len(), parse_arp(&out[0]).0), (1, EthernetAddress::BROADCAST));
 }
