@@ -19,8 +19,11 @@ use wire::{EthernetAddress, Instant, Packet};
 const CANDIDATES: usize = 16;
 /// The most neighbours asked for at the same time.
 const MAX_ASKED: usize = 256;
-/// Packets that wait for one neighbour; the oldest makes room.
-const MAX_WAITING: usize = 16;
+/// Packets that wait for one neighbour, and the bytes that those beyond the first few may have; the oldest
+/// make room. The fragments of the longest datagram find room.
+const MAX_WAITING: usize = 64;
+const FEW: usize = 16;
+const MAX_BYTES: usize = 128 * 1024;
 /// Time between two requests, and how often to ask.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 const TRIES: u8 = 3;
@@ -65,6 +68,23 @@ impl Asked {
     /// No unit has fetched the packets that still wait.
     fn is_left(&self, now: Instant) -> bool {
         self.is_over(now) && now >= self.again + LINGER
+    }
+}
+
+impl Asked {
+    /// Makes room for a packet of `len` bytes. Returns how many went for it.
+    fn make_room(&mut self, len: usize) -> u64 {
+        let is_few = self.waiting.len() < FEW;
+        let bytes = |waits: &Waiting| waits.packet.len();
+        let mut held: usize = if is_few { 0 } else { self.waiting.iter().map(bytes).sum() };
+        let mut gone = 0;
+        while self.waiting.len() == MAX_WAITING
+            || (self.waiting.len() >= FEW && held + len > MAX_BYTES)
+        {
+            held -= self.waiting.pop_front().as_ref().map_or(0, bytes);
+            gone += 1;
+        }
+        gone
     }
 }
 
@@ -267,10 +287,7 @@ impl Neighbours {
         if asked.is_over(now) {
             (asked.tries, asked.since, asked.again, is_new) = (1, now, now + INTERVAL, true);
         }
-        if asked.waiting.len() == MAX_WAITING {
-            asked.waiting.pop_front();
-            *dropped += 1;
-        }
+        *dropped += asked.make_room(packet.as_ref().map_or(0, Packet::len));
         let waits = packet.take().map(|packet| Waiting::new(unit, packet, &self.neighbourhood));
         asked.waiting.extend(waits);
         if is_new { Resolved::Ask } else { Resolved::Waiting }
