@@ -233,8 +233,7 @@ impl Shared {
     }
 
     pub(crate) fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
-        let is_nothing =
-            |k: &Keepalive| k.idle.is_zero() || k.interval.is_zero() || k.probes == 0;
+        let is_nothing = |k: &Keepalive| k.idle.is_zero() || k.interval.is_zero() || k.probes == 0;
         if keepalive.as_ref().is_some_and(is_nothing) {
             let text = "a keep-alive takes some time, and a probe at least";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));

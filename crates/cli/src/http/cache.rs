@@ -229,7 +229,8 @@ mod tests {
             assert!(look(&cache, &uri, &path).is_some());
         }
         let files = cache.files.read().expect("whole");
-        let held: usize = files.by_path.iter().map(|(uri, kept)| uri.len() + kept.bytes.len()).sum();
+        let held: usize =
+            files.by_path.iter().map(|(uri, kept)| uri.len() + kept.bytes.len()).sum();
         assert!(held == files.bytes && held <= ALL, "{held}");
     }
 }

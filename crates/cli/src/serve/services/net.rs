@@ -121,7 +121,9 @@ impl Listener {
     pub async fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Stack(listener) => Ok(Stream::Stack(listener.accept().await?.0)),
-            Listener::Kernel(listener) => Ok(Stream::Kernel(kept_alive(listener.accept().await?.0))),
+            Listener::Kernel(listener) => {
+                Ok(Stream::Kernel(kept_alive(listener.accept().await?.0)))
+            }
         }
     }
 }

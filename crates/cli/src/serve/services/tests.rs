@@ -76,7 +76,8 @@ fn peers_that_vanish_are_given_up() {
         time.advance(next);
     }
     let give_up = std::time::Instant::now() + PATIENCE;
-    let failed = || tallies.iter().map(|(.., tally)| tally.errors.load(Ordering::Relaxed)).sum::<u64>();
+    let failed =
+        || tallies.iter().map(|(.., tally)| tally.errors.load(Ordering::Relaxed)).sum::<u64>();
     while failed() < 2 {
         assert!(std::time::Instant::now() < give_up, "the services hear of it");
         std::thread::yield_now();
