@@ -5,20 +5,18 @@ use super::lease::Leased;
 use super::occupied;
 use super::services::{self, Net, Tallies};
 use super::settings::Settings;
+use super::tcp::server_config;
 use crate::failure::Failure;
 use crate::link::{self, Request};
 use crate::view::Viewed;
 use anabranch::instruments::{Instruments, Snapshot};
-use anabranch::{Cidr, Keepalive, Stack, TcpConfig};
+use anabranch::{Cidr, Stack};
 use device::{Counts, Device, Report, fault, pcap};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
-/// Bytes of send and of receive buffer of a connection.
-const SOCKET_BUFFER: usize = 4 << 20;
+use std::time::Instant;
 
 /// A device, a stack on it, and services on that.
 pub struct Running {
@@ -199,24 +197,4 @@ fn start_stack(
         builder = builder.instruments(instruments);
     }
     builder.start().map_err(Failure::refused)
-}
-
-/// TCP's parameters over a TAP device.
-pub fn tcp_config(offload: bool) -> TcpConfig {
-    TcpConfig::default()
-        .with_receive_buffer(SOCKET_BUFFER)
-        .with_send_buffer(SOCKET_BUFFER)
-        // Else the device does it.
-        .with_checksum(!offload)
-}
-
-/// When a peer is asked whether it is still there that has said nothing: after two minutes, and it is given
-/// up two minutes later. Who echoes or discards waits for peers that may have vanished, and would for ever.
-pub(super) fn keepalive() -> Keepalive {
-    Keepalive::new(Duration::from_secs(120)).with_interval(Duration::from_secs(30)).with_probes(4)
-}
-
-/// TCP's parameters of what serves.
-pub(super) fn server_config(offload: bool) -> TcpConfig {
-    tcp_config(offload).with_keepalive(Some(keepalive()))
 }

@@ -1,7 +1,7 @@
 //! What services stand on: sockets of the stack, or of the kernel, that the same services may
 //! be compared on both.
 
-use crate::serve::running::keepalive;
+use crate::serve::tcp::keepalive;
 use anabranch::Stack;
 use anabranch::tokio as stack;
 use rustix::net::sockopt;

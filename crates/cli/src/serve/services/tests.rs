@@ -1,5 +1,5 @@
 use super::*;
-use crate::serve::running::server_config;
+use crate::serve::tcp::server_config;
 use anabranch::device::memory;
 use anabranch::{Clock, Stack, TcpStream, VirtualTime};
 use std::fs;
