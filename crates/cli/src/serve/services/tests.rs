@@ -1,6 +1,6 @@
 use super::*;
+use crate::link::{Opened, Peer, Request, between_stacks};
 use crate::serve::tcp::server_config;
-use anabranch::device::memory;
 use anabranch::{Clock, Stack, TcpStream, VirtualTime};
 use std::fs;
 use std::io::{Read, Write};
@@ -52,13 +52,17 @@ fn the_same_port_of_both_protocols_is_no_clash() {
 #[test]
 fn peers_that_vanish_are_given_up() {
     let time = VirtualTime::start();
-    let (left, right) = memory::pair(memory::Config::default());
+    let ours = "10.0.0.1".parse().expect("an address");
+    let (name, queues, mtu, offload) = ("ana", 1, 1500, false);
+    let request = Request { name, queues, mtu, offload, ours, others: &[], peer: None };
+    let opened = (between_stacks().expect("a kind").open)(&request).expect("a device");
+    let Opened { device: left, peer: Peer::Stack(right) } = opened else { panic!("no stack") };
     let start = |device, address: &str| {
         let clock = Clock::moved_by(time);
         let stack = Stack::builder().device(device).address(address).tcp(server_config(false));
         stack.clock(clock).drain(Duration::ZERO).start().expect("a stack")
     };
-    let (server, client) = (start(left, "10.0.0.1/24"), start(right, "10.0.0.2/24"));
+    let (server, client) = (start(left, "10.0.0.1/24"), start(*right, "10.0.0.2/24"));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let asked = Services(vec![(find("tcp-echo"), 7), (find("tcp-discard"), 9)]);
     let net = Net::Stack(server.clone());
