@@ -301,7 +301,7 @@ impl Host {
     /// Waits until no address is checked; `false` if that is not so after `timeout`. A stack
     /// by another clock than the system's has to be moved on meanwhile.
     pub fn wait_checked(&self, timeout: Duration) -> bool {
-        let end = platform::Instant::now() + timeout;
+        let end = crate::wait::after(timeout);
         let events = self.watch();
         while !self.tentative().is_empty() {
             let left = end.saturating_duration_since(platform::Instant::now());

@@ -59,7 +59,7 @@ impl View {
     }
 
     pub(crate) fn connections(&self, timeout: Duration) -> Vec<Connection> {
-        let deadline = Instant::now() + timeout;
+        let deadline = crate::wait::after(timeout);
         let sockets = self.sockets.all();
         for id in sockets.iter().filter_map(|socket| socket.ask_info()) {
             self.running.notify(id);

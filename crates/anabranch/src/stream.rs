@@ -9,7 +9,7 @@ pub(crate) use shared::Shared;
 use crate::names::{ToSocketAddrs, first};
 use crate::stack::Stack;
 use crate::wait::block_on;
-use crate::{TcpInfo, TcpOptions};
+use crate::{Keepalive, TcpInfo, TcpOptions};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
@@ -276,10 +276,9 @@ impl TcpStream {
     /// is still there; `None`: never.
     ///
     /// # Errors
-    /// None; it is like that of `std::net`.
+    /// `InvalidInput` if the time is zero.
     pub fn set_keepalive(&self, idle: Option<Duration>) -> io::Result<()> {
-        self.0.set_keepalive(idle);
-        Ok(())
+        self.0.set_keepalive(idle.map(Keepalive::new))
     }
 
     /// Why the connection ended, if it did by an error that no call has told.

@@ -69,10 +69,9 @@ macro_rules! streams {
             /// TCP_KEEPINTVL, TCP_KEEPCNT); `None`: never.
             ///
             /// # Errors
-            /// None; it is like the other options.
+            /// `InvalidInput` if a time, or the number of probes, is zero.
             pub fn set_keepalive_with(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
-                self.0.set(Setting::Keepalive(keepalive), |_| {});
-                Ok(())
+                self.0.set_keepalive(keepalive)
             }
 
             /// Bounds what waits unread to so many bytes (SO_RCVBUF), whatever the path

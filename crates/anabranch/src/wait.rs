@@ -21,6 +21,14 @@ platform::thread_local! {
     static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));
 }
 
+/// No caller waits for longer: a century.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// The end of a wait that begins now. A caller who means "for ever" may say `Duration::MAX`.
+pub(crate) fn after(timeout: Duration) -> Instant {
+    Instant::now() + timeout.min(LONGEST)
+}
+
 /// Polls until there is a result; after `timeout`, that is
 /// [`io::ErrorKind::WouldBlock`], as with the time-outs of `std::net` on Unix.
 pub(crate) fn block_on<T>(

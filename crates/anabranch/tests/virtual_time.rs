@@ -2,8 +2,10 @@
 #![cfg(not(shuttle))]
 
 use anabranch::device::custom::{self, PacketIo};
-use anabranch::{Clock, Stack, TcpStream, VirtualTime};
-use std::io::ErrorKind;
+use anabranch::device::memory;
+use anabranch::{Clock, Stack, TcpListener, TcpStream, VirtualTime};
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -84,5 +86,95 @@ fn organizations_whose_threads_park_refuse_it() {
         let error = start(organization, 1).expect_err(organization).to_string();
         assert!(error.contains("the system's clock only"), "{error}");
         assert!(error.contains(organization) && !error.contains('\n'), "{error}");
+    }
+}
+
+/// Who is told that nothing will be read any more takes what comes at once: before, a window that what was
+/// unread had closed stayed so until the peer asked, up to a minute later.
+#[test]
+fn reading_that_is_shut_down_opens_the_window() {
+    let time = VirtualTime::start();
+    let (left, right) = memory::pair(memory::Config::default());
+    let start = |device, address: &str| {
+        let stack = Stack::builder().device(device).address(address).clock(Clock::moved_by(time));
+        stack.drain(Duration::ZERO).start().expect("a stack")
+    };
+    let (server, client) = (start(left, "10.0.0.1/24"), start(right, "10.0.0.2/24"));
+    let listener = TcpListener::bind(&server, "10.0.0.1:9").expect("bind");
+    let mut there = TcpStream::connect(&client, "10.0.0.1:9").expect("connect");
+    let (here, _) = listener.accept().expect("accept");
+    there.set_nonblocking(true).expect("an option");
+    let bytes = [7; 100_000];
+    // Nobody reads, until all is full and the peer has asked for long.
+    let end = time.now() + Duration::from_secs(300);
+    while time.now() < end {
+        assert!(time.settle(PATIENCE), "it does not settle");
+        if let Err(error) = there.write(&bytes) {
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            time.advance(time.next().expect("a timer").min(end));
+        }
+    }
+    assert!(time.settle(PATIENCE) && there.write(&bytes).is_err(), "all is full");
+    let stopped = time.now();
+    here.shutdown(Shutdown::Read).expect("shut down");
+    assert!(time.settle(PATIENCE), "it does not settle");
+    assert!(there.write(&bytes).expect("room") > 0);
+    assert_eq!(time.now(), stopped, "no time has passed");
+}
+
+/// Time stamps come to their sign and go round (after 25 and 50 days), neighbours are forgotten, and what was said
+/// last is no reason to doubt what is said now: nothing has to be sent again.
+#[test]
+fn connections_rest_for_months() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let v6 = ["fd00::1/64", "fd00::2/64", "[fd00::1]:9"];
+    for (organization, [ours, theirs, at]) in [
+        ("uniprocessor", ["10.0.0.1/24", "10.0.0.2/24", "10.0.0.1:9"]),
+        ("group-locks", ["10.0.0.1/24", "10.0.0.2/24", "10.0.0.1:9"]),
+        ("message-parallel", ["10.0.0.1/24", "10.0.0.2/24", "10.0.0.1:9"]),
+        ("uniprocessor", v6),
+    ] {
+        let time = VirtualTime::start();
+        let (left, right) = memory::pair(memory::Config::default());
+        let start = |device, address: &str| {
+            let stack = Stack::builder().device(device).address(address).drain(Duration::ZERO);
+            let stack = stack.organization(organization).clock(Clock::moved_by(time));
+            stack.start().expect("a stack")
+        };
+        let (server, client) = (start(left, ours), start(right, theirs));
+        let listener = TcpListener::bind(&server, at).expect("bind");
+        let there = TcpStream::connect(&client, at).expect("connect");
+        let (here, _) = listener.accept().expect("accept");
+        for stream in [&here, &there] {
+            stream.set_nonblocking(true).expect("an option");
+        }
+        // Takes no more than a delayed acknowledgment.
+        let carry = |mut from: &TcpStream, mut to: &TcpStream| {
+            let (began, mut left) = (time.now(), 100_000);
+            from.write_all(&[7; 100_000]).expect("room");
+            while left > 0 {
+                assert!(time.settle(PATIENCE), "it does not settle");
+                match to.read(&mut [0; 100_000]) {
+                    Ok(n) => left -= n,
+                    Err(_) => time.advance(time.next().expect("a timer")),
+                }
+                let took = time.now().since(began);
+                assert!(took < Duration::from_millis(100), "{organization}: {took:?} at {began:?}");
+            }
+        };
+        for days in [0, 1, 23, 2, 24, 25, 26, 49, 50, 99, 365] {
+            // What is under way comes to its end before.
+            let end = time.now() + Duration::from_secs(10);
+            while time.settle(PATIENCE) && time.next().is_some_and(|next| next < end) {
+                time.advance(time.next().expect("a timer"));
+            }
+            time.advance(end + days * DAY);
+            carry(&there, &here);
+            carry(&here, &there);
+        }
+        for stream in [&here, &there] {
+            let info = stream.info().expect("open");
+            assert_eq!(info.retransmits, 0, "{organization}: {info:?}");
+        }
     }
 }

@@ -404,7 +404,11 @@ fn an_interface_is_shared_with_the_kernel() {
         let stream = TcpStream::connect_timeout(&end, PATIENCE).expect("connect");
         assert!(exchange(stream, &content) == content);
         server.terminate();
+        // Before, a server that had nothing to send stayed, and said nothing.
+        let Some(server) = Server::start(arguments) else { return };
         assert!(ip("link del ana-near"));
+        let (code, summary) = server.wait();
+        assert_eq!(code, Some(1), "{summary}");
     });
 }
 

@@ -6,7 +6,7 @@ mod proxies;
 use common::{PATIENCE, Server, anabranch, isolated, refused};
 use proxies::{CLOSED, http_proxy, read, services, socks, was_asked_for};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::thread;
 
@@ -345,5 +345,21 @@ fn a_device_that_is_deleted_ends_it() {
         }
         let (code, summary) = server.wait();
         assert_eq!(code, Some(1), "{summary}");
+    });
+}
+
+/// Before, nobody looked whether anything went once the peer had closed its half.
+#[test]
+fn who_waits_for_the_proxy_alone_is_idle_too() {
+    isolated(|| {
+        let silent = TcpListener::bind("127.0.0.1:5").expect("bind");
+        thread::spawn(move || silent.incoming().collect::<Vec<_>>());
+        let Some(server) = start(&format!("socks5://{}", socks(false)), "--idle 1") else { return };
+        let mut stream = TcpStream::connect("10.98.0.2:5").expect("connect");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        stream.shutdown(Shutdown::Write).expect("shut down");
+        let error = stream.read(&mut [0]).expect_err("a reset");
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        assert_eq!(server.terminate(), "1 connections and 0 UDP sessions went through, 0 failed");
     });
 }

@@ -345,6 +345,13 @@ impl Keepalive {
     pub fn new(idle: Duration) -> Keepalive {
         Keepalive { idle, interval: idle.min(Duration::from_secs(75)), probes: 9 }
     }
+
+    /// As TCP takes it: at times of zero a timer would go off for ever, and without a probe nobody is asked.
+    pub(crate) fn at_least(self) -> Keepalive {
+        const LEAST: Duration = Duration::from_millis(1);
+        let Keepalive { idle, interval, probes } = self;
+        Keepalive { idle: idle.max(LEAST), interval: interval.max(LEAST), probes: probes.max(1) }
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,10 @@ impl Tcb {
 
     /// When the peer is asked whether it is there.
     pub(crate) fn keepalive(&self) -> Option<Keepalive> {
-        self.settings.as_ref().map_or(self.config.keepalive, |s| s.keepalive)
+        self.settings
+            .as_ref()
+            .map_or(self.config.keepalive, |s| s.keepalive)
+            .map(Keepalive::at_least)
     }
 
     /// Bounds the segments that are sent, and those that our SYN asks for, to `bytes`

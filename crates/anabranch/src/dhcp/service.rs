@@ -30,7 +30,7 @@ impl<T> Shared<T> {
         timeout: Duration,
         mut take: impl FnMut(&mut T) -> Option<R>,
     ) -> Option<R> {
-        let end = platform::Instant::now() + timeout;
+        let end = crate::wait::after(timeout);
         let mut held = self.held.lock();
         loop {
             if let Some(found) = take(&mut held) {

@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+/// When somebody is woken who waits for an end that there is not: he looks, and waits again.
+const LONG: Duration = Duration::from_secs(86_400);
+
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
@@ -90,12 +93,10 @@ impl Meter {
         }
         let now = Instant::now();
         let mut state = self.state.lock();
-        let State { rates, buckets, bytes, last, waits, .. } = &mut *state;
-        if let Some(idle) = rates.idle.filter(|idle| now.saturating_duration_since(*last) >= *idle)
-        {
-            let text = format!("no byte either way for {} s", idle.as_secs_f32());
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
+        if let Some(error) = state.silent(now) {
+            return Poll::Ready(Err(error));
         }
+        let State { rates, buckets, bytes, waits, .. } = &mut *state;
         let left = rates.bytes.map_or(u64::MAX, |most| most.saturating_sub(bytes[0] + bytes[1]));
         if left == 0 && wanted > 0 {
             let text = format!("the session has carried its {} bytes", bytes[0] + bytes[1]);
@@ -134,9 +135,24 @@ impl Meter {
             return;
         }
         let mut state = self.state.lock();
-        let Some(idle) = state.rates.idle else { return };
-        let at = state.last + idle;
+        // One that is never over is none.
+        let at = state.rates.idle.and_then(|idle| state.last.checked_add(idle));
+        let Some(at) = at else { return };
         state.watches[way as usize].add(at, Instant::now(), cx, &self.alarms);
+    }
+
+    /// Why the session may not go on, once nothing has gone for too long.
+    pub(super) fn poll_silence(&self, cx: &Context<'_>) -> Poll<io::Error> {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        if let Some(error) = state.silent(now) {
+            return Poll::Ready(error);
+        }
+        // Who sets other rates rings.
+        let at = state.rates.idle.and_then(|idle| state.last.checked_add(idle));
+        let at = at.unwrap_or(now + LONG);
+        state.watches[Way::FromPeer as usize].add(at, now, cx, &self.alarms);
+        Poll::Pending
     }
 
     /// Other rates, of which those hear who wait for room or are watched. Who waits for the peer
@@ -181,6 +197,15 @@ impl Drop for Meter {
 }
 
 impl State {
+    /// The error of a session on which nothing has gone for too long.
+    fn silent(&self, now: Instant) -> Option<io::Error> {
+        let idle = self.rates.idle?;
+        (now.saturating_duration_since(self.last) >= idle).then(|| {
+            let text = format!("no byte either way for {} s", idle.as_secs_f32());
+            io::Error::new(io::ErrorKind::TimedOut, text)
+        })
+    }
+
     /// Takes all alarms out.
     fn names(&mut self) -> impl Iterator<Item = Name> + use<> {
         let [from, to] = &mut self.waits;

@@ -7,6 +7,7 @@ use super::span::Span;
 use crate::tokio::TcpStream;
 use platform::Mutex;
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -139,6 +140,15 @@ impl TcpSession {
     pub fn set_rates(&self, rates: Rates) {
         self.entry.meter.set_rates(rates);
         self.stream.0.socket.wake_all();
+    }
+
+    /// Waits until nothing has gone either way for longer than [`Rates::idle`] permits, and says so, as
+    /// reading and writing then do. It is for who may neither read nor write meanwhile: one that carries
+    /// bytes onward waits for the other end alone once the peer has closed its half. It keeps nothing of
+    /// the connection, and never ends without such a bound.
+    pub fn silence(&self) -> impl Future<Output = io::Error> + Send + use<> {
+        let entry = self.entry.clone();
+        poll_fn(move |cx| entry.meter.poll_silence(cx))
     }
 
     /// The span of its life, for what the program does for it. Its last event tells what was

@@ -187,7 +187,7 @@ impl Shared {
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         if matches!(how, Shutdown::Read | Shutdown::Both) {
             let mut wakes = Vec::new();
-            self.socket.shutdown_read(&mut wakes);
+            self.stack.notify(self.socket.shutdown_read(&mut wakes));
             wakes.into_iter().for_each(Waker::wake);
         }
         if matches!(how, Shutdown::Write | Shutdown::Both) {
@@ -232,8 +232,14 @@ impl Shared {
         self.socket.set_send_buffer(bytes);
     }
 
-    pub(crate) fn set_keepalive(&self, idle: Option<Duration>) {
-        self.set(Setting::Keepalive(idle.map(Keepalive::new)), |_| {});
+    pub(crate) fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
+        let is_nothing = |k: &Keepalive| k.idle.is_zero() || k.interval.is_zero() || k.probes == 0;
+        if keepalive.as_ref().is_some_and(is_nothing) {
+            let text = "a keep-alive takes some time, and a probe at least";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        self.set(Setting::Keepalive(keepalive), |_| {});
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::ready::{Interest, Ready};
 use crate::stream::{Race, Shared, now};
-use crate::{Stack, TcpInfo, TcpOptions, ToSocketAddrs};
+use crate::{Keepalive, Stack, TcpInfo, TcpOptions, ToSocketAddrs};
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -159,10 +159,9 @@ impl TcpStream {
     /// is still there; `None`: never.
     ///
     /// # Errors
-    /// None; it is like that of [`crate::TcpStream`].
+    /// `InvalidInput` if the time is zero.
     pub fn set_keepalive(&self, idle: Option<Duration>) -> io::Result<()> {
-        self.0.set_keepalive(idle);
-        Ok(())
+        self.0.set_keepalive(idle.map(Keepalive::new))
     }
 
     /// Why the connection ended, if it did by an error that no call has returned.

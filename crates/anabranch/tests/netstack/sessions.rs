@@ -304,3 +304,47 @@ fn a_connection_that_waits_hears_of_other_rates() {
         assert_eq!(error.kind(), ErrorKind::TimedOut);
     });
 }
+
+/// Before, a session that waited for nobody was silent for as long as it liked.
+#[test]
+fn silence_is_told_to_who_neither_reads_nor_writes() {
+    let (netstack, client) = pair(Rates::default().with_idle(Duration::from_millis(200)));
+    block_on(async {
+        let mut there = TcpStream::connect(&client, "192.0.2.1:80").await.expect("connect");
+        let mut here = netstack.accept_tcp().await.expect("accept");
+        let silence = here.silence();
+        there.write_all(b"x").await.expect("write");
+        there.shutdown().await.expect("shut down");
+        assert_eq!(here.read_to_end(&mut Vec::new()).await.expect("read"), 1);
+        assert_eq!(silence.await.kind(), ErrorKind::TimedOut);
+        // Who waits hears of another bound, though there was none.
+        here.set_rates(Rates::default());
+        let silence = here.silence();
+        let (error, ()) = tokio::join!(silence, async {
+            tokio::task::yield_now().await;
+            here.set_rates(Rates::default().with_idle(Duration::from_millis(100)));
+        });
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    });
+}
+
+/// Before, to wait for so long was a panic.
+#[test]
+fn a_bound_may_be_as_long_as_it_likes() {
+    let (netstack, client) = pair(Rates::default().with_idle(Duration::MAX));
+    block_on(async {
+        let mut there = TcpStream::connect(&client, "192.0.2.1:80").await.expect("connect");
+        let mut here = netstack.accept_tcp().await.expect("accept");
+        let (mut bytes, silence) = ([0; 1], here.silence());
+        tokio::select! {
+            biased;
+            _ = here.read(&mut bytes) => panic!("nothing was sent"),
+            _ = silence => panic!("it has no end"),
+            () = tokio::task::yield_now() => {}
+        }
+        there.write_all(b"x").await.expect("write");
+        here.read_exact(&mut bytes).await.expect("read");
+        assert_eq!(netstack.stack().connections(Duration::MAX).len(), 1);
+        assert!(netstack.stack().host().wait_checked(Duration::MAX));
+    });
+}

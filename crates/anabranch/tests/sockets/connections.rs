@@ -1,9 +1,11 @@
 //! A stack tells what connections it has.
 
 use crate::{CLIENT, PATIENCE, SERVER, pair};
+use anabranch::device::memory;
 use anabranch::{Stack, TcpListener, TcpState, TcpStream};
-use std::io::{Read, Write};
-use std::net::SocketAddr;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 /// The ends of the connections of `stack`, and their states.
 fn ends(stack: &Stack) -> Vec<(SocketAddr, SocketAddr, TcpState)> {
@@ -52,4 +54,26 @@ fn a_stack_lists_its_connections() {
     assert_eq!(ends(&server).len(), 99);
     server.stop();
     assert!(server.connections(PATIENCE).is_empty());
+}
+
+/// Before, `thread-per-connection` sent a SYN in the midst of the connection, and the call took two minutes.
+#[test]
+fn two_ends_have_one_connection_in_every_organization() {
+    for organization in anabranch::Organization::all() {
+        let (left, right) = memory::pair(memory::Config::default());
+        let start = |device, address: &str| {
+            let stack = Stack::builder().device(device).address(format!("{address}/24").as_str());
+            stack.organization(organization).drain(Duration::ZERO).start().expect("a stack")
+        };
+        let (server, client) = (start(left, SERVER), start(right, CLIENT));
+        let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+        let local = (CLIENT.parse::<IpAddr>().expect("an address"), 5000).into();
+        let connect = || TcpStream::connect_from(&client, local, (SERVER, 80));
+        let mut there = connect().expect("connect");
+        let (mut here, _) = listener.accept().expect("accept");
+        let error = connect().expect_err("the ends are in use");
+        assert_eq!(error.kind(), ErrorKind::AddrInUse, "{organization}: {error}");
+        there.write_all(b"x").expect("write");
+        here.read_exact(&mut [0]).expect("read");
+    }
 }

@@ -179,3 +179,20 @@ fn a_deferred_connection_is_accepted_with_its_data() {
     here.read_exact(&mut bytes).expect("read");
     assert_eq!(&bytes, b"now");
 }
+
+/// Before, a time of zero ended a connection whose peer was further away than a few milliseconds.
+#[test]
+fn a_keepalive_of_nothing_is_refused() {
+    let stacks = pair();
+    let (here, _there) = streams(&stacks, &TcpOptions::default());
+    let second = Keepalive::new(Duration::from_secs(1));
+    here.set_keepalive_with(Some(second)).expect("an option");
+    let errors = [
+        here.set_keepalive(Some(Duration::ZERO)),
+        here.set_keepalive_with(Some(second.with_interval(Duration::ZERO))),
+        here.set_keepalive_with(Some(second.with_probes(0))),
+    ];
+    for error in errors {
+        assert_eq!(error.expect_err("nothing").kind(), ErrorKind::InvalidInput);
+    }
+}

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Bytes of the largest file that is kept.
 const SMALL: u64 = 256 * 1024;
-/// Bytes of all that are kept, and how many, at most.
+/// Bytes of all that are kept, with their paths, and how many, at most.
 const ALL: usize = 64 << 20;
 const FILES: usize = 4096;
 /// How long a file is believed to be as it was, ms.
@@ -34,6 +34,7 @@ pub(super) struct Cache {
 #[derive(Default)]
 struct Files {
     by_path: HashMap<String, Arc<Kept>>,
+    /// Of the files and of their paths: a client may write one path in any number of ways, and at any length.
     bytes: usize,
 }
 
@@ -146,14 +147,14 @@ impl Cache {
 
     fn put(&self, uri: &str, kept: Arc<Kept>) {
         let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
-        let len = kept.bytes.len();
+        let len = uri.len() + kept.bytes.len();
         if files.bytes + len > ALL || files.by_path.len() >= FILES {
             // Those that are wanted come back.
             *files = Files::default();
         }
         files.bytes += len;
         if let Some(before) = files.by_path.insert(uri.to_owned(), kept) {
-            files.bytes -= before.bytes.len();
+            files.bytes -= uri.len() + before.bytes.len();
         }
     }
 }
@@ -194,7 +195,7 @@ mod tests {
         // Just changed: another change may not show in its times.
         fs::write(&path, "six").expect("written");
         assert_eq!(look(&later, "/x", &path).expect("small").bytes, "six");
-        assert_eq!(later.files.read().expect("whole").bytes, 3);
+        assert_eq!(later.files.read().expect("whole").bytes, "/x".len() + 3);
     }
 
     #[test]
@@ -206,12 +207,30 @@ mod tests {
         for n in 0..300 {
             assert!(look(&cache, &format!("/{n}"), &path).is_some());
             let files = cache.files.read().expect("whole");
-            assert!(files.bytes <= ALL && files.bytes == files.by_path.len() * SMALL as usize);
+            let paths: usize = files.by_path.keys().map(String::len).sum();
+            assert!(files.bytes <= ALL);
+            assert_eq!(files.bytes, files.by_path.len() * SMALL as usize + paths);
         }
         fs::write(&path, "x").expect("written");
         (0..FILES + 10).for_each(|n| drop(look(&cache, &format!("/small{n}"), &path)));
         assert!(cache.files.read().expect("whole").by_path.len() <= FILES);
         fs::write(&path, vec![0; SMALL as usize + 1]).expect("written");
         assert!(look(&cache, "/large", &path).is_none());
+    }
+    /// Before, only the bytes of files counted: a client could have 256 MiB of paths kept.
+    #[test]
+    fn long_paths_count() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("x");
+        fs::write(&path, "x").expect("written");
+        let cache = Cache::default();
+        for n in 0..FILES {
+            let uri = format!("/{}{n}", "./".repeat(30_000));
+            assert!(look(&cache, &uri, &path).is_some());
+        }
+        let files = cache.files.read().expect("whole");
+        let held: usize =
+            files.by_path.iter().map(|(uri, kept)| uri.len() + kept.bytes.len()).sum();
+        assert!(held == files.bytes && held <= ALL, "{held}");
     }
 }

@@ -7,7 +7,9 @@ use super::document::{Asked, Document, put};
 use super::{Body, Site, text};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode, Uri};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use percent_encoding::{
+    AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, percent_encode, utf8_percent_encode,
+};
 use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -68,7 +70,8 @@ impl<'a> Location<'a> {
             let _ = write!(text, "{}/", percent_encode(segment, SEGMENT));
         }
         if let Some(query) = self.query {
-            let _ = write!(text, "?{query}");
+            // What is not ASCII finds no place in a field.
+            let _ = write!(text, "?{}", utf8_percent_encode(query, CONTROLS));
         }
         text
     }

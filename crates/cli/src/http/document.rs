@@ -23,14 +23,34 @@ impl Asked<'_> {
         self.fields.get(name)?.to_str().ok()
     }
 
-    /// Does the client have this version already (RFC 9110 13.2.2)?
-    fn has(&self, version: &Version) -> bool {
-        if let Some(tags) = self.field(header::IF_NONE_MATCH) {
-            let weak = |tag: &str| tag.trim().trim_start_matches("W/") == version.tag;
-            return tags.trim() == "*" || tags.split(',').any(weak);
+    fn date(&self, name: header::HeaderName) -> Option<SystemTime> {
+        self.field(name).and_then(|date| httpdate::parse_http_date(date).ok())
+    }
+
+    /// Is one of the tags in these fields `*`, or such as `is` says? `None`: there is no such field.
+    fn names(&self, name: header::HeaderName, is: impl Fn(&str) -> bool) -> Option<bool> {
+        let mut lines = self.fields.get_all(name).iter().peekable();
+        lines.peek()?;
+        let mut tags = lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
+        Some(tags.any(|tag| tag.trim() == "*" || is(tag.trim())))
+    }
+
+    /// Does the client want another version, or none newer (RFC 9110 13.2.2, steps 1 and 2)?
+    fn refuses(&self, version: &Version) -> bool {
+        if let Some(named) = self.names(header::IF_MATCH, |tag| tag == version.tag) {
+            return !named;
         }
-        let since = self.field(header::IF_MODIFIED_SINCE);
-        let since = since.and_then(|date| httpdate::parse_http_date(date).ok());
+        let since = self.date(header::IF_UNMODIFIED_SINCE);
+        matches!((since, version.seconds), (Some(since), Some(modified)) if modified > since)
+    }
+
+    /// Does the client have this version already (RFC 9110 13.2.2, steps 3 and 4)?
+    fn has(&self, version: &Version) -> bool {
+        let weak = |tag: &str| tag.strip_prefix("W/").unwrap_or(tag) == version.tag;
+        if let Some(named) = self.names(header::IF_NONE_MATCH, weak) {
+            return named;
+        }
+        let since = self.date(header::IF_MODIFIED_SINCE);
         matches!((since, version.seconds), (Some(since), Some(modified)) if modified <= since)
     }
 
@@ -88,7 +108,7 @@ impl Document {
         Document { version: Version::of(metadata), size: metadata.len(), content_type }
     }
 
-    /// The answer to a request for it: all, a part, or that the client has it already.
+    /// The answer to a request for it: all, a part, that the client has it already, or not what it wants.
     /// `body` gives so many bytes from somewhere on.
     ///
     /// # Errors
@@ -105,6 +125,10 @@ impl Document {
         put(fields, header::ETAG, &version.tag);
         if let Some(date) = &version.date {
             put(fields, header::LAST_MODIFIED, date);
+        }
+        if request.refuses(version) {
+            *response.status_mut() = StatusCode::PRECONDITION_FAILED;
+            return Ok(response);
         }
         if request.has(version) {
             *response.status_mut() = StatusCode::NOT_MODIFIED;

@@ -5,6 +5,7 @@ mod body;
 mod cache;
 mod directory;
 mod document;
+mod patient;
 mod range;
 
 pub use body::Body;
@@ -20,6 +21,7 @@ use hyper::rt::{Sleep, Timer};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use patient::Patient;
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -34,6 +36,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// How long a connection may be silent before or within a request's header, or within what it
 /// uploads.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a client may take nothing of an answer. It is longer, for slow ones: room is told of only when
+/// much of what was written is acknowledged.
+const UNREAD: Duration = Duration::from_secs(300);
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, PUT, POST, OPTIONS");
 
 /// What is served.
@@ -62,7 +67,7 @@ where
 /// # Errors
 /// Those of the connection, and requests that make no sense.
 pub async fn serve_by<S>(
-    timer: impl Timer + Clone + Send + Sync + 'static,
+    timer: impl Timer + Clone + Send + Sync + Unpin + 'static,
     stream: S,
     site: Arc<impl Site>,
     tally: Arc<Tally>,
@@ -71,6 +76,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let clock = timer.clone();
+    let stream = Patient::new(stream, timer.clone(), UNREAD);
     let answer = service_fn(|request| {
         let (site, tally, timer) = (site.clone(), tally.clone(), clock.clone());
         async move { Ok::<_, Infallible>(answer(request, &*site, tally, &timer).await) }

@@ -182,6 +182,44 @@ fn known_versions_are_not_sent_again() {
     assert_eq!(conditional(format!("If-Modified-Since: {date}")).status, 304);
     let early = "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT";
     assert_eq!(conditional(early.into()).status, 200);
+    // A field may stand in several lines (RFC 9110 5.3).
+    let lines = ["If-None-Match: \"a\"", &format!("If-None-Match: W/{tag}")];
+    assert_eq!(request(&place, "GET /digits.txt", &lines).status, 304);
+}
+
+/// Before, whoever wanted the rest of one version got that of another.
+#[test]
+fn other_versions_than_wanted_are_not_sent() {
+    let place = site();
+    let whole = get(&place, "/digits.txt");
+    let (tag, date) = (whole.field("etag").expect("a tag"), whole.field("last-modified"));
+    let date = date.expect("a date");
+    let early = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let if_match = |tag: &str| format!("If-Match: {tag}");
+    let unmodified = |date: &str| format!("If-Unmodified-Since: {date}");
+    for (fields, status) in [
+        (vec![if_match(tag)], 200),
+        (vec![if_match("*")], 200),
+        (vec![if_match(&format!("\"a\", {tag}"))], 200),
+        (vec![if_match("\"a\"")], 412),
+        // Weak tags are not good enough (RFC 9110 13.1.1).
+        (vec![if_match(&format!("W/{tag}"))], 412),
+        (vec![if_match("\"a\""), "Range: bytes=2-4".into()], 412),
+        (vec![if_match(tag), "Range: bytes=2-4".into()], 206),
+        (vec![if_match(tag), format!("If-None-Match: {tag}")], 304),
+        (vec![unmodified(date)], 200),
+        (vec![unmodified(early)], 412),
+        (vec![unmodified("nonsense")], 200),
+        (vec![if_match(tag), unmodified(early)], 200),
+    ] {
+        let given: Vec<&str> = fields.iter().map(String::as_str).collect();
+        for method in ["GET", "HEAD"] {
+            let answer = request(&place, &format!("{method} /digits.txt"), &given);
+            let status = if (method, status) == ("HEAD", 206) { 200 } else { status };
+            assert_eq!(answer.status, status, "{method} {fields:?}");
+            assert!(status != 412 || answer.body.is_empty());
+        }
+    }
 }
 
 #[test]
@@ -189,6 +227,8 @@ fn directories() {
     let place = site();
     let answer = get(&place, "/with%20index?q=1");
     assert_eq!((answer.status, answer.field("location")), (301, Some("/with%20index/?q=1")));
+    let answer = get(&place, "/sub?\u{e4}");
+    assert_eq!((answer.status, answer.field("location")), (301, Some("/sub/?%C3%A4")));
     // Not to another host.
     assert_eq!(get(&place, "//sub").field("location"), Some("/sub/"));
     assert_eq!(get(&place, "/with%20index/").text(), "the index");
@@ -280,6 +320,46 @@ fn an_upload_that_falls_silent_is_given_up() {
         let answer = String::from_utf8_lossy(&answer);
         assert!(answer.starts_with("HTTP/1.1 408 "), "{answer:?}");
         let _ = server.await.expect("no panic");
+    });
+}
+
+/// Before, who asked for a file and did not read it kept the connection and the file for ever.
+#[test]
+fn who_does_not_read_is_given_up() {
+    let place = site();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime").block_on(async {
+        let site = Arc::new(Directory::open(&place.path().join("root")).expect("open"));
+        let (ours, mut theirs) = duplex(10_000);
+        let server = tokio::spawn(serve_by(Hasty, ours, site, Arc::new(Tally::default())));
+        theirs.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("write");
+        let ended = tokio::time::timeout(Duration::from_secs(60), server).await;
+        ended.expect("it ends").expect("no panic").expect_err("nothing was read");
+    });
+}
+
+/// However slowly it comes, a file comes whole.
+#[test]
+fn who_reads_slowly_gets_all() {
+    let place = site();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(async {
+        let site = Arc::new(Directory::open(&place.path().join("root")).expect("open"));
+        let (ours, mut theirs) = duplex(100_000);
+        let server = tokio::spawn(serve(ours, site, Arc::new(Tally::default())));
+        let ask = b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        theirs.write_all(ask).await.expect("write");
+        let (mut answer, mut bytes) = (Vec::new(), vec![0; 100_000]);
+        loop {
+            tokio::time::sleep(UNREAD - Duration::from_secs(1)).await;
+            match theirs.read(&mut bytes).await.expect("read") {
+                0 => break,
+                n => answer.extend(&bytes[..n]),
+            }
+        }
+        assert!(answer.ends_with(&fs::read(place.path().join("root/large")).expect("read")));
+        server.await.expect("no panic").expect("served");
     });
 }
 

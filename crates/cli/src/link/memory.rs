@@ -10,6 +10,7 @@ pub static KIND: Kind = Kind {
     way: "from stack to stack",
     naming: None,
     has_peers: false,
+    goes_silently: false,
     open,
     prepare: || Ok("All of it runs in memory, from stack to stack."),
     examine: |_| Vec::new(),

@@ -9,8 +9,11 @@ use crate::failure::Failure;
 use crate::finding::{Finding, Rights};
 use clap::{Arg, ArgMatches, Command};
 use device::Device;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, netdevice};
 use std::fmt;
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 
 /// A kind of device.
 pub struct Kind {
@@ -22,6 +25,8 @@ pub struct Kind {
     naming: Option<Naming>,
     /// It is an interface with peers of its own; else the kernel is its only one.
     pub has_peers: bool,
+    /// Does the kernel not tell whoever waits at one that it was deleted? Then it has to be looked for.
+    pub goes_silently: bool,
     /// Makes one.
     pub open: fn(&Request<'_>) -> Result<Opened, Failure>,
     /// Prepares this process for a demonstration over one, before it has threads. Says
@@ -105,6 +110,22 @@ pub struct Chosen {
     pub kind: &'static Kind,
     /// Its name.
     pub name: String,
+}
+
+/// The number of the interface of this name.
+pub fn number(name: &str) -> Option<u32> {
+    netdevice::name_to_index(asking().ok()?, name).ok()
+}
+
+/// Was the interface of this number deleted?
+pub fn is_deleted(number: u32) -> bool {
+    let name = asking().and_then(|socket| netdevice::index_to_name(socket, number));
+    name.is_err_and(|error| error == Errno::NODEV)
+}
+
+/// A socket to ask for interfaces by.
+fn asking() -> Result<OwnedFd, Errno> {
+    rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
 }
 
 fn named() -> impl Iterator<Item = (&'static Kind, &'static Naming)> {

@@ -23,6 +23,7 @@ pub static KIND: Kind = Kind {
                together: `ethtool -K NAME gro off lro off`",
     }),
     has_peers: true,
+    goes_silently: true,
     open,
     prepare: || Err("it is there for `serve` only".into()),
     examine,

@@ -8,9 +8,10 @@ mod report;
 mod running;
 mod services;
 mod settings;
+mod tcp;
 
-pub use running::tcp_config;
 pub use settings::organization_names;
+pub use tcp::tcp_config;
 
 use crate::failure::Failure;
 use crate::link::Chosen;

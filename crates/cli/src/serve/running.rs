@@ -5,20 +5,18 @@ use super::lease::Leased;
 use super::occupied;
 use super::services::{self, Net, Tallies};
 use super::settings::Settings;
+use super::tcp::server_config;
 use crate::failure::Failure;
-use crate::link::Request;
+use crate::link::{self, Request};
 use crate::view::Viewed;
 use anabranch::instruments::{Instruments, Snapshot};
-use anabranch::{Cidr, Stack, TcpConfig};
+use anabranch::{Cidr, Stack};
 use device::{Counts, Device, Report, fault, pcap};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-/// Bytes of send and of receive buffer of a connection.
-const SOCKET_BUFFER: usize = 4 << 20;
 
 /// A device, a stack on it, and services on that.
 pub struct Running {
@@ -30,6 +28,8 @@ pub struct Running {
     /// The device's name as the kernel has it.
     pub(super) device: String,
     pub(super) counts: Arc<Counts>,
+    /// The number of its interface, if that has to be looked for.
+    interface: Option<u32>,
     pub(super) reports: Vec<Arc<dyn Report>>,
     pub(super) tallies: Tallies,
     pub(super) started: Instant,
@@ -46,6 +46,8 @@ impl Running {
         let device = open(settings)?;
         let (name, counts, reports) =
             (device.name.clone(), device.counts.clone(), device.reports.clone());
+        let kind = settings.args.link.kind;
+        let interface = kind.goes_silently.then(|| link::number(&name)).flatten();
         let instruments = settings.args.stats_json.as_ref().map(|_| Instruments::new());
         let result = async {
             let stack = start_stack(settings, device, instruments.clone())?;
@@ -55,6 +57,7 @@ impl Running {
                 leased: None,
                 device: name,
                 counts,
+                interface,
                 reports,
                 tallies: Vec::new(),
                 started: Instant::now(),
@@ -93,7 +96,7 @@ impl Running {
 
     /// Has somebody deleted the device?
     pub fn is_gone(&self) -> bool {
-        self.counts.gone.load(Ordering::Relaxed)
+        self.counts.gone.load(Ordering::Relaxed) || self.interface.is_some_and(link::is_deleted)
     }
 
     async fn bind(&mut self, settings: &Settings) -> Result<(), Failure> {
@@ -167,7 +170,7 @@ fn start_stack(
         .processors(settings.processors)
         .options(args.choices.options())
         .burst(args.choices.burst())
-        .tcp(tcp_config(settings.offload).with_congestion(args.congestion.algorithm()))
+        .tcp(server_config(settings.offload).with_congestion(args.congestion.algorithm()))
         .errors_per_second(args.answers_per_second)
         .dns(args.dns.iter().map(|server| server.address))
         .observable();
@@ -194,13 +197,4 @@ fn start_stack(
         builder = builder.instruments(instruments);
     }
     builder.start().map_err(Failure::refused)
-}
-
-/// TCP's parameters over a TAP device.
-pub fn tcp_config(offload: bool) -> TcpConfig {
-    TcpConfig::default()
-        .with_receive_buffer(SOCKET_BUFFER)
-        .with_send_buffer(SOCKET_BUFFER)
-        // Else the device does it.
-        .with_checksum(!offload)
 }

@@ -17,8 +17,12 @@ pub(super) async fn connect(proxy: &Proxy, to: &Target) -> io::Result<TcpStream>
     let mut stream = TcpStream::connect(proxy.address).await?;
     stream.set_nodelay(true)?;
     stream.write_all(request(to, proxy.login.as_ref()).as_bytes()).await?;
-    let head = head(&mut stream).await?;
-    match status(&head) {
+    let mut told = status(&head(&mut stream).await?);
+    // What is said in between is not the answer (RFC 9110 15.2); for how long is bounded by time.
+    while matches!(told, Some(100..=199)) {
+        told = status(&head(&mut stream).await?);
+    }
+    match told {
         Some(200..=299) => Ok(stream),
         Some(code) => Err(refusal(code, proxy.login.is_some())),
         None => Err(bad("the proxy does not speak HTTP")),
@@ -190,13 +194,17 @@ mod tests {
     #[test]
     fn what_follows_the_answer_is_the_other_ends() {
         for piece in [1, 7, 1000] {
-            let rest = answered("HTTP/1.1 200 Fine\r\nVia: x\r\n\r\nfirst words", piece);
-            assert_eq!(rest.expect("connected"), "first words");
+            for before in ["", "HTTP/1.1 102 Processing\r\nVia: x\r\n\r\nHTTP/1.1 100\n\n"] {
+                let fine = "HTTP/1.1 200 Fine\r\nVia: x\r\n\r\nfirst words";
+                let answer: &'static str = Box::leak(format!("{before}{fine}").into_boxed_str());
+                assert_eq!(answered(answer, piece).expect("connected"), "first words");
+            }
         }
         for (answer, kind) in [
             ("HTTP/1.1 407 Who?\r\n\r\n", ErrorKind::PermissionDenied),
             ("HTTP/1.1 502 No\r\n\r\n", ErrorKind::HostUnreachable),
             ("HTTP/1.1 200 Fine\r\n", ErrorKind::UnexpectedEof),
+            ("HTTP/1.1 100 Go on\r\n\r\n", ErrorKind::UnexpectedEof),
             ("", ErrorKind::UnexpectedEof),
             ("nonsense\r\n\r\n", ErrorKind::InvalidData),
         ] {

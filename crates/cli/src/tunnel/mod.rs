@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::copy_bidirectional_with_sizes;
+use tokio::net::TcpStream;
 use tokio::signal::unix::{SignalKind, signal};
 
 const EXAMPLES: &str = "\
@@ -277,8 +278,7 @@ async fn connection(mut stream: TcpSession, way: Arc<Way>) {
         Ok(mut onward) => {
             way.tally.went_well();
             way.tally.connections.fetch_add(1, Ordering::Relaxed);
-            let carried = copy_bidirectional_with_sizes(&mut stream, &mut onward, CHUNK, CHUNK);
-            if carried.await.is_err() {
+            if carry(&mut stream, &mut onward).await.is_err() {
                 // One of them was cut off: the other must not take what it has for all.
                 let _ = stream.stream().set_linger(Some(Duration::ZERO));
                 let _ = onward.set_zero_linger();
@@ -288,6 +288,17 @@ async fn connection(mut stream: TcpSession, way: Arc<Way>) {
             way.failed(&error);
             let _ = stream.stream().set_linger(Some(Duration::ZERO));
         }
+    }
+}
+
+/// Carries bytes both ways until both have ended, or nothing has gone for too long. While it waits for
+/// the proxy alone nobody reads or writes `stream`, which could not say so then.
+async fn carry(stream: &mut TcpSession, onward: &mut TcpStream) -> io::Result<()> {
+    let is_bounded = stream.rates().idle.is_some();
+    let silence = stream.silence();
+    tokio::select! {
+        carried = copy_bidirectional_with_sizes(stream, onward, CHUNK, CHUNK) => carried.map(|_| ()),
+        error = silence, if is_bounded => Err(error),
     }
 }
 

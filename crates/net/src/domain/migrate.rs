@@ -10,7 +10,7 @@ use crate::connections::{ClosedFlow, ConnId, Connection, Connections, OpenError,
 use crate::down::Down;
 use crate::transport::{Residence, Transport};
 use std::sync::Arc;
-use wire::Instant;
+use wire::{FlowKey, Instant};
 
 impl<A: Application> Domain<A> {
     /// A domain for connections that come by [`Domain::adopt`]. What is left of
@@ -27,9 +27,15 @@ impl<A: Application> Domain<A> {
     /// From now on, connections leave once they are established, before the
     /// application hears of it ([`Domain::take_leaving`]); and packets put
     /// together from fragments may be those of connections that have left: all
-    /// come by [`Domain::take_misrouted`].
-    pub fn migrate_on_established(&mut self) {
-        self.transport.residence = Residence::Transient { leaving: Vec::new(), refusal: None };
+    /// come by [`Domain::take_misrouted`]. `elsewhere` says whether one that has left has a flow, which
+    /// then cannot be opened.
+    pub fn migrate_on_established(
+        &mut self,
+        elsewhere: impl Fn(&FlowKey) -> bool + Send + 'static,
+    ) {
+        let elsewhere = Box::new(elsewhere);
+        let (leaving, refusal) = (Vec::new(), None);
+        self.transport.residence = Residence::Transient { leaving, refusal, elsewhere };
     }
 
     /// Refuses to open connections, for this reason; `None` allows it again. It counts

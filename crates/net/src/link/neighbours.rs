@@ -19,8 +19,11 @@ use wire::{EthernetAddress, Instant, Packet};
 const CANDIDATES: usize = 16;
 /// The most neighbours asked for at the same time.
 const MAX_ASKED: usize = 256;
-/// Packets that wait for one neighbour; the oldest makes room.
-const MAX_WAITING: usize = 16;
+/// Packets that wait for one neighbour, and the bytes that those beyond the first few may have; the oldest
+/// make room. The fragments of the longest datagram find room.
+const MAX_WAITING: usize = 64;
+const FEW: usize = 16;
+const MAX_BYTES: usize = 128 * 1024;
 /// Time between two requests, and how often to ask.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 const TRIES: u8 = 3;
@@ -40,8 +43,8 @@ struct Known {
     trusted_until: Instant,
     /// When it was last asked to confirm, or, in DELAY, used first.
     asked: Instant,
-    /// Of IPv6: 0 while nothing is to be done, 1 in DELAY, then one more for each question
-    /// (RFC 4861 7.3.2).
+    /// Of IPv4: questions that were not answered. Of IPv6: 0 while nothing is to be done, 1 in DELAY, then
+    /// one more for each question (RFC 4861 7.3.2).
     probes: u8,
     /// When we last had a packet for it; zero if we never had.
     used: Instant,
@@ -68,7 +71,41 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// Makes room for a packet of `len` bytes. Returns how many went for it.
+    fn make_room(&mut self, len: usize) -> u64 {
+        let is_few = self.waiting.len() < FEW;
+        let bytes = |waits: &Waiting| waits.packet.len();
+        let mut held: usize = if is_few { 0 } else { self.waiting.iter().map(bytes).sum() };
+        let mut gone = 0;
+        while self.waiting.len() == MAX_WAITING
+            || (self.waiting.len() >= FEW && held + len > MAX_BYTES)
+        {
+            held -= self.waiting.pop_front().as_ref().map_or(0, bytes);
+            gone += 1;
+        }
+        gone
+    }
+}
+
 impl Known {
+    /// What a neighbour of IPv4 whose time is over is reached by: as it was, however long nobody has sent to
+    /// it, and it is asked itself. A burst after a pause finds no room where packets wait for an answer.
+    /// `None`: it has not answered, and is to be forgotten.
+    fn poll(&mut self, now: Instant, lifetime: Duration) -> Option<Resolved> {
+        // RFC 1122 2.3.2.1/1
+        let asked = now.since(self.asked);
+        if self.probes > 0 && asked < INTERVAL {
+            return Some(Resolved::Known(self.ethernet, now));
+        }
+        if self.probes == TRIES || (self.probes > 0 && asked >= lifetime) {
+            return None;
+        }
+        self.probes += 1;
+        self.asked = now;
+        Some(Resolved::Stale(self.ethernet))
+    }
+
     /// What a neighbour of IPv6 whose time is over is reached by: for a while as it was,
     /// then it is asked. `None`: it has not answered, and is to be forgotten.
     fn probe(&mut self, now: Instant) -> Option<Resolved> {
@@ -220,14 +257,8 @@ impl Neighbours {
                 self.wait(neighbour, (unit, packet), now, dropped);
                 return Resolved::Lost;
             }
-            // Its time is over: the address is used, and the station itself is asked. It
-            // is forgotten if it does not answer for as long again.
-            if now < known.trusted_until + self.lifetime {
-                if now.since(known.asked) >= INTERVAL {
-                    known.asked = now;
-                    return Resolved::Stale(known.ethernet);
-                }
-                return Resolved::Known(known.ethernet, now);
+            if let Some(resolved) = known.poll(now, self.lifetime) {
+                return resolved;
             }
             self.forget(&neighbour);
         }
@@ -256,10 +287,7 @@ impl Neighbours {
         if asked.is_over(now) {
             (asked.tries, asked.since, asked.again, is_new) = (1, now, now + INTERVAL, true);
         }
-        if asked.waiting.len() == MAX_WAITING {
-            asked.waiting.pop_front();
-            *dropped += 1;
-        }
+        *dropped += asked.make_room(packet.as_ref().map_or(0, Packet::len));
         let waits = packet.take().map(|packet| Waiting::new(unit, packet, &self.neighbourhood));
         asked.waiting.extend(waits);
         if is_new { Resolved::Ask } else { Resolved::Waiting }
@@ -295,6 +323,7 @@ impl Neighbours {
                 return Learned::Locked;
             }
             (known.ethernet, known.confirmed, known.trusted_until) = (ethernet, now, trusted_until);
+            known.probes = 0;
         } else if asked.is_some() || create {
             if self.known.len() >= MAX_NEIGHBOURS {
                 self.make_room();

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 use wire::arp::Operation;
 use wire::ethernet::ethertype;
-use wire::{EthernetAddress, protocol};
+use wire::{EthernetAddress, Packet, protocol};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -47,15 +47,32 @@ fn packets_wait_for_the_answer_in_order() {
     let (to, request) = parse_arp(&out[0]);
     assert_eq!((to, request.operation), (EthernetAddress::BROADCAST, Operation::Request));
     assert_eq!((request.sender_ip, request.target_ip), (US, PEER));
-    for i in 1..20u8 {
+    for i in 1..68u8 {
         out = host.say(PEER, &[b'0' + i]);
         assert!(out.is_empty(), "asked once");
     }
     let out = host.take(&arp_frame(Operation::Reply, PEER, US));
-    // The last sixteen; the oldest made room, which counts.
+    // The last 64; the oldest made room, which counts.
     let said: Vec<u8> = out.iter().map(|f| *parse(f).1.last().unwrap()).collect();
-    assert_eq!(said, (4..20).map(|i| b'0' + i).collect::<Vec<_>>());
+    assert_eq!(said, (4..68).map(|i| b'0' + i).collect::<Vec<_>>());
     assert_eq!(host.domain.counters.out_dropped, 4);
+}
+
+/// Before, of the fragments of a datagram sixteen were kept, and the others lost whoever sent it first.
+#[test]
+fn the_longest_datagram_waits_whole() {
+    let mut host = lonely();
+    assert_eq!(host.say(PEER, &[7; 65_507]).len(), 1, "asked");
+    let out = host.take(&arp_frame(Operation::Reply, PEER, US));
+    assert_eq!((out.len(), host.domain.counters.out_dropped), (45, 0));
+    // What a device cuts counts by its bytes, once there are some.
+    let mut table = super::Neighbours::new(host.config());
+    let (mut dropped, now) = (0, host.now);
+    for n in 1..=20 {
+        let mut packet = Some(Packet::copy_of(&[0; 60_000]));
+        table.resolve((0, PEER.into()), 0, &mut packet, now, &mut dropped);
+        assert_eq!(dropped, n - n.min(16));
+    }
 }
 
 #[test]
@@ -91,8 +108,25 @@ fn old_knowledge_is_used_and_confirmed() {
     host.take(&arp_frame(Operation::Reply, PEER, US));
     host.wait(2 * SECOND);
     assert_eq!(host.say(PEER, b"x").len(), 1, "confirmed");
-    // Silent for twice as long: forgotten.
-    host.wait(21 * SECOND);
+    // After however long a pause; before, it was forgotten, and 16 packets of a burst were kept.
+    host.wait(1000 * SECOND);
+    assert_eq!(parse_arp(&host.say(PEER, b"x")[0]).0, PEER_MAC, "asked itself");
+    for _ in 0..100 {
+        assert_eq!(host.say(PEER, b"x").len(), 1, "sent at once");
+    }
+    for _ in 0..2 {
+        host.wait(SECOND);
+        assert_eq!(host.say(PEER, b"x").len(), 2, "asked once more");
+    }
+    // It has not answered three times: forgotten.
+    host.wait(SECOND);
+    let out = host.say(PEER, b"x");
+    assert_eq!((out.len(), parse_arp(&out[0]).0), (1, EthernetAddress::BROADCAST));
+    // Nor after a pause, if it did not answer before that.
+    host.take(&arp_frame(Operation::Reply, PEER, US));
+    host.wait(11 * SECOND);
+    assert_eq!(host.say(PEER, b"x").len(), 2);
+    host.wait(11 * SECOND);
     let out = host.say(PEER, b"x");
     assert_eq!((out.len(), parse_arp(&out[0]).0), (1, EthernetAddress::BROADCAST));
 }

@@ -178,6 +178,9 @@ impl<A: Application> Transport<A> {
         (port_allocated, after): (bool, Option<Seq>),
         cx: &mut Cx<'_, A, C>,
     ) -> Result<(), (OpenError, A::Connection)> {
+        if self.residence.is_elsewhere(&flow) {
+            return Err((OpenError::Exists, user));
+        }
         let mut isn = self.isn.isn(&flow, cx.now);
         if let Some(after) = after.filter(|after| isn.seq.before_or_at(*after + WINDOW)) {
             isn.seq = after + WINDOW;

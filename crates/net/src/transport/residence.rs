@@ -4,6 +4,10 @@
 use crate::application::{Application, Call};
 use crate::config::Unit;
 use crate::connections::ConnId;
+use wire::FlowKey;
+
+/// Has a connection that has migrated this flow?
+pub(crate) type Elsewhere = Box<dyn Fn(&FlowKey) -> bool + Send>;
 
 /// Where the connections of a unit live.
 pub(crate) enum Residence<A: Application> {
@@ -15,6 +19,8 @@ pub(crate) enum Residence<A: Application> {
         leaving: Vec<ConnId>,
         /// Why no connection may open now, if none may.
         refusal: Option<&'static str>,
+        /// Which flows are taken, though not here.
+        elsewhere: Elsewhere,
     },
     /// They come from elsewhere. What the application asks of a host is for another
     /// unit to do.
@@ -36,6 +42,14 @@ impl<A: Application> Residence<A> {
         match self {
             Residence::Transient { refusal, .. } => *refusal,
             _ => None,
+        }
+    }
+
+    /// Has a connection that has migrated this flow?
+    pub(crate) fn is_elsewhere(&self, flow: &FlowKey) -> bool {
+        match self {
+            Residence::Transient { elsewhere, .. } => elsewhere(flow),
+            _ => false,
         }
     }
 

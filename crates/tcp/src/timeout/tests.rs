@@ -36,6 +36,24 @@ fn keepalives_can_be_switched() {
     assert_eq!(p.tcb.next_timeout(), None);
 }
 
+/// Before, the first time-out ended the connection, unasked; and with data that waits for a window,
+/// one followed the other without end.
+#[test]
+fn keepalives_of_nothing_ask_at_least() {
+    let nothing = Keepalive { idle: Duration::ZERO, interval: Duration::ZERO, probes: 0 };
+    let mut p = Peer::established(Config { keepalive: Some(nothing), ..bare() });
+    p.timeout();
+    assert_eq!((p.out().len(), p.tcb.state()), (1, State::Established));
+    p.say(".", 1, 1, 0);
+    p.send(100);
+    p.out();
+    for _ in 0..3 {
+        let at = p.tcb.next_timeout().expect("a timer");
+        assert!(at > p.now);
+        p.timeout();
+    }
+}
+
 #[test]
 fn an_early_call_does_nothing() {
     let mut p = Peer::established(bare());

@@ -209,3 +209,18 @@ fn a_bound_of_nothing_that_was_never_sent_is_none() {
     let socket = TcpShared::opening(Arc::default(), options);
     assert_eq!(socket.state.lock().notsent_lowat, usize::MAX);
 }
+
+/// Before, who went on setting an option of a connection that had ended filled memory with it.
+#[test]
+fn a_connection_that_has_ended_keeps_no_settings() {
+    let mut receiver = Receiver::new();
+    receiver.socket.set(Setting::QuickAck(true));
+    assert_eq!(receiver.socket.state.lock().pending.settings.len(), 1);
+    receiver.exchange();
+    receiver.tcb.abort();
+    receiver.socket.closed(&mut receiver.tcb, &mut Vec::new());
+    for _ in 0..1000 {
+        assert_eq!(receiver.socket.set(Setting::QuickAck(true)), None);
+    }
+    assert!(receiver.socket.state.lock().pending.settings.is_empty());
+}

@@ -139,11 +139,17 @@ impl TcpShared {
         TcpShared::to_notify(&mut state)
     }
 
-    pub(crate) fn shutdown_read(&self, wakes: &mut Vec<Waker>) {
+    /// Nothing more will be read. Returns the connection to notify if what waits is forgotten, for then its
+    /// window opens.
+    pub(crate) fn shutdown_read(&self, wakes: &mut Vec<Waker>) -> Option<ConnId> {
         let mut state = self.state.lock();
         state.shut_read = true;
-        state.unread.clear();
         state.readers.take(wakes);
+        if state.unread.is_empty() {
+            return None;
+        }
+        state.unread.clear();
+        TcpShared::to_notify(&mut state)
     }
 
     /// No more will be written. `Err` if there is no connection.
@@ -218,6 +224,10 @@ impl TcpShared {
     /// TCP is to hear of `setting`. Returns the connection to notify.
     pub(crate) fn set(&self, setting: Setting) -> Option<ConnId> {
         let mut state = self.state.lock();
+        // Nobody would take it out any more.
+        if state.phase == Phase::Closed {
+            return None;
+        }
         state.pending.settings.push(setting);
         TcpShared::to_notify(&mut state)
     }

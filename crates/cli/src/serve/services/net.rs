@@ -1,8 +1,10 @@
 //! What services stand on: sockets of the stack, or of the kernel, that the same services may
 //! be compared on both.
 
+use crate::serve::tcp::keepalive;
 use anabranch::Stack;
 use anabranch::tokio as stack;
+use rustix::net::sockopt;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::pin::Pin;
@@ -54,6 +56,17 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address
 }
 
+/// Has the kernel ask the peer whether it is still there, as the stack does by its configuration.
+fn kept_alive(stream: kernel::TcpStream) -> kernel::TcpStream {
+    let keepalive = keepalive();
+    // It serves without, too.
+    let _ = sockopt::set_tcp_keepidle(&stream, keepalive.idle)
+        .and_then(|()| sockopt::set_tcp_keepintvl(&stream, keepalive.interval))
+        .and_then(|()| sockopt::set_tcp_keepcnt(&stream, keepalive.probes.into()))
+        .and_then(|()| sockopt::set_socket_keepalive(&stream, true));
+    stream
+}
+
 impl Net {
     /// Listens at a port.
     ///
@@ -95,7 +108,7 @@ impl Net {
         let to = (host, port);
         Ok(match self {
             Net::Stack(stack) => Stream::Stack(stack::TcpStream::connect(stack, to).await?),
-            Net::Kernel(_) => Stream::Kernel(kernel::TcpStream::connect(to).await?),
+            Net::Kernel(_) => Stream::Kernel(kept_alive(kernel::TcpStream::connect(to).await?)),
         })
     }
 }
@@ -108,7 +121,9 @@ impl Listener {
     pub async fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Stack(listener) => Ok(Stream::Stack(listener.accept().await?.0)),
-            Listener::Kernel(listener) => Ok(Stream::Kernel(listener.accept().await?.0)),
+            Listener::Kernel(listener) => {
+                Ok(Stream::Kernel(kept_alive(listener.accept().await?.0)))
+            }
         }
     }
 }

@@ -1,6 +1,18 @@
 use super::*;
+use crate::link::{Opened, Peer, Request, between_stacks};
+use crate::serve::tcp::server_config;
+use anabranch::{Clock, Stack, TcpStream, VirtualTime};
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Of the system's time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn find(name: &str) -> &'static Service {
+    SERVICES.iter().find(|service| service.name == name).expect("a service")
+}
 
 /// How often the command's sources, without tests, have `word` in quotes.
 fn quoted(place: &Path, word: &str) -> usize {
@@ -27,9 +39,6 @@ fn a_service_is_named_once() {
 
 #[test]
 fn the_same_port_of_both_protocols_is_no_clash() {
-    fn find(name: &str) -> &'static Service {
-        SERVICES.iter().find(|service| service.name == name).expect("a service")
-    }
     let asked = |names: &[(&str, u16)]| {
         Services(names.iter().map(|&(name, port)| (find(name), port)).collect())
     };
@@ -37,4 +46,45 @@ fn the_same_port_of_both_protocols_is_no_clash() {
     let clash = asked(&[("http", 80), ("udp-echo", 7), ("tcp-echo", 80)]).clash();
     assert_eq!(clash, Some(("http", "tcp-echo", 80)));
     assert!(asked(&[("http", 80)]).has(WEB) && !asked(&[("tcp-echo", 80)]).has(WEB));
+}
+
+/// Before, who vanished without a word kept its connection for ever.
+#[test]
+fn peers_that_vanish_are_given_up() {
+    let time = VirtualTime::start();
+    let ours = "10.0.0.1".parse().expect("an address");
+    let (name, queues, mtu, offload) = ("ana", 1, 1500, false);
+    let request = Request { name, queues, mtu, offload, ours, others: &[], peer: None };
+    let opened = (between_stacks().expect("a kind").open)(&request).expect("a device");
+    let Opened { device: left, peer: Peer::Stack(right) } = opened else { panic!("no stack") };
+    let start = |device, address: &str| {
+        let clock = Clock::moved_by(time);
+        let stack = Stack::builder().device(device).address(address).tcp(server_config(false));
+        stack.clock(clock).drain(Duration::ZERO).start().expect("a stack")
+    };
+    let (server, client) = (start(left, "10.0.0.1/24"), start(*right, "10.0.0.2/24"));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let asked = Services(vec![(find("tcp-echo"), 7), (find("tcp-discard"), 9)]);
+    let net = Net::Stack(server.clone());
+    let tallies = runtime.block_on(bind(&net, &asked, None, HttpThreads::Pool)).expect("bound");
+    let mut echo = TcpStream::connect(&client, "10.0.0.1:7").expect("connect");
+    echo.write_all(b"x").expect("write");
+    echo.read_exact(&mut [0]).expect("read");
+    let _discard = TcpStream::connect(&client, "10.0.0.1:9").expect("connect");
+    client.host().remove_address("10.0.0.2".parse().expect("an address")).expect("removed");
+    let end = time.now() + Duration::from_secs(3600);
+    while !server.connections(PATIENCE).is_empty() {
+        assert!(time.settle(PATIENCE), "it does not settle");
+        let next = time.next().expect("somebody has something to do");
+        assert!(next < end, "they are there after an hour");
+        time.advance(next);
+    }
+    let give_up = std::time::Instant::now() + PATIENCE;
+    let failed =
+        || tallies.iter().map(|(.., tally)| tally.errors.load(Ordering::Relaxed)).sum::<u64>();
+    while failed() < 2 {
+        assert!(std::time::Instant::now() < give_up, "the services hear of it");
+        std::thread::yield_now();
+    }
+    runtime.shutdown_background();
 }

@@ -100,7 +100,9 @@ impl Dns {
             let Ok(Ok(n)) = asked else { return };
             let Some(answer) = self.answer(&bytes[..n], Instant::now()) else { return };
             let framed = [&(answer.len() as u16).to_be_bytes()[..], &answer].concat();
-            if stream.write_all(&framed).await.is_err() {
+            // Who asks and does not read is no better than who is silent.
+            let wrote = tokio::time::timeout(IDLE, stream.write_all(&framed)).await;
+            if !matches!(wrote, Ok(Ok(()))) {
                 return;
             }
         }

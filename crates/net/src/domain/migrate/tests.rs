@@ -10,6 +10,8 @@ use wire::tcp::{Flags, Header, Options};
 use wire::{Packet, Seq};
 
 const SECOND: Duration = Duration::from_secs(1);
+/// A port of ours whose flows have left.
+const TAKEN: u16 = 4321;
 const FIN_ACK: Flags = Flags::FIN.with(Flags::ACK);
 
 fn segment(port: u16, flags: Flags, seq: u32, ack: Seq, data: &[u8]) -> Vec<u8> {
@@ -31,7 +33,7 @@ fn origin() -> (Host, HostShared) {
     let lonely = Host::lonely(Unit::ONLY, |_| ());
     let host_shared = HostShared::new(&lonely.domain.transport.config);
     let mut origin = Host::with_domain(lonely.domain.sharing(&host_shared));
-    origin.domain.migrate_on_established();
+    origin.domain.migrate_on_established(|flow| flow.local.port == TAKEN);
     origin.take(&arp_frame(Operation::Request, PEER, US));
     origin.domain.counters = Counters::default();
     origin.call(Call::Listen(end(US, 80), ()));
@@ -208,6 +210,15 @@ fn without_threads_nobody_gets_in() {
     assert_eq!(origin.domain.app.failed, [ConnectError::Refused("no more threads")]);
     origin.domain.set_refusal(None);
     handshake(&mut origin, 5000);
+}
+
+#[test]
+fn a_flow_that_has_left_is_not_opened_again() {
+    let (mut origin, _) = origin();
+    let connect = |local| Call::Connect { remote: end(PEER, 80), local, connection: () };
+    assert!(origin.call(connect(Some(end(US, TAKEN)))).is_empty());
+    assert_eq!(origin.domain.app.failed, [ConnectError::InUse]);
+    assert_eq!(origin.call(connect(Some(end(US, TAKEN + 1)))).len(), 1, "a SYN");
 }
 
 #[test]

@@ -85,7 +85,8 @@ pub fn start<A: Application + 'static>(
     let host_shared = HostShared::new(&config);
     let app = (setup.application)(Unit::ONLY);
     let mut domain = Domain::new(config, Unit::ONLY, app).sharing(&host_shared);
-    domain.migrate_on_established();
+    let flows = table.clone();
+    domain.migrate_on_established(move |flow| flows.with_flow(flow, |_| ()).is_some());
     let owner = Owner::new(shared.clone(), domain, table.control.clone(), 0);
     let control = ControlThread::new(owner, table.clone(), host_shared, setup.application, pin);
     handle.family.control.spawn("ana-control".into(), 0, move |timer| {
