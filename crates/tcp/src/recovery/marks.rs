@@ -16,6 +16,8 @@ pub(crate) struct Marks {
     by_time: BTreeMap<u64, Seq>,
     /// How many retransmissions there were.
     count: u64,
+    /// Records that were looked at for losses, beyond what acknowledgments have paid for since.
+    pub spent: u32,
 }
 
 impl Marks {
