@@ -15,6 +15,8 @@ pub(crate) const LOOKED_AT: u32 = 128;
 /// As [`LOOKED_AT`], where the timer for reordering has gone off, and acknowledgments have looked
 /// at fewer before. A peer that has all found lost again and again pays for it with them.
 pub(crate) const LOOKED_AT_BY_TIMER: u32 = 32 * LOOKED_AT;
+/// What a retransmission that is lost counts for: it is looked for and marked in several places.
+pub(super) const RESENT: u32 = 8;
 /// The most that acknowledgments save up: more records than a window of 40 MB has.
 pub(super) const MOST_SAVED: u32 = 8 * LOOKED_AT_BY_TIMER;
 /// Between two looks at [`LOOKED_AT`] records, where nothing is saved up.
@@ -136,7 +138,7 @@ impl Scoreboard {
                 found.deadline = Some(now);
                 return;
             }
-            *left -= 1;
+            *left = left.saturating_sub(RESENT);
             let bytes = self.lose_again(seq);
             tell(self.piece(bytes, x.then));
             found.end = Some(found.end.map_or(x.end, |e| e.latest(x.end)));

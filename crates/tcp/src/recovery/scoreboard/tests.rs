@@ -153,10 +153,11 @@ fn a_window_that_is_lost_at_once_is_looked_at_in_parts() {
         b.resent(hole.seq, hole.len, then(again));
     }
     let front = Front { sent: at(1 << 22), ..front };
-    for part in 1..=5 {
+    let (each, parts) = (LOOKED_AT / losses::RESENT, 5 * losses::RESENT);
+    for part in 1..=parts {
         let found = b.detect_lost(&front, (at(1 << 23), LOOKED_AT), |_| {});
-        assert_eq!(b.lost, (part * LOOKED_AT).min(n - 1) * MSS);
-        assert_eq!(found.deadline.is_some(), part < 5, "{part}");
+        assert_eq!(b.lost, (part * each).min(n - 1) * MSS);
+        assert_eq!(found.deadline.is_some(), part < parts, "{part}");
     }
 }
 
